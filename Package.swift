@@ -1,0 +1,90 @@
+// swift-tools-version: 6.2
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+let package = Package(
+  name: "settle",
+  products: [
+    .library(name: "LastOut", targets: ["LastOut"]),
+    .library(name: "LastOutTesting", targets: ["LastOutTesting"]),
+    .executable(name: "settle", targets: ["settle"]),
+    .executable(name: "settled", targets: ["settled"]),
+  ],
+  targets: [
+    // The last-out queue: standard library and Synchronization only.
+    .target(name: "LastOut"),
+    .target(name: "LastOutTesting", dependencies: ["LastOut"]),
+
+    // What is decided, without clock, lock or I/O.
+    .target(
+      name: "Devices", dependencies: ["LastOut"], linkerSettings: [.linkedLibrary("m")]),
+    .target(name: "Commands", dependencies: ["Devices", "LastOut"]),
+
+    // Shared ground: JSON text, command lines, the event loop, the log.
+    .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
+    .target(name: "JSON", dependencies: ["CJansson", "Devices"]),
+    .target(name: "Arguments"),
+    .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
+    .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
+
+    // The ways in and out.
+    .target(name: "Control", dependencies: ["JSON", "Devices"]),
+    .systemLibrary(
+      name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+    .target(name: "MQTT", dependencies: ["CMosquitto", "Operations", "LastOut"]),
+    .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
+    .target(
+      name: "Configuration", dependencies: ["CFYAML", "Devices", "LastOut"],
+      resources: [.embedInCode("Resources")]),
+    .target(
+      name: "Gateway",
+      dependencies: [
+        "Commands", "Configuration", "Control", "Devices", "JSON", "LastOut", "MQTT", "Operations",
+      ]),
+    .target(
+      name: "Simulation",
+      dependencies: [
+        "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "Operations",
+      ]),
+
+    // The two programs.
+    .executableTarget(name: "settle", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
+    .executableTarget(
+      name: "settled",
+      dependencies: [
+        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT",
+        "Operations", "Simulation",
+      ]),
+
+    .testTarget(
+      name: "LastOutTests", dependencies: ["LastOut", "LastOutTesting"],
+      resources: [.copy("Fixtures")]),
+    .testTarget(name: "DevicesTests", dependencies: ["Devices"]),
+    .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Devices"]),
+    .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
+    .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
+    .testTarget(
+      name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
+    .testTarget(
+      name: "GatewayTests",
+      dependencies: ["Control", "Devices", "Gateway", "JSON", "LastOut", "TestBroker"]),
+    .testTarget(
+      name: "SimulationTests", dependencies: ["Simulation", "JSON", "Devices", "TestBroker"]),
+    .target(name: "TestBroker", path: "Tests/TestBroker"),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+  target.swiftSettings =
+    (target.swiftSettings ?? []) + [
+      .enableUpcomingFeature("ExistentialAny"),  // SE-0335
+      .enableUpcomingFeature("InternalImportsByDefault"),  // SE-0409
+      .enableUpcomingFeature("MemberImportVisibility"),  // SE-0444
+      .enableUpcomingFeature("NonisolatedNonsendingByDefault"),  // SE-0461
+      .enableUpcomingFeature("InferIsolatedConformances"),  // SE-0470
+      .strictMemorySafety(),  // SE-0458
+    ]
+}

@@ -1,0 +1,6 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+#include <libfyaml.h>

@@ -1,0 +1,5 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Placeholder.
+package enum GatewayPlaceholder {}

@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// How to reach a broker and how to be known there.
+package struct MQTTConfiguration: Hashable, Sendable {
+  package enum Endpoint: Hashable, Sendable {
+    case tcp(host: String, port: Int)
+    case tls(host: String, port: Int)
+    case unix(path: String)
+  }
+  package enum ProtocolVersion: Hashable, Sendable { case v311, v5 }
+  package struct Will: Hashable, Sendable {
+    package var topic: String
+    package var payload: [UInt8]
+    package var qos: Int
+    package var retain: Bool
+    package init(topic: String, payload: [UInt8], qos: Int = 1, retain: Bool = true) {
+      self.topic = topic
+      self.payload = payload
+      self.qos = qos
+      self.retain = retain
+    }
+  }
+  package var endpoint: Endpoint
+  package var version: ProtocolVersion = .v5
+  package var clientID: String
+  package var username: String?
+  /// Never logged or described.
+  package var password: String?
+  package var caFile: String?
+  package var certificateFile: String?
+  package var keyFile: String?
+  package var keepalive: Duration = .seconds(30)
+  /// How long the broker keeps the session after a disconnect (MQTT 5); zero: a clean start each time.
+  package var sessionExpiry: Duration = .zero
+  package var will: Will?
+  /// The largest payload accepted from the broker, in bytes.
+  package var maximumPacket: Int = 1 << 20
+  package var connectDeadline: Duration = .seconds(5)
+  package var acknowledgementDeadline: Duration = .seconds(3)
+  package var backoff: ClosedRange<Duration> = .milliseconds(250)...(.seconds(30))
+  /// Unacknowledged publishes at a time.
+  package var window = 20
+
+  package init(endpoint: Endpoint, clientID: String) {
+    self.endpoint = endpoint
+    self.clientID = clientID
+  }
+}

@@ -1,0 +1,7 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+@main
+struct Settle {
+  static func main() { print("settle") }
+}
