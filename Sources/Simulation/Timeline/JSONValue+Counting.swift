@@ -33,12 +33,6 @@ extension JSONValue {
     }
   }
 
-  /// The JSON text, cut where it gets long.
-  var briefText: String {
-    let text = JSONWriter.text(self)
-    return text.count <= 40 ? text : String(text.prefix(39)) + "…"
-  }
-
   private static func rounded(_ number: Double) -> Double {
     abs(number) < 1e6 ? (number * 1e9).rounded() / 1e9 : number
   }

@@ -30,6 +30,8 @@ package struct TimelineSimulator: ~Copyable {
     var ordinal: Int?
     /// What ran last.
     var last: Payload?
+    /// When the key's burst ends, unless it is changed before; `nil` where none is open.
+    var burstEnd: Moment?
   }
 
   /// The latest `at` that is taken, in milliseconds: some thirty years.
@@ -82,7 +84,7 @@ package struct TimelineSimulator: ~Copyable {
     case .flush:
       for key in try keys(matching: request.key) { flush(key) }
     case .cancel:
-      for key in try keys(matching: request.key) { _ = core.cancel(key) }
+      for key in try keys(matching: request.key) { cancel(key) }
     case .get: throw .notPlayable("get")
     case .pending: throw .notPlayable("pending")
     case .watch: throw .notPlayable("watch")
@@ -135,27 +137,42 @@ package struct TimelineSimulator: ~Copyable {
   // MARK: Changes
 
   private mutating func change(_ key: KeyIndex, to payload: Payload, flushing: Bool) {
+    var flushing = flushing
     if case .typed(let value) = payload, let property = property(of: key),
       property.urgent.contains(value)
     {
       endOverridden(by: property, at: key)
-      core.enqueue(payload, for: key, at: now)
-      flush(key)
-      return
+      flushing = true
     }
+    let leads = opensBurst(key) && policy(of: key).leading
     core.enqueue(payload, for: key, at: now)
-    if (property(of: key)?.policy ?? policy).leading { runDueNow() }
+    if leads, let run = core.nextRun(at: now) { runs.append(ended(run)) }
     if flushing { flush(key) }
+  }
+
+  /// Whether a change that comes now is the first of a burst; notes the change.
+  private mutating func opensBurst(_ key: KeyIndex) -> Bool {
+    let delay = policy(of: key).delay
+    let end = states[Int(key.rawValue)].burstEnd
+    states[Int(key.rawValue)].burstEnd = now.advanced(by: delay)
+    guard let end else { return true }
+    // A burst without a delay lasts through its instant.
+    return delay == .zero ? end < now : end <= now
+  }
+
+  private mutating func cancel(_ key: KeyIndex) {
+    states[Int(key.rawValue)].burstEnd = nil
+    _ = core.cancel(key)
   }
 
   /// An urgent value ends what waits for its own key and for the keys that it overrides.
   private mutating func endOverridden(by property: Property, at key: KeyIndex) {
-    _ = core.cancel(key)
+    cancel(key)
     guard let registry else { return }
     let device = registry.properties[Int(key.rawValue)].device
     for other in property.ends {
       guard let index = try? registry.index(of: other, inDevice: device) else { continue }
-      _ = core.cancel(index)
+      cancel(index)
     }
   }
 
@@ -244,7 +261,7 @@ package struct TimelineSimulator: ~Copyable {
       key: name(of: key),
       operation: operation,
       expected: expected,
-      found: found.briefText
+      found: Excerpt.of(found)
     )
   }
 
@@ -286,6 +303,10 @@ package struct TimelineSimulator: ~Copyable {
 
   private func property(of key: KeyIndex) -> Property? {
     registry?.properties[Int(key.rawValue)].property
+  }
+
+  private func policy(of key: KeyIndex) -> Policy {
+    property(of: key)?.policy ?? policy
   }
 
   private func name(of key: KeyIndex) -> String {
