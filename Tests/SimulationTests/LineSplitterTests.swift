@@ -5,20 +5,26 @@ import Simulation
 import Testing
 
 @Suite struct LineSplitterTests {
-  /// Splits `chunks` and writes each line as `number:text`, with `!` for one that is too long.
-  private func split(_ chunks: [String], limit: Int = 100) -> [String] {
-    var splitter = LineSplitter(limit: limit)
+  /// Writes each line as `number:text`, with `!` for one that is too long.
+  private struct Notes: LineSink {
     var lines: [String] = []
-    func note(_ number: Int, _ line: borrowing LineSplitter.Line) {
+
+    mutating func take(_ line: borrowing LineSplitter.Line, number: Int) {
       switch line {
       case .text(let bytes):
-        lines.append("\(number):" + String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))
+        let text = String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+        lines.append("\(number):\(text)")
       case .tooLong: lines.append("\(number)!")
       }
     }
-    for chunk in chunks { splitter.append(Array(chunk.utf8).span) { note($0, $1) } }
-    splitter.finish { note($0, $1) }
-    return lines
+  }
+
+  private func split(_ chunks: [String], limit: Int = 100) -> [String] {
+    var splitter = LineSplitter(limit: limit)
+    var notes = Notes()
+    for chunk in chunks { splitter.append(Array(chunk.utf8).span, to: &notes) }
+    splitter.finish(to: &notes)
+    return notes.lines
   }
 
   @Test(arguments: [

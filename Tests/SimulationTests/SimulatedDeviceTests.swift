@@ -13,7 +13,8 @@ import Testing
     #expect(
       messages.map(\.topic) == [
         "zigbee2mqtt/bridge/state", "zigbee2mqtt/desk_lamp/availability", "zigbee2mqtt/desk_lamp",
-      ])
+      ]
+    )
     #expect(messages.allSatisfy { $0.retain })
   }
 
@@ -25,7 +26,8 @@ import Testing
     #expect(
       bench.takeLog() == [
         #"50 zigbee2mqtt/lamp {"state":"ON","brightness":200,"color_mode":"color_temp","color_temp":370}"#
-      ])
+      ]
+    )
   }
 
   @Test func `a lamp reports where it is while a transition runs, and where it ends`() {
@@ -45,7 +47,9 @@ import Testing
     ("set", #"{"brightness":1}"#, true), ("set/brightness", "7", true),
   ])
   func `a lamp takes words, attributes and objects`(
-    topic: String, payload: String, isOn: Bool
+    topic: String,
+    payload: String,
+    isOn: Bool
   ) {
     var bench = VirtualBench(ZigbeeLamp(name: "lamp", isOn: true))
     bench.send(payload, to: "zigbee2mqtt/lamp/\(topic)", at: 0)
@@ -68,7 +72,10 @@ import Testing
     var bench = VirtualBench(SlowThermostat(topic: "heating/boiler", setpoint: 20))
     for tap in 1...10 {
       bench.send(
-        #"{"setpoint":\#(20 + Double(tap) * 0.5)}"#, to: "heating/boiler/set", at: tap * 200)
+        #"{"setpoint":\#(20 + Double(tap) * 0.5)}"#,
+        to: "heating/boiler/set",
+        at: tap * 200
+      )
     }
     bench.advance(to: 10_000)
     #expect(bench.device.setpoint == 25)
@@ -81,7 +88,8 @@ import Testing
     bench.send(#"{"setpoint":21.5}"#, to: "heating/boiler/set", at: 0)
     bench.advance(to: 5000)
     #expect(
-      bench.takeLog() == [#"1000 heating/boiler {"setpoint":21.5,"temperature":20.5}"#])
+      bench.takeLog() == [#"1000 heating/boiler {"setpoint":21.5,"temperature":20.5}"#]
+    )
   }
 
   @Test func `a cover moves over time and reports on the way`() {
@@ -93,7 +101,8 @@ import Testing
     #expect(bench.device.position(at: bench.now) == 25)
     #expect(
       bench.takeLog().last
-        == #"2000 zigbee2mqtt/blind {"position":25,"state":"OPEN","moving":false}"#)
+        == #"2000 zigbee2mqtt/blind {"position":25,"state":"OPEN","moving":false}"#
+    )
   }
 
   @Test(arguments: ["STOP", #"{"state":"STOP"}"#])
@@ -105,7 +114,8 @@ import Testing
     #expect(bench.device.position(at: bench.now) == 50)
     #expect(
       bench.takeLog().last
-        == #"4000 zigbee2mqtt/blind {"position":50,"state":"OPEN","moving":false}"#)
+        == #"4000 zigbee2mqtt/blind {"position":50,"state":"OPEN","moving":false}"#
+    )
   }
 
   @Test func `a dimmer comes up online`() {
@@ -118,7 +128,9 @@ import Testing
     ("HSBColor", "120,100,10", 10), ("json", #"{"HSBColor":"20,30,40","Dimmer":60}"#, 60),
   ])
   func `a dimmer takes absolute and relative brightness`(
-    command: String, payload: String, dimmer: Double
+    command: String,
+    payload: String,
+    dimmer: Double
   ) {
     var bench = VirtualBench(TasmotaDimmer(name: "shelf"))
     bench.send(payload, to: "cmnd/shelf/\(command)", at: 0)
@@ -134,7 +146,8 @@ import Testing
     #expect(
       bench.takeLog() == [
         #"15 stat/shelf/RESULT {"POWER":"ON","Dimmer":60,"HSBColor":"20,30,60"}"#
-      ])
+      ]
+    )
   }
 
   @Test func `a dimmer reports power on the topic for power`() {
@@ -145,7 +158,8 @@ import Testing
     #expect(
       bench.takeLog() == [
         #"15 stat/shelf/RESULT {"POWER":"OFF"}"#, "15 stat/shelf/POWER OFF",
-      ])
+      ]
+    )
   }
 
   @Test(arguments: [("Dimer", "70"), ("Dimmer", "bright"), ("json", "[1]"), ("CT", "20")])

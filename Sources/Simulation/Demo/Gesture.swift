@@ -20,7 +20,10 @@ package enum Gesture {
   /// Drags a slider from `start` to `end` in `steps` marks; each mark is a change when the hand
   /// crosses it, the last one when the hand stops after `milliseconds`.
   package static func drag(
-    from start: Double, to end: Double, steps: Int, milliseconds: Double
+    from start: Double,
+    to end: Double,
+    steps: Int,
+    milliseconds: Double
   ) -> [Point] {
     (1...max(1, steps)).map { step in
       let part = Double(step) / Double(max(1, steps))
