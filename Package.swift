@@ -65,6 +65,7 @@ let package = Package(
     .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Devices"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
+    .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),
     .testTarget(
       name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
     .testTarget(
@@ -72,7 +73,8 @@ let package = Package(
       dependencies: ["Control", "Devices", "Gateway", "JSON", "LastOut", "TestBroker"]),
     .testTarget(
       name: "SimulationTests", dependencies: ["Simulation", "JSON", "Devices", "TestBroker"]),
-    .target(name: "TestBroker", path: "Tests/TestBroker"),
+    .target(
+      name: "TestBroker", dependencies: ["CMosquitto", "Operations"], path: "Tests/TestBroker"),
   ],
   swiftLanguageModes: [.v6]
 )
