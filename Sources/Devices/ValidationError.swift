@@ -13,6 +13,10 @@ package enum ValidationError: Error, Hashable, Sendable {
   case unsupported(String)
   /// `step` or `toggle` with nothing to count from.
   case noBase
+  /// No further key can have a pending value.
+  case tooManyPending(limit: Int)
+  /// The gateway is on its way out and takes nothing more.
+  case shuttingDown
 
   package var description: String { fatalError("skeleton") }
 }

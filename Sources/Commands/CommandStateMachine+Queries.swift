@@ -1,0 +1,79 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// What can be asked without changing anything.
+extension CommandStateMachine {
+  /// A key's values and where its newest command stands.
+  package struct Status: Sendable {
+    package var target: Value?
+    package var actual: Value?
+    package var phase: Phase?
+    /// When ``phase`` began.
+    package var since: Moment
+  }
+
+  /// What a pending value waits for.
+  package enum Waiting: String, Sendable {
+    case quiet
+    case lane
+    case inFlight = "in_flight"
+    case offline
+  }
+
+  /// One pending entry.
+  package struct PendingStatus: Sendable {
+    package var key: KeyIndex
+    package var value: Value
+    package var collapsed: Int
+    package var waits: Waiting
+    /// When it leaves or expires, as far as that is known.
+    package var due: Moment?
+  }
+
+  package func status(_ key: KeyIndex) -> Status {
+    let state = states[Int(key.rawValue)]
+    return Status(
+      target: state.target, actual: state.actual, phase: state.phase, since: state.phaseAt)
+  }
+
+  /// What waits for `key`, the newest value; `nil` when nothing does.
+  package func pendingStatus(_ key: KeyIndex) -> PendingStatus? {
+    let ready = states[Int(key.rawValue)].ready
+    if let pending = core.pending(key) {
+      return PendingStatus(
+        key: key, value: pending.value.value,
+        collapsed: pending.collapsed + (ready.map { $0.collapsed + 1 } ?? 0), waits: .quiet,
+        due: pending.due)
+    }
+    guard let ready else { return nil }
+    let waits: Waiting = !isOnline(key) ? .offline : isSending(key) ? .inFlight : .lane
+    return PendingStatus(
+      key: key, value: ready.change.value, collapsed: ready.collapsed, waits: waits,
+      due: waits == .offline ? expiry(of: ready.change, key) : nil)
+  }
+
+  /// How many values wait, in the queue or behind it.
+  package var pendingCount: Int { core.pendingCount + readyCount }
+
+  /// Whether everything that can leave has left and was answered.
+  package var isDrained: Bool {
+    sendingCount == 0 && core.pendingCount == 0
+      && !states.indices.contains {
+        states[$0].ready != nil && devices[registry.properties[$0].device].isOnline
+      }
+  }
+
+  /// The keys whose value has not been acknowledged, in order of definition.
+  package func unsentKeys() -> [KeyIndex] {
+    states.indices.lazy
+      .filter { place in
+        states[place].ready != nil || states[place].onItsWay?.stage == .sending
+          || core.pending(KeyIndex(Int32(place))) != nil
+          || heldSteps[KeyIndex(Int32(place))] != nil
+      }
+      .map { KeyIndex(Int32($0)) }
+  }
+}
