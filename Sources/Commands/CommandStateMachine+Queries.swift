@@ -60,20 +60,24 @@ extension CommandStateMachine {
 
   /// Whether everything that can leave has left and was answered.
   package var isDrained: Bool {
-    sendingCount == 0 && core.pendingCount == 0
-      && !states.indices.contains {
-        states[$0].ready != nil && devices[registry.properties[$0].device].isOnline
-      }
+    guard sendingCount == 0, core.pendingCount == 0 else { return false }
+    guard readyCount > 0 else { return true }
+    for place in states.indices where states[place].ready != nil {
+      if devices[registry.properties[place].device].isOnline { return false }
+    }
+    return true
   }
 
   /// The keys whose value has not been acknowledged, in order of definition.
   package func unsentKeys() -> [KeyIndex] {
-    states.indices.lazy
-      .filter { place in
-        states[place].ready != nil || states[place].onItsWay?.stage == .sending
-          || core.pending(KeyIndex(Int32(place))) != nil
-          || heldSteps[KeyIndex(Int32(place))] != nil
+    var keys: [KeyIndex] = []
+    for place in states.indices {
+      let key = KeyIndex(Int32(place))
+      let state = states[place]
+      if state.ready != nil || isSending(key) || core.pending(key) != nil || heldSteps[key] != nil {
+        keys.append(key)
       }
-      .map { KeyIndex(Int32($0)) }
+    }
+    return keys
   }
 }
