@@ -30,7 +30,7 @@ let package = Package(
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
     // The ways in and out.
-    .target(name: "Control", dependencies: ["JSON", "Devices"]),
+    .target(name: "Control", dependencies: ["Arguments", "Devices", "JSON"]),
     .systemLibrary(
       name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .target(name: "MQTT", dependencies: ["CMosquitto", "Operations", "LastOut"]),
@@ -65,6 +65,8 @@ let package = Package(
     .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Devices"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
+    .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
+    .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(
       name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
     .testTarget(
