@@ -19,17 +19,3 @@ package struct Device: Hashable, Sendable {
     self.properties = properties
   }
 }
-
-/// Where a device or its bridge says that it is there. All sources of a device must hold.
-package struct AvailabilitySource: Hashable, Sendable {
-  package var topic: String
-  package var value: JSONPointer
-  package var online: JSONValue
-  package var offline: JSONValue
-  package init(topic: String, value: JSONPointer, online: JSONValue, offline: JSONValue) {
-    self.topic = topic
-    self.value = value
-    self.online = online
-    self.offline = offline
-  }
-}

@@ -3,8 +3,37 @@
 
 /// A pattern over keys: `*` any characters, `/` included; `?` one.
 package struct Pattern: Hashable, Sendable {
-  package init(_ text: String) { fatalError("skeleton") }
+  private let scalars: [Unicode.Scalar]
+
+  package init(_ text: String) {
+    scalars = Array(text.unicodeScalars)
+  }
+
   /// Whether the text has no wildcard, and so names one key.
-  package var isLiteral: Bool { fatalError("skeleton") }
-  package func matches(_ key: String) -> Bool { fatalError("skeleton") }
+  package var isLiteral: Bool { !scalars.contains { $0 == "*" || $0 == "?" } }
+
+  /// Whether the whole of `key` matches; in the worst case the product of both lengths.
+  package func matches(_ key: String) -> Bool {
+    let text = Array(key.unicodeScalars)
+    var place = 0
+    var position = 0
+    /// Where to go on after the last `*` took one character more.
+    var retry: (place: Int, position: Int)?
+    while position < text.count {
+      if place < scalars.count, scalars[place] == "*" {
+        place += 1
+        retry = (place, position)
+      } else if place < scalars.count, scalars[place] == "?" || scalars[place] == text[position] {
+        place += 1
+        position += 1
+      } else if let last = retry {
+        retry = (last.place, last.position + 1)
+        place = last.place
+        position = last.position + 1
+      } else {
+        return false
+      }
+    }
+    return scalars[place...].allSatisfy { $0 == "*" }
+  }
 }

@@ -1,7 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a change was refused. The description is fit for a terminal and never echoes long input.
+/// Why a change was refused.
+///
+/// The description is fit for a terminal and never echoes long input.
 package enum ValidationError: Error, Hashable, Sendable {
   case unknownDevice(String, suggestion: String?)
   case unknownProperty(String, device: String, suggestion: String?)
@@ -18,5 +20,36 @@ package enum ValidationError: Error, Hashable, Sendable {
   /// The gateway is on its way out and takes nothing more.
   case shuttingDown
 
-  package var description: String { fatalError("skeleton") }
+}
+
+extension ValidationError: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .unknownDevice(let id, let suggestion):
+      "no device '\(Excerpt.of(id))'\(Self.question(suggestion))"
+    case .unknownProperty(let id, let device, let suggestion):
+      "device '\(Excerpt.of(device))' has no property '\(Excerpt.of(id))'"
+        + Self.question(suggestion)
+    case .invalidKey(let key): "'\(Excerpt.of(key))' is no key; a key is DEVICE/PROPERTY"
+    case .wrongType(let found, let expected, let suggestion):
+      "found \(Excerpt.of(found)), expected \(expected)\(Self.question(suggestion))"
+    case .outOfRange(let found, let allowed): "\(Excerpt.of(found)) is outside \(allowed)"
+    case .notAChoice(let found, let allowed, let suggestion):
+      "found \(Excerpt.of(found)), allowed: \(Self.list(allowed))\(Self.question(suggestion))"
+    case .unsupported(let message): message
+    case .noBase:
+      "nothing to count from: no value is pending, on its way or known; set a value first"
+    case .tooManyPending(let limit): "\(limit) keys have a pending value already, which is the limit"
+    case .shuttingDown: "the gateway is shutting down"
+    }
+  }
+
+  private static func question(_ suggestion: String?) -> String {
+    suggestion.map { "; did you mean '\(Excerpt.of($0))'?" } ?? ""
+  }
+
+  private static func list(_ words: [String]) -> String {
+    let shown = words.prefix(20).map { Excerpt.of($0) }.joined(separator: ", ")
+    return words.count > 20 ? "\(shown), and \(words.count - 20) more" : shown
+  }
 }

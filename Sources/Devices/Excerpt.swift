@@ -1,0 +1,35 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Input as a message may show it: short, on one line, without control characters.
+package enum Excerpt {
+  /// At most `limit` characters of `text`.
+  package static func of(_ text: String, limit: Int = 60) -> String {
+    var result = ""
+    var count = 0
+    for scalar in text.unicodeScalars {
+      if count == limit { return result + "…" }
+      count += 1
+      switch scalar.value {
+      case 0x0A: result += "\\n"
+      case 0x09: result += "\\t"
+      case 0x0D: result += "\\r"
+      case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069:
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// A value as a message shows it: text in quotes, structures cut short.
+  package static func of(_ value: JSONValue) -> String {
+    switch value {
+    case .null: "null"
+    case .boolean, .integer, .number: JSONWriter.text(value)
+    case .string(let text): "'\(of(text))'"
+    case .array: "an array"
+    case .object: "an object"
+    }
+  }
+}

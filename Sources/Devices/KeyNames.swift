@@ -1,0 +1,70 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Looks up names by their bytes without making a `String`.
+struct KeyNames: Sendable {
+  /// The bytes of all names, one after the other.
+  private var bytes: [UInt8] = []
+  /// For each entry, where its name starts; the next one's start ends it.
+  private var starts: [Int32] = [0]
+  /// For each entry, what it stands for.
+  private var targets: [Int32] = []
+  /// Open addressing: an entry plus one; zero is free.
+  ///
+  /// Their number is a power of two, at most half of them taken.
+  private var slots: [Int32] = [Int32](repeating: 0, count: 16)
+
+  /// Adds a name; one that is known keeps its first target.
+  mutating func insert(_ name: String, target: Int32) {
+    let key = Array(name.utf8)
+    guard find(key.span) == nil else { return }
+    bytes.append(contentsOf: key)
+    starts.append(Int32(bytes.count))
+    targets.append(target)
+    if targets.count * 2 > slots.count { grow() } else { place(targets.count - 1) }
+  }
+
+  /// What `name` stands for.
+  func find(_ name: Span<UInt8>) -> Int32? {
+    let mask = slots.count - 1
+    var slot = Self.hash(name) & mask
+    while slots[slot] != 0 {
+      let entry = Int(slots[slot]) - 1
+      if isName(name, of: entry) { return targets[entry] }
+      slot = (slot + 1) & mask
+    }
+    return nil
+  }
+
+  private func isName(_ name: Span<UInt8>, of entry: Int) -> Bool {
+    let start = Int(starts[entry])
+    guard Int(starts[entry + 1]) - start == name.count else { return false }
+    for index in name.indices where bytes[start + index] != name[index] { return false }
+    return true
+  }
+
+  private mutating func grow() {
+    slots = [Int32](repeating: 0, count: slots.count * 2)
+    for entry in targets.indices { place(entry) }
+  }
+
+  private mutating func place(_ entry: Int) {
+    let mask = slots.count - 1
+    var slot = hash(ofEntry: entry) & mask
+    while slots[slot] != 0 { slot = (slot + 1) & mask }
+    slots[slot] = Int32(entry + 1)
+  }
+
+  private func hash(ofEntry entry: Int) -> Int {
+    Self.hash(bytes.span.extracting(Int(starts[entry])..<Int(starts[entry + 1])))
+  }
+
+  /// FNV-1a; names come from the owner's files, so nobody can choose collisions.
+  private static func hash(_ name: Span<UInt8>) -> Int {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for index in name.indices {
+      hash = (hash ^ UInt64(name[index])) &* 0x0000_0100_0000_01b3
+    }
+    return Int(truncatingIfNeeded: (hash ^ hash >> 32) & 0x7fff_ffff)
+  }
+}

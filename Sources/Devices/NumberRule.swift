@@ -1,0 +1,77 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The range and grid of a number.
+package struct NumberRule: Hashable, Sendable {
+  /// `nil`: any finite number.
+  package var range: ClosedRange<Double>?
+  /// The grid, counted from the range's lower end, or from zero without a range.
+  package var step: Double?
+  package var unit: String?
+
+  package init(range: ClosedRange<Double>? = nil, step: Double? = nil, unit: String? = nil) {
+    self.range = range
+    self.step = step
+    self.unit = unit
+  }
+
+  /// The point of the grid nearest to `number`, within the range; ties go away from zero.
+  ///
+  /// `number` should be in the range. Points are exact decimals where the step and the lower end
+  /// are: 20.7, never 20.700000000000003.
+  package func snapped(_ number: Double) -> Double {
+    guard let step, step > 0 else { return number }
+    let origin = range?.lowerBound ?? 0
+    let exact = (number - origin) / step
+    guard exact.isFinite, exact.magnitude < 1e15 else { return number }
+    var count = exact.rounded(.down)
+    let fraction = exact - count
+    // Decimal steps are not exact in binary: what is this close to the middle is the middle.
+    if (fraction - 0.5).magnitude < 1e-9 {
+      let middle = origin + (count + 0.5) * step
+      if middle >= 0 { count += 1 }
+    } else if fraction > 0.5 {
+      count += 1
+    }
+    if let range {
+      let last = ((range.upperBound - origin) / step + 1e-9).rounded(.down)
+      count = min(max(count, 0), last)
+    }
+    return Self.decimal(origin + count * step, likeSumOf: origin, step)
+  }
+
+  /// The number within the range that is nearest to `number`.
+  package func clamped(_ number: Double) -> Double {
+    guard let range else { return number }
+    return min(max(number, range.lowerBound), range.upperBound)
+  }
+
+  /// The range in words, such as `5 to 30 °C`.
+  package var allowed: String {
+    guard let range else { return "a finite number" }
+    let lower = NumberText.shortest(range.lowerBound)
+    let upper = NumberText.shortest(range.upperBound)
+    return "\(lower) to \(upper)" + (unit.map { " \($0)" } ?? "")
+  }
+
+  /// Drops the binary noise of a sum whose terms have few decimals.
+  private static func decimal(
+    _ sum: Double,
+    likeSumOf origin: Double,
+    _ step: Double
+  ) -> Double {
+    var power = 1.0
+    for _ in 0..<10 {
+      if isWhole(origin * power), isWhole(step * power) {
+        let scaled = (sum * power).rounded()
+        return scaled.magnitude < 1e15 ? scaled / power : sum
+      }
+      power *= 10
+    }
+    return sum
+  }
+
+  private static func isWhole(_ number: Double) -> Bool {
+    (number - number.rounded()).magnitude <= 1e-9 * max(1, number.magnitude)
+  }
+}

@@ -1,0 +1,85 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Numbers as people and devices write them: decimal point, optional sign, fraction and exponent.
+package enum NumberText {
+  /// The number in its shortest form that reads back the same.
+  package static func shortest(_ number: Double) -> String {
+    var output: [UInt8] = []
+    JSONWriter.appendNumber(number, to: &output)
+    return String(decoding: output, as: UTF8.self)
+  }
+
+  /// Reads a number; `nil` for anything else, such as `nan`, `0x10`, `1e999` or an empty text.
+  package static func parse(_ text: some StringProtocol) -> Double? {
+    let bytes = Array(text.utf8)
+    return parse(bytes.span)
+  }
+
+  /// Reads a number from the whole of `bytes`; makes no `String` for up to 15 digits.
+  package static func parse(_ bytes: Span<UInt8>) -> Double? {
+    var position = 0
+    var isNegative = false
+    if position < bytes.count, bytes[position] == 0x2D || bytes[position] == 0x2B {
+      isNegative = bytes[position] == 0x2D
+      position += 1
+    }
+    var digits: UInt64 = 0
+    var count = 0
+    var seen = 0
+    var decimals = 0
+    var hasPoint = false
+    scan: while position < bytes.count {
+      let byte = bytes[position]
+      switch byte {
+      case 0x30...0x39:
+        seen += 1
+        if count > 0 || byte != 0x30 { count += 1 }
+        if count <= 18 { digits = digits * 10 + UInt64(byte - 0x30) }
+        if hasPoint { decimals += 1 }
+      case 0x2E where !hasPoint: hasPoint = true
+      default: break scan
+      }
+      position += 1
+    }
+    guard seen > 0 else { return nil }
+    if position == bytes.count, count <= 15, decimals <= 22 {
+      // Both operands are exact, so the quotient is the nearest double.
+      let magnitude = Double(digits) / Self.powersOfTen[decimals]
+      return isNegative ? -magnitude : magnitude
+    }
+    return parseSlowly(bytes, exponentAt: position)
+  }
+
+  /// Many digits or an exponent: checks the form, then leaves the rounding to the library.
+  private static func parseSlowly(_ bytes: Span<UInt8>, exponentAt start: Int) -> Double? {
+    var position = start
+    if position < bytes.count {
+      guard bytes[position] | 0x20 == UInt8(ascii: "e") else { return nil }
+      position += 1
+      if position < bytes.count, bytes[position] == 0x2D || bytes[position] == 0x2B {
+        position += 1
+      }
+      guard position < bytes.count else { return nil }
+      while position < bytes.count {
+        guard (0x30...0x39).contains(bytes[position]) else { return nil }
+        position += 1
+      }
+    }
+    guard bytes.count <= 400, let number = Double(text(bytes)), number.isFinite else { return nil }
+    return number
+  }
+
+  /// The bytes as text; what is not UTF-8 is replaced.
+  static func text(_ bytes: Span<UInt8>) -> String {
+    var copy: [UInt8] = []
+    copy.reserveCapacity(bytes.count)
+    for index in bytes.indices { copy.append(bytes[index]) }
+    return String(decoding: copy, as: UTF8.self)
+  }
+
+  private static let powersOfTen: [Double] = [
+    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+    1e18, 1e19, 1e20, 1e21, 1e22,
+  ]
+}

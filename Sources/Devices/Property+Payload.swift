@@ -1,0 +1,62 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension Property {
+  /// Reads a bare payload as it came, without making a `String` for numbers and booleans.
+  ///
+  /// A payload that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
+  package func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
+    let word = bytes.extracting(Self.bounds(of: bytes))
+    switch kind {
+    case .number(let rule):
+      if let number = NumberText.parse(word) {
+        return try checked(number, rule, wholeOnly: false)
+      }
+    case .integer(let rule):
+      if let number = NumberText.parse(word) {
+        return try checked(number, rule, wholeOnly: true)
+      }
+    case .boolean:
+      if let flag = Self.flag(word: word) { return .boolean(flag) }
+    case .choice(let words):
+      for choice in words where Self.isSame(choice, word) { return .text(choice) }
+    case .text, .color, .action: break
+    }
+    return try value(fromText: Self.text(of: bytes))
+  }
+
+  /// The text of a payload, which must be UTF-8.
+  private static func text(of bytes: Span<UInt8>) throws(ValidationError) -> String {
+    var copy: [UInt8] = []
+    copy.reserveCapacity(bytes.count)
+    for index in bytes.indices { copy.append(bytes[index]) }
+    guard let text = String(validating: copy, as: UTF8.self) else {
+      throw .wrongType(
+        found: "bytes that are not UTF-8",
+        expected: "text in UTF-8",
+        suggestion: nil
+      )
+    }
+    return text
+  }
+
+  private static func isSame(_ word: String, _ bytes: Span<UInt8>) -> Bool {
+    guard word.utf8.count == bytes.count else { return false }
+    var index = 0
+    for byte in word.utf8 {
+      if byte != bytes[index] { return false }
+      index += 1
+    }
+    return true
+  }
+
+  /// The part without spaces, tabs and line ends around.
+  private static func bounds(of bytes: Span<UInt8>) -> Range<Int> {
+    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+    var start = 0
+    var end = bytes.count
+    while start < end, isSpace(bytes[start]) { start += 1 }
+    while end > start, isSpace(bytes[end - 1]) { end -= 1 }
+    return start..<end
+  }
+}

@@ -1,0 +1,180 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension Property {
+  /// Reads a value as a person or program gave it (a JSON value, or a bare word as a string).
+  ///
+  /// Numbers are snapped to the step. Nothing is clamped.
+  package func value(from input: JSONValue) throws(ValidationError) -> Value {
+    switch kind {
+    case .number(let rule): try number(from: input, rule, wholeOnly: false)
+    case .integer(let rule): try number(from: input, rule, wholeOnly: true)
+    case .boolean: try boolean(from: input)
+    case .choice(let words): try word(from: input, of: words)
+    case .action(let words): try word(from: input, of: words)
+    case .text: .text(try scalar(input, expected: "text"))
+    case .color: try color(from: input)
+    }
+  }
+
+  /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
+  ///
+  /// Text that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
+  package func value(fromText text: String) throws(ValidationError) -> Value {
+    if case .text = kind { return .text(text) }
+    return try value(from: .string(text))
+  }
+
+  private func number(
+    from input: JSONValue,
+    _ rule: NumberRule,
+    wholeOnly: Bool
+  ) throws(ValidationError) -> Value {
+    let expected = wholeOnly ? "a whole number" : "a number"
+    let number: Double
+    switch input {
+    case .integer(let integer): number = Double(integer)
+    case .number(let double): number = double
+    case .string(let text):
+      guard let parsed = NumberText.parse(text.trimmed) else {
+        throw .wrongType(
+          found: Excerpt.of(input),
+          expected: expected,
+          suggestion: Self.withPoint(text)
+        )
+      }
+      number = parsed
+    case .null, .boolean, .array, .object:
+      throw .wrongType(found: Excerpt.of(input), expected: expected, suggestion: nil)
+    }
+    return try checked(number, rule, wholeOnly: wholeOnly)
+  }
+
+  /// A number that is finite, whole where it must be, and in range; snapped.
+  func checked(
+    _ number: Double,
+    _ rule: NumberRule,
+    wholeOnly: Bool
+  ) throws(ValidationError) -> Value {
+    guard number.isFinite else {
+      throw .wrongType(found: number.description, expected: "a finite number", suggestion: nil)
+    }
+    if wholeOnly, number != number.rounded() || number.magnitude > 9_007_199_254_740_992 {
+      throw .wrongType(
+        found: NumberText.shortest(number),
+        expected: "a whole number",
+        suggestion: nil
+      )
+    }
+    if let range = rule.range, !range.contains(number) {
+      throw .outOfRange(found: NumberText.shortest(number), allowed: rule.allowed)
+    }
+    return .number(rule.snapped(number))
+  }
+
+  private func boolean(from input: JSONValue) throws(ValidationError) -> Value {
+    if let flag = Self.flag(input) { return .boolean(flag) }
+    let suggestion = input.string.flatMap {
+      Suggestion.nearest(to: $0, in: ["true", "false", "on", "off"])
+    }
+    throw .wrongType(
+      found: Excerpt.of(input),
+      expected: "true or false, on or off, 1 or 0",
+      suggestion: suggestion
+    )
+  }
+
+  private func word(from input: JSONValue, of words: [String]) throws(ValidationError) -> Value {
+    let found = try scalar(input, expected: words.isEmpty ? "a word" : "one of the words")
+    if words.isEmpty || words.contains(found) { return .text(found) }
+    let trimmed = String(found.trimmed)
+    if words.contains(trimmed) { return .text(trimmed) }
+    throw .notAChoice(
+      found: Excerpt.of(input),
+      allowed: words,
+      suggestion: Suggestion.nearest(to: trimmed, in: words)
+    )
+  }
+
+  private func scalar(_ input: JSONValue, expected: String) throws(ValidationError) -> String {
+    guard let text = input.scalarText else {
+      throw .wrongType(found: Excerpt.of(input), expected: expected, suggestion: nil)
+    }
+    return text
+  }
+
+  private func color(from input: JSONValue) throws(ValidationError) -> Value {
+    guard let text = input.string else {
+      guard let color = Color(object: input) else {
+        throw .wrongType(found: JSONWriter.text(input), expected: Color.forms, suggestion: nil)
+      }
+      return .color(color)
+    }
+    let trimmed = text.trimmed
+    guard let color = Color(hex: trimmed) else {
+      let isMissingSign = Color(hex: "#\(trimmed)") != nil
+      throw .wrongType(
+        found: Excerpt.of(input),
+        expected: Color.forms,
+        suggestion: isMissingSign ? "#\(trimmed)" : nil
+      )
+    }
+    return .color(color)
+  }
+
+  /// `true/false`, `on/off`, `1/0`, in any case.
+  static func flag(_ input: JSONValue) -> Bool? {
+    switch input {
+    case .boolean(let flag): return flag
+    case .integer, .number:
+      if input.double == 1 { return true }
+      return input.double == 0 ? false : nil
+    case .string(let text):
+      let bytes = Array(text.trimmed.utf8)
+      return flag(word: bytes.span)
+    case .null, .array, .object: return nil
+    }
+  }
+
+  /// The same from bytes, without spaces around.
+  static func flag(word bytes: Span<UInt8>) -> Bool? {
+    func isWord(_ word: StaticString) -> Bool {
+      guard bytes.count == word.utf8CodeUnitCount else { return false }
+      var index = 0
+      for byte in word.description.utf8 {
+        if bytes[index] | 0x20 != byte { return false }
+        index += 1
+      }
+      return true
+    }
+    if isWord("true") || isWord("on") { return true }
+    if isWord("false") || isWord("off") { return false }
+    guard bytes.count == 1 else { return nil }
+    switch bytes[0] {
+    case UInt8(ascii: "1"): return true
+    case UInt8(ascii: "0"): return false
+    default: return nil
+    }
+  }
+
+  /// `21.5` for `21,5`.
+  private static func withPoint(_ text: String) -> String? {
+    guard text.utf8.count <= 40, text.utf8.filter({ $0 == UInt8(ascii: ",") }).count == 1 else {
+      return nil
+    }
+    let candidate = text.trimmed.split(separator: ",", omittingEmptySubsequences: false)
+      .joined(separator: ".")
+    return NumberText.parse(candidate) == nil ? nil : candidate
+  }
+}
+
+extension StringProtocol {
+  /// Without spaces, tabs and line ends around.
+  var trimmed: SubSequence {
+    let isSpace = { (scalar: Character) in scalar.isWhitespace && scalar.isASCII }
+    guard let first = firstIndex(where: { !isSpace($0) }),
+      let last = lastIndex(where: { !isSpace($0) })
+    else { return self[endIndex...] }
+    return self[first...last]
+  }
+}

@@ -1,0 +1,135 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension Property {
+  /// What leaves for the device: scaled, rounded, mapped, encoded.
+  package func wireValue(of value: Value) -> JSONValue {
+    switch value {
+    case .number(let number): JSONValue(shortest: wire.scale?.wire(number) ?? number)
+    case .boolean(let flag): (flag ? wire.on : wire.off) ?? .boolean(flag)
+    case .text(let text): wire.words[text] ?? .string(text)
+    case .color(let color): color.wire(wire.encoding)
+    }
+  }
+
+  /// What a report at ``StateSource/value`` means; `nil` when it is no value of this property.
+  ///
+  /// A bare payload comes as a string. A report may be out of range or between steps: devices say
+  /// what is, not what is allowed.
+  package func value(fromWire wire: JSONValue) -> Value? {
+    switch kind {
+    case .number(let rule), .integer(let rule): number(fromWire: wire, rule).map { .number($0) }
+    case .boolean: boolean(fromWire: wire).map { .boolean($0) }
+    case .choice(let words): word(fromWire: wire, of: words).map { .text($0) }
+    case .text: wire.scalarText.map { .text($0) }
+    case .color: Color(wire: wire, encoding: self.wire.encoding).map { .color($0) }
+    case .action: nil
+    }
+  }
+
+  /// Whether a reported wire value shows `value`, within the tolerance.
+  ///
+  /// The tolerance is the one of ``confirm``, else half a step, else what rounding makes of it.
+  package func isShown(_ value: Value, by reported: JSONValue) -> Bool {
+    switch value {
+    case .number(let number):
+      guard let found = Self.wireNumber(reported) else { return false }
+      let expected = wire.scale?.wire(number) ?? number
+      let slack = confirm?.tolerance ?? tolerance(around: number)
+      return (found - expected).magnitude <= slack + 1e-9 * max(1, expected.magnitude)
+    case .boolean(let flag): return boolean(fromWire: reported) == flag
+    case .text(let text):
+      if case .choice(let words) = kind { return word(fromWire: reported, of: words) == text }
+      return reported.isSameScalar(as: wireValue(of: value))
+    case .color(let color):
+      guard let found = Color(wire: reported, encoding: wire.encoding) else { return false }
+      return color.isNear(found, as: wire.encoding, tolerance: confirm?.tolerance)
+    }
+  }
+
+  /// Whether two values leave as the same wire value.
+  package func isSameOnWire(_ left: Value, _ right: Value) -> Bool {
+    left == right || wireValue(of: left) == wireValue(of: right)
+  }
+
+  private func number(fromWire reported: JSONValue, _ rule: NumberRule) -> Double? {
+    guard let number = Self.wireNumber(reported) else { return nil }
+    guard let scale = wire.scale else { return number }
+    guard let unscaled = scale.number(fromWire: number), unscaled.isFinite else { return nil }
+    // The wire may be coarser than the step: show the step that leaves as this very number.
+    let snapped = rule.snapped(unscaled)
+    if (scale.exact(snapped) - number).magnitude <= tolerance(around: snapped) { return snapped }
+    return unscaled
+  }
+
+  private func boolean(fromWire reported: JSONValue) -> Bool? {
+    if let on = wire.on, reported.isSameScalar(as: on) { return true }
+    if let off = wire.off, reported.isSameScalar(as: off) { return false }
+    return Self.flag(reported)
+  }
+
+  private func word(fromWire reported: JSONValue, of words: [String]) -> String? {
+    guard let text = reported.scalarText else { return nil }
+    return words.first { wire.words[$0] == reported }
+      ?? words.first { wire.words[$0]?.isSameScalar(as: reported) ?? ($0 == text) }
+      ?? words.first { wire.words[$0] == nil && $0.lowercased() == text.lowercased() }
+  }
+
+  /// Half a step around `number`, in wire units, and never less than what rounding takes away.
+  private func tolerance(around number: Double) -> Double {
+    let step =
+      switch kind {
+      case .number(let rule): rule.step ?? 0
+      case .integer(let rule): rule.step ?? 1
+      case .boolean, .choice, .text, .color, .action: 0.0
+      }
+    guard let scale = wire.scale else { return step / 2 }
+    let center = scale.exact(number)
+    let reach = max(
+      (scale.exact(number + step / 2) - center).magnitude,
+      (scale.exact(number - step / 2) - center).magnitude
+    )
+    return max(reach, scale.resolution / 2)
+  }
+
+  private static func wireNumber(_ reported: JSONValue) -> Double? {
+    switch reported {
+    case .integer(let integer): Double(integer)
+    case .number(let number): number.isFinite ? number : nil
+    case .string(let text): NumberText.parse(text.trimmed)
+    case .null, .boolean, .array, .object: nil
+    }
+  }
+}
+
+extension Color {
+  /// Whether two colors leave the same, give or take what rounding on both sides makes of them.
+  func isNear(_ other: Color, as encoding: ColorEncoding, tolerance: Double?) -> Bool {
+    switch encoding {
+    case .xy:
+      let slack = (tolerance ?? 0.001) + 1e-9
+      return (xy.x - other.xy.x).magnitude <= slack && (xy.y - other.xy.y).magnitude <= slack
+    case .hs:
+      return isNearHue(other, slack: tolerance ?? 1)
+    case .hsb:
+      let slack = (tolerance ?? 1) + 1e-9
+      return isNearHue(other, slack: slack)
+        && (hsb.brightness - other.hsb.brightness).magnitude <= slack
+    case .rgb, .hex, .commaRGB, .homie:
+      let (left, right) = (rgb, other.rgb)
+      let slack = Int(tolerance ?? 1)
+      return abs(Int(left.red) - Int(right.red)) <= slack
+        && abs(Int(left.green) - Int(right.green)) <= slack
+        && abs(Int(left.blue) - Int(right.blue)) <= slack
+    }
+  }
+
+  private func isNearHue(_ other: Color, slack: Double) -> Bool {
+    let (left, right) = (hsb, other.hsb)
+    guard (left.saturation - right.saturation).magnitude <= slack + 1e-9 else { return false }
+    // White has any hue.
+    if left.saturation <= slack, right.saturation <= slack { return true }
+    let turn = (left.hue - right.hue).magnitude
+    return min(turn, 360 - turn) <= slack + 1e-9
+  }
+}

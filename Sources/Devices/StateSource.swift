@@ -1,0 +1,27 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a device reports a property.
+package struct StateSource: Hashable, Sendable {
+  package var topic: String
+  package var value: JSONPointer
+  /// What to publish once when connected, to be told the state.
+  package var get: StateRequest?
+
+  package init(topic: String, value: JSONPointer, get: StateRequest? = nil) {
+    self.topic = topic
+    self.value = value
+    self.get = get
+  }
+}
+
+/// A message that asks a device for its state.
+package struct StateRequest: Hashable, Sendable {
+  package var topic: String
+  package var payload: [UInt8]
+
+  package init(topic: String, payload: [UInt8]) {
+    self.topic = topic
+    self.payload = payload
+  }
+}

@@ -1,0 +1,57 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Finds what was probably meant.
+package enum Suggestion {
+  /// The candidate nearest to `word`, if it is near enough to be a slip of the finger.
+  ///
+  /// Case and `-`/`_` count as nothing; among equals the first wins. Words past 80 bytes get none.
+  package static func nearest<Words: Sequence>(to word: String, in candidates: Words) -> String?
+  where Words.Element == String {
+    guard !word.isEmpty, word.utf8.count <= 80 else { return nil }
+    let sought = normalized(word)
+    let allowance = max(1, sought.count / 3)
+    var best: (distance: Int, word: String)?
+    for candidate in candidates {
+      guard candidate != word, candidate.utf8.count <= 80 else { continue }
+      let distance = distance(sought, normalized(candidate))
+      if distance <= allowance, distance < best?.distance ?? .max, distance < sought.count {
+        best = (distance, candidate)
+      }
+    }
+    return best?.word
+  }
+
+  private static func normalized(_ word: String) -> [UInt8] {
+    word.utf8.map { byte in
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte | 0x20
+      case UInt8(ascii: "-"): UInt8(ascii: "_")
+      default: byte
+      }
+    }
+  }
+
+  /// Insertions, deletions, replacements and swaps of neighbours between two words.
+  private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+    var older: [Int] = []
+    var previous = Array(0...right.count)
+    for (row, a) in left.enumerated() {
+      var current = [row + 1]
+      for (column, b) in right.enumerated() {
+        var cost = min(
+          current[column] + 1,
+          previous[column + 1] + 1,
+          previous[column] + (a == b ? 0 : 1)
+        )
+        if row > 0, column > 0, a == right[column - 1], left[row - 1] == b {
+          cost = min(cost, older[column - 1] + 1)
+        }
+        current.append(cost)
+      }
+      older = previous
+      previous = current
+    }
+    return previous[right.count]
+  }
+}
