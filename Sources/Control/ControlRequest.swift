@@ -1,7 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Arguments
 package import Devices
+internal import JSON
 
 /// One line of the grammar of SPEC section 6: what `pipe`, the socket, `simulate`, `record`, `demo --script` read.
 package struct ControlRequest: Hashable, Sendable {
@@ -16,12 +18,15 @@ package struct ControlRequest: Hashable, Sendable {
     case watch
     case reload
   }
-  package enum Wait: String, Hashable, Sendable { case sent, confirmed }
+
+  /// How far a change is followed; every phase up to it is answered.
+  package enum Wait: String, Hashable, Sendable, CaseIterable { case sent, confirmed }
 
   package var operation: Operation
   /// The key, or the pattern where one is taken; empty for `reload`.
   package var key: String
-  package var id: String?
+  /// The caller's `id` exactly as it came, a text or a number, for replies on the same road.
+  package var replyID: JSONValue?
   package var source: String?
   package var now = false
   package var ttl: Duration?
@@ -34,21 +39,82 @@ package struct ControlRequest: Hashable, Sendable {
     self.key = key
   }
 
-  /// Reads one line.
-  package init(line: Span<UInt8>) throws(GrammarError) { fatalError("skeleton") }
+  /// The caller's `id` as text, for events on every surface.
+  package var id: String? {
+    get { replyID.flatMap(Self.text) }
+    set { replyID = newValue.map(JSONValue.string) }
+  }
 
-  /// The line that says this, without a line break.
-  package var line: [UInt8] { fatalError("skeleton") }
+  /// Reads one line, whose keys name a device and a property.
+  ///
+  /// A missing, unknown or misplaced member and a wrong type are named in the error.
+  package init(line: Span<UInt8>) throws(GrammarError) {
+    try self.init(line: line, keys: .deviceProperty)
+  }
+
+  /// Reads one line.
+  package init(line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) {
+    let document: JSONValue
+    do throws(JSONParseError) {
+      document = try JSONParser.parse(line)
+    } catch {
+      throw GrammarError(
+        code: .syntax,
+        message: "not JSON: \(error.message) (column \(error.column))",
+        id: nil
+      )
+    }
+    try self.init(document, keys: keys)
+  }
+
+  /// Reads one line that is parsed already.
+  package init(_ document: JSONValue, keys: KeySyntax = .deviceProperty) throws(GrammarError) {
+    self = try RequestReader(document, keys: keys).request()
+  }
+
+  /// An `id` as text: numbers in the shortest form, everything else is none.
+  static func text(_ id: JSONValue) -> String? {
+    switch id {
+    case .string(let text): text
+    case .integer, .number: JSONWriter.text(id)
+    case .null, .boolean, .array, .object: nil
+    }
+  }
 }
 
-/// Why a line was not understood; `id` is given back if it could be read.
-package struct GrammarError: Error, Hashable, Sendable {
-  package let code: String
-  package let message: String
-  package let id: String?
-  package init(code: String, message: String, id: String?) {
-    self.code = code
-    self.message = message
-    self.id = id
+extension ControlRequest {
+  /// The line that says this, without a line break.
+  package var line: [UInt8] { JSONWriter.bytes(json) }
+
+  /// The object that says this, members in the order of SPEC section 6.
+  package var json: JSONValue {
+    var members: [JSONValue.Member] = []
+    func add(_ name: String, _ value: JSONValue?) {
+      if let value { members.append(.init(name, value)) }
+    }
+    let takesKey =
+      switch operation {
+      case .set, .step, .toggle, .cancel, .flush: true
+      case .get, .pending, .watch, .reload: false
+      }
+    if takesKey { add("key", .string(key)) }
+    switch operation {
+    case .set(let value): add("set", value)
+    case .step(let amount): add("step", .number(amount))
+    case .toggle: add("toggle", true)
+    case .cancel: add("cancel", true)
+    case .flush: add("flush", true)
+    case .get: add("get", .string(key))
+    case .pending: add("pending", .string(key))
+    case .watch: add("watch", .string(key))
+    case .reload: add("reload", true)
+    }
+    add("id", replyID)
+    add("source", source.map(JSONValue.string))
+    add("now", now ? true : nil)
+    add("ttl", ttl.map { .string(DurationText.text($0)) })
+    add("wait", wait.map { .string($0.rawValue) })
+    add("at", at.map(JSONValue.number))
+    return .object(members)
   }
 }

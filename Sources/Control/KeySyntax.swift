@@ -1,0 +1,54 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Arguments
+
+/// What a key may look like before anybody asks whether it exists.
+package enum KeySyntax: Hashable, Sendable {
+  /// `device/property`, as the gateway has them.
+  case deviceProperty
+  /// Any text, as `simulate` takes them without devices.
+  case any
+
+  /// The longest key or pattern, in bytes.
+  package static let longest = 512
+
+  /// Why `key` cannot name one key; `nil` when it can.
+  package func mistake(inKey key: String) -> String? {
+    if let mistake = commonMistake(in: key, called: "key") { return mistake }
+    if key.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") }) {
+      return #"a key names one property, and "\#(NearMiss.shortened(key))" is a pattern;"#
+        + " patterns are taken by get, pending, watch, flush and cancel"
+    }
+    guard self == .deviceProperty else { return nil }
+    let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else {
+      return "a key is device/property, such as desk-lamp/brightness;"
+        + #" found "\#(NearMiss.shortened(key))""#
+    }
+    return nil
+  }
+
+  /// Why `pattern` cannot stand for keys; `nil` when it can.
+  package func mistake(inPattern pattern: String) -> String? {
+    commonMistake(in: pattern, called: "pattern")
+  }
+
+  private func commonMistake(in text: String, called name: String) -> String? {
+    if text.isEmpty { return "a \(name) may not be empty" }
+    if text.utf8.count > Self.longest {
+      return "a \(name) has at most \(Self.longest) bytes; found \(text.utf8.count)"
+    }
+    if let scalar = text.unicodeScalars.first(where: Self.isControl) {
+      return "a \(name) may not contain control characters; found \(scalar.escaped(asASCII: true))"
+    }
+    if let wildcard = text.first(where: { $0 == "+" || $0 == "#" }) {
+      return #"a \#(name) may not contain "\#(wildcard)"; the wildcards of patterns are * and ?"#
+    }
+    return nil
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)
+  }
+}

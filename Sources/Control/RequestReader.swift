@@ -1,0 +1,301 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Arguments
+internal import Devices
+
+/// Reads the members of one request.
+struct RequestReader {
+  private static let operations = [
+    "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch", "reload",
+  ]
+  private static let options = ["key", "id", "source", "now", "ttl", "wait", "at"]
+
+  private let members: [JSONValue.Member]
+  private let keys: KeySyntax
+  private let id: JSONValue?
+
+  init(_ document: JSONValue, keys: KeySyntax) throws(GrammarError) {
+    guard case .object(let members) = document else {
+      throw GrammarError(
+        code: .badType,
+        message: #"a request is an object, such as {"key":"desk-lamp/brightness","set":40};"#
+          + " found \(document.kindInWords)",
+        id: nil
+      )
+    }
+    self.members = members
+    self.keys = keys
+    switch document["id"] {
+    case nil, .null: id = nil
+    case .some(let value):
+      if let mistake = Self.mistake(inID: value) {
+        throw GrammarError(code: .badType, message: mistake, id: nil)
+      }
+      id = value
+    }
+  }
+
+  func request() throws(GrammarError) -> ControlRequest {
+    let operation = try operationMember()
+    var request = try request(for: operation)
+    request.replyID = id
+    for member in members where member.name != operation.name {
+      try read(member, into: &request)
+    }
+    return request
+  }
+
+  /// The one member that says what to do.
+  private func operationMember() throws(GrammarError) -> JSONValue.Member {
+    let known = Self.operations + Self.options
+    if let unknown = members.first(where: { !known.contains($0.name) })?.name {
+      throw error(
+        .unknownMember,
+        #"unknown member "\#(NearMiss.shortened(unknown))""# + NearMiss.hint(unknown, among: known)
+      )
+    }
+    let found = members.filter { Self.operations.contains($0.name) }
+    guard let operation = found.first else {
+      throw error(
+        .missingOperation,
+        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch or reload"
+          + " is needed"
+      )
+    }
+    guard found.count == 1 else {
+      throw error(
+        .severalOperations,
+        "one operation per line; found \(found.map(\.name).joined(separator: ", "))"
+      )
+    }
+    return operation
+  }
+
+  private func request(for member: JSONValue.Member) throws(GrammarError) -> ControlRequest {
+    switch member.name {
+    case "set", "value":
+      return ControlRequest(.set(member.value), key: try key(for: member.name))
+    case "step":
+      return ControlRequest(.step(try number(member)), key: try key(for: "step"))
+    case "toggle":
+      try expectTrue(member)
+      return ControlRequest(.toggle, key: try key(for: "toggle"))
+    case "cancel": return ControlRequest(.cancel, key: try keyOrPattern(member))
+    case "flush": return ControlRequest(.flush, key: try keyOrPattern(member))
+    case "get": return ControlRequest(.get, key: try pattern(member))
+    case "pending": return ControlRequest(.pending, key: try pattern(member))
+    case "watch": return ControlRequest(.watch, key: try pattern(member))
+    default:
+      try expectTrue(member)
+      return ControlRequest(.reload, key: "")
+    }
+  }
+
+  /// Reads what goes with the operation.
+  private func read(
+    _ member: JSONValue.Member,
+    into request: inout ControlRequest
+  ) throws(GrammarError) {
+    try checkPlace(of: member, in: request)
+    if member.value == .null, member.name != "key", member.name != "now" { return }
+    switch member.name {
+    case "source": request.source = try text(member, atMost: 64)
+    case "now": request.now = try boolean(member)
+    case "ttl": request.ttl = try duration(member)
+    case "wait": request.wait = try wait(member)
+    case "at": request.at = try instant(member)
+    default: break  // `key` and `id` have been read.
+    }
+  }
+
+  private func checkPlace(
+    of member: JSONValue.Member,
+    in request: ControlRequest
+  ) throws(GrammarError) {
+    let allowed: [String] =
+      switch request.operation {
+      case .set, .step, .toggle: Self.options
+      case .cancel, .flush: ["key", "id", "source", "at"]
+      case .get, .pending, .watch, .reload: ["id", "source"]
+      }
+    guard !allowed.contains(member.name) else { return }
+    let operation = members.first { Self.operations.contains($0.name) }?.name ?? ""
+    let hint =
+      member.name == "key" && operation != "reload"
+      ? #"; the pattern itself stands there: {"\#(operation)":"desk-lamp/*"}"# : ""
+    throw error(.misplacedMember, #""\#(member.name)" does not go with "\#(operation)""# + hint)
+  }
+
+  private func error(_ code: ErrorCode, _ message: String) -> GrammarError {
+    GrammarError(code: code, message: message, id: id)
+  }
+
+  private func wrongType(
+    _ member: JSONValue.Member,
+    expected: String,
+    hint: String = ""
+  ) -> GrammarError {
+    error(
+      .badType,
+      #""\#(member.name)" must be \#(expected); found \#(member.value.kindInWords)\#(hint)"#
+    )
+  }
+
+  private static func mistake(inID id: JSONValue) -> String? {
+    guard let text = ControlRequest.text(id) else {
+      return #""id" must be a text or a number; found \#(id.kindInWords)"#
+    }
+    if text.isEmpty { return #""id" may not be empty"# }
+    if text.utf8.count > 256 {
+      return #""id" has at most 256 bytes; found \#(text.utf8.count)"#
+    }
+    return nil
+  }
+}
+
+// MARK: - Keys and patterns
+
+extension RequestReader {
+  private func key(for operation: String) throws(GrammarError) -> String {
+    let key = try keyText(for: operation)
+    if let mistake = keys.mistake(inKey: key) { throw error(.badKey, mistake) }
+    return key
+  }
+
+  private func keyText(for operation: String) throws(GrammarError) -> String {
+    guard let member = members.first(where: { $0.name == "key" }) else {
+      throw error(
+        .missingKey,
+        #""\#(operation)" needs a "key", such as "key":"desk-lamp/brightness""#
+      )
+    }
+    guard let key = member.value.string else { throw wrongType(member, expected: "a text") }
+    return key
+  }
+
+  /// The pattern of `{"flush":"desk-lamp/*"}` or of `{"key":"desk-lamp/*","flush":true}`.
+  private func keyOrPattern(_ member: JSONValue.Member) throws(GrammarError) -> String {
+    if member.value.string != nil {
+      guard !members.contains(where: { $0.name == "key" }) else {
+        throw error(
+          .severalOperations,
+          #""\#(member.name)" has its own pattern beside "key"; with "key" it is true"#
+        )
+      }
+      return try pattern(member)
+    }
+    guard member.value == .boolean(true) else {
+      throw wrongType(member, expected: #"true beside a "key", or a pattern"#)
+    }
+    let key = try keyText(for: member.name)
+    if let mistake = keys.mistake(inPattern: key) { throw error(.badKey, mistake) }
+    return key
+  }
+
+  private func pattern(_ member: JSONValue.Member) throws(GrammarError) -> String {
+    guard let pattern = member.value.string else {
+      throw wrongType(member, expected: #"a key or a pattern, such as "desk-lamp/*" or "*""#)
+    }
+    if let mistake = keys.mistake(inPattern: pattern) { throw error(.badKey, mistake) }
+    return pattern
+  }
+}
+
+// MARK: - Typed members
+
+extension RequestReader {
+  private func number(_ member: JSONValue.Member) throws(GrammarError) -> Double {
+    if let number = member.value.double { return number }
+    let unsigned = member.value.string.map { $0.hasPrefix("+") ? String($0.dropFirst()) : $0 }
+    let hint = unsigned.flatMap(Double.init).map {
+      $0.isFinite ? "; did you mean \(JSONWriter.text(.number($0))), without quotes?" : ""
+    }
+    throw wrongType(member, expected: "a number", hint: hint ?? "")
+  }
+
+  private func boolean(_ member: JSONValue.Member) throws(GrammarError) -> Bool {
+    guard case .boolean(let flag) = member.value else {
+      throw wrongType(member, expected: "true or false")
+    }
+    return flag
+  }
+
+  private func expectTrue(_ member: JSONValue.Member) throws(GrammarError) {
+    guard member.value == .boolean(true) else {
+      let found = member.value == .boolean(false) ? "false" : member.value.kindInWords
+      throw error(.badType, #""\#(member.name)" must be true; found \#(found)"#)
+    }
+  }
+
+  private func text(_ member: JSONValue.Member, atMost limit: Int) throws(GrammarError) -> String {
+    guard let text = member.value.string else { throw wrongType(member, expected: "a text") }
+    guard text.utf8.count <= limit else {
+      throw error(
+        .badValue,
+        #""\#(member.name)" has at most \#(limit) bytes; found \#(text.utf8.count)"#
+      )
+    }
+    return text
+  }
+
+  private func duration(_ member: JSONValue.Member) throws(GrammarError) -> Duration {
+    if member.value.double != nil {
+      let number = JSONWriter.text(member.value)
+      throw wrongType(
+        member,
+        expected: "a text with a unit",
+        hint: #"; did you mean "\#(number)s" or "\#(number)ms"?"#
+      )
+    }
+    guard let text = member.value.string else {
+      throw wrongType(member, expected: DurationText.allowed)
+    }
+    do throws(DurationTextError) {
+      return try DurationText.parse(text)
+    } catch {
+      throw self.error(.badValue, #""\#(member.name)" \#(error.description)"#)
+    }
+  }
+
+  private func wait(_ member: JSONValue.Member) throws(GrammarError) -> ControlRequest.Wait? {
+    switch member.value {
+    case .boolean(let flag): return flag ? .confirmed : nil
+    case .string(let word):
+      guard let wait = ControlRequest.Wait(rawValue: word) else {
+        throw error(
+          .badValue,
+          #""wait" must be "sent" or "confirmed"; found "\#(NearMiss.shortened(word))""#
+            + NearMiss.hint(word, among: ControlRequest.Wait.allCases.map(\.rawValue))
+        )
+      }
+      return wait
+    case .null, .integer, .number, .array, .object:
+      throw wrongType(member, expected: #""sent" or "confirmed""#)
+    }
+  }
+
+  private func instant(_ member: JSONValue.Member) throws(GrammarError) -> Double {
+    guard let milliseconds = member.value.double else {
+      throw wrongType(member, expected: "a number of milliseconds")
+    }
+    guard (0...9e15).contains(milliseconds) else {
+      throw error(.badValue, #""at" counts milliseconds from 0; found \#(milliseconds)"#)
+    }
+    return milliseconds
+  }
+}
+
+extension JSONValue {
+  /// What this is, for messages: `a text`, `a number`.
+  var kindInWords: String {
+    switch self {
+    case .null: "null"
+    case .boolean: "true or false"
+    case .integer, .number: "a number"
+    case .string: "a text"
+    case .array: "a list"
+    case .object: "an object"
+    }
+  }
+}
