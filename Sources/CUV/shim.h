@@ -3,4 +3,30 @@
 
 #pragma once
 
+#include <signal.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 #include <uv.h>
+
+// Variadic functions are not imported into Swift, and pidfd_open has a wrapper only from glibc
+// 2.36 on.
+
+// Declared by spawn.h, but not visible through the Glibc module.
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+
+static inline int settle_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
+  return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+
+static inline int settle_pidfd_open(pid_t pid) {
+  return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static inline int settle_pidfd_send_signal(int descriptor, int number) {
+  return (int)syscall(SYS_pidfd_send_signal, descriptor, number, (void *)0, 0);
+}

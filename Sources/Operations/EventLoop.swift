@@ -1,69 +1,111 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CUV
+import Glibc
 package import LastOut
 
 /// One thread's event loop over libuv: sockets, timers, signals, wake-ups from other threads.
 ///
-/// Belongs to the thread that runs it; nothing here is thread safe but ``Waker``.
-/// Handlers run on that thread, one at a time, never nested inside a call made to the loop.
-package final class EventLoop {
+/// Belongs to the thread that runs it; nothing here is thread safe but ``Waker``. Handlers run on
+/// that thread, one at a time, never nested inside a call made to the loop. A handler may cancel
+/// any watch or timer, its own included, and make new ones. With nothing due the loop sleeps
+/// without a time limit.
+@safe package final class EventLoop {
+  /// Called after every batch of events, before the loop sleeps: the place to hand out what the
+  /// batch left to do. Also called once before the first sleep.
+  package var afterBatch: (() -> Void)?
+
+  /// The libuv loop; freed in `deinit` after every handle was closed.
+  let pointer: UnsafeMutablePointer<uv_loop_t>
+  /// Every timer of this loop, over one timer descriptor.
+  private var timers: TimerSet?
+
   /// Creates the loop.
-  package init() throws(OperationsError) { fatalError("skeleton") }
+  ///
+  /// - Throws: When the process is out of descriptors.
+  package init() throws(OperationsError) {
+    let fresh = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+    let code = unsafe uv_loop_init(fresh)
+    guard code == 0 else {
+      unsafe fresh.deallocate()
+      throw OperationsError(call: "uv_loop_init", libuv: code)
+    }
+    unsafe pointer = fresh
+    timers = try TimerSet(loop: self)
+    // The loop's own handle: it points back without keeping the loop alive.
+    let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+    _ = try unsafe LoopHandle.make(uv_prepare_t.self, data: nil) {
+      (handle) throws(OperationsError) in
+      unsafe uv_prepare_init(fresh, handle)
+      unsafe handle.pointee.data = this
+      unsafe uv_prepare_start(handle) { handle in
+        guard let data = unsafe handle?.pointee.data else { return }
+        unsafe Unmanaged<EventLoop>.fromOpaque(data).takeUnretainedValue().endBatch()
+      }
+    }
+  }
+
+  deinit {
+    timers?.close()
+    unsafe LoopHandle.closeAll(of: pointer)
+    // Runs the close callbacks; nothing is left that could block.
+    while unsafe uv_run(pointer, UV_RUN_NOWAIT) != 0 {}
+    unsafe uv_loop_close(pointer)
+    unsafe pointer.deallocate()
+  }
 
   /// Reads the monotonic clock (CLOCK_MONOTONIC, never the coarse one).
-  package static func now() -> Moment { fatalError("skeleton") }
+  package static func now() -> Moment {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Moment(
+      nanoseconds: UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000_000_000
+        &+ UInt64(truncatingIfNeeded: time.tv_nsec))
+  }
 
   /// Handles events until ``stop()``.
-  package func run() { fatalError("skeleton") }
-  package func stop() { fatalError("skeleton") }
+  package func run() {
+    unsafe uv_run(pointer, UV_RUN_DEFAULT)
+  }
+
+  /// Makes ``run()`` return after the current batch; only on the loop's thread.
+  package func stop() {
+    unsafe uv_stop(pointer)
+  }
 
   /// Watches a file descriptor. The watch must be cancelled before the descriptor is closed.
+  ///
+  /// One watch per descriptor. The loop keeps the watch alive until it is cancelled.
   package func watch(
     _ descriptor: Int32, for interest: IOInterest, handler: @escaping (IOInterest) -> Void
-  ) throws(OperationsError) -> IOWatch { fatalError("skeleton") }
+  ) throws(OperationsError) -> IOWatch {
+    try IOWatch(loop: self, descriptor: descriptor, interest: interest, handler: handler)
+  }
 
   /// A timer to be armed with absolute deadlines (timerfd: sub-millisecond, never early).
   package func makeTimer(_ handler: @escaping () -> Void) throws(OperationsError) -> LoopTimer {
-    fatalError("skeleton")
+    guard let timers else { preconditionFailure("The loop has no timers before its init ended.") }
+    return LoopTimer(set: timers, handler: handler)
   }
 
-  /// Runs `handler` on each delivery of a signal, on the loop's thread.
+  /// Runs `handler` on each delivery of a signal, on the loop's thread, as long as the loop lives.
   package func onSignal(_ number: Int32, handler: @escaping () -> Void) throws(OperationsError) {
-    fatalError("skeleton")
+    try SignalWatch.start(loop: self, number: number, handler: handler)
   }
 
   /// A wake-up that other threads may send; several before the loop looks count as one.
   package func makeWaker(_ handler: @escaping () -> Void) throws(OperationsError) -> Waker {
-    fatalError("skeleton")
+    let waker = try Waker()
+    _ = try watch(waker.descriptor, for: .read) { _ in
+      waker.acknowledge()
+      handler()
+    }
+    return waker
   }
 
-  /// Called after every batch of events, before the loop sleeps: the place to hand out what the
-  /// batch left to do.
-  package var afterBatch: (() -> Void)?
-}
-
-package struct IOInterest: OptionSet, Hashable, Sendable {
-  package let rawValue: Int32
-  package init(rawValue: Int32) { self.rawValue = rawValue }
-  package static let read = IOInterest(rawValue: 1)
-  package static let write = IOInterest(rawValue: 2)
-  /// The peer closed or the descriptor failed; reported whether asked for or not.
-  package static let hangUp = IOInterest(rawValue: 4)
-}
-
-package final class IOWatch {
-  package var interest: IOInterest = []  // setting changes what is watched, at once
-  package func cancel() { fatalError("skeleton") }
-}
-
-package final class LoopTimer {
-  /// Fires once at `deadline`, replacing any earlier arming; `nil` disarms.
-  package func arm(at deadline: Moment?) { fatalError("skeleton") }
-  package func cancel() { fatalError("skeleton") }
-}
-
-package final class Waker: Sendable {
-  /// Wakes the loop; from any thread.
-  package func wake() { fatalError("skeleton") }
+  private func endBatch() {
+    afterBatch?()
+    timers?.program()
+  }
 }

@@ -1,8 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CUV
+import Glibc
+
 /// A failed system call: which one, and why.
-package struct OperationsError: Error, Hashable, Sendable {
+package struct OperationsError: Error, Hashable, Sendable, CustomStringConvertible {
   package let call: String
   package let code: Int32
   package let reason: String
@@ -11,5 +14,16 @@ package struct OperationsError: Error, Hashable, Sendable {
     self.code = code
     self.reason = reason
   }
+
+  /// A failure with an error number, whose meaning is put in words.
+  package init(call: String, code: Int32) {
+    self.init(call: call, code: code, reason: unsafe String(cString: strerror(code)))
+  }
+
+  /// A failure as libuv reports it, as a negative error number.
+  init(call: String, libuv code: Int32) {
+    self.init(call: call, code: -code, reason: unsafe String(cString: uv_strerror(code)))
+  }
+
   package var description: String { "\(call): \(reason)" }
 }

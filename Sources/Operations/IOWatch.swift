@@ -1,0 +1,81 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CUV
+
+/// What to wait for on a descriptor, and what came.
+package struct IOInterest: OptionSet, Hashable, Sendable {
+  package let rawValue: Int32
+  package init(rawValue: Int32) { self.rawValue = rawValue }
+  package static let read = IOInterest(rawValue: 1)
+  package static let write = IOInterest(rawValue: 2)
+  /// The descriptor failed, which is reported whether asked for or not; or, if asked for, the peer
+  /// has closed its sending side. A peer that closed both sides is also reported as what was
+  /// asked for, so that the next read or write says so.
+  package static let hangUp = IOInterest(rawValue: 4)
+}
+
+/// One watched descriptor; lives until it is cancelled or its loop ends.
+@safe package final class IOWatch: LoopResource {
+  /// What is watched; setting it takes effect at once and costs up to two system calls.
+  package var interest: IOInterest {
+    didSet { if interest != oldValue { apply() } }
+  }
+  /// `nil` once cancelled.
+  private var handle: UnsafeMutablePointer<uv_poll_t>?
+  private var handler: ((IOInterest) -> Void)?
+
+  init(
+    loop: EventLoop, descriptor: Int32, interest: IOInterest,
+    handler: @escaping (IOInterest) -> Void
+  ) throws(OperationsError) {
+    self.interest = interest
+    self.handler = handler
+    unsafe handle = nil
+    unsafe handle = try LoopHandle.make(uv_poll_t.self, data: self) { (handle) throws(OperationsError) in
+      let code = unsafe uv_poll_init(loop.pointer, handle, descriptor)
+      guard code == 0 else { throw OperationsError(call: "uv_poll_init", libuv: code) }
+    }
+    apply()
+  }
+
+  /// Ends the watch at once: the handler is not called again, and is released.
+  package func cancel() {
+    guard let handle = unsafe handle else { return }
+    detach()
+    unsafe LoopHandle.close(handle)
+  }
+
+  func detach() {
+    unsafe handle = nil
+    handler = nil
+  }
+
+  private func apply() {
+    guard let handle = unsafe handle else { return }
+    var events: UInt32 = 0
+    if interest.contains(.read) { events |= UV_READABLE.rawValue }
+    if interest.contains(.write) { events |= UV_WRITABLE.rawValue }
+    if interest.contains(.hangUp) { events |= UV_DISCONNECT.rawValue }
+    let code = unsafe uv_poll_start(handle, Int32(events)) { handle, status, events in
+      guard let data = unsafe handle?.pointee.data else { return }
+      unsafe Unmanaged<IOWatch>.fromOpaque(data).takeUnretainedValue()
+        .deliver(status: status, events: UInt32(bitPattern: events))
+    }
+    precondition(code == 0, "A descriptor can be watched once at a time, and not after its close.")
+  }
+
+  private func deliver(status: Int32, events: UInt32) {
+    guard let handler else { return }
+    var came: IOInterest = []
+    if status < 0 {
+      // libuv has stopped watching.
+      came = .hangUp
+      interest = []
+    }
+    if events & UV_READABLE.rawValue != 0 { came.insert(.read) }
+    if events & UV_WRITABLE.rawValue != 0 { came.insert(.write) }
+    if events & UV_DISCONNECT.rawValue != 0 { came.insert(.hangUp) }
+    handler(came)
+  }
+}

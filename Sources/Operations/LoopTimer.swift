@@ -1,0 +1,113 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CUV
+import Glibc
+package import LastOut
+
+/// A timer of an event loop, armed with absolute deadlines on the monotonic clock.
+package final class LoopTimer {
+  /// `nil` once cancelled.
+  private var slot: Int?
+  private let set: TimerSet
+
+  init(set: TimerSet, handler: @escaping () -> Void) {
+    self.set = set
+    slot = set.add(handler)
+  }
+
+  deinit {
+    cancel()
+  }
+
+  /// Fires once at `deadline`, replacing any earlier arming; `nil` disarms.
+  ///
+  /// A deadline that has passed fires in the loop's next batch. Costs no system call by itself:
+  /// the loop looks at the earliest deadline before it sleeps.
+  package func arm(at deadline: Moment?) {
+    guard let slot else { return }
+    set.arm(slot, at: deadline)
+  }
+
+  /// Disarms for good and releases the handler.
+  package func cancel() {
+    guard let slot else { return }
+    self.slot = nil
+    set.remove(slot)
+  }
+}
+
+/// All timers of one loop, over one timer descriptor with absolute CLOCK_MONOTONIC deadlines.
+final class TimerSet {
+  private var heap = DeadlineHeap()
+  /// By slot of the heap; `nil` where the slot is free.
+  private var handlers: [(() -> Void)?] = []
+  private let descriptor: Int32
+  private var watch: IOWatch?
+  /// What the descriptor is set to. It is not moved later, since one spare wake-up costs less than
+  /// a system call for each deadline that moves out.
+  private var programmed: Moment?
+
+  init(loop: EventLoop) throws(OperationsError) {
+    descriptor = timerfd_create(
+      CLOCK_MONOTONIC, Int32(TFD_CLOEXEC | TFD_NONBLOCK))
+    guard descriptor >= 0 else { throw OperationsError(call: "timerfd_create", code: errno) }
+    watch = try loop.watch(descriptor, for: .read) { [unowned self] _ in fire() }
+  }
+
+  deinit {
+    Glibc.close(descriptor)
+  }
+
+  func close() {
+    watch?.cancel()
+  }
+
+  func add(_ handler: @escaping () -> Void) -> Int {
+    let slot = heap.makeSlot()
+    if slot == handlers.count { handlers.append(nil) }
+    handlers[slot] = handler
+    return slot
+  }
+
+  func remove(_ slot: Int) {
+    heap.freeSlot(slot)
+    handlers[slot] = nil
+  }
+
+  func arm(_ slot: Int, at deadline: Moment?) {
+    if let deadline {
+      heap.set(slot, to: deadline)
+    } else {
+      heap.remove(slot)
+    }
+  }
+
+  /// Sets the descriptor to the earliest deadline; called before the loop sleeps.
+  func program() {
+    guard let earliest = heap.first?.deadline else { return }
+    if let programmed, programmed <= earliest { return }
+    programmed = earliest
+    // Zero would disarm.
+    let nanoseconds = max(earliest.nanoseconds, 1)
+    var setting = itimerspec()
+    setting.it_value.tv_sec = Int(clamping: nanoseconds / 1_000_000_000)
+    setting.it_value.tv_nsec = Int(nanoseconds % 1_000_000_000)
+    let code = unsafe timerfd_settime(
+      descriptor, Int32(TFD_TIMER_ABSTIME), &setting, nil)
+    precondition(code == 0, "A timer descriptor takes any absolute deadline.")
+  }
+
+  private func fire() {
+    var expirations: UInt64 = 0
+    _ = unsafe read(descriptor, &expirations, 8)
+    programmed = nil
+    let now = EventLoop.now()
+    // A handler may re-arm, cancel or replace any of these: look again before each call.
+    for slot in heap.due(at: now) {
+      guard let deadline = heap.deadline(of: slot), deadline <= now else { continue }
+      heap.remove(slot)
+      handlers[slot]?()
+    }
+  }
+}

@@ -1,0 +1,57 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CUV
+import Glibc
+import LastOut
+
+/// Tells the service manager how the program stands: one datagram to `NOTIFY_SOCKET`.
+///
+/// Without that variable nothing happens. Never blocks, and a failure is of no consequence.
+package enum Notify {
+  /// The program serves.
+  package static func ready() { send("READY=1") }
+
+  /// The program reloads its configuration; to be followed by ``ready()``.
+  package static func reloading() {
+    send("RELOADING=1\nMONOTONIC_USEC=\(EventLoop.now().nanoseconds / 1000)")
+  }
+
+  /// The program is on its way out.
+  package static func stopping() { send("STOPPING=1") }
+
+  /// One line for people, shown by `systemctl status`.
+  package static func status(_ text: String) { send("STATUS=\(text)") }
+
+  /// Sends one message to the socket at `path`; a leading `@` names an abstract socket.
+  ///
+  /// - Returns: Whether the datagram was taken.
+  @discardableResult
+  package static func send(_ message: String, to path: String) -> Bool {
+    var bytes = Array(path.utf8)
+    var address = sockaddr_un()
+    let room = MemoryLayout.size(ofValue: address.sun_path)
+    guard let first = bytes.first, bytes.count < room else { return false }
+    guard first == UInt8(ascii: "/") || first == UInt8(ascii: "@") else { return false }
+    if first == UInt8(ascii: "@") { bytes[0] = 0 }
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+    let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(AF_UNIX, kind, 0)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
+    let text = Array(message.utf8)
+    let sent = unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+        unsafe sendto(descriptor, text, text.count, Int32(MSG_NOSIGNAL), pointer, length)
+      }
+    }
+    return sent == text.count
+  }
+
+  private static func send(_ message: String) {
+    guard let path = unsafe getenv("NOTIFY_SOCKET") else { return }
+    send(message, to: unsafe String(cString: path))
+  }
+}

@@ -1,0 +1,38 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CUV
+
+/// Turns deliveries of one signal into calls on the loop's thread.
+final class SignalWatch: LoopResource {
+  private var handler: (() -> Void)?
+
+  private init(handler: @escaping () -> Void) {
+    self.handler = handler
+  }
+
+  static func start(
+    loop: EventLoop, number: Int32, handler: @escaping () -> Void
+  ) throws(OperationsError) {
+    let watch = SignalWatch(handler: handler)
+    let handle = try unsafe LoopHandle.make(uv_signal_t.self, data: watch) {
+      (handle) throws(OperationsError) in
+      let code = unsafe uv_signal_init(loop.pointer, handle)
+      guard code == 0 else { throw OperationsError(call: "uv_signal_init", libuv: code) }
+    }
+    let code = unsafe uv_signal_start(
+      handle,
+      { handle, _ in
+        guard let data = unsafe handle?.pointee.data else { return }
+        unsafe Unmanaged<SignalWatch>.fromOpaque(data).takeUnretainedValue().handler?()
+      }, number)
+    guard code == 0 else {
+      unsafe LoopHandle.close(handle)
+      throw OperationsError(call: "uv_signal_start", libuv: code)
+    }
+  }
+
+  func detach() {
+    handler = nil
+  }
+}
