@@ -1,0 +1,108 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+internal import JSON
+
+/// One line that the gateway answers; each carries the request's `id`, `null` where none was given.
+package enum ControlReply: Hashable, Sendable {
+  /// A phase of a change; the `id` is the caller's, else the gateway's new one.
+  case event(EventObject, id: JSONValue?)
+  /// A watched event.
+  case watched(EventObject, watch: JSONValue?)
+  case targets([TargetRow], id: JSONValue?)
+  case pending([PendingRow], id: JSONValue?)
+  case flushed(Int, id: JSONValue?)
+  case cancelled(Int, id: JSONValue?)
+  /// What was read anew, as `{"devices":12}`.
+  case reloaded(JSONValue, id: JSONValue?)
+  case failure(ErrorReply, id: JSONValue?)
+
+  /// The request's `id`, or the watch's.
+  package var id: JSONValue? {
+    switch self {
+    case .event(let event, let id): id ?? .string(event.id)
+    case .watched(_, let id), .targets(_, let id), .pending(_, let id), .flushed(_, let id),
+      .cancelled(_, let id), .reloaded(_, let id), .failure(_, let id):
+      id
+    }
+  }
+}
+
+// MARK: - Writing
+
+extension ControlReply {
+  /// The line that says this, without a line break.
+  package var line: [UInt8] {
+    var output: [UInt8] = []
+    append(to: &output)
+    return output
+  }
+
+  /// Appends the line that says this, without a line break.
+  package func append(to output: inout [UInt8]) {
+    switch self {
+    case .event(let event, let id): event.append(to: &output, replyID: id)
+    case .watched(let event, let id):
+      output.append(contentsOf: #"{"watch":"#.utf8)
+      JSONWriter.append(id ?? .null, to: &output)
+      output.append(contentsOf: #","event":"#.utf8)
+      event.append(to: &output)
+      output.append(UInt8(ascii: "}"))
+    case .targets(let rows, let id):
+      append("get", .array(rows.map(\.json)), id, to: &output)
+    case .pending(let rows, let id):
+      append("pending", .array(rows.map(\.json)), id, to: &output)
+    case .flushed(let count, let id): append("flushed", .integer(Int64(count)), id, to: &output)
+    case .cancelled(let count, let id): append("cancelled", .integer(Int64(count)), id, to: &output)
+    case .reloaded(let summary, let id): append("reloaded", summary, id, to: &output)
+    case .failure(let failure, let id): append("error", failure.json, id, to: &output)
+    }
+  }
+
+  private func append(
+    _ name: String,
+    _ value: JSONValue,
+    _ id: JSONValue?,
+    to output: inout [UInt8]
+  ) {
+    JSONWriter.append(
+      .object([.init(name, value), .init("id", id ?? .null)]),
+      to: &output
+    )
+  }
+}
+
+// MARK: - Reading
+
+extension ControlReply {
+  /// Reads one line; `nil` when it is not a reply of this protocol.
+  package init?(line: Span<UInt8>) {
+    guard let json = try? JSONParser.parse(line) else { return nil }
+    self.init(json)
+  }
+
+  /// Reads one reply; members that this version does not know are passed over.
+  package init?(_ json: JSONValue) {
+    let id = json["id"]?.unlessNull
+    if let event = EventObject(json) {
+      self = .event(event, id: id)
+    } else if let event = json["event"].flatMap(EventObject.init) {
+      self = .watched(event, watch: json["watch"]?.unlessNull)
+    } else if let failure = json["error"].flatMap(ErrorReply.init) {
+      self = .failure(failure, id: id)
+    } else if case .array(let rows) = json["get"] {
+      self = .targets(rows.compactMap(TargetRow.init), id: id)
+    } else if case .array(let rows) = json["pending"] {
+      self = .pending(rows.compactMap(PendingRow.init), id: id)
+    } else if let count = json["flushed"]?.count {
+      self = .flushed(count, id: id)
+    } else if let count = json["cancelled"]?.count {
+      self = .cancelled(count, id: id)
+    } else if let summary = json["reloaded"] {
+      self = .reloaded(summary, id: id)
+    } else {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,131 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// One event of a command's life cycle, the same object on every surface (SPEC section 4).
+package struct EventObject: Hashable, Sendable {
+  /// Where a command stands.
+  package enum Phase: String, Hashable, Sendable, CaseIterable {
+    case accepted, superseded, unchanged, cancelled, rejected
+    case sending, sent, confirmed, failed, expired
+
+    /// Whether nothing follows; `sent` may be followed by `confirmed`, and often is not.
+    package var isFinal: Bool {
+      switch self {
+      case .accepted, .sending, .sent: false
+      case .superseded, .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired: true
+      }
+    }
+  }
+
+  /// The caller's identifier, else the gateway's.
+  package var id: String
+  package var key: String
+  package var phase: Phase
+  /// The value of the command; `nil` where there is none, as for a rejected toggle.
+  package var value: JSONValue?
+  /// Changes to this key that were replaced since its last run or cancel.
+  package var collapsed: Int
+  package var source: String?
+  /// The wall clock, as ``Timestamp`` writes it.
+  package var at: String
+  /// Counts from 1; retries count on.
+  package var attempt: Int
+  /// Why, in words, where the phase alone does not say it.
+  package var reason: String?
+
+  package init(
+    id: String,
+    key: String,
+    phase: Phase,
+    value: JSONValue?,
+    collapsed: Int = 0,
+    source: String? = nil,
+    at: String,
+    attempt: Int = 1,
+    reason: String? = nil
+  ) {
+    self.id = id
+    self.key = key
+    self.phase = phase
+    self.value = value
+    self.collapsed = collapsed
+    self.source = source
+    self.at = at
+    self.attempt = attempt
+    self.reason = reason
+  }
+}
+
+extension EventObject {
+  /// The object's text.
+  package var bytes: [UInt8] {
+    var output: [UInt8] = []
+    append(to: &output)
+    return output
+  }
+
+  /// Appends the object, members in SPEC's order.
+  ///
+  /// - Parameter replyID: What the caller gave as `id`, where it was not a text.
+  package func append(to output: inout [UInt8], replyID: JSONValue? = nil) {
+    output.append(contentsOf: #"{"id":"#.utf8)
+    JSONWriter.append(replyID ?? .string(id), to: &output)
+    output.append(contentsOf: #","key":"#.utf8)
+    JSONWriter.appendString(key, to: &output)
+    output.append(contentsOf: #","phase":""#.utf8)
+    output.append(contentsOf: phase.rawValue.utf8)
+    output.append(contentsOf: #"","value":"#.utf8)
+    JSONWriter.append(value ?? .null, to: &output)
+    output.append(contentsOf: #","collapsed":"#.utf8)
+    output.append(contentsOf: String(collapsed).utf8)
+    output.append(contentsOf: #","source":"#.utf8)
+    JSONWriter.append(source.map(JSONValue.string) ?? .null, to: &output)
+    output.append(contentsOf: #","at":"#.utf8)
+    JSONWriter.appendString(at, to: &output)
+    output.append(contentsOf: #","attempt":"#.utf8)
+    output.append(contentsOf: String(attempt).utf8)
+    output.append(contentsOf: #","reason":"#.utf8)
+    JSONWriter.append(reason.map(JSONValue.string) ?? .null, to: &output)
+    output.append(UInt8(ascii: "}"))
+  }
+
+  /// Reads an event; `nil` when a member is missing or of the wrong type.
+  ///
+  /// Members that this version does not know are passed over.
+  package init?(_ json: JSONValue) {
+    guard let id = json["id"].flatMap(ControlRequest.text), let key = json["key"]?.string,
+      let phase = json["phase"]?.string.flatMap(Phase.init), let at = json["at"]?.string
+    else { return nil }
+    self.init(
+      id: id,
+      key: key,
+      phase: phase,
+      value: json["value"]?.unlessNull,
+      collapsed: json["collapsed"]?.count ?? 0,
+      source: json["source"]?.string,
+      at: at,
+      attempt: json["attempt"]?.count ?? 1,
+      reason: json["reason"]?.string
+    )
+  }
+}
+
+extension JSONValue {
+  /// A whole number that fits `Int`.
+  var count: Int? {
+    switch self {
+    case .integer(let number): Int(exactly: number)
+    case .number(let number): Int(exactly: number)
+    case .null, .boolean, .string, .array, .object: nil
+    }
+  }
+}
+
+extension JSONValue {
+  /// The value, or none for JSON's `null`.
+  var unlessNull: JSONValue? {
+    if case .null = self { .none } else { .some(self) }
+  }
+}

@@ -1,0 +1,62 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// One line of `pending`: a value that has not left yet, and what it waits for.
+package struct PendingRow: Hashable, Sendable {
+  /// What keeps a value in the queue.
+  package enum Waits: String, Hashable, Sendable, CaseIterable {
+    /// The key is not quiet yet.
+    case quiet
+    /// Its lane has no token.
+    case lane
+    /// The command before it is not acknowledged.
+    case inFlight = "in_flight"
+    /// The broker or the device is away.
+    case offline
+  }
+
+  package var key: String
+  package var value: JSONValue
+  package var collapsed: Int
+  package var waits: Waits
+  /// When it leaves by itself, counted from now; `nil` where that is not up to the clock.
+  package var dueMilliseconds: Int?
+
+  package init(
+    key: String,
+    value: JSONValue,
+    collapsed: Int,
+    waits: Waits,
+    dueMilliseconds: Int?
+  ) {
+    self.key = key
+    self.value = value
+    self.collapsed = collapsed
+    self.waits = waits
+    self.dueMilliseconds = dueMilliseconds
+  }
+
+  /// Reads a row; `nil` when a member is missing or of the wrong type.
+  package init?(_ json: JSONValue) {
+    guard let key = json["key"]?.string, let value = json["value"],
+      let waits = json["waits"]?.string.flatMap(Waits.init)
+    else { return nil }
+    self.init(
+      key: key,
+      value: value,
+      collapsed: json["collapsed"]?.count ?? 0,
+      waits: waits,
+      dueMilliseconds: json["due_ms"]?.count
+    )
+  }
+
+  package var json: JSONValue {
+    .object([
+      "key": .string(key), "value": value, "collapsed": .integer(Int64(collapsed)),
+      "waits": .string(waits.rawValue),
+      "due_ms": dueMilliseconds.map { .integer(Int64($0)) } ?? .null,
+    ])
+  }
+}

@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// One line of `get`: what was asked of a key last, and what the device last said.
+package struct TargetRow: Hashable, Sendable {
+  package var key: String
+  package var target: JSONValue?
+  package var actual: JSONValue?
+  /// The phase of the key's last command; `nil` before the first.
+  package var phase: EventObject.Phase?
+  /// How long ago the target, the actual value or the phase last changed; `nil` if never.
+  package var ageMilliseconds: Int?
+
+  package init(
+    key: String,
+    target: JSONValue?,
+    actual: JSONValue?,
+    phase: EventObject.Phase?,
+    ageMilliseconds: Int?
+  ) {
+    self.key = key
+    self.target = target
+    self.actual = actual
+    self.phase = phase
+    self.ageMilliseconds = ageMilliseconds
+  }
+
+  /// Reads a row; `nil` without a key.
+  package init?(_ json: JSONValue) {
+    guard let key = json["key"]?.string else { return nil }
+    self.init(
+      key: key,
+      target: json["target"]?.unlessNull,
+      actual: json["actual"]?.unlessNull,
+      phase: json["phase"]?.string.flatMap(EventObject.Phase.init),
+      ageMilliseconds: json["age_ms"]?.count
+    )
+  }
+
+  package var json: JSONValue {
+    .object([
+      "key": .string(key), "target": target ?? .null, "actual": actual ?? .null,
+      "phase": phase.map { .string($0.rawValue) } ?? .null,
+      "age_ms": ageMilliseconds.map { .integer(Int64($0)) } ?? .null,
+    ])
+  }
+}
