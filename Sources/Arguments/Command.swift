@@ -1,5 +1,49 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Placeholder for the declarative command-line parser.
-package protocol Command {}
+/// A command as a value: its stored properties are what the table of parameters fills in.
+///
+/// Parsing, help, completion and manual page come from the same table.
+package protocol Command: Sendable {
+  /// The word that calls it.
+  static var name: String { get }
+  /// One sentence for the list of commands.
+  static var summary: String { get }
+  /// What else there is to know, in paragraphs; empty by default.
+  static var discussion: String { get }
+  /// Command lines to learn from; none by default.
+  static var examples: [Example] { get }
+  /// Positional arguments in their order, options and flags in the order of the help.
+  static var parameters: [Parameter<Self>] { get }
+
+  /// The command with every default.
+  init()
+}
+
+extension Command {
+  package static var discussion: String { "" }
+  package static var examples: [Example] { [] }
+
+  /// Reads the arguments that follow the command's name.
+  ///
+  /// - Throws: The first mistake, with what is allowed.
+  package init(arguments: [String], calledAs path: String) throws(UsageError) {
+    let parser = CommandParser<Self>(path: path, arguments: arguments)
+    guard case .command(let command) = try parser.parse() else {
+      self.init()
+      return
+    }
+    self = command
+  }
+}
+
+/// A command line and what it does.
+package struct Example: Hashable, Sendable {
+  package let line: String
+  package let meaning: String
+
+  package init(_ line: String, _ meaning: String) {
+    self.line = line
+    self.meaning = meaning
+  }
+}

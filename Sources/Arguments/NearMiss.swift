@@ -3,8 +3,9 @@
 
 /// Finds what somebody probably meant.
 package enum NearMiss {
-  /// The candidate closest to `word`, if it is close: a third of its letters may differ, and one
-  /// transposition counts as one. Upper and lower case are the same.
+  /// The candidate closest to `word`, if it is close.
+  ///
+  /// A third of its letters may differ; a transposition counts as one. Case does not count.
   ///
   /// Costs the product of the lengths for each candidate; words past 64 bytes find nothing.
   package static func of(_ word: String, among candidates: some Sequence<String>) -> String? {

@@ -68,7 +68,7 @@ extension EventObject {
 
   /// Appends the object, members in SPEC's order.
   ///
-  /// - Parameter replyID: What the caller gave as `id`, where it was not a text.
+  /// `replyID` stands in for the identifier where the caller's was not a text.
   package func append(to output: inout [UInt8], replyID: JSONValue? = nil) {
     output.append(contentsOf: #"{"id":"#.utf8)
     JSONWriter.append(replyID ?? .string(id), to: &output)

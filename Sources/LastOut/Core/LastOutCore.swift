@@ -3,79 +3,128 @@
 
 /// The last-out queue as a value: changes and the time go in, runs come out.
 ///
-/// Drive it like this: after any call look at ``nextDeadline``; at that moment call
-/// ``nextRun(at:)`` until it returns `nil`; when a run has ended, call ``finish(_:at:)``.
+/// Drive it like this: take every run that ``nextRun(at:)`` has at a moment before handing in what
+/// arrives at that moment, since a timer that is due comes first. After each change take what
+/// ``nextReady(at:)`` has: leading values leave at once. Then wait until ``nextDeadline``. When a
+/// run has ended, call ``finish(_:at:)``. Any call is legal between a run and its end.
+///
+/// The queue never reads a clock, and it never goes back in time: a moment before the latest one
+/// it was given counts as that latest one. Every operation costs constant time for keys whose delay
+/// is among the first sixteen distinct ones, else time logarithmic in the keys that share the heap;
+/// once warm, a change allocates nothing. An idle key costs eight bytes.
 public struct LastOutCore<Value>: ~Copyable {
-  /// A value that leaves the queue now. Its key counts as running until ``LastOutCore/finish(_:at:)``.
-  public struct Run {
-    public let key: KeyIndex
-    public let value: Value
-    /// Changes replaced since the key's last run or cancel.
-    public let collapsed: Int
-    /// When the value was due; `now` minus this is the lateness.
-    public let due: Moment
+  /// What is kept of a key that is idle.
+  @usableFromInline
+  struct Entry {
+    /// The key's slot; -1 while the key is idle.
+    @usableFromInline var slot: Int32 = -1
+    /// The key's rule.
+    @usableFromInline var rule: Int32 = 0
+
+    @inlinable init() {}
   }
 
-  /// What waits for a key.
-  public struct Pending {
-    public let value: Value
-    public let collapsed: Int
-    /// When it leaves if nothing else happens.
-    public let due: Moment
-    /// Due already, and waiting for the key's current run to end.
-    public let isMarkedDue: Bool
-  }
+  @usableFromInline var entries: Buffer<Entry>
+  @usableFromInline var slab: Slab<Value>
+  /// The rule of every distinct policy; the first is the default.
+  @usableFromInline var rules = Buffer<Rule>(capacity: 4)
+  @usableFromInline var ruleNumbers: [Policy: Int32] = [:]
+  @usableFromInline var lists = Buffer<DeadlineList>(capacity: DeadlineList.limit)
+  @usableFromInline var heap = DeadlineHeap()
+  /// Slots that leave without waiting for time, in the order in which they became due.
+  @usableFromInline var ready = SlotList()
+  /// Slots with neither value nor run, whose burst may still be open.
+  @usableFromInline var lingering = SlotList()
+  /// The latest moment that was handed in.
+  @usableFromInline var latest: UInt64 = 0
 
-  public enum CancelResult {
-    /// The pending value was dropped and is handed back, so that the caller decides where it is freed.
-    case cancelled(Value, collapsed: Int)
-    /// Nothing is pending, and the key is running: too late.
-    case alreadyStarted
-    /// Nothing is pending and nothing runs.
-    case nothing
-  }
+  /// How many slots hold a pending value.
+  @usableFromInline var pendingSlots = 0
 
-  public enum FlushResult {
-    case run(Run)
-    /// The key is running: its pending value follows at ``LastOutCore/finish(_:at:)``.
-    case markedDue
-    case nothing
-  }
-
-  public init(policy: Policy = .standard, capacity: Int = 64) { fatalError("skeleton") }
-
-  /// Sets how `key` settles, from its next change on. Keys never mentioned follow the default policy.
-  public mutating func setPolicy(_ policy: Policy, for key: KeyIndex) { fatalError("skeleton") }
-
-  /// Makes `value` the pending value of `key`; returns the value it replaced.
+  /// Creates an empty queue.
   ///
-  /// `delay` overrides the policy's quiet period for this change.
-  @discardableResult
-  public mutating func enqueue(
-    _ value: consuming Value, for key: KeyIndex, at now: Moment, delay: Duration? = nil
-  ) -> Value? { fatalError("skeleton") }
+  /// - Parameters:
+  ///   - policy: How keys settle that have no policy of their own.
+  ///   - capacity: For how many keys memory is set aside at first.
+  @inlinable
+  public init(policy: Policy = .standard, capacity: Int = 64) {
+    entries = Buffer(capacity: capacity)
+    slab = Slab(capacity: capacity)
+    _ = rule(for: policy)
+  }
 
-  /// Takes the next run that is due at `now`; `nil` when none is.
-  public mutating func nextRun(at now: Moment) -> Run? { fatalError("skeleton") }
+  // MARK: Policies
 
-  /// Says that the run of `key` has ended; what was marked due meanwhile becomes due now.
-  public mutating func finish(_ key: KeyIndex, at now: Moment) { fatalError("skeleton") }
+  /// Sets how `key` settles, from its next change on.
+  ///
+  /// Keys never mentioned follow the default policy.
+  public mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
+    let number = rule(for: policy)
+    entries.extend(toInclude: position(of: key), with: Entry())
+    entries[key.rawValue].rule = number
+  }
 
-  public mutating func cancel(_ key: KeyIndex) -> CancelResult { fatalError("skeleton") }
+  @usableFromInline
+  mutating func rule(for policy: Policy) -> Int32 {
+    if let known = ruleNumbers[policy] { return known }
+    var rule = Rule(policy)
+    rule.quietList = list(for: rule.delay)
+    if let span = rule.span { rule.baseList = list(for: span) }
+    let number = Int32(rules.count)
+    rules.append(rule)
+    ruleNumbers[policy] = number
+    return number
+  }
 
-  /// Takes the pending value of `key` now, whatever its deadline.
-  public mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult { fatalError("skeleton") }
+  /// The rule for one change of `key`, whose quiet period may be its own.
+  @inlinable
+  func rule(of key: KeyIndex, delay: Duration?) -> Rule {
+    var rule = rules[entries[key.rawValue].rule]
+    guard let delay else { return rule }
+    rule.delay = delay.queueNanoseconds
+    rule.quietList = knownList(for: rule.delay)
+    if let maxWait = rule.maxWait {
+      let span = max(maxWait, rule.delay)
+      rule.baseList = knownList(for: span)
+      rule.span = span
+    }
+    return rule
+  }
 
-  /// The earliest moment at which ``nextRun(at:)`` has something; `nil` when nothing waits for time.
-  public var nextDeadline: Moment? { fatalError("skeleton") }
+  /// The list for a duration, which is added while there are few; -1 beyond that.
+  @usableFromInline
+  mutating func list(for span: UInt64) -> Int8 {
+    let known = knownList(for: span)
+    guard known < 0, lists.count < DeadlineList.limit else { return known }
+    lists.append(DeadlineList(span: span))
+    return Int8(lists.count - 1)
+  }
 
-  /// How many keys have a pending value.
-  public var pendingCount: Int { fatalError("skeleton") }
+  @inlinable
+  func knownList(for span: UInt64) -> Int8 {
+    for number in 0..<lists.count where lists[number].span == span { return Int8(number) }
+    return -1
+  }
 
-  public func isRunning(_ key: KeyIndex) -> Bool { fatalError("skeleton") }
+  // MARK: Keys and time
 
-  public func pending(_ key: KeyIndex) -> Pending? { fatalError("skeleton") }
+  @inlinable
+  func position(of key: KeyIndex) -> Int {
+    precondition(key.rawValue >= 0, "A key index is never negative.")
+    return Int(key.rawValue)
+  }
 
-  /// The keys with a pending value, in no promised order.
-  public func pendingKeys() -> [KeyIndex] { fatalError("skeleton") }
+  /// The key's slot; -1 while the key is idle.
+  @inlinable
+  func slot(of key: KeyIndex) -> Int32 {
+    let position = position(of: key)
+    return position < entries.count ? entries[position].slot : -1
+  }
+
+  /// Takes note of the time, which never goes back.
+  @inlinable
+  mutating func advance(to now: Moment) -> UInt64 {
+    if now.nanoseconds > latest { latest = now.nanoseconds }
+    return latest
+  }
 }

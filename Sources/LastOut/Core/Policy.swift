@@ -20,7 +20,10 @@ public struct Policy: Hashable, Sendable {
 
   /// Follows the finger: a value at once, then one every 200 ms, and always the last.
   public static let live = Policy(
-    delay: .milliseconds(200), maxWait: .milliseconds(200), leading: true)
+    delay: .milliseconds(200),
+    maxWait: .milliseconds(200),
+    leading: true
+  )
 
   /// Creates a policy; negative durations count as zero.
   public init(delay: Duration, maxWait: Duration? = nil, leading: Bool = false) {

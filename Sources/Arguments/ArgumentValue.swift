@@ -1,0 +1,78 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A type that a parameter can have.
+package protocol ArgumentValue: Sendable {
+  /// Converts what was typed.
+  init(argument: String) throws(ArgumentValueError)
+}
+
+/// Why a text is no such value; the message fits behind the parameter's name.
+package struct ArgumentValueError: Error, Hashable, Sendable {
+  package let message: String
+
+  package init(_ message: String) { self.message = message }
+
+  /// `must be …; found "…"`.
+  package init(expected: String, found: String) {
+    message = #"must be \#(expected), found "\#(NearMiss.shortened(found))""#
+  }
+}
+
+extension String: ArgumentValue {
+  package init(argument: String) { self = argument }
+}
+
+extension Int: ArgumentValue {
+  package init(argument: String) throws(ArgumentValueError) {
+    guard let number = Int(argument) else {
+      throw ArgumentValueError(expected: "a whole number", found: argument)
+    }
+    self = number
+  }
+}
+
+extension Double: ArgumentValue {
+  package init(argument: String) throws(ArgumentValueError) {
+    self = try NumberText.parse(argument)
+  }
+}
+
+extension Bool: ArgumentValue {
+  package init(argument: String) throws(ArgumentValueError) {
+    guard let flag = Bool(argument) else {
+      throw ArgumentValueError(expected: "true or false", found: argument)
+    }
+    self = flag
+  }
+}
+
+extension Duration: ArgumentValue {
+  package init(argument: String) throws(ArgumentValueError) {
+    do throws(DurationTextError) {
+      self = try DurationText.parse(argument)
+    } catch {
+      throw ArgumentValueError(error.description)
+    }
+  }
+}
+
+extension Optional: ArgumentValue where Wrapped: ArgumentValue {
+  package init(argument: String) throws(ArgumentValueError) {
+    self = .some(try Wrapped(argument: argument))
+  }
+}
+
+extension ArgumentValue where Self: RawRepresentable & CaseIterable, RawValue == String {
+  /// Takes the words of an enumeration.
+  package init(argument: String) throws(ArgumentValueError) {
+    let words = Self.allCases.map(\.rawValue)
+    guard let value = Self(rawValue: argument) else {
+      throw ArgumentValueError(
+        "must be \(words.joined(separator: " or ")), found \"\(NearMiss.shortened(argument))\""
+          + NearMiss.hint(argument, among: words)
+      )
+    }
+    self = value
+  }
+}

@@ -1,0 +1,91 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// One row of a command's table: how it is written, where it goes, what it means.
+package struct Parameter<Root>: Sendable {
+  package let description: ParameterDescription
+  /// Converts a text and stores it.
+  let assign: @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
+
+  private init<Value: ArgumentValue>(
+    _ description: ParameterDescription,
+    _ path: any WritableKeyPath<Root, Value> & Sendable
+  ) {
+    self.description = description
+    assign = { (root, text) throws(ArgumentValueError) in
+      root[keyPath: path] = try Value(argument: text)
+    }
+  }
+
+  /// A positional argument; the table gives the order, optional ones come last.
+  package static func argument<Value: ArgumentValue>(
+    _ name: String,
+    _ path: any WritableKeyPath<Root, Value> & Sendable,
+    isOptional: Bool = false,
+    completion: ParameterDescription.Completion = .none,
+    help: String
+  ) -> Self {
+    Self(
+      ParameterDescription(
+        kind: isOptional ? .optionalArgument : .argument,
+        name: name,
+        completion: completion,
+        help: help
+      ),
+      path
+    )
+  }
+
+  /// An option with a value: `--name VALUE` or `--name=VALUE`.
+  package static func option<Value: ArgumentValue>(
+    _ name: String,
+    short: Character? = nil,
+    _ path: any WritableKeyPath<Root, Value> & Sendable,
+    value: String,
+    completion: ParameterDescription.Completion = .none,
+    help: String
+  ) -> Self {
+    Self(
+      ParameterDescription(
+        kind: .option,
+        name: name,
+        short: short,
+        valueName: value,
+        completion: completion,
+        help: help
+      ),
+      path
+    )
+  }
+
+  /// An option that may stand alone: `--name` or `--name=VALUE`, never `--name VALUE`.
+  package static func option<Value: ArgumentValue>(
+    _ name: String,
+    _ path: any WritableKeyPath<Root, Value> & Sendable,
+    value: String,
+    alone: String,
+    completion: ParameterDescription.Completion = .none,
+    help: String
+  ) -> Self {
+    Self(
+      ParameterDescription(
+        kind: .optionalValue(alone: alone),
+        name: name,
+        valueName: value,
+        completion: completion,
+        help: help
+      ),
+      path
+    )
+  }
+
+  /// An option without a value.
+  package static func flag(
+    _ name: String,
+    short: Character? = nil,
+    _ path: any WritableKeyPath<Root, Bool> & Sendable,
+    help: String
+  ) -> Self {
+    Self(ParameterDescription(kind: .flag, name: name, short: short, help: help), path)
+  }
+}

@@ -1,0 +1,106 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A program with commands: reads its command line, and writes its help.
+package struct Program<Outcome>: Sendable {
+  package let name: String
+  package let summary: String
+  package let discussion: String
+  package let examples: [Example]
+  package let commands: [CommandEntry<Outcome>]
+
+  package init(
+    name: String,
+    summary: String,
+    discussion: String = "",
+    examples: [Example] = [],
+    commands: [CommandEntry<Outcome>]
+  ) {
+    self.name = name
+    self.summary = summary
+    self.discussion = discussion
+    self.examples = examples
+    self.commands = commands
+  }
+
+  /// Reads the arguments behind the program's name; nothing is run or printed.
+  ///
+  /// - Throws: The first mistake, with a suggestion where one is near.
+  package func parse(_ arguments: [String]) throws(UsageError) -> Invocation<Outcome> {
+    guard let first = arguments.first else {
+      throw UsageError(path: name, message: "a command is missing")
+    }
+    switch first {
+    case "--help", "-h": return .help(help)
+    case "--version": return .version
+    case "help": return try parseHelp(Array(arguments.dropFirst()))
+    default: break
+    }
+    let entry = try command(first)
+    let path = "\(name) \(entry.name)"
+    return try entry.read(path, Array(arguments.dropFirst())) ?? .help(help(of: entry))
+  }
+
+  /// `help` and `help COMMAND`.
+  private func parseHelp(_ arguments: [String]) throws(UsageError) -> Invocation<Outcome> {
+    guard let word = arguments.first else { return .help(help) }
+    let entry = try command(word)
+    return try entry.read("\(name) \(entry.name)", ["--help"]) ?? .help(help(of: entry))
+  }
+
+  private func command(_ word: String) throws(UsageError) -> CommandEntry<Outcome> {
+    if let entry = commands.first(where: { $0.name == word }) { return entry }
+    if word.hasPrefix("-") {
+      throw UsageError(
+        path: name,
+        message: #"unknown option "\#(NearMiss.shortened(word))"; options come behind a command"#
+      )
+    }
+    throw UsageError(
+      path: name,
+      message: #"unknown command "\#(NearMiss.shortened(word))""#
+        + NearMiss.hint(word, among: commands.map(\.name))
+    )
+  }
+
+  /// The help of the whole program.
+  package var help: String {
+    var text = HelpText()
+    text.paragraph("OVERVIEW", summary)
+    text.paragraphs(discussion)
+    text.usage(name, ["COMMAND", "[ARGUMENTS]"])
+    var sections: [String] = []
+    for command in commands where !sections.contains(command.section) {
+      sections.append(command.section)
+    }
+    for section in sections {
+      text.table(
+        section,
+        commands.filter { $0.section == section }.map { ($0.name, $0.summary) }
+      )
+    }
+    text.table(
+      "OPTIONS",
+      [("-h, --help", "Show this, or a command's help."), ("--version", "Show the version.")]
+    )
+    text.examples(examples)
+    return text.text
+  }
+
+  /// The help of one command.
+  package func help(of command: CommandEntry<Outcome>) -> String {
+    var text = HelpText()
+    let options = command.parameters.filter { !$0.isPositional }
+    let arguments = command.parameters.filter(\.isPositional)
+    text.paragraph("OVERVIEW", command.summary)
+    text.paragraphs(command.discussion)
+    text.usage("\(name) \(command.name)", (options + arguments).map(\.usage))
+    text.table("ARGUMENTS", arguments.map { ($0.spelling, $0.help) })
+    text.table(
+      "OPTIONS",
+      options.map { ($0.spelling, $0.help) } + [("-h, --help", "Show this help.")]
+    )
+    text.examples(command.examples)
+    return text.text
+  }
+}

@@ -1,0 +1,83 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A growable run of elements behind one pointer: the only place where the core touches raw memory.
+///
+/// It differs from `Array` in what it leaves out: no reference count, no uniqueness check, and in
+/// optimised builds no bounds check. Every index comes from the core itself.
+@usableFromInline
+@safe struct Buffer<Element>: ~Copyable {
+  /// Memory for `capacity` elements, of which the first `count` are initialised.
+  @usableFromInline var base: UnsafeMutablePointer<Element>
+  @usableFromInline var capacity: Int
+  @usableFromInline var count = 0
+
+  @inlinable
+  init(capacity: Int) {
+    self.capacity = max(capacity, 1)
+    unsafe base = .allocate(capacity: self.capacity)
+  }
+
+  deinit {
+    unsafe base.deinitialize(count: count)
+    unsafe base.deallocate()
+  }
+
+  @inlinable
+  subscript(index: Int) -> Element {
+    _read {
+      assert(index >= 0 && index < count, "Index \(index) outside 0..<\(count)")
+      yield unsafe base[index]
+    }
+    _modify {
+      assert(index >= 0 && index < count, "Index \(index) outside 0..<\(count)")
+      yield unsafe &base[index]
+    }
+  }
+
+  @inlinable
+  subscript(index: Int32) -> Element {
+    _read { yield self[Int(index)] }
+    _modify { yield &self[Int(index)] }
+  }
+
+  @inlinable
+  mutating func append(_ element: consuming Element) {
+    if count == capacity { reallocate(capacity: capacity * 2) }
+    unsafe (base + count).initialize(to: element)
+    count += 1
+  }
+
+  /// Removes the last element, which must exist.
+  @inlinable
+  mutating func removeLast() -> Element {
+    count -= 1
+    return unsafe (base + count).move()
+  }
+
+  /// Grows with copies of `element` until `index` is inside.
+  @inlinable
+  mutating func extend(toInclude index: Int, with element: Element) {
+    guard index >= count else { return }
+    if index >= capacity { reallocate(capacity: max(index + 1, capacity * 2)) }
+    unsafe (base + count).initialize(repeating: element, count: index + 1 - count)
+    count = index + 1
+  }
+
+  /// Frees all elements and gives the memory for all but `capacity` of them back.
+  @inlinable
+  mutating func removeAll(keeping capacity: Int) {
+    unsafe base.deinitialize(count: count)
+    count = 0
+    if capacity < self.capacity { reallocate(capacity: max(capacity, 1)) }
+  }
+
+  @usableFromInline
+  mutating func reallocate(capacity newCapacity: Int) {
+    let moved = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
+    unsafe moved.moveInitialize(from: base, count: count)
+    unsafe base.deallocate()
+    unsafe base = moved
+    capacity = newCapacity
+  }
+}

@@ -1,0 +1,51 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension LastOutCore {
+  /// Drops the pending value of `key` and closes its burst.
+  ///
+  /// A run that has started goes on.
+  @inlinable
+  public mutating func cancel(_ key: KeyIndex) -> CancelResult {
+    let index = slot(of: key)
+    guard index >= 0 else { return .nothing }
+    let isRunning = slab[index].isRunning
+    if let dropped = drop(index) { return .cancelled(dropped.value, collapsed: dropped.collapsed) }
+    return isRunning ? .alreadyStarted : .nothing
+  }
+
+  /// Drops every pending value and closes every burst; returns what was dropped, in no order.
+  ///
+  /// Runs that have started go on. Takes time in proportion to the slots in use.
+  public mutating func cancelAll() -> [Cancelled] {
+    var dropped: [Cancelled] = []
+    dropped.reserveCapacity(pendingCount)
+    var index: Int32 = 0
+    // Releasing the last slot may shrink the slab, so the count is asked each time.
+    while Int(index) < slab.slots.count {
+      if slab[index].phase != .free, let cancelled = drop(index) { dropped.append(cancelled) }
+      index += 1
+    }
+    return dropped
+  }
+
+  /// Closes the burst of a slot and takes its pending value out, if there is one.
+  @inlinable
+  mutating func drop(_ index: Int32) -> Cancelled? {
+    let key = KeyIndex(slab[index].key)
+    let value = slab[index].value.take()
+    let collapsed = Int(slab[index].collapsed)
+    unlink(index)
+    if value != nil { pendingSlots -= 1 }
+    slab[index].isUrgent = false
+    slab[index].isOpen = false
+    slab[index].collapsed = 0
+    if slab[index].isRunning {
+      unlinkBase(index)
+      slab[index].phase = .running
+    } else {
+      release(index)
+    }
+    return value.map { Cancelled(key: key, value: $0, collapsed: collapsed) }
+  }
+}

@@ -1,0 +1,159 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension LastOutCore {
+  /// Makes `value` the pending value of `key`; returns the value it replaced.
+  ///
+  /// A value that leads its burst is taken by ``nextReady(at:)``. Runs that are due at `now` must
+  /// have been taken before: otherwise the new value replaces theirs.
+  ///
+  /// - Parameters:
+  ///   - value: What leaves unless something newer replaces it.
+  ///   - key: Whose value it is.
+  ///   - now: The current moment.
+  ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
+  /// - Returns: The replaced value, so that the caller decides where it is freed.
+  @inlinable
+  @discardableResult
+  public mutating func enqueue(
+    _ value: consuming Value,
+    for key: KeyIndex,
+    at now: Moment,
+    delay: Duration? = nil
+  ) -> Value? {
+    let now = advance(to: now)
+    entries.extend(toInclude: position(of: key), with: Entry())
+    let rule = rule(of: key, delay: delay)
+    let index = entries[key.rawValue].slot
+    guard index >= 0, slab[index].phase == .quiet, slab[index].quietList == rule.quietList,
+      slab[index].baseList == rule.baseList, slab[index].quietEnd > now
+    else { return open(value, for: key, at: now, rule: rule) }
+    // The usual case: one more change of a value that waits for quiet.
+    slab[index].quietEnd = now.saturatingAdd(rule.delay)
+    slab[index].due = due(of: index, rule: rule)
+    slab[index].collapsed &+= 1
+    slab.moveToTail(index, of: &lists[Int(rule.quietList)].quiet)
+    return exchange(value, at: index)
+  }
+
+  /// A change that opens a burst, follows a run, or moves to another list.
+  @inlinable
+  mutating func open(
+    _ value: consuming Value,
+    for key: KeyIndex,
+    at now: UInt64,
+    rule: Rule
+  ) -> Value? {
+    let index = claimSlot(of: key, at: now)
+    let isFirst = slab[index].hasEnded(at: now)
+    if isFirst {
+      slab[index].base = now
+      slab[index].isOpen = true
+    }
+    slab[index].quietEnd = now.saturatingAdd(rule.delay)
+    slab[index].isInstant = rule.delay == 0
+    if slab[index].isPending { slab[index].collapsed &+= 1 } else { pendingSlots += 1 }
+    linkBase(index, rule: rule, at: now)
+    if isFirst && rule.leading && !slab[index].isUrgent {
+      slab[index].isUrgent = true
+      slab[index].due = now
+    }
+    place(index, rule: rule)
+    return exchange(value, at: index)
+  }
+
+  /// The key's slot, which is taken from the slab for an idle key.
+  @inlinable
+  mutating func claimSlot(of key: KeyIndex, at now: UInt64) -> Int32 {
+    let known = entries[key.rawValue].slot
+    if known >= 0 { return known }
+    reclaim(at: now)
+    let index = slab.allocate(for: key.rawValue)
+    entries[key.rawValue].slot = index
+    slab[index].phase = .running  // In no list, which is all that matters here.
+    return index
+  }
+
+  @inlinable
+  mutating func exchange(_ value: consuming Value, at index: Int32) -> Value? {
+    let old = slab[index].value.take()
+    slab[index].value = consume value
+    return old
+  }
+
+  @inlinable
+  func due(of index: Int32, rule: Rule) -> UInt64 {
+    guard let span = rule.span else { return slab[index].quietEnd }
+    return min(slab[index].quietEnd, slab[index].base.saturatingAdd(span))
+  }
+
+  // MARK: Links
+
+  /// Links the slot where its pending value waits.
+  @inlinable
+  mutating func place(_ index: Int32, rule: Rule) {
+    if slab[index].isUrgent {
+      guard slab[index].phase != .ready, slab[index].phase != .blocked else { return }
+      unlink(index)
+      if slab[index].isRunning { slab[index].phase = .blocked } else { makeReady(index) }
+      return
+    }
+    slab[index].due = due(of: index, rule: rule)
+    guard rule.quietList >= 0, slab[index].baseList == rule.baseList,
+      rule.span == nil || rule.baseList >= 0
+    else { return placeInHeap(index) }
+    unlink(index)
+    slab[index].phase = .quiet
+    slab[index].quietList = rule.quietList
+    slab.append(index, to: &lists[Int(rule.quietList)].quiet)
+  }
+
+  @inlinable
+  mutating func placeInHeap(_ index: Int32) {
+    let due = slab[index].due
+    if slab[index].phase == .heaped { return heap.advance(index, due: due, in: &slab) }
+    unlink(index)
+    slab[index].phase = .heaped
+    heap.push(index, due: due, in: &slab)
+  }
+
+  @inlinable
+  mutating func makeReady(_ index: Int32) {
+    slab[index].phase = .ready
+    slab.append(index, to: &ready)
+  }
+
+  /// Takes the slot out of the list that its phase names.
+  @inlinable
+  mutating func unlink(_ index: Int32) {
+    switch slab[index].phase {
+    case .free, .running, .blocked: break
+    case .lingering: slab.remove(index, from: &lingering)
+    case .quiet: slab.remove(index, from: &lists[Int(slab[index].quietList)].quiet)
+    case .heaped: heap.remove(index, in: &slab)
+    case .ready: slab.remove(index, from: &ready)
+    }
+  }
+
+  /// Keeps the slot in the base list of `rule`, where its base allows that.
+  ///
+  /// A base list is sorted because slots are appended at the moment that becomes their base. A slot
+  /// that would have to enter elsewhere waits in the heap instead.
+  @inlinable
+  mutating func linkBase(_ index: Int32, rule: Rule, at now: UInt64) {
+    let isNewBase = slab[index].base == now
+    guard isNewBase || slab[index].baseList != rule.baseList else { return }
+    unlinkBase(index)
+    guard isNewBase, rule.baseList >= 0 else { return }
+    slab[index].baseList = rule.baseList
+    slab.appendBase(index, to: &lists[Int(rule.baseList)].base)
+  }
+
+  @inlinable
+  mutating func unlinkBase(_ index: Int32) {
+    let number = Int(slab[index].baseList)
+    guard number >= 0 else { return }
+    slab.removeBase(index, from: &lists[number].base)
+    slab[index].baseList = -1
+  }
+}

@@ -1,0 +1,88 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension LastOutCore {
+  /// The earliest moment at which ``nextRun(at:)`` may have something; `nil` when nothing waits for
+  /// time.
+  ///
+  /// It is exact for keys that wait for quiet. With changes that carried their own delay, or behind
+  /// a burst that `maxWait` has just served, it may be early, never late.
+  @inlinable
+  public var nextDeadline: Moment? {
+    if pendingCount == 0 { return nil }
+    if ready.head >= 0 { return Moment(nanoseconds: slab[ready.head].due) }
+    var earliest = UInt64.max
+    var isWaiting = false
+    for number in 0..<lists.count {
+      let quiet = lists[number].quiet.head
+      if quiet >= 0 {
+        isWaiting = true
+        earliest = min(earliest, slab[quiet].quietEnd)
+      }
+      let base = firstWaitingBase(of: number)
+      if base >= 0 {
+        earliest = min(earliest, slab[base].base.saturatingAdd(lists[number].span))
+      }
+    }
+    if let top = heap.top {
+      isWaiting = true
+      earliest = min(earliest, top.due)
+    }
+    return isWaiting ? Moment(nanoseconds: earliest) : nil
+  }
+
+  /// The first slot of a base list that has something pending, or the eighth; -1 for none.
+  ///
+  /// Slots whose value has just left stay in the list until their burst ends.
+  @inlinable
+  func firstWaitingBase(of number: Int) -> Int32 {
+    var index = lists[number].base.head
+    for _ in 0..<8 {
+      guard index >= 0, slab[index].phase != .quiet else { break }
+      index = slab[index].baseNext
+    }
+    return index
+  }
+
+  /// How many keys have a pending value.
+  @inlinable public var pendingCount: Int { pendingSlots }
+
+  /// Whether a run of `key` has started and not ended.
+  @inlinable
+  public func isRunning(_ key: KeyIndex) -> Bool {
+    let index = slot(of: key)
+    return index >= 0 && slab[index].isRunning
+  }
+
+  /// Whether a value of `key` waits.
+  @inlinable
+  public func isPending(_ key: KeyIndex) -> Bool {
+    let index = slot(of: key)
+    return index >= 0 && slab[index].isPending
+  }
+
+  /// What waits for `key`, if anything.
+  @inlinable
+  public func pending(_ key: KeyIndex) -> Pending? {
+    let index = slot(of: key)
+    guard index >= 0, let value = slab[index].value else { return nil }
+    return Pending(
+      value: value,
+      collapsed: Int(slab[index].collapsed),
+      due: Moment(nanoseconds: slab[index].due),
+      isMarkedDue: slab[index].phase == .blocked
+    )
+  }
+
+  /// The keys with a pending value, in no promised order.
+  ///
+  /// Takes time in proportion to the keys that were ever active at once.
+  public func pendingKeys() -> [KeyIndex] {
+    var keys: [KeyIndex] = []
+    keys.reserveCapacity(pendingCount)
+    for index in 0..<slab.slots.count where slab.slots[index].isPending {
+      keys.append(KeyIndex(slab.slots[index].key))
+    }
+    return keys
+  }
+}

@@ -1,0 +1,173 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension LastOutCore {
+  /// Takes the next run that is due at `now`; `nil` when none is.
+  @inlinable
+  public mutating func nextRun(at now: Moment) -> Run? {
+    if pendingCount == 0 {
+      _ = advance(to: now)
+      return nil
+    }
+    if let run = nextReady(at: now) { return run }
+    let now = latest
+    for number in 0..<lists.count {
+      if let index = popQuiet(from: number, at: now) { return take(index, at: now) }
+      if let index = popBase(from: number, at: now) { return take(index, at: now) }
+    }
+    while let top = heap.top, top.due <= now {
+      let due = slab[top.slot].due
+      if due > top.due {
+        heap.correctTop(due: due, in: &slab)
+      } else if let index = passIfIdle(top.slot) {
+        return take(index, at: now)
+      }
+    }
+    return nil
+  }
+
+  /// Takes the next run that does not wait for time: a leading value, or one that was marked due
+  /// while its key ran.
+  ///
+  /// Call it after each change and each end of a run. Values with a delay of zero are left for
+  /// ``nextRun(at:)``, so that one synchronous batch collapses.
+  @inlinable
+  public mutating func nextReady(at now: Moment) -> Run? {
+    let now = advance(to: now)
+    let index = ready.head
+    return index >= 0 ? take(index, at: now) : nil
+  }
+
+  /// Says that the run of `key` has ended; what was marked due meanwhile becomes due now.
+  ///
+  /// The key must be running.
+  @inlinable
+  public mutating func finish(_ key: KeyIndex, at now: Moment) {
+    let now = advance(to: now)
+    let index = slot(of: key)
+    guard index >= 0, slab[index].isRunning else {
+      preconditionFailure("Key \(key.rawValue) is not running, so its run cannot end.")
+    }
+    slab[index].isRunning = false
+    switch slab[index].phase {
+    case .blocked: makeReady(index)
+    case .running: retire(index, at: now)
+    case .free, .lingering, .quiet, .heaped, .ready: break
+    }
+  }
+
+  /// Takes the pending value of `key` now, whatever its deadline.
+  @inlinable
+  public mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
+    let now = advance(to: now)
+    let index = slot(of: key)
+    guard index >= 0, slab[index].isPending else { return .nothing }
+    guard slab[index].isRunning else { return .run(take(index, at: now)) }
+    slab[index].isUrgent = true
+    block(index)
+    slab[index].due = min(slab[index].due, now)
+    return .markedDue
+  }
+
+  // MARK: Taking
+
+  /// The oldest change of a delay list, if its quiet period is over and its key is not running.
+  @inlinable
+  mutating func popQuiet(from number: Int, at now: UInt64) -> Int32? {
+    while true {
+      let index = lists[number].quiet.head
+      guard index >= 0, slab[index].quietEnd <= now else { return nil }
+      if let index = passIfIdle(index) { return index }
+    }
+  }
+
+  /// The oldest base of a delay list, if a value has waited for its longest time.
+  @inlinable
+  mutating func popBase(from number: Int, at now: UInt64) -> Int32? {
+    while true {
+      let index = lists[number].base.head
+      guard index >= 0,
+        slab[index].base.saturatingAdd(lists[number].span) <= now
+      else { return nil }
+      unlinkBase(index)
+      guard slab[index].phase == .quiet else { continue }
+      if let index = passIfIdle(index) { return index }
+    }
+  }
+
+  /// The slot itself; or `nil` for a running key, whose value is marked due.
+  @inlinable
+  mutating func passIfIdle(_ index: Int32) -> Int32? {
+    guard slab[index].isRunning else { return index }
+    block(index)
+    return nil
+  }
+
+  /// Lets a due value wait for the end of its key's run.
+  @inlinable
+  mutating func block(_ index: Int32) {
+    unlink(index)
+    unlinkBase(index)
+    slab[index].phase = .blocked
+  }
+
+  /// Hands the pending value out and lets its key run.
+  @inlinable
+  mutating func take(_ index: Int32, at now: UInt64) -> Run {
+    guard let value = slab[index].value.take() else {
+      preconditionFailure("A slot is linked as pending, but holds no value.")
+    }
+    unlink(index)
+    unlinkBase(index)
+    let key = slab[index].key
+    let run = Run(
+      key: KeyIndex(key),
+      value: value,
+      collapsed: Int(slab[index].collapsed),
+      due: Moment(nanoseconds: min(slab[index].due, now))
+    )
+    pendingSlots -= 1
+    slab[index].phase = .running
+    slab[index].isRunning = true
+    slab[index].isUrgent = false
+    slab[index].collapsed = 0
+    slab[index].base = now
+    if slab[index].quietEnd > now {
+      // The burst goes on: its next value is bounded from here.
+      linkBase(index, rule: rules[entries[key].rule], at: now)
+    }
+    return run
+  }
+
+  // MARK: Giving memory back
+
+  /// Frees the slot of a key that became idle, unless its burst is still open.
+  @inlinable
+  mutating func retire(_ index: Int32, at now: UInt64) {
+    if slab[index].hasEnded(at: now) { return release(index) }
+    slab[index].phase = .lingering
+    slab.append(index, to: &lingering)
+  }
+
+  /// Frees up to two slots whose burst has ended meanwhile.
+  @inlinable
+  mutating func reclaim(at now: UInt64) {
+    for _ in 0..<2 {
+      let index = lingering.head
+      guard index >= 0 else { return }
+      slab.remove(index, from: &lingering)
+      if slab[index].hasEnded(at: now) {
+        release(index)
+      } else {
+        slab.append(index, to: &lingering)
+      }
+    }
+  }
+
+  @inlinable
+  mutating func release(_ index: Int32) {
+    unlinkBase(index)
+    entries[slab[index].key].slot = -1
+    slab.release(index)
+  }
+}

@@ -1,0 +1,45 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A policy in nanoseconds, with the lists that keep its deadlines.
+@usableFromInline
+struct Rule {
+  @usableFromInline var delay: UInt64
+  /// The longest time from a burst's base to the next run, at least `delay`; `nil` for none.
+  @usableFromInline var span: UInt64?
+  /// The most that `span` may be raised from, as written in the policy.
+  @usableFromInline var maxWait: UInt64?
+  @usableFromInline var leading: Bool
+  /// The list for `delay`; -1 when there are too many distinct delays.
+  @usableFromInline var quietList: Int8 = -1
+  /// The list for `span`; -1 when there is no span or there are too many.
+  @usableFromInline var baseList: Int8 = -1
+
+  @inlinable
+  init(_ policy: Policy) {
+    delay = policy.delay.queueNanoseconds
+    maxWait = policy.maxWait?.queueNanoseconds
+    span = maxWait.map { [delay] in max($0, delay) }
+    leading = policy.leading
+  }
+}
+
+extension Duration {
+  /// The duration in nanoseconds, rounded up so that nothing leaves early; negative counts as zero.
+  @inlinable
+  var queueNanoseconds: UInt64 {
+    let whole = wholeNanoseconds
+    if whole < 0 { return 0 }
+    let isExact = components.attoseconds % 1_000_000_000 == 0
+    return UInt64(whole) + (isExact || whole == .max ? 0 : 1)
+  }
+}
+
+extension UInt64 {
+  /// The sum, or the largest number if there is no such sum.
+  @inlinable
+  func saturatingAdd(_ other: UInt64) -> UInt64 {
+    let (sum, overflow) = addingReportingOverflow(other)
+    return overflow ? .max : sum
+  }
+}

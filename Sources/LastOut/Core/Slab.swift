@@ -1,0 +1,105 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The slots of all keys that are not idle, and the links between them.
+@usableFromInline
+struct Slab<Value>: ~Copyable {
+  @usableFromInline var slots: Buffer<Slot<Value>>
+  @usableFromInline var free = SlotList()
+  /// How many slots have an owner, and the most there were since there was none.
+  @usableFromInline var used = 0
+  @usableFromInline var peak = 0
+  @usableFromInline let smallest: Int
+
+  @inlinable
+  init(capacity: Int) {
+    slots = Buffer(capacity: capacity)
+    smallest = max(capacity, 64)
+  }
+
+  @inlinable
+  subscript(index: Int32) -> Slot<Value> {
+    _read { yield slots[index] }
+    _modify { yield &slots[index] }
+  }
+
+  /// Gives `key` a slot.
+  @inlinable
+  mutating func allocate(for key: Int32) -> Int32 {
+    used += 1
+    peak = max(peak, used)
+    var index = free.head
+    if index >= 0 {
+      free.head = slots[index].next
+    } else {
+      precondition(slots.count < Int(Int32.max), "More than 2^31 keys are active at once.")
+      index = Int32(truncatingIfNeeded: slots.count)
+      slots.append(Slot())
+    }
+    slots[index].key = key
+    return index
+  }
+
+  /// Takes the slot back; its value must be gone and it must be in no list.
+  @inlinable
+  mutating func release(_ index: Int32) {
+    slots[index] = Slot()
+    slots[index].next = free.head
+    free.head = index
+    used -= 1
+    if used == 0 { settle() }
+  }
+
+  /// Halves the memory after a period that needed less than a quarter of it.
+  @usableFromInline
+  mutating func settle() {
+    let isOversized = slots.count > smallest && peak < slots.count / 4
+    peak = 0
+    guard isOversized else { return }
+    slots.removeAll(keeping: max(slots.capacity / 2, smallest))
+    free = SlotList()
+  }
+
+  // MARK: The list that `phase` names
+
+  @inlinable
+  mutating func append(_ index: Int32, to list: inout SlotList) {
+    slots[index].previous = list.tail
+    slots[index].next = -1
+    if list.tail >= 0 { slots[list.tail].next = index } else { list.head = index }
+    list.tail = index
+  }
+
+  @inlinable
+  mutating func remove(_ index: Int32, from list: inout SlotList) {
+    let next = slots[index].next
+    let previous = slots[index].previous
+    if previous >= 0 { slots[previous].next = next } else { list.head = next }
+    if next >= 0 { slots[next].previous = previous } else { list.tail = previous }
+  }
+
+  @inlinable
+  mutating func moveToTail(_ index: Int32, of list: inout SlotList) {
+    guard list.tail != index else { return }
+    remove(index, from: &list)
+    append(index, to: &list)
+  }
+
+  // MARK: The base list
+
+  @inlinable
+  mutating func appendBase(_ index: Int32, to list: inout SlotList) {
+    slots[index].basePrevious = list.tail
+    slots[index].baseNext = -1
+    if list.tail >= 0 { slots[list.tail].baseNext = index } else { list.head = index }
+    list.tail = index
+  }
+
+  @inlinable
+  mutating func removeBase(_ index: Int32, from list: inout SlotList) {
+    let next = slots[index].baseNext
+    let previous = slots[index].basePrevious
+    if previous >= 0 { slots[previous].baseNext = next } else { list.head = next }
+    if next >= 0 { slots[next].basePrevious = previous } else { list.tail = previous }
+  }
+}

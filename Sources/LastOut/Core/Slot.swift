@@ -1,0 +1,69 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where a slot's pending value stands, and with it the list that the slot is linked into.
+@usableFromInline
+enum Phase: UInt8 {
+  /// In the free list; no key owns the slot.
+  case free
+  /// Nothing pending, the key is running; in no list.
+  case running
+  /// Nothing pending, nothing running, but the burst may still be open; in the lingering list.
+  case lingering
+  /// Pending until a deadline; in the quiet list of its delay.
+  case quiet
+  /// Pending until a deadline that no list keeps; in the heap.
+  case heaped
+  /// Pending and due; in the ready list.
+  case ready
+  /// Pending and due, but the key is running; in no list until the run ends.
+  case blocked
+}
+
+/// What the queue knows about one key whose burst is open, whose value waits or whose task runs.
+///
+/// The order of the fields packs a slot with a pointer-sized value into 64 bytes.
+@usableFromInline
+struct Slot<Value> {
+  /// The pending value; `nil` while nothing waits.
+  @usableFromInline var value: Value?
+  @usableFromInline var phase = Phase.free
+  /// The delay list whose base list this slot is linked into; -1 for none.
+  @usableFromInline var baseList: Int8 = -1
+  /// The delay list whose quiet list this slot is linked into while its phase is `quiet`.
+  @usableFromInline var quietList: Int8 = -1
+  /// Whether a run of the key has not ended yet.
+  @usableFromInline var isRunning = false
+  /// Whether the value left the quiet period behind: led, or flushed while its key ran.
+  @usableFromInline var isUrgent = false
+  /// Whether the burst was opened and neither cancelled nor reclaimed; it may have run out.
+  @usableFromInline var isOpen = false
+  /// Whether the last change's delay is zero: such a burst lasts through its instant.
+  @usableFromInline var isInstant = false
+  /// The neighbours in the list that `phase` names; `previous` is the position in the heap.
+  @usableFromInline var next: Int32 = -1
+  @usableFromInline var previous: Int32 = -1
+  /// The neighbours in the base list.
+  @usableFromInline var baseNext: Int32 = -1
+  @usableFromInline var basePrevious: Int32 = -1
+  /// The owner.
+  @usableFromInline var key: Int32 = -1
+  /// Changes replaced since the last run or cancel.
+  @usableFromInline var collapsed: UInt32 = 0
+  /// When the burst ends: the last change plus its delay.
+  @usableFromInline var quietEnd: UInt64 = 0
+  /// When the burst began, or the last run inside it.
+  @usableFromInline var base: UInt64 = 0
+  /// When the pending value leaves if nothing else happens.
+  @usableFromInline var due: UInt64 = 0
+
+  @inlinable init() {}
+
+  @inlinable var isPending: Bool { phase.rawValue >= Phase.quiet.rawValue }
+
+  /// Whether a change at `now` would open a new burst.
+  @inlinable
+  func hasEnded(at now: UInt64) -> Bool {
+    !isOpen || quietEnd < now || (quietEnd == now && !isInstant)
+  }
+}
