@@ -62,6 +62,23 @@ extension CommandStateMachine {
     }
   }
 
+  /// A number for something that is refused without being a change.
+  package mutating func nextNumber() -> UInt64 {
+    changeNumber += 1
+    return changeNumber
+  }
+
+  /// Tells that a change was refused before it was one, because its value could not be read.
+  package mutating func reject(
+    _ key: KeyIndex, reason: String, at now: Moment, origin: ChangeOrigin? = nil
+  ) {
+    changeNumber += 1
+    events.append(
+      CommandEvent(
+        key: key, phase: .rejected, value: nil, collapsed: 0, number: changeNumber,
+        acceptedAt: now, at: now, attempt: 1, reason: reason, origin: origin, isFinal: true))
+  }
+
   /// What a step counts from: the pending value, the target on its way or unconfirmed, the actual
   /// value, the last one sent.
   package func base(of key: KeyIndex) -> Value? {

@@ -11,8 +11,8 @@ extension CommandStateMachine {
     package var target: Value?
     package var actual: Value?
     package var phase: Phase?
-    /// When ``phase`` began.
-    package var since: Moment
+    /// When ``phase`` or ``actual`` last changed; `nil` if never.
+    package var since: Moment?
   }
 
   /// What a pending value waits for.
@@ -36,7 +36,7 @@ extension CommandStateMachine {
   package func status(_ key: KeyIndex) -> Status {
     let state = states[Int(key.rawValue)]
     return Status(
-      target: state.target, actual: state.actual, phase: state.phase, since: state.phaseAt)
+      target: state.target, actual: state.actual, phase: state.phase, since: state.changedAt)
   }
 
   /// What waits for `key`, the newest value; `nil` when nothing does.

@@ -15,6 +15,7 @@ extension CommandStateMachine {
     let before = states[place].actual
     if before != value {
       states[place].actual = value
+      states[place].changedAt = now
       changedKeys.append(key)
     }
     if property.urgent.contains(value), before != value { endedByHand(key, at: now) }

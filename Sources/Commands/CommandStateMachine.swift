@@ -163,7 +163,7 @@ package struct CommandStateMachine: ~Copyable {
     // A superseded change says nothing about the newest command of its key.
     if phase != .superseded {
       states[place].phase = phase
-      states[place].phaseAt = now
+      states[place].changedAt = now
       changedKeys.append(key)
     }
     switch phase {

@@ -12,9 +12,10 @@ struct PropertyState {
   var actual: Value?
   /// What was sent last, for properties without a state topic.
   var lastSent: Value?
-  /// The phase of the newest command, and when it began.
+  /// The phase of the newest command.
   var phase: Phase?
-  var phaseAt = Moment.zero
+  /// When the phase or the actual value last changed.
+  var changedAt: Moment?
   /// Left the queue and waits for its road; newest wins.
   var ready: ReadyValue?
   /// Handed to MQTT, or sent and not yet confirmed.

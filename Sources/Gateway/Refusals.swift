@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
 import Operations
 
@@ -61,12 +62,5 @@ struct Refusals {
     guard retainedTopics.count < 1000, retainedTopics.insert(topic).inserted else { return }
     log.warning(
       "Retained command ignored: a stale command must not replay", ["topic": Excerpt.of(topic)])
-  }
-}
-
-/// Foreign text, cut to a length that is fit for a log line.
-enum Excerpt {
-  static func of(_ text: String, limit: Int = 120) -> String {
-    text.count <= limit ? text : text.prefix(limit) + "…"
   }
 }

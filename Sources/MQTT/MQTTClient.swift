@@ -94,6 +94,7 @@ package struct InboundMessage: ~Copyable {
   package let flags: MQTTClient.MessageFlags
   /// MQTT 5 response topic and correlation data, if the sender asked for an answer.
   package var responseTopic: String? { fatalError("skeleton") }
+  package func userProperty(_ name: String) -> String? { fatalError("skeleton") }
   package var correlationData: [UInt8]? { fatalError("skeleton") }
 }
 
