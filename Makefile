@@ -1,0 +1,48 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+
+# A compiler outside PATH is looked for in the usual places.
+export PATH := $(PATH):/opt/swift/usr/bin:/usr/local/swift/usr/bin:$(HOME)/.local/share/swiftly/bin
+
+JOBS ?= $(shell nproc)
+RELEASE := -c release --static-swift-stdlib
+SOURCES := Package.swift Sources Tests
+# What the programs are called with: make run ARGS="--devices devices"
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo run build test lint format bench install-deps clean
+
+help: ## List the targets
+	@echo "Settle: turn the knob; only where it stopped is sent."
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Show Settle at work: a private broker, simulated devices, scripted hands
+	@.build/release/settle demo $(ARGS)
+
+run: build ## Run the gateway, with ARGS="--config FILE --devices DIR"
+	@.build/release/settle run $(ARGS)
+
+build: install-deps ## Build settle and settled for release, into .build/release
+	@echo "Building for release (some minutes the first time)"
+	@swift build $(RELEASE) -j $(JOBS)
+
+test: install-deps lint ## Check the format, build without a warning, run every test
+	@echo "Building the tests, warnings as errors"
+	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
+	@echo "Testing"
+	@swift test --disable-xctest --skip-build $(ARGS)
+
+lint: install-deps ## Check the format of every source file
+	@echo "Checking the format"
+	@swift format lint --strict --parallel --recursive $(SOURCES)
+
+format: install-deps ## Rewrite every source file in the project's format
+	@swift format --in-place --parallel --recursive $(SOURCES)
+
+install-deps: ## Install the Debian packages that are missing, and check the compiler
+	@.ci/install-deps
+
+clean: ## Remove everything that was built
+	@rm -rf .build

@@ -1,0 +1,28 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// A message that a simulated device publishes.
+package struct DeviceMessage: Hashable, Sendable {
+  package var topic: String
+  package var payload: [UInt8]
+  package var retain: Bool
+
+  package init(topic: String, payload: [UInt8], retain: Bool = false) {
+    self.topic = topic
+    self.payload = payload
+    self.retain = retain
+  }
+
+  package init(topic: String, text: String, retain: Bool = false) {
+    self.init(topic: topic, payload: Array(text.utf8), retain: retain)
+  }
+
+  package init(topic: String, json: JSONValue, retain: Bool = false) {
+    self.init(topic: topic, payload: JSONWriter.bytes(json), retain: retain)
+  }
+
+  /// The payload as text, for people.
+  package var text: String { String(decoding: payload, as: UTF8.self) }
+}

@@ -1,0 +1,75 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+package import LastOut
+
+/// A radiator thermostat that cannot keep up: it loses commands that come close together.
+///
+/// After taking a command it is deaf for ``deafTime``; what arrives then is lost without a word. The
+/// new set-point takes effect, and is reported, after ``confirmDelay``. This is how flooding a device
+/// leaves it at a value that nobody asked for.
+package struct SlowThermostat: SimulatedDevice {
+  package static let deafTime = Duration.milliseconds(600)
+  package static let confirmDelay = Duration.milliseconds(1000)
+
+  package let topic: String
+  package private(set) var setpoint: Double
+  package private(set) var tally = CommandTally()
+
+  private var deafUntil = Moment.zero
+  /// The set-point that was taken and is not yet in effect.
+  private var accepted: (value: Double, effective: Moment)?
+
+  package init(topic: String, setpoint: Double = 20) {
+    self.topic = topic
+    self.setpoint = setpoint
+  }
+
+  package var subscriptions: [String] { ["\(topic)/set"] }
+
+  package var nextWake: Moment? { accepted?.effective }
+
+  package mutating func start(at now: Moment) -> [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true), report()]
+  }
+
+  package mutating func receive(
+    topic received: String,
+    payload: [UInt8],
+    at now: Moment
+  ) -> [DeviceMessage] {
+    tally.received += 1
+    guard now >= deafUntil else {
+      tally.dropped += 1
+      return []
+    }
+    guard let value = (try? JSONParser.parse(payload.span))?["setpoint"]?.double,
+      (5...30).contains(value)
+    else {
+      tally.refused += 1
+      return []
+    }
+    // A command that is still being worked on takes effect before the next one is taken.
+    let early = wake(at: now)
+    deafUntil = now.advanced(by: Self.deafTime)
+    accepted = (value, now.advanced(by: Self.confirmDelay))
+    return early
+  }
+
+  package mutating func wake(at now: Moment) -> [DeviceMessage] {
+    guard let next = accepted, next.effective <= now else { return [] }
+    accepted = nil
+    setpoint = next.value
+    return [report()]
+  }
+
+  private func report() -> DeviceMessage {
+    DeviceMessage(
+      topic: topic,
+      json: .object(["setpoint": .number(setpoint), "temperature": 20.5]),
+      retain: true
+    )
+  }
+}

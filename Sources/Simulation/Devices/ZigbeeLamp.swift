@@ -1,0 +1,161 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+import JSON
+package import LastOut
+
+/// A colour lamp as Zigbee2MQTT shows it: JSON sets, `transition`, retained state, availability.
+///
+/// A command takes ``radioDelay`` to reach the lamp. While a transition runs, the lamp reports where
+/// it is every ``reportInterval``, and its final state at the end.
+package struct ZigbeeLamp: SimulatedDevice {
+  /// How long the mesh needs for one command.
+  package static let radioDelay = Duration.milliseconds(40)
+  package static let reportInterval = Duration.milliseconds(250)
+
+  package let name: String
+  package private(set) var isOn = false
+  package private(set) var colorTemperature = 370.0
+  /// The colour as it was last set, in whichever form; `nil` while the lamp shows white.
+  package private(set) var color: JSONValue?
+  package private(set) var tally = CommandTally()
+
+  /// From 0 to 254.
+  private var brightness: Ramp
+  /// Commands on the air, oldest first.
+  private var onAir: [(arrival: Moment, command: JSONValue)] = []
+  private var nextReport: Moment?
+
+  package init(name: String, brightness: Double = 100, isOn: Bool = true) {
+    self.name = name
+    self.isOn = isOn
+    self.brightness = Ramp(resting: brightness, at: .zero)
+  }
+
+  private var topic: String { "zigbee2mqtt/\(name)" }
+
+  package var subscriptions: [String] { ["\(topic)/set", "\(topic)/set/+", "\(topic)/get"] }
+
+  package var nextWake: Moment? {
+    switch (onAir.first?.arrival, nextReport) {
+    case (nil, let report): report
+    case (let arrival, nil): arrival
+    case (let arrival?, let report?): min(arrival, report)
+    }
+  }
+
+  /// The brightness at `now`, from 0 to 254.
+  package func brightness(at now: Moment) -> Int { Int(brightness.value(at: now).rounded()) }
+
+  package mutating func start(at now: Moment) -> [DeviceMessage] {
+    [
+      DeviceMessage(
+        topic: "zigbee2mqtt/bridge/state",
+        json: .object(["state": "online"]),
+        retain: true
+      ),
+      DeviceMessage(
+        topic: "\(topic)/availability",
+        json: .object(["state": "online"]),
+        retain: true
+      ),
+      report(at: now),
+    ]
+  }
+
+  package mutating func receive(
+    topic received: String,
+    payload: [UInt8],
+    at now: Moment
+  ) -> [DeviceMessage] {
+    if received == "\(topic)/get" { return [report(at: now)] }
+    tally.received += 1
+    guard let command = Self.command(topic: received, payload: payload) else {
+      tally.refused += 1
+      return [
+        DeviceMessage(
+          topic: "zigbee2mqtt/bridge/logging",
+          json: .object([
+            "level": "error", "message": .string("Invalid payload for '\(name)', skipping..."),
+          ])
+        )
+      ]
+    }
+    onAir.append((now.advanced(by: Self.radioDelay), command))
+    return []
+  }
+
+  package mutating func wake(at now: Moment) -> [DeviceMessage] {
+    var messages: [DeviceMessage] = []
+    while let next = onAir.first, next.arrival <= now {
+      onAir.removeFirst()
+      apply(next.command, at: next.arrival)
+      messages.append(report(at: next.arrival))
+    }
+    if let due = nextReport, due <= now { messages.append(report(at: now)) }
+    return messages
+  }
+
+  /// What a payload asks for, as the object form; `nil` if it is nothing Zigbee2MQTT reads.
+  private static func command(topic: String, payload: [UInt8]) -> JSONValue? {
+    let text = String(decoding: payload, as: UTF8.self)
+    if topic.hasSuffix("/set") {
+      if ["ON", "OFF", "TOGGLE"].contains(text.uppercased()) {
+        return .object(["state": .string(text)])
+      }
+      guard let value = try? JSONParser.parse(payload.span), case .object = value else {
+        return nil
+      }
+      return value
+    }
+    guard let attribute = topic.split(separator: "/").last else { return nil }
+    let value = (try? JSONParser.parse(payload.span)) ?? .string(text)
+    return .object([JSONValue.Member(String(attribute), value)])
+  }
+
+  private mutating func apply(_ command: JSONValue, at now: Moment) {
+    let transition = Duration.milliseconds(
+      Int64(max(0, min(3600, command["transition"]?.double ?? 0)) * 1000)
+    )
+    if let asked = command["brightness"]?.double {
+      let target = min(max(asked.rounded(), 0), 254)
+      isOn = target > 0
+      move(to: target, over: transition, at: now)
+    }
+    switch command["state"]?.string?.uppercased() {
+    case "ON": isOn = true
+    case "OFF": isOn = false
+    case "TOGGLE": isOn.toggle()
+    case nil, .some: break
+    }
+    if let mired = command["color_temp"]?.double {
+      colorTemperature = mired
+      color = nil
+    }
+    if let asked = command["color"] { color = asked }
+  }
+
+  private mutating func move(to target: Double, over duration: Duration, at now: Moment) {
+    brightness = Ramp(
+      from: brightness.value(at: now),
+      to: target,
+      start: now,
+      duration: duration
+    )
+  }
+
+  /// The retained state; also decides when the next one is due.
+  private mutating func report(at now: Moment) -> DeviceMessage {
+    let isMoving = brightness.isMoving(at: now)
+    nextReport = isMoving ? min(now.advanced(by: Self.reportInterval), brightness.end) : nil
+    var members: [JSONValue.Member] = [
+      .init("state", isOn ? "ON" : "OFF"),
+      .init("brightness", .integer(Int64(brightness(at: now)))),
+      .init("color_mode", color == nil ? "color_temp" : "xy"),
+      .init("color_temp", .number(colorTemperature)),
+    ]
+    if let color { members.append(.init("color", color)) }
+    return DeviceMessage(topic: topic, json: .object(members), retain: true)
+  }
+}

@@ -1,0 +1,315 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Control
+package import Devices
+package import LastOut
+
+/// Plays timed changes through the queue on a virtual clock.
+///
+/// Hand it the lines in file order with ``apply(_:)``, then call ``finish()``; take what ran from
+/// ``runs`` whenever you like. Lines with the same `at` are one batch: timers that are due come before
+/// it, what it leaves behind at delay 0 comes at its end. Keys that are due at the same instant leave
+/// in the order in which the lines first named them. Memory grows with the keys, not with the lines.
+package struct TimelineSimulator: ~Copyable {
+  /// What the queue carries: any JSON, or a value of a property.
+  private enum Payload {
+    case free(JSONValue)
+    case typed(Value)
+
+    var json: JSONValue {
+      switch self {
+      case .free(let value): value
+      case .typed(let value): value.json
+      }
+    }
+  }
+
+  private struct KeyState {
+    /// Place in the order in which keys were first named.
+    var ordinal: Int?
+    /// What ran last.
+    var last: Payload?
+    /// When the key's burst ends, unless it is changed before; `nil` where none is open.
+    var burstEnd: Moment?
+  }
+
+  /// The latest `at` that is taken, in milliseconds: some thirty years.
+  private static let latest = 1e12
+
+  /// What ran and was not taken away yet, in order.
+  package private(set) var runs: [TimelineRun] = []
+
+  private var core: LastOutCore<Payload>
+  private var names = KeyTable()
+  private var states: [KeyState] = []
+  private var namedKeys = 0
+  private var now = Moment.zero
+  private let registry: Registry?
+  private let policy: Policy
+
+  /// Takes any key and any JSON value; all keys settle by `policy`.
+  package init(policy: Policy) {
+    core = LastOutCore(policy: policy)
+    registry = nil
+    self.policy = policy
+  }
+
+  /// Takes the keys of `registry` only, with their types and policies.
+  package init(registry: Registry) {
+    core = LastOutCore(capacity: registry.properties.count)
+    self.registry = registry
+    policy = .standard
+    states = Array(repeating: KeyState(), count: registry.properties.count)
+    for (position, entry) in registry.properties.enumerated() {
+      core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))
+    }
+  }
+
+  /// Lets time pass up to the line's moment, then does what the line says.
+  ///
+  /// - Throws: ``TimelineError`` if the line changes nothing. The timeline goes on.
+  package mutating func apply(_ request: ControlRequest) throws(TimelineError) {
+    if let at = request.at { try advance(toMilliseconds: at) }
+    switch request.operation {
+    case .set(let input):
+      let key = try key(named: request.key)
+      change(key, to: try payload(input, for: key), flushing: request.now)
+    case .step(let amount):
+      let key = try key(named: request.key)
+      change(key, to: try stepped(key, by: amount), flushing: request.now)
+    case .toggle:
+      let key = try key(named: request.key)
+      change(key, to: try toggled(key), flushing: request.now)
+    case .flush:
+      for key in try keys(matching: request.key) { flush(key) }
+    case .cancel:
+      for key in try keys(matching: request.key) { cancel(key) }
+    case .get: throw .notPlayable("get")
+    case .pending: throw .notPlayable("pending")
+    case .watch: throw .notPlayable("watch")
+    case .reload: throw .notPlayable("reload")
+    }
+  }
+
+  /// Lets time pass until nothing is pending.
+  package mutating func finish() {
+    runDue(through: Moment(nanoseconds: .max))
+  }
+
+  /// Forgets the runs so far, keeping their space.
+  package mutating func removeRuns() {
+    runs.removeAll(keepingCapacity: true)
+  }
+
+  // MARK: Time
+
+  private mutating func advance(toMilliseconds at: Double) throws(TimelineError) {
+    guard at >= 0, at <= Self.latest else { throw .timeOutOfRange(at) }
+    let moment = Moment(nanoseconds: UInt64((at * 1_000_000).rounded()))
+    guard moment >= now else {
+      throw .timeRunsBackwards(found: at, after: Double(now.nanoseconds) / 1_000_000)
+    }
+    guard moment > now else { return }
+    runDue(through: moment)
+    now = moment
+  }
+
+  private mutating func runDue(through end: Moment) {
+    while let deadline = core.nextDeadline, deadline <= end {
+      now = max(now, deadline)
+      runDueNow()
+    }
+  }
+
+  /// Runs everything that is due at this instant, in the promised order.
+  private mutating func runDueNow() {
+    var due: [(key: KeyIndex, due: Moment, run: TimelineRun)] = []
+    while let run = core.nextRun(at: now) {
+      due.append((run.key, run.due, ended(run)))
+    }
+    if due.count > 1 {
+      due.sort { (ordinal(of: $0.key), $0.due) < (ordinal(of: $1.key), $1.due) }
+    }
+    runs.append(contentsOf: due.lazy.map(\.run))
+  }
+
+  // MARK: Changes
+
+  private mutating func change(_ key: KeyIndex, to payload: Payload, flushing: Bool) {
+    var flushing = flushing
+    if case .typed(let value) = payload, let property = property(of: key),
+      property.urgent.contains(value)
+    {
+      endOverridden(by: property, at: key)
+      flushing = true
+    }
+    let leads = opensBurst(key) && policy(of: key).leading
+    core.enqueue(payload, for: key, at: now)
+    if leads, let run = core.nextRun(at: now) { runs.append(ended(run)) }
+    if flushing { flush(key) }
+  }
+
+  /// Whether a change that comes now is the first of a burst; notes the change.
+  private mutating func opensBurst(_ key: KeyIndex) -> Bool {
+    let delay = policy(of: key).delay
+    let end = states[Int(key.rawValue)].burstEnd
+    states[Int(key.rawValue)].burstEnd = now.advanced(by: delay)
+    guard let end else { return true }
+    // A burst without a delay lasts through its instant.
+    return delay == .zero ? end < now : end <= now
+  }
+
+  private mutating func cancel(_ key: KeyIndex) {
+    states[Int(key.rawValue)].burstEnd = nil
+    _ = core.cancel(key)
+  }
+
+  /// An urgent value ends what waits for its own key and for the keys that it overrides.
+  private mutating func endOverridden(by property: Property, at key: KeyIndex) {
+    cancel(key)
+    guard let registry else { return }
+    let device = registry.properties[Int(key.rawValue)].device
+    for other in property.ends {
+      guard let index = try? registry.index(of: other, inDevice: device) else { continue }
+      cancel(index)
+    }
+  }
+
+  private mutating func flush(_ key: KeyIndex) {
+    switch core.flush(key, at: now) {
+    case .run(let run): runs.append(ended(run))
+    case .markedDue, .nothing: break
+    }
+  }
+
+  /// On the virtual clock a run takes no time: it ends where it starts.
+  private mutating func ended(_ run: LastOutCore<Payload>.Run) -> TimelineRun {
+    core.finish(run.key, at: now)
+    states[Int(run.key.rawValue)].last = run.value
+    return TimelineRun(
+      at: now,
+      key: name(of: run.key),
+      value: run.value.json,
+      collapsed: run.collapsed
+    )
+  }
+
+  // MARK: Values
+
+  private func payload(
+    _ input: JSONValue,
+    for key: KeyIndex
+  ) throws(TimelineError) -> Payload {
+    guard let property = property(of: key) else { return .free(input) }
+    do {
+      return .typed(try property.value(from: input))
+    } catch {
+      throw .refused(error)
+    }
+  }
+
+  private func stepped(_ key: KeyIndex, by amount: Double) throws(TimelineError) -> Payload {
+    switch try base(of: key) {
+    case .free(let value):
+      guard let sum = value.stepped(by: amount) else {
+        throw wrongBase(key, "step", expected: "a number", found: value)
+      }
+      return .free(sum)
+    case .typed(let value):
+      guard let property = property(of: key) else { return .typed(value) }
+      do {
+        return .typed(try property.stepped(from: value, by: amount))
+      } catch {
+        throw .refused(error)
+      }
+    }
+  }
+
+  private func toggled(_ key: KeyIndex) throws(TimelineError) -> Payload {
+    switch try base(of: key) {
+    case .free(let value):
+      guard let other = value.toggled else {
+        throw wrongBase(key, "toggle", expected: "true, false, on or off", found: value)
+      }
+      return .free(other)
+    case .typed(let value):
+      guard let property = property(of: key) else { return .typed(value) }
+      do {
+        return .typed(try property.toggled(from: value))
+      } catch {
+        throw .refused(error)
+      }
+    }
+  }
+
+  /// What `step` and `toggle` count from: the pending value, else what ran last.
+  private func base(of key: KeyIndex) throws(TimelineError) -> Payload {
+    guard let base = core.pending(key)?.value ?? states[Int(key.rawValue)].last else {
+      throw .noBase(key: name(of: key))
+    }
+    return base
+  }
+
+  private func wrongBase(
+    _ key: KeyIndex,
+    _ operation: String,
+    expected: String,
+    found: JSONValue
+  ) -> TimelineError {
+    .wrongBase(
+      key: name(of: key),
+      operation: operation,
+      expected: expected,
+      found: Excerpt.of(found)
+    )
+  }
+
+  // MARK: Keys
+
+  /// The key that a change names, noted as seen.
+  private mutating func key(named text: String) throws(TimelineError) -> KeyIndex {
+    let index = try lookUp(text) ?? names.intern(text)
+    while states.count <= Int(index.rawValue) { states.append(KeyState()) }
+    if states[Int(index.rawValue)].ordinal == nil {
+      states[Int(index.rawValue)].ordinal = namedKeys
+      namedKeys += 1
+    }
+    return index
+  }
+
+  /// The known key called `text`; `nil` where any key is taken and this one is new.
+  private func lookUp(_ text: String) throws(TimelineError) -> KeyIndex? {
+    guard let registry else { return names.find(text) }
+    do {
+      return try registry.index(of: text)
+    } catch {
+      throw .refused(error)
+    }
+  }
+
+  /// The keys that a pattern names and that may have something pending, in the order of first naming.
+  private func keys(matching text: String) throws(TimelineError) -> [KeyIndex] {
+    let pattern = Pattern(text)
+    if pattern.isLiteral { return try lookUp(text).map { [$0] } ?? [] }
+    return core.pendingKeys()
+      .filter { pattern.matches(name(of: $0)) }
+      .sorted { ordinal(of: $0) < ordinal(of: $1) }
+  }
+
+  private func ordinal(of key: KeyIndex) -> Int {
+    states[Int(key.rawValue)].ordinal ?? .max
+  }
+
+  private func property(of key: KeyIndex) -> Property? {
+    registry?.properties[Int(key.rawValue)].property
+  }
+
+  private func policy(of key: KeyIndex) -> Policy {
+    property(of: key)?.policy ?? policy
+  }
+
+  private func name(of key: KeyIndex) -> String {
+    registry?.properties[Int(key.rawValue)].key ?? names.name(of: key)
+  }
+}
