@@ -67,6 +67,7 @@ let package = Package(
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
+    .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),
     .testTarget(
       name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
     .testTarget(
@@ -74,7 +75,8 @@ let package = Package(
       dependencies: ["Control", "Devices", "Gateway", "JSON", "LastOut", "TestBroker"]),
     .testTarget(
       name: "SimulationTests", dependencies: ["Simulation", "JSON", "Devices", "TestBroker"]),
-    .target(name: "TestBroker", path: "Tests/TestBroker"),
+    .target(
+      name: "TestBroker", dependencies: ["CMosquitto", "Operations"], path: "Tests/TestBroker"),
   ],
   swiftLanguageModes: [.v6]
 )

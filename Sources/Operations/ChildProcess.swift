@@ -17,12 +17,21 @@ package final class ChildProcess {
   ///
   /// The loop keeps the child alive until its end; see ``SpawnedProcess`` for the parameters.
   package init(
-    arguments: [String], environment: [String: String]? = nil, input: Int32? = nil,
-    output: Output = .inherited, errors: Output = .inherited, loop: EventLoop,
+    arguments: [String],
+    environment: [String: String]? = nil,
+    input: Int32? = nil,
+    output: Output = .inherited,
+    errors: Output = .inherited,
+    loop: EventLoop,
     onExit: @escaping (Ending) -> Void
   ) throws(OperationsError) {
     process = try SpawnedProcess(
-      arguments: arguments, environment: environment, input: input, output: output, errors: errors)
+      arguments: arguments,
+      environment: environment,
+      input: input,
+      output: output,
+      errors: errors
+    )
     watch = try loop.watch(process.descriptor, for: .read) { [self] _ in
       guard let ending = process.wait(milliseconds: 0) else { return }
       watch?.cancel()

@@ -37,7 +37,7 @@ struct DeadlineHeap {
     entries[slot].position >= 0 ? entries[slot].deadline : nil
   }
 
-  /// Sets or moves a slot's deadline. O(log n).
+  /// Sets or moves a slot's deadline, in O(log n).
   mutating func set(_ slot: Int, to deadline: Moment) {
     entries[slot].deadline = deadline
     if entries[slot].position < 0 {

@@ -12,8 +12,9 @@ package import LastOut
 /// any watch or timer, its own included, and make new ones. With nothing due the loop sleeps
 /// without a time limit.
 @safe package final class EventLoop {
-  /// Called after every batch of events, before the loop sleeps: the place to hand out what the
-  /// batch left to do. Also called once before the first sleep.
+  /// Called after every batch of events, before the loop sleeps, and before the first sleep.
+  ///
+  /// The place to hand out what the batch left to do.
   package var afterBatch: (() -> Void)?
 
   /// The libuv loop; freed in `deinit` after every handle was closed.
@@ -61,7 +62,8 @@ package import LastOut
     unsafe clock_gettime(CLOCK_MONOTONIC, &time)
     return Moment(
       nanoseconds: UInt64(truncatingIfNeeded: time.tv_sec) &* 1_000_000_000
-        &+ UInt64(truncatingIfNeeded: time.tv_nsec))
+        &+ UInt64(truncatingIfNeeded: time.tv_nsec)
+    )
   }
 
   /// Handles events until ``stop()``.
@@ -74,11 +76,13 @@ package import LastOut
     unsafe uv_stop(pointer)
   }
 
-  /// Watches a file descriptor. The watch must be cancelled before the descriptor is closed.
+  /// Watches a file descriptor.
   ///
-  /// One watch per descriptor. The loop keeps the watch alive until it is cancelled.
+  /// The watch must be cancelled before the descriptor is closed. One watch per descriptor. The loop keeps the watch alive until it is cancelled.
   package func watch(
-    _ descriptor: Int32, for interest: IOInterest, handler: @escaping (IOInterest) -> Void
+    _ descriptor: Int32,
+    for interest: IOInterest,
+    handler: @escaping (IOInterest) -> Void
   ) throws(OperationsError) -> IOWatch {
     try IOWatch(loop: self, descriptor: descriptor, interest: interest, handler: handler)
   }

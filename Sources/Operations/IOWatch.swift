@@ -9,8 +9,10 @@ package struct IOInterest: OptionSet, Hashable, Sendable {
   package init(rawValue: Int32) { self.rawValue = rawValue }
   package static let read = IOInterest(rawValue: 1)
   package static let write = IOInterest(rawValue: 2)
-  /// The descriptor failed, which is reported whether asked for or not; or, if asked for, the peer
-  /// has closed its sending side. A peer that closed both sides is also reported as what was
+  /// The descriptor failed, reported whether asked for or not; or, if asked for, the peer has closed
+  /// its sending side.
+  ///
+  /// A peer that closed both sides is also reported as what was
   /// asked for, so that the next read or write says so.
   package static let hangUp = IOInterest(rawValue: 4)
 }
@@ -26,13 +28,16 @@ package struct IOInterest: OptionSet, Hashable, Sendable {
   private var handler: ((IOInterest) -> Void)?
 
   init(
-    loop: EventLoop, descriptor: Int32, interest: IOInterest,
+    loop: EventLoop,
+    descriptor: Int32,
+    interest: IOInterest,
     handler: @escaping (IOInterest) -> Void
   ) throws(OperationsError) {
     self.interest = interest
     self.handler = handler
     unsafe handle = nil
-    unsafe handle = try LoopHandle.make(uv_poll_t.self, data: self) { (handle) throws(OperationsError) in
+    unsafe handle = try LoopHandle.make(uv_poll_t.self, data: self) {
+      (handle) throws(OperationsError) in
       let code = unsafe uv_poll_init(loop.pointer, handle, descriptor)
       guard code == 0 else { throw OperationsError(call: "uv_poll_init", libuv: code) }
     }

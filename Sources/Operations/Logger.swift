@@ -23,7 +23,9 @@ package struct Logger: Sendable {
 
   /// Creates a log of the events from `level` up.
   ///
-  /// - Parameter write: Takes each line, without line end; standard error if `nil`.
+  /// - Parameters:
+  ///   - level: The least that is written.
+  ///   - write: Takes each line, without line end; standard error if `nil`.
   package init(level: Level = .info, write: (@Sendable (String) -> Void)? = nil) {
     if let write {
       self.init(minimum: level, isJournal: false, write: write)
@@ -62,7 +64,9 @@ package struct Logger: Sendable {
   }
 
   private func log(
-    _ level: Level, _ message: StaticString, _ facts: KeyValuePairs<String, String>
+    _ level: Level,
+    _ message: StaticString,
+    _ facts: KeyValuePairs<String, String>
   ) {
     guard writes(level) else { return }
     var line = isJournal ? level.journalPriority : "\(WallClock.text()) \(level) "

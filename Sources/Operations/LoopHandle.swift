@@ -14,7 +14,8 @@ enum LoopHandle {
   /// Allocates a handle whose `data` retains `data`, and sets it up.
   @discardableResult
   static func make<Handle>(
-    _ type: Handle.Type, data: (any LoopResource)?,
+    _ type: Handle.Type,
+    data: (any LoopResource)?,
     _ setUp: (UnsafeMutablePointer<Handle>) throws(OperationsError) -> Void
   ) throws(OperationsError) -> UnsafeMutablePointer<Handle> {
     let handle = UnsafeMutablePointer<Handle>.allocate(capacity: 1)
@@ -52,7 +53,9 @@ enum LoopHandle {
           (owner as? any LoopResource)?.detach()
         }
         unsafe LoopHandle.close(handle)
-      }, nil)
+      },
+      nil
+    )
   }
 
   private static func base<Handle>(

@@ -44,13 +44,17 @@ final class TimerSet {
   private var handlers: [(() -> Void)?] = []
   private let descriptor: Int32
   private var watch: IOWatch?
-  /// What the descriptor is set to. It is not moved later, since one spare wake-up costs less than
+  /// What the descriptor is set to.
+  ///
+  /// It is not moved later, since one spare wake-up costs less than
   /// a system call for each deadline that moves out.
   private var programmed: Moment?
 
   init(loop: EventLoop) throws(OperationsError) {
     descriptor = timerfd_create(
-      CLOCK_MONOTONIC, Int32(TFD_CLOEXEC | TFD_NONBLOCK))
+      CLOCK_MONOTONIC,
+      Int32(TFD_CLOEXEC | TFD_NONBLOCK)
+    )
     guard descriptor >= 0 else { throw OperationsError(call: "timerfd_create", code: errno) }
     watch = try loop.watch(descriptor, for: .read) { [unowned self] _ in fire() }
   }
@@ -94,7 +98,11 @@ final class TimerSet {
     setting.it_value.tv_sec = Int(clamping: nanoseconds / 1_000_000_000)
     setting.it_value.tv_nsec = Int(nanoseconds % 1_000_000_000)
     let code = unsafe timerfd_settime(
-      descriptor, Int32(TFD_TIMER_ABSTIME), &setting, nil)
+      descriptor,
+      Int32(TFD_TIMER_ABSTIME),
+      &setting,
+      nil
+    )
     precondition(code == 0, "A timer descriptor takes any absolute deadline.")
   }
 

@@ -12,7 +12,9 @@ final class SignalWatch: LoopResource {
   }
 
   static func start(
-    loop: EventLoop, number: Int32, handler: @escaping () -> Void
+    loop: EventLoop,
+    number: Int32,
+    handler: @escaping () -> Void
   ) throws(OperationsError) {
     let watch = SignalWatch(handler: handler)
     let handle = try unsafe LoopHandle.make(uv_signal_t.self, data: watch) {
@@ -25,7 +27,9 @@ final class SignalWatch: LoopResource {
       { handle, _ in
         guard let data = unsafe handle?.pointee.data else { return }
         unsafe Unmanaged<SignalWatch>.fromOpaque(data).takeUnretainedValue().handler?()
-      }, number)
+      },
+      number
+    )
     guard code == 0 else {
       unsafe LoopHandle.close(handle)
       throw OperationsError(call: "uv_signal_start", libuv: code)

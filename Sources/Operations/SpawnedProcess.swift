@@ -37,9 +37,15 @@ package final class SpawnedProcess {
   ///   - arguments: The program, looked up in `PATH` if without a slash, and its arguments.
   ///   - environment: Variables; this process's own if `nil`.
   ///   - input: A descriptor for standard input; nothing to read if `nil`.
+  ///   - output: Where standard output goes.
+  ///   - errors: Where standard error goes.
+  /// - Throws: If the program is missing or cannot be executed; the error names it.
   package init(
-    arguments: [String], environment: [String: String]? = nil, input: Int32? = nil,
-    output: Output = .inherited, errors: Output = .inherited
+    arguments: [String],
+    environment: [String: String]? = nil,
+    input: Int32? = nil,
+    output: Output = .inherited,
+    errors: Output = .inherited
   ) throws(OperationsError) {
     var files = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&files)
@@ -56,7 +62,12 @@ package final class SpawnedProcess {
         unsafe posix_spawn_file_actions_addopen(&files, target, "/dev/null", O_WRONLY, 0)
       case .file(let path):
         unsafe posix_spawn_file_actions_addopen(
-          &files, target, path, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+          &files,
+          target,
+          path,
+          O_WRONLY | O_CREAT | O_APPEND,
+          0o644
+        )
       case .descriptor(let source):
         unsafe posix_spawn_file_actions_adddup2(&files, source, target)
       }
@@ -71,18 +82,32 @@ package final class SpawnedProcess {
     unsafe sigfillset(&signals)
     unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
     unsafe posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+      &attributes,
+      Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)
+    )
 
     let program = arguments.first ?? ""
     var process = pid_t()
     let code = unsafe CStringArray.with(arguments) { arguments in
       guard let environment else {
         return unsafe posix_spawnp(
-          &process, program, &files, &attributes, arguments, environ)
+          &process,
+          program,
+          &files,
+          &attributes,
+          arguments,
+          environ
+        )
       }
       return unsafe CStringArray.with(environment.map { "\($0)=\($1)" }) { environment in
         unsafe posix_spawnp(
-          &process, program, &files, &attributes, arguments, environment)
+          &process,
+          program,
+          &files,
+          &attributes,
+          arguments,
+          environment
+        )
       }
     }
     guard code == 0 else {
@@ -125,11 +150,12 @@ package final class SpawnedProcess {
 /// Texts as C takes them: an array of pointers, ended by a null pointer.
 private enum CStringArray {
   static func with<Result>(
-    _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    _ texts: [String],
+    _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {
     var pointers: [UnsafeMutablePointer<CChar>?] = unsafe texts.map { unsafe strdup($0) }
     unsafe pointers.append(nil)
-    defer { for unsafe pointer in unsafe pointers { unsafe free(pointer) } }
+    defer { for unsafepointer in unsafe pointers { unsafe free(pointer) } }
     return unsafe pointers.withUnsafeBufferPointer { buffer in
       guard let base = buffer.baseAddress else {
         preconditionFailure("An array with an element has an address.")

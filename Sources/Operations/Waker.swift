@@ -23,7 +23,9 @@ package final class Waker: Sendable {
     close(descriptor)
   }
 
-  /// Wakes the loop; from any thread. What was written before is visible to the loop's handler.
+  /// Wakes the loop; from any thread.
+  ///
+  /// What was written before is visible to the loop's handler.
   package func wake() {
     guard !isPending.exchange(true, ordering: .acquiringAndReleasing) else { return }
     eventfd_write(descriptor, 1)

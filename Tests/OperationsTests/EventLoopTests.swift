@@ -1,0 +1,257 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import Synchronization
+import Testing
+
+@Suite struct EventLoopTests {
+  let loop: EventLoop
+  /// Ends a test that would otherwise hang; armed by `run`.
+  let guardTimer: LoopTimer
+  let hung = Recorder<Void>()
+
+  init() throws {
+    let loop = try EventLoop()
+    let hung = hung
+    self.loop = loop
+    guardTimer = try loop.makeTimer {
+      hung.add(())
+      loop.stop()
+    }
+  }
+
+  func run() {
+    guardTimer.arm(at: EventLoop.now().advanced(by: .seconds(10)))
+    loop.run()
+    #expect(hung.values.isEmpty, "The loop was not stopped in time.")
+  }
+
+  @Test func `a timer fires once, never before its deadline`() throws {
+    let fired = Recorder<Moment>()
+    let deadline = EventLoop.now().advanced(by: .microseconds(2300))
+    let timer = try loop.makeTimer { fired.add(EventLoop.now()) }
+    let end = try loop.makeTimer { [loop] in loop.stop() }
+    timer.arm(at: deadline)
+    end.arm(at: deadline.advanced(by: .milliseconds(20)))
+    run()
+    #expect(fired.values.count == 1)
+    #expect(try #require(fired.values.first) >= deadline)
+  }
+
+  @Test func `timers fire in the order of their deadlines, whatever the order of arming`() throws {
+    let order = Recorder<Int>()
+    let start = EventLoop.now()
+    var timers: [LoopTimer] = []
+    for number in [3, 1, 4, 2, 0] {
+      let timer = try loop.makeTimer { [loop] in
+        order.add(number)
+        if number == 4 { loop.stop() }
+      }
+      timer.arm(at: start.advanced(by: .milliseconds(1 + number)))
+      timers.append(timer)
+    }
+    run()
+    #expect(order.values == [0, 1, 2, 3, 4])
+  }
+
+  @Test func `a deadline that has passed, zero included, fires at once`() throws {
+    let timer = try loop.makeTimer { [loop] in loop.stop() }
+    timer.arm(at: .zero)
+    run()
+  }
+
+  @Test func `arming replaces, disarming and cancelling silence`() throws {
+    let order = Recorder<String>()
+    let start = EventLoop.now()
+    let moved = try loop.makeTimer { order.add("moved") }
+    moved.arm(at: start)
+    moved.arm(at: start.advanced(by: .milliseconds(4)))
+    let disarmed = try loop.makeTimer { order.add("disarmed") }
+    disarmed.arm(at: start)
+    disarmed.arm(at: nil)
+    let cancelled = try loop.makeTimer { order.add("cancelled") }
+    cancelled.arm(at: start)
+    cancelled.cancel()
+    cancelled.arm(at: start)
+    let early = try loop.makeTimer { order.add("early") }
+    early.arm(at: start.advanced(by: .milliseconds(1)))
+    let end = try loop.makeTimer { [loop] in loop.stop() }
+    end.arm(at: start.advanced(by: .milliseconds(8)))
+    run()
+    #expect(order.values == ["early", "moved"])
+  }
+
+  @Test func `a handler may re-arm itself and cancel another timer that is due as well`() throws {
+    let order = Recorder<String>()
+    let start = EventLoop.now()
+    let box = Recorder<LoopTimer>()
+    let first = try loop.makeTimer { [loop] in
+      order.add("first")
+      box.values[1].cancel()
+      if order.values.count < 3 { box.values[0].arm(at: start) } else { loop.stop() }
+    }
+    let second = try loop.makeTimer { order.add("second") }
+    box.add(first)
+    box.add(second)
+    first.arm(at: start)
+    second.arm(at: start.advanced(by: .nanoseconds(1)))
+    run()
+    #expect(order.values == ["first", "first", "first"])
+    box.removeAll()
+  }
+
+  @Test func `a watch reports what it was asked for, and its handler may cancel it`() throws {
+    let pipe = try Pipe()
+    let seen = Recorder<IOInterest>()
+    let box = Recorder<IOWatch>()
+    box.add(
+      try loop.watch(pipe.reader, for: .read) { [loop] came in
+        seen.add(came)
+        box.values[0].cancel()
+        loop.stop()
+      }
+    )
+    pipe.put("x")
+    run()
+    #expect(seen.values == [.read])
+    box.removeAll()
+  }
+
+  @Test func `changing the interest takes effect at once`() throws {
+    let pair = try SocketPair()
+    let seen = Recorder<IOInterest>()
+    let box = Recorder<IOWatch>()
+    box.add(
+      try loop.watch(pair.left, for: []) { [loop] came in
+        seen.add(came)
+        if came.contains(.write) { box.values[0].interest = .read }
+        if came.contains(.read) { loop.stop() }
+      }
+    )
+    box.values[0].interest = .write
+    pair.put("x")
+    run()
+    #expect(seen.values.last?.contains(.read) == true)
+    #expect(seen.values.first?.contains(.write) == true)
+    box.values[0].cancel()
+    box.removeAll()
+  }
+
+  @Test func `a failed descriptor is reported as hung up without being asked for`() throws {
+    let pipe = try Pipe()
+    let seen = Recorder<IOInterest>()
+    let watch = try loop.watch(pipe.writer, for: .write) { [loop] came in
+      seen.add(came)
+      loop.stop()
+    }
+    close(pipe.reader)
+    run()
+    #expect(seen.values.count == 1)
+    #expect(seen.values.first?.contains(.hangUp) == true)
+    watch.cancel()
+  }
+
+  @Test func `a descriptor's number may be used again after its watch was cancelled`() throws {
+    let seen = Recorder<Int>()
+    for round in 0..<3 {
+      let pipe = try Pipe()
+      let watch = try loop.watch(pipe.reader, for: .read) { [loop] _ in
+        seen.add(round)
+        loop.stop()
+      }
+      pipe.put("x")
+      run()
+      watch.cancel()
+      pipe.closeBoth()
+    }
+    #expect(seen.values == [0, 1, 2])
+  }
+
+  @Test func `wake-ups from other threads arrive, several may count as one`() throws {
+    let seen = Recorder<Int>()
+    let total = Mutex(0)
+    let waker = try loop.makeWaker { [loop] in
+      seen.add(total.withLock { $0 })
+      if seen.values.last == 4000 { loop.stop() }
+    }
+    let threads = (0..<4).map { _ in
+      TestThread {
+        for _ in 0..<1000 {
+          total.withLock { $0 += 1 }
+          waker.wake()
+        }
+      }
+    }
+    run()
+    threads.forEach { $0.join() }
+    #expect(seen.values.last == 4000)
+    #expect(seen.values.count <= 4000)
+  }
+
+  @Test func `waking a loop that has gone does no harm`() throws {
+    var other: EventLoop? = try EventLoop()
+    let waker = try #require(try other?.makeWaker {})
+    other = nil
+    waker.wake()
+    #expect(other == nil)
+  }
+
+  @Test func `signals are delivered on the loop`() throws {
+    let seen = Recorder<Int32>()
+    try loop.onSignal(SIGUSR2) { [loop] in
+      seen.add(SIGUSR2)
+      loop.stop()
+    }
+    kill(getpid(), SIGUSR2)
+    run()
+    #expect(seen.values == [SIGUSR2])
+  }
+
+  @Test func `the end of a batch comes before sleeping, and may arm what fires next`() throws {
+    let order = Recorder<String>()
+    let timer = try loop.makeTimer { [loop] in
+      order.add("timer")
+      loop.stop()
+    }
+    loop.afterBatch = {
+      if order.values.isEmpty { timer.arm(at: EventLoop.now()) }
+      order.add("batch")
+    }
+    run()
+    #expect(order.values.prefix(2) == ["batch", "timer"])
+  }
+
+  @Test func `a loop with nothing due does not wake up`() throws {
+    let timer = try loop.makeTimer {}
+    timer.arm(at: EventLoop.now().advanced(by: .seconds(3600)))
+    let batches = Recorder<Void>()
+    let end = try loop.makeTimer { [loop] in loop.stop() }
+    loop.afterBatch = { batches.add(()) }
+    end.arm(at: EventLoop.now().advanced(by: .milliseconds(50)))
+    run()
+    // One before the only sleep; the loop is stopped in the batch that ends it.
+    #expect(batches.values.count == 1)
+  }
+
+  @Test func `a loop frees its handlers and descriptors when it goes`() throws {
+    let before = openDescriptors()
+    var token: Token? = Token()
+    weak let witness = token
+    do {
+      let other = try EventLoop()
+      let pipe = try Pipe()
+      defer { pipe.closeBoth() }
+      let held = token
+      _ = try other.watch(pipe.reader, for: .read) { _ in withExtendedLifetime(held) {} }
+      _ = try other.makeWaker { withExtendedLifetime(held) {} }
+    }
+    token = nil
+    #expect(witness == nil)
+    #expect(openDescriptors() <= before)
+  }
+}
+
+private final class Token {}

@@ -1,0 +1,107 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+/// Collects what handlers saw, in order; for one thread.
+final class Recorder<Element> {
+  private(set) var values: [Element] = []
+  func add(_ value: Element) { values.append(value) }
+  func removeAll() { values = [] }
+}
+
+/// A pipe, closed when it goes.
+final class Pipe {
+  let reader: Int32
+  let writer: Int32
+  private var isOpen = true
+
+  init() throws {
+    var ends: [Int32] = [-1, -1]
+    guard unsafe pipe(&ends) == 0 else { throw SetUpFailure(code: errno) }
+    reader = ends[0]
+    writer = ends[1]
+  }
+
+  deinit { closeBoth() }
+
+  func put(_ text: String) {
+    _ = unsafe write(writer, text, text.utf8.count)
+  }
+
+  func closeBoth() {
+    guard isOpen else { return }
+    isOpen = false
+    close(reader)
+    close(writer)
+  }
+}
+
+/// Two connected sockets, closed when they go.
+final class SocketPair {
+  let left: Int32
+  let right: Int32
+
+  init() throws {
+    var ends: [Int32] = [-1, -1]
+    guard unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else {
+      throw SetUpFailure(code: errno)
+    }
+    left = ends[0]
+    right = ends[1]
+  }
+
+  deinit {
+    close(left)
+    close(right)
+  }
+
+  func put(_ text: String) {
+    _ = unsafe write(right, text, text.utf8.count)
+  }
+}
+
+struct SetUpFailure: Error {
+  let code: Int32
+}
+
+/// A thread that runs one closure.
+final class TestThread: Sendable {
+  private let identifier: Mutex<pthread_t>
+
+  init(_ body: @escaping @Sendable () -> Void) {
+    let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
+    var thread = pthread_t()
+    let code = unsafe pthread_create(
+      &thread,
+      nil,
+      { argument in
+        guard let argument = unsafe argument else { return nil }
+        unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      },
+      box
+    )
+    precondition(code == 0, "A test may start a thread.")
+    identifier = Mutex(thread)
+  }
+
+  func join() {
+    pthread_join(identifier.withLock { $0 }, nil)
+  }
+
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+    init(run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+}
+
+/// How many descriptors this process has open.
+func openDescriptors() -> Int {
+  guard let directory = unsafe opendir("/proc/self/fd") else { return -1 }
+  defer { unsafe closedir(directory) }
+  var count = 0
+  while unsafe readdir(directory) != nil { count += 1 }
+  return count
+}
