@@ -99,6 +99,7 @@ extension Gateway {
         let known = document ?? StatePayload.read(payload)
         document = known
         hear(role, known, at: now)
+      case .status: hearStatus(payload, isRetained: message.flags.retained)
       case .deviceGet(let device):
         echo.repeatTargets(ofDevice: device)
       case .set, .step, .toggle, .flush, .cancel, .deviceSet, .input:
@@ -126,8 +127,17 @@ extension Gateway {
       let said = registry.devices[device].availability[source].isOnline(in: document)
       guard let said else { return }
       machine.availability(ofDevice: device, source: source, isOnline: said, at: now)
-    case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input: break
+    case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input, .status: break
     }
+  }
+
+  /// Somebody is online at this base topic already.
+  private func hearStatus(_ payload: Span<UInt8>, isRetained: Bool) {
+    guard isRetained, !hasSeenOther, Bytes.areEqual(payload, Array("online".utf8)) else { return }
+    hasSeenOther = true
+    log.warning(
+      "Another gateway is online at this base topic: both will act on every command",
+      ["topic": surface.statusTopic])
   }
 
   private func obey(
@@ -150,7 +160,7 @@ extension Gateway {
     case .cancel(let key): machine.cancel(key, at: now)
     case .deviceSet(let device): try set(device: device, payload, message, at: now)
     case .input(let number): try input(configuration.inputs[number], payload, at: now)
-    case .state, .availability, .deviceGet: break
+    case .state, .availability, .deviceGet, .status: break
     }
   }
 

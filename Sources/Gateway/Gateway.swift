@@ -30,6 +30,8 @@ package final class Gateway {
   var shutdown: Shutdown?
   /// The way out has come to its end.
   var isParted = false
+  /// Another gateway's status was seen, and said.
+  var hasSeenOther = false
   private var timer: LoopTimer?
   /// What the timer is armed for.
   var deadline: Moment?

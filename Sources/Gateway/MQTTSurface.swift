@@ -48,6 +48,7 @@ struct MQTTSurface: ~Copyable {
     for (number, input) in configuration.inputs.enumerated() {
       topics.add(.input(number), for: input.topic)
     }
+    topics.add(.status, for: statusTopic)
     stateRequests = requests
     stateTopics = Self.unique(states)
     inputTopics = Self.unique(configuration.inputs.map(\.topic))
@@ -96,6 +97,7 @@ struct MQTTSurface: ~Copyable {
     var subscriptions: [MQTTClient.Subscription] = []
     if isOwn {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
+      subscriptions.append(.init(filter: statusTopic, wantsRetained: true, noLocal: true))
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
       subscriptions += inputTopics.filter { !stateTopics.contains($0) }
         .map { .init(filter: $0, wantsRetained: false) }

@@ -19,6 +19,8 @@ struct TopicTable: ~Copyable {
     case availability(device: Int, source: Int)
     /// A foreign event that becomes a change.
     case input(Int)
+    /// The gateway's own status: another gateway's, if somebody else is online there.
+    case status
   }
 
   private var names = KeyTable()
