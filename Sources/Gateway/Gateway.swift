@@ -134,6 +134,7 @@ package final class Gateway {
   func settleUp() {
     guard !isParted else { return }
     let now = EventLoop.now()
+    advance(to: now)  // Leading values, and those with no delay, leave with their batch.
     distribute(at: now)
     publish(at: now)
     distribute(at: now)
