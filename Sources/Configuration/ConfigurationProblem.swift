@@ -1,0 +1,57 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// One mistake: where, what was found, what is allowed, what was probably meant.
+package struct ConfigurationProblem: Error, Hashable, Sendable {
+  package var file: String
+  /// Counted from one.
+  package var line: Int
+  /// In characters, counted from one.
+  package var column: Int
+  package var message: String
+  package var suggestion: String?
+
+  package init(
+    file: String,
+    line: Int,
+    column: Int,
+    message: String,
+    suggestion: String? = nil
+  ) {
+    self.file = file
+    self.line = line
+    self.column = column
+    self.message = message
+    self.suggestion = suggestion
+  }
+}
+
+extension ConfigurationProblem: CustomStringConvertible {
+  /// `file:line:column: message` and the suggestion.
+  package var description: String {
+    let question = suggestion.map { "; did you mean '\($0)'?" } ?? ""
+    return "\(file):\(line):\(column): \(message)\(question)"
+  }
+}
+
+extension ConfigurationProblem {
+  /// The problem as one JSON object; `severity` is `error` or `warning`.
+  package func json(severity: String) -> JSONValue {
+    .object([
+      "file": .string(file), "line": .integer(Int64(line)), "column": .integer(Int64(column)),
+      "severity": .string(severity), "message": .string(message),
+      "suggestion": suggestion.map { .string($0) } ?? .null,
+    ])
+  }
+}
+
+/// Everything that is wrong, in the order of files and lines.
+package struct ConfigurationFailure: Error, Sendable {
+  package var problems: [ConfigurationProblem]
+
+  package init(problems: [ConfigurationProblem]) {
+    self.problems = problems
+  }
+}

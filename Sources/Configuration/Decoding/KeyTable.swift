@@ -1,0 +1,91 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The keys of every part of both files: what the decoder takes, and what is documented.
+package enum KeyTable: String, CaseIterable, Sendable {
+  // The settings file.
+  case settings
+  case mqtt
+  case broker = "brokers.<name>"
+  case policies = "policy"
+  case http
+  case journal
+  case shutdown
+  case lane = "lanes.<name>"
+  case route = "routes[]"
+  case routeEnd = "routes[].from"
+  case input = "inputs[]"
+  case inputChange = "inputs[].map.<value>"
+  case discovery
+  case limits
+  // Device files and profiles.
+  case device
+  case profile
+  case property = "properties.<id>"
+  case policyFields = "properties.<id>.policy"
+  case command = "properties.<id>.command"
+  case state = "properties.<id>.state"
+  case stateGet = "properties.<id>.state.get"
+  case scale = "properties.<id>.scale"
+  case confirm = "properties.<id>.confirm"
+  case availability = "availability[]"
+
+  /// The keys, in the order of the documentation.
+  package var keys: [String] {
+    switch self {
+    case .settings:
+      [
+        "mqtt", "socket", "policy", "ttl", "devices", "http", "journal", "shutdown", "lanes",
+        "brokers", "routes", "inputs", "discovery", "limits",
+      ]
+    case .mqtt: Self.connection + ["base_topic"]
+    case .broker: Self.connection
+    case .policies: ["number", "integer", "boolean", "choice", "text", "color", "action"]
+    case .http: ["listen", "token_file"]
+    case .journal: ["path", "commit"]
+    case .shutdown: ["timeout"]
+    case .lane: ["rate", "burst"]
+    case .route: ["from", "to", "policy", "merge", "pass", "qos"]
+    case .routeEnd: ["broker", "topic"]
+    case .input: ["topic", "value", "map"]
+    case .inputChange: ["key", "set", "step", "toggle"]
+    case .discovery: ["prefix", "format"]
+    case .limits: ["pending", "payload", "line", "http_clients", "events"]
+    case .device:
+      [
+        "name", "profile", "topic", "parameters", "lane", "merge", "options", "availability", "ttl",
+        "properties",
+      ]
+    case .profile:
+      [
+        "description", "profile", "parameters", "lane", "merge", "options", "availability", "ttl",
+        "properties",
+      ]
+    case .property:
+      [
+        "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale",
+        "encode", "policy", "command", "state", "confirm", "ttl", "urgent", "ends", "excludes",
+        "always",
+      ]
+    case .policyFields: ["delay", "max_wait", "leading"]
+    case .command: ["topic", "payload", "qos", "retain"]
+    case .state: ["topic", "value", "get"]
+    case .stateGet: ["topic", "payload"]
+    case .scale: ["from", "to", "decimals"]
+    case .confirm: ["within", "tolerance", "retries"]
+    case .availability: ["topic", "value", "online", "offline"]
+    }
+  }
+
+  private static let connection = [
+    "url", "username", "password_file", "protocol", "client_id", "keepalive", "ca", "cert", "key",
+    "allow_plaintext",
+  ]
+
+  private static let sets = [KeyTable: Set<String>](
+    uniqueKeysWithValues: allCases.map { ($0, Set($0.keys)) }
+  )
+
+  /// Whether `key` belongs here.
+  func contains(_ key: String) -> Bool { Self.sets[self]?.contains(key) ?? false }
+}

@@ -1,0 +1,55 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Collects the mistakes of all files.
+final class Problems {
+  private(set) var errors: [ConfigurationProblem] = []
+  private(set) var warnings: [ConfigurationProblem] = []
+  /// A profile's mistake is found once for each device that uses it.
+  private var seen: Set<ConfigurationProblem> = []
+  private var order: [String: Int] = [:]
+
+  /// How many mistakes there are; compare before and after to see whether something failed.
+  var count: Int { errors.count }
+
+  func add(_ problem: ConfigurationProblem) {
+    note(problem.file)
+    if seen.insert(problem).inserted { errors.append(problem) }
+  }
+
+  func add(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
+    add(
+      ConfigurationProblem(
+        file: position.file,
+        line: position.line,
+        column: position.column,
+        message: message,
+        suggestion: suggestion
+      )
+    )
+  }
+
+  func warn(_ position: SourcePosition, _ message: String) {
+    let problem = ConfigurationProblem(
+      file: position.file,
+      line: position.line,
+      column: position.column,
+      message: message
+    )
+    note(problem.file)
+    if seen.insert(problem).inserted { warnings.append(problem) }
+  }
+
+  /// Remembers the order in which files were read.
+  func note(_ file: String) {
+    if order[file] == nil { order[file] = order.count }
+  }
+
+  /// By file in the order read, then by place.
+  func sorted(_ problems: [ConfigurationProblem]) -> [ConfigurationProblem] {
+    problems.sorted { left, right in
+      (order[left.file] ?? 0, left.line, left.column, left.message)
+        < (order[right.file] ?? 0, right.line, right.column, right.message)
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+extension Section {
+  /// Text of any style, not empty.
+  func text(_ key: String, expected: String = "text") -> String? {
+    guard let node = self[key] else { return nil }
+    guard let text = node.text, !text.isEmpty, !node.isNull else {
+      return refuse(node, key, expected: expected)
+    }
+    return text
+  }
+
+  /// Exactly `true` or `false`.
+  func flag(_ key: String) -> Bool? {
+    guard let node = self[key] else { return nil }
+    switch node.word {
+    case "true": return true
+    case "false": return false
+    default:
+      let meant: String? =
+        switch node.text?.lowercased() {
+        case "true", "yes", "on", "1", "y": "true"
+        case "false", "no", "off", "0", "n": "false"
+        default: nil
+        }
+      return refuse(node, key, expected: "true or false", suggestion: meant)
+    }
+  }
+
+  /// One of a few words.
+  func choice(_ key: String, of words: [String]) -> String? {
+    guard let node = self[key] else { return nil }
+    if let text = node.text, words.contains(text) { return text }
+    return refuse(
+      node,
+      key,
+      expected: words.count == 1 ? words[0] : "one of \(Self.list(words))",
+      suggestion: node.text.flatMap { Suggestion.nearest(to: $0, in: words) }
+    )
+  }
+
+  /// A finite number without quotes.
+  func number(_ key: String) -> Double? { self[key].flatMap { number($0, key) } }
+
+  /// A finite number at `node`, which `key` names in messages.
+  func number(_ node: YAMLNode, _ key: String) -> Double? {
+    if let word = node.word, let number = NumberText.parse(word) { return number }
+    var meant: String?
+    if let text = node.text {
+      let candidate = String(text.map { $0 == "," ? "." : $0 })
+      if NumberText.parse(candidate) != nil { meant = candidate }
+    }
+    return refuse(node, key, expected: "a number", suggestion: meant)
+  }
+
+  /// A whole number within `range`.
+  func integer(_ key: String, in range: ClosedRange<Int>) -> Int? {
+    guard let node = self[key] else { return nil }
+    guard let word = node.word, let number = Int(word), range.contains(number) else {
+      let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
+      return refuse(node, key, expected: expected)
+    }
+    return number
+  }
+
+  /// A duration with its unit.
+  func duration(_ key: String) -> Duration? { self[key].flatMap { duration($0, key) } }
+
+  /// A duration at `node`, which `key` names in messages.
+  func duration(_ node: YAMLNode, _ key: String) -> Duration? {
+    guard let text = node.text, let duration = DurationText.parse(text) else {
+      return refuse(
+        node,
+        key,
+        expected: DurationText.forms,
+        suggestion: node.text.flatMap { DurationText.suggestion(for: $0) }
+      )
+    }
+    return duration
+  }
+
+  /// A duration of at least `least`.
+  func duration(_ key: String, atLeast least: Duration) -> Duration? {
+    guard let node = self[key], let duration = duration(node, key) else { return nil }
+    guard duration >= least else {
+      let expected = "a duration of at least \(DurationText.text(least))"
+      return refuse(node, key, expected: expected)
+    }
+    return duration
+  }
+
+  /// A size in bytes within `range`.
+  func size(_ key: String, in range: ClosedRange<Int>) -> Int? {
+    guard let node = self[key] else { return nil }
+    guard let text = node.text, let size = SizeText.parse(text) else {
+      return refuse(
+        node,
+        key,
+        expected: SizeText.forms,
+        suggestion: node.text.flatMap { SizeText.suggestion(for: $0) }
+      )
+    }
+    guard range.contains(size) else {
+      let expected = "\(range.lowerBound) to \(range.upperBound) bytes"
+      return refuse(node, key, expected: expected)
+    }
+    return size
+  }
+
+  /// A list of words; each must be a scalar that is not empty, and none may come twice.
+  func words(_ key: String) -> [(text: String, node: YAMLNode)]? {
+    guard let node = self[key] else { return nil }
+    guard let elements = node.elements else {
+      return refuse(
+        node,
+        key,
+        expected: "a list",
+        suggestion: node.text.map { "[\(Excerpt.of($0))]" }
+      )
+    }
+    var words: [(text: String, node: YAMLNode)] = []
+    for element in elements {
+      guard let text = element.text, !text.isEmpty else {
+        _ = refuse(element, key, expected: "a word") as String?
+        continue
+      }
+      if words.contains(where: { $0.text == text }) {
+        problems.add(element.position, "\(key): '\(Excerpt.of(text))' is listed twice")
+      } else {
+        words.append((text, element))
+      }
+    }
+    return words
+  }
+
+  /// Reports a value that does not fit, and gives `nil`.
+  func refuse<Result>(
+    _ node: YAMLNode,
+    _ key: String,
+    expected: String,
+    suggestion: String? = nil
+  ) -> Result? {
+    problems.add(
+      node.position,
+      "\(key): found \(node.kindInWords), expected \(expected)",
+      suggestion: suggestion
+    )
+    return nil
+  }
+}

@@ -1,0 +1,72 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+extension YAMLNode {
+  /// How many values one payload may hold.
+  private static let maximumValues = 10_000
+
+  /// The structure as JSON; plain `true`, `false`, `null` and numbers are typed, all else is text.
+  ///
+  /// Aliases are followed; `nil`, with a problem, when the structure is too large. `scalar` may
+  /// replace each text.
+  func json(
+    _ problems: Problems,
+    scalar: (String, YAMLNode) -> JSONValue? = { _, _ in nil }
+  ) -> JSONValue? {
+    var budget = Self.maximumValues
+    let value = json(&budget, scalar: scalar)
+    guard budget >= 0 else {
+      problems.add(position, "the payload holds more than \(Self.maximumValues) values")
+      return nil
+    }
+    return value
+  }
+
+  private func json(
+    _ budget: inout Int,
+    scalar: (String, YAMLNode) -> JSONValue?
+  ) -> JSONValue {
+    budget -= 1
+    guard budget >= 0 else { return .null }
+    switch content {
+    case .scalar(let text, let isPlain):
+      return scalar(text, self) ?? (isPlain ? Self.typed(text) : .string(text))
+    case .sequence(let elements):
+      var values: [JSONValue] = []
+      for element in elements where budget >= 0 {
+        values.append(element.json(&budget, scalar: scalar))
+      }
+      return .array(values)
+    case .mapping(let pairs):
+      var members: [JSONValue.Member] = []
+      for pair in pairs where budget >= 0 {
+        members.append(.init(pair.key, pair.value.json(&budget, scalar: scalar)))
+      }
+      return .object(members)
+    }
+  }
+
+  /// A scalar's JSON value, if this is a scalar.
+  var scalarJSON: JSONValue? {
+    guard case .scalar(let text, let isPlain) = content else { return nil }
+    return isPlain ? Self.typed(text) : .string(text)
+  }
+
+  /// A plain scalar: YAML 1.2's core types, in the forms that JSON has too.
+  private static func typed(_ text: String) -> JSONValue {
+    switch text {
+    case "true": return .boolean(true)
+    case "false": return .boolean(false)
+    case "null", "~", "": return .null
+    default: break
+    }
+    guard let first = text.utf8.first,
+      first == 0x2D || first == 0x2B || first == 0x2E
+        || (0x30...0x39).contains(first)
+    else { return .string(text) }
+    if let integer = Int64(text) { return .integer(integer) }
+    return NumberText.parse(text).map { .number($0) } ?? .string(text)
+  }
+}

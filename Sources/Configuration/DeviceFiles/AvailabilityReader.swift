@@ -1,0 +1,87 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads where a device says that it is there.
+struct AvailabilityReader {
+  let placeholders: Placeholders
+  let problems: Problems
+
+  /// The sources: one mapping or a list of them; `none` for none.
+  func sources(_ section: Section) -> [AvailabilitySource] {
+    guard let node = section["availability"], node.text != "none" else { return [] }
+    return (node.elements ?? [node]).compactMap { source($0) }
+  }
+
+  private func source(_ node: YAMLNode) -> AvailabilitySource? {
+    guard let section = Section(node, .availability, problems, what: "availability") else {
+      return nil
+    }
+    let pointer = section.pointer("value", placeholders)
+    let online = scalar(section, "online", else: "online")
+    let offline = scalar(section, "offline", else: "offline")
+    guard let topic = section.topic("topic", placeholders), let online, let offline else {
+      return nil
+    }
+    if online.isSameScalar(as: offline) {
+      problems.add(section.position, "availability: 'online' and 'offline' are the same")
+    }
+    return AvailabilitySource(
+      topic: topic,
+      value: pointer ?? .whole,
+      online: online,
+      offline: offline
+    )
+  }
+
+  private func scalar(
+    _ section: Section,
+    _ key: String,
+    else standard: JSONValue
+  ) -> JSONValue? {
+    guard let node = section[key] else { return standard }
+    guard let value = node.scalarJSON, value != .null else {
+      return section.refuse(node, key, expected: "a word, number, true or false")
+    }
+    return value
+  }
+}
+
+extension Section {
+  /// A topic to publish to, or to read, with its placeholders filled in; missing is a mistake.
+  func topic(_ key: String, _ placeholders: Placeholders) -> String? {
+    guard let node = self[key] else {
+      missing(key, "the topic's name is needed")
+      return nil
+    }
+    guard let text = text(key, expected: "a topic"),
+      let topic = placeholders.expand(text, at: node.position)
+    else { return nil }
+    if let problem = TopicRules.problem(inName: topic) {
+      problems.add(node.position, "\(key): \(problem)")
+      return nil
+    }
+    return topic
+  }
+
+  /// A JSON Pointer with its placeholders filled in.
+  func pointer(_ key: String, _ placeholders: Placeholders?) -> JSONPointer? {
+    guard let node = self[key] else { return nil }
+    guard let text = node.text, !node.isNull || text.isEmpty else {
+      return refuse(node, key, expected: "a JSON Pointer such as /state")
+    }
+    guard let expanded = placeholders.map({ $0.expand(text, at: node.position) }) ?? text else {
+      return nil
+    }
+    guard let pointer = JSONPointer(expanded) else {
+      return refuse(
+        node,
+        key,
+        expected: "a JSON Pointer such as /state, or \"\" for the whole payload",
+        suggestion: JSONPointer("/\(expanded)") == nil ? nil : "/\(expanded)"
+      )
+    }
+    return pointer
+  }
+}

@@ -1,0 +1,58 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads where a command goes and what it carries.
+struct CommandReader {
+  let placeholders: Placeholders
+  let problems: Problems
+
+  func road(_ section: Section, at position: SourcePosition, isAction: Bool) -> CommandRoad? {
+    guard section["command"] != nil else {
+      problems.add(position, "'command' is missing: where do values of this property go?")
+      return nil
+    }
+    guard let fields = section.nested("command", .command) else { return nil }
+    checkRetain(fields)
+    let qos = fields.integer("qos", in: 0...2)
+    let payload = payload(fields, isAction: isAction)
+    guard let topic = fields.topic("topic", placeholders), let payload else { return nil }
+    return CommandRoad(topic: topic, payload: payload, qos: qos ?? 1)
+  }
+
+  private func checkRetain(_ fields: Section) {
+    guard fields.flag("retain") == true, let node = fields["retain"] else { return }
+    problems.add(
+      node.position,
+      "retain: commands are never retained, for the broker would replay a stale one; remove it"
+    )
+  }
+
+  private func payload(_ fields: Section, isAction: Bool) -> PayloadTemplate? {
+    guard let node = fields["payload"] else {
+      return PayloadTemplate(.string(PayloadTemplate.placeholder))
+    }
+    let before = problems.count
+    let structure = node.json(problems) { text, scalar in
+      if text != PayloadTemplate.placeholder, text.contains(PayloadTemplate.placeholder) {
+        problems.add(
+          scalar.position,
+          "payload: '$value' must stand alone, found '\(Excerpt.of(text))'; payloads are "
+            + "structures, not text"
+        )
+      }
+      return placeholders.payloadValue(text, at: scalar.position)
+    }
+    guard let structure, problems.count == before else { return nil }
+    let template = PayloadTemplate(structure)
+    guard template.carriesValue || isAction else {
+      problems.add(
+        node.position,
+        "payload: '$value' is missing, so every value would leave the same"
+      )
+      return nil
+    }
+    return template
+  }
+}

@@ -1,0 +1,193 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads devices from the nodes of device files.
+struct DeviceDecoder {
+  /// How many properties all devices together may have.
+  private static let maximumProperties = 100_000
+
+  let context: DeviceContext
+  let profiles: ProfileStore
+  let problems: Problems
+  private(set) var devices: [Device] = []
+  private var places: [String: SourcePosition] = [:]
+  private var propertyCount = 0
+
+  init(context: DeviceContext, profiles: ProfileStore, problems: Problems) {
+    self.context = context
+    self.profiles = profiles
+    self.problems = problems
+  }
+
+  /// Takes the devices of one file; a device with a mistake does not keep others from being read.
+  mutating func read(_ root: YAMLNode) {
+    if root.isNull { return }
+    guard let pairs = root.pairs else {
+      problems.add(
+        root.position,
+        "found \(root.kindInWords), expected devices: 'desk-lamp:' and its keys"
+      )
+      return
+    }
+    for pair in pairs {
+      if let problem = Identifiers.problem(inDevice: pair.key) {
+        problems.add(pair.keyPosition, problem.message, suggestion: problem.suggestion)
+      } else if let first = places[pair.key] {
+        problems.add(
+          pair.keyPosition,
+          "device '\(pair.key)' is already defined at \(first.text)"
+        )
+        continue
+      }
+      places[pair.key] = pair.keyPosition
+      if let device = device(pair) { devices.append(device) }
+    }
+  }
+
+  private mutating func device(_ pair: YAMLNode.Pair) -> Device? {
+    guard let own = Section(pair.value, .device, problems, what: "device '\(pair.key)'") else {
+      return nil
+    }
+    var chain: [ProfileStore.Profile] = []
+    if let name = own.text("profile"), let node = own["profile"] {
+      guard let found = profiles.chain(from: name, at: node.position) else { return nil }
+      chain = found
+    }
+    let section = Section(layers: own.layers + chain.map(\.node), .device, problems)
+    guard let placeholders = placeholders(section, own: own, chain: chain, at: pair.keyPosition)
+    else { return nil }
+    let ttl = section.duration("ttl", atLeast: .milliseconds(1))
+    let reader = PropertyReader(
+      context: context,
+      placeholders: placeholders,
+      ttl: ttl ?? context.ttl,
+      problems: problems
+    )
+    let properties = reader.properties(of: section, device: pair.key, chain: chain)
+    propertyCount += properties.count
+    guard propertyCount <= Self.maximumProperties else {
+      problems.add(pair.keyPosition, "more than \(Self.maximumProperties) properties")
+      return nil
+    }
+    var device = Device(
+      id: pair.key,
+      name: own.text("name") ?? pair.key,
+      properties: properties
+    )
+    device.lane = lane(section)
+    device.merge = section.flag("merge") ?? false
+    device.options = options(section, device: device)
+    device.availability = AvailabilityReader(placeholders: placeholders, problems: problems)
+      .sources(section)
+    return device
+  }
+
+  private func lane(_ section: Section) -> String? {
+    guard let lane = section.text("lane"), let node = section["lane"] else { return nil }
+    if lane == "none" { return nil }
+    if let known = context.lanes, !known.contains(lane) {
+      problems.add(
+        node.position,
+        "unknown lane '\(Excerpt.of(lane))'; the settings define: \(Section.list(known))",
+        suggestion: Suggestion.nearest(to: lane, in: known)
+      )
+    }
+    return lane
+  }
+
+  private func options(_ section: Section, device: Device) -> [String] {
+    var options: [String] = []
+    for option in section.words("options") ?? [] {
+      if device.properties.contains(where: {
+        $0.id == option.text || $0.aliases.contains(option.text)
+      }) {
+        problems.add(
+          option.node.position,
+          "options: '\(Excerpt.of(option.text))' is a property already"
+        )
+      } else {
+        options.append(option.text)
+      }
+    }
+    return options
+  }
+
+  private func placeholders(
+    _ section: Section,
+    own: Section,
+    chain: [ProfileStore.Profile],
+    at position: SourcePosition
+  ) -> Placeholders? {
+    var placeholders = Placeholders(device: position, problems: problems)
+    if let topic = own.text("topic"), let node = own["topic"] {
+      if let problem = TopicRules.problem(inName: topic) {
+        problems.add(node.position, "topic: \(problem)")
+        return nil
+      }
+      placeholders.topic = topic
+    }
+    let declared = Set(
+      chain.flatMap { profile in
+        profile.node.pairs?.first { $0.key == "parameters" }?.value.pairs?.map(\.key) ?? []
+      }
+    )
+    for layer in section.all("parameters").reversed() {
+      guard let pairs = layer.pairs else {
+        problems.add(
+          layer.position,
+          "parameters: found \(layer.kindInWords), expected a mapping"
+        )
+        continue
+      }
+      for parameter in pairs {
+        if let value = check(parameter, declared: declared, chain: chain) {
+          placeholders.parameters[parameter.key] = value
+        }
+      }
+    }
+    let lacking = placeholders.parameters.filter { $0.value == .null }.keys.sorted()
+    for name in lacking {
+      problems.add(
+        position,
+        "parameter '\(name)' is missing: profile '\(chain.first?.name ?? "")' needs it"
+      )
+    }
+    return lacking.isEmpty ? placeholders : nil
+  }
+
+  private func check(
+    _ parameter: YAMLNode.Pair,
+    declared: Set<String>,
+    chain: [ProfileStore.Profile]
+  ) -> JSONValue? {
+    let name = parameter.key
+    let isWord = !name.isEmpty && name.utf8.allSatisfy { (0x61...0x7A).contains($0) }
+    guard isWord, !Placeholders.reserved.contains(name) else {
+      problems.add(
+        parameter.keyPosition,
+        "'\(Excerpt.of(name))' is no parameter name; allowed: small letters, and not "
+          + Section.list(Placeholders.reserved)
+      )
+      return nil
+    }
+    guard chain.isEmpty || declared.contains(name) else {
+      problems.add(
+        parameter.keyPosition,
+        "profile '\(chain[0].name)' has no parameter '\(Excerpt.of(name))'; it has: "
+          + (declared.isEmpty ? "none" : Section.list(declared.sorted())),
+        suggestion: Suggestion.nearest(to: name, in: declared.sorted())
+      )
+      return nil
+    }
+    guard let value = parameter.value.scalarJSON else {
+      problems.add(
+        parameter.value.position,
+        "parameter '\(name)': found \(parameter.value.kindInWords), expected a word or number"
+      )
+      return nil
+    }
+    return value
+  }
+}

@@ -1,0 +1,13 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The profiles of `devices/profiles/`, as the build put them into the binary.
+enum EmbeddedProfiles {
+  /// Name of the convention, which begins the names of its profiles, and the file's bytes.
+  static var files: [(name: String, bytes: [UInt8])] {
+    [
+      ("zigbee2mqtt", PackageResources.zigbee2mqtt_yaml),
+      ("tasmota", PackageResources.tasmota_yaml),
+    ]
+  }
+}

@@ -1,0 +1,79 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The rules for names that become part of topics.
+enum Identifiers {
+  static let reservedDevices = ["status", "info"]
+  static let reservedProperties = [
+    "set", "get", "event", "step", "toggle", "flush", "cancel", "info",
+  ]
+
+  /// Why a device identifier is not allowed, and what would be.
+  static func problem(inDevice id: String) -> (message: String, suggestion: String?)? {
+    if reservedDevices.contains(id) {
+      return ("the device identifier '\(id)' is reserved", nil)
+    }
+    let bytes = Array(id.utf8)
+    let isGood =
+      (1...64).contains(bytes.count) && bytes.allSatisfy(isDeviceByte)
+      && bytes[0] != UInt8(ascii: "-") && bytes[0] != UInt8(ascii: "_")
+    if isGood { return nil }
+    let slug = slug(id)
+    return (
+      "'\(id.prefix(80))' is no device identifier; allowed: small letters, digits, '-' and '_', "
+        + "beginning with a letter or digit, 64 at most",
+      slug == id || slug.isEmpty ? nil : slug
+    )
+  }
+
+  /// Why a property identifier or alias is not allowed.
+  static func problem(inProperty id: String) -> (message: String, suggestion: String?)? {
+    if reservedProperties.contains(id) {
+      return ("the property identifier '\(id)' is reserved", "\(id)_value")
+    }
+    let bytes = Array(id.utf8)
+    if (1...64).contains(bytes.count), bytes.allSatisfy(isPropertyByte) { return nil }
+    let fixed = String(
+      id.unicodeScalars.prefix(64).map { scalar in
+        let isGood = scalar.isASCII && isPropertyByte(UInt8(truncatingIfNeeded: scalar.value))
+        return isGood ? Character(scalar) : "_"
+      }
+    )
+    return (
+      "'\(id.prefix(80))' is no property identifier; allowed: letters, digits and '_', 64 at most",
+      fixed.isEmpty ? nil : fixed
+    )
+  }
+
+  /// A text as a device identifier: small letters, everything else a single `-`.
+  static func slug(_ text: String) -> String {
+    var slug = ""
+    for scalar in text.lowercased().unicodeScalars {
+      if scalar.isASCII, isDeviceByte(UInt8(truncatingIfNeeded: scalar.value)) {
+        slug.unicodeScalars.append(scalar)
+      } else if slug.last != "-", !slug.isEmpty {
+        slug += "-"
+      }
+    }
+    while let last = slug.last, last == "-" || last == "_" { slug.removeLast() }
+    return String(slug.drop { $0 == "-" || $0 == "_" }.prefix(64))
+  }
+
+  private static func isDeviceByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
+  private static func isPropertyByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,195 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads a property's type, and what only some types have.
+struct KindReader {
+  let problems: Problems
+  /// The word for the type, as written.
+  let typeName: String
+  /// All layers of the property.
+  private let section: Section
+  /// Those layers whose type is the same as the strongest one's: a profile's range is of no use to a
+  /// property that was made a choice.
+  private let typed: Section
+
+  init(section: Section, problems: Problems) {
+    self.problems = problems
+    self.section = section
+    let types = section.layers.map { layer in
+      layer.pairs?.first { $0.key == "type" }?.value.text
+    }
+    let strongest = types.compactMap(\.self).first ?? ""
+    let same = types.prefix { $0 == nil || $0 == strongest }
+    typeName = strongest
+    typed = Section(layers: Array(section.layers[..<same.count]), .property, problems)
+  }
+
+  /// The kind with its range, step or words.
+  func kind() -> ValueKind? {
+    guard section.choice("type", of: KeyTable.policies.keys) != nil else { return nil }
+    let before = problems.count
+    checkKeys()
+    let kind: ValueKind
+    switch typeName {
+    case "number": kind = .number(rule(wholeOnly: false))
+    case "integer": kind = .integer(rule(wholeOnly: true))
+    case "boolean": kind = .boolean
+    case "choice":
+      guard let words = words(), !words.isEmpty else {
+        if typed["values"] == nil { section.missing("values", "a choice needs its words") }
+        return nil
+      }
+      kind = .choice(words)
+    case "text": kind = .text
+    case "color": kind = .color
+    default: kind = .action(words() ?? [])
+    }
+    return problems.count == before ? kind : nil
+  }
+
+  /// How values of `kind` leave.
+  func wire(for kind: ValueKind) -> WireRule {
+    var rule = WireRule()
+    rule.on = scalar("on")
+    rule.off = scalar("off")
+    if let on = rule.on, let off = rule.off, on.isSameScalar(as: off), let node = typed["off"] {
+      problems.add(node.position, "'on' and 'off' are the same")
+    }
+    rule.scale = scale(kind)
+    if let name = typed.choice("encode", of: ColorEncoding.allCases.map(\.rawValue)),
+      let encoding = ColorEncoding(rawValue: name)
+    {
+      rule.encoding = encoding
+    }
+    for pair in typed["values"]?.pairs ?? [] { rule.words[pair.key] = pair.value.scalarJSON }
+    return rule
+  }
+
+  private static let owners: [(key: String, types: [String])] = [
+    ("range", ["number", "integer"]), ("step", ["number", "integer"]),
+    ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
+    ("values", ["choice", "action"]), ("on", ["boolean"]), ("off", ["boolean"]),
+    ("encode", ["color"]),
+  ]
+
+  private func checkKeys() {
+    for (key, types) in Self.owners where !types.contains(typeName) {
+      guard let node = typed[key] else { continue }
+      problems.add(
+        node.position,
+        "'\(key)' is for \(types.joined(separator: " and ")); this property is of type \(typeName)"
+      )
+    }
+  }
+
+  private func rule(wholeOnly: Bool) -> NumberRule {
+    var rule = NumberRule()
+    rule.unit = typed.text("unit")
+    if let node = typed["range"], let ends = interval(node, "range") {
+      if ends.first > ends.last {
+        let (low, high) = (NumberText.shortest(ends.last), NumberText.shortest(ends.first))
+        problems.add(
+          node.position,
+          "range: the lower end comes first",
+          suggestion: "[\(low), \(high)]"
+        )
+      } else if ends.first == ends.last {
+        problems.add(node.position, "range: both ends are \(NumberText.shortest(ends.first))")
+      } else {
+        rule.range = ends.first...ends.last
+      }
+      if wholeOnly, ends.first != ends.first.rounded() || ends.last != ends.last.rounded() {
+        problems.add(node.position, "range: an integer's range has whole ends")
+      }
+    }
+    if let step = typed.number("step"), let node = typed["step"] {
+      if step <= 0 {
+        _ = typed.refuse(node, "step", expected: "a number above 0") as String?
+      } else if wholeOnly, step != step.rounded() {
+        _ =
+          typed.refuse(node, "step", expected: "a whole number, as the type is integer") as String?
+      } else if let range = rule.range, step > range.upperBound - range.lowerBound {
+        problems.add(
+          node.position,
+          "step: \(NumberText.shortest(step)) is more than the whole range"
+        )
+      } else {
+        rule.step = step
+      }
+    }
+    return rule
+  }
+
+  private func words() -> [String]? {
+    guard let node = typed["values"] else { return nil }
+    guard let pairs = node.pairs else { return typed.words("values")?.map(\.text) }
+    for pair in pairs where pair.value.scalarJSON == nil || pair.value.isNull {
+      problems.add(
+        pair.value.position,
+        "values: found \(pair.value.kindInWords) for '\(Excerpt.of(pair.key))', "
+          + "expected what leaves for it: a word, number, true or false"
+      )
+    }
+    return pairs.map(\.key)
+  }
+
+  private func scalar(_ key: String) -> JSONValue? {
+    guard let node = typed[key] else { return nil }
+    guard let value = node.scalarJSON, value != .null else {
+      return typed.refuse(node, key, expected: "a word, number, true or false")
+    }
+    return value
+  }
+
+  private func scale(_ kind: ValueKind) -> Scale? {
+    guard let node = typed["scale"], kind.numberRule != nil else { return nil }
+    if let text = node.text {
+      guard text == "mired" else {
+        if text == "none" { return nil }
+        return typed.refuse(
+          node,
+          "scale",
+          expected: "mired, or a mapping with from and to",
+          suggestion: Suggestion.nearest(to: text, in: ["mired"])
+        )
+      }
+      guard let range = kind.numberRule?.range, range.lowerBound > 0 else {
+        problems.add(node.position, "scale: mired needs a range in kelvin, above 0")
+        return nil
+      }
+      return .mired
+    }
+    guard let fields = typed.nested("scale", .scale) else { return nil }
+    for key in ["from", "to"] where fields[key] == nil {
+      fields.missing(key, "a scale needs both ends, such as from: [0, 100], to: [0, 254]")
+    }
+    guard let from = fields["from"].flatMap({ interval($0, "from") }),
+      let to = fields["to"].flatMap({ interval($0, "to") })
+    else { return nil }
+    guard from.first != from.last, to.first != to.last else {
+      problems.add(fields.position, "scale: the ends of 'from', and of 'to', must differ")
+      return nil
+    }
+    let decimals = fields.integer("decimals", in: 0...9)
+    return .linear(
+      from: from,
+      to: to,
+      decimals: decimals ?? ((to.last - to.first).magnitude >= 10 ? 0 : 3)
+    )
+  }
+
+  private func interval(_ node: YAMLNode, _ key: String) -> Scale.Interval? {
+    guard let elements = node.elements, elements.count == 2 else {
+      let found = node.elements.map { "a list of \($0.count)" } ?? node.kindInWords
+      problems.add(
+        node.position,
+        "\(key): found \(found), expected two numbers such as [0, 100]"
+      )
+      return nil
+    }
+    let numbers = elements.compactMap { typed.number($0, key) }
+    return numbers.count == 2 ? Scale.Interval(numbers[0], numbers[1]) : nil
+  }
+}

@@ -1,0 +1,83 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Fills `$topic`, `$root` and a profile's parameters into topics, pointers and payloads.
+struct Placeholders {
+  /// The device's own topic.
+  var topic: String?
+  var parameters: [String: JSONValue] = [:]
+  /// Where the device is, for what it lacks.
+  let device: SourcePosition
+  let problems: Problems
+
+  /// The names that are always there.
+  static let reserved = ["topic", "root", "value"]
+
+  /// `text` with every `$name` replaced; `nil`, with a problem, for an unknown name.
+  func expand(_ text: String, at position: SourcePosition) -> String? {
+    guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
+    var result: [UInt8] = []
+    let bytes = Array(text.utf8)
+    var index = 0
+    while index < bytes.count {
+      guard bytes[index] == UInt8(ascii: "$"), let name = Self.name(in: bytes, at: index + 1) else {
+        result.append(bytes[index])
+        index += 1
+        continue
+      }
+      guard let replacement = value(of: name, at: position) else { return nil }
+      replacement.appendBare(to: &result)
+      index += 1 + name.utf8.count
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// What a whole text of a payload stands for, if it is `$name`.
+  func payloadValue(_ text: String, at position: SourcePosition) -> JSONValue? {
+    guard text.utf8.first == UInt8(ascii: "$"), text != PayloadTemplate.placeholder else {
+      return nil
+    }
+    let bytes = Array(text.utf8)
+    guard let name = Self.name(in: bytes, at: 1), name.utf8.count == bytes.count - 1 else {
+      return nil
+    }
+    return value(of: name, at: position) ?? .null
+  }
+
+  private func value(of name: String, at position: SourcePosition) -> JSONValue? {
+    if let parameter = parameters[name] { return parameter }
+    switch name {
+    case "topic", "root":
+      guard let topic else {
+        problems.add(
+          device,
+          "'topic' is missing: '$\(name)' stands for it in line \(position.line) of "
+            + position.file
+        )
+        return nil
+      }
+      if name == "topic" { return .string(topic) }
+      return .string(TopicRules.levels(topic).first.map { String($0) } ?? topic)
+    case "value":
+      problems.add(position, "'$value' belongs into the payload, not here")
+      return nil
+    default:
+      let known = ["topic", "root"] + parameters.keys.sorted()
+      problems.add(
+        position,
+        "'$\(Excerpt.of(name))' stands for nothing here; known: "
+          + Section.list(known.map { "$\($0)" } + [PayloadTemplate.placeholder]),
+        suggestion: Suggestion.nearest(to: name, in: known + ["value"]).map { "$\($0)" }
+      )
+      return nil
+    }
+  }
+
+  /// The small letters from `start`.
+  private static func name(in bytes: [UInt8], at start: Int) -> String? {
+    let letters = bytes[start...].prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+    return letters.isEmpty ? nil : String(decoding: letters, as: UTF8.self)
+  }
+}

@@ -1,0 +1,72 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+extension PropertyReader {
+  /// Fills in `ends` and `excludes`, by identifier; what excludes another is excluded by it.
+  func relate(
+    _ properties: [Property],
+    _ sections: [String: Section],
+    declared: [String]
+  ) -> [Property] {
+    var related = properties
+    for index in related.indices {
+      guard let section = sections[related[index].id] else { continue }
+      related[index].ends = names(in: "ends", section, properties, declared)
+      related[index].excludes = names(in: "excludes", section, properties, declared)
+    }
+    for property in related {
+      for excluded in property.excludes {
+        guard let other = related.firstIndex(where: { $0.id == excluded }),
+          !related[other].excludes.contains(property.id)
+        else { continue }
+        related[other].excludes.append(property.id)
+      }
+    }
+    return related
+  }
+
+  /// Reports aliases that are taken.
+  func checkAliases(_ properties: [Property], _ sections: [String: Section]) {
+    var taken: [String: String] = [:]
+    for property in properties { taken[property.id] = property.id }
+    for property in properties {
+      for alias in property.aliases {
+        if let owner = taken[alias] {
+          let node = sections[property.id]?["aliases"]?.elements?.first { $0.text == alias }
+          problems.add(
+            node?.position ?? placeholders.device,
+            "aliases: '\(alias)' already names property '\(owner)'"
+          )
+        } else {
+          taken[alias] = property.id
+        }
+      }
+    }
+  }
+
+  private func names(
+    in key: String,
+    _ section: Section,
+    _ properties: [Property],
+    _ declared: [String]
+  ) -> [String] {
+    var names: [String] = []
+    for word in section.words(key) ?? [] {
+      let found = properties.first { $0.id == word.text || $0.aliases.contains(word.text) }
+      if let found {
+        if !names.contains(found.id) { names.append(found.id) }
+      } else if !declared.contains(word.text) {
+        // What is declared but absent was removed, or has a mistake that is reported already.
+        problems.add(
+          word.node.position,
+          "\(key): the device has no property '\(Excerpt.of(word.text))'; it has: "
+            + Section.list(declared),
+          suggestion: Suggestion.nearest(to: word.text, in: declared)
+        )
+      }
+    }
+    return names
+  }
+}

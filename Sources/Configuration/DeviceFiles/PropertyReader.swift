@@ -1,0 +1,208 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import LastOut
+
+/// Reads the properties of one device, own and inherited.
+struct PropertyReader {
+  let context: DeviceContext
+  let placeholders: Placeholders
+  let ttl: Duration
+  let problems: Problems
+
+  /// The properties in order: the profile's, then the device's own.
+  func properties(
+    of device: Section,
+    device id: String,
+    chain: [ProfileStore.Profile]
+  ) -> [Property] {
+    let layers = device.all("properties").filter { isMapping($0) }
+    guard !layers.isEmpty else {
+      if device["properties"] == nil {
+        device.missing("properties", "device '\(id)' needs some, or a profile")
+      }
+      return []
+    }
+    let inherited = layers.filter { layer in chain.contains { $0.owns(layer) } }
+    var order: [String] = []
+    var nodes: [String: [YAMLNode.Pair]] = [:]
+    for layer in layers.reversed() {
+      for pair in layer.pairs ?? [] {
+        if nodes[pair.key] == nil { order.append(pair.key) }
+        nodes[pair.key, default: []].insert(pair, at: 0)
+      }
+    }
+    let inheritedIDs = inherited.flatMap { $0.pairs?.map(\.key) ?? [] }
+    var properties: [Property] = []
+    var sections: [String: Section] = [:]
+    for name in order {
+      guard let pairs = nodes[name], let section = section(pairs, inherited: inheritedIDs) else {
+        continue
+      }
+      sections[name] = section
+      if let property = property(pairs[0], section, inherited: inheritedIDs, chain: chain) {
+        properties.append(property)
+      }
+    }
+    if order.isEmpty {
+      problems.add(layers[0].position, "properties: device '\(id)' has none")
+    }
+    checkAliases(properties, sections)
+    return relate(properties, sections, declared: order)
+  }
+
+  /// The layers of one property; `nil` when it is switched off.
+  private func section(_ pairs: [YAMLNode.Pair], inherited: [String]) -> Section? {
+    let first = pairs[0]
+    if first.value.text == "none" {
+      if !inherited.contains(first.key) {
+        problems.add(
+          first.value.position,
+          "'none' removes a property of the profile; it has no "
+            + "'\(Excerpt.of(first.key))'",
+          suggestion: Suggestion.nearest(to: first.key, in: inherited)
+        )
+      }
+      return nil
+    }
+    if let problem = Identifiers.problem(inProperty: first.key) {
+      problems.add(first.keyPosition, problem.message, suggestion: problem.suggestion)
+    }
+    guard first.value.pairs != nil else {
+      _ = Section(
+        first.value,
+        .property,
+        problems,
+        what: "property '\(Excerpt.of(first.key))'"
+      )
+      return nil
+    }
+    let mappings = pairs.map(\.value).prefix { $0.pairs != nil }
+    for mapping in mappings { Section.checkKeys(mapping.pairs ?? [], .property, problems) }
+    return Section(layers: Array(mappings), .property, problems)
+  }
+
+  private func property(
+    _ pair: YAMLNode.Pair,
+    _ section: Section,
+    inherited: [String],
+    chain: [ProfileStore.Profile]
+  ) -> Property? {
+    guard section["type"] != nil else {
+      let isNew = !chain.isEmpty && !inherited.contains(pair.key)
+      let origin =
+        isNew ? "; profile '\(chain[0].name)' has no '\(Excerpt.of(pair.key))' to build on" : ""
+      problems.add(
+        pair.keyPosition,
+        "property '\(Excerpt.of(pair.key))': 'type' is missing; allowed: "
+          + Section.list(KeyTable.policies.keys) + origin,
+        suggestion: isNew ? Suggestion.nearest(to: pair.key, in: inherited) : nil
+      )
+      return nil
+    }
+    let kindReader = KindReader(section: section, problems: problems)
+    let kind = kindReader.kind()
+    let wire = kind.map { kindReader.wire(for: $0) }
+    let command = CommandReader(placeholders: placeholders, problems: problems)
+      .road(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
+    let states = StateReader(placeholders: placeholders, problems: problems)
+      .sources(section, at: pair.keyPosition)
+    let confirm = confirmation(section, hasState: !states.isEmpty)
+    let policy = policy(section, type: kindReader.typeName)
+    let always = section.flag("always")
+    let own = section.duration("ttl", atLeast: .milliseconds(1))
+    guard let kind, let wire, let command else { return nil }
+    if case .action = kind, let node = section["state"], node.text != "none" {
+      problems.add(node.position, "state: an action is momentary and has no state")
+    }
+    var property = Property(
+      id: pair.key,
+      kind: kind,
+      policy: policy,
+      command: command,
+      ttl: own ?? ttl
+    )
+    property.name = section.text("name")
+    property.wire = wire
+    property.states = states
+    property.confirm = confirm
+    property.always = always ?? false
+    property.aliases = aliases(section)
+    property.urgent = urgent(section, property)
+    return property
+  }
+
+  private func policy(_ section: Section, type: String) -> Policy {
+    var fields = PolicyFields()
+    for node in section.all("policy") {
+      if let stated = PolicyFields(node, problems) { fields = fields.over(stated) }
+    }
+    return fields.applied(to: context.policies.policy(forType: type))
+  }
+
+  private func confirmation(_ section: Section, hasState: Bool) -> Confirmation? {
+    guard let node = section["confirm"] else { return hasState ? Confirmation() : nil }
+    if node.text == "none" { return nil }
+    guard let fields = section.nested("confirm", .confirm) else { return nil }
+    guard hasState else {
+      problems.add(node.position, "confirm: there is no 'state' that could confirm a command")
+      return nil
+    }
+    var confirm = Confirmation()
+    if let within = fields.duration("within", atLeast: .milliseconds(1)) { confirm.within = within }
+    if let retries = fields.integer("retries", in: 0...100) { confirm.retries = retries }
+    if let tolerance = fields.number("tolerance"), let node = fields["tolerance"] {
+      if tolerance < 0 {
+        _ = fields.refuse(node, "tolerance", expected: "0 or more") as String?
+      } else {
+        confirm.tolerance = tolerance
+      }
+    }
+    return confirm
+  }
+
+  private func aliases(_ section: Section) -> [String] {
+    var aliases: [String] = []
+    for alias in section.words("aliases") ?? [] {
+      if let problem = Identifiers.problem(inProperty: alias.text) {
+        problems.add(
+          alias.node.position,
+          "aliases: \(problem.message)",
+          suggestion: problem.suggestion
+        )
+      } else {
+        aliases.append(alias.text)
+      }
+    }
+    return aliases
+  }
+
+  private func urgent(_ section: Section, _ property: Property) -> [Value] {
+    var values: [Value] = []
+    for word in section.words("urgent") ?? [] {
+      do throws(ValidationError) {
+        values.append(try property.value(from: word.node.scalarJSON ?? .string(word.text)))
+      } catch {
+        problems.add(word.node.position, "urgent: \(error)")
+      }
+    }
+    return values
+  }
+
+  private func isMapping(_ node: YAMLNode) -> Bool {
+    if node.pairs != nil { return true }
+    problems.add(
+      node.position,
+      "properties: found \(node.kindInWords), expected properties by name"
+    )
+    return false
+  }
+}
+
+extension ProfileStore.Profile {
+  /// Whether `layer` is this profile's own mapping of properties.
+  func owns(_ layer: YAMLNode) -> Bool {
+    node.pairs?.contains { $0.key == "properties" && $0.value === layer } ?? false
+  }
+}

@@ -1,0 +1,46 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads where a property is reported.
+struct StateReader {
+  let placeholders: Placeholders
+  let problems: Problems
+
+  /// The sources: one mapping or a list of them; `none` for none.
+  func sources(_ property: Section, at position: SourcePosition) -> [StateSource] {
+    guard let node = property["state"], node.text != "none" else { return [] }
+    if let elements = node.elements {
+      return elements.compactMap { element in
+        Section(element, .state, problems, what: "state").flatMap { source($0) }
+      }
+    }
+    return property.nested("state", .state).flatMap { source($0) }.map { [$0] } ?? []
+  }
+
+  private func source(_ fields: Section) -> StateSource? {
+    let pointer = fields.pointer("value", placeholders)
+    let request = request(fields)
+    guard let topic = fields.topic("topic", placeholders) else { return nil }
+    return StateSource(topic: topic, value: pointer ?? .whole, get: request)
+  }
+
+  private func request(_ fields: Section) -> StateRequest? {
+    if fields["get"]?.text == "none" { return nil }
+    guard let get = fields.nested("get", .stateGet) else { return nil }
+    var payload: [UInt8] = []
+    if let node = get["payload"] {
+      let structure = node.json(problems) { text, scalar in
+        placeholders.payloadValue(text, at: scalar.position)
+      }
+      guard let structure else { return nil }
+      if PayloadTemplate(structure).carriesValue {
+        problems.add(node.position, "get: a question for the state carries no '$value'")
+      }
+      if structure != .null { PayloadTemplate(structure).render(.null, into: &payload) }
+    }
+    guard let topic = get.topic("topic", placeholders) else { return nil }
+    return StateRequest(topic: topic, payload: payload)
+  }
+}

@@ -1,0 +1,64 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the environment states over the settings file.
+struct EnvironmentOverrides {
+  let environment: [String: String]
+  let problems: Problems
+
+  /// The variables, beside those for secrets and places, and what they stand for.
+  static let variables = [
+    "SETTLE_CONFIG", "SETTLE_DEVICES", "SETTLE_SOCKET", "SETTLE_MQTT_URL", "SETTLE_MQTT_USERNAME",
+    "SETTLE_MQTT_PASSWORD", "SETTLE_MQTT_CLIENT_ID", "SETTLE_MQTT_BASE_TOPIC",
+    "SETTLE_HTTP_LISTEN", "SETTLE_JOURNAL",
+  ]
+
+  /// A variable's value; an empty one counts as absent.
+  func value(_ name: String) -> String? {
+    environment[name].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  func apply(to settings: inout GatewayConfiguration, _ places: inout SettingsPlaces) {
+    if let url = value("SETTLE_MQTT_URL") {
+      places.main.url = position("SETTLE_MQTT_URL")
+      do throws(BrokerURL.Problem) {
+        settings.mqtt.endpoint = try BrokerURL.parse(url)
+      } catch {
+        problems.add(
+          position("SETTLE_MQTT_URL"),
+          error.message,
+          suggestion: error.suggestion
+        )
+      }
+    }
+    if let username = value("SETTLE_MQTT_USERNAME") { settings.mqtt.username = username }
+    if let id = value("SETTLE_MQTT_CLIENT_ID") { settings.mqtt.clientID = id }
+    if let base = value("SETTLE_MQTT_BASE_TOPIC") {
+      if let problem = SettingsRules.problem(inBaseTopic: base) {
+        problems.add(position("SETTLE_MQTT_BASE_TOPIC"), problem)
+      } else {
+        settings.baseTopic = base
+      }
+    }
+    if let socket = value("SETTLE_SOCKET") { settings.socket = socket }
+    if let path = value("SETTLE_JOURNAL") {
+      var journal = settings.journal ?? JournalConfiguration(path: path)
+      journal.path = path
+      settings.journal = journal
+    }
+    if let listen = value("SETTLE_HTTP_LISTEN") { applyListen(listen, to: &settings) }
+  }
+
+  private func applyListen(_ listen: String, to settings: inout GatewayConfiguration) {
+    var http = settings.http ?? HTTPConfiguration(listen: [])
+    http.listen = listen.split(separator: ",").map { String($0) }
+    for address in http.listen {
+      if let problem = ListenAddress.problem(in: address, hasToken: http.tokenFile != nil) {
+        problems.add(position("SETTLE_HTTP_LISTEN"), problem)
+      }
+    }
+    settings.http = http
+  }
+
+  private func position(_ name: String) -> SourcePosition { .start(of: "$\(name)") }
+}

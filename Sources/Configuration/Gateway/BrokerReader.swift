@@ -1,0 +1,75 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads how to reach a broker: `mqtt:`, and each of `brokers:`.
+struct BrokerReader {
+  let folder: String?
+  let problems: Problems
+
+  /// The broker without its password, which comes from elsewhere.
+  func broker(_ fields: Section, into places: inout BrokerPlaces) -> BrokerConfiguration {
+    var broker = BrokerConfiguration()
+    places.url = fields["url"]?.position ?? fields.position
+    if let url = fields.text("url", expected: BrokerURL.forms), let node = fields["url"] {
+      do throws(BrokerURL.Problem) {
+        broker.endpoint = try BrokerURL.parse(url)
+      } catch {
+        problems.add(
+          node.position,
+          "url: \(error.message)",
+          suggestion: error.suggestion
+        )
+      }
+    }
+    broker.username = fields.text("username")
+    places.username = fields["username"]?.position
+    if let path = fields.text("password_file"), let node = fields["password_file"] {
+      places.passwordFile = (FilePath.resolve(path, in: folder), node.position)
+    }
+    if let version = fields.choice("protocol", of: ["5", "3.1.1"]) {
+      broker.usesMQTT5 = version == "5"
+    }
+    broker.clientID = clientID(fields)
+    if let keepalive = fields.duration("keepalive"), let node = fields["keepalive"] {
+      if keepalive != .zero, keepalive < .seconds(5) || keepalive > .seconds(65_535) {
+        _ = fields.refuse(node, "keepalive", expected: "0, or 5s to 65535s") as String?
+      } else {
+        broker.keepalive = keepalive
+      }
+    }
+    broker.ca = fields.text("ca").map { FilePath.resolve($0, in: folder) }
+    broker.certificate = fields.text("cert").map { FilePath.resolve($0, in: folder) }
+    broker.key = fields.text("key").map { FilePath.resolve($0, in: folder) }
+    checkTLS(fields, broker)
+    broker.allowPlaintext = fields.flag("allow_plaintext") ?? false
+    return broker
+  }
+
+  private func clientID(_ fields: Section) -> String? {
+    guard let text = fields.text("client_id"), let node = fields["client_id"] else { return nil }
+    let id = text.replacing(Self.hostPlaceholder, with: HostName.current)
+    guard id.utf8.count <= 65_535, !id.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
+      return fields.refuse(node, "client_id", expected: "text without control characters")
+    }
+    return id
+  }
+
+  /// Stands for this machine's name in `client_id`.
+  private static let hostPlaceholder = "<host>"
+
+  private func checkTLS(_ fields: Section, _ broker: BrokerConfiguration) {
+    if broker.certificate != nil, broker.key == nil {
+      fields.missing("key", "a client certificate needs its key")
+    }
+    if broker.key != nil, broker.certificate == nil {
+      fields.missing("cert", "a key needs its client certificate")
+    }
+    if case .tls = broker.endpoint { return }
+    for key in ["ca", "cert", "key"] {
+      guard let node = fields[key] else { continue }
+      problems.add(node.position, "\(key): only mqtts:// uses certificates")
+    }
+  }
+}

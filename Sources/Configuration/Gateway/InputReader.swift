@@ -1,0 +1,134 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads one entry of `inputs:`.
+struct InputReader {
+  let problems: Problems
+
+  func input(_ node: YAMLNode) -> (input: InputConfiguration, places: [String: InputPlaces])? {
+    guard let fields = Section(node, .input, problems, what: "input") else { return nil }
+    let pointer = fields.pointer("value", nil)
+    var topic: String?
+    if let node = fields["topic"] {
+      topic = fields.text("topic", expected: "a topic")
+      if let text = topic, let problem = TopicRules.problem(inFilter: text) {
+        problems.add(node.position, "topic: \(problem)")
+        topic = nil
+      }
+    } else {
+      fields.missing("topic", "where do the events come from?")
+    }
+    guard let map = fields["map"] else {
+      fields.missing(
+        "map",
+        "what does each value do? such as toggle: {key: lamp/power, toggle: true}"
+      )
+      return nil
+    }
+    guard let pairs = map.pairs else {
+      return fields.refuse(map, "map", expected: "a mapping from values to changes")
+    }
+    var changes: [String: InputConfiguration.Change] = [:]
+    var places: [String: InputPlaces] = [:]
+    for pair in pairs {
+      guard let (change, place) = change(pair) else { continue }
+      changes[pair.key] = change
+      places[pair.key] = place
+    }
+    guard let topic else { return nil }
+    let input = InputConfiguration(topic: topic, value: pointer ?? .whole, map: changes)
+    return (input, places)
+  }
+
+  private func change(
+    _ pair: YAMLNode.Pair
+  ) -> (InputConfiguration.Change, InputPlaces)? {
+    guard
+      let fields = Section(
+        pair.value,
+        .inputChange,
+        problems,
+        what: "map '\(Excerpt.of(pair.key))'"
+      )
+    else { return nil }
+    let operations = ["set", "step", "toggle"].filter { fields[$0] != nil }
+    guard operations.count == 1, let node = fields[operations[0]] else {
+      problems.add(
+        fields.position,
+        "a change has one of set, step and toggle, found "
+          + (operations.isEmpty ? "none" : Section.list(operations))
+      )
+      return nil
+    }
+    let operation: InputConfiguration.Operation
+    switch operations[0] {
+    case "set":
+      guard let value = node.json(problems) else { return nil }
+      operation = .set(value)
+    case "step":
+      guard let amount = fields.number("step") else { return nil }
+      operation = .step(amount)
+    default:
+      guard fields.flag("toggle") == true else {
+        if fields.flag("toggle") == false {
+          problems.add(node.position, "toggle: found 'false', expected true")
+        }
+        return nil
+      }
+      operation = .toggle
+    }
+    guard let key = fields.text("key", expected: "DEVICE/PROPERTY"), let place = fields["key"]
+    else {
+      if fields["key"] == nil { fields.missing("key", "which key changes? DEVICE/PROPERTY") }
+      return nil
+    }
+    return (
+      InputConfiguration.Change(key: key, operation: operation),
+      InputPlaces(key: place.position, operation: node.position)
+    )
+  }
+
+  /// Reports changes that no device would take.
+  static func check(
+    _ inputs: [InputConfiguration],
+    _ places: [[String: InputPlaces]],
+    against registry: Registry,
+    problems: Problems
+  ) {
+    for (input, places) in zip(inputs, places) {
+      for (word, change) in input.map {
+        guard let place = places[word] else { continue }
+        check(change, place, against: registry, problems: problems)
+      }
+    }
+  }
+
+  private static func check(
+    _ change: InputConfiguration.Change,
+    _ place: InputPlaces,
+    against registry: Registry,
+    problems: Problems
+  ) {
+    let property: Property
+    do throws(ValidationError) {
+      property = registry[try registry.index(of: change.key)].property
+    } catch {
+      return problems.add(place.key, "key: \(error)")
+    }
+    do throws(ValidationError) {
+      switch change.operation {
+      case .set(let value): _ = try property.value(from: value)
+      case .step(let amount):
+        guard property.kind.numberRule != nil else {
+          throw .unsupported("'\(change.key)' is of type \(property.kind.name)")
+        }
+        _ = try property.stepped(from: .number(0), by: amount)
+      case .toggle: _ = try property.toggled(from: .boolean(false))
+      }
+    } catch {
+      problems.add(place.operation, "\(error)")
+    }
+  }
+}

@@ -1,0 +1,22 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where HTTP may listen.
+enum ListenAddress {
+  /// Why `text` is not taken; anything beyond loopback needs a token.
+  static func problem(in text: String, hasToken: Bool) -> String? {
+    if text.hasPrefix("unix:") {
+      let path = text.dropFirst(5)
+      return path.isEmpty || path.utf8.count > 107 ? "unix: needs a path of at most 107 bytes" : nil
+    }
+    do throws(BrokerURL.Problem) {
+      let (host, _) = try BrokerURL.hostAndPort(text[...], standard: nil)
+      if HostReach(host) != .loopback, !hasToken {
+        return "'\(host.prefix(60))' is beyond this machine, which needs 'token_file'"
+      }
+      return nil
+    } catch {
+      return "\(error.message); expected HOST:PORT or unix:PATH, found '\(text.prefix(60))'"
+    }
+  }
+}

@@ -1,0 +1,34 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// One route: a topic filter debounced onto another, without a device model.
+package struct RouteConfiguration: Hashable, Sendable {
+  package struct End: Hashable, Sendable {
+    /// `nil`: the gateway's own broker.
+    package var broker: String?
+    package var topic: String
+    package init(broker: String? = nil, topic: String) {
+      self.broker = broker
+      self.topic = topic
+    }
+  }
+  package var from: End
+  package var to: End
+  /// `nil` (`policy: none`) forwards everything, retain kept.
+  package var policy: Policy?
+  /// `merge: json`.
+  package var mergesJSON = false
+  /// Payloads that leave at once after flushing their topic.
+  package var passPayloads: [[UInt8]] = []
+  /// JSON members (`/brightness_step`) whose presence does the same.
+  package var passMembers: [JSONPointer] = []
+  package var qos = 1
+  package init(from: End, to: End, policy: Policy?) {
+    self.from = from
+    self.to = to
+    self.policy = policy
+  }
+}

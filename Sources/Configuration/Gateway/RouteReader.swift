@@ -1,0 +1,113 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import LastOut
+
+/// Reads one entry of `routes:`.
+struct RouteReader {
+  let brokers: [String]
+  let policies: PolicyTable
+  let problems: Problems
+
+  func route(_ node: YAMLNode) -> (route: RouteConfiguration, places: RoutePlaces)? {
+    guard let fields = Section(node, .route, problems, what: "route") else { return nil }
+    let from = end(fields, "from")
+    let to = end(fields, "to")
+    var policy: Policy? = .init(delay: .milliseconds(300), maxWait: .seconds(2))
+    if let node = fields["policy"] {
+      if node.text == "none" {
+        policy = nil
+      } else if let stated = PolicyFields(node, problems) {
+        policy = policy.map { stated.applied(to: $0) }
+      }
+    }
+    let merge = fields.choice("merge", of: ["json", "none"])
+    let qos = fields.integer("qos", in: 0...2)
+    let pass = pass(fields)
+    guard let from, let to else { return nil }
+    checkWildcards(from: from, to: to)
+    var route = RouteConfiguration(from: from.end, to: to.end, policy: policy)
+    route.mergesJSON = merge == "json"
+    route.qos = qos ?? 1
+    (route.passPayloads, route.passMembers) = pass
+    if policy == nil, let node = fields["merge"], route.mergesJSON {
+      problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")
+    }
+    return (route, RoutePlaces(from: from.position, to: to.position))
+  }
+
+  private typealias End = (end: RouteConfiguration.End, position: SourcePosition)
+
+  private func end(_ fields: Section, _ key: String) -> End? {
+    guard let node = fields[key] else {
+      fields.missing(key, "a route leads from a topic to a topic")
+      return nil
+    }
+    var broker: String?
+    var topicNode = node
+    if node.text == nil {
+      guard let end = Section(node, .routeEnd, problems, what: key) else { return nil }
+      broker = end.text("broker")
+      if let name = broker, let place = end["broker"], !brokers.contains(name) {
+        problems.add(
+          place.position,
+          "unknown broker '\(Excerpt.of(name))'; defined: "
+            + (brokers.isEmpty ? "none" : Section.list(brokers)),
+          suggestion: Suggestion.nearest(to: name, in: brokers)
+        )
+        return nil
+      }
+      guard let found = end["topic"] else {
+        end.missing("topic", "a route leads from a topic to a topic")
+        return nil
+      }
+      topicNode = found
+    }
+    guard let topic = topicNode.text else {
+      return fields.refuse(topicNode, key, expected: "a topic")
+    }
+    if let problem = TopicRules.problem(inFilter: topic) {
+      problems.add(topicNode.position, "\(key): \(problem)")
+      return nil
+    }
+    if key == "to", topic.utf8.first == UInt8(ascii: "$") {
+      problems.add(topicNode.position, "to: topics that start with '$' are the broker's")
+      return nil
+    }
+    return (.init(broker: broker, topic: topic), topicNode.position)
+  }
+
+  private func checkWildcards(from: End, to: End) {
+    let (given, taken) = (
+      TopicRules.wildcards(from.end.topic), TopicRules.wildcards(to.end.topic)
+    )
+    guard given != taken else { return }
+    let words = { (list: [Substring]) in
+      list.isEmpty ? "none" : list.map { "'\($0)'" }.joined(separator: ", ")
+    }
+    problems.add(
+      to.position,
+      "to: its wildcards must be those of 'from', in order; from has \(words(given)), "
+        + "to has \(words(taken))"
+    )
+  }
+
+  private func pass(_ fields: Section) -> (payloads: [[UInt8]], members: [JSONPointer]) {
+    var payloads: [[UInt8]] = []
+    var members: [JSONPointer] = []
+    for word in fields.words("pass") ?? [] {
+      if word.text.utf8.first != UInt8(ascii: "/") {
+        payloads.append(Array(word.text.utf8))
+      } else if let pointer = JSONPointer(word.text) {
+        members.append(pointer)
+      } else {
+        problems.add(
+          word.node.position,
+          "pass: '\(Excerpt.of(word.text))' is no JSON Pointer"
+        )
+      }
+    }
+    return (payloads, members)
+  }
+}

@@ -1,0 +1,219 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads the settings file.
+struct SettingsReader {
+  /// The folder of the file, which relative paths start from; `nil` for built-in values.
+  let folder: String?
+  let problems: Problems
+
+  /// What the file says, over the built-in values; secrets are not read yet.
+  func settings(_ root: YAMLNode) -> (GatewayConfiguration, SettingsPlaces) {
+    var settings = GatewayConfiguration()
+    var places = SettingsPlaces()
+    guard !root.isNull, let section = Section(root, .settings, problems, what: "settings") else {
+      return (settings, places)
+    }
+    let brokers = BrokerReader(folder: folder, problems: problems)
+    if let mqtt = section.nested("mqtt", .mqtt) {
+      settings.mqtt = brokers.broker(mqtt, into: &places.main)
+      if let base = baseTopic(mqtt) { settings.baseTopic = base }
+    }
+    settings.socket = section.text("socket").map { resolve($0) }
+    settings.policies = policies(section)
+    if let ttl = section.duration("ttl", atLeast: .milliseconds(1)) { settings.ttl = ttl }
+    if let devices = section.text("devices", expected: "a folder"), let node = section["devices"] {
+      settings.devicesDirectory = resolve(devices)
+      places.devices = node.position
+    }
+    settings.http = http(section)
+    settings.journal = journal(section)
+    if let timeout = section.nested("shutdown", .shutdown)?.duration("timeout") {
+      settings.shutdownTimeout = timeout
+    }
+    readLanes(section, into: &settings, &places)
+    readBrokers(section, brokers, into: &settings, &places)
+    let routes = RouteReader(
+      brokers: settings.brokers.keys.sorted(),
+      policies: settings.policies,
+      problems: problems
+    )
+    for node in list(section, "routes") {
+      if let route = routes.route(node) {
+        settings.routes.append(route.route)
+        places.routes.append(route.places)
+      }
+    }
+    for node in list(section, "inputs") {
+      if let input = InputReader(problems: problems).input(node) {
+        settings.inputs.append(input.input)
+        places.inputs.append(input.places)
+      }
+    }
+    settings.discovery = discovery(section)
+    settings.limits = limits(section)
+    return (settings, places)
+  }
+
+  private func baseTopic(_ mqtt: Section) -> String? {
+    guard let base = mqtt.text("base_topic", expected: "a topic"), let node = mqtt["base_topic"]
+    else { return nil }
+    if let problem = SettingsRules.problem(inBaseTopic: base) {
+      problems.add(node.position, "base_topic: \(problem)")
+      return nil
+    }
+    return base
+  }
+
+  private func policies(_ section: Section) -> PolicyTable {
+    var table = PolicyTable()
+    guard let policies = section.nested("policy", .policies) else { return table }
+    for type in KeyTable.policies.keys {
+      if let node = policies[type] { table.stated[type] = PolicyFields(node, problems) }
+    }
+    return table
+  }
+
+  private func http(_ section: Section) -> HTTPConfiguration? {
+    guard let fields = section.nested("http", .http) else { return nil }
+    let token = fields.text("token_file").map { resolve($0) }
+    guard let node = fields["listen"] else {
+      fields.missing("listen", "such as [127.0.0.1:8484]")
+      return nil
+    }
+    var addresses: [String] = []
+    for element in node.elements ?? [node] {
+      guard let text = element.text, !text.isEmpty else {
+        _ =
+          fields.refuse(element, "listen", expected: "HOST:PORT or unix:PATH") as String?
+        continue
+      }
+      if let problem = ListenAddress.problem(in: text, hasToken: token != nil) {
+        problems.add(element.position, "listen: \(problem)")
+      } else {
+        addresses.append(text)
+      }
+    }
+    return HTTPConfiguration(listen: addresses, tokenFile: token)
+  }
+
+  private func journal(_ section: Section) -> JournalConfiguration? {
+    guard let fields = section.nested("journal", .journal) else { return nil }
+    guard let path = fields.text("path") else {
+      if fields["path"] == nil { fields.missing("path", "where is the journal to be kept?") }
+      return nil
+    }
+    var journal = JournalConfiguration(path: resolve(path))
+    if let commit = fields.duration("commit") { journal.commit = commit }
+    return journal
+  }
+
+  private func readLanes(
+    _ section: Section,
+    into settings: inout GatewayConfiguration,
+    _ places: inout SettingsPlaces
+  ) {
+    guard let node = section["lanes"] else { return }
+    places.hasLanes = true
+    for pair in named(node, "lanes") {
+      guard let fields = Section(pair.value, .lane, problems, what: "lane '\(pair.key)'") else {
+        settings.lanes[pair.key] = LaneConfiguration(rate: 1, burst: 1)
+        continue
+      }
+      let burst = fields.integer("burst", in: 1...100_000)
+      var rate = 1.0
+      if let node = fields["rate"] {
+        if let text = node.text, let parsed = RateText.parse(text) {
+          rate = parsed
+        } else {
+          _ =
+            fields.refuse(
+              node,
+              "rate",
+              expected: RateText.forms,
+              suggestion: node.text.flatMap { RateText.suggestion(for: $0) }
+            ) as String?
+        }
+      } else {
+        fields.missing("rate", RateText.forms)
+      }
+      settings.lanes[pair.key] = LaneConfiguration(rate: rate, burst: burst ?? 1)
+    }
+  }
+
+  private func readBrokers(
+    _ section: Section,
+    _ reader: BrokerReader,
+    into settings: inout GatewayConfiguration,
+    _ places: inout SettingsPlaces
+  ) {
+    guard let node = section["brokers"] else { return }
+    for pair in named(node, "brokers") {
+      guard let fields = Section(pair.value, .broker, problems, what: "broker '\(pair.key)'") else {
+        settings.brokers[pair.key] = BrokerConfiguration()
+        continue
+      }
+      if fields["url"] == nil { fields.missing("url", "such as mqtts://example.org") }
+      var place = BrokerPlaces()
+      settings.brokers[pair.key] = reader.broker(fields, into: &place)
+      places.brokers[pair.key] = place
+    }
+  }
+
+  private func discovery(_ section: Section) -> DiscoveryConfiguration? {
+    guard let fields = section.nested("discovery", .discovery) else { return nil }
+    var discovery = DiscoveryConfiguration()
+    if let prefix = fields.text("prefix", expected: "a topic"), let node = fields["prefix"] {
+      if let problem = TopicRules.problem(inName: prefix) {
+        problems.add(node.position, "prefix: \(problem)")
+      }
+      discovery.prefix = prefix
+    }
+    if let format = fields.choice("format", of: ["device", "component"]) {
+      discovery.format = .init(rawValue: format) ?? .device
+    }
+    return discovery
+  }
+
+  private func limits(_ section: Section) -> Limits {
+    var limits = Limits()
+    guard let fields = section.nested("limits", .limits) else { return limits }
+    if let pending = fields.integer("pending", in: 1...10_000_000) { limits.pending = pending }
+    if let payload = fields.size("payload", in: 64...(256 << 20)) { limits.payload = payload }
+    if let line = fields.size("line", in: 256...(256 << 20)) { limits.line = line }
+    if let clients = fields.integer("http_clients", in: 1...10_000) { limits.httpClients = clients }
+    if let events = fields.integer("events", in: 1...1_000_000) { limits.events = events }
+    return limits
+  }
+
+  private func list(_ section: Section, _ key: String) -> [YAMLNode] {
+    guard let node = section[key] else { return [] }
+    guard let elements = node.elements else {
+      problems.add(node.position, "\(key): found \(node.kindInWords), expected a list")
+      return []
+    }
+    return elements
+  }
+
+  /// The entries of a mapping whose keys are names.
+  private func named(_ node: YAMLNode, _ key: String) -> [YAMLNode.Pair] {
+    guard let pairs = node.pairs else {
+      problems.add(
+        node.position,
+        "\(key): found \(node.kindInWords), expected a mapping of names"
+      )
+      return []
+    }
+    for pair in pairs where !SettingsRules.isName(pair.key) {
+      problems.add(
+        pair.keyPosition,
+        "'\(Excerpt.of(pair.key))' is no name; allowed: letters, digits, '-' and '_', 64 at most"
+      )
+    }
+    return pairs
+  }
+
+  private func resolve(_ path: String) -> String { FilePath.resolve(path, in: folder) }
+}

@@ -1,0 +1,33 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Rules of the settings that have no place of their own.
+enum SettingsRules {
+  /// Names of lanes and brokers.
+  static func isName(_ name: String) -> Bool {
+    (1...64).contains(name.utf8.count)
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
+  }
+
+  /// Why a topic cannot be the base of the gateway's own topics.
+  static func problem(inBaseTopic base: String) -> String? {
+    if let problem = TopicRules.problem(inName: base) { return problem }
+    if base.utf8.first == UInt8(ascii: "/") || base.utf8.last == UInt8(ascii: "/") {
+      return "the base topic neither begins nor ends with '/'"
+    }
+    return base.utf8.count > 1_000 ? "the base topic has at most 1,000 bytes" : nil
+  }
+
+  /// The filters that the gateway takes commands on.
+  static func commandFilters(baseTopic base: String) -> [String] {
+    ["set", "step", "toggle", "flush", "cancel"].map { "\(base)/+/+/\($0)" }
+      + ["\(base)/+/set", "\(base)/+/get"]
+  }
+}

@@ -1,0 +1,51 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+/// A policy as far as one place states it; the rest is inherited.
+package struct PolicyFields: Hashable, Sendable {
+  /// `max_wait`, which can be switched off.
+  package enum MaxWait: Hashable, Sendable {
+    case none
+    case after(Duration)
+  }
+
+  package var delay: Duration?
+  package var maxWait: MaxWait?
+  package var leading: Bool?
+
+  package init(delay: Duration? = nil, maxWait: MaxWait? = nil, leading: Bool? = nil) {
+    self.delay = delay
+    self.maxWait = maxWait
+    self.leading = leading
+  }
+
+  /// All fields of a policy.
+  package init(_ policy: Policy) {
+    delay = policy.delay
+    maxWait = policy.maxWait.map { .after($0) } ?? MaxWait.none
+    leading = policy.leading
+  }
+
+  /// These fields, and those of `weaker` where they say nothing.
+  package func over(_ weaker: PolicyFields) -> PolicyFields {
+    PolicyFields(
+      delay: delay ?? weaker.delay,
+      maxWait: maxWait ?? weaker.maxWait,
+      leading: leading ?? weaker.leading
+    )
+  }
+
+  /// The policy that these fields make of `weaker`.
+  package func applied(to weaker: Policy) -> Policy {
+    let fields = over(PolicyFields(weaker))
+    var limit: Duration?
+    if case .after(let duration)? = fields.maxWait { limit = duration }
+    return Policy(
+      delay: fields.delay ?? weaker.delay,
+      maxWait: limit,
+      leading: fields.leading ?? weaker.leading
+    )
+  }
+}

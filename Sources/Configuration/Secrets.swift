@@ -1,0 +1,56 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Fetches passwords from where they are kept; they are never part of a message.
+struct Secrets {
+  let environment: [String: String]
+  let problems: Problems
+
+  /// The largest secret that is taken, in bytes.
+  private static let limit = 16 * 1024
+
+  /// The password of the gateway's own broker: `SETTLE_MQTT_PASSWORD`, else the file, else the
+  /// credential `mqtt.password` of the service manager.
+  func mainPassword(_ places: BrokerPlaces) -> String? {
+    if let password = environment["SETTLE_MQTT_PASSWORD"], !password.isEmpty { return password }
+    if let password = filePassword(places) { return password }
+    guard places.passwordFile == nil, let folder = environment["CREDENTIALS_DIRECTORY"],
+      !folder.isEmpty
+    else { return nil }
+    let path = FilePath.join(folder, "mqtt.password")
+    do throws(SafeFile.Problem) {
+      let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
+      return password(file.bytes, path: path, at: .start(of: path))
+    } catch {
+      if !error.isMissing { problems.add(.start(of: path), "the credential \(error.message)") }
+      return nil
+    }
+  }
+
+  /// The password in a broker's `password_file`.
+  func filePassword(_ places: BrokerPlaces) -> String? {
+    guard let (path, position) = places.passwordFile else { return nil }
+    do throws(SafeFile.Problem) {
+      let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
+      if file.mode & 0o007 != 0 {
+        problems.warn(position, "password_file: '\(path)' is open to everybody; chmod o= it")
+      }
+      return password(file.bytes, path: path, at: position)
+    } catch {
+      problems.add(position, "password_file: '\(path)' \(error.message)")
+      return nil
+    }
+  }
+
+  /// Without the line end that editors put there.
+  private func password(_ bytes: [UInt8], path: String, at position: SourcePosition) -> String? {
+    var bytes = bytes
+    while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
+    guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
+      problems.add(position, "'\(path)' holds no text in UTF-8")
+      return nil
+    }
+    if text.isEmpty { problems.add(position, "'\(path)' is empty") }
+    return text.isEmpty ? nil : text
+  }
+}

@@ -1,0 +1,127 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFYAML
+internal import Devices
+
+/// Turns the text of a YAML 1.2 file into nodes with positions.
+///
+/// Aliases are shared, not copied, so an "alias bomb" stays as small as its file. Nesting is limited
+/// to ``maximumDepth``. After a syntax error the top-level entries before it are still given.
+enum YAMLReader {
+  /// How deep sequences and mappings may nest.
+  static let maximumDepth = 64
+
+  /// The root of the one document in `bytes`, or `nil` when it is empty.
+  ///
+  /// Mistakes go to `problems`.
+  static func read(_ bytes: [UInt8], file: String, problems: Problems) -> YAMLNode? {
+    if let problem = TextCheck.problem(in: bytes, file: file) {
+      problems.add(problem)
+      return nil
+    }
+    var builder = YAMLTreeBuilder(file: file, problems: problems)
+    unsafe bytes.withUnsafeBytes { buffer in
+      guard let base = buffer.baseAddress, unsafe !buffer.isEmpty else { return }
+      let text = unsafe base.assumingMemoryBound(to: CChar.self)
+      unsafe parse(text, count: buffer.count, into: &builder, file: file, problems: problems)
+    }
+    return builder.root
+  }
+
+  private static func parse(
+    _ text: UnsafePointer<CChar>,
+    count: Int,
+    into builder: inout YAMLTreeBuilder,
+    file: String,
+    problems: Problems
+  ) {
+    var diagnosticsOptions = unsafe fy_diag_cfg()
+    unsafe fy_diag_cfg_default(&diagnosticsOptions)
+    unsafe diagnosticsOptions.fp = nil
+    guard let diagnostics = unsafe fy_diag_create(&diagnosticsOptions) else {
+      return problems.add(.start(of: file), "cannot be read: fy_diag_create failed")
+    }
+    defer { unsafe fy_diag_destroy(diagnostics) }
+    unsafe fy_diag_set_collect_errors(diagnostics, true)
+    var options = unsafe fy_parse_cfg()
+    unsafe options.flags = fy_parse_cfg_flags(
+      FYPCF_QUIET.rawValue | FYPCF_COLLECT_DIAG.rawValue | FYPCF_ALLOW_DUPLICATE_KEYS.rawValue
+    )
+    unsafe options.diag = diagnostics
+    guard let parser = unsafe fy_parser_create(&options) else {
+      return problems.add(.start(of: file), "cannot be read: fy_parser_create failed")
+    }
+    defer { unsafe fy_parser_destroy(parser) }
+    guard unsafe fy_parser_set_string(parser, text, count) == 0 else {
+      return problems.add(.start(of: file), "cannot be read: fy_parser_set_string failed")
+    }
+    while let event = unsafe fy_parser_parse(parser) {
+      defer { unsafe fy_parser_event_free(parser, event) }
+      guard unsafe take(event, into: &builder) else { return }
+    }
+    guard unsafe fy_parser_get_stream_error(parser) else { return }
+    builder.abandonUnfinished()
+    unsafe report(diagnostics, file: file, problems: problems)
+  }
+
+  /// Hands one event on; `false` when the rest of the file is of no use.
+  private static func take(
+    _ event: UnsafeMutablePointer<fy_event>,
+    into builder: inout YAMLTreeBuilder
+  ) -> Bool {
+    var mark = builder.lastMark
+    if let found = unsafe fy_event_start_mark(event) {
+      unsafe mark = (Int(found.pointee.line) + 1, Int(found.pointee.column) + 1)
+    }
+    let anchor = unsafe text(settle_anchor_token(event))
+    let tag = unsafe text(settle_tag_token(event))
+    switch unsafe event.pointee.type {
+    case FYET_SCALAR:
+      let token = unsafe settle_scalar_token(event)
+      let style = unsafe fy_token_scalar_style(token)
+      let isQuoted = style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED
+      if isQuoted, mark.column > 1 { mark.column -= 1 }
+      return builder.scalar(
+        unsafe text(token) ?? "",
+        isPlain: style == FYSS_PLAIN && tag != "tag:yaml.org,2002:str",
+        anchor: anchor,
+        tag: tag,
+        at: mark
+      )
+    case FYET_ALIAS: return builder.alias(unsafe text(settle_alias_token(event)) ?? "", at: mark)
+    case FYET_SEQUENCE_START:
+      return builder.open(isMapping: false, anchor: anchor, tag: tag, at: mark)
+    case FYET_MAPPING_START:
+      return builder.open(isMapping: true, anchor: anchor, tag: tag, at: mark)
+    case FYET_SEQUENCE_END, FYET_MAPPING_END: return builder.close()
+    case FYET_DOCUMENT_START: return builder.beginDocument(at: mark)
+    case FYET_STREAM_START, FYET_STREAM_END, FYET_DOCUMENT_END, FYET_NONE: return true
+    default: return true
+    }
+  }
+
+  private static func text(_ token: OpaquePointer?) -> String? {
+    guard let token = unsafe token else { return nil }
+    var length = 0
+    guard let start = unsafe fy_token_get_text(token, &length) else { return nil }
+    let buffer = unsafe UnsafeRawBufferPointer(start: start, count: length)
+    return unsafe String(decoding: buffer, as: UTF8.self)
+  }
+
+  private static func report(_ diagnostics: OpaquePointer, file: String, problems: Problems) {
+    var cursor: UnsafeMutableRawPointer?
+    var count = 0
+    while let error = unsafe fy_diag_errors_iterate(diagnostics, &cursor) {
+      let message = unsafe error.pointee.msg.map { unsafe String(cString: $0) } ?? "syntax error"
+      let position = unsafe SourcePosition(
+        file: file,
+        line: max(1, Int(error.pointee.line)),
+        column: max(1, Int(error.pointee.column))
+      )
+      problems.add(position, "YAML syntax: \(Excerpt.of(message, limit: 200))")
+      count += 1
+    }
+    if count == 0 { problems.add(.start(of: file), "YAML syntax error") }
+  }
+}

@@ -1,0 +1,205 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Puts nodes together from the parser's events, without recursion.
+struct YAMLTreeBuilder {
+  /// A sequence or mapping that is not closed yet.
+  private struct Container {
+    let isMapping: Bool
+    let anchor: String?
+    let position: SourcePosition
+    var elements: [YAMLNode] = []
+    var pairs: [YAMLNode.Pair] = []
+    /// The key whose value comes next.
+    var key: (text: String, position: SourcePosition)?
+    /// Keys so far, kept once there are many.
+    var names: Set<String> = []
+    /// What `<<` brought, to go under the mapping's own entries.
+    var merged: [YAMLNode] = []
+  }
+
+  /// Entries that `<<` may bring in one file.
+  private static let maximumMerged = 200_000
+
+  /// The finished document.
+  private(set) var root: YAMLNode?
+  /// Where the last event with a place was: line and column.
+  private(set) var lastMark = (line: 1, column: 1)
+
+  private let file: String
+  private let problems: Problems
+  private var stack: [Container] = []
+  private var anchors: [String: YAMLNode] = [:]
+  private var documents = 0
+  private var mergedCount = 0
+
+  init(file: String, problems: Problems) {
+    self.file = file
+    self.problems = problems
+  }
+
+  /// A document begins; only one is allowed.
+  mutating func beginDocument(at mark: (line: Int, column: Int)) -> Bool {
+    documents += 1
+    guard documents > 1 else { return true }
+    problems.add(
+      position(mark),
+      "a second document begins here; a file holds one (remove the '---')"
+    )
+    return false
+  }
+
+  mutating func scalar(
+    _ text: String,
+    isPlain: Bool,
+    anchor: String?,
+    tag: String?,
+    at mark: (line: Int, column: Int)
+  ) -> Bool {
+    check(tag, at: mark)
+    lastMark = mark
+    return add(YAMLNode(.scalar(text, isPlain: isPlain), at: position(mark)), anchor: anchor)
+  }
+
+  mutating func alias(_ name: String, at mark: (line: Int, column: Int)) -> Bool {
+    lastMark = mark
+    if let node = anchors[name] { return add(node, anchor: nil) }
+    let isOpen = stack.contains { $0.anchor == name }
+    problems.add(
+      position(mark),
+      isOpen
+        ? "alias '*\(Excerpt.of(name))' refers to what it is part of"
+        : "no anchor '&\(Excerpt.of(name))' before this alias",
+      suggestion: Suggestion.nearest(to: name, in: anchors.keys.sorted()).map { "*\($0)" }
+    )
+    return add(YAMLNode(.scalar("", isPlain: true), at: position(mark)), anchor: nil)
+  }
+
+  mutating func open(
+    isMapping: Bool,
+    anchor: String?,
+    tag: String?,
+    at mark: (line: Int, column: Int)
+  ) -> Bool {
+    check(tag, at: mark)
+    lastMark = mark
+    guard stack.count < YAMLReader.maximumDepth else {
+      problems.add(position(mark), "nested deeper than \(YAMLReader.maximumDepth) levels")
+      abandonUnfinished()
+      return false
+    }
+    stack.append(Container(isMapping: isMapping, anchor: anchor, position: position(mark)))
+    return true
+  }
+
+  mutating func close() -> Bool {
+    guard let container = stack.popLast() else { return false }
+    return add(finished(container), anchor: container.anchor)
+  }
+
+  /// Ends the document after a syntax error, without the top-level entry that holds the error.
+  mutating func abandonUnfinished() {
+    guard root == nil, let outermost = stack.first, outermost.isMapping else { return }
+    root = finished(outermost)
+    stack = []
+  }
+
+  private mutating func finished(_ container: Container) -> YAMLNode {
+    guard container.isMapping else {
+      return YAMLNode(.sequence(container.elements), at: container.position)
+    }
+    var pairs = container.pairs
+    if !container.merged.isEmpty {
+      var names = Set(pairs.map(\.key))
+      for mapping in container.merged {
+        for pair in mapping.pairs ?? [] {
+          mergedCount += 1
+          guard mergedCount <= Self.maximumMerged else {
+            problems.add(container.position, "too many entries come through '<<'")
+            return YAMLNode(.mapping(pairs), at: container.position)
+          }
+          if names.insert(pair.key).inserted { pairs.append(pair) }
+        }
+      }
+    }
+    return YAMLNode(.mapping(pairs), at: container.position)
+  }
+
+  /// Puts a finished node where it belongs.
+  private mutating func add(_ node: YAMLNode, anchor: String?) -> Bool {
+    if let anchor { anchors[anchor] = node }
+    guard let last = stack.indices.last else {
+      root = node
+      return true
+    }
+    guard stack[last].isMapping else {
+      stack[last].elements.append(node)
+      return true
+    }
+    guard let key = stack[last].key else {
+      takeKey(node, in: last)
+      return true
+    }
+    stack[last].key = nil
+    if key.text == "<<" {
+      merge(node, at: key.position, in: last)
+    } else if isNew(key.text, at: key.position, in: last) {
+      let pair = YAMLNode.Pair(key: key.text, keyPosition: key.position, value: node)
+      stack[last].pairs.append(pair)
+    }
+    return true
+  }
+
+  private mutating func takeKey(_ node: YAMLNode, in container: Int) {
+    if let text = node.text {
+      stack[container].key = (text, node.position)
+    } else {
+      problems.add(node.position, "a key must be a word, found \(node.kindInWords)")
+      stack[container].key = ("", node.position)
+    }
+  }
+
+  private mutating func merge(_ node: YAMLNode, at position: SourcePosition, in container: Int) {
+    let mappings = node.elements ?? [node]
+    guard mappings.allSatisfy({ $0.pairs != nil }) else {
+      problems.add(position, "'<<' takes a mapping or a list of mappings")
+      return
+    }
+    stack[container].merged += mappings
+  }
+
+  private mutating func isNew(
+    _ key: String,
+    at position: SourcePosition,
+    in container: Int
+  ) -> Bool {
+    if stack[container].names.insert(key).inserted { return true }
+    let first = stack[container].pairs.first { $0.key == key }?.keyPosition
+    let place = first.map { "; the first is in line \($0.line)" } ?? ""
+    problems.add(position, "key '\(Excerpt.of(key))' appears twice\(place)")
+    return false
+  }
+
+  private func check(_ tag: String?, at mark: (line: Int, column: Int)) {
+    guard let tag, !tag.hasPrefix("tag:yaml.org,2002:") else { return }
+    problems.add(position(mark), "tags such as '\(Excerpt.of(tag))' have no meaning here")
+  }
+
+  private func position(_ mark: (line: Int, column: Int)) -> SourcePosition {
+    SourcePosition(file: file, line: mark.line, column: mark.column)
+  }
+}
+
+extension YAMLNode {
+  /// What this is, for messages: a short text or a kind.
+  var kindInWords: String {
+    switch content {
+    case .scalar(let text, let isPlain):
+      isNull ? "nothing" : (isPlain ? "'\(Excerpt.of(text))'" : "the text '\(Excerpt.of(text))'")
+    case .sequence: "a list"
+    case .mapping: "a mapping"
+    }
+  }
+}

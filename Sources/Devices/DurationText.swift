@@ -1,0 +1,59 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Durations as people write them: `300ms`, `2s`, `5m`, `1h`, and `0`.
+package enum DurationText {
+  /// What to write, for messages.
+  package static let forms = "a duration such as 300ms, 2s, 5m or 1h"
+
+  /// The longest duration taken, one year.
+  package static let longest = Duration.seconds(366 * 24 * 3600)
+
+  /// Reads a duration; `nil` for anything else, such as a missing unit or more than a year.
+  package static func parse(_ text: some StringProtocol) -> Duration? {
+    let number = text.prefix { $0.isNumber || $0 == "." }
+    guard let amount = NumberText.parse(number), number.first != "." else { return nil }
+    let nanoseconds: Double
+    switch text[number.endIndex...] {
+    case "ms": nanoseconds = amount * 1e6
+    case "s": nanoseconds = amount * 1e9
+    case "m": nanoseconds = amount * 60e9
+    case "h": nanoseconds = amount * 3600e9
+    case "" where amount == 0: return .zero
+    default: return nil
+    }
+    guard nanoseconds <= Double(longest.components.seconds) * 1e9 else { return nil }
+    return .nanoseconds(Int64(nanoseconds.rounded()))
+  }
+
+  /// What was probably meant by a text that is no duration.
+  package static func suggestion(for text: String) -> String? {
+    let compact = text.lowercased().filter { $0 != " " && $0 != "_" }
+    if parse(compact) != nil, compact != text { return compact }
+    let number = compact.prefix { $0.isNumber || $0 == "." || $0 == "," }
+    let decimal = String(number.map { $0 == "," ? "." : $0 })
+    guard !number.isEmpty, NumberText.parse(decimal) != nil else { return nil }
+    let unit: String
+    switch compact[number.endIndex...] {
+    case "": unit = (NumberText.parse(decimal) ?? 0) >= 20 ? "ms" : "s"
+    case "ms", "msec", "millis", "milliseconds", "millisecond": unit = "ms"
+    case "s", "sec", "secs", "second", "seconds": unit = "s"
+    case "m", "min", "mins", "minute", "minutes": unit = "m"
+    case "h", "hr", "hour", "hours": unit = "h"
+    default: return nil
+    }
+    return parse(decimal + unit) == nil ? nil : decimal + unit
+  }
+
+  /// The shortest text that reads back the same, in the largest unit that leaves a whole number.
+  package static func text(_ duration: Duration) -> String {
+    let (seconds, attoseconds) = duration.components
+    let milliseconds = Double(attoseconds) / 1e15
+    if attoseconds != 0 {
+      return NumberText.shortest(Double(seconds) * 1000 + milliseconds) + "ms"
+    }
+    if seconds == 0 { return "0" }
+    if seconds % 3600 == 0 { return "\(seconds / 3600)h" }
+    return seconds % 60 == 0 ? "\(seconds / 60)m" : "\(seconds)s"
+  }
+}
