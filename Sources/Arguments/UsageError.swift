@@ -13,8 +13,9 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
     self.message = message
   }
 
+  /// The message and where to look, without the path in front.
+  package var advice: String { "\(message)\nSee \"\(path) --help\"." }
+
   /// Two lines fit for standard error.
-  package var description: String {
-    "\(path): \(message)\nSee \"\(path) --help\"."
-  }
+  package var description: String { "\(path): \(advice)" }
 }

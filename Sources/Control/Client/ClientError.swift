@@ -1,0 +1,41 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Arguments
+
+/// Why the gateway could not be asked, in words for a terminal.
+package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// None of the usual sockets exists.
+  case noSocket(lookedAt: [String])
+  /// The socket is not there, or nobody listens.
+  case notRunning(path: String)
+  /// The file mode keeps this user out; `group` is let in, if it is known.
+  case denied(path: String, group: String?)
+  case pathTooLong(String)
+  /// A system call failed for another reason.
+  case system(call: String, path: String, reason: String)
+  /// The gateway closed the connection.
+  case closed
+  /// No reply came in time.
+  case timedOut(after: Duration)
+  /// A line came that is not a reply.
+  case unreadable(String)
+
+  package var description: String {
+    switch self {
+    case .noSocket(let paths):
+      #"no gateway is running: there is no \#(paths.joined(separator: " and no ")); start it with"#
+        + #" "settle run", or name its socket with --socket"#
+    case .notRunning(let path): #"no gateway answers at \#(path); start it with "settle run""#
+    case .denied(let path, .some(let group)):
+      #"permission denied at \#(path); members of the group "\#(group)" may use it"#
+    case .denied(let path, .none): "permission denied at \(path)"
+    case .pathTooLong(let path):
+      "a socket's path has at most \(SocketPath.longest) bytes; found \(path.utf8.count)"
+    case .system(let call, let path, let reason): "\(call) \(path): \(reason)"
+    case .closed: "the gateway closed the connection"
+    case .timedOut(let duration): "no answer within \(DurationText.text(duration))"
+    case .unreadable(let line): #"not a reply: "\#(NearMiss.shortened(line))""#
+    }
+  }
+}

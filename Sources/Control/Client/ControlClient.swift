@@ -1,0 +1,132 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// One connection to the gateway's control socket; blocks, and belongs to one thread.
+///
+/// Several requests may be on their way at once; replies are told apart by their `id`.
+package struct ControlClient: ~Copyable {
+  /// The longest reply: `get` answers every key in one line.
+  private static let replyLimit = 64 * 1024 * 1024
+  /// How long the kernel may take to connect, or to take what is sent.
+  private static let sendTimeout = 5
+
+  private let path: String
+  private let descriptor: Int32
+  private var framer = LineFramer(limit: replyLimit)
+
+  /// Connects.
+  ///
+  /// - Throws: ``ClientError/notRunning(path:)`` when nobody is there, and why else not.
+  package init(path: String) throws(ClientError) {
+    guard path.utf8.count <= SocketPath.longest else { throw .pathTooLong(path) }
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw Self.failure("socket", path) }
+    guard Self.connect(descriptor, to: path) else {
+      let failure = Self.connectFailure(path)
+      close(descriptor)
+      throw failure
+    }
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  /// Takes over a descriptor that is connected already.
+  package init(connected descriptor: Int32) {
+    path = "socket"
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  /// Sends one request.
+  package func send(_ request: ControlRequest) throws(ClientError) {
+    let bytes = request.line + [0x0A]
+    var sent = 0
+    while sent < bytes.count {
+      let count = unsafe bytes[sent...].withUnsafeBytes { buffer in
+        // A gateway that went away is an error to tell, not a signal to die of.
+        unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+      }
+      if count > 0 { sent += count }
+      if count >= 0 || errno == EINTR { continue }
+      switch errno {
+      case EAGAIN: throw .timedOut(after: .seconds(Self.sendTimeout))
+      case EPIPE, ECONNRESET: throw .closed
+      default: throw Self.failure("send", path)
+      }
+    }
+  }
+
+  /// Waits for the next reply; for ever without a deadline.
+  package mutating func next(by deadline: Deadline?) throws(ClientError) -> ControlReply {
+    while true {
+      switch framer.next() {
+      case .line(let bytes, _):
+        if let reply = ControlReply(line: bytes.span) { return reply }
+        throw .unreadable(String(decoding: bytes.prefix(100), as: UTF8.self))
+      case .tooLong: throw .unreadable("a line beyond \(Self.replyLimit) bytes")
+      case nil: try receive(by: deadline)
+      }
+    }
+  }
+
+  private mutating func receive(by deadline: Deadline?) throws(ClientError) {
+    try wait(by: deadline)
+    var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+    let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+      unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+    }
+    if count > 0 {
+      framer.append(chunk.span.extracting(0..<count))
+    } else if count == 0 || errno == ECONNRESET {
+      throw .closed
+    } else if errno != EINTR, errno != EAGAIN {
+      throw Self.failure("recv", path)
+    }
+  }
+
+  private func wait(by deadline: Deadline?) throws(ClientError) {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    while true {
+      let ready = unsafe poll(&entry, 1, deadline?.remainingMilliseconds ?? -1)
+      if ready > 0 { return }
+      if ready == 0 { throw .timedOut(after: deadline?.duration ?? .zero) }
+      if errno != EINTR { throw Self.failure("poll", path) }
+    }
+  }
+
+  /// Whether the socket at `path` took the connection; a full backlog is waited for.
+  private static func connect(_ descriptor: Int32, to path: String) -> Bool {
+    var timeout = timeval(tv_sec: sendTimeout, tv_usec: 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    unsafe setsockopt(
+      descriptor,
+      SOL_SOCKET,
+      SO_SNDTIMEO,
+      &timeout,
+      socklen_t(MemoryLayout<timeval>.size)
+    )
+    return unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe Glibc.connect(descriptor, $0, size) == 0
+      }
+    }
+  }
+
+  private static func connectFailure(_ path: String) -> ClientError {
+    switch errno {
+    case ENOENT, ECONNREFUSED, ENOTDIR: .notRunning(path: path)
+    case EACCES: .denied(path: path, group: SocketOwner.group(of: path))
+    default: failure("connect", path)
+    }
+  }
+
+  private static func failure(_ call: String, _ path: String) -> ClientError {
+    .system(call: call, path: path, reason: unsafe String(cString: strerror(errno)))
+  }
+}

@@ -1,0 +1,31 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// A moment on the monotonic clock by which something must have happened.
+package struct Deadline: Sendable {
+  /// How long it was from the start.
+  package let duration: Duration
+  private let nanoseconds: Int64
+
+  package init(after duration: Duration) {
+    self.duration = duration
+    let (seconds, attoseconds) = duration.components
+    nanoseconds = Self.now + seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+
+  /// What is left, rounded up to milliseconds as `poll` counts them; 0 once it has passed.
+  var remainingMilliseconds: Int32 {
+    let left = nanoseconds - Self.now
+    return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
+  }
+
+  private static var now: Int64 {
+    var time = timespec()
+    guard unsafe clock_gettime(CLOCK_MONOTONIC, &time) == 0 else {
+      preconditionFailure("The monotonic clock cannot be read.")
+    }
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,33 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+
+struct CancelCommand: GatewayCommand {
+  static let name = "cancel"
+  static let summary = "Drop pending values, so that they are never sent."
+  static let examples = [
+    Example("settle cancel desk-lamp/brightness", "One key."),
+    Example("settle cancel '*'", "Everything that is pending."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [
+      .argument(
+        "pattern",
+        \.pattern,
+        completion: .keys,
+        help: "A key, or a pattern: * any characters, ? one."
+      )
+    ] + connectionParameters
+
+  var pattern = ""
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    let reply = try ask(ControlRequest(.cancel, key: pattern))
+    guard case .cancelled(let count, _) = reply else { return .unexpected(reply) }
+    Terminal.print(connection.json ? #"{"cancelled":\#(count)}"# : "cancelled \(count)")
+    return .done
+  }
+}

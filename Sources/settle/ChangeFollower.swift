@@ -1,0 +1,78 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+
+/// Sends one change and prints what becomes of it.
+struct ChangeFollower {
+  private var request: ControlRequest
+  private let options: ChangeOptions
+  private let json: Bool
+  private var last: EventObject.Phase?
+
+  init(request: ControlRequest, options: ChangeOptions, json: Bool) {
+    self.request = request
+    self.options = options
+    self.json = json
+  }
+
+  mutating func run(on client: consuming ControlClient) throws(ClientError) -> ExitCode {
+    let limit = options.timeout.map { Deadline(after: $0) }
+    try client.send(request)
+    while true {
+      let reply: ControlReply
+      do throws(ClientError) {
+        reply = try client.next(by: limit ?? unaskedLimit)
+      } catch .timedOut(let duration) where limit != nil {
+        let phase = last.map { "; the last phase was \($0.rawValue)" } ?? ""
+        Terminal.complain("\(ClientError.timedOut(after: duration))\(phase)")
+        return .timedOut
+      }
+      switch reply {
+      case .event(let event, _):
+        if let code = take(event) { return code }
+      case .failure(let error, _)
+      where error.code == ErrorCode.cannotConfirm.rawValue && options.wait == .best
+        && request.wait == .confirmed:
+        request.wait = .sent
+        try client.send(request)
+      case .failure, .watched, .targets, .pending, .flushed, .cancelled, .reloaded:
+        return .unexpected(reply)
+      }
+    }
+  }
+
+  /// A gateway that does not answer at all is told even without `--timeout`; one that did may take
+  /// as long as the command takes.
+  private var unaskedLimit: Deadline? {
+    last == nil ? Deadline(after: ConnectionOptions.replyTimeout) : nil
+  }
+
+  /// Prints an event; the code to end with, or `nil` to go on.
+  private mutating func take(_ event: EventObject) -> ExitCode? {
+    last = event.phase
+    let isQuiet = request.wait == nil && !Terminal.isInteractive
+    if json {
+      Terminal.print(event.bytes)
+    } else if !isQuiet, event.phase != .rejected {
+      Terminal.print(EventLine.text(event, withTime: false))
+    }
+    guard let code = code(for: event.phase) else { return nil }
+    if code == .badInput || code == .failed, !Terminal.isInteractive || event.phase == .rejected {
+      let reason = event.reason ?? event.phase.rawValue
+      let phase = event.phase == .rejected || event.reason == nil ? "" : "\(event.phase.rawValue): "
+      Terminal.complain("\(event.key): \(phase)\(reason)")
+    }
+    return code
+  }
+
+  private func code(for phase: EventObject.Phase) -> ExitCode? {
+    switch phase {
+    case .rejected: .badInput
+    case .accepted, .sending: request.wait == nil ? .done : nil
+    case .sent: request.wait == .confirmed ? nil : .done
+    case .confirmed, .unchanged: .done
+    case .superseded, .cancelled, .failed, .expired: .failed
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Glibc
+
+/// One event as a line: aligned and coloured for a person, tab separated for a pipe.
+enum EventLine {
+  static func text(_ event: EventObject, withTime: Bool) -> String {
+    guard Terminal.isInteractive else {
+      let fields = [
+        event.at, event.key, event.phase.rawValue, ValueText.text(event.value),
+        "\(event.collapsed)", event.source ?? "-", event.reason ?? "-",
+      ]
+      return fields.map { Terminal.visible($0) }.joined(separator: "\t")
+    }
+    var parts: [String] = []
+    if withTime { parts.append(Terminal.colored(time(event.at), .faint)) }
+    parts.append(Terminal.visible(event.key))
+    parts.append(Terminal.colored(Terminal.visible(ValueText.text(event.value)), .bold))
+    parts.append(Terminal.colored(event.phase.rawValue, color(event.phase)))
+    if event.collapsed > 0 {
+      parts.append(Terminal.colored("(\(event.collapsed) collapsed)", .faint))
+    }
+    if event.attempt > 1 { parts.append("attempt \(event.attempt)") }
+    if withTime, let source = event.source { parts.append("by \(Terminal.visible(source))") }
+    if let reason = event.reason { parts.append("- \(Terminal.visible(reason))") }
+    return parts.joined(separator: " ")
+  }
+
+  static func color(_ phase: EventObject.Phase) -> Terminal.Color? {
+    switch phase {
+    case .confirmed, .unchanged: .green
+    case .sent, .sending: .cyan
+    case .accepted: nil
+    case .superseded, .cancelled: .yellow
+    case .rejected, .failed, .expired: .red
+    }
+  }
+
+  /// The time of day here, of a timestamp in UTC; the timestamp itself where it is another.
+  private static func time(_ timestamp: String) -> String {
+    let numbers = timestamp.split(whereSeparator: { !$0.isNumber }).compactMap { Int32($0) }
+    guard numbers.count == 7 else { return Terminal.visible(timestamp) }
+    var utc = unsafe tm()
+    unsafe utc.tm_year = numbers[0] - 1900
+    unsafe utc.tm_mon = numbers[1] - 1
+    unsafe utc.tm_mday = numbers[2]
+    unsafe (utc.tm_hour, utc.tm_min, utc.tm_sec) = (numbers[3], numbers[4], numbers[5])
+    var moment = unsafe timegm(&utc)
+    var here = unsafe tm()
+    guard unsafe localtime_r(&moment, &here) != nil else { return Terminal.visible(timestamp) }
+    let fields = unsafe [(here.tm_hour, 2), (here.tm_min, 2), (here.tm_sec, 2), (numbers[6], 3)]
+    let texts = fields.map { number, width in
+      String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
+    }
+    return texts.prefix(3).joined(separator: ":") + "." + texts[3]
+  }
+}

@@ -1,0 +1,33 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+
+struct FlushCommand: GatewayCommand {
+  static let name = "flush"
+  static let summary = "Send pending values now instead of when their keys are quiet."
+  static let examples = [
+    Example("settle flush", "Everything."), Example("settle flush 'desk-lamp/*'", "One device."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [
+      .argument(
+        "pattern",
+        \.pattern,
+        isOptional: true,
+        completion: .keys,
+        help: "A key, or a pattern: * any characters, ? one (default: *)."
+      )
+    ] + connectionParameters
+
+  var pattern = "*"
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    let reply = try ask(ControlRequest(.flush, key: pattern))
+    guard case .flushed(let count, _) = reply else { return .unexpected(reply) }
+    Terminal.print(connection.json ? #"{"flushed":\#(count)}"# : "flushed \(count)")
+    return .done
+  }
+}

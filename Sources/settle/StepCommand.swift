@@ -1,0 +1,44 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+
+struct StepCommand: ChangeCommand {
+  static let name = "step"
+  static let summary = "Add to a number; rapid steps add up and leave as one value."
+  static let discussion = """
+    A step counts from the value that is pending, else from the one on its way, else from what the \
+    device reported last, and stays within the property's range.
+    """
+  static let examples = [
+    Example("settle step desk-lamp/brightness +10", "Ten brighter."),
+    Example("settle step boiler/target_temperature -0.5 --wait", "Half a degree less, and wait."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [
+      .argument(
+        "key",
+        \.key,
+        completion: .keys,
+        help: "device/property, such as desk-lamp/brightness."
+      ),
+      .argument("n", \.amount, help: "What to add: 5, +5, -0.5."),
+    ] + changeParameters
+
+  var key = ""
+  var amount = ""
+  var options = ChangeOptions()
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    let number: Double
+    do throws(ArgumentValueError) {
+      number = try NumberText.parse(amount)
+    } catch {
+      Terminal.complain("N \(error.message)")
+      return .badInput
+    }
+    return try perform(.step(number))
+  }
+}

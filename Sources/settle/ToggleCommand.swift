@@ -1,0 +1,21 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+
+struct ToggleCommand: ChangeCommand {
+  static let name = "toggle"
+  static let summary = "Flip a property that is true or false."
+  static let examples = [Example("settle toggle desk-lamp/power", "On if it was off.")]
+  static let parameters: [Parameter<Self>] =
+    [
+      .argument("key", \.key, completion: .keys, help: "device/property, such as desk-lamp/power.")
+    ] + changeParameters
+
+  var key = ""
+  var options = ChangeOptions()
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode { try perform(.toggle) }
+}

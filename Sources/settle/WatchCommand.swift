@@ -1,0 +1,45 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+
+struct WatchCommand: GatewayCommand {
+  static let name = "watch"
+  static let summary = "Show what happens to every command, live, until interrupted."
+  static let discussion = """
+    In a pipe the columns are separated by tabs: time, key, phase, value, changes collapsed, \
+    source, reason; "-" stands for none.
+    """
+  static let examples = [
+    Example("settle watch", "Everything."),
+    Example("settle watch 'boiler/*' --json", "Event objects of one device."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [
+      .argument(
+        "pattern",
+        \.pattern,
+        isOptional: true,
+        completion: .keys,
+        help: "A key, or a pattern: * any characters, ? one (default: *)."
+      )
+    ] + connectionParameters
+
+  var pattern = "*"
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    var client = try connection.connect()
+    try client.send(ControlRequest(.watch, key: pattern))
+    while true {
+      let reply = try client.next(by: nil)
+      guard case .watched(let event, _) = reply else { return .unexpected(reply) }
+      if connection.json {
+        Terminal.print(event.bytes)
+      } else {
+        Terminal.print(EventLine.text(event, withTime: true))
+      }
+    }
+  }
+}
