@@ -38,6 +38,19 @@ extension LastOutCore {
     return index >= 0 ? take(index, at: now) : nil
   }
 
+  /// Takes the run of `key` if it is due at `now`, whatever else is due.
+  ///
+  /// For a caller that hands in a change while others may still be late with what came before.
+  @inlinable
+  public mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
+    let now = advance(to: now)
+    let index = slot(of: key)
+    guard index >= 0, slab[index].isPending, slab[index].due <= now, !slab[index].isRunning else {
+      return nil
+    }
+    return take(index, at: now)
+  }
+
   /// Says that the run of `key` has ended; what was marked due meanwhile becomes due now.
   ///
   /// The key must be running.
