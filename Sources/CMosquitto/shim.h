@@ -4,3 +4,4 @@
 #pragma once
 
 #include <mosquitto.h>
+#include <mqtt_protocol.h>

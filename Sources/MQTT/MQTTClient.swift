@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import LastOut
+import Glibc
+import LastOut
 package import Operations
 
 /// One connection to a broker, kept up for ever: libmosquitto as a codec on our event loop.
@@ -9,99 +10,197 @@ package import Operations
 /// A fresh library handle per attempt, own deadlines, jittered back-off, re-subscription. Publishes
 /// are handed over only while ``canPublish``; what was unacknowledged when a connection ends is
 /// reported as lost, and the owner decides what is the newest value to send again.
+///
+/// Every handler may call any method of the client; what cannot be done at that point, such as
+/// closing inside a call into the library, is done right after it. After a loss that may be the
+/// fault of what was in flight, publishes go one at a time until those are acknowledged; a topic
+/// that was alone in flight at three losses in a row is refused from then on.
 package final class MQTTClient {
-  /// Names one publish to its owner.
-  package typealias Token = UInt64
-
-  package enum State: Hashable, Sendable {
-    /// Not started, or closed.
-    case idle
-    case connecting
-    case connected(sessionPresent: Bool)
-    /// Waiting before the next attempt; `reason` in words.
-    case waiting(until: Moment, reason: String)
-  }
-
-  /// What became of a publish.
-  package enum Outcome: Hashable, Sendable {
-    /// Acknowledged (QoS 1, 2) or handed to the socket (QoS 0).
-    case acknowledged
-    /// Refused by the broker or by the library; sending the same again is pointless.
-    case refused(reason: String)
-    /// The connection ended first; whether the broker has it is unknown.
-    case lost
-  }
-
-  package struct MessageFlags: Sendable {
-    package var qos: Int
-    package var retained: Bool
-    package var duplicate: Bool
-  }
-
-  package struct Subscription: Hashable, Sendable {
-    package var filter: String
-    package var qos: Int
-    /// Whether retained messages are wanted (command and route topics: no).
-    package var wantsRetained: Bool
-    package var noLocal: Bool
-    package init(filter: String, qos: Int = 1, wantsRetained: Bool, noLocal: Bool = false) {
-      self.filter = filter
-      self.qos = qos
-      self.wantsRetained = wantsRetained
-      self.noLocal = noLocal
-    }
-  }
-
-  package init(configuration: MQTTConfiguration, loop: EventLoop, log: Logger) throws(OperationsError) {
-    fatalError("skeleton")
-  }
-
-  /// Called for each message. Topic and payload are valid only during the call. `properties` gives
-  /// response topic and correlation data on demand.
-  package var onMessage: ((_ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage) -> Void)?
+  /// Called for each message.
+  ///
+  /// Topic and payload are valid only during the call. The message gives response topic and
+  /// correlation data on demand.
+  package var onMessage:
+    ((_ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage) -> Void)?
   /// Called on every change of ``state``, after subscriptions were sent on a new connection.
   package var onState: ((State) -> Void)?
   /// Called once for each accepted publish. May be called before ``publish`` returns.
   package var onOutcome: ((Token, Outcome) -> Void)?
-  /// Called when ``canPublish`` becomes true.
+  /// Called when ``canPublish`` becomes true; never inside ``publish``.
   package var onReady: (() -> Void)?
+  /// Called instead of ``onMessage`` for a retained message that no subscription wants.
+  package var onRetainedIgnored: ((_ topic: String) -> Void)?
 
-  package private(set) var state: State = .idle
+  package internal(set) var state: State = .idle
+  package internal(set) var statistics = Statistics()
+
+  let configuration: MQTTConfiguration
+  let loop: EventLoop
+  let log: Logger
+  /// Every deadline of this client, one at a time.
+  var timer: LoopTimer?
+  /// Tells that the connecting thread has a result.
+  var waker: Waker?
+
+  var phase: Phase = .idle
+  var connection: Connection?
+  var watch: IOWatch?
+  /// The watched descriptor; compared with the library's after each call.
+  var descriptor: Int32 = -1
+  var window: PublishWindow
+  var backoff: Backoff
+  var alarm = TakeoverAlarm()
+  /// In the order of subscribing; a filter occurs once.
+  var subscriptions: [Subscription] = []
+  /// Filters by the identifier of the SUBSCRIBE that waits for its answer.
+  var subscribing: [Int32: [String]] = [:]
+  /// Set while a call into the library or a handler of ours may be on the stack.
+  var isBusy = false
+  /// Ends the connection as soon as the library is off the stack.
+  var pendingEnd: ConnectionProblem?
+  /// ``close()`` was called where it had to wait.
+  var wantsClose = false
+  /// Whether the owner knows that it may publish.
+  var wasReady = false
+  /// The last cause written to the log, so that each is written once.
+  var loggedCause: String?
+
+  package init(
+    configuration: MQTTConfiguration, loop: EventLoop, log: Logger
+  ) throws(OperationsError) {
+    self.configuration = configuration
+    self.loop = loop
+    self.log = log
+    window = PublishWindow(limit: configuration.window)
+    backoff = Backoff(range: configuration.backoff)
+    timer = try loop.makeTimer { [weak self] in self?.work { $0.checkDeadlines() } }
+    waker = try loop.makeWaker { [weak self] in self?.work { $0.takeConnection() } }
+  }
+
+  deinit {
+    if case .starting(let thread, _) = phase { thread.abandon() }
+    watch?.cancel()
+    timer?.cancel()
+  }
+
   /// Connected, and fewer than the window unacknowledged.
-  package var canPublish: Bool { fatalError("skeleton") }
-  package var unacknowledgedCount: Int { fatalError("skeleton") }
+  package var canPublish: Bool {
+    guard case .connected = phase else { return false }
+    return pendingEnd == nil && !wantsClose && window.hasRoom
+  }
 
-  /// Starts connecting; the broker may be absent.
-  package func start() { fatalError("skeleton") }
+  package var unacknowledgedCount: Int { window.entries.count }
 
-  /// Adds subscriptions, now and on every later connection.
-  package func subscribe(_ subscriptions: [Subscription]) { fatalError("skeleton") }
-  package func unsubscribe(_ filters: [String]) { fatalError("skeleton") }
+  /// Starts connecting; the broker may be absent. Without effect unless idle.
+  package func start() {
+    guard case .idle = phase else { return }
+    work { $0.startAttempt() }
+  }
 
-  /// Hands one message to the broker. Only while ``canPublish``; `false` if it could not be taken
-  /// at all (not connected), in which case no outcome follows.
+  /// Adds subscriptions, now and on every later connection; a filter already there is replaced.
+  ///
+  /// A filter that cannot be subscribed to is logged and left out.
+  package func subscribe(_ subscriptions: [Subscription]) {
+    var added: [Subscription] = []
+    for subscription in subscriptions {
+      if let problem = Topic.problem(inFilter: subscription.filter) {
+        log.error("Subscription left out", ["filter": subscription.filter, "reason": problem])
+        continue
+      }
+      self.subscriptions.removeAll { $0.filter == subscription.filter }
+      self.subscriptions.append(subscription)
+      added.append(subscription)
+    }
+    guard case .connected = phase, pendingEnd == nil else { return }
+    sendSubscriptions(added)
+    flush()
+  }
+
+  package func unsubscribe(_ filters: [String]) {
+    let known = filters.filter { filter in subscriptions.contains { $0.filter == filter } }
+    subscriptions.removeAll { known.contains($0.filter) }
+    guard case .connected = phase, let connection, pendingEnd == nil, !known.isEmpty else { return }
+    do {
+      try connection.handle.unsubscribe(known)
+    } catch {
+      pendingEnd = pendingEnd ?? problem(error)
+    }
+    flush()
+  }
+
+  /// Hands one message to the broker.
+  ///
+  /// Only while ``canPublish``. A topic that MQTT or brokers do not take, or that is quarantined, is
+  /// refused with an outcome.
+  ///
+  /// - Returns: `false` if it could not be taken at all (not connected, window full); then no
+  ///   outcome follows.
   package func publish(
-    topic: String, payload: [UInt8], qos: Int = 1, retain: Bool = false,
-    properties: PublishProperties = PublishProperties(), token: Token
-  ) -> Bool { fatalError("skeleton") }
+    topic: String,
+    payload: [UInt8],
+    qos: Int = 1,
+    retain: Bool = false,
+    properties: PublishProperties = PublishProperties(),
+    token: Token
+  ) -> Bool {
+    guard canPublish, let connection else { return false }
+    if let problem = refusal(topic: topic, payload: payload, qos: qos) {
+      statistics.refused += 1
+      onOutcome?(token, .refused(reason: problem))
+      return true
+    }
+    let list = configuration.version == .v5 ? properties.list() : PropertyList()
+    if let failure = list.failure {
+      onOutcome?(token, .refused(reason: failure.reason))
+      return true
+    }
+    do {
+      let identifier = try connection.handle.publish(
+        topic: topic, payload: payload, qos: Int32(qos), retain: retain, properties: list)
+      window.sent(
+        PublishWindow.Entry(
+          identifier: identifier, token: token, topic: topic, sentAt: EventLoop.now()))
+    } catch where error.isConnectionLost {
+      pendingEnd = pendingEnd ?? problem(error)
+      rearm()
+      return false
+    } catch {
+      statistics.refused += 1
+      onOutcome?(token, .refused(reason: error.reason))
+      return true
+    }
+    statistics.published += 1
+    if !window.hasRoom { wasReady = false }
+    flush()
+    return true
+  }
 
-  /// Disconnects in good order, or at once if that does not go through within a moment. No last will is sent.
-  package func close() { fatalError("skeleton") }
-}
+  /// Disconnects in good order, or at once if that does not go through within half a second.
+  ///
+  /// No last will is sent in good order. Unacknowledged publishes are reported as lost, and the
+  /// state becomes idle; from there ``start()`` may be called again. Inside a handler it happens
+  /// right after the handler has returned.
+  package func close() {
+    guard !isBusy else {
+      wantsClose = true
+      return
+    }
+    work { $0.beginClose() }
+  }
 
-/// What came with a message beside topic and payload.
-package struct InboundMessage: ~Copyable {
-  package let flags: MQTTClient.MessageFlags
-  /// MQTT 5 response topic and correlation data, if the sender asked for an answer.
-  package var responseTopic: String? { fatalError("skeleton") }
-  package func userProperty(_ name: String) -> String? { fatalError("skeleton") }
-  package var correlationData: [UInt8]? { fatalError("skeleton") }
-}
+  /// Why a publish is not handed to the library.
+  private func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
+    if window.suspects.isQuarantined(topic) {
+      return "quarantined: the broker dropped the connection for it"
+        + " \(Suspects.strikesToQuarantine) times"
+    }
+    if !(0...2).contains(qos) { return "quality of service \(qos); 0, 1 and 2 exist" }
+    if payload.count > Self.largestPayload {
+      return "the payload has \(payload.count) bytes; at most \(Self.largestPayload) are possible"
+    }
+    return Topic.problem(inName: topic)
+  }
 
-/// MQTT 5 properties of a publish; ignored under 3.1.1.
-package struct PublishProperties: Hashable, Sendable {
-  package var messageExpiry: Duration?
-  package var correlationData: [UInt8]?
-  package var userProperties: [String: String] = [:]
-  package init() {}
+  /// What MQTT's length field can express, less the longest topic.
+  static let largestPayload = 268_435_455 - 65_537 - 4096
 }

@@ -47,3 +47,24 @@ package struct MQTTConfiguration: Hashable, Sendable {
     self.clientID = clientID
   }
 }
+
+extension MQTTConfiguration {
+  /// Whether the connection uses TLS.
+  package var isEncrypted: Bool {
+    switch endpoint {
+    case .tls: true
+    case .tcp, .unix: false
+    }
+  }
+}
+
+extension MQTTConfiguration.Endpoint: CustomStringConvertible {
+  /// As a URL, for people.
+  package var description: String {
+    switch self {
+    case .tcp(let host, let port): "mqtt://\(host):\(port)"
+    case .tls(let host, let port): "mqtts://\(host):\(port)"
+    case .unix(let path): "unix:\(path)"
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Operations
+import Synchronization
+
+/// Brings one connection up to its first packet, off the loop: names and TCP may block.
+///
+/// If the loop has lost patience meanwhile, the connection is freed where it is.
+final class ConnectThread: Sendable {
+  /// How an attempt went.
+  enum Result: Sendable {
+    case connection(Connection)
+    case failure(ConnectionProblem)
+  }
+
+  private enum Slot: Sendable {
+    case working
+    case done(Result)
+    /// Taken, or no longer wanted.
+    case closed
+  }
+
+  /// Threads that run, wanted or not.
+  static let running = Atomic<Int>(0)
+
+  private let slot = Mutex<Slot>(.working)
+
+  /// Starts an attempt; `waker` tells when ``take()`` has its result.
+  init(configuration: MQTTConfiguration, waker: Waker) {
+    let job = Job(owner: self, configuration: configuration, waker: waker)
+    Self.running.add(1, ordering: .relaxed)
+    var attributes = pthread_attr_t()
+    unsafe pthread_attr_init(&attributes)
+    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    defer { unsafe pthread_attr_destroy(&attributes) }
+    let argument = unsafe Unmanaged.passRetained(job).toOpaque()
+    var thread = pthread_t()
+    let code = unsafe pthread_create(
+      &thread, &attributes,
+      { argument in
+        guard let argument = unsafe argument else { return nil }
+        unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      }, argument)
+    guard code != 0 else { return }
+    unsafe Unmanaged<Job>.fromOpaque(argument).release()
+    Self.running.subtract(1, ordering: .relaxed)
+    finish(.failure(ConnectionProblem(.unreachable, "no thread to connect on")), waker)
+  }
+
+  /// The result, once; `nil` while there is none.
+  func take() -> Result? {
+    slot.withLock { slot in
+      guard case .done(let result) = slot else { return nil }
+      slot = .closed
+      return result
+    }
+  }
+
+  /// Says that the result is no longer wanted.
+  func abandon() {
+    // What was in the slot is freed after the lock.
+    _ = slot.withLock { slot in
+      defer { slot = .closed }
+      return slot
+    }
+  }
+
+  private func finish(_ result: Result, _ waker: Waker) {
+    let isWanted = slot.withLock { slot in
+      guard case .working = slot else { return false }
+      slot = .done(result)
+      return true
+    }
+    if isWanted { waker.wake() }
+  }
+
+  private final class Job: Sendable {
+    let owner: ConnectThread
+    let configuration: MQTTConfiguration
+    let waker: Waker
+
+    init(owner: ConnectThread, configuration: MQTTConfiguration, waker: Waker) {
+      self.owner = owner
+      self.configuration = configuration
+      self.waker = waker
+    }
+
+    func run() {
+      owner.finish(attempt(), waker)
+      ConnectThread.running.subtract(1, ordering: .relaxed)
+    }
+
+    private func attempt() -> Result {
+      for (name, path) in configuration.files {
+        if unsafe access(path, R_OK) != 0 {
+          let reason = unsafe String(cString: strerror(errno))
+          return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
+        }
+      }
+      do {
+        let connection = try Connection(configuration: configuration)
+        do {
+          try connection.handle.connect(configuration)
+        } catch {
+          let detail = connection.lastComplaint.map { " (\($0))" } ?? ""
+          return .failure(ConnectionProblem(.unreachable, error.reason + detail))
+        }
+        return .connection(connection)
+      } catch {
+        return .failure(ConnectionProblem(.refused, "\(error)"))
+      }
+    }
+  }
+}
+
+extension MQTTConfiguration {
+  /// The files that TLS reads, with what they are for.
+  fileprivate var files: [(name: String, path: String)] {
+    guard case .tls = endpoint else { return [] }
+    let named = [("CA file", caFile), ("certificate", certificateFile), ("key", keyFile)]
+    return named.compactMap { name, path in path.map { (name, $0) } }
+  }
+}

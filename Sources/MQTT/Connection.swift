@@ -1,0 +1,75 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CMosquitto
+
+/// One connection attempt: its handle, and the place where the library's callbacks land.
+///
+/// Used by one thread at a time. The connecting thread owns it until the hand-over, the loop's
+/// thread from then on.
+@safe final class Connection: @unchecked Sendable {
+  // Sendable because ownership moves as a whole, through ConnectThread's locked slot; at no time do
+  // two threads hold a reference they use.
+
+  let handle: MosquittoHandle
+  /// Set once the loop owns the connection; the owner outlives every call into the library.
+  unowned var client: MQTTClient?
+  /// Callbacks so far; tells whether a call into the library had something to do.
+  private(set) var callbackCount = 0
+  /// The CONNACK, until the client has taken it: its code, and what it says.
+  var connack: Connack?
+  /// Why the library let go of the connection, in a DISCONNECT's code or an error number.
+  private(set) var disconnectCode: Int32?
+  /// The last error the library wrote to its log, such as OpenSSL's words on a certificate.
+  private(set) var lastComplaint: String?
+
+  /// The broker's answer to CONNECT.
+  struct Connack: Hashable, Sendable {
+    var code: Int32
+    var sessionPresent: Bool
+    /// MQTT 5: unanswered publishes the broker takes.
+    var receiveMaximum: Int?
+  }
+
+  init(configuration: MQTTConfiguration) throws(MosquittoError) {
+    handle = try MosquittoHandle(configuration: configuration)
+    handle.deliver(to: self)
+  }
+
+  static func setCallbacks(of pointer: OpaquePointer) {
+    unsafe mosquitto_connect_v5_callback_set(pointer) { _, context, code, flags, properties in
+      let connection = unsafe Connection.from(context)
+      var maximum: UInt16 = 0
+      let found = unsafe mosquitto_property_read_int16(
+        properties, MQTT_PROP_RECEIVE_MAXIMUM.code, &maximum, false)
+      connection?.connack = Connack(
+        code: code, sessionPresent: flags & 1 != 0,
+        receiveMaximum: unsafe found == nil ? nil : Int(maximum))
+    }
+    unsafe mosquitto_disconnect_v5_callback_set(pointer) { _, context, code, _ in
+      unsafe Connection.from(context)?.disconnectCode = code
+    }
+    unsafe mosquitto_publish_v5_callback_set(pointer) { _, context, identifier, code, _ in
+      unsafe Connection.from(context)?.client?.wasAnswered(identifier, code: code)
+    }
+    unsafe mosquitto_subscribe_v5_callback_set(pointer) { _, context, identifier, count, codes, _ in
+      let granted = unsafe UnsafeBufferPointer(start: codes, count: Int(count))
+      unsafe Connection.from(context)?.client?.wasSubscribed(identifier, granted: Array(granted))
+    }
+    unsafe mosquitto_message_v5_callback_set(pointer) { _, context, message, properties in
+      guard let message = unsafe message else { return }
+      unsafe Connection.from(context)?.client?.received(message, properties: properties)
+    }
+    unsafe mosquitto_log_callback_set(pointer) { _, context, level, text in
+      guard level & MOSQ_LOG_ERR != 0, let text = unsafe text else { return }
+      unsafe Connection.from(context)?.lastComplaint = String(cString: text)
+    }
+  }
+
+  private static func from(_ context: UnsafeMutableRawPointer?) -> Connection? {
+    guard let context = unsafe context else { return nil }
+    let connection = unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
+    connection.callbackCount &+= 1
+    return connection
+  }
+}

@@ -1,0 +1,93 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why there is no connection, in words fit for a log.
+struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What follows from it.
+  enum Kind: Hashable, Sendable {
+    /// No connection came about.
+    case unreachable
+    /// The broker answered and said no; only a person can mend it.
+    case refused
+    /// The broker answered and said "not now".
+    case unavailable
+    /// An established connection was dropped by the peer or the network.
+    case dropped
+    /// The broker ended the connection in good order, such as at its shutdown.
+    case ended
+    /// Another client has taken over the client id.
+    case takenOver
+    /// A deadline of ours passed.
+    case silent
+  }
+
+  let kind: Kind
+  let reason: String
+
+  var description: String { reason }
+
+  /// Whether the next attempt should come only after about a minute.
+  var callsForSlowRetry: Bool { kind == .refused || kind == .takenOver }
+
+  /// A refused CONNECT.
+  ///
+  /// - Parameters:
+  ///   - code: The CONNACK's code: of MQTT 5 from 0x80 on, of 3.1.1 below.
+  init(connackCode code: Int32) {
+    let words = ReasonCode.words(code)
+    switch code {
+    case 0x80...:
+      let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B].contains(code)
+      self.init(isFinal ? .refused : .unavailable, "the broker refused the connection: \(words)")
+    case 3: self.init(.unavailable, "the broker refused the connection: \(words)")
+    default: self.init(.refused, "the broker refused the connection: \(words)")
+    }
+  }
+
+  /// A DISCONNECT from the broker (MQTT 5).
+  init(disconnectCode code: Int32) {
+    let kind: Kind =
+      switch code {
+      case 0x8B, 0x89, 0x98, 0x9C, 0x9D, 0xA0: .ended
+      case 0x8E: .takenOver
+      case 0x8D: .silent
+      case 0x87: .refused
+      default: .dropped
+      }
+    self.init(kind, "the broker closed the connection: \(ReasonCode.words(code))")
+  }
+
+  init(_ kind: Kind, _ reason: String) {
+    self.kind = kind
+    self.reason = reason
+  }
+}
+
+/// MQTT's reason codes in words.
+enum ReasonCode {
+  /// The meaning of a code of MQTT 5, or of a CONNACK of 3.1.1 (1 to 5), with its number.
+  static func words(_ code: Int32) -> String {
+    let number = "0x" + (code < 16 ? "0" : "") + String(code, radix: 16)
+    guard let words = table[code] else { return "reason \(number)" }
+    return "\(words) (\(number))"
+  }
+
+  private static let table: [Int32: String] = [
+    1: "protocol version not supported", 2: "client id rejected", 3: "server unavailable",
+    4: "bad user name or password", 5: "not authorized",
+    0x80: "unspecified error", 0x81: "malformed packet", 0x82: "protocol error",
+    0x83: "implementation specific error", 0x84: "protocol version not supported",
+    0x85: "client id not valid", 0x86: "bad user name or password", 0x87: "not authorized",
+    0x88: "server unavailable", 0x89: "server busy", 0x8A: "banned",
+    0x8B: "server shutting down", 0x8C: "bad authentication method",
+    0x8D: "keep-alive timeout", 0x8E: "another client has connected with the same client id",
+    0x8F: "topic filter invalid", 0x90: "topic name invalid", 0x91: "packet identifier in use",
+    0x92: "packet identifier not found", 0x93: "receive maximum exceeded",
+    0x94: "topic alias invalid", 0x95: "packet too large", 0x96: "message rate too high",
+    0x97: "quota exceeded", 0x98: "administrative action", 0x99: "payload format invalid",
+    0x9A: "retained messages not supported", 0x9B: "quality of service not supported",
+    0x9C: "use another server", 0x9D: "server moved", 0x9E: "shared subscriptions not supported",
+    0x9F: "connection rate exceeded", 0xA0: "maximum connect time",
+    0xA1: "subscription identifiers not supported", 0xA2: "wildcards not supported",
+  ]
+}

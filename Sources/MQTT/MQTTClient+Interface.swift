@@ -1,0 +1,93 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+extension MQTTClient {
+  /// Names one publish to its owner.
+  package typealias Token = UInt64
+
+  package enum State: Hashable, Sendable {
+    /// Not started, or closed.
+    case idle
+    case connecting
+    case connected(sessionPresent: Bool)
+    /// Waiting before the next attempt; `reason` in words.
+    case waiting(until: Moment, reason: String)
+  }
+
+  /// What became of a publish.
+  package enum Outcome: Hashable, Sendable {
+    /// Acknowledged (QoS 1, 2) or handed to the socket (QoS 0).
+    case acknowledged
+    /// Refused by the broker or by the library; sending the same again is pointless.
+    case refused(reason: String)
+    /// The connection ended first; whether the broker has it is unknown.
+    case lost
+  }
+
+  package struct MessageFlags: Hashable, Sendable {
+    package var qos: Int
+    package var retained: Bool
+    /// Always `false`: the library keeps that flag to itself.
+    package var duplicate: Bool
+    package init(qos: Int, retained: Bool, duplicate: Bool = false) {
+      self.qos = qos
+      self.retained = retained
+      self.duplicate = duplicate
+    }
+  }
+
+  package struct Subscription: Hashable, Sendable {
+    package var filter: String
+    package var qos: Int
+    /// Whether retained messages are wanted (command and route topics: no).
+    package var wantsRetained: Bool
+    package var noLocal: Bool
+    /// Whether messages keep the retain flag they were published with (MQTT 5), as a bridge needs;
+    /// otherwise the flag means that a message is older than the subscription.
+    package var keepsRetainFlag: Bool
+    package init(
+      filter: String,
+      qos: Int = 1,
+      wantsRetained: Bool,
+      noLocal: Bool = false,
+      keepsRetainFlag: Bool = false
+    ) {
+      self.filter = filter
+      self.qos = qos
+      self.wantsRetained = wantsRetained
+      self.noLocal = noLocal
+      self.keepsRetainFlag = keepsRetainFlag
+    }
+  }
+
+  /// Counters since the client was made.
+  package struct Statistics: Hashable, Sendable {
+    package var attempts = 0
+    package var connections = 0
+    /// Connections that ended other than by ``MQTTClient/close()``.
+    package var losses = 0
+    package var published = 0
+    package var refused = 0
+    package var received = 0
+    /// Retained messages that no subscription wanted.
+    package var retainedIgnored = 0
+    /// Messages larger than ``MQTTConfiguration/maximumPacket``.
+    package var oversizedIgnored = 0
+  }
+
+  /// Where the client stands, with what is true only there.
+  enum Phase {
+    case idle
+    /// A thread resolves the name and opens the connection.
+    case starting(ConnectThread, deadline: Moment)
+    /// The loop has the socket; CONNACK has not come.
+    case handshaking(deadline: Moment)
+    /// CONNACK has come, `since` then; `keepAliveAt` is the next look at pings.
+    case connected(since: Moment, keepAliveAt: Moment?)
+    /// DISCONNECT waits to be written.
+    case closing(deadline: Moment)
+    case waiting(until: Moment)
+  }
+}

@@ -1,0 +1,224 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CMosquitto
+import Glibc
+
+/// Owns one `struct mosquitto`, for one connection attempt; destroyed exactly once.
+///
+/// Each call is documented with its C function's name. A call may close the socket and its number
+/// may be used again: look at ``socket`` after each.
+@safe struct MosquittoHandle: ~Copyable {
+  private let pointer: OpaquePointer
+
+  /// `mosquitto_lib_init`, once per process; SIGPIPE is ignored, since the library writes to sockets
+  /// without asking for errors instead.
+  private static let library: Int32 = {
+    signal(SIGPIPE, SIG_IGN)
+    return mosquitto_lib_init()
+  }()
+
+  /// `mosquitto_new` with everything the configuration says, but not yet connecting.
+  init(configuration: MQTTConfiguration) throws(MosquittoError) {
+    let code = Self.library
+    guard code == 0 else { throw MosquittoError(call: "mosquitto_lib_init", code: code) }
+    let isClean = configuration.version == .v311 || configuration.sessionExpiry <= .zero
+    guard let pointer = unsafe mosquitto_new(configuration.clientID, isClean, nil) else {
+      throw MosquittoError(call: "mosquitto_new", code: Int32(MOSQ_ERR_ERRNO.rawValue))
+    }
+    do {
+      try unsafe Self.setUp(pointer, configuration)
+    } catch {
+      unsafe mosquitto_destroy(pointer)
+      throw error
+    }
+    unsafe self.pointer = pointer
+  }
+
+  private static func setUp(
+    _ pointer: OpaquePointer, _ configuration: MQTTConfiguration
+  ) throws(MosquittoError) {
+    let version = configuration.version == .v5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311
+    try unsafe set(pointer, MOSQ_OPT_PROTOCOL_VERSION, to: version)
+    try unsafe set(pointer, MOSQ_OPT_TCP_NODELAY, to: 1)
+    try unsafe set(pointer, MOSQ_OPT_SEND_MAXIMUM, to: Int32(min(max(configuration.window, 1), 65_535)))
+    try check(unsafe mosquitto_threaded_set(pointer, true), "mosquitto_threaded_set")
+    if let username = configuration.username {
+      try check(
+        unsafe mosquitto_username_pw_set(pointer, username, configuration.password),
+        "mosquitto_username_pw_set")
+    }
+    if let will = configuration.will {
+      try check(
+        unsafe mosquitto_will_set(
+          pointer, will.topic, Int32(clamping: will.payload.count), will.payload,
+          Int32(will.qos), will.retain), "mosquitto_will_set")
+    }
+    if case .tls = configuration.endpoint { try unsafe setUpTLS(pointer, configuration) }
+  }
+
+  deinit {
+    unsafe mosquitto_destroy(pointer)
+  }
+
+  /// `mosquitto_socket`: the descriptor, or `nil` while there is none.
+  var socket: Int32? {
+    let descriptor = unsafe mosquitto_socket(pointer)
+    return descriptor >= 0 ? descriptor : nil
+  }
+
+  /// `mosquitto_want_write`.
+  var wantsToWrite: Bool { unsafe mosquitto_want_write(pointer) }
+
+  /// Leads the callbacks to `connection`, which must outlive this handle.
+  ///
+  /// Never inside a callback: the library would wait for itself.
+  func deliver(to connection: Connection) {
+    unsafe mosquitto_user_data_set(pointer, Unmanaged.passUnretained(connection).toOpaque())
+    unsafe Connection.setCallbacks(of: pointer)
+  }
+
+  /// `mosquitto_connect_bind_v5` or `mosquitto_connect_async`: resolves names and may block until
+  /// the system gives up connecting. The answer comes through the callbacks.
+  func connect(_ configuration: MQTTConfiguration) throws(MosquittoError) {
+    let keepalive =
+      configuration.keepalive <= .zero
+      ? 0 : Int32(clamping: max(5, configuration.keepalive.components.seconds))
+    let (host, port): (String, Int32) =
+      switch configuration.endpoint {
+      case .tcp(let host, let port), .tls(let host, let port): (host, Int32(clamping: port))
+      case .unix(let path): (path, 0)
+      }
+    guard configuration.version == .v5 else {
+      try Self.check(
+        unsafe mosquitto_connect_async(pointer, host, port, keepalive), "mosquitto_connect_async")
+      return
+    }
+    // Only the blocking call takes CONNECT's properties.
+    var properties = PropertyList()
+    if configuration.sessionExpiry > .zero {
+      properties.add(MQTT_PROP_SESSION_EXPIRY_INTERVAL.code, seconds: configuration.sessionExpiry)
+    }
+    let packet = configuration.maximumPacket.addingReportingOverflow(Self.packetOverhead)
+    if !packet.overflow, let size = UInt32(exactly: packet.partialValue) {
+      properties.add(MQTT_PROP_MAXIMUM_PACKET_SIZE.code, number: size)
+    }
+    if let failure = properties.failure { throw failure }
+    try Self.check(
+      unsafe mosquitto_connect_bind_v5(
+        pointer, host, port, keepalive, nil, properties.pointer), "mosquitto_connect_bind_v5")
+  }
+
+  /// `mosquitto_loop_read` of at least one packet, as far as it has come.
+  func read() throws(MosquittoError) {
+    // The library takes a stale EAGAIN for its own and stops early.
+    errno = 0
+    try Self.check(unsafe mosquitto_loop_read(pointer, 1), "mosquitto_loop_read")
+  }
+
+  /// `mosquitto_loop_write` of everything that waits, as far as the socket takes it.
+  func write() throws(MosquittoError) {
+    errno = 0
+    try Self.check(unsafe mosquitto_loop_write(pointer, 1), "mosquitto_loop_write")
+  }
+
+  /// `mosquitto_loop_misc`: pings, and notices pings without answer.
+  func keepAlive() throws(MosquittoError) {
+    try Self.check(unsafe mosquitto_loop_misc(pointer), "mosquitto_loop_misc")
+  }
+
+  /// `mosquitto_publish_v5`: queues a message and returns its identifier.
+  ///
+  /// After ``MosquittoError`` with `MOSQ_ERR_NO_CONN` the library keeps the message all the same:
+  /// the handle must be given up.
+  func publish(
+    topic: String, payload: [UInt8], qos: Int32, retain: Bool,
+    properties: borrowing PropertyList
+  ) throws(MosquittoError) -> Int32 {
+    guard let count = Int32(exactly: payload.count) else {
+      throw MosquittoError(
+        call: "mosquitto_publish_v5", code: Int32(MOSQ_ERR_PAYLOAD_SIZE.rawValue))
+    }
+    var identifier: Int32 = 0
+    try Self.check(
+      unsafe mosquitto_publish_v5(
+        pointer, &identifier, topic, count, payload, qos, retain, properties.pointer),
+      "mosquitto_publish_v5")
+    return identifier
+  }
+
+  /// `mosquitto_subscribe_multiple`: queues one SUBSCRIBE and returns its identifier.
+  func subscribe(
+    _ filters: [String], qos: Int32, options: Int32
+  ) throws(MosquittoError) -> Int32 {
+    var identifier: Int32 = 0
+    let code = unsafe withCStrings(filters) { filters in
+      unsafe mosquitto_subscribe_multiple(
+        pointer, &identifier, Int32(filters.count), filters.baseAddress, qos, options, nil)
+    }
+    try Self.check(code, "mosquitto_subscribe_multiple")
+    return identifier
+  }
+
+  /// `mosquitto_unsubscribe_multiple`.
+  func unsubscribe(_ filters: [String]) throws(MosquittoError) {
+    let code = unsafe withCStrings(filters) { filters in
+      unsafe mosquitto_unsubscribe_multiple(
+        pointer, nil, Int32(filters.count), filters.baseAddress, nil)
+    }
+    try Self.check(code, "mosquitto_unsubscribe_multiple")
+  }
+
+  /// `mosquitto_disconnect`: queues the DISCONNECT after which the broker sends no last will.
+  func disconnect() throws(MosquittoError) {
+    try Self.check(unsafe mosquitto_disconnect(pointer), "mosquitto_disconnect")
+  }
+
+  /// What a CONNECT may be larger than its largest payload: topic, properties, headers.
+  private static let packetOverhead = 4096
+
+  private static func set(
+    _ pointer: OpaquePointer, _ option: mosq_opt_t, to value: Int32
+  ) throws(MosquittoError) {
+    try check(unsafe mosquitto_int_option(pointer, option, value), "mosquitto_int_option")
+  }
+
+  /// Certificates and names are always checked: nothing here can switch that off.
+  private static func setUpTLS(
+    _ pointer: OpaquePointer, _ configuration: MQTTConfiguration
+  ) throws(MosquittoError) {
+    let certificate = configuration.certificateFile
+    if configuration.caFile == nil { try unsafe set(pointer, MOSQ_OPT_TLS_USE_OS_CERTS, to: 1) }
+    if configuration.caFile != nil || certificate != nil {
+      // With a client certificate alone the library still wants a place for CA certificates.
+      let directory = configuration.caFile == nil ? "/etc/ssl/certs" : nil
+      try check(
+        unsafe mosquitto_tls_set(
+          pointer, configuration.caFile, directory, certificate, configuration.keyFile
+        ) { _, _, _, _ in
+          // An encrypted key must not ask for its passphrase on the terminal.
+          0
+        }, "mosquitto_tls_set")
+    }
+    try check(
+      unsafe mosquitto_tls_opts_set(pointer, 1, "tlsv1.2", nil), "mosquitto_tls_opts_set")
+  }
+
+  private static func check(_ code: Int32, _ call: String) throws(MosquittoError) {
+    guard code != 0 else { return }
+    throw MosquittoError(call: call, code: code)
+  }
+
+  private func withCStrings<Result>(
+    _ texts: [String], _ body: (UnsafeMutableBufferPointer<UnsafeMutablePointer<CChar>?>) -> Result
+  ) -> Result {
+    var pointers = unsafe texts.map { unsafe strdup($0) }
+    defer { unsafe pointers.forEach { unsafe free($0) } }
+    return unsafe pointers.withUnsafeMutableBufferPointer { unsafe body($0) }
+  }
+}
+
+extension mqtt5_property {
+  /// The identifier as the library's functions take it.
+  var code: Int32 { Int32(rawValue) }
+}

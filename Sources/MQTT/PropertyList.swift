@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CMosquitto
+
+/// MQTT 5 properties to be sent; freed with their owner.
+@safe struct PropertyList: ~Copyable {
+  /// `nil` while empty. The library may change it while adding.
+  private var list: OpaquePointer?
+  /// The first call that failed, if one did.
+  private(set) var failure: MosquittoError?
+
+  init() {}
+
+  /// The properties as the library takes them; valid as long as this list.
+  var pointer: OpaquePointer? { unsafe list }
+
+  mutating func add(_ identifier: Int32, seconds: Duration) {
+    let whole = seconds.components.seconds + (seconds.components.attoseconds > 0 ? 1 : 0)
+    add(identifier, number: UInt32(clamping: whole))
+  }
+
+  mutating func add(_ identifier: Int32, number: UInt32) {
+    note(unsafe mosquitto_property_add_int32(&list, identifier, number), "add_int32")
+  }
+
+  mutating func add(_ identifier: Int32, bytes: [UInt8]) {
+    guard let count = UInt16(exactly: bytes.count) else {
+      note(Int32(MOSQ_ERR_PAYLOAD_SIZE.rawValue), "add_binary")
+      return
+    }
+    note(unsafe mosquitto_property_add_binary(&list, identifier, bytes, count), "add_binary")
+  }
+
+  mutating func add(_ identifier: Int32, name: String, value: String) {
+    note(
+      unsafe mosquitto_property_add_string_pair(&list, identifier, name, value), "add_string_pair")
+  }
+
+  private mutating func note(_ code: Int32, _ call: String) {
+    guard code != 0, failure == nil else { return }
+    failure = MosquittoError(call: "mosquitto_property_\(call)", code: code)
+  }
+
+  deinit {
+    var list = unsafe list
+    unsafe mosquitto_property_free_all(&list)
+  }
+}

@@ -1,0 +1,28 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CMosquitto
+
+/// MQTT 5 properties of a publish; ignored under 3.1.1.
+package struct PublishProperties: Hashable, Sendable {
+  /// How long the broker keeps the message for absent subscribers; whole seconds, rounded up.
+  package var messageExpiry: Duration?
+  package var correlationData: [UInt8]?
+  package var userProperties: [String: String] = [:]
+  package init() {}
+
+  /// The properties as the library takes them.
+  func list() -> PropertyList {
+    var list = PropertyList()
+    if let messageExpiry {
+      list.add(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.code, seconds: max(.zero, messageExpiry))
+    }
+    if let correlationData {
+      list.add(MQTT_PROP_CORRELATION_DATA.code, bytes: correlationData)
+    }
+    for (name, value) in userProperties {
+      list.add(MQTT_PROP_USER_PROPERTY.code, name: name, value: value)
+    }
+    return list
+  }
+}
