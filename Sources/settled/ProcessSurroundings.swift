@@ -33,7 +33,7 @@ enum StandardError {
 enum ProcessEnvironment {
   static func all() -> [String: String] {
     var result: [String: String] = [:]
-    guard var entry = unsafe environ else { return result }
+    var entry = unsafe environ
     while let text = unsafe entry.pointee {
       let line = unsafe String(cString: text)
       if let equals = line.firstIndex(of: "=") {

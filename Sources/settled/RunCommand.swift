@@ -3,6 +3,7 @@
 
 import Arguments
 import Configuration
+import Devices
 import Gateway
 import Glibc
 import Operations
@@ -24,11 +25,11 @@ struct RunCommand: Command {
     Example("settle run --devices ./devices", "other device files"),
   ]
   static let parameters: [Parameter<Self>] = [
-    .option("config", \.config, value: "FILE", completion: .file, help: "The configuration file."),
+    .option("config", \.config, value: "FILE", completion: .files, help: "The configuration file."),
     .option(
-      "devices", \.devices, value: "DIR", completion: .directory,
+      "devices", \.devices, value: "DIR", completion: .directories,
       help: "The folder with the device files."),
-    .option("socket", \.socket, value: "PATH", completion: .file, help: "The control socket."),
+    .option("socket", \.socket, value: "PATH", completion: .files, help: "The control socket."),
     .flag("verbose", short: "v", \.isVerbose, help: "Log what is of use when looking for a fault."),
   ]
 

@@ -13,7 +13,7 @@ package import LastOut
 /// in the order in which the lines first named them. Memory grows with the keys, not with the lines.
 package struct TimelineSimulator: ~Copyable {
   /// What the queue carries: any JSON, or a value of a property.
-  private enum Payload {
+  enum Payload {
     case free(JSONValue)
     case typed(Value)
 
