@@ -112,7 +112,7 @@ extension ControlRequest {
     add("id", replyID)
     add("source", source.map(JSONValue.string))
     add("now", now ? true : nil)
-    add("ttl", ttl.map { .string(DurationText.text($0)) })
+    add("ttl", ttl.map { .string(Arguments.DurationText.text($0)) })
     add("wait", wait.map { .string($0.rawValue) })
     add("at", at.map(JSONValue.number))
     return .object(members)

@@ -249,10 +249,10 @@ extension RequestReader {
       )
     }
     guard let text = member.value.string else {
-      throw wrongType(member, expected: DurationText.allowed)
+      throw wrongType(member, expected: Arguments.DurationText.allowed)
     }
     do throws(DurationTextError) {
-      return try DurationText.parse(text)
+      return try Arguments.DurationText.parse(text)
     } catch {
       throw self.error(.badValue, #""\#(member.name)" \#(error.description)"#)
     }

@@ -15,6 +15,11 @@ package enum ValidationError: Error, Hashable, Sendable {
   case unsupported(String)
   /// `step` or `toggle` with nothing to count from.
   case noBase
+  /// No further key can have a pending value.
+  case tooManyPending(limit: Int)
+  /// The gateway is on its way out and takes nothing more.
+  case shuttingDown
+
 }
 
 extension ValidationError: CustomStringConvertible {
@@ -34,6 +39,8 @@ extension ValidationError: CustomStringConvertible {
     case .unsupported(let message): message
     case .noBase:
       "nothing to count from: no value is pending, on its way or known; set a value first"
+    case .tooManyPending(let limit): "\(limit) keys have a pending value already, which is the limit"
+    case .shuttingDown: "the gateway is shutting down"
     }
   }
 

@@ -1,5 +1,202 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Placeholder.
-package enum GatewayPlaceholder {}
+package import Commands
+package import Configuration
+package import Control
+import Devices
+import LastOut
+import MQTT
+package import Operations
+
+/// The gateway: everything between the ways in and the broker, on one event loop.
+///
+/// The way of a change: a surface (``MQTTSurface``, ``ControlSocket``) resolves it and calls
+/// ``take(_:of:at:origin:ttl:options:skipsQuiet:)``; the ``CommandStateMachine`` decides; after each
+/// batch of events ``settleUp()`` hands out what is to be done.
+package final class Gateway {
+  let configuration: GatewayConfiguration
+  let registry: Registry
+  let loop: EventLoop
+  let log: Logger
+  let identifiers: Identifiers
+  var machine: CommandStateMachine
+  var routes: RouteMachine
+  var echo: TargetEcho
+  var surface: MQTTSurface
+  var refusals: Refusals
+  var links: [BrokerLink] = []
+  var controlSocket: ControlSocket?
+  var shutdown: Shutdown?
+  /// The way out has come to its end.
+  var isParted = false
+  /// Another gateway's status was seen, and said.
+  var hasSeenOther = false
+  private var timer: LoopTimer?
+  /// What the timer is armed for.
+  var deadline: Moment?
+
+  /// Called for every event of a command's life that somebody sees.
+  package var onEvent: ((EventObject) -> Void)?
+  /// Called for every command handed to the broker.
+  package var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)?
+  /// Called when the connection to the gateway's own broker came or went.
+  package var onConnection: ((Bool) -> Void)?
+
+  /// - Throws: When the loop or the MQTT library cannot be set up; an absent broker is no error.
+  package init(
+    configuration: LoadedConfiguration, loop: EventLoop, log: Logger
+  ) throws(OperationsError) {
+    self.configuration = configuration.gateway
+    registry = configuration.registry
+    self.loop = loop
+    self.log = log
+    let gateway = configuration.gateway
+    var settings = CommandStateMachine.Settings()
+    settings.pendingLimit = gateway.limits.pending
+    settings.lanes = gateway.lanes.mapValues { (rate: $0.rate, burst: $0.burst) }
+    machine = CommandStateMachine(registry: registry, settings: settings)
+    let brokers = gateway.brokers.keys.sorted()
+    routes = RouteMachine(
+      gateway.routes, brokers: brokers, ttl: gateway.ttl, limit: gateway.limits.pending)
+    echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
+    surface = MQTTSurface(configuration: gateway, registry: registry)
+    refusals = Refusals(log: log)
+    identifiers = Identifiers(
+      wallMilliseconds: WallClock.milliseconds(), now: EventLoop.now(),
+      session: UInt16.random(in: 0...UInt16.max))
+    try makeLinks(brokers)
+    timer = try loop.makeTimer { [unowned self] in timerFired() }
+    loop.afterBatch = { [weak self] in self?.settleUp() }
+  }
+
+  /// Starts connecting and opens the control socket.
+  ///
+  /// - Throws: When the control socket cannot be had, another gateway's lock included.
+  package func start() throws(OperationsError) {
+    controlSocket = try ControlSocket(
+      path: configuration.socket ?? ControlSocket.defaultPath(), gateway: self)
+    for link in links { link.client.start() }
+    settleUp()
+  }
+
+  /// The path of the control socket once started.
+  package var socketPath: String? { controlSocket?.path }
+
+  /// Whether the gateway's own broker is connected.
+  package var isConnected: Bool { links[0].isConnected }
+
+  /// Counts since the start.
+  package var statistics: CommandStateMachine.Statistics { machine.statistics }
+
+  /// Messages refused where no reply is possible.
+  package var refusedMessages: UInt64 { refusals.total }
+
+  /// What `get` shows of one key; `nil` for an unknown one.
+  package func row(_ key: String) -> TargetRow? {
+    (try? registry.index(of: key)).map { targetRow($0, at: EventLoop.now()) }
+  }
+
+  // MARK: - Changes
+
+  /// Takes a change from a surface, after what is due has left.
+  func take(
+    _ change: CommandStateMachine.Change, of key: KeyIndex, at now: Moment,
+    origin: ChangeOrigin? = nil, ttl: Duration? = nil, options: [JSONValue.Member]? = nil,
+    skipsQuiet: Bool = false
+  ) throws(ValidationError) {
+    advanceIfDue(at: now)
+    try machine.change(
+      change, of: key, at: now, origin: origin, ttl: ttl, options: options,
+      skipsQuiet: skipsQuiet)
+  }
+
+  /// A timer due at an instant fires before anything that arrives at that instant.
+  func advanceIfDue(at now: Moment) {
+    guard let deadline, deadline <= now else { return }
+    advance(to: now)
+  }
+
+  // MARK: - After each batch
+
+  private func timerFired() {
+    deadline = nil
+    advance(to: EventLoop.now())
+  }
+
+  private func advance(to now: Moment) {
+    machine.advance(to: now)
+    routes.advance(to: now)
+    echo.advance(to: now)
+  }
+
+  /// Hands out what the batch left to do, and arms the timer for what comes next.
+  func settleUp() {
+    guard !isParted else { return }
+    let now = EventLoop.now()
+    advance(to: now)  // Leading values, and those with no delay, leave with their batch.
+    distribute(at: now)
+    publish(at: now)
+    distribute(at: now)
+    publishOwn(at: now)
+    advanceShutdown(at: now)
+    armTimer(after: now)
+  }
+
+  private func armTimer(after now: Moment) {
+    let candidates = [
+      machine.nextDeadline(after: now), routes.nextDeadline, echo.nextDeadline,
+      shutdown?.deadline,
+    ]
+    let next = candidates.compactMap { $0 }.min()
+    guard next != deadline else { return }
+    deadline = next
+    timer?.arm(at: next)
+  }
+
+  /// Tells events to whoever listens and notes which targets to show.
+  func distribute(at now: Moment) {
+    if !machine.changedKeys.isEmpty {
+      var keys: [KeyIndex] = []
+      swap(&keys, &machine.changedKeys)
+      for key in keys {
+        echo.changed(key, device: registry.properties[Int(key.rawValue)].device, at: now)
+      }
+      echo.advance(to: now)
+      keys.removeAll(keepingCapacity: true)
+      swap(&keys, &machine.changedKeys)  // The capacity goes back.
+    }
+    guard !machine.events.isEmpty else { return }
+    var events: [CommandEvent] = []
+    swap(&events, &machine.events)
+    for event in events { tell(event) }
+  }
+
+  private func tell(_ event: CommandEvent) {
+    let object = identifiers.object(event, key: registry.properties[Int(event.key.rawValue)].key)
+    onEvent?(object)
+    controlSocket?.tell(object, of: event)
+    switch event.phase {
+    case .accepted, .superseded, .sending: break
+    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired:
+      links[0].enqueue(
+        .init(topic: surface.eventTopic(object.key), payload: object.bytes, qos: 0))
+    }
+    if event.isFinal, let topic = event.origin?.responseTopic {
+      links[0].enqueue(
+        .init(
+          topic: topic, payload: object.bytes, correlationData: event.origin?.correlationData))
+    }
+  }
+
+  /// Everybody who sees all events: listeners in memory and watchers on the control socket.
+  func updateWatching() {
+    machine.isWatched = onEvent != nil || (controlSocket?.hasWatchers ?? false)
+  }
+
+  /// Makes every event visible to ``onEvent``.
+  package func watchAll(_ handler: @escaping (EventObject) -> Void) {
+    onEvent = handler
+    updateWatching()
+  }
+}

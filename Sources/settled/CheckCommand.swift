@@ -25,7 +25,7 @@ struct CheckCommand: DaemonCommand {
   var devices: String?
   var json = false
 
-  func run() -> ExitCode {
+  func run() -> Int32 {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
     overrides.devices = devices
@@ -33,23 +33,23 @@ struct CheckCommand: DaemonCommand {
     do throws(ConfigurationFailure) {
       loaded = try ConfigurationLoader.load(
         overrides,
-        environment: ProcessEnvironment.variables
+        environment: ProcessEnvironment.all()
       )
     } catch {
       for problem in error.problems { report(problem, "error") }
       if !json { complain(Self.count(error.problems.count, "problem")) }
-      return .badConfiguration
+      return ExitCode.configuration
     }
     for warning in loaded.warnings { report(warning, "warning") }
-    StandardStreams.print(json ? jsonSummary(of: loaded) : summary(of: loaded))
-    return .done
+    StandardOutput.print(json ? jsonSummary(of: loaded) : summary(of: loaded))
+    return ExitCode.success
   }
 
   private func report(_ problem: ConfigurationProblem, _ severity: String) {
     if json {
-      StandardStreams.print(JSONWriter.text(problem.json(severity: severity)))
+      StandardOutput.print(JSONWriter.text(problem.json(severity: severity)))
     } else {
-      StandardStreams.print(
+      StandardOutput.print(
         severity == "warning" ? "warning: \(problem.description)" : problem.description
       )
     }

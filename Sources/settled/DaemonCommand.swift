@@ -3,12 +3,11 @@
 
 import Arguments
 import Configuration
-import FoundationEssentials
 
 /// A command that `settled` does, in this process.
 protocol DaemonCommand: Command {
   /// Does it; results go to standard output, everything else to standard error.
-  func run() -> ExitCode
+  func run() -> Int32
 }
 
 extension DaemonCommand {
@@ -38,11 +37,6 @@ extension DaemonCommand {
 
   /// Reports in the command's name.
   func complain(_ message: String) {
-    StandardStreams.complain(message, as: "settle \(Self.name)")
+    StandardError.write("settle \(Self.name): \(message)")
   }
-}
-
-/// What the process was started in.
-enum ProcessEnvironment {
-  static var variables: [String: String] { ProcessInfo.processInfo.environment }
 }

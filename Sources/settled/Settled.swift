@@ -10,28 +10,29 @@ struct Settled {
   static let version = "0.1.0"
 
   static func main() {
-    exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    exit(run(Array(CommandLine.arguments.dropFirst())))
   }
 
-  private static func run(_ arguments: [String]) -> ExitCode {
+  private static func run(_ arguments: [String]) -> Int32 {
     do throws(UsageError) {
       switch try program.parse(arguments) {
-      case .help(let text): StandardStreams.print(String(text.dropLast()))
-      case .version: StandardStreams.print("settle \(version)")
+      case .help(let text): StandardOutput.print(String(text.dropLast()))
+      case .version: StandardOutput.print("settle \(version)")
       case .run(let run): return run()
       }
-      return .done
+      return ExitCode.success
     } catch {
-      StandardStreams.complain(error.advice, as: error.path)
-      return .usage
+      StandardError.write("\(error.path): \(error.advice)")
+      return ExitCode.usage
     }
   }
 
   /// Named as people type it.
-  private static let program = Program<ExitCode>(
+  private static let program = Program<Int32>(
     name: "settle",
     summary: "The part of settle that runs the gateway and works without one.",
     commands: [
+      CommandEntry(RunCommand.self, section: "GATEWAY") { $0.run() },
       entry(CheckCommand.self, "GATEWAY"),
       entry(SimulateCommand.self, "TRY"),
     ]
@@ -40,7 +41,7 @@ struct Settled {
   private static func entry<Root: DaemonCommand>(
     _ type: Root.Type,
     _ section: String
-  ) -> CommandEntry<ExitCode> {
+  ) -> CommandEntry<Int32> {
     CommandEntry(type, section: section) { $0.run() }
   }
 }

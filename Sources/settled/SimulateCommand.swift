@@ -60,14 +60,14 @@ struct SimulateCommand: DaemonCommand {
   var leading = false
   var devices: String?
 
-  func run() -> ExitCode {
+  func run() -> Int32 {
     if devices != nil, delay != nil || maxWait != nil || leading {
       complain(
         "--devices brings policies: --delay, --max-wait and --leading have no place beside it"
       )
-      return .usage
+      return ExitCode.usage
     }
-    guard let input = open() else { return .noInput }
+    guard let input = open() else { return ExitCode.noInput }
     defer { if input != STDIN_FILENO { close(input) } }
     guard let devices else {
       let policy = Policy(
@@ -82,7 +82,7 @@ struct SimulateCommand: DaemonCommand {
       return play(input, TimelineSession(registry: loaded.registry))
     } catch {
       for problem in error.problems { complain(problem.description) }
-      return .badConfiguration
+      return ExitCode.configuration
     }
   }
 
@@ -93,7 +93,7 @@ struct SimulateCommand: DaemonCommand {
       }
       return STDIN_FILENO
     }
-    let descriptor = Glibc.open(file, O_RDONLY | O_CLOEXEC)
+    let descriptor = unsafe Glibc.open(file, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       complain("\(file): \(unsafe String(cString: strerror(errno)))")
       return nil
@@ -102,14 +102,14 @@ struct SimulateCommand: DaemonCommand {
   }
 
   /// Plays everything that `input` has, writing what is known before each wait for more.
-  private func play(_ input: Int32, _ session: consuming TimelineSession) -> ExitCode {
+  private func play(_ input: Int32, _ session: consuming TimelineSession) -> Int32 {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while true {
       let count = unsafe read(input, &buffer, buffer.count)
       if count < 0 {
         if errno == EINTR { continue }
         complain("\(file ?? "-"): \(unsafe String(cString: strerror(errno)))")
-        return .noInput
+        return ExitCode.noInput
       }
       guard count > 0 else { break }
       session.append(buffer.span.extracting(0..<count))
@@ -117,11 +117,11 @@ struct SimulateCommand: DaemonCommand {
     }
     session.finish()
     flush(&session)
-    return session.hasMistakes ? .badInput : .done
+    return session.hasMistakes ? ExitCode.badInput : ExitCode.success
   }
 
   private func flush(_ session: inout TimelineSession) {
-    if !session.output.isEmpty { StandardStreams.write(session.output) }
+    if !session.output.isEmpty { StandardOutput.write(session.output) }
     for mistake in session.mistakes { complain("line \(mistake.line): \(mistake.message)") }
     session.removeOutput()
   }

@@ -3,24 +3,29 @@
 
 import Glibc
 
-/// Standard output and standard error, without a buffer: what is written is out.
-enum StandardStreams {
-  /// Writes a result as one line.
-  static func print(_ line: String) {
-    write(Array((line + "\n").utf8), to: STDOUT_FILENO)
-  }
+/// Results, without a buffer: what is written is out.
+enum StandardOutput {
+  /// Writes one line.
+  static func print(_ line: String) { write(Array((line + "\n").utf8)) }
 
-  /// Writes results that are bytes already.
+  /// Writes what is bytes already; ends the process when nobody can take it.
   static func write(_ bytes: [UInt8]) {
-    write(bytes, to: STDOUT_FILENO)
+    guard Descriptor.write(bytes, to: STDOUT_FILENO) else {
+      exit(ExitCode.failure)  // A full disk, or nobody reads any more.
+    }
   }
+}
 
-  /// Says something that is no result, behind the command's name.
-  static func complain(_ message: String, as command: String = "settle") {
-    write(Array("\(command): \(message)\n".utf8), to: STDERR_FILENO)
+/// What is said to a person beside the results.
+enum StandardError {
+  static func write(_ line: String) {
+    _ = Descriptor.write(Array((line + "\n").utf8), to: STDERR_FILENO)
   }
+}
 
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+private enum Descriptor {
+  /// Writes all of `bytes`; `false` if that is not possible.
+  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var written = 0
     while written < bytes.count {
       let count = unsafe bytes[written...].withUnsafeBytes { buffer in
@@ -29,8 +34,9 @@ enum StandardStreams {
       if count >= 0 {
         written += count
       } else if errno != EINTR {
-        exit(ExitCode.failed.rawValue)  // A full disk, or nobody reads any more.
+        return false
       }
     }
+    return true
   }
 }

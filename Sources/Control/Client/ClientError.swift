@@ -34,7 +34,7 @@ package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
       "a socket's path has at most \(SocketPath.longest) bytes; found \(path.utf8.count)"
     case .system(let call, let path, let reason): "\(call) \(path): \(reason)"
     case .closed: "the gateway closed the connection"
-    case .timedOut(let duration): "no answer within \(DurationText.text(duration))"
+    case .timedOut(let duration): "no answer within \(Arguments.DurationText.text(duration))"
     case .unreadable(let line): #"not a reply: "\#(NearMiss.shortened(line))""#
     }
   }

@@ -1,0 +1,30 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// Who asked for a change, and where the answer goes; absent for a plain MQTT message.
+package final class ChangeOrigin: Sendable {
+  /// The caller's own id for the command, a text or a number.
+  package let id: JSONValue?
+  package let source: String?
+  /// The surface's number for whoever waits for the answer; 0 when nobody does.
+  package let replyTo: UInt64
+  /// Whether they want every later phase too, not only the answer.
+  package let wantsPhases: Bool
+  /// MQTT 5: where the final event goes, and what goes with it.
+  package let responseTopic: String?
+  package let correlationData: [UInt8]?
+
+  package init(
+    id: JSONValue? = nil, source: String? = nil, replyTo: UInt64 = 0,
+    wantsPhases: Bool = false, responseTopic: String? = nil, correlationData: [UInt8]? = nil
+  ) {
+    self.id = id
+    self.source = source
+    self.replyTo = replyTo
+    self.wantsPhases = wantsPhases
+    self.responseTopic = responseTopic
+    self.correlationData = correlationData
+  }
+}

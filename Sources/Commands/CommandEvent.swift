@@ -1,0 +1,22 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// One step in a command's life.
+package struct CommandEvent: Sendable {
+  package var key: KeyIndex
+  package var phase: Phase
+  /// `nil` while a step waits for the device's state.
+  package var value: Value?
+  package var collapsed: Int
+  package var number: UInt64
+  package var acceptedAt: Moment
+  package var at: Moment
+  package var attempt: Int
+  package var reason: String?
+  package var origin: ChangeOrigin?
+  /// Nothing follows for this command.
+  package var isFinal: Bool
+}

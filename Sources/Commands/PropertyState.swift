@@ -1,0 +1,61 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// What the machine knows of one key beside its place in the queue.
+struct PropertyState {
+  /// What was asked for last; moves at once with the change.
+  var target: Value?
+  /// What the device last reported.
+  var actual: Value?
+  /// What was sent last, for properties without a state topic.
+  var lastSent: Value?
+  /// The phase of the newest command.
+  var phase: Phase?
+  /// When the phase or the actual value last changed.
+  var changedAt: Moment?
+  /// Left the queue and waits for its road; newest wins.
+  var ready: ReadyValue?
+  /// Handed to MQTT, or sent and not yet confirmed.
+  var onItsWay: Outstanding?
+}
+
+/// A value that has settled and waits for its lane, an earlier acknowledgement, or an absent party.
+struct ReadyValue {
+  var change: PendingChange
+  var collapsed: Int
+  /// The attempt it will be, counted from one; resends after a lost connection included.
+  var attempt: Int
+  /// Attempts made because no confirmation came.
+  var retries: Int
+  var isUrgent: Bool
+  /// Identifies the timers that belong to it.
+  var stamp: UInt32
+}
+
+/// A command that was handed to MQTT.
+struct Outstanding {
+  enum Stage {
+    /// Waiting for the broker's acknowledgement.
+    case sending
+    /// Acknowledged; waiting for the device to show the value.
+    case sent
+  }
+
+  var change: PendingChange
+  var collapsed: Int
+  var attempt: Int
+  /// Attempts made because no confirmation came.
+  var retries: Int
+  var isUrgent: Bool
+  var stage: Stage
+  /// The actual value before it: what lies between is interim.
+  var before: Value?
+  /// The device showed the value before the acknowledgement came.
+  var isShown = false
+  /// Ended while its acknowledgement was still under way: whatever comes back is not told.
+  var isEnded = false
+  var stamp: UInt32
+}

@@ -1,0 +1,103 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import LastOut
+import MQTT
+import Operations
+
+/// The gateway's connection to one broker, and what waits to be told there beside commands.
+///
+/// Tokens of publishes carry in their top bits who asked.
+final class BrokerLink {
+  /// Who gets the outcome of a publish.
+  enum Sender: UInt64 {
+    case command = 0
+    case route = 1
+    /// The gateway's own topics: targets, events, status, requests for state.
+    case own = 2
+  }
+
+  /// One message of the gateway's own.
+  struct Message {
+    var topic: String
+    var payload: [UInt8]
+    var qos = 1
+    var retain = false
+    var correlationData: [UInt8]?
+  }
+
+  /// `nil`: the gateway's own broker.
+  let name: String?
+  let client: MQTTClient
+  var isConnected = false
+  /// Own messages kept while the broker is slow or away; the oldest go first when it is full.
+  private var messages: [Message] = []
+  private var ownToken: UInt64 = 0
+  private(set) var droppedMessages: UInt64 = 0
+  private static let messageLimit = 4096
+
+  init(name: String?, client: MQTTClient) {
+    self.name = name
+    self.client = client
+  }
+
+  static func token(_ token: UInt64, of sender: Sender) -> UInt64 { sender.rawValue << 60 | token }
+
+  static func sender(of token: UInt64) -> Sender? { Sender(rawValue: token >> 60) }
+
+  static func bare(_ token: UInt64) -> UInt64 { token & 0x0FFF_FFFF_FFFF_FFFF }
+
+  /// Nothing of the gateway's own waits or is under way.
+  var isIdle: Bool { messages.isEmpty && client.unacknowledgedCount == 0 }
+
+  func enqueue(_ message: Message) {
+    if messages.count >= Self.messageLimit {
+      messages.removeFirst(Self.messageLimit / 4)
+      droppedMessages += UInt64(Self.messageLimit / 4)
+    }
+    messages.append(message)
+  }
+
+  /// Hands over own messages while there is room.
+  func sendMessages() {
+    var sent = 0
+    while sent < messages.count, client.canPublish {
+      guard send(messages[sent]) else { break }
+      sent += 1
+    }
+    messages.removeFirst(sent)
+  }
+
+  /// Hands one message of the gateway's own to the broker; `false` if it cannot be taken now.
+  func send(_ message: Message) -> Bool {
+    ownToken += 1
+    var properties = PublishProperties()
+    properties.correlationData = message.correlationData
+    return client.publish(
+      topic: message.topic, payload: message.payload, qos: message.qos, retain: message.retain,
+      properties: properties, token: Self.token(ownToken, of: .own))
+  }
+}
+
+extension MQTTConfiguration {
+  /// - Parameter fallbackID: The client id where the configuration names none.
+  init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
+    let endpoint: Endpoint =
+      switch broker.endpoint {
+      case .tcp(let host, let port): .tcp(host: host, port: port)
+      case .tls(let host, let port): .tls(host: host, port: port)
+      case .unix(let path): .unix(path: path)
+      }
+    self.init(endpoint: endpoint, clientID: broker.clientID ?? fallbackID)
+    version = broker.usesMQTT5 ? .v5 : .v311
+    username = broker.username
+    password = broker.password
+    caFile = broker.ca
+    certificateFile = broker.certificate
+    keyFile = broker.key
+    keepalive = broker.keepalive
+    // Room for topic and properties around the largest payload.
+    maximumPacket = limits.payload + 128 * 1024
+  }
+}

@@ -1,0 +1,123 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import Glibc
+import Operations
+
+/// The unix socket that `settle` and other programs talk to: NDJSON, many clients at once.
+final class ControlSocket {
+  let path: String
+  private unowned let gateway: Gateway
+  private let lock: Int32
+  private var listener: Int32
+  private var watch: IOWatch?
+  private var connections: [UInt64: ControlConnection] = [:]
+  private var lastNumber: UInt64 = 0
+  private static let connectionLimit = 1024
+
+  /// Where the socket is made if nothing else is said.
+  static func defaultPath() -> String {
+    if let runtime = Environment["XDG_RUNTIME_DIR"], !runtime.isEmpty {
+      return "\(runtime)/settle.sock"
+    }
+    return "/run/settle/settle.sock"
+  }
+
+  /// Takes the lock and listens. The folder is made if missing; the socket is for its owner and
+  /// group.
+  init(path: String, gateway: Gateway) throws(OperationsError) {
+    self.path = path
+    self.gateway = gateway
+    try SocketFile.makeFolder(of: path)
+    lock = try SocketFile.lock(path + ".lock")
+    do throws(OperationsError) {
+      listener = try SocketFile.listen(at: path)
+    } catch {
+      Glibc.close(lock)
+      throw error
+    }
+    watch = try gateway.loop.watch(listener, for: .read) { [unowned self] _ in accept() }
+  }
+
+  var hasWatchers: Bool { connections.values.contains { !$0.watches.isEmpty } }
+
+  private func accept() {
+    while true {
+      let descriptor = Glibc.accept(listener, nil, nil)
+      guard descriptor >= 0 else { return }
+      SocketFile.makeNonblocking(descriptor)
+      guard connections.count < Self.connectionLimit else {
+        Glibc.close(descriptor)
+        gateway.log.warning(
+          "Control connection refused: too many", ["limit": String(Self.connectionLimit)])
+        continue
+      }
+      lastNumber += 1
+      let connection = ControlConnection(
+        number: lastNumber, descriptor: descriptor, lineLimit: gateway.configuration.limits.line)
+      connection.onLine = { [weak self] line, connection in
+        self?.gateway.answer(line, on: connection)
+      }
+      connection.onEnd = { [weak self] connection in self?.ended(connection) }
+      do throws(OperationsError) {
+        try connection.start(on: gateway.loop)
+        connections[lastNumber] = connection
+      } catch {
+        Glibc.close(descriptor)
+        gateway.log.warning("Control connection refused", ["reason": error.description])
+      }
+    }
+  }
+
+  private func ended(_ connection: ControlConnection) {
+    connections[connection.number] = nil
+    if connection.isTooSlow {
+      gateway.log.warning("Control client dropped: it does not read what it asked for")
+    }
+    if !connection.watches.isEmpty { gateway.updateWatching() }
+  }
+
+  /// Answers whoever asked, and tells whoever watches.
+  func tell(_ object: EventObject, of event: CommandEvent) {
+    if let origin = event.origin, origin.replyTo != 0, let asker = connections[origin.replyTo],
+      origin.wantsPhases || event.phase == .accepted || event.phase == .rejected
+    {
+      asker.send(.event(object, id: origin.id))
+      if event.isFinal, origin.wantsPhases { asker.endWait() }
+    }
+    for connection in connections.values {
+      for watch in connection.watches where watch.pattern.matches(object.key) {
+        connection.send(.watched(object, watch: watch.id))
+      }
+    }
+  }
+
+  /// Takes no new connections; those that are open stay to hear the end.
+  func stopListening() {
+    guard watch != nil else { return }
+    watch?.cancel()
+    watch = nil
+    Glibc.close(listener)
+    unsafe unlink(path)
+  }
+
+  func close() {
+    stopListening()
+    for connection in connections.values { connection.end() }
+    connections = [:]
+    unsafe unlink(path + ".lock")
+    Glibc.close(lock)
+  }
+}
+
+/// The environment of this process.
+enum Environment {
+  static subscript(name: String) -> String? {
+    guard let value = unsafe getenv(name) else { return nil }
+    return unsafe String(cString: value)
+  }
+}

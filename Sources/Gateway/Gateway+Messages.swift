@@ -1,0 +1,260 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import JSON
+import LastOut
+import MQTT
+import Operations
+
+/// What comes in by MQTT: commands, states, availability, inputs, routed messages.
+extension Gateway {
+  /// Takes one message. Topic and payload are lent for the call.
+  func received(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
+    from broker: Int
+  ) {
+    let now = EventLoop.now()
+    advanceIfDue(at: now)
+    guard payload.count <= configuration.limits.payload else {
+      refusals.note(
+        .tooLarge, topic: Text.of(topic),
+        reason: "\(payload.count) bytes, \(configuration.limits.payload) allowed", at: now)
+      return
+    }
+    var isTaken = false
+    if broker == 0 {
+      let roles = surface.topics.roles(of: topic)
+      isTaken = !roles.isEmpty
+      if isTaken { perform(roles, topic, payload, message, at: now) }
+    }
+    if !configuration.routes.isEmpty {
+      let isRouted = route(topic, payload, message, from: broker, at: now)
+      isTaken = isTaken || isRouted
+    }
+    if !isTaken, broker == 0 { refuseUnknown(topic, isRetained: message.flags.retained, at: now) }
+  }
+
+  private func refuseUnknown(_ topic: Span<UInt8>, isRetained: Bool, at now: Moment) {
+    let name = Text.of(topic)
+    guard surface.isCommandTopic(name) else { return }
+    if isRetained {
+      refusals.noteRetained(topic: name)
+    } else {
+      refusals.note(.unknownKey, topic: name, reason: unknownKeyReason(name), at: now)
+    }
+  }
+
+  /// Says which device or property is not there, and what was probably meant.
+  private func unknownKeyReason(_ topic: String) -> String {
+    let levels = topic.dropFirst(configuration.baseTopic.count + 1).split(
+      separator: "/", omittingEmptySubsequences: false)
+    let key = levels.dropLast().joined(separator: "/")
+    do throws(ValidationError) {
+      if levels.count == 2 { _ = try registry.deviceIndex(of: key) }
+      if levels.count == 3 { _ = try registry.index(of: key) }
+      return "no such key"
+    } catch {
+      return error.description
+    }
+  }
+
+  private func route(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
+    from broker: Int, at now: Moment
+  ) -> Bool {
+    if message.userProperty(MQTTSurface.routeMark)
+      == surface.routeProperties.userProperties[MQTTSurface.routeMark]
+    {
+      refusals.note(.loop, topic: Text.of(topic), reason: "it came back to where it left", at: now)
+      return true
+    }
+    switch routes.received(
+      topic, payload, retained: message.flags.retained, from: broker, at: now)
+    {
+    case .noRoute: return false
+    case .taken: break
+    case .retained: refusals.noteRetained(topic: Text.of(topic))
+    case .overflow:
+      refusals.note(
+        .overflow, topic: Text.of(topic), reason: "limits.pending is \(configuration.limits.pending)",
+        at: now)
+    }
+    return true
+  }
+
+  private func perform(
+    _ roles: [TopicTable.Role], _ topic: Span<UInt8>, _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage, at now: Moment
+  ) {
+    // Read once, however many properties share the topic.
+    var document: JSONValue?
+    for role in roles {
+      switch role {
+      case .state, .availability:
+        if payload.isEmpty { continue }
+        let known = document ?? StatePayload.read(payload)
+        document = known
+        hear(role, known, at: now)
+      case .status: hearStatus(payload, isRetained: message.flags.retained)
+      case .deviceGet(let device):
+        echo.repeatTargets(ofDevice: device)
+      case .set, .step, .toggle, .flush, .cancel, .deviceSet, .input:
+        if message.flags.retained {
+          refusals.noteRetained(topic: Text.of(topic))
+          continue
+        }
+        do throws(ValidationError) {
+          try obey(role, payload, message, at: now)
+        } catch {
+          refusals.note(
+            .badValue, topic: Text.of(topic), reason: error.description, at: now)
+        }
+      }
+    }
+  }
+
+  private func hear(_ role: TopicTable.Role, _ document: JSONValue, at now: Moment) {
+    switch role {
+    case .state(let key, let source):
+      let property = registry.properties[Int(key.rawValue)].property
+      guard let wire = property.states[source].value.value(in: document) else { return }
+      machine.reported(key, wire, at: now)
+    case .availability(let device, let source):
+      let said = registry.devices[device].availability[source].isOnline(in: document)
+      guard let said else { return }
+      machine.availability(ofDevice: device, source: source, isOnline: said, at: now)
+    case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input, .status: break
+    }
+  }
+
+  /// Somebody is online at this base topic already.
+  private func hearStatus(_ payload: Span<UInt8>, isRetained: Bool) {
+    guard isRetained, !hasSeenOther, Bytes.areEqual(payload, Array("online".utf8)) else { return }
+    hasSeenOther = true
+    log.warning(
+      "Another gateway is online at this base topic: both will act on every command",
+      ["topic": surface.statusTopic])
+  }
+
+  private func obey(
+    _ role: TopicTable.Role, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
+    at now: Moment
+  ) throws(ValidationError) {
+    switch role {
+    case .set(let key): try set(key, payload, message, at: now)
+    case .step(let key):
+      let origin = origin(of: message)
+      try answering(key, origin, at: now) { () throws(ValidationError) in
+        try take(.step(try StepPayload.read(payload)), of: key, at: now, origin: origin)
+      }
+    case .toggle(let key):
+      let origin = origin(of: message)
+      try answering(key, origin, at: now) { () throws(ValidationError) in
+        try take(.toggle, of: key, at: now, origin: origin)
+      }
+    case .flush(let key): machine.flush(key, at: now)
+    case .cancel(let key): machine.cancel(key, at: now)
+    case .deviceSet(let device): try set(device: device, payload, message, at: now)
+    case .input(let number): try input(configuration.inputs[number], payload, at: now)
+    case .state, .availability, .deviceGet, .status: break
+    }
+  }
+
+  /// Runs `body`; what it refuses is told as an event too, since the key is known.
+  private func answering(
+    _ key: KeyIndex, _ origin: ChangeOrigin?, at now: Moment,
+    _ body: () throws(ValidationError) -> Void
+  ) throws(ValidationError) {
+    do throws(ValidationError) {
+      try body()
+    } catch {
+      machine.reject(key, reason: error.description, at: now, origin: origin)
+      throw error
+    }
+  }
+
+  private func set(
+    _ key: KeyIndex, _ payload: Span<UInt8>, _ message: borrowing InboundMessage, at now: Moment
+  ) throws(ValidationError) {
+    var origin = origin(of: message)
+    let property = registry.properties[Int(key.rawValue)].property
+    let envelope = SetPayload.envelope(payload)
+    if let envelope {
+      origin = ChangeOrigin(
+        id: envelope.id, source: envelope.source ?? "mqtt", responseTopic: origin?.responseTopic,
+        correlationData: origin?.correlationData)
+    }
+    try answering(key, origin, at: now) { () throws(ValidationError) in
+      let value =
+        if let envelope { try property.value(from: try envelope.value()) } else {
+          try SetPayload.value(payload, of: property)
+        }
+      try take(.set(value), of: key, at: now, origin: origin)
+    }
+  }
+
+  /// A device-level set: all members share one instant, and are taken or refused together.
+  private func set(
+    device: Int, _ payload: Span<UInt8>, _ message: borrowing InboundMessage, at now: Moment
+  ) throws(ValidationError) {
+    let members = try SetPayload.members(payload)
+    try take(members, ofDevice: device, at: now, origin: origin(of: message))
+  }
+
+  private func input(
+    _ input: InputConfiguration, _ payload: Span<UInt8>, at now: Moment
+  ) throws(ValidationError) {
+    guard let found = input.value.value(in: StatePayload.read(payload)),
+      let change = input.map[StatePayload.word(found)]
+    else { return }
+    let key = try registry.index(of: change.key)
+    let origin = ChangeOrigin(source: "input:\(input.topic)")
+    try answering(key, origin, at: now) { () throws(ValidationError) in
+      switch change.operation {
+      case .set(let value):
+        let property = registry.properties[Int(key.rawValue)].property
+        try take(.set(try property.value(from: value)), of: key, at: now, origin: origin)
+      case .step(let amount): try take(.step(amount), of: key, at: now, origin: origin)
+      case .toggle: try take(.toggle, of: key, at: now, origin: origin)
+      }
+    }
+  }
+
+  /// Who asked, where it matters: a sender that wants an answer.
+  private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
+    guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
+    return ChangeOrigin(
+      source: "mqtt", responseTopic: topic, correlationData: message.correlationData)
+  }
+
+  /// Takes several properties of a device in one instant, with the options among them.
+  func take(
+    _ members: [JSONValue.Member], ofDevice device: Int, at now: Moment, origin: ChangeOrigin?
+  ) throws(ValidationError) {
+    let description = registry.devices[device]
+    var changes: [(KeyIndex, Value)] = []
+    var options: [JSONValue.Member] = []
+    for member in members {
+      if description.options.contains(member.name) {
+        options.append(member)
+        continue
+      }
+      let key = try registry.index(of: member.name, inDevice: device)
+      let property = registry.properties[Int(key.rawValue)].property
+      changes.append((key, try property.value(from: member.value)))
+    }
+    guard !changes.isEmpty else {
+      throw .wrongType(
+        found: options.isEmpty ? "no properties" : "options alone",
+        expected: "at least one property of the device", suggestion: nil)
+    }
+    for (key, value) in changes {
+      try take(
+        .set(value), of: key, at: now, origin: origin, options: options.isEmpty ? nil : options)
+    }
+  }
+}

@@ -1,0 +1,187 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import LastOut
+import MQTT
+import Operations
+
+/// What goes to the brokers, in this order: commands, routed messages, the gateway's own topics.
+extension Gateway {
+  /// Makes the connections: the gateway's own broker first, then the further ones by name.
+  func makeLinks(_ brokers: [String]) throws(OperationsError) {
+    let base = configuration.baseTopic
+    var own = MQTTConfiguration(
+      configuration.mqtt, fallbackID: "settle-\(HostName.current)-\(base)",
+      limits: configuration.limits)
+    own.will = .init(topic: surface.statusTopic, payload: Array("offline".utf8))
+    own.sessionExpiry = .seconds(30)
+    try addLink(nil, own)
+    for name in brokers {
+      guard let broker = configuration.brokers[name] else { continue }
+      try addLink(
+        name,
+        MQTTConfiguration(
+          broker, fallbackID: "settle-\(HostName.current)-\(base)-\(name)",
+          limits: configuration.limits))
+    }
+    for (number, link) in links.enumerated() {
+      link.client.subscribe(
+        surface.subscriptions(forBroker: number == 0 ? nil : link.name, isOwn: number == 0))
+    }
+  }
+
+  private func addLink(_ name: String?, _ settings: MQTTConfiguration) throws(OperationsError) {
+    let number = links.count
+    let client = try MQTTClient(configuration: settings, loop: loop, log: log)
+    let link = BrokerLink(name: name, client: client)
+    client.onState = { [weak self] in self?.connection(number, isIn: $0) }
+    client.onOutcome = { [weak self] in self?.finished($0, $1) }
+    client.onMessage = { [weak self] topic, payload, message in
+      self?.received(topic, payload, message, from: number)
+    }
+    links.append(link)
+  }
+
+  private func connection(_ number: Int, isIn state: MQTTClient.State) {
+    let isUp: Bool
+    switch state {
+    case .connected: isUp = true
+    case .idle, .connecting, .waiting: isUp = false
+    }
+    guard links[number].isConnected != isUp else { return }
+    links[number].isConnected = isUp
+    guard number == 0 else { return }
+    machine.connection(isUp: isUp, at: EventLoop.now())
+    if isUp {
+      links[0].enqueue(
+        .init(topic: surface.statusTopic, payload: Array("online".utf8), retain: true))
+      for request in surface.stateRequests {
+        links[0].enqueue(.init(topic: request.topic, payload: request.payload))
+      }
+      echo.forget()
+    }
+    onConnection?(isUp)
+  }
+
+  private func finished(_ token: UInt64, _ outcome: MQTTClient.Outcome) {
+    let bare = BrokerLink.bare(token)
+    switch (BrokerLink.sender(of: token), outcome) {
+    case (.command, .acknowledged): machine.finish(bare, .acknowledged, at: EventLoop.now())
+    case (.command, .refused(let reason)):
+      machine.finish(bare, .refused(reason), at: EventLoop.now())
+    case (.command, .lost): machine.finish(bare, .lost, at: EventLoop.now())
+    case (.route, .acknowledged): routes.finish(bare, .acknowledged)
+    case (.route, .refused(let reason)):
+      routes.finish(bare, .refused)
+      log.warning("Broker refused a routed message", ["reason": reason])
+    case (.route, .lost): routes.finish(bare, .lost)
+    // The gateway's own topics are all told anew on the next connection.
+    case (.own, .refused(let reason)):
+      log.warning("Broker refused a message about the gateway", ["reason": reason])
+    case (.own, .acknowledged), (.own, .lost), (nil, _): break
+    }
+  }
+
+  /// Hands commands and routed messages to the brokers while there is room.
+  func publish(at now: Moment) {
+    let link = links[0]
+    while link.client.canPublish, let publish = machine.nextPublish(at: now) {
+      var properties = PublishProperties()
+      properties.messageExpiry = publish.expiry
+      onCommand?(
+        publish.topic, publish.payload,
+        publish.keys.map { registry.properties[Int($0.rawValue)].key })
+      let isTaken = link.client.publish(
+        topic: publish.topic, payload: publish.payload, qos: publish.qos, retain: false,
+        properties: properties, token: BrokerLink.token(publish.token, of: .command))
+      if !isTaken { machine.finish(publish.token, .lost, at: now) }
+    }
+    guard !configuration.routes.isEmpty else { return }
+    for number in links.indices { publishRoutes(to: number, at: now) }
+  }
+
+  private func publishRoutes(to number: Int, at now: Moment) {
+    let client = links[number].client
+    while client.canPublish {
+      let publishes = routes.nextPublishes(for: number, room: 1, at: now)
+      guard let publish = publishes.first else { return }
+      let isTaken = client.publish(
+        topic: publish.topic, payload: publish.payload, qos: publish.qos, retain: publish.retain,
+        properties: surface.routeProperties,
+        token: BrokerLink.token(publish.token, of: .route))
+      if !isTaken { routes.finish(publish.token, .lost) }
+    }
+  }
+
+  /// Shows targets, then tells events and answers, while there is room.
+  func publishOwn(at now: Moment) {
+    guard isConnected else { return }
+    links[0].sendMessages()
+    guard !echo.isEmpty, links[0].client.canPublish else { return }
+    let places = echo.takeDue()
+    for (position, place) in places.enumerated() {
+      guard links[0].client.canPublish else { return echo.putBack(places[position...]) }
+      let message = self.message(for: echo.item(at: place), at: now)
+      guard echo.note(message.payload, at: place) else { continue }
+      if !links[0].send(message) { return echo.putBack(places[position...]) }
+    }
+  }
+
+  private func message(for item: TargetEcho.Item, at now: Moment) -> BrokerLink.Message {
+    switch item {
+    case .target(let key):
+      let target = machine.status(key).target
+      return .init(
+        topic: surface.targetTopic(registry.properties[Int(key.rawValue)].key),
+        payload: target.map { Array($0.bareText.utf8) } ?? [], retain: true)
+    case .targets(let device):
+      return .init(
+        topic: surface.targetTopic(registry.devices[device].id), payload: targets(ofDevice: device),
+        retain: true)
+    case .info(let device):
+      return .init(
+        topic: surface.infoTopic(registry.devices[device].id),
+        payload: info(ofDevice: device, at: now), retain: true)
+    }
+  }
+
+  private func targets(ofDevice device: Int) -> [UInt8] {
+    var members: [JSONValue.Member] = []
+    for raw in registry.indices(ofDevice: device) {
+      guard let target = machine.status(KeyIndex(raw)).target else { continue }
+      members.append(.init(registry.properties[Int(raw)].property.id, target.json))
+    }
+    return JSONWriter.bytes(.object(members))
+  }
+
+  private func info(ofDevice device: Int, at now: Moment) -> [UInt8] {
+    var members: [JSONValue.Member] = []
+    for raw in registry.indices(ofDevice: device) {
+      let row = targetRow(KeyIndex(raw), at: now)
+      members.append(
+        .init(
+          registry.properties[Int(raw)].property.id,
+          .object([
+            "target": row.target ?? .null, "actual": row.actual ?? .null,
+            "phase": row.phase.map { .string($0.rawValue) } ?? .null,
+            "age_ms": row.ageMilliseconds.map { .integer(Int64($0)) } ?? .null,
+          ])))
+    }
+    return JSONWriter.bytes(.object(members))
+  }
+
+  /// What `get` shows of a key.
+  func targetRow(_ key: KeyIndex, at now: Moment) -> TargetRow {
+    let status = machine.status(key)
+    return TargetRow(
+      key: registry.properties[Int(key.rawValue)].key, target: status.target?.json,
+      actual: status.actual?.json, phase: status.phase.map(EventObject.Phase.init),
+      ageMilliseconds: status.since.map {
+        Int($0.duration(to: now).wholeNanoseconds / 1_000_000)
+      })
+  }
+}

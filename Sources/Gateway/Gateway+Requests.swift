@@ -1,0 +1,156 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import LastOut
+import Operations
+
+/// What the control socket asks.
+extension Gateway {
+  /// Answers one line of a client.
+  func answer(_ line: ControlConnection.Line, on connection: ControlConnection) {
+    switch line {
+    case .whole(let bytes, let number):
+      do throws(GrammarError) {
+        let request = try ControlRequest(line: bytes.span)
+        perform(request, on: connection, line: number)
+      } catch {
+        connection.send(.failure(ErrorReply(error, line: number), id: error.replyID))
+      }
+    case .tooLong(let number):
+      let limit = configuration.limits.line
+      connection.send(
+        .failure(
+          ErrorReply(.lineTooLong, "the line has more than \(limit) bytes", line: number), id: nil))
+    case .incomplete(let number):
+      connection.send(
+        .failure(
+          ErrorReply(.incompleteLine, "the input ended inside a line", line: number), id: nil))
+    }
+  }
+
+  private func perform(
+    _ request: ControlRequest, on connection: ControlConnection, line: Int
+  ) {
+    let now = EventLoop.now()
+    advanceIfDue(at: now)
+    let id = request.replyID
+    switch request.operation {
+    case .set, .step, .toggle: change(request, on: connection, line: line, at: now)
+    case .watch:
+      connection.watches.append(.init(pattern: Pattern(request.key), id: id))
+      updateWatching()
+    case .reload:
+      connection.send(
+        .failure(
+          ErrorReply(.unsupported, "this gateway cannot reload yet; restart it", line: line),
+          id: id))
+    case .get, .pending, .flush, .cancel:
+      do throws(ValidationError) {
+        let keys = try keys(request.key)
+        connection.send(reply(to: request, about: keys, at: now))
+      } catch {
+        connection.send(
+          .failure(ErrorReply(.unknownKey, error.description, line: line), id: id))
+      }
+    }
+    distribute(at: now)
+  }
+
+  /// The keys a pattern names; a literal key that does not exist is an error.
+  private func keys(_ pattern: String) throws(ValidationError) -> [KeyIndex] {
+    let keys = registry.indices(matching: pattern)
+    if keys.isEmpty, Pattern(pattern).isLiteral { return [try registry.index(of: pattern)] }
+    return keys
+  }
+
+  private func reply(
+    to request: ControlRequest, about keys: [KeyIndex], at now: Moment
+  ) -> ControlReply {
+    let id = request.replyID
+    switch request.operation {
+    case .get: return .targets(keys.map { targetRow($0, at: now) }, id: id)
+    case .pending: return .pending(keys.compactMap { pendingRow($0, at: now) }, id: id)
+    case .flush:
+      var count = 0
+      for key in keys where machine.flush(key, at: now) { count += 1 }
+      return .flushed(count, id: id)
+    case .cancel:
+      var count = 0
+      for key in keys where machine.cancel(key, at: now) { count += 1 }
+      return .cancelled(count, id: id)
+    case .set, .step, .toggle, .watch, .reload:
+      preconditionFailure("Only requests about several keys are answered here.")
+    }
+  }
+
+  private func pendingRow(_ key: KeyIndex, at now: Moment) -> PendingRow? {
+    guard let status = machine.pendingStatus(key) else { return nil }
+    let waits: PendingRow.Waits =
+      switch status.waits {
+      case .quiet: .quiet
+      case .lane: .lane
+      case .inFlight: .inFlight
+      case .offline: .offline
+      }
+    return PendingRow(
+      key: registry.properties[Int(key.rawValue)].key, value: status.value.json,
+      collapsed: status.collapsed, waits: waits,
+      dueMilliseconds: status.due.map {
+        Int(max($0, now).nanoseconds - now.nanoseconds) / 1_000_000
+      })
+  }
+
+  private func change(
+    _ request: ControlRequest, on connection: ControlConnection, line: Int, at now: Moment
+  ) {
+    let origin = ChangeOrigin(
+      id: request.replyID, source: request.source ?? "socket", replyTo: connection.number,
+      wantsPhases: request.wait != nil)
+    do throws(ValidationError) {
+      let key = try registry.index(of: request.key)
+      let property = registry.properties[Int(key.rawValue)].property
+      if request.wait == .confirmed, property.confirm == nil {
+        connection.send(
+          .failure(
+            ErrorReply(
+              .cannotConfirm, "nothing can confirm \(request.key): it has no state topic",
+              line: line), id: request.replyID))
+        return
+      }
+      let change: CommandStateMachine.Change
+      switch request.operation {
+      case .set(let value): change = .set(try property.value(from: value))
+      case .step(let amount): change = .step(amount)
+      case .toggle: change = .toggle
+      case .cancel, .flush, .get, .pending, .watch, .reload:
+        preconditionFailure("Only changes are taken here.")
+      }
+      if origin.wantsPhases { connection.beginWait() }
+      do throws(ValidationError) {
+        try take(
+          change, of: key, at: now, origin: origin, ttl: request.ttl, skipsQuiet: request.now)
+      } catch {
+        if origin.wantsPhases { connection.endWait() }
+        throw error
+      }
+    } catch {
+      refuse(request, on: connection, reason: error.description, at: now)
+    }
+  }
+
+  /// A change that could be read but not taken is answered with its event.
+  private func refuse(
+    _ request: ControlRequest, on connection: ControlConnection, reason: String, at now: Moment
+  ) {
+    var value: JSONValue?
+    if case .set(let given) = request.operation { value = given }
+    let object = identifiers.rejection(
+      of: request, value: value, reason: reason, at: now, number: machine.nextNumber())
+    connection.send(.event(object, id: request.replyID))
+    onEvent?(object)
+  }
+}

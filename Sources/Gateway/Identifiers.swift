@@ -1,0 +1,98 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import LastOut
+import Operations
+
+/// Turns what the state machine counts into what people read: ids, times, event objects.
+struct Identifiers {
+  private let session: UInt16
+  private let wallStart: Int64
+  private let monotonicStart: Moment
+
+  /// - Parameters:
+  ///   - wallMilliseconds: Milliseconds since 1970 at `now`.
+  ///   - session: Tells the ids of two runs of the gateway apart.
+  init(wallMilliseconds: Int64, now: Moment, session: UInt16) {
+    wallStart = wallMilliseconds
+    monotonicStart = now
+    self.session = session
+  }
+
+  /// The event as every surface shows it.
+  func object(_ event: CommandEvent, key: String) -> EventObject {
+    EventObject(
+      id: id(of: event), key: key, phase: EventObject.Phase(event.phase), value: event.value?.json,
+      collapsed: event.collapsed, source: event.origin?.source,
+      at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)), attempt: event.attempt,
+      reason: event.reason)
+  }
+
+  /// The event of a request that was refused before it concerned any command.
+  func rejection(
+    of request: ControlRequest, value: JSONValue?, reason: String, at now: Moment, number: UInt64
+  ) -> EventObject {
+    EventObject(
+      id: request.id ?? ulid(at: now, number: number), key: request.key, phase: .rejected,
+      value: value, source: request.source ?? "socket",
+      at: WallClock.text(milliseconds: wallMilliseconds(at: now)), reason: reason)
+  }
+
+  private func wallMilliseconds(at moment: Moment) -> Int64 {
+    wallStart + monotonicStart.duration(to: moment).wholeNanoseconds / 1_000_000
+  }
+
+  /// The caller's id, else a ULID: 48 bits of time, 16 of the session, 64 of the change's number.
+  private func id(of event: CommandEvent) -> String {
+    switch event.origin?.id {
+    case .string(let given): return given
+    case .some(let given): return JSONWriter.text(given)
+    case nil: break
+    }
+    return ulid(at: event.acceptedAt, number: event.number)
+  }
+
+  private func ulid(at moment: Moment, number: UInt64) -> String {
+    let milliseconds = UInt64(max(0, wallMilliseconds(at: moment)))
+    let high = (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | UInt64(session)
+    return CrockfordText.of(high: high, low: number)
+  }
+}
+
+/// Crockford's base 32 of 128 bits: 26 characters, sorted as the number is.
+enum CrockfordText {
+  private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
+
+  static func of(high: UInt64, low: UInt64) -> String {
+    var high = high
+    var low = low
+    var characters = [UInt8](repeating: 0, count: 26)
+    for position in characters.indices.reversed() {
+      characters[position] = digits[Int(low & 31)]
+      low = low >> 5 | high << 59
+      high >>= 5
+    }
+    return String(decoding: characters, as: UTF8.self)
+  }
+}
+
+extension EventObject.Phase {
+  init(_ phase: Phase) {
+    self =
+      switch phase {
+      case .accepted: .accepted
+      case .superseded: .superseded
+      case .unchanged: .unchanged
+      case .cancelled: .cancelled
+      case .rejected: .rejected
+      case .sending: .sending
+      case .sent: .sent
+      case .confirmed: .confirmed
+      case .failed: .failed
+      case .expired: .expired
+      }
+  }
+}

@@ -1,0 +1,103 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+
+/// What a state, availability or input topic carries: JSON, or a bare word.
+enum StatePayload {
+  static func read(_ payload: Span<UInt8>) -> JSONValue {
+    if let document = try? JSONParser.parse(payload) { return document }
+    return .string(Text.of(payload))
+  }
+
+  /// A scalar as the word it is written with.
+  static func word(_ value: JSONValue) -> String {
+    if case .string(let text) = value { text } else { JSONWriter.text(value) }
+  }
+}
+
+/// What a `…/step` topic carries: a signed number.
+enum StepPayload {
+  static func read(_ payload: Span<UInt8>) throws(ValidationError) -> Double {
+    if let amount = NumberText.parse(payload), amount.isFinite { return amount }
+    if case .object? = try? JSONParser.parse(payload),
+      let amount = (try? JSONParser.parse(payload))?["value"]?.double
+    {
+      return amount
+    }
+    throw .wrongType(
+      found: "'\(Excerpt.of(Text.of(payload)))'", expected: "a signed number such as +5",
+      suggestion: nil)
+  }
+}
+
+/// What a `…/set` topic carries: a bare value, JSON, or an envelope with the value, an id and a
+/// source.
+enum SetPayload {
+  struct Envelope {
+    let id: JSONValue?
+    let source: String?
+    let content: JSONValue
+
+    /// The value inside; refuses members that an envelope does not have.
+    func value() throws(ValidationError) -> JSONValue {
+      guard case .object(let members) = content, let value = content["value"] else { return content }
+      for member in members where !["value", "id", "source"].contains(member.name) {
+        throw .wrongType(
+          found: "member '\(Excerpt.of(member.name))' beside 'value'", expected: "id or source",
+          suggestion: nil)
+      }
+      return value
+    }
+  }
+
+  /// The envelope, if the payload is one.
+  static func envelope(_ payload: Span<UInt8>) -> Envelope? {
+    guard first(of: payload) == UInt8(ascii: "{"), let document = try? JSONParser.parse(payload),
+      document["value"] != nil
+    else { return nil }
+    return Envelope(id: document["id"], source: document["source"]?.string, content: document)
+  }
+
+  /// Reads a payload that is no envelope.
+  static func value(
+    _ payload: Span<UInt8>, of property: Property
+  ) throws(ValidationError) -> Value {
+    switch first(of: payload) {
+    case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""):
+      return try property.value(from: try document(payload))
+    case nil:
+      throw .wrongType(found: "an empty payload", expected: "a value", suggestion: nil)
+    default:
+      return try property.value(fromPayload: payload)
+    }
+  }
+
+  /// The members of a device-level set.
+  static func members(_ payload: Span<UInt8>) throws(ValidationError) -> [JSONValue.Member] {
+    guard case .object(let members) = try document(payload) else {
+      throw .wrongType(
+        found: "'\(Excerpt.of(Text.of(payload)))'", expected: "a JSON object of properties",
+        suggestion: nil)
+    }
+    return members
+  }
+
+  private static func document(_ payload: Span<UInt8>) throws(ValidationError) -> JSONValue {
+    do throws(JSONParseError) {
+      return try JSONParser.parse(payload)
+    } catch {
+      throw .wrongType(
+        found: "'\(Excerpt.of(Text.of(payload)))'",
+        expected: "JSON (\(error.message), column \(error.column))", suggestion: nil)
+    }
+  }
+
+  private static func first(of payload: Span<UInt8>) -> UInt8? {
+    for position in payload.indices where ![0x20, 0x09, 0x0A, 0x0D].contains(payload[position]) {
+      return payload[position]
+    }
+    return nil
+  }
+}

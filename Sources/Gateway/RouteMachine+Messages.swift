@@ -1,0 +1,222 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import JSON
+import LastOut
+import MQTT
+
+/// What comes in, settles and leaves.
+extension RouteMachine {
+  /// Takes one message that came from `broker`.
+  mutating func received(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, retained: Bool, from broker: Int, at now: Moment
+  ) -> Verdict {
+    guard let keys = lanes(fedBy: topic, broker: broker) else { return .overflow }
+    guard !keys.isEmpty else { return .noRoute }
+    statistics.messages += 1
+    var verdict = Verdict.taken
+    for key in keys {
+      let route = roads[lanes[Int(key.rawValue)].road].configuration
+      if route.policy == nil {
+        guard waitingCount < limit else {
+          verdict = .overflow
+          continue
+        }
+        wait(Bytes.of(payload), for: key, retain: retained, isPassed: true, at: now)
+      } else if retained {
+        verdict = .retained
+      } else {
+        settle(payload, for: key, by: route, at: now)
+      }
+    }
+    return verdict
+  }
+
+  private mutating func settle(
+    _ payload: Span<UInt8>, for key: KeyIndex, by route: RouteConfiguration, at now: Moment
+  ) {
+    let needsDocument = route.mergesJSON || !route.passMembers.isEmpty
+    let document = needsDocument ? try? JSONParser.parse(payload) : nil
+    if passes(payload, document, by: route) {
+      flush(key, at: now)
+      wait(Bytes.of(payload), for: key, retain: false, isPassed: true, at: now)
+      return
+    }
+    var pending = Pending.bytes(Bytes.of(payload))
+    if route.mergesJSON, case .object(let members)? = document {
+      pending = .members(members)
+      if case .members(let older)? = core.pending(key)?.value {
+        pending = .members(RouteMachine.newest(older, members))
+      }
+    }
+    if core.enqueue(pending, for: key, at: now) != nil { statistics.collapsed += 1 }
+  }
+
+  /// Whether a message leaves at once, after flushing its topic.
+  private func passes(
+    _ payload: Span<UInt8>, _ document: JSONValue?, by route: RouteConfiguration
+  ) -> Bool {
+    if route.passPayloads.contains(where: { Bytes.areEqual(payload, $0) }) { return true }
+    guard let document else { return false }
+    return route.passMembers.contains { $0.value(in: document) != nil }
+  }
+
+  /// `older` with every member of `newer` put in its place, or at the end.
+  static func newest(
+    _ older: [JSONValue.Member], _ newer: [JSONValue.Member]
+  ) -> [JSONValue.Member] {
+    var merged = older
+    for member in newer {
+      if let place = merged.firstIndex(where: { $0.name == member.name }) {
+        merged[place] = member
+      } else {
+        merged.append(member)
+      }
+    }
+    return merged
+  }
+
+  mutating func advance(to now: Moment) {
+    while let run = core.nextRun(at: now) {
+      core.finish(run.key, at: now)
+      ready(run.value, for: run.key, at: now)
+    }
+  }
+
+  private mutating func flush(_ key: KeyIndex, at now: Moment) {
+    guard case .run(let run) = core.flush(key, at: now) else { return }
+    core.finish(key, at: now)
+    ready(run.value, for: key, at: now)
+  }
+
+  /// Ends every quiet period.
+  mutating func flushAll(at now: Moment) {
+    for key in core.pendingKeys() { flush(key, at: now) }
+  }
+
+  private mutating func ready(_ pending: Pending, for key: KeyIndex, at now: Moment) {
+    let bytes: [UInt8]
+    switch pending {
+    case .bytes(let given): bytes = given
+    case .members(let members): bytes = JSONWriter.bytes(.object(members))
+    }
+    wait(bytes, for: key, retain: false, isPassed: false, at: now)
+  }
+
+  /// Lets a payload wait for its broker; a settled one replaces the settled one before it.
+  private mutating func wait(
+    _ payload: [UInt8], for key: KeyIndex, retain: Bool, isPassed: Bool, at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    let entry = Entry(payload: payload, retain: retain, isPassed: isPassed, readyAt: now)
+    if !isPassed, let last = lanes[place].waiting.indices.last,
+      !lanes[place].waiting[last].isPassed
+    {
+      statistics.collapsed += 1
+      lanes[place].waiting[last] = entry
+    } else {
+      lanes[place].waiting.append(entry)
+      waitingCount += 1
+    }
+    queue(key)
+  }
+
+  private mutating func queue(_ key: KeyIndex) {
+    let place = Int(key.rawValue)
+    guard !lanes[place].isQueued, lanes[place].inFlight == nil, !lanes[place].waiting.isEmpty
+    else { return }
+    lanes[place].isQueued = true
+    order[roads[lanes[place].road].to].append(key)
+  }
+
+  /// The next messages for a broker, `room` at most; call it while its client can publish.
+  mutating func nextPublishes(for broker: Int, room: Int, at now: Moment) -> [Publish] {
+    var publishes: [Publish] = []
+    var taken = 0
+    for key in order[broker] {
+      guard publishes.count < room else { break }
+      taken += 1
+      let place = Int(key.rawValue)
+      lanes[place].isQueued = false
+      dropExpired(place, at: now)
+      guard !lanes[place].waiting.isEmpty else { continue }
+      let entry = lanes[place].waiting.removeFirst()
+      waitingCount -= 1
+      lanes[place].inFlight = entry
+      inFlightCount += 1
+      flights[place] = (flights[place] &+ 1) & 0x0FFF_FFFF
+      statistics.published += 1
+      publishes.append(
+        Publish(
+          token: UInt64(flights[place]) << 32 | UInt64(place), topic: lanes[place].topic,
+          payload: entry.payload, qos: roads[lanes[place].road].configuration.qos,
+          retain: entry.retain))
+    }
+    order[broker].removeFirst(taken)
+    return publishes
+  }
+
+  private mutating func dropExpired(_ place: Int, at now: Moment) {
+    let before = lanes[place].waiting.count
+    lanes[place].waiting.removeAll { $0.readyAt.duration(to: now) > ttl }
+    let expired = before - lanes[place].waiting.count
+    waitingCount -= expired
+    statistics.expired += UInt64(expired)
+  }
+
+  /// Takes the broker's answer; a token that has landed already is ignored.
+  mutating func finish(_ token: UInt64, _ outcome: Outcome) {
+    let place = Int(token & 0xFFFF_FFFF)
+    guard place < flights.count, flights[place] == UInt32(token >> 32),
+      let entry = lanes[place].inFlight
+    else { return }
+    lanes[place].inFlight = nil
+    inFlightCount -= 1
+    switch outcome {
+    case .acknowledged: statistics.acknowledged += 1
+    case .refused: break
+    case .lost:
+      let isReplaced = !entry.isPassed && !(lanes[place].waiting.first?.isPassed ?? true)
+      if !isReplaced {
+        lanes[place].waiting.insert(entry, at: 0)
+        waitingCount += 1
+      }
+    }
+    queue(KeyIndex(Int32(place)))
+  }
+
+  /// The topics whose last value has not been acknowledged.
+  func unsentTopics() -> [String] {
+    lanes.indices.filter {
+      !lanes[$0].waiting.isEmpty || lanes[$0].inFlight != nil
+        || core.pending(KeyIndex(Int32($0))) != nil
+    }.map { lanes[$0].topic }
+  }
+}
+
+/// Where a route sends a topic.
+enum RouteTopic {
+  /// `nil` when the route does not take `topic`.
+  static func destination(of topic: String, by route: RouteConfiguration) -> String? {
+    guard let captures = Topic.captures(filter: route.from.topic, name: topic),
+      let destination = Topic.fill(template: route.to.topic, with: captures),
+      Topic.problem(inName: destination) == nil
+    else { return nil }
+    return destination
+  }
+}
+
+/// Copies and comparisons of bytes that are only lent.
+enum Bytes {
+  static func of(_ span: Span<UInt8>) -> [UInt8] {
+    unsafe span.withUnsafeBufferPointer { unsafe Array($0) }
+  }
+
+  static func areEqual(_ span: Span<UInt8>, _ bytes: [UInt8]) -> Bool {
+    guard span.count == bytes.count else { return false }
+    for position in span.indices where span[position] != bytes[position] { return false }
+    return true
+  }
+}

@@ -1,0 +1,160 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import LastOut
+
+/// Routes: topics debounced onto other topics, payloads taken as they are. Decides without doing,
+/// like the command state machine: messages and the time go in, publishes come out.
+///
+/// Brokers are numbered: 0 is the gateway's own, the others follow as the configuration names them.
+struct RouteMachine: ~Copyable {
+  /// One message for a broker.
+  struct Publish {
+    var token: UInt64
+    var topic: String
+    var payload: [UInt8]
+    var qos: Int
+    var retain: Bool
+  }
+
+  enum Outcome {
+    case acknowledged
+    case refused
+    case lost
+  }
+
+  /// What became of a message that came in.
+  enum Verdict {
+    /// No route takes this topic.
+    case noRoute
+    case taken
+    /// A retained message on a debounced route.
+    case retained
+    /// No further topic can be remembered, or too many messages wait.
+    case overflow
+  }
+
+  struct Statistics {
+    var messages: UInt64 = 0
+    var collapsed: UInt64 = 0
+    var published: UInt64 = 0
+    var acknowledged: UInt64 = 0
+    var expired: UInt64 = 0
+  }
+
+  /// One route with its brokers numbered.
+  struct Road {
+    let configuration: RouteConfiguration
+    let from: Int
+    let to: Int
+  }
+
+  /// What has settled and waits for its broker.
+  struct Entry {
+    var payload: [UInt8]
+    var retain: Bool
+    /// Must not be replaced by anything newer.
+    var isPassed: Bool
+    var readyAt: Moment
+  }
+
+  /// One topic of one route.
+  struct Lane {
+    let road: Int
+    let topic: String
+    var waiting: [Entry] = []
+    var inFlight: Entry?
+    var isQueued = false
+  }
+
+  /// A value in its quiet period.
+  enum Pending {
+    case bytes([UInt8])
+    /// `merge: json`: the newest of each member.
+    case members([JSONValue.Member])
+  }
+
+  let roads: [Road]
+  let ttl: Duration
+  let limit: Int
+  /// Names are the broker's number as one byte, then the topic.
+  var names = KeyTable()
+  /// By name: the lanes it feeds, one for each route that takes it.
+  var lanesByName: [[KeyIndex]] = []
+  var lanes: [Lane] = []
+  var core = LastOutCore<Pending>(policy: .standard)
+  /// By broker: the lanes with something to send, in order.
+  var order: [[KeyIndex]]
+  var flights: [UInt32] = []
+  var inFlightCount = 0
+  var waitingCount = 0
+  var statistics = Statistics()
+  private var nameBuffer: [UInt8] = []
+
+  /// - Parameters:
+  ///   - brokers: Names of the further brokers, in the order of their numbers from 1.
+  ///   - ttl: How long a value may wait for an absent broker.
+  ///   - limit: How many topics may be remembered, and how many messages may wait.
+  init(_ routes: [RouteConfiguration], brokers: [String], ttl: Duration, limit: Int) {
+    func number(_ name: String?) -> Int {
+      name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+    }
+    roads = routes.map {
+      Road(configuration: $0, from: number($0.from.broker), to: number($0.to.broker))
+    }
+    self.ttl = ttl
+    self.limit = limit
+    order = Array(repeating: [], count: brokers.count + 1)
+  }
+
+  var nextDeadline: Moment? { core.nextDeadline }
+
+  /// Whether nothing waits and everything was answered.
+  var isDrained: Bool { core.pendingCount == 0 && waitingCount == 0 && inFlightCount == 0 }
+
+  /// The lanes that a topic feeds; matched against the filters when it is first seen.
+  mutating func lanes(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex]? {
+    var name: [UInt8] = []
+    swap(&name, &nameBuffer)  // Reused, so that a known topic costs no allocation.
+    defer { nameBuffer = name }
+    name.removeAll(keepingCapacity: true)
+    name.append(UInt8(truncatingIfNeeded: broker))
+    for position in topic.indices { name.append(topic[position]) }
+    if let known = names.find(name.span) { return lanesByName[Int(known.rawValue)] }
+    guard names.count < limit else { return nil }
+    let found = newLanes(fedBy: topic, broker: broker)
+    // A topic that no route takes is not remembered: anybody could fill the table with those.
+    guard !found.isEmpty else { return [] }
+    _ = names.intern(name.span)
+    lanesByName.append(found)
+    return found
+  }
+
+  private mutating func newLanes(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex] {
+    let name = Text.of(topic)
+    var found: [KeyIndex] = []
+    for (place, road) in roads.enumerated() where road.from == broker {
+      guard let destination = RouteTopic.destination(of: name, by: road.configuration) else {
+        continue
+      }
+      let key = KeyIndex(Int32(lanes.count))
+      lanes.append(Lane(road: place, topic: destination))
+      flights.append(0)
+      if let policy = road.configuration.policy { core.setPolicy(policy, for: key) }
+      found.append(key)
+    }
+    return found
+  }
+}
+
+/// Bytes from outside as text; what is not UTF-8 is replaced.
+enum Text {
+  static func of(_ bytes: Span<UInt8>) -> String {
+    var copy: [UInt8] = []
+    copy.reserveCapacity(bytes.count)
+    for position in bytes.indices { copy.append(bytes[position]) }
+    return String(decoding: copy, as: UTF8.self)
+  }
+}

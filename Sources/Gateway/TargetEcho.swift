@@ -1,0 +1,113 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// Which of the gateway's own retained topics are due: a property's target, a device's targets, a
+/// device's info. At most one of each per 100 ms, the first at once, the last guaranteed: the same
+/// queue as for commands.
+struct TargetEcho: ~Copyable {
+  /// One topic of the echo.
+  enum Item {
+    case target(KeyIndex)
+    case targets(device: Int)
+    case info(device: Int)
+  }
+
+  private static let pace = Policy(
+    delay: .milliseconds(100), maxWait: .milliseconds(100), leading: true)
+
+  private var queue: LastOutCore<Bool>
+  private let properties: Int
+  private let devices: Int
+  /// What waits for room at the broker, each once.
+  private var due: [Int32] = []
+  private var isDue: [Bool]
+  /// A digest of what each topic showed last on this connection.
+  private var shown: [Int?]
+
+  init(properties: Int, devices: Int) {
+    self.properties = properties
+    self.devices = devices
+    let count = properties + 2 * devices
+    queue = LastOutCore(policy: Self.pace, capacity: max(count, 1))
+    isDue = Array(repeating: false, count: count)
+    shown = Array(repeating: nil, count: count)
+  }
+
+  var nextDeadline: Moment? { queue.nextDeadline }
+  var isEmpty: Bool { due.isEmpty }
+
+  /// Something about `key` changed.
+  mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
+    queue.enqueue(true, for: key, at: now)
+    queue.enqueue(true, for: KeyIndex(Int32(properties + device)), at: now)
+    queue.enqueue(true, for: KeyIndex(Int32(properties + devices + device)), at: now)
+  }
+
+  mutating func advance(to now: Moment) {
+    while let run = queue.nextRun(at: now) {
+      queue.finish(run.key, at: now)
+      demand(run.key.rawValue)
+    }
+  }
+
+  /// Shows everything that changed, now: the way out.
+  mutating func flush(at now: Moment) {
+    for key in queue.pendingKeys() {
+      if case .run(let run) = queue.flush(key, at: now) {
+        queue.finish(run.key, at: now)
+        demand(run.key.rawValue)
+      }
+    }
+  }
+
+  /// Shows `device` again although nothing changed.
+  mutating func repeatTargets(ofDevice device: Int) {
+    shown[properties + device] = nil
+    demand(Int32(properties + device))
+  }
+
+  /// A new connection: the broker may have forgotten everything.
+  mutating func forget() {
+    for place in shown.indices {
+      if shown[place] != nil { demand(Int32(place)) }
+      shown[place] = nil
+    }
+  }
+
+  private mutating func demand(_ place: Int32) {
+    guard !isDue[Int(place)] else { return }
+    isDue[Int(place)] = true
+    due.append(place)
+  }
+
+  /// The topics that are due, oldest first; what does not find room is given back with ``putBack(_:)``.
+  mutating func takeDue() -> [Int32] {
+    defer { due.removeAll(keepingCapacity: true) }
+    for place in due { isDue[Int(place)] = false }
+    return due
+  }
+
+  mutating func putBack(_ places: ArraySlice<Int32>) {
+    for place in places { demand(place) }
+  }
+
+  func item(at place: Int32) -> Item {
+    let place = Int(place)
+    if place < properties { return .target(KeyIndex(Int32(place))) }
+    if place < properties + devices { return .targets(device: place - properties) }
+    return .info(device: place - properties - devices)
+  }
+
+  /// Notes what a topic shows now; `false` when it showed the same already.
+  mutating func note(_ payload: [UInt8], at place: Int32) -> Bool {
+    let digest = payload.hashValue
+    guard shown[Int(place)] != digest else { return false }
+    // A target that was never shown needs no clearing.
+    let isFirst = shown[Int(place)] == nil
+    shown[Int(place)] = digest
+    return !(isFirst && payload.isEmpty)
+  }
+}

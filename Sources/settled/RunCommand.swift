@@ -1,0 +1,113 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Devices
+import Gateway
+import Glibc
+import Operations
+
+/// The gateway until a signal ends it.
+struct RunCommand: Command {
+  static let name = "run"
+  static let summary = "Run the gateway."
+  static let discussion = """
+    Takes changes by MQTT and over the control socket, and publishes each value where it stopped.
+
+    SIGTERM and SIGINT flush everything pending, wait for the broker's acknowledgements, report \
+    what was sent and what was not, and end: with 0 if everything was sent, else with 1. A second \
+    signal reports at once.
+    """
+  static let examples = [
+    Example("settle run", "the configuration in /etc/settle, or a broker on this machine"),
+    Example("settle run --config settle.yaml", "another configuration"),
+    Example("settle run --devices ./devices", "other device files"),
+  ]
+  static let parameters: [Parameter<Self>] = [
+    .option("config", \.config, value: "FILE", completion: .files, help: "The configuration file."),
+    .option(
+      "devices", \.devices, value: "DIR", completion: .directories,
+      help: "The folder with the device files."),
+    .option("socket", \.socket, value: "PATH", completion: .files, help: "The control socket."),
+    .flag("verbose", short: "v", \.isVerbose, help: "Log what is of use when looking for a fault."),
+  ]
+
+  var config: String?
+  var devices: String?
+  var socket: String?
+  var isVerbose = false
+
+  /// Runs until the end; returns the exit code.
+  func run() -> Int32 {
+    let log = Logger(level: isVerbose ? .debug : .info)
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = config
+    overrides.devices = devices
+    overrides.socket = socket
+    let configuration: LoadedConfiguration
+    do throws(ConfigurationFailure) {
+      configuration = try ConfigurationLoader.load(
+        overrides, environment: ProcessEnvironment.all())
+    } catch {
+      for problem in error.problems { StandardError.write(problem.description) }
+      return ExitCode.configuration
+    }
+    for warning in configuration.warnings { StandardError.write(warning.description) }
+    NotYet.warn(about: configuration.gateway, log: log)
+    do throws(OperationsError) {
+      return try serve(configuration, log: log)
+    } catch {
+      log.error("Cannot start", ["reason": error.description])
+      return ExitCode.failure
+    }
+  }
+
+  private func serve(
+    _ configuration: LoadedConfiguration, log: Logger
+  ) throws(OperationsError) -> Int32 {
+    let loop = try EventLoop()
+    let gateway = try Gateway(configuration: configuration, loop: loop, log: log)
+    var exitCode: Int32 = 0
+    for signal in [SIGTERM, SIGINT] {
+      try loop.onSignal(signal) {
+        Notify.stopping()
+        gateway.beginShutdown { report in
+          StandardError.write(report.description)
+          exitCode = report.exitCode
+          loop.stop()
+        }
+      }
+    }
+    try loop.onSignal(SIGHUP) {
+      log.warning("SIGHUP ignored: this gateway cannot reload yet; restart it")
+    }
+    try gateway.start()
+    log.info(
+      "Running",
+      [
+        "devices": String(configuration.registry.devices.count),
+        "keys": String(configuration.registry.properties.count),
+        "routes": String(configuration.gateway.routes.count),
+        "socket": gateway.socketPath ?? "",
+      ])
+    Notify.ready()
+    loop.run()
+    return exitCode
+  }
+}
+
+/// Says which parts of a valid configuration this gateway does not act on.
+enum NotYet {
+  static func warn(about configuration: GatewayConfiguration, log: Logger) {
+    if configuration.journal != nil {
+      log.warning("journal: is not acted on yet: what is pending at a crash is lost")
+    }
+    if configuration.http != nil {
+      log.warning("http: is not acted on yet: use MQTT or the control socket")
+    }
+    if configuration.discovery != nil {
+      log.warning("discovery: is not acted on yet: devices are not announced")
+    }
+  }
+}
