@@ -31,10 +31,9 @@ package struct DemoScript: Sendable {
     )
     builder.drag("desk-lamp/brightness", from: 20, to: 80, steps: 60, lasting: 900, at: 300)
     builder.drag("desk-lamp/brightness", from: 80, to: 120, steps: 40, lasting: 600, at: 1350)
-    builder.act(2900, "A thermostat is tapped ten times, about five taps a second: 8 up, 2 down")
-    let taps = Gesture.taps(pauses: [220, 180, 210, 190, 230, 200, 180, 420, 260])
-    for (number, tap) in taps.enumerated() {
-      builder.add(.step(number < 8 ? 0.5 : -0.5), "boiler/target_temperature", at: 2900 + tap)
+    builder.act(2900, "A thermostat is tapped up ten times, about five taps a second")
+    for tap in Gesture.taps(pauses: [220, 180, 210, 190, 230, 200, 180, 210, 200]) {
+      builder.add(.step(0.5), "boiler/target_temperature", at: 2900 + tap)
     }
     builder.act(3500, "A blind is sent up in three nudges 0.2 s apart, and stopped on its way")
     for (number, position) in [60, 75, 80].enumerated() {

@@ -12,7 +12,7 @@ import TestBroker
 /// What the demo tells, as it happens.
 extension DemoStage {
   /// The width of the column with the keys.
-  private var keyWidth: Int { 27 }
+  private var keyWidth: Int { 32 }
 
   func announce() {
     screen.line([
@@ -65,7 +65,7 @@ extension DemoStage {
     screen.line([
       time(), .init(padded(name ?? topic)),
       .init(padded("\(moments.count) in", to: 7), .cyan),
-      .init(padded(Sparkline.of(moments), to: 18), .cyan),
+      .init(padded(Sparkline.of(moments, limit: 14), to: 15), .cyan),
       .init("1 out ", .green),
       .init("\(topic) \(String(decoding: payload, as: UTF8.self))", .faint),
     ])
@@ -107,7 +107,7 @@ extension DemoStage {
     let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
     let statistics = gateway.statistics
     screen.line([
-      .init("\(changes) changes in, \(statistics.published) commands out", .bold),
+      .init("\(changes) changes in, \(statistics.published) messages out", .bold),
       .init(
         "; no value left the queue more than "
           + "\(DemoSummary.milliseconds(statistics.worstLateness)) after it was due."
