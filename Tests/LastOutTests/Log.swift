@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
+import LastOut
 
 /// What happened, in order, from any thread.
 final class Log: Sendable {
-  private let entries = Mutex<[String]>([])
+  private let entries = Locked<[String]>([])
 
   var lines: [String] { entries.withLock { $0 } }
 

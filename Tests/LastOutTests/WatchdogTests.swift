@@ -3,7 +3,6 @@
 
 import LastOut
 import LastOutTesting
-import Synchronization
 import Testing
 
 @Suite struct WatchdogTests {
@@ -73,7 +72,7 @@ import Testing
 
 /// Where a handler finds the watchdog that calls it.
 private final class Holder: Sendable {
-  private let stored = Mutex<Watchdog?>(nil)
+  private let stored = Locked<Watchdog?>(nil)
 
   var watchdog: Watchdog? {
     get { stored.withLock { $0 } }
