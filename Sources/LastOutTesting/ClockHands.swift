@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LastOut
-private import Synchronization
 
 /// The virtual time, and the engines that live by it.
 final class ClockHands: Sendable {
@@ -15,7 +14,7 @@ final class ClockHands: Sendable {
     var engines: [Weak] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   var now: Moment { state.withLock { $0.now } }
 

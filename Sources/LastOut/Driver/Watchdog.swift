@@ -1,8 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-private import Synchronization
-
 /// Tells when a critical section takes longer than it should.
 ///
 /// Make one before the section and ``invalidate()`` it after. If the time runs out first, the
@@ -63,7 +61,7 @@ private final class Alarm: Sendable {
     var hasFired = false
   }
 
-  private let state: Mutex<State>
+  private let state: Locked<State>
   private let name: String
   private let timeout: Duration
   private let repeats: Bool
@@ -77,7 +75,7 @@ private final class Alarm: Sendable {
     engine: QueueEngine,
     handler: @escaping @Sendable (String, Duration) -> Void
   ) {
-    state = Mutex(State(handler: handler))
+    state = Locked(State(handler: handler))
     self.name = name
     // Repeating without any time in between would never end.
     self.timeout = repeats ? max(timeout, .milliseconds(1)) : timeout
