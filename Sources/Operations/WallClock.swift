@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import CUV  // Its header brings `timespec` in under its own name.
+import CUV
 import Glibc
 
 /// The time of day, as events and the log show it.
