@@ -21,81 +21,76 @@ package struct TimelineSession: ~Copyable {
     package var message: String
   }
 
-  /// Plays one line after the other.
-  private struct Player: ~Copyable, LineSink {
-    var simulator: TimelineSimulator
-    let syntax: KeySyntax
-    var mistakes: [Mistake] = []
-
-    mutating func take(_ line: borrowing LineSplitter.Line, number: Int) {
-      switch line {
-      case .tooLong:
-        reject(number, "the line is longer than \(TimelineSession.lineLimit) bytes")
-      case .text(let bytes):
-        do throws(GrammarError) {
-          play(try ControlRequest(line: bytes, keys: syntax), number)
-        } catch {
-          reject(number, error.message)
-        }
-      }
-    }
-
-    private mutating func play(_ request: ControlRequest, _ number: Int) {
-      do throws(TimelineError) {
-        try simulator.apply(request)
-      } catch {
-        reject(number, error.description)
-      }
-    }
-
-    private mutating func reject(_ line: Int, _ message: String) {
-      mistakes.append(Mistake(line: line, message: message))
-    }
-  }
-
   /// Lines that left and were not taken away yet.
   package private(set) var output: [UInt8] = []
+  /// Mistakes that were not taken away yet.
+  package private(set) var mistakes: [Mistake] = []
   /// Whether any line was left out so far.
   package private(set) var hasMistakes = false
 
-  private var player: Player
-  private var splitter = LineSplitter(limit: lineLimit)
+  private var simulator: TimelineSimulator
+  private var framer = LineFramer(limit: lineLimit)
+  private let syntax: KeySyntax
 
   /// Plays any key and any value under one policy.
   package init(policy: Policy) {
-    player = Player(simulator: TimelineSimulator(policy: policy), syntax: .any)
+    simulator = TimelineSimulator(policy: policy)
+    syntax = .any
   }
 
   /// Plays the keys of `registry` under their own types and policies.
   package init(registry: Registry) {
-    player = Player(simulator: TimelineSimulator(registry: registry), syntax: .deviceProperty)
+    simulator = TimelineSimulator(registry: registry)
+    syntax = .deviceProperty
   }
-
-  /// Mistakes that were not taken away yet.
-  package var mistakes: [Mistake] { player.mistakes }
 
   /// Plays the lines that `bytes` completes.
   package mutating func append(_ bytes: Span<UInt8>) {
-    splitter.append(bytes, to: &player)
+    framer.append(bytes)
+    while let next = framer.next() {
+      switch next {
+      case .line(let line, let number): play(line, number)
+      case .tooLong(let number):
+        reject(number, "the line is longer than \(Self.lineLimit) bytes")
+      }
+    }
     collectRuns()
   }
 
-  /// Plays the last line and lets time pass until nothing is pending.
+  /// Plays a last line without a line break and lets time pass until nothing is pending.
   package mutating func finish() {
-    splitter.finish(to: &player)
-    player.simulator.finish()
+    if let rest = framer.finish() { play(rest.bytes, rest.number) }
+    simulator.finish()
     collectRuns()
   }
 
   /// Forgets output and mistakes, keeping their space.
   package mutating func removeOutput() {
     output.removeAll(keepingCapacity: true)
-    player.mistakes.removeAll(keepingCapacity: true)
+    mistakes.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func play(_ line: ArraySlice<UInt8>, _ number: Int) {
+    let request: ControlRequest
+    do throws(GrammarError) {
+      request = try ControlRequest(line: line.span, keys: syntax)
+    } catch {
+      return reject(number, error.message)
+    }
+    do throws(TimelineError) {
+      try simulator.apply(request)
+    } catch {
+      reject(number, error.description)
+    }
+  }
+
+  private mutating func reject(_ line: Int, _ message: String) {
+    hasMistakes = true
+    mistakes.append(Mistake(line: line, message: message))
   }
 
   private mutating func collectRuns() {
-    if !player.mistakes.isEmpty { hasMistakes = true }
-    for run in player.simulator.runs { run.appendLine(to: &output) }
-    player.simulator.removeRuns()
+    for run in simulator.runs { run.appendLine(to: &output) }
+    simulator.removeRuns()
   }
 }

@@ -12,26 +12,11 @@ package import LastOut
 /// it, what it leaves behind at delay 0 comes at its end. Keys that are due at the same instant leave
 /// in the order in which the lines first named them. Memory grows with the keys, not with the lines.
 package struct TimelineSimulator: ~Copyable {
-  /// What the queue carries: any JSON, or a value of a property.
-  enum Payload {
-    case free(JSONValue)
-    case typed(Value)
-
-    var json: JSONValue {
-      switch self {
-      case .free(let value): value
-      case .typed(let value): value.json
-      }
-    }
-  }
-
   private struct KeyState {
     /// Place in the order in which keys were first named.
     var ordinal: Int?
     /// What ran last.
-    var last: Payload?
-    /// When the key's burst ends, unless it is changed before; `nil` where none is open.
-    var burstEnd: Moment?
+    var last: PlayedValue?
   }
 
   /// The latest `at` that is taken, in milliseconds: some thirty years.
@@ -40,26 +25,24 @@ package struct TimelineSimulator: ~Copyable {
   /// What ran and was not taken away yet, in order.
   package private(set) var runs: [TimelineRun] = []
 
-  private var core: LastOutCore<Payload>
+  private var core: LastOutCore<PlayedValue>
   private var names = KeyTable()
   private var states: [KeyState] = []
-  private var namedKeys = 0
+  /// The keys that changes named, in the order in which they first did.
+  private var named: [KeyIndex] = []
   private var now = Moment.zero
   private let registry: Registry?
-  private let policy: Policy
 
   /// Takes any key and any JSON value; all keys settle by `policy`.
   package init(policy: Policy) {
     core = LastOutCore(policy: policy)
     registry = nil
-    self.policy = policy
   }
 
   /// Takes the keys of `registry` only, with their types and policies.
   package init(registry: Registry) {
     core = LastOutCore(capacity: registry.properties.count)
     self.registry = registry
-    policy = .standard
     states = Array(repeating: KeyState(), count: registry.properties.count)
     for (position, entry) in registry.properties.enumerated() {
       core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))
@@ -84,7 +67,7 @@ package struct TimelineSimulator: ~Copyable {
     case .flush:
       for key in try keys(matching: request.key) { flush(key) }
     case .cancel:
-      for key in try keys(matching: request.key) { cancel(key) }
+      for key in try keys(matching: request.key) { _ = core.cancel(key) }
     case .get: throw .notPlayable("get")
     case .pending: throw .notPlayable("pending")
     case .watch: throw .notPlayable("watch")
@@ -136,7 +119,7 @@ package struct TimelineSimulator: ~Copyable {
 
   // MARK: Changes
 
-  private mutating func change(_ key: KeyIndex, to payload: Payload, flushing: Bool) {
+  private mutating func change(_ key: KeyIndex, to payload: PlayedValue, flushing: Bool) {
     var flushing = flushing
     if case .typed(let value) = payload, let property = property(of: key),
       property.urgent.contains(value)
@@ -144,35 +127,19 @@ package struct TimelineSimulator: ~Copyable {
       endOverridden(by: property, at: key)
       flushing = true
     }
-    let leads = opensBurst(key) && policy(of: key).leading
     core.enqueue(payload, for: key, at: now)
-    if leads, let run = core.nextRun(at: now) { runs.append(ended(run)) }
+    while let run = core.nextReady(at: now) { runs.append(ended(run)) }
     if flushing { flush(key) }
-  }
-
-  /// Whether a change that comes now is the first of a burst; notes the change.
-  private mutating func opensBurst(_ key: KeyIndex) -> Bool {
-    let delay = policy(of: key).delay
-    let end = states[Int(key.rawValue)].burstEnd
-    states[Int(key.rawValue)].burstEnd = now.advanced(by: delay)
-    guard let end else { return true }
-    // A burst without a delay lasts through its instant.
-    return delay == .zero ? end < now : end <= now
-  }
-
-  private mutating func cancel(_ key: KeyIndex) {
-    states[Int(key.rawValue)].burstEnd = nil
-    _ = core.cancel(key)
   }
 
   /// An urgent value ends what waits for its own key and for the keys that it overrides.
   private mutating func endOverridden(by property: Property, at key: KeyIndex) {
-    cancel(key)
+    _ = core.cancel(key)
     guard let registry else { return }
     let device = registry.properties[Int(key.rawValue)].device
     for other in property.ends {
       guard let index = try? registry.index(of: other, inDevice: device) else { continue }
-      cancel(index)
+      _ = core.cancel(index)
     }
   }
 
@@ -184,7 +151,7 @@ package struct TimelineSimulator: ~Copyable {
   }
 
   /// On the virtual clock a run takes no time: it ends where it starts.
-  private mutating func ended(_ run: LastOutCore<Payload>.Run) -> TimelineRun {
+  private mutating func ended(_ run: LastOutCore<PlayedValue>.Run) -> TimelineRun {
     core.finish(run.key, at: now)
     states[Int(run.key.rawValue)].last = run.value
     return TimelineRun(
@@ -200,7 +167,7 @@ package struct TimelineSimulator: ~Copyable {
   private func payload(
     _ input: JSONValue,
     for key: KeyIndex
-  ) throws(TimelineError) -> Payload {
+  ) throws(TimelineError) -> PlayedValue {
     guard let property = property(of: key) else { return .free(input) }
     do {
       return .typed(try property.value(from: input))
@@ -209,7 +176,7 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  private func stepped(_ key: KeyIndex, by amount: Double) throws(TimelineError) -> Payload {
+  private func stepped(_ key: KeyIndex, by amount: Double) throws(TimelineError) -> PlayedValue {
     switch try base(of: key) {
     case .free(let value):
       guard let sum = value.stepped(by: amount) else {
@@ -226,7 +193,7 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  private func toggled(_ key: KeyIndex) throws(TimelineError) -> Payload {
+  private func toggled(_ key: KeyIndex) throws(TimelineError) -> PlayedValue {
     switch try base(of: key) {
     case .free(let value):
       guard let other = value.toggled else {
@@ -244,7 +211,7 @@ package struct TimelineSimulator: ~Copyable {
   }
 
   /// What `step` and `toggle` count from: the pending value, else what ran last.
-  private func base(of key: KeyIndex) throws(TimelineError) -> Payload {
+  private func base(of key: KeyIndex) throws(TimelineError) -> PlayedValue {
     guard let base = core.pending(key)?.value ?? states[Int(key.rawValue)].last else {
       throw .noBase(key: name(of: key))
     }
@@ -272,8 +239,8 @@ package struct TimelineSimulator: ~Copyable {
     let index = try lookUp(text) ?? names.intern(text)
     while states.count <= Int(index.rawValue) { states.append(KeyState()) }
     if states[Int(index.rawValue)].ordinal == nil {
-      states[Int(index.rawValue)].ordinal = namedKeys
-      namedKeys += 1
+      states[Int(index.rawValue)].ordinal = named.count
+      named.append(index)
     }
     return index
   }
@@ -288,13 +255,11 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// The keys that a pattern names and that may have something pending, in the order of first naming.
+  /// The keys that a pattern names and that were changed before, in the order of first naming.
   private func keys(matching text: String) throws(TimelineError) -> [KeyIndex] {
     let pattern = Pattern(text)
     if pattern.isLiteral { return try lookUp(text).map { [$0] } ?? [] }
-    return core.pendingKeys()
-      .filter { pattern.matches(name(of: $0)) }
-      .sorted { ordinal(of: $0) < ordinal(of: $1) }
+    return named.filter { pattern.matches(name(of: $0)) }
   }
 
   private func ordinal(of key: KeyIndex) -> Int {
@@ -303,10 +268,6 @@ package struct TimelineSimulator: ~Copyable {
 
   private func property(of key: KeyIndex) -> Property? {
     registry?.properties[Int(key.rawValue)].property
-  }
-
-  private func policy(of key: KeyIndex) -> Policy {
-    property(of: key)?.policy ?? policy
   }
 
   private func name(of key: KeyIndex) -> String {

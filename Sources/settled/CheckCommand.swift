@@ -1,0 +1,92 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Devices
+
+/// `settle check`: reads configuration and devices and says what is wrong with them.
+struct CheckCommand: DaemonCommand {
+  static let name = "check"
+  static let summary = "Validate configuration and devices."
+  static let discussion = """
+    Prints every mistake with its place, what was found and what is allowed; the exit code is 78 if \
+    there is one.
+    """
+  static let examples = [
+    Example("settle check", "What settle run would read."),
+    Example("settle check --config config/settle.yaml --json", "For programs."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    configurationParameters(config: \.config, devices: \.devices)
+    + [.flag("json", \.json, help: "Print JSON, one object per line.")]
+
+  var config: String?
+  var devices: String?
+  var json = false
+
+  func run() -> Int32 {
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = config
+    overrides.devices = devices
+    let loaded: LoadedConfiguration
+    do throws(ConfigurationFailure) {
+      loaded = try ConfigurationLoader.load(
+        overrides,
+        environment: ProcessEnvironment.all()
+      )
+    } catch {
+      for problem in error.problems { report(problem, "error") }
+      if !json { complain(Self.count(error.problems.count, "problem")) }
+      return ExitCode.configuration
+    }
+    for warning in loaded.warnings { report(warning, "warning") }
+    StandardOutput.print(json ? jsonSummary(of: loaded) : summary(of: loaded))
+    return ExitCode.success
+  }
+
+  private func report(_ problem: ConfigurationProblem, _ severity: String) {
+    if json {
+      StandardOutput.print(JSONWriter.text(problem.json(severity: severity)))
+    } else {
+      StandardOutput.print(
+        severity == "warning" ? "warning: \(problem.description)" : problem.description
+      )
+    }
+  }
+
+  private func summary(of loaded: LoadedConfiguration) -> String {
+    var parts = [
+      Self.count(loaded.registry.devices.count, "device"),
+      Self.count(loaded.registry.properties.count, "property", "properties"),
+    ]
+    if !loaded.gateway.routes.isEmpty {
+      parts.append(Self.count(loaded.gateway.routes.count, "route"))
+    }
+    if !loaded.gateway.inputs.isEmpty {
+      parts.append(Self.count(loaded.gateway.inputs.count, "input"))
+    }
+    if !loaded.warnings.isEmpty {
+      parts.append(Self.count(loaded.warnings.count, "warning"))
+    }
+    let files = loaded.files.isEmpty ? "no files" : loaded.files.joined(separator: ", ")
+    return "OK: \(parts.joined(separator: ", ")) (\(files))"
+  }
+
+  private func jsonSummary(of loaded: LoadedConfiguration) -> String {
+    JSONWriter.text(
+      .object([
+        "ok": true, "devices": .integer(Int64(loaded.registry.devices.count)),
+        "properties": .integer(Int64(loaded.registry.properties.count)),
+        "routes": .integer(Int64(loaded.gateway.routes.count)),
+        "inputs": .integer(Int64(loaded.gateway.inputs.count)),
+        "warnings": .integer(Int64(loaded.warnings.count)),
+        "files": .array(loaded.files.map { .string($0) }),
+      ])
+    )
+  }
+
+  private static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+    "\(number) \(number == 1 ? one : many ?? one + "s")"
+  }
+}

@@ -1,0 +1,153 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Glibc
+import LastOut
+import Simulation
+
+/// `settle simulate`: plays timed changes through the queue on a virtual clock.
+struct SimulateCommand: DaemonCommand {
+  static let name = "simulate"
+  static let summary = "Show what would be sent for timed changes, without a broker."
+  static let discussion = """
+    Reads one change per line, such as {"key":"desk-lamp/brightness","set":40,"at":120}; "at" is in \
+    milliseconds, and a line without it happens together with the line before. Prints one line per \
+    value that would leave: {"at":420,"key":"desk-lamp/brightness","value":40,"collapsed":0}.
+
+    Without --devices any key and any JSON value is taken, and all keys settle by --delay, --max-wait \
+    and --leading. With --devices the keys, types and policies of these devices hold.
+
+    A line that cannot be used is named on standard error and left out; the exit code is then 65.
+    """
+  static let examples = [
+    Example("settle simulate changes.ndjson", "300 ms of quiet for every key."),
+    Example(
+      "settle simulate --delay 200ms --max-wait 1s --leading",
+      "Another policy; standard input."
+    ),
+    Example("settle simulate --devices devices changes.ndjson", "The policies of real devices."),
+  ]
+  static let parameters: [Parameter<Self>] = [
+    .argument(
+      "file",
+      \.file,
+      isOptional: true,
+      completion: .files,
+      help: "The changes; - or nothing: standard input."
+    ),
+    .option("delay", \.delay, value: "D", help: "The quiet period (default: 300ms)."),
+    .option(
+      "max-wait",
+      \.maxWait,
+      value: "D|none",
+      help: "The longest time between runs while changes keep coming (default: none)."
+    ),
+    .flag("leading", \.leading, help: "The first change of a burst leaves at once."),
+    .option(
+      "devices",
+      \.devices,
+      value: "DIR",
+      completion: .directories,
+      help: "Take the devices of this folder, with their types and policies."
+    ),
+  ]
+
+  var file: String?
+  var delay: Duration?
+  var maxWait: MaxWait?
+  var leading = false
+  var devices: String?
+
+  func run() -> Int32 {
+    if devices != nil, delay != nil || maxWait != nil || leading {
+      complain(
+        "--devices brings policies: --delay, --max-wait and --leading have no place beside it"
+      )
+      return ExitCode.usage
+    }
+    guard let input = open() else { return ExitCode.noInput }
+    defer { if input != STDIN_FILENO { close(input) } }
+    guard let devices else {
+      let policy = Policy(
+        delay: delay ?? .milliseconds(300),
+        maxWait: maxWait?.duration,
+        leading: leading
+      )
+      return play(input, TimelineSession(policy: policy))
+    }
+    do throws(ConfigurationFailure) {
+      let loaded = try ConfigurationLoader.loadDevices(in: devices)
+      return play(input, TimelineSession(registry: loaded.registry))
+    } catch {
+      for problem in error.problems { complain(problem.description) }
+      return ExitCode.configuration
+    }
+  }
+
+  private func open() -> Int32? {
+    guard let file, file != "-" else {
+      if isatty(STDIN_FILENO) == 1 {
+        complain("reading changes from the terminal, one per line; Ctrl-D ends them")
+      }
+      return STDIN_FILENO
+    }
+    let descriptor = unsafe Glibc.open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      complain("\(file): \(unsafe String(cString: strerror(errno)))")
+      return nil
+    }
+    return descriptor
+  }
+
+  /// Plays everything that `input` has, writing what is known before each wait for more.
+  private func play(_ input: Int32, _ session: consuming TimelineSession) -> Int32 {
+    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+    while true {
+      let count = unsafe read(input, &buffer, buffer.count)
+      if count < 0 {
+        if errno == EINTR { continue }
+        complain("\(file ?? "-"): \(unsafe String(cString: strerror(errno)))")
+        return ExitCode.noInput
+      }
+      guard count > 0 else { break }
+      session.append(buffer.span.extracting(0..<count))
+      flush(&session)
+    }
+    session.finish()
+    flush(&session)
+    return session.hasMistakes ? ExitCode.badInput : ExitCode.success
+  }
+
+  private func flush(_ session: inout TimelineSession) {
+    if !session.output.isEmpty { StandardOutput.write(session.output) }
+    for mistake in session.mistakes { complain("line \(mistake.line): \(mistake.message)") }
+    session.removeOutput()
+  }
+}
+
+/// The value of `--max-wait`: a duration or `none`.
+enum MaxWait: ArgumentValue {
+  case none
+  case limit(Duration)
+
+  init(argument: String) throws(ArgumentValueError) {
+    if argument == "none" {
+      self = .none
+      return
+    }
+    do throws(ArgumentValueError) {
+      self = .limit(try Duration(argument: argument))
+    } catch {
+      throw ArgumentValueError(error.message + "; \"none\" is taken too")
+    }
+  }
+
+  var duration: Duration? {
+    switch self {
+    case .none: nil
+    case .limit(let duration): duration
+    }
+  }
+}

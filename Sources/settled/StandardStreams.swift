@@ -1,0 +1,42 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Results, without a buffer: what is written is out.
+enum StandardOutput {
+  /// Writes one line.
+  static func print(_ line: String) { write(Array((line + "\n").utf8)) }
+
+  /// Writes what is bytes already; ends the process when nobody can take it.
+  static func write(_ bytes: [UInt8]) {
+    guard Descriptor.write(bytes, to: STDOUT_FILENO) else {
+      exit(ExitCode.failure)  // A full disk, or nobody reads any more.
+    }
+  }
+}
+
+/// What is said to a person beside the results.
+enum StandardError {
+  static func write(_ line: String) {
+    _ = Descriptor.write(Array((line + "\n").utf8), to: STDERR_FILENO)
+  }
+}
+
+private enum Descriptor {
+  /// Writes all of `bytes`; `false` if that is not possible.
+  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes[written...].withUnsafeBytes { buffer in
+        unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
+      }
+      if count >= 0 {
+        written += count
+      } else if errno != EINTR {
+        return false
+      }
+    }
+    return true
+  }
+}
