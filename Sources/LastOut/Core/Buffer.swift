@@ -18,6 +18,7 @@
     unsafe base = .allocate(capacity: self.capacity)
   }
 
+  @inlinable
   deinit {
     unsafe base.deinitialize(count: count)
     unsafe base.deallocate()
