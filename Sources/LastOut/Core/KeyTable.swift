@@ -134,8 +134,9 @@ public struct KeyTable: ~Copyable {
 
   /// The cell that holds the name, or the empty one where it belongs.
   @inlinable
+  @inline(__always)
   func probe(_ bytes: UnsafeBufferPointer<UInt8>, hash: UInt64) -> Int {
-    let mask = cells.count - 1
+    let mask = cells.count &- 1
     var cell = Int(truncatingIfNeeded: hash) & mask
     while true {
       if cells[cell].index < 0 { return cell }
@@ -144,7 +145,7 @@ public struct KeyTable: ~Copyable {
       {
         return cell
       }
-      cell = (cell + 1) & mask
+      cell = (cell &+ 1) & mask
     }
   }
 
