@@ -14,7 +14,7 @@ import Testing
       Heap.exhaust()
       let before = Heap.inUse()
       workload.turn(10_000)
-      guard Heap.inUse() == before else { fatalError("The hot path allocated.") }
+      guard Heap.inUse() == before else { preconditionFailure("The hot path allocated.") }
     }
   }
 
@@ -32,7 +32,7 @@ import Testing
         Heap.exhaust()
         before = Heap.inUse()
       }
-      guard Heap.inUse() == before else { fatalError("The look-up allocated.") }
+      guard Heap.inUse() == before else { preconditionFailure("The look-up allocated.") }
     }
   }
 
@@ -44,7 +44,7 @@ import Testing
       let before = Heap.inUse()
       workload.turn(10)
       unsafe UnsafeMutableRawPointer.allocate(byteCount: 48, alignment: 16).deallocate()
-      guard Heap.inUse() == before else { fatalError("This is the expected end.") }
+      guard Heap.inUse() == before else { preconditionFailure("This is the expected end.") }
     }
   }
 }
