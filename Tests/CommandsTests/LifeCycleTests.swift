@@ -40,7 +40,11 @@ import Testing
     bench.send()
     #expect(bench.wait() == 5000)
     try bench.report("level", 40.4)
-    #expect(bench.told() == ["level accepted 40", "level sending 40", "level sent 40", "level confirmed 40"])
+    #expect(
+      bench.told() == [
+        "level accepted 40", "level sending 40", "level sent 40", "level confirmed 40",
+      ]
+    )
     #expect(bench.wait() == nil)
     #expect(try bench.target("level") == .number(40.4))
   }
@@ -56,7 +60,8 @@ import Testing
     #expect(bench.wait() == nil)
   }
 
-  @Test func `one command per key is on its way; the newest waits and replaces what waits`() throws {
+  @Test func `one command per key is on its way; the newest waits and replaces what waits`() throws
+  {
     var bench = Bench(.level())
     var sent: [CommandStateMachine.Publish] = []
     for value in [10.0, 20, 30] {
@@ -79,7 +84,9 @@ import Testing
     try bench.set("level", 20, now: true)
     _ = bench.told()
     bench.send()
-    #expect(bench.told() == ["level superseded 10: newer value", "level sending 20", "level sent 20"])
+    #expect(
+      bench.told() == ["level superseded 10: newer value", "level sending 20", "level sent 20"]
+    )
     try bench.report("level", 20)
     #expect(bench.told() == ["level confirmed 20"])
   }
@@ -200,7 +207,8 @@ import Testing
     #expect(bench.told() == [])
   }
 
-  @Test func `a value that somebody is still setting stays the target when a report comes`() throws {
+  @Test func `a value that somebody is still setting stays the target when a report comes`() throws
+  {
     var bench = Bench(.seen())
     try bench.set("level", 40)
     try bench.report("level", 10)
@@ -266,7 +274,9 @@ import Testing
     #expect(bench.payloads() == ["10"])
   }
 
-  @Test func `what waits with the device's value is dropped when the device's value is wanted`() throws {
+  @Test func `what waits with the device's value is dropped when the device's value is wanted`()
+    throws
+  {
     var settings = CommandStateMachine.Settings()
     settings.lanes["bus"] = (rate: 1, burst: 1)
     var bench = Bench(
@@ -355,7 +365,10 @@ import Testing
     #expect(finals.map(\.collapsed) == [0, 1, 2])
   }
 
-  @Test func `only as many keys may wait as the limit says; a waiting key's newer value is welcome`() throws {
+  @Test
+  func `only as many keys may wait as the limit says; a waiting key's newer value is welcome`()
+    throws
+  {
     var settings = CommandStateMachine.Settings()
     settings.pendingLimit = 2
     var bench = Bench(
