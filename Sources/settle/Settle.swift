@@ -60,11 +60,23 @@ struct Settle {
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
       daemon("import", "Write device files for what is already announced over MQTT.", "GATEWAY"),
+      CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
+        Terminal.print(String(completions(for: command.shell).dropLast()))
+        return ExitCode.done.rawValue
+      },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
       daemon("simulate", "Show what would be sent for timed changes, without a broker.", "TRY"),
       daemon("record", "Write the changes that come in as NDJSON, for simulate.", "TRY"),
     ]
   )
+
+  private static func completions(for shell: Completions.Shell) -> String {
+    Completions.script(
+      for: program,
+      shell: shell,
+      listingKeysWith: "settle get 2>/dev/null | cut -f1"
+    )
+  }
 
   /// A command that asks the gateway.
   private static func entry<Root: GatewayCommand>(

@@ -95,6 +95,20 @@ struct ControlClientTests {
     #expect(throws: ClientError.notRunning(path: path)) { _ = try ControlClient(path: path) }
   }
 
+  @Test(arguments: [(UInt32(0), "root"), (1001, "settle"), (7, nil), (12, nil)])
+  func `the group that owns a socket is found by its number`(number: UInt32, name: String?) {
+    let groups = "root:x:0:\nbroken\nsettle:x:1001:me,you\n:x\nodd:x:12a:\n"
+    #expect(SocketOwner.name(ofGroup: number, in: groups) == name)
+  }
+
+  @Test func `the socket's group is told when permission is denied`() {
+    let error = ClientError.denied(path: "/run/settle/settle.sock", group: "settle")
+    #expect(
+      error.description == "permission denied at /run/settle/settle.sock;"
+        + " members of the group \"settle\" may use it"
+    )
+  }
+
   @Test func `a path that the kernel cannot take is refused`() {
     let path = "/" + String(repeating: "x", count: 107)
     #expect(throws: ClientError.pathTooLong(path)) { _ = try ControlClient(path: path) }
