@@ -51,7 +51,15 @@ let package = Package(
       ]),
 
     // The two programs.
-    .executableTarget(name: "settle", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
+    .executableTarget(
+      name: "settle", dependencies: ["Arguments", "Control", "Devices", "JSON"],
+      // It is started for every tap: no dynamic linker and no symbols. lld, because gold warns
+      // about a dlopen in the Swift runtime that is never reached.
+      linkerSettings: [
+        .unsafeFlags(
+          ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
+          .when(platforms: [.linux], configuration: .release))
+      ]),
     .executableTarget(
       name: "settled",
       dependencies: [

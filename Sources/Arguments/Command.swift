@@ -28,12 +28,24 @@ extension Command {
   ///
   /// - Throws: The first mistake, with what is allowed.
   package init(arguments: [String], calledAs path: String) throws(UsageError) {
-    let parser = CommandParser<Self>(path: path, arguments: arguments)
-    guard case .command(let command) = try parser.parse() else {
-      self.init()
-      return
+    self.init()
+    _ = try read(arguments, calledAs: path)
+  }
+
+  /// Reads the arguments into this command, up to a `--help` or `--version` among them.
+  mutating func read(
+    _ arguments: [String],
+    calledAs path: String
+  ) throws(UsageError) -> CommandParser.Result {
+    let table = Self.parameters
+    let parser = CommandParser(
+      path: path,
+      arguments: arguments,
+      parameters: table.map(\.description)
+    )
+    return try parser.parse { (row, text) throws(ArgumentValueError) in
+      try table[row].assign(&self, text)
     }
-    self = command
   }
 }
 

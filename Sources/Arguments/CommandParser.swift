@@ -2,20 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads the arguments of one command by its table.
-struct CommandParser<Root: Command> {
+///
+/// Knows rows by their number and hands each text on, so that there is one parser, not one for each
+/// type of command.
+struct CommandParser {
   enum Result {
-    case command(Root)
+    /// Everything is read.
+    case ready
     case help
     case version
   }
 
+  /// Takes the text of a row.
+  typealias Assign = (_ row: Int, String) throws(ArgumentValueError) -> Void
+
   /// What was called, as `settle set`.
   let path: String
   let arguments: [String]
+  let parameters: [ParameterDescription]
 
-  func parse() throws(UsageError) -> Result {
-    var root = Root()
-    var positional = Root.parameters.filter(\.description.isPositional)[...]
+  func parse(_ assign: Assign) throws(UsageError) -> Result {
+    var positional = parameters.indices.filter { parameters[$0].isPositional }[...]
     var rest = arguments[...]
     var optionsEnded = false
     while let argument = rest.popFirst() {
@@ -23,10 +30,10 @@ struct CommandParser<Root: Command> {
         !optionsEnded && argument.hasPrefix("-") && argument != "-"
         && !NumberText.looksNegative(argument)
       if !isOption {
-        guard let parameter = positional.popFirst() else {
+        guard let row = positional.popFirst() else {
           throw error(#"unexpected argument "\#(NearMiss.shortened(argument))""#)
         }
-        try store(argument, parameter, into: &root)
+        try store(argument, row, assign)
       } else if argument == "--" {
         optionsEnded = true
       } else if argument == "--help" || argument == "-h" {
@@ -34,22 +41,22 @@ struct CommandParser<Root: Command> {
       } else if argument == "--version" {
         return .version
       } else if argument.hasPrefix("--") {
-        try readLong(argument, &rest, into: &root)
+        try readLong(argument, &rest, assign)
       } else {
-        try readShort(argument, &rest, into: &root)
+        try readShort(argument, &rest, assign)
       }
     }
-    if let missing = positional.first(where: { $0.description.kind == .argument }) {
-      throw error("\(missing.description.spelling) is missing")
+    if let missing = positional.first(where: { parameters[$0].kind == .argument }) {
+      throw error("\(parameters[missing].spelling) is missing")
     }
-    return .command(root)
+    return .ready
   }
 
   /// Reads `--name`, `--name VALUE` or `--name=VALUE`.
   private func readLong(
     _ argument: String,
     _ rest: inout ArraySlice<String>,
-    into root: inout Root
+    _ assign: Assign
   ) throws(UsageError) {
     let parts = argument.dropFirst(2).split(
       separator: "=",
@@ -58,22 +65,21 @@ struct CommandParser<Root: Command> {
     )
     let name = String(parts[0])
     let attached = parts.count == 2 ? String(parts[1]) : nil
-    let options = Root.parameters.filter { !$0.description.isPositional }
-    guard let option = options.first(where: { $0.description.name == name }) else {
-      let names = options.map { "--\($0.description.name)" } + ["--help", "--version"]
+    guard let row = parameters.firstIndex(where: { !$0.isPositional && $0.name == name }) else {
+      let names = parameters.filter { !$0.isPositional }.map { "--\($0.name)" }
       throw error(
         #"unknown option "--\#(NearMiss.shortened(name))""#
-          + NearMiss.hint("--" + name, among: names)
+          + NearMiss.hint("--" + name, among: names + ["--help", "--version"])
       )
     }
-    switch option.description.kind {
+    switch parameters[row].kind {
     case .flag:
       if attached != nil { throw error("--\(name) takes no value") }
-      try store("true", option, into: &root)
-    case .optionalValue(let alone): try store(attached ?? alone, option, into: &root)
+      try store("true", row, assign)
+    case .optionalValue(let alone): try store(attached ?? alone, row, assign)
     case .option:
-      let text = if let attached { attached } else { try value(of: option, from: &rest) }
-      try store(text, option, into: &root)
+      let text = if let attached { attached } else { try value(of: row, from: &rest) }
+      try store(text, row, assign)
     case .argument, .optionalArgument:
       preconditionFailure("A positional parameter was looked up among the options.")
     }
@@ -83,54 +89,46 @@ struct CommandParser<Root: Command> {
   private func readShort(
     _ argument: String,
     _ rest: inout ArraySlice<String>,
-    into root: inout Root
+    _ assign: Assign
   ) throws(UsageError) {
     var letters = argument.dropFirst()
     while let letter = letters.popFirst() {
-      guard let option = Root.parameters.first(where: { $0.description.short == letter }) else {
+      guard let row = parameters.firstIndex(where: { $0.short == letter }) else {
+        let names = parameters.filter { !$0.isPositional }.map { "--\($0.name)" }
         throw error(
           #"unknown option "-\#(NearMiss.shortened(String(letter)))""#
-            + NearMiss.hint(
-              "-" + argument,
-              among: Root.parameters.map { "--\($0.description.name)" }
-            )
+            + NearMiss.hint("-" + argument, among: names)
         )
       }
-      guard option.description.kind == .option else {
-        try store("true", option, into: &root)
+      guard parameters[row].kind == .option else {
+        try store("true", row, assign)
         continue
       }
-      let text = letters.isEmpty ? try value(of: option, from: &rest) : String(letters)
+      let text = letters.isEmpty ? try value(of: row, from: &rest) : String(letters)
       letters = ""
-      try store(text, option, into: &root)
+      try store(text, row, assign)
     }
   }
 
   private func value(
-    of option: Parameter<Root>,
+    of row: Int,
     from rest: inout ArraySlice<String>
   ) throws(UsageError) -> String {
-    let description = option.description
     guard let next = rest.first,
       !next.hasPrefix("-") || next == "-" || NumberText.looksNegative(next)
     else {
-      throw error(
-        "--\(description.name) needs a value: --\(description.name) \(description.valueName)"
-      )
+      let (name, value) = (parameters[row].name, parameters[row].valueName)
+      throw error("--\(name) needs a value: --\(name) \(value)")
     }
     return rest.removeFirst()
   }
 
-  private func store(
-    _ text: String,
-    _ parameter: Parameter<Root>,
-    into root: inout Root
-  ) throws(UsageError) {
+  private func store(_ text: String, _ row: Int, _ assign: Assign) throws(UsageError) {
     do throws(ArgumentValueError) {
-      try parameter.assign(&root, text)
+      try assign(row, text)
     } catch {
-      let description = parameter.description
-      let name = description.isPositional ? description.spelling : "--\(description.name)"
+      let parameter = parameters[row]
+      let name = parameter.isPositional ? parameter.spelling : "--\(parameter.name)"
       throw self.error("\(name) \(error.message)")
     }
   }

@@ -7,20 +7,21 @@ package struct Parameter<Root>: Sendable {
   /// Converts a text and stores it.
   let assign: @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
 
+  // Key paths are made when they are used: making those of all rows takes longer than the parsing.
   private init<Value: ArgumentValue>(
     _ description: ParameterDescription,
-    _ path: any WritableKeyPath<Root, Value> & Sendable
+    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>
   ) {
     self.description = description
     assign = { (root, text) throws(ArgumentValueError) in
-      root[keyPath: path] = try Value(argument: text)
+      root[keyPath: path()] = try Value(argument: text)
     }
   }
 
   /// A positional argument; the table gives the order, optional ones come last.
   package static func argument<Value: ArgumentValue>(
     _ name: String,
-    _ path: any WritableKeyPath<Root, Value> & Sendable,
+    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,
     isOptional: Bool = false,
     completion: ParameterDescription.Completion = .none,
     help: String
@@ -32,7 +33,7 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
-      path
+      path()
     )
   }
 
@@ -40,7 +41,7 @@ package struct Parameter<Root>: Sendable {
   package static func option<Value: ArgumentValue>(
     _ name: String,
     short: Character? = nil,
-    _ path: any WritableKeyPath<Root, Value> & Sendable,
+    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,
     value: String,
     completion: ParameterDescription.Completion = .none,
     help: String
@@ -54,14 +55,14 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
-      path
+      path()
     )
   }
 
   /// An option that may stand alone: `--name` or `--name=VALUE`, never `--name VALUE`.
   package static func option<Value: ArgumentValue>(
     _ name: String,
-    _ path: any WritableKeyPath<Root, Value> & Sendable,
+    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,
     value: String,
     alone: String,
     completion: ParameterDescription.Completion = .none,
@@ -75,7 +76,7 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
-      path
+      path()
     )
   }
 
@@ -83,9 +84,9 @@ package struct Parameter<Root>: Sendable {
   package static func flag(
     _ name: String,
     short: Character? = nil,
-    _ path: any WritableKeyPath<Root, Bool> & Sendable,
+    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Bool>,
     help: String
   ) -> Self {
-    Self(ParameterDescription(kind: .flag, name: name, short: short, help: help), path)
+    Self(ParameterDescription(kind: .flag, name: name, short: short, help: help), path())
   }
 }

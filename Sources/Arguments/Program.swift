@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A program with commands: reads its command line, and writes its help.
-package struct Program<Outcome>: Sendable {
+package struct Program: Sendable {
   package let name: String
   package let summary: String
   package let discussion: String
   package let examples: [Example]
-  package let commands: [CommandEntry<Outcome>]
+  package let commands: [CommandEntry]
 
   package init(
     name: String,
     summary: String,
     discussion: String = "",
     examples: [Example] = [],
-    commands: [CommandEntry<Outcome>]
+    commands: [CommandEntry]
   ) {
     self.name = name
     self.summary = summary
@@ -26,7 +26,7 @@ package struct Program<Outcome>: Sendable {
   /// Reads the arguments behind the program's name; nothing is run or printed.
   ///
   /// - Throws: The first mistake, with a suggestion where one is near.
-  package func parse(_ arguments: [String]) throws(UsageError) -> Invocation<Outcome> {
+  package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
     guard let first = arguments.first else {
       throw UsageError(path: name, message: "a command is missing")
     }
@@ -42,13 +42,13 @@ package struct Program<Outcome>: Sendable {
   }
 
   /// `help` and `help COMMAND`.
-  private func parseHelp(_ arguments: [String]) throws(UsageError) -> Invocation<Outcome> {
+  private func parseHelp(_ arguments: [String]) throws(UsageError) -> Invocation {
     guard let word = arguments.first else { return .help(help) }
     let entry = try command(word)
     return try entry.read("\(name) \(entry.name)", ["--help"]) ?? .help(help(of: entry))
   }
 
-  private func command(_ word: String) throws(UsageError) -> CommandEntry<Outcome> {
+  private func command(_ word: String) throws(UsageError) -> CommandEntry {
     if let entry = commands.first(where: { $0.name == word }) { return entry }
     if word.hasPrefix("-") {
       throw UsageError(
@@ -88,19 +88,20 @@ package struct Program<Outcome>: Sendable {
   }
 
   /// The help of one command.
-  package func help(of command: CommandEntry<Outcome>) -> String {
+  package func help(of command: CommandEntry) -> String {
     var text = HelpText()
-    let options = command.parameters.filter { !$0.isPositional }
-    let arguments = command.parameters.filter(\.isPositional)
+    let details = command.details()
+    let options = details.parameters.filter { !$0.isPositional }
+    let arguments = details.parameters.filter(\.isPositional)
     text.paragraph("OVERVIEW", command.summary)
-    text.paragraphs(command.discussion)
+    text.paragraphs(details.discussion)
     text.usage("\(name) \(command.name)", (options + arguments).map(\.usage))
     text.table("ARGUMENTS", arguments.map { ($0.spelling, $0.help) })
     text.table(
       "OPTIONS",
       options.map { ($0.spelling, $0.help) } + [("-h, --help", "Show this help.")]
     )
-    text.examples(command.examples)
+    text.examples(details.examples)
     return text.text
   }
 }

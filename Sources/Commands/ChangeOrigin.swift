@@ -17,8 +17,12 @@ package final class ChangeOrigin: Sendable {
   package let correlationData: [UInt8]?
 
   package init(
-    id: JSONValue? = nil, source: String? = nil, replyTo: UInt64 = 0,
-    wantsPhases: Bool = false, responseTopic: String? = nil, correlationData: [UInt8]? = nil
+    id: JSONValue? = nil,
+    source: String? = nil,
+    replyTo: UInt64 = 0,
+    wantsPhases: Bool = false,
+    responseTopic: String? = nil,
+    correlationData: [UInt8]? = nil
   ) {
     self.id = id
     self.source = source

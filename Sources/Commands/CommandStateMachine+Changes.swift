@@ -14,52 +14,90 @@ extension CommandStateMachine {
     case toggle
   }
 
+  /// What a change brings along.
+  struct Terms {
+    var origin: ChangeOrigin?
+    /// How long it may wait for an absent broker or device; `nil`: as the property says.
+    var ttl: Duration?
+    var options: [JSONValue.Member]?
+    var skipsQuiet = false
+  }
+
   /// Takes a change, or refuses it; refused changes leave everything as it was.
   ///
-  /// - Parameters:
-  ///   - skipsQuiet: The change, then a flush of its key.
-  ///   - ttl: How long the value may wait for an absent broker or device.
-  ///   - options: Members that ride with the command (see ``Device/options``).
+  /// `skipsQuiet` flushes the key after the change. `ttl` is how long the value may wait for an
+  /// absent broker or device. `options` are members that ride with the command (see
+  /// ``Device/options``).
+  ///
+  /// - Throws: Why it is refused: the kind has no such change, nothing to count from, no room, or
+  ///   the way out has begun.
   package mutating func change(
-    _ change: Change, of key: KeyIndex, at now: Moment, origin: ChangeOrigin? = nil,
-    ttl: Duration? = nil, options: [JSONValue.Member]? = nil, skipsQuiet: Bool = false
+    _ change: Change,
+    of key: KeyIndex,
+    at now: Moment,
+    origin: ChangeOrigin? = nil,
+    ttl: Duration? = nil,
+    options: [JSONValue.Member]? = nil,
+    skipsQuiet: Bool = false
   ) throws(ValidationError) {
     statistics.changes += 1
-    do {
-      try take(
-        change, of: key, at: now, origin: origin, ttl: ttl, options: options,
-        skipsQuiet: skipsQuiet)
+    let terms = Terms(origin: origin, ttl: ttl, options: options, skipsQuiet: skipsQuiet)
+    do throws(ValidationError) {
+      guard !isClosing else { throw .shuttingDown }
+      if let value = try value(after: change, of: key) {
+        try take(value, of: key, terms, at: now)
+      } else {
+        try hold(change, of: key, terms, at: now)
+      }
     } catch {
       statistics.rejected += 1
       throw error
     }
   }
 
-  private mutating func take(
-    _ change: Change, of key: KeyIndex, at now: Moment, origin: ChangeOrigin?, ttl: Duration?,
-    options: [JSONValue.Member]?, skipsQuiet: Bool
-  ) throws(ValidationError) {
-    guard !isClosing else { throw .shuttingDown }
-    let value: Value
+  /// The absolute value a change asks for; `nil` when there is nothing to count from.
+  private func value(after change: Change, of key: KeyIndex) throws(ValidationError) -> Value? {
     switch change {
-    case .set(let given): value = given
+    case .set(let value): return value
     case .step(let amount):
-      guard let base = base(of: key) else { return try hold(.step(amount), of: key, origin, now) }
-      value = try property(key).stepped(from: base, by: amount)
+      guard let base = base(of: key) else { return nil }
+      return try registry.properties[Int(key.rawValue)].property.stepped(from: base, by: amount)
     case .toggle:
-      guard let base = base(of: key) else { return try hold(.toggle, of: key, origin, now) }
-      value = try property(key).toggled(from: base)
+      guard let base = base(of: key) else { return nil }
+      return try registry.properties[Int(key.rawValue)].property.toggled(from: base)
+    }
+  }
+
+  private mutating func take(
+    _ value: Value,
+    of key: KeyIndex,
+    _ terms: Terms,
+    at now: Moment
+  ) throws(ValidationError) {
+    let place = Int(key.rawValue)
+    let isUrgent =
+      facts[place].hasUrgent && registry.properties[place].property.urgent.contains(value)
+    guard isUrgent || hasRoom(for: key) else {
+      throw .tooManyPending(limit: settings.pendingLimit)
     }
     changeNumber += 1
     let pending = PendingChange(
-      value: value, number: changeNumber, acceptedAt: now, ttl: ttl, origin: origin,
-      options: options)
-    if property(key).urgent.contains(value) {
-      override(key, with: pending, at: now)
-    } else {
-      try enqueue(pending, for: key, at: now)
-      if skipsQuiet { flush(key, at: now) }
-    }
+      value: value,
+      number: changeNumber,
+      acceptedAt: now,
+      expiresAt: now.advanced(by: terms.ttl ?? facts[place].timeToLive),
+      origin: terms.origin,
+      options: terms.options
+    )
+    if isUrgent { return override(key, with: pending, at: now) }
+    enqueue(pending, for: key, at: now)
+    if terms.skipsQuiet { flush(key, at: now) }
+  }
+
+  /// Whether another value of `key` may wait: one key's newer value is always welcome.
+  private func hasRoom(for key: KeyIndex) -> Bool {
+    core.pendingCount + readyCount + heldSteps.count < settings.pendingLimit
+      || core.isPending(key) || states[Int(key.rawValue)].ready != nil
   }
 
   /// A number for something that is refused without being a change.
@@ -70,110 +108,164 @@ extension CommandStateMachine {
 
   /// Tells that a change was refused before it was one, because its value could not be read.
   package mutating func reject(
-    _ key: KeyIndex, reason: String, at now: Moment, origin: ChangeOrigin? = nil
+    _ key: KeyIndex,
+    reason: String,
+    at now: Moment,
+    origin: ChangeOrigin? = nil
   ) {
-    changeNumber += 1
     events.append(
       CommandEvent(
-        key: key, phase: .rejected, value: nil, collapsed: 0, number: changeNumber,
-        acceptedAt: now, at: now, attempt: 1, reason: reason, origin: origin, isFinal: true))
+        key: key,
+        phase: .rejected,
+        value: nil,
+        collapsed: 0,
+        number: nextNumber(),
+        acceptedAt: now,
+        at: now,
+        attempt: 1,
+        reason: reason,
+        origin: origin,
+        isFinal: true
+      )
+    )
   }
 
-  /// What a step counts from: the pending value, the target on its way or unconfirmed, the actual
-  /// value, the last one sent.
+  /// What a step counts from: the pending value, the target on its way or unconfirmed, the last one
+  /// sent where no report came since, the actual value.
   package func base(of key: KeyIndex) -> Value? {
-    let state = states[Int(key.rawValue)]
+    let place = Int(key.rawValue)
+    guard !facts[place].isAction else { return nil }
     if let pending = core.pending(key) { return pending.value.value }
-    if let ready = state.ready { return ready.change.value }
-    if let outstanding = state.onItsWay, !outstanding.isEnded { return outstanding.change.value }
-    return state.actual ?? state.lastSent
+    return states[place].ready?.change.value ?? standingValue(place) ?? states[place].lastSent
+      ?? states[place].actual
   }
 
-  private mutating func enqueue(
-    _ pending: PendingChange, for key: KeyIndex, at now: Moment
-  ) throws(ValidationError) {
-    let isNew = core.pending(key) == nil
-    if isNew, core.pendingCount + readyCount >= settings.pendingLimit {
-      throw .tooManyPending(limit: settings.pendingLimit)
-    }
+  private mutating func enqueue(_ pending: PendingChange, for key: KeyIndex, at now: Moment) {
+    let place = Int(key.rawValue)
     tell(.accepted, of: pending, for: key, at: now)
+    if !heldSteps.isEmpty { dropHeld(key, as: .superseded, reason: Self.newerValue, at: now) }
     if let replaced = core.enqueue(pending, for: key, at: now) {
       statistics.collapsed += 1
-      tell(.superseded, of: replaced, for: key, reason: "newer value", at: now)
+      if isWatched || replaced.origin != nil { tellReplaced(replaced, of: key, at: now) }
     }
-    heldSteps[key] = nil
-    dropExcluded(by: key, at: now)
-    setTarget(pending.value, of: key)
+    if states[place].ready != nil { dropRepetition(of: key, reason: Self.newerValue, at: now) }
+    if !facts[place].excluded.isEmpty { dropExcluded(by: key, at: now) }
+    if !facts[place].isAction { setTarget(pending.value, of: key) }
+    // A leading value leaves at once.
+    while let run = core.nextReady(at: now) { settle(run, at: now) }
+  }
+
+  /// Why a value ended that something newer replaced.
+  static var newerValue: String { "newer value" }
+
+  /// A value that waits to be sent once more gives way: nothing newer may be followed by it.
+  mutating func dropRepetition(of key: KeyIndex, reason: String, at now: Moment) {
+    guard states[Int(key.rawValue)].ready.map({ $0.attempt > 1 }) ?? false,
+      let ready = takeReady(key)
+    else { return }
+    states[Int(key.rawValue)].approach.pass(ready.change.value)
+    tell(
+      .superseded,
+      of: ready.change,
+      for: key,
+      collapsed: ready.collapsed,
+      attempt: ready.attempt,
+      reason: reason,
+      at: now
+    )
+  }
+
+  private mutating func tellReplaced(_ replaced: PendingChange, of key: KeyIndex, at now: Moment) {
+    // What waits now counts the replaced value too.
+    let collapsed = core.pending(key).map { $0.collapsed - 1 } ?? 0
+    tell(
+      .superseded,
+      of: replaced,
+      for: key,
+      collapsed: max(collapsed, 0),
+      reason: Self.newerValue,
+      at: now
+    )
   }
 
   /// Of properties that exclude each other the newer wins.
   private mutating func dropExcluded(by key: KeyIndex, at now: Moment) {
-    let device = deviceNumber(key)
-    let newer = property(key)
-    for raw in registry.indices(ofDevice: device) where raw != key.rawValue {
-      let other = KeyIndex(raw)
-      guard newer.excludes.contains(property(other).id) || property(other).excludes.contains(newer.id)
-      else { continue }
-      endWaiting(other, as: .superseded, reason: newer.id, at: now)
+    let reason = "replaced by \(registry.properties[Int(key.rawValue)].property.id)"
+    for other in facts[Int(key.rawValue)].excluded {
+      endWaiting(other, as: .superseded, reason: reason, at: now)
+      endOnItsWay(other, as: .superseded, reason: reason, at: now)
       refreshTarget(other)
     }
   }
 
   /// An urgent value: ends what it overrides, and goes to the head of its lane.
   private mutating func override(_ key: KeyIndex, with pending: PendingChange, at now: Moment) {
+    let place = Int(key.rawValue)
     tell(.accepted, of: pending, for: key, at: now)
-    let device = deviceNumber(key)
-    let ends = property(key).ends
-    for raw in registry.indices(ofDevice: device) {
-      let other = KeyIndex(raw)
-      guard raw == key.rawValue || ends.contains(property(other).id) else { continue }
+    endWaiting(key, as: .cancelled, reason: "urgent", at: now)
+    endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
+    for other in facts[place].ends {
       endWaiting(other, as: .cancelled, reason: "urgent", at: now)
       endOnItsWay(other, as: .cancelled, reason: "urgent", at: now)
-      if raw != key.rawValue { refreshTarget(other) }
+      refreshTarget(other)
     }
+    if !facts[place].excluded.isEmpty { dropExcluded(by: key, at: now) }
+    if !facts[place].isAction { setTarget(pending.value, of: key) }
     // Nothing of it waits for quiet: a value that was settling has just been ended.
     makeReady(pending, for: key, collapsed: 0, isUrgent: true, at: now)
-    setTarget(isAction(key) ? nil : pending.value, of: key)
   }
 
   /// Drops what waits for `key`, in the queue, behind it, or for the device's state.
   @discardableResult
   mutating func endWaiting(
-    _ key: KeyIndex, as phase: Phase, reason: String?, at now: Moment
+    _ key: KeyIndex,
+    as phase: Phase,
+    reason: String?,
+    at now: Moment
   ) -> Bool {
-    var ended = false
-    if let held = heldSteps.removeValue(forKey: key) {
-      ended = true
-      tellHeld(held, of: key, as: phase, reason: reason, at: now)
-    }
+    var ended = dropHeld(key, as: phase, reason: reason, at: now)
     if case .cancelled(let change, let collapsed) = core.cancel(key) {
       ended = true
       tell(phase, of: change, for: key, collapsed: collapsed, reason: reason, at: now)
     }
-    if let ready = states[Int(key.rawValue)].ready {
+    if let ready = takeReady(key) {
       ended = true
-      states[Int(key.rawValue)].ready = nil
-      readyCount -= 1
       tell(
-        phase, of: ready.change, for: key, collapsed: ready.collapsed, attempt: ready.attempt,
-        reason: reason, at: now)
+        phase,
+        of: ready.change,
+        for: key,
+        collapsed: ready.collapsed,
+        attempt: ready.attempt,
+        reason: reason,
+        at: now
+      )
     }
     return ended
   }
 
   /// Ends the command that is on its way; its acknowledgement, if still to come, is not told.
   mutating func endOnItsWay(
-    _ key: KeyIndex, as phase: Phase, reason: String?, at now: Moment
+    _ key: KeyIndex,
+    as phase: Phase,
+    reason: String?,
+    at now: Moment
   ) {
     let place = Int(key.rawValue)
     guard let outstanding = states[place].onItsWay, !outstanding.isEnded else { return }
     switch outstanding.stage {
     case .sending: states[place].onItsWay?.isEnded = true
-    case .sent: states[place].onItsWay = nil
+    case .sent: dropOnItsWay(key)
     }
+    states[place].approach.pass(outstanding.change.value)
     tell(
-      phase, of: outstanding.change, for: key, collapsed: outstanding.collapsed,
-      attempt: outstanding.attempt, reason: reason, at: now)
+      phase,
+      of: outstanding.change,
+      for: key,
+      collapsed: outstanding.collapsed,
+      attempt: outstanding.attempt,
+      reason: reason,
+      at: now
+    )
   }
 
   /// Drops what waits for `key`; `false` when nothing did.
@@ -196,57 +288,114 @@ extension CommandStateMachine {
     }
   }
 
-  /// Ends every quiet period, and lets lanes hold nothing back: the way out. Later changes are
-  /// refused.
+  /// Ends every quiet period, and lets lanes hold nothing back: the way out.
+  ///
+  /// Later changes are refused, and so are steps that wait for a state.
   package mutating func close(at now: Moment) {
     isClosing = true
+    let reason = ValidationError.shuttingDown.description
+    for key in heldSteps.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+      refuseHeld(key, reason: reason, at: now)
+    }
     for key in core.pendingKeys() { flush(key, at: now) }
   }
 
+  // MARK: - Steps that wait for the device's state
+
   /// Waits for the state that was asked for, if there is one to wait for.
   private mutating func hold(
-    _ move: HeldSteps.Move, of key: KeyIndex, _ origin: ChangeOrigin?, _ now: Moment
+    _ change: Change,
+    of key: KeyIndex,
+    _ terms: Terms,
+    at now: Moment
   ) throws(ValidationError) {
-    try checkMove(move, of: key)
-    guard property(key).state?.get != nil, isConnected else { throw .noBase }
-    changeNumber += 1
-    if heldSteps[key] != nil {
-      heldSteps[key]?.moves.append(move)
-    } else {
-      let stamp = newStamp()
-      heldSteps[key] = HeldSteps(
-        moves: [move], origin: origin, number: changeNumber, acceptedAt: now, stamp: stamp)
-      deadlines.insert(
-        .init(
-          at: now.advanced(by: settings.stepPatience), key: key, kind: .heldStep, stamp: stamp))
+    try checkMove(change, of: key)
+    guard facts[Int(key.rawValue)].canAsk, isConnected else { throw .noBase }
+    let waiting = heldSteps[key]?.count ?? 0
+    guard waiting < HeldStep.limit else {
+      throw .unsupported("\(waiting) steps wait for the device's state already")
     }
+    guard waiting > 0 || hasRoom(for: key) else {
+      throw .tooManyPending(limit: settings.pendingLimit)
+    }
+    if waiting == 0 {
+      deadlines.set(.heldStep, of: key, at: now.advanced(by: settings.stepPatience))
+    }
+    heldSteps[key, default: []].append(
+      HeldStep(change: change, number: nextNumber(), acceptedAt: now, terms: terms)
+    )
   }
 
   /// A step or toggle that the kind does not have is refused before it waits for anything.
-  private func checkMove(_ move: HeldSteps.Move, of key: KeyIndex) throws(ValidationError) {
-    let property = property(key)
-    switch (move, property.kind) {
-    case (.step(let amount), .number), (.step(let amount), .integer):
-      guard amount.isFinite else {
-        throw .wrongType(found: "\(amount)", expected: "a finite number", suggestion: nil)
-      }
-    case (.toggle, .boolean): break
-    case (.step, _): _ = try property.stepped(from: .text(""), by: 0)
-    case (.toggle, _): _ = try property.toggled(from: .text(""))
+  private func checkMove(_ change: Change, of key: KeyIndex) throws(ValidationError) {
+    switch change {
+    case .set: break
+    case .step(let amount):
+      _ = try registry.properties[Int(key.rawValue)].property.stepped(from: .number(0), by: amount)
+    case .toggle:
+      _ = try registry.properties[Int(key.rawValue)].property.toggled(from: .boolean(false))
     }
   }
 
-  mutating func tellHeld(
-    _ held: HeldSteps, of key: KeyIndex, as phase: Phase, reason: String?, at now: Moment
+  /// Steps that waited for the state are applied to it.
+  mutating func applyHeldSteps(to key: KeyIndex, at now: Moment) {
+    for held in takeHeld(key) {
+      do throws(ValidationError) {
+        guard let value = try value(after: held.change, of: key) else { throw .noBase }
+        try take(value, of: key, held.terms, at: now)
+      } catch {
+        statistics.rejected += 1
+        tell(.rejected, of: held, for: key, reason: error.description, at: now)
+      }
+    }
+  }
+
+  /// Steps whose state did not come are refused.
+  mutating func refuseHeld(_ key: KeyIndex, reason: String, at now: Moment) {
+    let held = takeHeld(key)
+    statistics.rejected += UInt64(held.count)
+    for step in held { tell(.rejected, of: step, for: key, reason: reason, at: now) }
+  }
+
+  @discardableResult
+  private mutating func dropHeld(
+    _ key: KeyIndex,
+    as phase: Phase,
+    reason: String?,
+    at now: Moment
+  ) -> Bool {
+    let held = takeHeld(key)
+    for step in held { tell(phase, of: step, for: key, reason: reason, at: now) }
+    return !held.isEmpty
+  }
+
+  private mutating func takeHeld(_ key: KeyIndex) -> [HeldStep] {
+    guard !heldSteps.isEmpty, let held = heldSteps.removeValue(forKey: key) else { return [] }
+    deadlines.remove(.heldStep, of: key)
+    return held
+  }
+
+  private mutating func tell(
+    _ phase: Phase,
+    of held: HeldStep,
+    for key: KeyIndex,
+    reason: String?,
+    at now: Moment
   ) {
     events.append(
       CommandEvent(
-        key: key, phase: phase, value: nil, collapsed: held.moves.count - 1, number: held.number,
-        acceptedAt: held.acceptedAt, at: now, attempt: 1, reason: reason, origin: held.origin,
-        isFinal: true))
-  }
-
-  func isAction(_ key: KeyIndex) -> Bool {
-    if case .action = property(key).kind { true } else { false }
+        key: key,
+        phase: phase,
+        value: nil,
+        collapsed: 0,
+        number: held.number,
+        acceptedAt: held.acceptedAt,
+        at: now,
+        attempt: 1,
+        reason: reason,
+        origin: held.terms.origin,
+        isFinal: true
+      )
+    )
   }
 }

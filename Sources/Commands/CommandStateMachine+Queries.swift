@@ -34,9 +34,13 @@ extension CommandStateMachine {
   }
 
   package func status(_ key: KeyIndex) -> Status {
-    let state = states[Int(key.rawValue)]
+    let place = Int(key.rawValue)
     return Status(
-      target: state.target, actual: state.actual, phase: state.phase, since: state.changedAt)
+      target: states[place].target,
+      actual: states[place].actual,
+      phase: states[place].phase,
+      since: states[place].changedAt
+    )
   }
 
   /// What waits for `key`, the newest value; `nil` when nothing does.
@@ -44,40 +48,49 @@ extension CommandStateMachine {
     let ready = states[Int(key.rawValue)].ready
     if let pending = core.pending(key) {
       return PendingStatus(
-        key: key, value: pending.value.value,
-        collapsed: pending.collapsed + (ready.map { $0.collapsed + 1 } ?? 0), waits: .quiet,
-        due: pending.due)
+        key: key,
+        value: pending.value.value,
+        collapsed: pending.collapsed + (ready.map { $0.collapsed + 1 } ?? 0),
+        waits: .quiet,
+        due: pending.due
+      )
     }
     guard let ready else { return nil }
     let waits: Waiting = !isOnline(key) ? .offline : isSending(key) ? .inFlight : .lane
     return PendingStatus(
-      key: key, value: ready.change.value, collapsed: ready.collapsed, waits: waits,
-      due: waits == .offline ? expiry(of: ready.change, key) : nil)
+      key: key,
+      value: ready.change.value,
+      collapsed: ready.collapsed,
+      waits: waits,
+      due: waits == .offline ? ready.change.expiresAt : nil
+    )
   }
 
   /// How many values wait, in the queue or behind it.
   package var pendingCount: Int { core.pendingCount + readyCount }
 
   /// Whether everything that can leave has left and was answered.
-  package var isDrained: Bool {
-    guard sendingCount == 0, core.pendingCount == 0 else { return false }
-    guard readyCount > 0 else { return true }
-    for place in states.indices where states[place].ready != nil {
-      if devices[registry.properties[place].device].isOnline { return false }
-    }
-    return true
+  package var isDrained: Bool { sendingCount == 0 && core.pendingCount == 0 && lanes.count == 0 }
+
+  /// Whether anything has not been acknowledged, what cannot leave included; constant time.
+  package var hasUnsent: Bool {
+    sendingCount > 0 || readyCount > 0 || core.pendingCount > 0 || !heldSteps.isEmpty
   }
 
-  /// The keys whose value has not been acknowledged, in order of definition.
+  /// The keys whose value has not been acknowledged, in order of definition; empty at once when
+  /// there are none, else in proportion to all keys.
   package func unsentKeys() -> [KeyIndex] {
+    guard hasUnsent else { return [] }
     var keys: [KeyIndex] = []
-    for place in states.indices {
-      let key = KeyIndex(Int32(place))
-      let state = states[place]
-      if state.ready != nil || isSending(key) || core.pending(key) != nil || heldSteps[key] != nil {
-        keys.append(key)
-      }
+    for place in states.indices where isUnsent(KeyIndex(Int32(place))) {
+      keys.append(KeyIndex(Int32(place)))
     }
     return keys
+  }
+
+  private func isUnsent(_ key: KeyIndex) -> Bool {
+    let place = Int(key.rawValue)
+    if states[place].ready != nil || core.isPending(key) || heldSteps[key] != nil { return true }
+    return isSending(key) && states[place].onItsWay?.isEnded == false
   }
 }

@@ -9,158 +9,154 @@ extension CommandStateMachine {
   /// Takes what a device reported for a property, as found on the wire.
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
     let place = Int(key.rawValue)
-    let property = property(key)
-    guard let value = property.value(fromWire: wire) else { return }
-    devices[deviceNumber(key)].mayRetry = true
-    let before = states[place].actual
-    if before != value {
+    devices[facts[place].device].mayRetry = true
+    guard let value = registry.properties[place].property.value(fromWire: wire) else { return }
+    let isNew = states[place].actual != value
+    if isNew {
       states[place].actual = value
       states[place].changedAt = now
-      changedKeys.append(key)
+      note(key)
     }
-    if property.urgent.contains(value), before != value { endedByHand(key, at: now) }
-    resolve(value, wire, of: key, at: now)
+    states[place].lastSent = nil
+    let isByHand = resolve(value, wire, of: key, at: now)
+    if isNew, isByHand { endOthersByHand(value, of: key, at: now) }
     refreshTarget(key)
-    applyHeldSteps(to: key, at: now)
+    if !heldSteps.isEmpty { applyHeldSteps(to: key, at: now) }
   }
 
   /// What a report says about the command on its way: confirmed, interim, or a hand at the device.
+  ///
+  /// - Returns: Whether the report comes from somebody's hand, as far as this key can tell.
   private mutating func resolve(
-    _ value: Value, _ wire: JSONValue, of key: KeyIndex, at now: Moment
-  ) {
+    _ value: Value,
+    _ wire: JSONValue,
+    of key: KeyIndex,
+    at now: Moment
+  ) -> Bool {
     let place = Int(key.rawValue)
-    let property = property(key)
-    if let ready = states[place].ready, ready.attempt > 1,
-      property.isShown(ready.change.value, by: wire)
-    {
-      // The attempt before arrived after all; there is nothing to try again.
-      statistics.confirmed += 1
-      return endWaitingReady(key, as: .confirmed, reason: nil, at: now)
+    if let ready = states[place].ready, ready.attempt > 1 {
+      return resolve(repetition: ready, value, wire, of: key, at: now)
     }
-    guard let command = states[place].onItsWay, !command.isEnded else { return }
-    if property.isShown(command.change.value, by: wire) {
+    guard let command = states[place].onItsWay else {
+      states[place].approach.end()
+      return true
+    }
+    guard !command.isEnded else { return false }
+    if registry.properties[place].property.isShown(command.change.value, by: wire) {
       switch command.stage {
       case .sending: states[place].onItsWay?.isShown = true
       case .sent: confirm(key, command, at: now)
       }
-    } else if !isInterim(value, of: property, command) {
-      endOnItsWay(key, as: .superseded, reason: "changed at the device", at: now)
+      return false
     }
+    guard !isInterim(value, to: command.change.value, place) else { return false }
+    endOnItsWay(key, as: .superseded, reason: Self.changedByHand, at: now)
+    states[place].approach.end()
+    return true
   }
 
-  /// Whether a report lies between the value before the command and its target.
-  private func isInterim(_ value: Value, of property: Property, _ command: Outstanding) -> Bool {
-    guard let before = command.before else { return true }
-    if property.isSameOnWire(before, value) { return true }
-    guard case .number(let from) = before, case .number(let to) = command.change.value,
-      case .number(let reported) = value
-    else { return false }
-    return min(from, to) <= reported && reported <= max(from, to)
+  /// A value waits to be sent once more: the attempt before may have arrived after all.
+  private mutating func resolve(
+    repetition ready: ReadyValue,
+    _ value: Value,
+    _ wire: JSONValue,
+    of key: KeyIndex,
+    at now: Moment
+  ) -> Bool {
+    let place = Int(key.rawValue)
+    if registry.properties[place].property.isShown(ready.change.value, by: wire) {
+      statistics.confirmed += 1
+      states[place].approach.end()
+      endReady(key, as: .confirmed, reason: nil, at: now)
+      return false
+    }
+    guard !isInterim(value, to: ready.change.value, place) else { return false }
+    dropRepetition(of: key, reason: Self.changedByHand, at: now)
+    states[place].approach.end()
+    return true
+  }
+
+  private static var changedByHand: String { "changed at the device" }
+
+  private func isInterim(_ value: Value, to target: Value, _ place: Int) -> Bool {
+    states[place].approach.includes(value, to: target, of: registry.properties[place].property)
   }
 
   /// Someone set an urgent value at the device: the commands it ends are over.
-  private mutating func endedByHand(_ key: KeyIndex, at now: Moment) {
-    let ends = property(key).ends
-    guard !ends.isEmpty else { return }
-    for raw in registry.indices(ofDevice: deviceNumber(key)) where raw != key.rawValue {
-      let other = KeyIndex(raw)
-      guard ends.contains(property(other).id) else { continue }
-      endOnItsWay(other, as: .superseded, reason: "changed at the device", at: now)
+  private mutating func endOthersByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
+    let place = Int(key.rawValue)
+    guard facts[place].hasUrgent, !facts[place].ends.isEmpty,
+      registry.properties[place].property.urgent.contains(value)
+    else { return }
+    for other in facts[place].ends {
+      dropRepetition(of: other, reason: Self.changedByHand, at: now)
+      endOnItsWay(other, as: .superseded, reason: Self.changedByHand, at: now)
       refreshTarget(other)
     }
   }
 
-  /// Steps that waited for the state are applied to it.
-  private mutating func applyHeldSteps(to key: KeyIndex, at now: Moment) {
-    guard let held = heldSteps.removeValue(forKey: key) else { return }
-    for move in held.moves {
-      let change: Change =
-        switch move {
-        case .step(let amount): .step(amount)
-        case .toggle: .toggle
-        }
-      do throws(ValidationError) {
-        try self.change(change, of: key, at: now, origin: held.origin)
-      } catch {
-        tellHeld(held, of: key, as: .rejected, reason: error.description, at: now)
-      }
-    }
-  }
+  // MARK: - Who is there
 
   /// The connection to the broker came or went.
   package mutating func connection(isUp: Bool, at now: Moment) {
     guard isUp != isConnected else { return }
     isConnected = isUp
-    guard !isUp else { return }
-    for raw in states.indices where states[raw].ready != nil {
-      wentOffline(KeyIndex(Int32(raw)), at: now)
+    guard readyCount > 0 else { return }
+    for place in states.indices where states[place].ready != nil {
+      takeRoad(KeyIndex(Int32(place)), at: now)
     }
   }
 
-  /// One of a device's availability sources spoke; `nil` when what it said means nothing.
+  /// One of a device's availability sources spoke.
   package mutating func availability(
-    ofDevice device: Int, source: Int, isOnline: Bool, at now: Moment
+    ofDevice device: Int,
+    source: Int,
+    isOnline: Bool,
+    at now: Moment
   ) {
-    let wasOnline = devices[device].isOnline
-    devices[device].sources[source] = isOnline
-    guard devices[device].isOnline != wasOnline else { return }
-    for raw in registry.indices(ofDevice: device) where states[Int(raw)].ready != nil {
-      if wasOnline {
-        wentOffline(KeyIndex(raw), at: now)
-      } else {
-        takeRoad(KeyIndex(raw), at: now)
-      }
+    guard devices[device].said(isOnline, by: source) else { return }
+    let waiting = registry.indices(ofDevice: device).filter { states[Int($0)].ready != nil }
+    // They join their lane again in the order in which they were asked for.
+    for raw in waiting.sorted(by: { number(ofReady: $0) < number(ofReady: $1) }) {
+      takeRoad(KeyIndex(raw), at: now)
     }
   }
 
-  /// A ready value begins to wait for an absent party: its time to live counts.
-  private mutating func wentOffline(_ key: KeyIndex, at now: Moment) {
-    guard let ready = states[Int(key.rawValue)].ready else { return }
-    if isAction(key) { return failReady(key, reason: offlineReason(key), at: now) }
-    deadlines.insert(
-      .init(at: expiry(of: ready.change, key), key: key, kind: .expiry, stamp: ready.stamp))
+  private func number(ofReady raw: Int32) -> UInt64 {
+    states[Int(raw)].ready?.change.number ?? 0
   }
 
-  /// Whether a deadline still belongs to something.
-  func isAlive(_ entry: DeadlineHeap.Entry) -> Bool {
-    let state = states[Int(entry.key.rawValue)]
-    switch entry.kind {
-    case .expiry: return state.ready?.stamp == entry.stamp && !isOnline(entry.key)
-    case .confirmation: return state.onItsWay?.stamp == entry.stamp
-    case .heldStep: return heldSteps[entry.key]?.stamp == entry.stamp
-    }
-  }
+  // MARK: - Time
 
-  /// A deadline has passed.
+  /// A deadline has passed, and is no longer set.
   mutating func passed(_ entry: DeadlineHeap.Entry, at now: Moment) {
-    let key = entry.key
     switch entry.kind {
     case .expiry:
       statistics.expired += 1
-      endWaitingReady(key, as: .expired, reason: offlineReason(key), at: now)
-    case .confirmation: unconfirmed(key, at: now)
+      endReady(entry.key, as: .expired, reason: offlineReason, at: now)
+    case .confirmation: unconfirmed(entry.key, at: now)
     case .heldStep:
-      guard let held = heldSteps.removeValue(forKey: key) else { return }
-      tellHeld(
-        held, of: key, as: .rejected, reason: ValidationError.noBase.description, at: now)
+      refuseHeld(entry.key, reason: ValidationError.noBase.description, at: now)
     }
   }
 
-  /// The device did not show the value in time: once more with the newest value, or failed.
+  /// The device did not show the value in time: once more, unless something newer waits, or failed.
   private mutating func unconfirmed(_ key: KeyIndex, at now: Moment) {
     let place = Int(key.rawValue)
-    guard let command = states[place].onItsWay, let confirm = property(key).confirm else { return }
-    let isReplaced = states[place].ready != nil || core.pending(key) != nil
-    if !isReplaced, command.retries < confirm.retries, devices[deviceNumber(key)].mayRetry,
-      !isClosing
-    {
+    guard let command = states[place].onItsWay,
+      let confirmation = registry.properties[place].property.confirm
+    else { preconditionFailure("A confirmation was awaited for nothing.") }
+    let mayRetry =
+      command.retries < confirmation.retries && devices[facts[place].device].mayRetry && !isClosing
+    if !mayRetry {
+      devices[facts[place].device].mayRetry = false
+      let within = confirmation.within + command.transition
+      fail(key, command, reason: "not confirmed within \(within)", at: now)
+    } else if hasNewer(key) {
+      supersedeOnItsWay(key, command, at: now)
+    } else {
       again(command, of: key, retries: command.retries + 1)
       takeRoad(key, at: now)
-    } else {
-      states[place].onItsWay = nil
-      devices[deviceNumber(key)].mayRetry = false
-      fail(command, of: key, reason: "not confirmed within \(confirm.within)", at: now)
-      refreshTarget(key)
     }
   }
 }

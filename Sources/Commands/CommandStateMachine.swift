@@ -6,11 +6,11 @@ package import LastOut
 
 /// Decides what becomes of every change: events and the time go in, publishes and events come out.
 ///
-/// The way of a value: ``change(_:of:at:origin:options:)`` puts it into the last-out queue;
-/// ``advance(to:)`` moves what has settled to its road; ``nextPublish(at:)`` hands out what may
-/// leave; ``finish(_:_:at:)`` takes the broker's answer; ``reported(_:_:at:)`` the device's.
+/// The way of a value: ``change(_:of:at:origin:ttl:options:skipsQuiet:)`` puts it into the last-out
+/// queue; ``advance(to:)`` moves what has settled to its road; ``nextPublish(at:)`` hands out what
+/// may leave; ``finish(_:_:at:)`` takes the broker's answer; ``reported(_:_:at:)`` the device's.
 /// It has no clock, no lock and does no I/O. After any call, the owner drains ``events`` and
-/// ``changedKeys`` and arms one timer for ``nextDeadline``.
+/// ``changedKeys``, publishes what may leave, and arms one timer for ``nextDeadline(after:)``.
 package struct CommandStateMachine: ~Copyable {
   /// What the machine is told beside the devices.
   package struct Settings: Sendable {
@@ -49,61 +49,66 @@ package struct CommandStateMachine: ~Copyable {
   package var isWatched = false
 
   let settings: Settings
+  let facts: [PropertyFacts]
   var core: LastOutCore<PendingChange>
   var states: [PropertyState]
   var devices: [DeviceState]
-  var lanes: [Lane]
-  var laneCursor = 0
+  var lanes: LaneTable
   var flights = FlightTable()
-  var deadlines = DeadlineHeap()
-  var heldSteps: [KeyIndex: HeldSteps] = [:]
+  var deadlines: DeadlineHeap
+  /// Steps that wait for a key's state; no entry is empty.
+  var heldSteps: [KeyIndex: [HeldStep]] = [:]
   var isConnected = false
   var isClosing = false
   var changeNumber: UInt64 = 0
-  var lastStamp: UInt32 = 0
   /// Values that left the queue and wait.
   var readyCount = 0
   /// Commands that wait for the broker's acknowledgement.
   var sendingCount = 0
 
   package init(registry: Registry, settings: Settings = Settings()) {
+    let keys = registry.properties.count
     self.registry = registry
     self.settings = settings
-    core = LastOutCore(policy: .standard, capacity: max(registry.properties.count, 1))
-    states = Array(repeating: PropertyState(), count: registry.properties.count)
-    lanes = [Lane()]
-    var numbers: [String: Int] = [:]
-    devices = []
-    devices.reserveCapacity(registry.devices.count)
-    for device in registry.devices {
-      var lane = 0
-      if let name = device.lane, let limit = settings.lanes[name] {
-        if let number = numbers[name] {
-          lane = number
-        } else {
-          lane = lanes.count
-          numbers[name] = lane
-          lanes.append(Lane(bucket: TokenBucket(rate: limit.rate, burst: limit.burst)))
-        }
-      }
-      devices.append(DeviceState(lane: lane, sources: device.availability.count))
-    }
+    facts = registry.properties.indices.map { PropertyFacts(of: $0, in: registry) }
+    core = LastOutCore(policy: .standard, capacity: max(keys, 1))
+    states = Array(repeating: PropertyState(), count: keys)
+    devices = registry.devices.map { DeviceState(sources: $0.availability.count) }
+    lanes = Self.lanes(for: registry, limits: settings.lanes)
+    deadlines = DeadlineHeap(keys: keys)
     for (position, entry) in registry.properties.enumerated() {
       core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))
     }
   }
 
-  /// The next moment at which ``advance(to:)`` has something to do; `nil` with nothing to wait for.
-  package mutating func nextDeadline(after now: Moment) -> Moment? {
-    while let first = deadlines.first, !isAlive(first) { deadlines.removeFirst() }
+  /// The first lane is for everything that has no limit.
+  private static func lanes(
+    for registry: Registry,
+    limits: [String: (rate: Double, burst: Int)]
+  ) -> LaneTable {
+    var numbers: [String: Int] = [:]
+    var buckets: [TokenBucket?] = [nil]
+    let laneOfDevice = registry.devices.map { device in
+      guard let name = device.lane, let limit = limits[name] else { return 0 }
+      if let known = numbers[name] { return known }
+      numbers[name] = buckets.count
+      buckets.append(TokenBucket(rate: limit.rate, burst: limit.burst))
+      return buckets.count - 1
+    }
+    return LaneTable(
+      buckets: buckets,
+      laneOfDevice: laneOfDevice,
+      keys: registry.properties.count
+    )
+  }
+
+  /// The next moment at which ``advance(to:)`` or ``nextPublish(at:)`` has something to do; `nil`
+  /// with nothing to wait for.
+  package func nextDeadline(after now: Moment) -> Moment? {
     var earliest = core.nextDeadline
     if let first = deadlines.first { earliest = min(earliest ?? first.at, first.at) }
-    if isConnected, !isClosing {
-      for position in lanes.indices {
-        if let token = lanes[position].nextToken(after: now), token > now {
-          earliest = min(earliest ?? token, token)
-        }
-      }
+    if isConnected, !isClosing, let token = lanes.nextToken(after: now) {
+      earliest = min(earliest ?? token, token)
     }
     return earliest
   }
@@ -116,55 +121,71 @@ package struct CommandStateMachine: ~Copyable {
       settle(run, at: now)
     }
     while let first = deadlines.first, first.at <= now {
-      deadlines.removeFirst()
-      if isAlive(first) { passed(first, at: now) }
+      deadlines.remove(first.kind, of: first.key)
+      passed(first, at: now)
     }
   }
 
   // MARK: - Shared by the aspects
 
-  func property(_ key: KeyIndex) -> Property { registry.properties[Int(key.rawValue)].property }
+  func isOnline(_ key: KeyIndex) -> Bool {
+    isConnected && devices[facts[Int(key.rawValue)].device].isOnline
+  }
 
-  func deviceNumber(_ key: KeyIndex) -> Int { registry.properties[Int(key.rawValue)].device }
+  func isAction(_ key: KeyIndex) -> Bool { facts[Int(key.rawValue)].isAction }
 
-  func isOnline(_ key: KeyIndex) -> Bool { isConnected && devices[deviceNumber(key)].isOnline }
-
-  mutating func newStamp() -> UInt32 {
-    lastStamp &+= 1
-    return lastStamp
+  func isSending(_ key: KeyIndex) -> Bool {
+    guard let stage = states[Int(key.rawValue)].onItsWay?.stage else { return false }
+    switch stage {
+    case .sending: return true
+    case .sent: return false
+    }
   }
 
   /// Recomputes a key's target from what is nearest to leaving, and notes the change.
   mutating func refreshTarget(_ key: KeyIndex) {
+    guard !isAction(key) else { return }
     let place = Int(key.rawValue)
     let target =
       core.pending(key)?.value.value ?? states[place].ready?.change.value
-      ?? standing(states[place].onItsWay) ?? states[place].actual ?? states[place].lastSent
+      ?? standingValue(place) ?? states[place].lastSent ?? states[place].actual
     setTarget(target, of: key)
   }
 
   mutating func setTarget(_ target: Value?, of key: KeyIndex) {
     guard states[Int(key.rawValue)].target != target else { return }
     states[Int(key.rawValue)].target = target
-    changedKeys.append(key)
+    note(key)
   }
 
-  private func standing(_ outstanding: Outstanding?) -> Value? {
-    guard let outstanding, !outstanding.isEnded else { return nil }
-    return outstanding.change.value
+  /// The value that is on its way or unconfirmed, unless its command was ended.
+  func standingValue(_ place: Int) -> Value? {
+    guard states[place].onItsWay?.isEnded == false else { return nil }
+    return states[place].onItsWay?.change.value
+  }
+
+  /// Notes that something about a key changed.
+  mutating func note(_ key: KeyIndex) {
+    if changedKeys.last != key { changedKeys.append(key) }
   }
 
   /// Notes a phase and tells it, to everybody or to those who see every event.
   mutating func tell(
-    _ phase: Phase, of change: PendingChange, for key: KeyIndex, collapsed: Int = 0,
-    attempt: Int = 1, reason: String? = nil, at now: Moment
+    _ phase: Phase,
+    of change: PendingChange,
+    for key: KeyIndex,
+    collapsed: Int = 0,
+    attempt: Int = 1,
+    reason: String? = nil,
+    at now: Moment
   ) {
     let place = Int(key.rawValue)
-    // A superseded change says nothing about the newest command of its key.
-    if phase != .superseded {
+    // What becomes of an older command says nothing about the newest.
+    if change.number >= states[place].newest {
+      states[place].newest = change.number
       states[place].phase = phase
       states[place].changedAt = now
-      changedKeys.append(key)
+      note(key)
     }
     switch phase {
     case .accepted, .superseded, .sending:
@@ -173,9 +194,18 @@ package struct CommandStateMachine: ~Copyable {
     }
     events.append(
       CommandEvent(
-        key: key, phase: phase, value: change.value, collapsed: collapsed, number: change.number,
-        acceptedAt: change.acceptedAt, at: now, attempt: attempt, reason: reason,
+        key: key,
+        phase: phase,
+        value: change.value,
+        collapsed: collapsed,
+        number: change.number,
+        acceptedAt: change.acceptedAt,
+        at: now,
+        attempt: attempt,
+        reason: reason,
         origin: change.origin,
-        isFinal: phase.isFinal(canConfirm: property(key).confirm != nil)))
+        isFinal: phase.isFinal(canConfirm: facts[place].canConfirm)
+      )
+    )
   }
 }

@@ -6,31 +6,22 @@ import LastOut
 
 /// What the machine knows of a device as a whole.
 struct DeviceState {
-  /// Place in ``CommandStateMachine/lanes``.
-  let lane: Int
   /// What each availability source said; `nil` while it has said nothing, which counts as online.
-  var sources: [Bool?]
+  private var sources: [Bool?]
+  /// Whether every source that has spoken says online.
+  private(set) var isOnline = true
   /// After a failure there are no retries until the device reports again.
   var mayRetry = true
 
-  init(lane: Int, sources: Int) {
-    self.lane = lane
+  init(sources: Int) {
     self.sources = Array(repeating: nil, count: sources)
   }
 
-  var isOnline: Bool { !sources.contains(false) }
-}
-
-/// Steps and toggles that wait for the device's state.
-struct HeldSteps {
-  enum Move {
-    case step(Double)
-    case toggle
+  /// Notes what one source said; tells whether the device came or went with it.
+  mutating func said(_ isOnline: Bool, by source: Int) -> Bool {
+    sources[source] = isOnline
+    let wasOnline = self.isOnline
+    self.isOnline = !sources.contains(false)
+    return self.isOnline != wasOnline
   }
-
-  var moves: [Move]
-  var origin: ChangeOrigin?
-  var number: UInt64
-  var acceptedAt: Moment
-  var stamp: UInt32
 }

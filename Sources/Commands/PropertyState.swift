@@ -10,16 +10,20 @@ struct PropertyState {
   var target: Value?
   /// What the device last reported.
   var actual: Value?
-  /// What was sent last, for properties without a state topic.
+  /// What was sent last where `sent` is the end; gone with the next report.
   var lastSent: Value?
   /// The phase of the newest command.
   var phase: Phase?
+  /// The number of the newest command that had a phase.
+  var newest: UInt64 = 0
   /// When the phase or the actual value last changed.
   var changedAt: Moment?
   /// Left the queue and waits for its road; newest wins.
   var ready: ReadyValue?
   /// Handed to MQTT, or sent and not yet confirmed.
   var onItsWay: Outstanding?
+  /// What the device may show on its way.
+  var approach = Approach()
 }
 
 /// A value that has settled and waits for its lane, an earlier acknowledgement, or an absent party.
@@ -31,8 +35,6 @@ struct ReadyValue {
   /// Attempts made because no confirmation came.
   var retries: Int
   var isUrgent: Bool
-  /// Identifies the timers that belong to it.
-  var stamp: UInt32
 }
 
 /// A command that was handed to MQTT.
@@ -50,12 +52,11 @@ struct Outstanding {
   /// Attempts made because no confirmation came.
   var retries: Int
   var isUrgent: Bool
-  var stage: Stage
-  /// The actual value before it: what lies between is interim.
-  var before: Value?
+  /// How much longer a confirmation may take because of a `transition`.
+  var transition: Duration
+  var stage = Stage.sending
   /// The device showed the value before the acknowledgement came.
   var isShown = false
   /// Ended while its acknowledgement was still under way: whatever comes back is not told.
   var isEnded = false
-  var stamp: UInt32
 }

@@ -3,40 +3,35 @@
 
 import LastOut
 
-/// A rate with a burst: one token a command. `nil` rate never holds anything back.
+/// A rate with a burst: one token a command.
+///
+/// Kept as the moment at which the bucket will be full again, in whole nanoseconds: nothing to
+/// refill, and no rounding that adds up.
 struct TokenBucket {
-  private let interval: Double
-  private let burst: Double
-  private var tokens: Double
-  private var refilledAt = Moment.zero
+  private let interval: UInt64
+  /// How far ``fullAt`` may lie ahead while a token is left.
+  private let reach: UInt64
+  private var fullAt: UInt64 = 0
 
-  /// - Parameter rate: Tokens a second.
+  /// - Parameters:
+  ///   - rate: Tokens a second, more than zero.
+  ///   - burst: How many tokens the bucket holds; at least one.
   init(rate: Double, burst: Int) {
-    interval = 1e9 / rate
-    self.burst = Double(max(burst, 1))
-    tokens = self.burst
+    interval = UInt64(min((1e9 / rate).rounded(.up), 1e18))
+    let (product, overflow) = interval.multipliedReportingOverflow(by: UInt64(max(burst, 1) - 1))
+    reach = overflow ? UInt64(Int64.max) : min(product, UInt64(Int64.max))
   }
 
   /// Takes a token if there is one.
   mutating func take(at now: Moment) -> Bool {
-    refill(at: now)
-    guard tokens >= 1 else { return false }
-    tokens -= 1
+    guard nextToken(after: now) <= now else { return false }
+    fullAt = max(fullAt, now.nanoseconds) + interval
     return true
   }
 
-  /// When the next token is there, never early.
-  mutating func nextToken(after now: Moment) -> Moment {
-    refill(at: now)
-    guard tokens < 1 else { return now }
-    return Moment(nanoseconds: now.nanoseconds + UInt64(((1 - tokens) * interval).rounded(.up)))
-  }
-
-  private mutating func refill(at now: Moment) {
-    guard now > refilledAt else { return }
-    let elapsed = Double(now.nanoseconds - refilledAt.nanoseconds)
-    // A billionth of a token absorbs rounding, so that a wake-up at the promised moment succeeds.
-    tokens = min(burst, tokens + elapsed / interval + 1e-9)
-    refilledAt = now
+  /// When the next token is there, never early; `now` if it is there already.
+  func nextToken(after now: Moment) -> Moment {
+    let ready = fullAt > reach ? fullAt - reach : 0
+    return Moment(nanoseconds: max(ready, now.nanoseconds))
   }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LastOut
-private import Synchronization
 
 /// The virtual time, and the engines that live by it.
 final class ClockHands: Sendable {
@@ -15,7 +14,7 @@ final class ClockHands: Sendable {
     var engines: [Weak] = []
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
 
   var now: Moment { state.withLock { $0.now } }
 
@@ -50,23 +49,4 @@ final class ClockHands: Sendable {
   private func move(to moment: Moment) {
     state.withLock { $0.now = max($0.now, moment) }
   }
-}
-
-/// One engine's view of the virtual time; its tasks run where they become due.
-final class TestTimekeeper: Timekeeper {
-  private let hands: ClockHands
-
-  init(_ hands: ClockHands) {
-    self.hands = hands
-  }
-
-  var now: Moment { hands.now }
-
-  func attach(_ engine: QueueEngine) { hands.attach(engine) }
-
-  func wake(at deadline: Moment) {}
-
-  func perform(_ task: @escaping @Sendable () -> Void) { task() }
-
-  func stop() {}
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import LastOut
-private import Synchronization
 
 /// A clock that stands still until it is told to move.
 ///

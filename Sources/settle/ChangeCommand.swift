@@ -17,6 +17,9 @@ struct ChangeOptions: Sendable {
     case sent, confirmed
     /// `confirmed` where the property can confirm, else `sent`: what a bare `--wait` means.
     case best
+
+    /// What may be typed.
+    static let allCases: [Wait] = [.sent, .confirmed]
   }
 
   var wait: Wait?

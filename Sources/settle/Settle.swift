@@ -10,24 +10,24 @@ struct Settle {
   static let version = "0.1.0"
 
   static func main() {
-    exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    exit(run(Array(CommandLine.arguments.dropFirst())))
   }
 
-  private static func run(_ arguments: [String]) -> ExitCode {
+  private static func run(_ arguments: [String]) -> Int32 {
     do throws(UsageError) {
       switch try program.parse(arguments) {
       case .help(let text): Terminal.print(String(text.dropLast()))
       case .version: Terminal.print("settle \(version)")
       case .run(let run): return run()
       }
-      return .done
+      return ExitCode.done.rawValue
     } catch {
       Terminal.complain(error.advice, as: error.path)
-      return .usage
+      return ExitCode.usage.rawValue
     }
   }
 
-  private static let program = Program<ExitCode>(
+  private static let program = Program(
     name: "settle",
     summary: "Turn the knob. Settle sends only where it stopped.",
     discussion: """
@@ -60,23 +60,35 @@ struct Settle {
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
       daemon("import", "Write device files for what is already announced over MQTT.", "GATEWAY"),
+      CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
+        Terminal.print(String(completions(for: command.shell).dropLast()))
+        return ExitCode.done.rawValue
+      },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
       daemon("simulate", "Show what would be sent for timed changes, without a broker.", "TRY"),
       daemon("record", "Write the changes that come in as NDJSON, for simulate.", "TRY"),
     ]
   )
 
+  private static func completions(for shell: Completions.Shell) -> String {
+    Completions.script(
+      for: program,
+      shell: shell,
+      listingKeysWith: "settle get 2>/dev/null | cut -f1"
+    )
+  }
+
   /// A command that asks the gateway.
   private static func entry<Root: GatewayCommand>(
     _ type: Root.Type,
     _ section: String
-  ) -> CommandEntry<ExitCode> {
+  ) -> CommandEntry {
     CommandEntry(type, section: section) { command in
       do throws(ClientError) {
-        return try command.run()
+        return try command.run().rawValue
       } catch {
         Terminal.complain("\(error)")
-        return .unavailable
+        return ExitCode.unavailable.rawValue
       }
     }
   }
@@ -86,9 +98,9 @@ struct Settle {
     _ name: String,
     _ summary: String,
     _ section: String
-  ) -> CommandEntry<ExitCode> {
+  ) -> CommandEntry {
     CommandEntry(passing: name, summary: summary, section: section) {
-      Daemon.execute(name, $0)
+      Daemon.execute(name, $0).rawValue
     }
   }
 }

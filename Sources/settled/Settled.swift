@@ -28,7 +28,7 @@ struct Settled {
   }
 
   /// Named as people type it.
-  private static let program = Program<Int32>(
+  private static let program = Program(
     name: "settle",
     summary: "The part of settle that runs the gateway and works without one.",
     commands: [
@@ -42,7 +42,7 @@ struct Settled {
   private static func entry<Root: DaemonCommand>(
     _ type: Root.Type,
     _ section: String
-  ) -> CommandEntry<Int32> {
+  ) -> CommandEntry {
     CommandEntry(type, section: section) { $0.run() }
   }
 }

@@ -80,7 +80,8 @@ import Testing
     (.v5, SIGKILL),
   ])
   func `comes back after the broker's restart, with its subscriptions`(
-    version: MQTTConfiguration.ProtocolVersion, signal: Int32
+    version: MQTTConfiguration.ProtocolVersion,
+    signal: Int32
   ) throws {
     let broker = try TestBroker()
     try broker.start()

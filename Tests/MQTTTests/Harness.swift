@@ -52,7 +52,10 @@ final class Harness {
     }
     let lines = log
     client = try MQTTClient(
-      configuration: configuration, loop: loop, log: Logger(level: .debug) { lines.add($0) })
+      configuration: configuration,
+      loop: loop,
+      log: Logger(level: .debug) { lines.add($0) }
+    )
     client.onState = { [unowned self] in
       states.append($0)
       check()
@@ -62,8 +65,11 @@ final class Harness {
     client.onMessage = { [unowned self] topic, payload, message in
       let message = Received(
         topic: String(decoding: (0..<topic.count).map { topic[$0] }, as: UTF8.self),
-        payload: (0..<payload.count).map { payload[$0] }, retained: message.flags.retained,
-        responseTopic: message.responseTopic, correlationData: message.correlationData)
+        payload: (0..<payload.count).map { payload[$0] },
+        retained: message.flags.retained,
+        responseTopic: message.responseTopic,
+        correlationData: message.correlationData
+      )
       received.append(message)
       onMessage?(message)
       check()
@@ -160,16 +166,22 @@ final class LogLines: Sendable {
 extension MQTTConfiguration {
   /// A client of `broker` that comes back quickly.
   static func local(
-    _ broker: TestBroker, version: ProtocolVersion = .v5, clientID: String = "client-under-test"
+    _ broker: TestBroker,
+    version: ProtocolVersion = .v5,
+    clientID: String = "client-under-test"
   ) -> MQTTConfiguration {
     local(port: broker.port, version: version, clientID: clientID)
   }
 
   static func local(
-    port: Int, version: ProtocolVersion = .v5, clientID: String = "client-under-test"
+    port: Int,
+    version: ProtocolVersion = .v5,
+    clientID: String = "client-under-test"
   ) -> MQTTConfiguration {
     var configuration = MQTTConfiguration(
-      endpoint: .tcp(host: "127.0.0.1", port: port), clientID: clientID)
+      endpoint: .tcp(host: "127.0.0.1", port: port),
+      clientID: clientID
+    )
     configuration.version = version
     configuration.backoff = .milliseconds(50)...(.milliseconds(400))
     return configuration

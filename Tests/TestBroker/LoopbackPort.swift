@@ -48,7 +48,8 @@ package enum LoopbackPort {
   }
 
   static func withSocketAddress<Result>(
-    _ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>) -> Result
+    _ address: inout sockaddr_in,
+    _ body: (UnsafeMutablePointer<sockaddr>) -> Result
   ) -> Result {
     unsafe withUnsafeMutablePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0) }

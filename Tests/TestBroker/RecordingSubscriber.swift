@@ -58,7 +58,8 @@ package final class RecordingSubscriber: Sendable {
 
   /// Waits until what has been received satisfies `condition`; it is asked after each message.
   package func waitFor(
-    within limit: Duration = .seconds(10), _ condition: ([Message]) -> Bool
+    within limit: Duration = .seconds(10),
+    _ condition: ([Message]) -> Bool
   ) -> Bool {
     witness.wait(within: limit) { condition($0.messages) }
   }
@@ -66,16 +67,26 @@ package final class RecordingSubscriber: Sendable {
   /// Publishes and waits for the acknowledgement; `false` if there is none within ten seconds.
   @discardableResult
   package func publish(
-    _ topic: String, _ payload: [UInt8], qos: Int = 1, retain: Bool = false,
-    responseTopic: String? = nil, correlationData: [UInt8]? = nil
+    _ topic: String,
+    _ payload: [UInt8],
+    qos: Int = 1,
+    retain: Bool = false,
+    responseTopic: String? = nil,
+    correlationData: [UInt8]? = nil
   ) -> Bool {
     witness.publish(
-      topic, payload, qos: Int32(qos), retain: retain, responseTopic: responseTopic,
-      correlationData: correlationData)
+      topic,
+      payload,
+      qos: Int32(qos),
+      retain: retain,
+      responseTopic: responseTopic,
+      correlationData: correlationData
+    )
   }
 
   @discardableResult
-  package func publish(_ topic: String, _ text: String, qos: Int = 1, retain: Bool = false) -> Bool {
+  package func publish(_ topic: String, _ text: String, qos: Int = 1, retain: Bool = false) -> Bool
+  {
     publish(topic, Array(text.utf8), qos: qos, retain: retain)
   }
 }

@@ -64,7 +64,10 @@ package final class TestBroker {
       """
     let process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", program, directory + "/mosquitto.conf"],
-      input: lifeline.reader, output: .file(log), errors: .file(log))
+      input: lifeline.reader,
+      output: .file(log),
+      errors: .file(log)
+    )
     self.lifeline = lifeline
     self.process = process
     processID = process.processID

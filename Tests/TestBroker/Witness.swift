@@ -48,12 +48,15 @@ import Operations
     guard code == 0 else { throw TestBrokerError("no broker at port \(port): \(code)") }
     let argument = unsafe Unmanaged.passRetained(self).toOpaque()
     let started = unsafe pthread_create(
-      &thread, nil,
+      &thread,
+      nil,
       { argument in
         guard let argument = unsafe argument else { return nil }
         unsafe Unmanaged<Witness>.fromOpaque(argument).takeRetainedValue().run()
         return nil
-      }, argument)
+      },
+      argument
+    )
     guard started == 0 else { throw TestBrokerError("pthread_create: \(started)") }
   }
 
@@ -89,7 +92,9 @@ import Operations
   func wait(within limit: Duration, _ condition: (Records) -> Bool) -> Bool {
     let end = EventLoop.now().advanced(by: limit).nanoseconds
     var time = timespec(
-      tv_sec: Int(end / 1_000_000_000), tv_nsec: Int(end % 1_000_000_000))
+      tv_sec: Int(end / 1_000_000_000),
+      tv_nsec: Int(end % 1_000_000_000)
+    )
     unsafe pthread_mutex_lock(lock)
     defer { unsafe pthread_mutex_unlock(lock) }
     while !condition(records) {
@@ -101,23 +106,41 @@ import Operations
   }
 
   func publish(
-    _ topic: String, _ payload: [UInt8], qos: Int32, retain: Bool, responseTopic: String?,
+    _ topic: String,
+    _ payload: [UInt8],
+    qos: Int32,
+    retain: Bool,
+    responseTopic: String?,
     correlationData: [UInt8]?
   ) -> Bool {
     var properties: OpaquePointer?
     defer { unsafe mosquitto_property_free_all(&properties) }
     if let responseTopic {
       unsafe mosquitto_property_add_string(
-        &properties, Int32(MQTT_PROP_RESPONSE_TOPIC.rawValue), responseTopic)
+        &properties,
+        Int32(MQTT_PROP_RESPONSE_TOPIC.rawValue),
+        responseTopic
+      )
     }
     if let correlationData {
       unsafe mosquitto_property_add_binary(
-        &properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), correlationData,
-        UInt16(clamping: correlationData.count))
+        &properties,
+        Int32(MQTT_PROP_CORRELATION_DATA.rawValue),
+        correlationData,
+        UInt16(clamping: correlationData.count)
+      )
     }
     var identifier: Int32 = 0
     let code = unsafe mosquitto_publish_v5(
-      handle, &identifier, topic, Int32(clamping: payload.count), payload, qos, retain, properties)
+      handle,
+      &identifier,
+      topic,
+      Int32(clamping: payload.count),
+      payload,
+      qos,
+      retain,
+      properties
+    )
     guard code == 0 else { return false }
     return wait(within: .seconds(10)) { $0.acknowledged.contains(identifier) }
   }
@@ -164,24 +187,43 @@ import Operations
   }
 
   private static func message(
-    _ message: mosquitto_message, _ properties: OpaquePointer?, at now: Moment
+    _ message: mosquitto_message,
+    _ properties: OpaquePointer?,
+    at now: Moment
   ) -> RecordingSubscriber.Message {
     let bytes = unsafe UnsafeRawBufferPointer(
-      start: message.payload, count: Int(message.payloadlen))
+      start: message.payload,
+      count: Int(message.payloadlen)
+    )
     var expiry: UInt32 = 0
     let hasExpiry = unsafe mosquitto_property_read_int32(
-      properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), &expiry, false)
+      properties,
+      Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue),
+      &expiry,
+      false
+    )
     var data: UnsafeMutableRawPointer?
     var count: UInt16 = 0
     unsafe mosquitto_property_read_binary(
-      properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), &data, &count, false)
+      properties,
+      Int32(MQTT_PROP_CORRELATION_DATA.rawValue),
+      &data,
+      &count,
+      false
+    )
     defer { unsafe free(data) }
     return unsafe RecordingSubscriber.Message(
-      topic: message.topic.map { unsafe String(cString: $0) } ?? "", payload: Array(bytes),
-      qos: Int(message.qos), retained: message.retain, at: now,
+      topic: message.topic.map { unsafe String(cString: $0) } ?? "",
+      payload: Array(bytes),
+      qos: Int(message.qos),
+      retained: message.retain,
+      at: now,
       userProperties: userProperties(properties),
-      correlationData: data.map { unsafe Array(UnsafeRawBufferPointer(start: $0, count: Int(count))) },
-      expirySeconds: hasExpiry == nil ? nil : Int(expiry))
+      correlationData: data.map {
+        unsafe Array(UnsafeRawBufferPointer(start: $0, count: Int(count)))
+      },
+      expirySeconds: hasExpiry == nil ? nil : Int(expiry)
+    )
   }
 
   private static func userProperties(_ properties: OpaquePointer?) -> [String: String] {
@@ -192,7 +234,12 @@ import Operations
     var isFirst = true
     while true {
       unsafe position = mosquitto_property_read_string_pair(
-        position, Int32(MQTT_PROP_USER_PROPERTY.rawValue), &name, &value, !isFirst)
+        position,
+        Int32(MQTT_PROP_USER_PROPERTY.rawValue),
+        &name,
+        &value,
+        !isFirst
+      )
       guard unsafe position != nil, let key = unsafe name, let text = unsafe value else {
         return found
       }

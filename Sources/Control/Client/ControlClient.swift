@@ -74,12 +74,14 @@ package struct ControlClient: ~Copyable {
 
   private mutating func receive(by deadline: Deadline?) throws(ClientError) {
     try wait(by: deadline)
-    var chunk = [UInt8](repeating: 0, count: 64 * 1024)
-    let count = unsafe chunk.withUnsafeMutableBytes { buffer in
-      unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+    var count = 0
+    // Not filled with zeros: most replies are short, and every page that is touched costs.
+    let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 64 * 1024) { buffer, length in
+      count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      length = max(0, count)
     }
     if count > 0 {
-      framer.append(chunk.span.extracting(0..<count))
+      framer.append(chunk.span)
     } else if count == 0 || errno == ECONNRESET {
       throw .closed
     } else if errno != EINTR, errno != EAGAIN {

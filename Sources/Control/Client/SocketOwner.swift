@@ -4,9 +4,9 @@
 internal import Glibc
 
 /// Tells whose socket it is, for the message when permission is denied.
-enum SocketOwner {
+package enum SocketOwner {
   /// The name, else the number, of the group that owns the socket, or the folder that hides it.
-  static func group(of path: String) -> String? {
+  package static func group(of path: String) -> String? {
     var info = stat()
     if unsafe stat(path, &info) != 0 {
       let folder = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
@@ -17,7 +17,7 @@ enum SocketOwner {
 
   /// Looks into the text of `/etc/group`: the C library's own look-up needs shared libraries at run
   /// time, which a static program does not have.
-  static func name(ofGroup number: UInt32, in text: String) -> String? {
+  package static func name(ofGroup number: UInt32, in text: String) -> String? {
     for line in text.split(separator: "\n") {
       let fields = line.split(separator: ":", omittingEmptySubsequences: false)
       if fields.count >= 3, UInt32(fields[2]) == number { return String(fields[0]) }

@@ -19,8 +19,27 @@ public struct KeyTable: ~Copyable {
     }
   }
 
-  /// Zero, or the upper half of a name's hash above its index plus one; the length is a power of 2.
-  @usableFromInline var cells: Buffer<UInt64>
+  /// A place in the table; it knows where its name lies, so that a look-up touches two places only.
+  @usableFromInline
+  struct Cell {
+    /// The upper half of the name's hash.
+    @usableFromInline var tag: UInt32 = 0
+    /// -1 while the cell is empty.
+    @usableFromInline var index: Int32 = -1
+    @usableFromInline var name = Name(offset: 0, length: 0)
+
+    @inlinable init() {}
+
+    @inlinable
+    init(hash: UInt64, index: Int, name: Name) {
+      tag = KeyTable.tag(hash)
+      self.index = Int32(truncatingIfNeeded: index)
+      self.name = name
+    }
+  }
+
+  /// A power of two of them, at most half of them taken.
+  @usableFromInline var cells: Buffer<Cell>
   @usableFromInline var names: Buffer<Name>
   /// The bytes of all names, one after the other.
   @usableFromInline var arena: Buffer<UInt8>
@@ -33,7 +52,7 @@ public struct KeyTable: ~Copyable {
     var size = 16
     while size < capacity * 2 { size *= 2 }
     cells = Buffer(capacity: size)
-    cells.extend(toInclude: size - 1, with: 0)
+    cells.extend(toInclude: size - 1, with: Cell())
     names = Buffer(capacity: capacity)
     arena = Buffer(capacity: capacity * 16)
   }
@@ -92,9 +111,10 @@ public struct KeyTable: ~Copyable {
       arena.count + bytes.count <= Int(UInt32.max),
       "The interned names exceed 4 GiB."
     )
-    names.append(Name(offset: UInt32(arena.count), length: UInt32(bytes.count)))
+    let name = Name(offset: UInt32(arena.count), length: UInt32(bytes.count))
+    names.append(name)
     for position in 0..<bytes.count { unsafe arena.append(bytes[position]) }
-    cells[cell] = Self.tag(hash) | UInt64(index + 1)
+    cells[cell] = Cell(hash: hash, index: index, name: name)
     if names.count * 2 > cells.count { grow() }
     return KeyIndex(Int32(index))
   }
@@ -103,35 +123,36 @@ public struct KeyTable: ~Copyable {
   mutating func grow() {
     let size = cells.count * 2
     cells = Buffer(capacity: size)
-    cells.extend(toInclude: size - 1, with: 0)
+    cells.extend(toInclude: size - 1, with: Cell())
     for index in 0..<names.count {
       let hash = unsafe Self.hash(bytes(of: names[index]), seed: seed)
       var cell = Int(truncatingIfNeeded: hash) & (size - 1)
-      while cells[cell] != 0 { cell = (cell + 1) & (size - 1) }
-      cells[cell] = Self.tag(hash) | UInt64(index + 1)
+      while cells[cell].index >= 0 { cell = (cell + 1) & (size - 1) }
+      cells[cell] = Cell(hash: hash, index: index, name: names[index])
     }
   }
 
   /// The cell that holds the name, or the empty one where it belongs.
   @inlinable
+  @inline(__always)
   func probe(_ bytes: UnsafeBufferPointer<UInt8>, hash: UInt64) -> Int {
-    let mask = cells.count - 1
+    let mask = cells.count &- 1
     var cell = Int(truncatingIfNeeded: hash) & mask
     while true {
-      let entry = cells[cell]
-      if entry == 0 { return cell }
-      if entry & 0xFFFF_FFFF_0000_0000 == Self.tag(hash) {
-        let name = names[Int(entry & 0xFFFF_FFFF) - 1]
-        if unsafe Self.isEqual(self.bytes(of: name), bytes) { return cell }
+      if cells[cell].index < 0 { return cell }
+      if cells[cell].tag == Self.tag(hash),
+        unsafe Self.isEqual(self.bytes(of: cells[cell].name), bytes)
+      {
+        return cell
       }
-      cell = (cell + 1) & mask
+      cell = (cell &+ 1) & mask
     }
   }
 
   @inlinable
   func index(in cell: Int) -> KeyIndex? {
-    let entry = cells[cell]
-    return entry == 0 ? nil : KeyIndex(Int32(truncatingIfNeeded: entry & 0xFFFF_FFFF) - 1)
+    let index = cells[cell].index
+    return index < 0 ? nil : KeyIndex(index)
   }
 
   @inlinable
@@ -140,5 +161,5 @@ public struct KeyTable: ~Copyable {
   }
 
   @inlinable
-  static func tag(_ hash: UInt64) -> UInt64 { hash & 0xFFFF_FFFF_0000_0000 }
+  static func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 32) }
 }

@@ -85,4 +85,7 @@ extension LastOutCore {
     }
     return keys
   }
+
+  /// For how many keys there is memory beyond their index entry.
+  package var slotCount: Int { slab.slots.count }
 }

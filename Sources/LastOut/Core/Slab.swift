@@ -19,8 +19,8 @@ struct Slab<Value>: ~Copyable {
 
   @inlinable
   subscript(index: Int32) -> Slot<Value> {
-    _read { yield slots[index] }
-    _modify { yield &slots[index] }
+    unsafeAddress { unsafe UnsafePointer(slots.address(of: Int(index))) }
+    unsafeMutableAddress { unsafe slots.address(of: Int(index)) }
   }
 
   /// Gives `key` a slot.

@@ -3,7 +3,6 @@
 
 private import Dispatch
 private import Glibc
-private import Synchronization
 
 /// Real time: one thread that waits for an engine's next deadline, and a pool for its tasks.
 ///
@@ -16,7 +15,7 @@ final class DriverThread: Timekeeper {
     var hasStarted = false
   }
 
-  private let state = Mutex(State())
+  private let state = Locked(State())
   private let bell = Bell()
   private let pool = DispatchQueue(label: "LastOut.tasks", attributes: .concurrent)
 

@@ -1,8 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-private import Synchronization
-
 /// A key of an engine that belongs to one owner and goes back when the owner is gone.
 ///
 /// A pending job that refers to the lease keeps the key until it has run.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 private import Glibc
-private import Synchronization
 
 /// A thread-safe queue in which only the last task of a key runs, when the key has been quiet.
 ///

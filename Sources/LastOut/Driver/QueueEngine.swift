@@ -1,8 +1,5 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
-
-internal import Synchronization
-
 /// The thread-safe shell around the core: lock, ask, unlock, act.
 ///
 /// Nothing is called and nothing is released while the lock is held. Whoever finds that the next
@@ -15,7 +12,7 @@ package final class QueueEngine: Sendable {
     var wake: Moment?
   }
 
-  let state: Mutex<EngineState>
+  let state: Locked<EngineState>
   private let time: any Timekeeper
   private let onError: @Sendable (String, any Error) -> Void
 
@@ -30,7 +27,7 @@ package final class QueueEngine: Sendable {
     time: any Timekeeper,
     onError: @escaping @Sendable (String, any Error) -> Void
   ) {
-    state = Mutex(EngineState(policy: policy))
+    state = Locked(EngineState(policy: policy))
     self.time = time
     self.onError = onError
     time.attach(self)

@@ -1,0 +1,121 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+
+/// The lanes: ordered, rate-limited roads to one mesh or bus each.
+///
+/// In a lane urgent keys go first, then device by device in turn. A key is in its lane at most once and leaves it at once when it has nothing to send any more, so
+/// a token is never kept for something that is gone. All operations take constant time.
+struct LaneTable {
+  private struct Lane {
+    var bucket: TokenBucket?
+    var urgent = LinkTable.List()
+    /// Devices with something to send, in turn.
+    var turn = LinkTable.List()
+    var count = 0
+  }
+
+  private struct Owner {
+    let lane: Int
+    var keys = LinkTable.List()
+  }
+
+  /// Where a key waits.
+  private enum Place: UInt8 {
+    case nowhere
+    case urgent
+    case inTurn
+  }
+
+  private var lanes: [Lane]
+  private var owners: [Owner]
+  private var places: [Place]
+  /// Keys are nodes here.
+  private var keyLinks: LinkTable
+  /// Devices are nodes here.
+  private var turnLinks: LinkTable
+  /// Where the search for the next command goes on, so that no lane starves another.
+  private var cursor = 0
+  /// How many keys wait, in all lanes.
+  private(set) var count = 0
+
+  /// `buckets` has the limit of each lane, `nil` for none; `laneOfDevice` the place in it of each
+  /// device.
+  init(buckets: [TokenBucket?], laneOfDevice: [Int], keys: Int) {
+    lanes = buckets.map { Lane(bucket: $0) }
+    owners = laneOfDevice.map { Owner(lane: $0) }
+    places = Array(repeating: .nowhere, count: keys)
+    keyLinks = LinkTable(nodes: keys)
+    turnLinks = LinkTable(nodes: laneOfDevice.count)
+  }
+
+  /// Lets a key wait in its device's lane; one that waits already keeps its place, unless it has
+  /// become urgent or ceased to be.
+  mutating func add(_ key: KeyIndex, device: Int, isUrgent: Bool) {
+    let wanted: Place = isUrgent ? .urgent : .inTurn
+    guard places[Int(key.rawValue)] != wanted else { return }
+    remove(key, device: device)
+    places[Int(key.rawValue)] = wanted
+    let lane = owners[device].lane
+    count += 1
+    lanes[lane].count += 1
+    if isUrgent { return keyLinks.append(key.rawValue, to: &lanes[lane].urgent) }
+    if owners[device].keys.isEmpty { turnLinks.append(Int32(device), to: &lanes[lane].turn) }
+    keyLinks.append(key.rawValue, to: &owners[device].keys)
+  }
+
+  /// Takes a key out of its lane, if it is in it.
+  mutating func remove(_ key: KeyIndex, device: Int) {
+    let lane = owners[device].lane
+    switch places[Int(key.rawValue)] {
+    case .nowhere: return
+    case .urgent: keyLinks.remove(key.rawValue, from: &lanes[lane].urgent)
+    case .inTurn:
+      keyLinks.remove(key.rawValue, from: &owners[device].keys)
+      if owners[device].keys.isEmpty { turnLinks.remove(Int32(device), from: &lanes[lane].turn) }
+    }
+    places[Int(key.rawValue)] = .nowhere
+    count -= 1
+    lanes[lane].count -= 1
+  }
+
+  /// The key that may leave next, which stays where it is; the lanes get their turn one by one.
+  ///
+  /// With `ignoresLimits` lanes without a token are asked too.
+  mutating func next(at now: Moment, ignoresLimits: Bool) -> KeyIndex? {
+    guard count > 0 else { return nil }
+    for step in lanes.indices {
+      let lane = (cursor + step) % lanes.count
+      guard lanes[lane].count > 0, ignoresLimits || hasToken(lane, at: now) else { continue }
+      cursor = (lane + 1) % lanes.count
+      if !lanes[lane].urgent.isEmpty { return KeyIndex(lanes[lane].urgent.head) }
+      return KeyIndex(owners[Int(lanes[lane].turn.head)].keys.head)
+    }
+    return nil
+  }
+
+  private func hasToken(_ lane: Int, at now: Moment) -> Bool {
+    lanes[lane].bucket.map { $0.nextToken(after: now) <= now } ?? true
+  }
+
+  /// Takes the token for a command of `device`, which has had its turn.
+  mutating func left(device: Int, at now: Moment) {
+    let lane = owners[device].lane
+    _ = lanes[lane].bucket?.take(at: now)
+    guard !owners[device].keys.isEmpty else { return }
+    turnLinks.remove(Int32(device), from: &lanes[lane].turn)
+    turnLinks.append(Int32(device), to: &lanes[lane].turn)
+  }
+
+  /// When a lane that holds something back gets its next token; `nil` when none does.
+  func nextToken(after now: Moment) -> Moment? {
+    guard count > 0 else { return nil }
+    var earliest: Moment?
+    for lane in lanes where lane.count > 0 {
+      guard let token = lane.bucket?.nextToken(after: now), token > now else { continue }
+      earliest = min(earliest ?? token, token)
+    }
+    return earliest
+  }
+}

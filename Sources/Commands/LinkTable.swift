@@ -1,0 +1,46 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Doubly linked lists through fixed nodes: joining and leaving cost constant time and no memory.
+struct LinkTable {
+  /// One list; each node is in at most one.
+  struct List {
+    fileprivate(set) var head: Int32 = -1
+    fileprivate var tail: Int32 = -1
+
+    var isEmpty: Bool { head < 0 }
+  }
+
+  private struct Link {
+    var next: Int32 = -1
+    var previous: Int32 = -1
+  }
+
+  private var links: [Link]
+
+  init(nodes: Int) {
+    links = Array(repeating: Link(), count: nodes)
+  }
+
+  /// Puts `node`, which is in no list, at the end of `list`.
+  mutating func append(_ node: Int32, to list: inout List) {
+    links[Int(node)] = Link(next: -1, previous: list.tail)
+    if list.tail >= 0 { links[Int(list.tail)].next = node } else { list.head = node }
+    list.tail = node
+  }
+
+  /// Takes `node` out of `list`, which it must be in.
+  mutating func remove(_ node: Int32, from list: inout List) {
+    let link = links[Int(node)]
+    if link.previous >= 0 {
+      links[Int(link.previous)].next = link.next
+    } else {
+      list.head = link.next
+    }
+    if link.next >= 0 {
+      links[Int(link.next)].previous = link.previous
+    } else {
+      list.tail = link.previous
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// What the machine asks of a property on every change, worked out once.
+///
+/// A ``Property`` is large: copying one costs a dozen reference counts.
+struct PropertyFacts {
+  let device: Int
+  let isAction: Bool
+  let hasUrgent: Bool
+  /// Whether `sent` is followed by `confirmed` or `failed`.
+  let canConfirm: Bool
+  /// Whether the device can be asked for the state.
+  let canAsk: Bool
+  let timeToLive: Duration
+  /// Other keys of the device whose commands an urgent value of this one ends.
+  let ends: [KeyIndex]
+  /// Other keys of the device that this one replaces, or that replace this one.
+  let excluded: [KeyIndex]
+
+  init(of place: Int, in registry: Registry) {
+    let entry = registry.properties[place]
+    let property = entry.property
+    device = entry.device
+    isAction = if case .action = property.kind { true } else { false }
+    hasUrgent = !property.urgent.isEmpty
+    canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
+    canAsk = property.states.contains { $0.get != nil }
+    timeToLive = property.ttl
+    var ends: [KeyIndex] = []
+    var excluded: [KeyIndex] = []
+    for raw in registry.indices(ofDevice: entry.device) where Int(raw) != place {
+      let other = registry.properties[Int(raw)].property
+      if Self.names(property.ends, other) { ends.append(KeyIndex(raw)) }
+      if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
+        excluded.append(KeyIndex(raw))
+      }
+    }
+    self.ends = ends
+    self.excluded = excluded
+  }
+
+  private static func names(_ ids: [String], _ property: Property) -> Bool {
+    ids.contains { $0 == property.id || property.aliases.contains($0) }
+  }
+}

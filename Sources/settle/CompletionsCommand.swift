@@ -1,0 +1,23 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+
+struct CompletionsCommand: Command {
+  static let name = "completions"
+  static let summary = "Print a script that lets the shell complete commands and keys."
+  static let examples = [
+    Example("source <(settle completions bash)", "For this shell; put it into ~/.bashrc to keep."),
+    Example("settle completions fish > ~/.config/fish/completions/settle.fish", "For good."),
+  ]
+  static let parameters: [Parameter<Self>] = [
+    .argument(
+      "shell",
+      \.shell,
+      completion: .words(Completions.Shell.allCases.map(\.rawValue)),
+      help: "bash, zsh or fish."
+    )
+  ]
+
+  var shell = Completions.Shell.bash
+}

@@ -1,0 +1,405 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+import Testing
+
+@Suite struct LifeCycleTests {
+  @Test func `only the last value of a burst leaves, and says how many it stands for`() throws {
+    var bench = Bench(.level())
+    for value in 1...18 {
+      try bench.set("level", .number(Double(value)))
+      bench.pass(10)
+    }
+    #expect(bench.payloads() == [])
+    bench.pass(300)
+    #expect(bench.payloads() == ["18"])
+    let sending = bench.takeEvents().last
+    #expect(sending?.phase == .sending)
+    #expect(sending?.collapsed == 17)
+  }
+
+  @Test func `accepted, sending and sent are told in this order, and sent is the end`() throws {
+    var bench = Bench(.level())
+    try bench.set("level", 40)
+    bench.pass(300)
+    bench.send()
+    let events = bench.takeEvents()
+    #expect(events.map(\.phase) == [.accepted, .sending, .sent])
+    #expect(events.map(\.isFinal) == [false, false, true])
+    #expect(Set(events.map(\.number)).count == 1)
+    #expect(bench.wait() == nil)
+  }
+
+  @Test func `a report within the tolerance confirms, and the watch for it ends`() throws {
+    var bench = Bench(.seen())
+    try bench.set("level", 40)
+    bench.pass(300)
+    bench.send()
+    #expect(bench.wait() == 5000)
+    try bench.report("level", 40.4)
+    #expect(
+      bench.told() == [
+        "level accepted 40", "level sending 40", "level sent 40", "level confirmed 40",
+      ]
+    )
+    #expect(bench.wait() == nil)
+    #expect(try bench.target("level") == .number(40.4))
+  }
+
+  @Test func `a report that outruns the acknowledgement confirms after sent`() throws {
+    var bench = Bench(.seen())
+    try bench.set("level", 40)
+    bench.pass(300)
+    let leaving = bench.publishes()
+    try bench.report("level", 40)
+    bench.finish(leaving)
+    #expect(bench.told().suffix(2) == ["level sent 40", "level confirmed 40"])
+    #expect(bench.wait() == nil)
+  }
+
+  @Test func `one command per key is on its way; the newest waits and replaces what waits`() throws
+  {
+    var bench = Bench(.level())
+    var sent: [CommandStateMachine.Publish] = []
+    for value in [10.0, 20, 30] {
+      try bench.set("level", .number(value), now: true)
+      sent += bench.publishes()
+    }
+    #expect(sent.count == 1)
+    #expect(bench.machine.pendingStatus(try bench.key("level"))?.waits == .inFlight)
+    #expect(bench.machine.pendingStatus(try bench.key("level"))?.collapsed == 1)
+    bench.finish(sent)
+    #expect(bench.payloads() == ["30"])
+    #expect(bench.takeEvents().last?.collapsed == 1)
+  }
+
+  @Test func `a newer value may leave after sent, and the older becomes superseded`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 0)
+    try bench.set("level", 10, now: true)
+    bench.send()
+    try bench.set("level", 20, now: true)
+    _ = bench.told()
+    bench.send()
+    #expect(
+      bench.told() == ["level superseded 10: newer value", "level sending 20", "level sent 20"]
+    )
+    try bench.report("level", 20)
+    #expect(bench.told() == ["level confirmed 20"])
+  }
+
+  @Test func `what is not confirmed in time has failed, and the target goes back`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 5)
+    try bench.set("level", 40)
+    #expect(try bench.target("level") == 40)
+    bench.pass(300)
+    bench.send()
+    bench.pass(4999)
+    #expect(try bench.phase("level") == .sent)
+    bench.pass(1)
+    #expect(bench.told().last == "level failed 40: not confirmed within 5.0 seconds")
+    #expect(try bench.target("level") == 5)
+    #expect(bench.wait() == nil)
+  }
+
+  @Test func `retries exclude the first attempt and carry their number`() throws {
+    var bench = Bench(.seen(retries: 2))
+    try bench.set("level", 40, now: true)
+    var attempts: [String] = []
+    for _ in 1...5 {
+      attempts += bench.send()
+      bench.pass(5000)
+    }
+    #expect(attempts == ["40", "40", "40"])
+    let events = bench.takeEvents()
+    #expect(events.filter { $0.phase == .sent }.map(\.attempt) == [1, 2, 3])
+    #expect(events.last?.phase == .failed)
+    #expect(events.last?.attempt == 3)
+  }
+
+  @Test func `after failed there are no retries until the device reports again`() throws {
+    var bench = Bench(.seen(retries: 1))
+    try bench.set("level", 40, now: true)
+    for _ in 1...2 {
+      bench.send()
+      bench.pass(5000)
+    }
+    try bench.set("level", 50, now: true)
+    bench.send()
+    bench.pass(5000)
+    #expect(bench.told().last == "level failed 50: not confirmed within 5.0 seconds")
+    try bench.report("level", 1)
+    try bench.set("level", 60, now: true)
+    bench.send()
+    bench.pass(5000)
+    #expect(bench.payloads() == ["60"])
+  }
+
+  @Test func `a retry never sends what something newer replaced`() throws {
+    var bench = Bench(.seen(retries: 3))
+    try bench.set("level", 40, now: true)
+    bench.send()
+    bench.pass(4900)
+    try bench.set("level", 50)
+    bench.pass(100)
+    #expect(bench.payloads() == [])
+    bench.pass(200)
+    #expect(bench.payloads() == ["50"])
+  }
+
+  @Test func `a refused command fails with the broker's words`() throws {
+    var bench = Bench(.seen(retries: 3))
+    try bench.report("level", 1)
+    try bench.set("level", 40, now: true)
+    bench.finish(bench.publishes(), .refused("not authorized"))
+    #expect(bench.told().last == "level failed 40: not authorized")
+    #expect(try bench.target("level") == 1)
+    #expect(bench.payloads() == [])
+  }
+
+  @Test func `a report on the way is interim and moves the actual value only`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    try bench.set("level", 40, now: true)
+    bench.send()
+    for value in [10, 15, 39] as [JSONValue] { try bench.report("level", value) }
+    #expect(try bench.actual("level") == 39)
+    #expect(try bench.target("level") == 40)
+    #expect(try bench.phase("level") == .sent)
+  }
+
+  @Test(arguments: [5, 41] as [JSONValue])
+  func `any other report is a hand at the device`(reported: JSONValue) throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    try bench.set("level", 40, now: true)
+    bench.send()
+    try bench.report("level", reported)
+    #expect(bench.told().last == "level superseded 40: changed at the device")
+    #expect(try bench.target("level") == bench.actual("level"))
+    #expect(try bench.phase("level") == .superseded)
+    #expect(bench.wait() == nil)
+  }
+
+  @Test func `the echo of an earlier command that was never confirmed is no hand`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    try bench.set("level", 80, now: true)
+    bench.send()
+    try bench.set("level", 30, now: true)
+    bench.send()
+    try bench.report("level", 80)
+    #expect(try bench.target("level") == 30)
+    try bench.report("level", 30)
+    #expect(bench.told().last == "level confirmed 30")
+  }
+
+  @Test func `with nothing on its way every report is target and actual`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    #expect(try bench.target("level") == 10)
+    try bench.report("level", 130)
+    #expect(try bench.target("level") == 130)
+    #expect(bench.told() == [])
+  }
+
+  @Test func `a value that somebody is still setting stays the target when a report comes`() throws
+  {
+    var bench = Bench(.seen())
+    try bench.set("level", 40)
+    try bench.report("level", 10)
+    #expect(try bench.target("level") == 40)
+    #expect(try bench.actual("level") == 10)
+  }
+
+  @Test func `an unreadable report changes nothing`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    for wire in ["abc", nil, [1], true] as [JSONValue] { try bench.report("level", wire) }
+    #expect(try bench.actual("level") == 10)
+  }
+
+  @Test func `the value the device shows is not sent again`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 40)
+    try bench.set("level", 40)
+    bench.pass(300)
+    #expect(bench.payloads() == [])
+    let last = bench.takeEvents().last
+    #expect(last?.phase == .unchanged)
+    #expect(last?.isFinal == true)
+    #expect(bench.machine.statistics.unchanged == 1)
+  }
+
+  @Test func `a value that came to be shown while it waited for its lane is not sent`() throws {
+    var settings = CommandStateMachine.Settings()
+    settings.lanes["bus"] = (rate: 1, burst: 1)
+    var bench = Bench(
+      [Device.of("d", lane: "bus", [.seen("a"), .seen("b")])],
+      settings: settings
+    )
+    try bench.set("a", 1, now: true)
+    try bench.set("b", 2, now: true)
+    #expect(bench.payloads() == ["1"])
+    try bench.report("b", 2)
+    bench.pass(1000)
+    #expect(bench.payloads() == [])
+    #expect(bench.told().last == "b unchanged 2")
+    #expect(bench.machine.statistics.published == 1)
+  }
+
+  @Test func `unchanged needs a device that is there, and is switched off by always`() throws {
+    var bench = Bench([
+      .of("d", [.seen("a"), .seen("b") { $0.always = true }]), .of("e", [.seen("a")]),
+    ])
+    for name in ["d/a", "d/b", "e/a"] { try bench.report(name, 40) }
+    bench.online(false, device: 1)
+    for name in ["d/a", "d/b", "e/a"] { try bench.set(name, 40, now: true) }
+    #expect(bench.publishes().map(\.topic) == ["b/set"])
+    #expect(bench.machine.pendingStatus(try bench.key("e/a"))?.waits == .offline)
+  }
+
+  @Test func `the old value is sent again while the new one may be under way`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    try bench.set("level", 40, now: true)
+    let leaving = bench.publishes()
+    try bench.set("level", 10)
+    bench.finish(leaving, .lost)
+    bench.pass(300)
+    #expect(bench.payloads() == ["10"])
+  }
+
+  @Test func `what waits with the device's value is dropped when the device's value is wanted`()
+    throws
+  {
+    var settings = CommandStateMachine.Settings()
+    settings.lanes["bus"] = (rate: 1, burst: 1)
+    var bench = Bench(
+      [Device.of("d", lane: "bus", [.seen("a"), .seen("b")])],
+      settings: settings
+    )
+    try bench.report("b", 10)
+    try bench.set("a", 1, now: true)
+    bench.send()
+    try bench.set("b", 20, now: true)
+    try bench.set("b", 10, now: true)
+    #expect(bench.told().suffix(2) == ["b superseded 20: newer value", "b unchanged 10"])
+    #expect(bench.machine.pendingCount == 0)
+    #expect(bench.machine.nextDeadline(after: bench.now) != nil)
+    try bench.report("a", 1)
+    #expect(bench.wait() == nil)
+  }
+
+  @Test func `cancel drops what waits and the target goes back`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    try bench.set("level", 20)
+    try bench.set("level", 30)
+    #expect(bench.machine.cancel(try bench.key("level"), at: bench.now))
+    #expect(bench.takeEvents().last?.collapsed == 1)
+    #expect(try bench.target("level") == 10)
+    #expect(!bench.machine.cancel(try bench.key("level"), at: bench.now))
+    bench.pass(1000)
+    #expect(bench.payloads() == [])
+    #expect(bench.wait() == nil)
+  }
+
+  @Test func `cancel does not touch what is on its way`() throws {
+    var bench = Bench(.level())
+    try bench.set("level", 20, now: true)
+    let leaving = bench.publishes()
+    #expect(!bench.machine.cancel(try bench.key("level"), at: bench.now))
+    bench.finish(leaving)
+    #expect(bench.told().last == "level sent 20")
+  }
+
+  @Test func `what becomes of an older command does not show as the newest's phase`() throws {
+    var bench = Bench(.seen())
+    try bench.set("level", 20, now: true)
+    let leaving = bench.publishes()
+    try bench.set("level", 30)
+    bench.finish(leaving)
+    #expect(try bench.phase("level") == .accepted)
+  }
+
+  @Test func `the first value of a live key leaves at once, the last one always`() throws {
+    var bench = Bench(.level { $0.policy = .live })
+    try bench.set("level", 1)
+    #expect(bench.send() == ["1"])
+    for value in 2...9 {
+      bench.pass(10)
+      try bench.set("level", .number(Double(value)))
+    }
+    #expect(bench.send() == [])
+    bench.pass(200)
+    #expect(bench.send() == ["9"])
+    #expect(bench.takeEvents().filter { $0.phase == .sent }.map(\.collapsed) == [0, 7])
+  }
+
+  @Test func `a change that nobody watches or waits for tells only what everybody sees`() throws {
+    var bench = Bench(.level())
+    bench.machine.isWatched = false
+    try bench.set("level", 1)
+    try bench.set("level", 2, now: true)
+    bench.send()
+    #expect(bench.told() == ["level sent 2"])
+  }
+
+  @Test func `a command keeps its caller, also when it is replaced`() throws {
+    var bench = Bench(.level())
+    bench.machine.isWatched = false
+    let origins = (1...3).map { ChangeOrigin(id: .integer($0), replyTo: UInt64($0)) }
+    for (value, origin) in zip([1.0, 2, 3], origins) {
+      try bench.set("level", .number(value), origin: origin)
+    }
+    bench.pass(300)
+    bench.send()
+    let finals = bench.takeEvents().filter(\.isFinal)
+    #expect(finals.map { $0.origin?.replyTo } == [1, 2, 3])
+    #expect(finals.map(\.phase) == [.superseded, .superseded, .sent])
+    #expect(finals.map(\.collapsed) == [0, 1, 2])
+  }
+
+  @Test
+  func `only as many keys may wait as the limit says; a waiting key's newer value is welcome`()
+    throws
+  {
+    var settings = CommandStateMachine.Settings()
+    settings.pendingLimit = 2
+    var bench = Bench(
+      [.of("d", [.level("a"), .level("b"), .level("c")])],
+      isConnected: false,
+      settings: settings
+    )
+    try bench.set("a", 1, now: true)
+    try bench.set("b", 1)
+    #expect(throws: ValidationError.tooManyPending(limit: 2)) { try bench.set("c", 1) }
+    try bench.set("a", 2)
+    try bench.set("b", 2)
+    #expect(bench.machine.statistics.changes == 5)
+    #expect(bench.machine.statistics.rejected == 1)
+  }
+
+  @Test func `an answer that comes twice, or late, is ignored`() throws {
+    var bench = Bench(.level())
+    try bench.set("level", 1, now: true)
+    let first = bench.publishes()
+    bench.finish(first)
+    bench.finish(first, .lost)
+    try bench.set("level", 2, now: true)
+    let second = bench.publishes()
+    bench.finish(first, .refused("late"))
+    bench.finish(second)
+    #expect(bench.told().last == "level sent 2")
+    #expect(bench.machine.statistics.acknowledged == 2)
+  }
+}
+
+extension Value: ExpressibleByIntegerLiteral {
+  package init(integerLiteral value: Int) { self = .number(Double(value)) }
+}

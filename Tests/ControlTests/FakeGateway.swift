@@ -1,0 +1,93 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Glibc
+
+/// Listens on a unix socket of its own and answers each line with what the test says.
+final class FakeGateway: Sendable {
+  let folder: String
+  var path: String { "\(folder)/settle.sock" }
+  private let listener: Int32
+
+  /// Starts a thread that serves one connection.
+  ///
+  /// `answer` gets each request's line, and its lines go back; `nil` closes the connection.
+  init(answer: @escaping @Sendable (String) -> [String]?) throws {
+    folder = try makeFolder()
+    listener = try listen(at: "\(folder)/settle.sock")
+    let job = unsafe Unmanaged.passRetained(Job(listener: listener, answer: answer))
+    var thread = pthread_t()
+    unsafe pthread_create(&thread, nil, serve, unsafe job.toOpaque())
+    pthread_detach(thread)
+  }
+
+  deinit {
+    shutdown(listener, Int32(SHUT_RDWR))
+    close(listener)
+    unsafe unlink(path)
+    unsafe rmdir(folder)
+  }
+}
+
+private final class Job {
+  let listener: Int32
+  let answer: @Sendable (String) -> [String]?
+
+  init(listener: Int32, answer: @escaping @Sendable (String) -> [String]?) {
+    self.listener = listener
+    self.answer = answer
+  }
+}
+
+struct SystemCallFailed: Error { let call: String }
+
+/// A new folder below `/tmp`, short enough for a socket's path.
+func makeFolder() throws -> String {
+  var template = Array("/tmp/settle-test-XXXXXX".utf8CString)
+  guard unsafe mkdtemp(&template) != nil else { throw SystemCallFailed(call: "mkdtemp") }
+  return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
+
+/// A socket that listens at `path`.
+func listen(at path: String) throws -> Int32 {
+  let listener = socket(
+    AF_UNIX,
+    Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue),
+    0
+  )
+  var address = sockaddr_un()
+  address.sun_family = sa_family_t(AF_UNIX)
+  unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+  let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+  let bound = unsafe withUnsafePointer(to: &address) { pointer in
+    unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      unsafe bind(listener, $0, size)
+    }
+  }
+  guard bound == 0, Glibc.listen(listener, 8) == 0 else { throw SystemCallFailed(call: "listen") }
+  return listener
+}
+
+private func serve(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  guard let argument = unsafe argument else { return nil }
+  let job = unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
+  let connection = accept(job.listener, nil, nil)
+  guard connection >= 0 else { return nil }
+  defer { close(connection) }
+  var framer = LineFramer()
+  var chunk = [UInt8](repeating: 0, count: 4096)
+  while true {
+    while case .line(let bytes, _) = framer.next() {
+      guard let lines = job.answer(String(decoding: bytes, as: UTF8.self)) else { return nil }
+      for byte in lines.flatMap({ Array("\($0)\n".utf8) }) {
+        var byte = byte
+        // Byte by byte: the client must not depend on how replies are cut.
+        unsafe send(connection, &byte, 1, Int32(MSG_NOSIGNAL))
+      }
+    }
+    let count = unsafe recv(connection, &chunk, chunk.count, 0)
+    guard count > 0 else { return nil }
+    framer.append(chunk.span.extracting(0..<count))
+  }
+}
