@@ -75,8 +75,8 @@ import Testing
       replay.wrongEndings == [
         DirectReplay.Ending(
           key: "boiler/target_temperature",
-          asked: .number(25),
-          shown: .number(23.5)
+          asked: 25,
+          shown: 23.5
         )
       ]
     )
