@@ -62,7 +62,9 @@ let package = Package(
       name: "LastOutTests", dependencies: ["LastOut", "LastOutTesting"],
       resources: [.copy("Fixtures")]),
     .testTarget(name: "DevicesTests", dependencies: ["Devices"]),
-    .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Devices"]),
+    .testTarget(
+      name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
+      exclude: ["Fixtures"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
     .testTarget(
