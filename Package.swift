@@ -61,7 +61,7 @@ let package = Package(
     .testTarget(
       name: "LastOutTests", dependencies: ["LastOut", "LastOutTesting"],
       resources: [.copy("Fixtures")]),
-    .testTarget(name: "DevicesTests", dependencies: ["Devices"]),
+    .testTarget(name: "DevicesTests", dependencies: ["Devices", "LastOut"]),
     .testTarget(
       name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
       exclude: ["Fixtures"]),
