@@ -47,6 +47,7 @@ let package = Package(
       name: "Simulation",
       dependencies: [
         "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "Operations",
+        "TestBroker",
       ]),
 
     // The two programs.

@@ -27,8 +27,12 @@ struct RunCommand: Command {
   static let parameters: [Parameter<Self>] = [
     .option("config", \.config, value: "FILE", completion: .files, help: "The configuration file."),
     .option(
-      "devices", \.devices, value: "DIR", completion: .directories,
-      help: "The folder with the device files."),
+      "devices",
+      \.devices,
+      value: "DIR",
+      completion: .directories,
+      help: "The folder with the device files."
+    ),
     .option("socket", \.socket, value: "PATH", completion: .files, help: "The control socket."),
     .flag("verbose", short: "v", \.isVerbose, help: "Log what is of use when looking for a fault."),
   ]
@@ -48,7 +52,9 @@ struct RunCommand: Command {
     let configuration: LoadedConfiguration
     do throws(ConfigurationFailure) {
       configuration = try ConfigurationLoader.load(
-        overrides, environment: ProcessEnvironment.all())
+        overrides,
+        environment: ProcessEnvironment.all()
+      )
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
       return ExitCode.configuration
@@ -64,7 +70,8 @@ struct RunCommand: Command {
   }
 
   private func serve(
-    _ configuration: LoadedConfiguration, log: Logger
+    _ configuration: LoadedConfiguration,
+    log: Logger
   ) throws(OperationsError) -> Int32 {
     let loop = try EventLoop()
     let gateway = try Gateway(configuration: configuration, loop: loop, log: log)
@@ -90,7 +97,8 @@ struct RunCommand: Command {
         "keys": String(configuration.registry.properties.count),
         "routes": String(configuration.gateway.routes.count),
         "socket": gateway.socketPath ?? "",
-      ])
+      ]
+    )
     Notify.ready()
     loop.run()
     return exitCode

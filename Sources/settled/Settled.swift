@@ -34,6 +34,7 @@ struct Settled {
     commands: [
       CommandEntry(RunCommand.self, section: "GATEWAY") { $0.run() },
       entry(CheckCommand.self, "GATEWAY"),
+      entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),
     ]
   )

@@ -1,0 +1,86 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Control
+import Devices
+
+/// What the hands do, and when.
+package struct DemoScript: Sendable {
+  /// Something worth announcing.
+  package struct Act: Hashable, Sendable {
+    /// Milliseconds after the start.
+    package var at: Double
+    package var title: String
+  }
+
+  package var acts: [Act]
+  /// Changes with `at` in milliseconds, in order of time.
+  package var changes: [ControlRequest]
+
+  package init(acts: [Act] = [], changes: [ControlRequest]) {
+    self.acts = acts
+    self.changes = changes
+  }
+
+  /// Five gestures; every speed and pause is stated here, none is recorded.
+  package static let standard: DemoScript = {
+    var builder = Builder()
+    builder.act(
+      300,
+      "A slider is dragged over 100 marks: 60 in 0.9 s, 0.15 s of pause, 40 in 0.6 s"
+    )
+    builder.drag("desk-lamp/brightness", from: 20, to: 80, steps: 60, lasting: 900, at: 300)
+    builder.drag("desk-lamp/brightness", from: 80, to: 120, steps: 40, lasting: 600, at: 1350)
+    builder.act(2900, "A thermostat is tapped up ten times, about five taps a second")
+    for tap in Gesture.taps(pauses: [220, 180, 210, 190, 230, 200, 180, 210, 200]) {
+      builder.add(.step(0.5), "boiler/target_temperature", at: 2900 + tap)
+    }
+    builder.act(3500, "A blind is sent up in three nudges 0.2 s apart, and stopped on its way")
+    for (number, position) in [60, 75, 80].enumerated() {
+      let at = 3500 + 200 * Double(number)
+      builder.add(.set(.integer(Int64(position))), "hall-blind/position", at: at)
+    }
+    builder.add(.set("STOP"), "hall-blind/command", at: 6900)
+    builder.act(7600, "A dimmer with policy: live follows the finger: 40 marks in 1.5 s")
+    builder.drag("porch-light/brightness", from: 50, to: 90, steps: 40, lasting: 1500, at: 7600)
+    builder.act(10_000, "Two sliders of one lamp move together for 0.6 s: 80 and 24 marks")
+    builder.drag("desk-lamp/brightness", from: 120, to: 200, steps: 80, lasting: 600, at: 10_000)
+    builder.drag("desk-lamp/color_temp", from: 370, to: 250, steps: 24, lasting: 600, at: 10_000)
+    return builder.script
+  }()
+
+  /// Collects gestures in any order and sorts them.
+  private struct Builder {
+    private var acts: [Act] = []
+    private var changes: [ControlRequest] = []
+
+    mutating func act(_ at: Double, _ title: String) { acts.append(Act(at: at, title: title)) }
+
+    mutating func add(_ operation: ControlRequest.Operation, _ key: String, at: Double) {
+      var request = ControlRequest(operation, key: key)
+      request.at = at
+      changes.append(request)
+    }
+
+    mutating func drag(
+      _ key: String,
+      from start: Double,
+      to end: Double,
+      steps: Int,
+      lasting milliseconds: Double,
+      at: Double
+    ) {
+      let points = Gesture.drag(from: start, to: end, steps: steps, milliseconds: milliseconds)
+      for point in points {
+        add(.set(.number(point.value.rounded())), key, at: at + point.at)
+      }
+    }
+
+    var script: DemoScript {
+      let sorted = changes.enumerated().sorted {
+        ($0.element.at ?? 0, $0.offset) < ($1.element.at ?? 0, $1.offset)
+      }
+      return DemoScript(acts: acts, changes: sorted.map(\.element))
+    }
+  }
+}

@@ -1,0 +1,169 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import Gateway
+import LastOut
+import Operations
+import TestBroker
+
+/// What the demo tells, as it happens.
+extension DemoStage {
+  /// The width of the column with the keys.
+  private var keyWidth: Int { 32 }
+
+  func announce() {
+    screen.line([
+      .init("settle demo", .bold),
+      .init(
+        ": a real mosquitto on 127.0.0.1:\(broker.port), \(driver.devices.count) simulated devices,"
+          + " the gateway."
+      ),
+    ])
+    screen.line(
+      options.script == nil
+        ? "Hands and devices are made from the stated speeds and pauses; MQTT, gateway and timing"
+          + " are real."
+        : "The devices are simulated; MQTT, gateway and timing are real.",
+      .faint
+    )
+  }
+
+  func show(_ act: DemoScript.Act) {
+    screen.line()
+    screen.line([time(), .init(act.title, .bold)])
+  }
+
+  /// Rewrites the bottom line with the keys that are being changed.
+  func showFlood(at now: Moment) {
+    guard screen.isInteractive else { return }
+    var pieces = [time()]
+    for key in ledger.order where !ledger[key].burst.isEmpty {
+      let burst = ledger[key].burst
+      pieces.append(.init(registry[key].key + " "))
+      pieces.append(.init("\(burst.count) in ", .cyan))
+      pieces.append(.init(Sparkline.of(burst, limit: 10) + "   ", .cyan))
+    }
+    screen.status(pieces)
+  }
+
+  func show(command topic: String, _ payload: [UInt8], _ keys: [String]) {
+    let now = EventLoop.now()
+    let indices = keys.compactMap { try? registry.index(of: $0) }
+    var moments: [Moment] = []
+    for key in indices {
+      moments += ledger[key].burst
+      ledger.command(key, at: now)
+      ledger.closeBurst(key)
+    }
+    moments.sort()
+    let name = keys.first.map { first in
+      keys.dropFirst().reduce(first) { $0 + "+" + ($1.split(separator: "/").last ?? "") }
+    }
+    screen.line([
+      time(), .init(padded(name ?? topic)),
+      .init(padded("\(moments.count) in", to: 7), .cyan),
+      .init(padded(Sparkline.of(moments, limit: 14), to: 15), .cyan),
+      .init("1 out ", .green),
+      .init("\(topic) \(String(decoding: payload, as: UTF8.self))", .faint),
+    ])
+    showFlood(at: now)
+  }
+
+  func show(_ event: EventObject, of key: KeyIndex) {
+    let value = event.value.map { JSONWriter.text($0) } ?? ""
+    switch event.phase {
+    case .accepted, .superseded, .sending, .sent: return
+    case .confirmed:
+      screen.line([
+        time(), .init(padded(event.key)), .init("the device shows ", .green),
+        .init(value, .green),
+      ])
+    case .unchanged, .cancelled:
+      ledger.closeBurst(key)
+      showEnd(event, value, .faint)
+    case .rejected, .failed, .expired:
+      ledger.closeBurst(key)
+      showEnd(event, value, .red)
+    }
+    showFlood(at: EventLoop.now())
+  }
+
+  private func showEnd(_ event: EventObject, _ value: String, _ color: DemoScreen.Color) {
+    let reason = event.reason.map { " (\($0))" } ?? ""
+    screen.line([
+      time(), .init(padded(event.key)), .init("\(value) \(event.phase.rawValue)\(reason)", color),
+    ])
+  }
+
+  func showSummary() {
+    screen.line()
+    let lines = DemoSummary.lines(of: ledger)
+    screen.line(lines[0], .faint)
+    for line in lines.dropFirst() { screen.line(line) }
+    screen.line()
+    let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
+    let statistics = gateway.statistics
+    screen.line([
+      .init("\(changes) changes in, \(statistics.published) messages out", .bold),
+      .init(
+        "; no value left the queue more than "
+          + "\(DemoSummary.milliseconds(statistics.worstLateness)) after it was due."
+      ),
+    ])
+    showDirectReplay()
+    screen.line(
+      ledger.isDone
+        ? "Every device that reports its state shows what was asked for last."
+        : "NOT every device shows what was asked for last.",
+      ledger.isDone ? .green : .red
+    )
+  }
+
+  /// What the same hands would have done to the same devices.
+  private func showDirectReplay() {
+    let replay = DirectReplay(script, registry: registry, devices: DemoHome.devices())
+    var line = "Without Settle (same hands, same devices, computed): \(replay.commands) commands"
+    if replay.dropped > 0 { line += ", \(replay.dropped) of them lost by busy devices" }
+    screen.line(line + ".")
+    for ending in replay.wrongEndings {
+      let shown = ending.shown.map { JSONWriter.text($0) } ?? "nothing"
+      screen.line(
+        "  \(ending.key) would have stayed at \(shown), not \(JSONWriter.text(ending.asked))."
+      )
+    }
+  }
+
+  func showInvitation() {
+    let program = CommandLine.arguments.first.map(Self.clientPath) ?? "settle"
+    screen.line()
+    screen.line("Still running; Ctrl-C ends it. In another terminal:", .bold)
+    for words in [
+      "watch", "get", "set desk-lamp/brightness 200 --wait",
+      "step boiler/target_temperature +0.5", "set hall-blind/command STOP",
+    ] {
+      screen.line("  \(program) \(words) --socket \(socket)")
+    }
+    screen.line("  mosquitto_sub -p \(broker.port) -v -t '#'")
+    screen.line("  mosquitto_pub -p \(broker.port) -t settle/desk-lamp/brightness/set -m 40")
+  }
+
+  /// The client beside this program.
+  private static func clientPath(_ own: String) -> String {
+    own.hasSuffix("settled") ? String(own.dropLast()) : own
+  }
+
+  private func time() -> DemoScreen.Piece {
+    let elapsed = max(.zero, start.duration(to: EventLoop.now()))
+    let hundredths = Int((elapsed / .milliseconds(10)).rounded())
+    let rest = hundredths % 100
+    let text = "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+    return .init(String(repeating: " ", count: max(0, 6 - text.count)) + text + " s  ", .faint)
+  }
+
+  private func padded(_ text: String, to width: Int? = nil) -> String {
+    text + String(repeating: " ", count: max(1, (width ?? keyWidth) - text.count))
+  }
+}

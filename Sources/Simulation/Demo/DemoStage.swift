@@ -1,0 +1,221 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Control
+import Devices
+import Gateway
+import JSON
+import LastOut
+package import Operations
+import TestBroker
+
+/// The demo: a private broker as a process, and on one event loop the gateway, the simulated devices
+/// and the hands.
+///
+/// The hands and the devices speak MQTT over connections of their own, so the gateway sees what it
+/// would see in a home.
+package final class DemoStage {
+  package struct Options: Sendable {
+    /// `nil`: the standard script.
+    package var script: [UInt8]?
+    package var speed = 1.0
+    /// Goes on after the script until a signal comes.
+    package var keeps = false
+    package var logLevel = Logger.Level.warning
+
+    package init() {}
+  }
+
+  /// How long devices get to come to rest after the last change.
+  static let patience = Duration.seconds(20)
+
+  let options: Options
+  let broker: TestBroker
+  let loop: EventLoop
+  let gateway: Gateway
+  let registry: Registry
+  let script: DemoScript
+  let driver: DeviceDriver
+  let hands: Hands
+  let socket: String
+  var ledger: DemoLedger
+  var screen: DemoScreen
+  var start = Moment.zero
+  private let handsLink: DemoLink
+  private let devicesLink: DemoLink
+  private var pulse: LoopTimer?
+  private var deadline: Moment?
+  private var isOver = false
+  private var exitCode: Int32 = 1
+
+  /// Starts the broker and puts everything in its place.
+  ///
+  /// - Throws: ``DemoError`` when something that the demo needs is not there.
+  package init(_ options: Options, screen: DemoScreen) throws(DemoError) {
+    self.options = options
+    self.screen = screen
+    do {
+      broker = try TestBroker()
+      try broker.start()
+    } catch {
+      throw DemoError("\(error)")
+    }
+    socket = broker.directory + "/settle.sock"
+    let configuration = try Self.configuration(port: broker.port, folder: broker.directory, socket)
+    registry = configuration.registry
+    ledger = DemoLedger(registry: registry)
+    script = try Self.script(options.script, registry)
+    do throws(OperationsError) {
+      loop = try EventLoop()
+      gateway = try Gateway(
+        configuration: configuration,
+        loop: loop,
+        log: Logger(level: options.logLevel)
+      )
+      handsLink = try DemoLink(name: "hands", port: broker.port, loop: loop)
+      devicesLink = try DemoLink(name: "devices", port: broker.port, loop: loop)
+      driver = try DeviceDriver(DemoHome.devices(), link: devicesLink, loop: loop)
+      hands = try Hands(
+        script,
+        speed: options.speed,
+        registry: registry,
+        link: handsLink,
+        loop: loop
+      )
+    } catch {
+      throw DemoError(error.description)
+    }
+  }
+
+  /// Plays to the end; 0 if every device ended at what was asked for last.
+  package func run() throws(DemoError) -> Int32 {
+    connectEars()
+    announce()
+    do throws(OperationsError) {
+      pulse = try loop.makeTimer { [unowned self] in beat() }
+      for signal in DemoSignals.ending { try loop.onSignal(signal) { [unowned self] in leave() } }
+      driver.start { [unowned self] in startGateway() }
+    } catch {
+      throw DemoError(error.description)
+    }
+    loop.run()
+    return exitCode
+  }
+
+  // MARK: Coming up
+
+  private func startGateway() {
+    do throws(OperationsError) {
+      gateway.onConnection = { [unowned self] isUp in if isUp { startHands() } }
+      try gateway.start()
+    } catch {
+      screen.line("The gateway cannot start: \(error.description)", .red)
+      loop.stop()
+    }
+  }
+
+  private func startHands() {
+    gateway.onConnection = nil
+    handsLink.onConnected = { [unowned self] in
+      // The retained states of the devices arrive meanwhile.
+      start = EventLoop.now().advanced(by: .milliseconds(200))
+      hands.begin(at: start)
+      schedulePulse()
+    }
+    handsLink.start()
+  }
+
+  private func connectEars() {
+    hands.onAct = { [unowned self] in show($0) }
+    hands.onChange = { [unowned self] key, _, now in
+      ledger.change(key, at: now)
+      showFlood(at: now)
+    }
+    gateway.onCommand = { [unowned self] topic, payload, keys in
+      show(command: topic, payload, keys)
+    }
+    gateway.watchAll { [unowned self] event in
+      if let key = ledger.event(event) { show(event, of: key) }
+    }
+    driver.onReport = { [unowned self] message in
+      let document = (try? JSONParser.parse(message.payload.span)) ?? .string(message.text)
+      ledger.report(topic: message.topic, document: document)
+    }
+  }
+
+  // MARK: Going on, and ending
+
+  /// Looks ten times a second whether everything has come to rest.
+  private func beat() {
+    let now = EventLoop.now()
+    if hands.isDone, !isOver {
+      let end = deadline ?? now.advanced(by: Self.patience)
+      deadline = end
+      refreshTargets()
+      if now >= end || (ledger.isSettled && driver.isResting && ledger.isDone) { finishScript() }
+    }
+    schedulePulse()
+  }
+
+  private func schedulePulse() {
+    pulse?.arm(at: EventLoop.now().advanced(by: .milliseconds(100)))
+  }
+
+  private func finishScript() {
+    isOver = true
+    exitCode = ledger.isDone ? 0 : 1
+    showSummary()
+    if options.keeps { showInvitation() } else { leave() }
+  }
+
+  private func refreshTargets() {
+    for key in ledger.order { ledger.target(key, gateway.row(registry[key].key)?.target) }
+  }
+
+  /// Lets the gateway end in good order, then everything else.
+  private func leave() {
+    pulse?.arm(at: nil)
+    gateway.beginShutdown { [unowned self] report in
+      screen.line("The gateway flushed and ended: \(report.description).", .faint)
+      handsLink.close()
+      devicesLink.close()
+      loop.stop()
+    }
+  }
+
+  // MARK: Preparing
+
+  private static func configuration(
+    port: Int,
+    folder: String,
+    _ socket: String
+  ) throws(DemoError) -> LoadedConfiguration {
+    let settings = folder + "/settings.conf"
+    do {
+      try TextFile.write(DemoHome.settingsFile(port: port, socket: socket), to: settings)
+      try TextFile.write(DemoHome.deviceFile, to: folder + "/home.yaml")
+    } catch {
+      throw DemoError("\(error)")
+    }
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = settings
+    do throws(ConfigurationFailure) {
+      return try ConfigurationLoader.load(overrides, environment: [:])
+    } catch {
+      throw DemoError(error.problems.map(\.description).joined(separator: "\n"))
+    }
+  }
+
+  private static func script(
+    _ text: [UInt8]?,
+    _ registry: Registry
+  ) throws(DemoError) -> DemoScript {
+    guard let text else { return .standard }
+    do throws(DemoScript.Mistake) {
+      return try DemoScript(text: text, registry: registry)
+    } catch {
+      throw DemoError("line \(error.line): \(error.message)", isBadInput: true)
+    }
+  }
+}

@@ -1,0 +1,101 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Control
+package import Devices
+package import LastOut
+package import Operations
+
+/// Plays a script over MQTT, as people at a panel would: one message per change, at its moment.
+package final class Hands {
+  /// Called for each act, when it begins.
+  package var onAct: ((DemoScript.Act) -> Void)?
+  /// Called for each change of a key, right before it is published.
+  package var onChange: ((KeyIndex, ControlRequest, Moment) -> Void)?
+
+  private let script: DemoScript
+  private let speed: Double
+  private let registry: Registry
+  private let link: DemoLink
+  private var timer: LoopTimer?
+  private var start = Moment.zero
+  private var nextAct = 0
+  private var nextChange = 0
+
+  /// - Parameters:
+  ///   - script: What to do.
+  ///   - speed: How much faster than written; policies stay as they are.
+  ///   - registry: The keys.
+  ///   - link: Where changes are published.
+  ///   - loop: The loop that waits for the moments.
+  package init(
+    _ script: DemoScript,
+    speed: Double,
+    registry: Registry,
+    link: DemoLink,
+    loop: EventLoop
+  ) throws(OperationsError) {
+    self.script = script
+    self.speed = speed
+    self.registry = registry
+    self.link = link
+    timer = try loop.makeTimer { [weak self] in self?.play() }
+  }
+
+  /// Whether everything has been played.
+  package var isDone: Bool { nextChange == script.changes.count }
+
+  /// Begins; `start` is the script's moment zero.
+  package func begin(at start: Moment) {
+    self.start = start
+    play()
+  }
+
+  private func moment(_ milliseconds: Double) -> Moment {
+    start.advanced(by: .nanoseconds(Int64(milliseconds * 1_000_000 / speed)))
+  }
+
+  private func play() {
+    let now = EventLoop.now()
+    while nextAct < script.acts.count, moment(script.acts[nextAct].at) <= now {
+      onAct?(script.acts[nextAct])
+      nextAct += 1
+    }
+    while nextChange < script.changes.count, moment(script.changes[nextChange].at ?? 0) <= now {
+      publish(script.changes[nextChange])
+      nextChange += 1
+    }
+    let act = nextAct < script.acts.count ? moment(script.acts[nextAct].at) : nil
+    let change = isDone ? nil : moment(script.changes[nextChange].at ?? 0)
+    timer?.arm(at: [act, change].compactMap { $0 }.min())
+  }
+
+  private func publish(_ request: ControlRequest) {
+    for key in keys(of: request) {
+      let now = EventLoop.now()
+      let name = registry[key].key
+      switch request.operation {
+      case .set(let value):
+        onChange?(key, request, now)
+        let payload = JSONValue.object(["value": value, "source": "demo"])
+        link.publish("settle/\(name)/set", JSONWriter.bytes(payload))
+      case .step(let amount):
+        onChange?(key, request, now)
+        link.publish("settle/\(name)/step", JSONWriter.bytes(.number(amount)))
+      case .toggle:
+        onChange?(key, request, now)
+        link.publish("settle/\(name)/toggle", [])
+      case .flush: link.publish("settle/\(name)/flush", [])
+      case .cancel: link.publish("settle/\(name)/cancel", [])
+      case .get, .pending, .watch, .reload:
+        preconditionFailure("A script has changes, flush and cancel only.")
+      }
+      if request.now { link.publish("settle/\(name)/flush", []) }
+    }
+  }
+
+  private func keys(of request: ControlRequest) -> [KeyIndex] {
+    if let key = try? registry.index(of: request.key) { return [key] }
+    return registry.indices(matching: request.key)
+  }
+}

@@ -1,0 +1,83 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Glibc
+import Operations
+import Simulation
+
+/// `settle demo`: the gateway at work, with a private broker and simulated devices.
+struct DemoCommand: DaemonCommand {
+  static let name = "demo"
+  static let summary = "Try everything with simulated devices and a private broker."
+  static let discussion = """
+    Starts a private mosquitto on a free loopback port, four simulated devices and the gateway, and \
+    plays hands that change values quickly. The gestures are made from stated speeds and pauses. At \
+    the end a table says what went in, what came out, and whether every device shows what was asked \
+    for last; the exit code is 0 if they do.
+    """
+  static let examples = [
+    Example("settle demo", "About 13 seconds."),
+    Example("settle demo --keep", "Goes on afterwards, to be played with."),
+    Example("settle demo --script changes.ndjson", "Other hands, written as for simulate."),
+  ]
+  static let parameters: [Parameter<Self>] = [
+    .option(
+      "script",
+      \.script,
+      value: "FILE",
+      completion: .files,
+      help: "Play these changes, one per line with \"at\" in milliseconds; - is standard input."
+    ),
+    .option(
+      "speed",
+      \.speed,
+      value: "X",
+      help: "Play X times as fast; policies stay (default: 1)."
+    ),
+    .flag("keep", \.keeps, help: "Go on after the script, and say how to join in."),
+    .flag("verbose", short: "v", \.isVerbose, help: "Log what the gateway does."),
+  ]
+
+  var script: String?
+  var speed = 1.0
+  var keeps = false
+  var isVerbose = false
+
+  func run() -> Int32 {
+    guard speed >= 0.01, speed <= 1000 else {
+      complain("--speed must be from 0.01 to 1000")
+      return ExitCode.usage
+    }
+    var options = DemoStage.Options()
+    options.speed = speed
+    options.keeps = keeps
+    options.logLevel = isVerbose ? .debug : .warning
+    if let script {
+      guard let text = InputFile.read(script) else {
+        complain("\(script): \(unsafe String(cString: strerror(errno)))")
+        return ExitCode.noInput
+      }
+      options.script = text
+    }
+    do throws(DemoError) {
+      return try DemoStage(options, screen: Self.screen()).run()
+    } catch {
+      complain(error.description)
+      return error.isBadInput ? ExitCode.badInput : ExitCode.noGateway
+    }
+  }
+
+  private static func screen() -> DemoScreen {
+    let environment = ProcessEnvironment.all()
+    let isTerminal = isatty(STDOUT_FILENO) == 1 && environment["TERM"] != "dumb"
+    var size = winsize()
+    let isSized = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
+    return DemoScreen(
+      isInteractive: isTerminal,
+      hasColor: isTerminal && environment["NO_COLOR", default: ""].isEmpty,
+      width: isSized ? Int(size.ws_col) : 100,
+      write: { StandardOutput.write(Array($0.utf8)) }
+    )
+  }
+}
