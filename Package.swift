@@ -70,8 +70,10 @@ let package = Package(
     .testTarget(
       name: "LastOutTests", dependencies: ["LastOut", "LastOutTesting"],
       resources: [.copy("Fixtures")]),
-    .testTarget(name: "DevicesTests", dependencies: ["Devices"]),
-    .testTarget(name: "ConfigurationTests", dependencies: ["Configuration", "Devices"]),
+    .testTarget(name: "DevicesTests", dependencies: ["Devices", "LastOut"]),
+    .testTarget(
+      name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
+      exclude: ["Fixtures"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),

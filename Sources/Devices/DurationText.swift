@@ -27,7 +27,9 @@ package enum DurationText {
   }
 
   /// What was probably meant by a text that is no duration.
-  package static func suggestion(for text: String) -> String? {
+  ///
+  /// `unit` is the likely one where none is given.
+  package static func suggestion(for text: String, unit standard: String = "s") -> String? {
     let compact = text.lowercased().filter { $0 != " " && $0 != "_" }
     if parse(compact) != nil, compact != text { return compact }
     let number = compact.prefix { $0.isNumber || $0 == "." || $0 == "," }
@@ -35,7 +37,7 @@ package enum DurationText {
     guard !number.isEmpty, NumberText.parse(decimal) != nil else { return nil }
     let unit: String
     switch compact[number.endIndex...] {
-    case "": unit = (NumberText.parse(decimal) ?? 0) >= 20 ? "ms" : "s"
+    case "": unit = standard
     case "ms", "msec", "millis", "milliseconds", "millisecond": unit = "ms"
     case "s", "sec", "secs", "second", "seconds": unit = "s"
     case "m", "min", "mins", "minute", "minutes": unit = "m"

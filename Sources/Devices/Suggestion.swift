@@ -19,7 +19,19 @@ package enum Suggestion {
         best = (distance, candidate)
       }
     }
-    return best?.word
+    return best?.word ?? completion(of: sought, in: candidates)
+  }
+
+  /// The only candidate that begins with an abbreviation of three letters or more.
+  private static func completion<Words: Sequence>(
+    of sought: [UInt8],
+    in candidates: Words
+  ) -> String? where Words.Element == String {
+    guard sought.count >= 3 else { return nil }
+    let completions = candidates.filter {
+      $0.utf8.count > sought.count && normalized($0).starts(with: sought)
+    }
+    return completions.count == 1 ? completions[0] : nil
   }
 
   private static func normalized(_ word: String) -> [UInt8] {

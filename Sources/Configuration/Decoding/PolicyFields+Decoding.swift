@@ -34,7 +34,8 @@ extension PolicyFields {
             "max_wait",
             expected: "none or \(DurationText.forms)",
             suggestion: limit.text.flatMap {
-              Suggestion.nearest(to: $0, in: ["none"]) ?? DurationText.suggestion(for: $0)
+              Suggestion.nearest(to: $0, in: ["none"])
+                ?? Section.durationSuggestion(for: $0, "max_wait")
             }
           ) as String?
       }

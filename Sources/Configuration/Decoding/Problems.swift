@@ -7,6 +7,7 @@ final class Problems {
   private(set) var warnings: [ConfigurationProblem] = []
   /// A profile's mistake is found once for each device that uses it.
   private var seen: Set<ConfigurationProblem> = []
+  private var blocked: Set<SourcePosition> = []
   private var order: [String: Int] = [:]
 
   /// How many mistakes there are; compare before and after to see whether something failed.
@@ -14,8 +15,13 @@ final class Problems {
 
   func add(_ problem: ConfigurationProblem) {
     note(problem.file)
+    let place = SourcePosition(file: problem.file, line: problem.line, column: problem.column)
+    guard !blocked.contains(place) else { return }
     if seen.insert(problem).inserted { errors.append(problem) }
   }
+
+  /// Keeps quiet about a place from now on, where one mistake would lead to others.
+  func block(_ position: SourcePosition) { blocked.insert(position) }
 
   func add(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
     add(

@@ -76,10 +76,17 @@ extension Section {
         node,
         key,
         expected: DurationText.forms,
-        suggestion: node.text.flatMap { DurationText.suggestion(for: $0) }
+        suggestion: node.text.flatMap { Self.durationSuggestion(for: $0, key) }
       )
     }
     return duration
+  }
+
+  /// What was probably meant: short times are given in milliseconds, others in seconds.
+  static func durationSuggestion(for text: String, _ key: String) -> String? {
+    let isShort = ["delay", "max_wait", "commit"].contains(key)
+    let isLarge = (NumberText.parse(text) ?? 0) >= 20
+    return DurationText.suggestion(for: text, unit: isShort && isLarge ? "ms" : "s")
   }
 
   /// A duration of at least `least`.

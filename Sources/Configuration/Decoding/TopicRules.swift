@@ -6,7 +6,7 @@ enum TopicRules {
   /// Why a topic cannot be published to; `nil` if it can.
   static func problem(inName name: String) -> String? {
     if name.utf8.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") }) {
-      return "a topic to publish to or to read one device from has no wildcard '+' or '#'"
+      return "no wildcard '+' or '#' is allowed here"
     }
     if name.utf8.first == UInt8(ascii: "$") { return "topics that start with '$' are the broker's" }
     return problem(inAny: name)

@@ -41,10 +41,15 @@ struct AvailabilityReader {
     else standard: JSONValue
   ) -> JSONValue? {
     guard let node = section[key] else { return standard }
-    guard let value = node.scalarJSON, value != .null else {
-      return section.refuse(node, key, expected: "a word, number, true or false")
+    let words = (node.elements ?? [node]).compactMap(\.scalarJSON).filter { $0 != .null }
+    guard !words.isEmpty, words.count == node.elements?.count ?? 1 else {
+      return section.refuse(
+        node,
+        key,
+        expected: "a word, number, true or false, or a list of them"
+      )
     }
-    return value
+    return words.count == 1 ? words[0] : .array(words)
   }
 }
 

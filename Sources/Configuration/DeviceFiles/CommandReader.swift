@@ -5,6 +5,7 @@ internal import Devices
 
 /// Reads where a command goes and what it carries.
 struct CommandReader {
+  let baseTopic: String
   let placeholders: Placeholders
   let problems: Problems
 
@@ -17,7 +18,15 @@ struct CommandReader {
     checkRetain(fields)
     let qos = fields.integer("qos", in: 0...2)
     let payload = payload(fields, isAction: isAction)
-    guard let topic = fields.topic("topic", placeholders), let payload else { return nil }
+    guard let topic = fields.topic("topic", placeholders) else { return nil }
+    let filters = SettingsRules.commandFilters(baseTopic: baseTopic)
+    if let met = filters.first(where: { TopicRules.overlap($0, topic) }) {
+      problems.add(
+        fields["topic"]?.position ?? fields.position,
+        "topic: '\(Excerpt.of(topic))' is the gateway's own ('\(met)'), which would loop"
+      )
+    }
+    guard let payload else { return nil }
     return CommandRoad(topic: topic, payload: payload, qos: qos ?? 1)
   }
 

@@ -8,6 +8,12 @@ enum EmbeddedProfiles {
     [
       ("zigbee2mqtt", PackageResources.zigbee2mqtt_yaml),
       ("tasmota", PackageResources.tasmota_yaml),
+      ("shelly", PackageResources.shelly_yaml),
+      ("esphome", PackageResources.esphome_yaml),
+      ("wled", PackageResources.wled_yaml),
+      ("zwave-js", PackageResources.zwave_js_yaml),
+      ("homie", PackageResources.homie_yaml),
+      ("homeassistant", PackageResources.homeassistant_yaml),
     ]
   }
 }

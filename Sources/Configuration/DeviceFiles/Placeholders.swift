@@ -15,6 +15,9 @@ struct Placeholders {
   /// The names that are always there.
   static let reserved = ["topic", "root", "value"]
 
+  /// Two stand for one.
+  private static let escape: [UInt8] = [UInt8(ascii: "$"), UInt8(ascii: "$")]
+
   /// `text` with every `$name` replaced; `nil`, with a problem, for an unknown name.
   func expand(_ text: String, at position: SourcePosition) -> String? {
     guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
@@ -22,6 +25,11 @@ struct Placeholders {
     let bytes = Array(text.utf8)
     var index = 0
     while index < bytes.count {
+      if bytes[index...].starts(with: Self.escape) {
+        result.append(UInt8(ascii: "$"))
+        index += 2
+        continue
+      }
       guard bytes[index] == UInt8(ascii: "$"), let name = Self.name(in: bytes, at: index + 1) else {
         result.append(bytes[index])
         index += 1
@@ -53,8 +61,7 @@ struct Placeholders {
       guard let topic else {
         problems.add(
           device,
-          "'topic' is missing: '$\(name)' stands for it in line \(position.line) of "
-            + position.file
+          "'topic' is missing: '$topic' stands for it in the device's topics"
         )
         return nil
       }

@@ -54,7 +54,7 @@ final class ProfileStore {
       guard let node = find(name) else {
         problems.add(
           position,
-          "unknown profile '\(Excerpt.of(name))'; known: \(Section.list(names))",
+          "unknown profile '\(Excerpt.of(name))'; known: \(alternatives(to: name))",
           suggestion: Suggestion.nearest(to: name, in: names)
         )
         return nil
@@ -68,6 +68,14 @@ final class ProfileStore {
         .flatMap { pair in pair.value.text.map { ($0, pair.value.position) } }
     }
     return chain
+  }
+
+  /// The profiles of the same convention, or else the conventions.
+  private func alternatives(to name: String) -> String {
+    let convention = name.prefix { $0 != "/" } + "/"
+    let related = names.filter { $0.hasPrefix(convention) }
+    if !related.isEmpty { return Section.list(related) }
+    return Section.list(Set(names.map { $0.prefix { $0 != "/" } + "/…" }).sorted())
   }
 
   private func find(_ name: String) -> YAMLNode? {

@@ -104,11 +104,16 @@ struct PropertyReader {
     let kindReader = KindReader(section: section, problems: problems)
     let kind = kindReader.kind()
     let wire = kind.map { kindReader.wire(for: $0) }
-    let command = CommandReader(placeholders: placeholders, problems: problems)
-      .road(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
+    let command = CommandReader(
+      baseTopic: context.baseTopic,
+      placeholders: placeholders,
+      problems: problems
+    )
+    .road(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
     let states = StateReader(placeholders: placeholders, problems: problems)
       .sources(section, at: pair.keyPosition)
-    let confirm = confirmation(section, hasState: !states.isEmpty)
+    let hasState = section["state"].map { $0.text != "none" } ?? false
+    let confirm = confirmation(section, hasState: hasState)
     let policy = policy(section, type: kindReader.typeName)
     let always = section.flag("always")
     let own = section.duration("ttl", atLeast: .milliseconds(1))

@@ -47,7 +47,16 @@ enum BrokerURL {
     if authority.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) {
       throw Problem(message: "an MQTT address ends after the port; expected \(forms)")
     }
-    let (host, port) = try hostAndPort(authority, standard: isTLS ? 8883 : 1883)
+    let host: String
+    let port: Int
+    do throws(Problem) {
+      (host, port) = try hostAndPort(authority, standard: isTLS ? 8883 : 1883)
+    } catch {
+      throw Problem(
+        message: error.message,
+        suggestion: error.suggestion.map { "\(scheme)://\($0)" }
+      )
+    }
     return isTLS ? .tls(host: host, port: port) : .tcp(host: host, port: port)
   }
 

@@ -74,6 +74,7 @@ struct YAMLTreeBuilder {
         : "no anchor '&\(Excerpt.of(name))' before this alias",
       suggestion: Suggestion.nearest(to: name, in: anchors.keys.sorted()).map { "*\($0)" }
     )
+    problems.block(position(mark))
     return add(YAMLNode(.scalar("", isPlain: true), at: position(mark)), anchor: nil)
   }
 
@@ -185,6 +186,7 @@ struct YAMLTreeBuilder {
   private func check(_ tag: String?, at mark: (line: Int, column: Int)) {
     guard let tag, !tag.hasPrefix("tag:yaml.org,2002:") else { return }
     problems.add(position(mark), "tags such as '\(Excerpt.of(tag))' have no meaning here")
+    problems.block(position(mark))
   }
 
   private func position(_ mark: (line: Int, column: Int)) -> SourcePosition {
@@ -197,7 +199,11 @@ extension YAMLNode {
   var kindInWords: String {
     switch content {
     case .scalar(let text, let isPlain):
-      isNull ? "nothing" : (isPlain ? "'\(Excerpt.of(text))'" : "the text '\(Excerpt.of(text))'")
+      if isNull || text.isEmpty {
+        isNull ? "nothing" : "an empty text"
+      } else {
+        isPlain ? "'\(Excerpt.of(text))'" : "the text '\(Excerpt.of(text))'"
+      }
     case .sequence: "a list"
     case .mapping: "a mapping"
     }

@@ -1,0 +1,157 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import FoundationEssentials
+import Testing
+
+struct EnvironmentTests {
+  private func gateway(
+    _ settings: String,
+    environment: [String: String] = [:],
+    files: KeyValuePairs<String, String> = [:]
+  ) throws -> (gateway: GatewayConfiguration?, problems: [String]) {
+    let folder = try TemporaryFolder(files)
+    try folder.write(Array(settings.utf8), to: "settle.yaml")
+    try folder.write(Array(Loading.lamp.utf8), to: "devices/d.yaml")
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = folder.path + "/settle.yaml"
+    switch Loading.load(
+      overrides,
+      environment: environment.mapValues { $0.replacing("FOLDER", with: folder.path) }
+    )
+    {
+    case .loaded(let loaded):
+      return (loaded.gateway, Loading.lines(loaded.warnings, in: folder))
+    case .refused(let problems): return (nil, Loading.lines(problems, in: folder))
+    }
+  }
+
+  @Test func `a flag beats the environment, which beats the file`() throws {
+    let folder = try TemporaryFolder([
+      "settle.yaml": "socket: /file\ndevices: file", "env.yaml": "socket: /other",
+      "file/d.yaml": Loading.lamp, "env/d.yaml": Loading.lamp, "flag/d.yaml": Loading.lamp,
+    ])
+    var overrides = ConfigurationLoader.Overrides()
+    var environment = ["SETTLE_CONFIG": folder.path + "/settle.yaml"]
+    func loaded() throws -> GatewayConfiguration {
+      guard case .loaded(let loaded) = Loading.load(overrides, environment: environment) else {
+        throw CancellationError()
+      }
+      return loaded.gateway
+    }
+    #expect(try loaded().socket == "/file")
+    #expect(try loaded().devicesDirectory == folder.path + "/file")
+    environment["SETTLE_SOCKET"] = "/environment"
+    environment["SETTLE_DEVICES"] = folder.path + "/env"
+    #expect(try loaded().socket == "/environment")
+    #expect(try loaded().devicesDirectory == folder.path + "/env")
+    overrides.socket = "/flag"
+    overrides.devices = folder.path + "/flag"
+    #expect(try loaded().socket == "/flag")
+    #expect(try loaded().devicesDirectory == folder.path + "/flag")
+  }
+
+  @Test func `variables replace the broker, the base topic and more`() throws {
+    let gateway = try #require(
+      try gateway(
+        "mqtt: {url: mqtt://10.0.0.1, username: a}",
+        environment: [
+          "SETTLE_MQTT_URL": "mqtts://example.org:1234", "SETTLE_MQTT_USERNAME": "b",
+          "SETTLE_MQTT_CLIENT_ID": "me", "SETTLE_MQTT_BASE_TOPIC": "home/settle",
+          "SETTLE_HTTP_LISTEN": "127.0.0.1:1,unix:/s", "SETTLE_JOURNAL": "/j",
+        ]
+      ).gateway
+    )
+    #expect(gateway.mqtt.endpoint == .tls(host: "example.org", port: 1234))
+    #expect(gateway.mqtt.username == "b")
+    #expect(gateway.mqtt.clientID == "me")
+    #expect(gateway.baseTopic == "home/settle")
+    #expect(gateway.http?.listen == ["127.0.0.1:1", "unix:/s"])
+    #expect(gateway.journal?.path == "/j")
+  }
+
+  @Test(arguments: [
+    ("SETTLE_MQTT_URL", "nowhere", "$SETTLE_MQTT_URL:1:1: expected mqtt://HOST[:PORT], "),
+    ("SETTLE_MQTT_BASE_TOPIC", "a/#", "$SETTLE_MQTT_BASE_TOPIC:1:1: no wildcard"),
+    ("SETTLE_HTTP_LISTEN", "1.2.3.4:80", "$SETTLE_HTTP_LISTEN:1:1: '1.2.3.4' is beyond"),
+    ("SETTLE_DEVICES", "/does/not/exist", "$SETTLE_DEVICES:1:1: the folder of device files"),
+  ])
+  func `a mistake in a variable names the variable`(
+    name: String,
+    value: String,
+    beginning: String
+  ) throws {
+    let problems = try gateway("", environment: [name: value]).problems
+    #expect(problems.count == 1)
+    #expect(problems.first?.hasPrefix(beginning) == true, "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("password_file: secret", [:], "from file"),
+    ("password_file: secret", ["SETTLE_MQTT_PASSWORD": "from variable"], "from variable"),
+    ("password_file: secret", ["CREDENTIALS_DIRECTORY": "FOLDER/c"], "from file"),
+    ("protocol: 5", ["CREDENTIALS_DIRECTORY": "FOLDER/c"], "from credential"),
+    ("protocol: 5", ["CREDENTIALS_DIRECTORY": "FOLDER/none"], nil),
+  ])
+  func `the password comes from variable, file or credential`(
+    field: String,
+    environment: [String: String],
+    password: String?
+  ) throws {
+    let loaded = try gateway(
+      "mqtt: {username: u, \(field)}",
+      environment: environment,
+      files: ["secret": "from file\n", "c/mqtt.password": "from credential\r\n"]
+    )
+    let gateway = try #require(loaded.gateway, "\(loaded.problems)")
+    #expect(gateway.mqtt.password == password)
+  }
+
+  @Test(arguments: [
+    ("127.0.0.1", 0, true), ("localhost", 0, true), ("[::1]", 0, true),
+    ("192.168.1.2", 1, true), ("10.1.1.1", 1, true), ("172.20.0.1", 1, true),
+    ("broker.local", 1, true), ("mosquitto", 1, true), ("[fd00::1]", 1, true),
+    ("8.8.8.8", 1, false), ("172.32.0.1", 1, false), ("example.org", 1, false),
+    ("[2001:db8::1]", 1, false),
+  ])
+  func `a password over plaintext is refused to public hosts and warned of for private ones`(
+    host: String,
+    lines: Int,
+    isTaken: Bool
+  ) throws {
+    let environment = ["SETTLE_MQTT_PASSWORD": "hunter2"]
+    let loaded = try gateway("mqtt: {url: \"mqtt://\(host)\"}", environment: environment)
+    #expect((loaded.gateway != nil) == isTaken)
+    #expect(loaded.problems.count == lines)
+    #expect(!loaded.problems.joined().contains("hunter2"))
+    let allowed = try gateway(
+      "mqtt: {url: \"mqtt://\(host)\", allow_plaintext: true}",
+      environment: environment
+    )
+    #expect(allowed.gateway != nil)
+    let protected = try gateway("mqtt: {url: \"mqtts://\(host)\"}", environment: environment)
+    #expect(protected.problems == [])
+  }
+
+  @Test func `a secret behind a link is refused`() throws {
+    let folder = try TemporaryFolder([
+      "real": "x", "settle.yaml": "mqtt: {password_file: link}", "devices/d.yaml": Loading.lamp,
+    ])
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/link",
+      withDestinationPath: folder.path + "/real"
+    )
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = folder.path + "/settle.yaml"
+    guard case .refused(let problems) = Loading.load(overrides) else {
+      Issue.record("The link was followed.")
+      return
+    }
+    #expect(
+      problems.map(\.message) == [
+        "password_file: '\(folder.path)/link' is a symbolic link; give the file itself"
+      ]
+    )
+  }
+}

@@ -1,0 +1,99 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Testing
+
+struct MistakeTests {
+  @Test(arguments: try Mistake.all(in: "device-mistakes.txt"))
+  func `names the mistake in a device file with its place`(mistake: Mistake) throws {
+    #expect(try Loading.mistakes(inDevices: mistake.text) == mistake.lines)
+  }
+
+  @Test(arguments: try Mistake.all(in: "settings-mistakes.txt"))
+  func `names the mistake in the settings with its place`(mistake: Mistake) throws {
+    #expect(try Loading.mistakes(inSettings: mistake.text) == mistake.lines)
+  }
+
+  @Test func `reports the mistakes of all files in one run, in the order of files and lines`()
+    throws
+  {
+    let (outcome, folder) = try Loading.run(
+      settings: "ttl: soon\ndevices: ../devices\nmqqt: {}",
+      devices: [
+        "b.yaml": "two: {profile: wled/light, topic: b}\nthree: {profile: nope, topic: c}",
+        "a.yaml": "one:\n  properties:\n    p: {type: x, command: {topic: t, qos: 9}}",
+      ]
+    )
+    guard case .refused(let problems) = outcome else {
+      Issue.record("The files were taken.")
+      return
+    }
+    #expect(
+      Loading.lines(problems, in: folder).map { $0.prefix { $0 != " " } } == [
+        "settle.yaml:1:6:", "settle.yaml:3:1:", "a.yaml:3:15:", "a.yaml:3:43:", "b.yaml:2:18:",
+      ]
+    )
+  }
+
+  @Test func `a device in two files is a mistake that names the first place`() throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "a.yaml": "\nd: {profile: wled/light, topic: a}",
+      "b.yaml": "d: {profile: wled/light, topic: b}",
+    ])
+    guard case .refused(let problems) = outcome else {
+      Issue.record("The files were taken.")
+      return
+    }
+    #expect(
+      Loading.lines(problems, in: folder) == [
+        "b.yaml:1:1: device 'd' is already defined at /config/../devices/a.yaml:2:1"
+      ]
+    )
+  }
+
+  @Test func `a syntax error does not hide mistakes before it`() throws {
+    let text = "one: {profile: nope, topic: a}\ntwo: {profile: wled/light\nthree: 5\n"
+    let lines = try Loading.mistakes(inDevices: text)
+    #expect(lines.count == 2)
+    #expect(lines[0].hasPrefix("d.yaml:1:16: unknown profile 'nope'"))
+    #expect(lines[1].contains("YAML syntax"))
+  }
+
+  @Test func `a lane that the settings do not define is a mistake only if they define lanes`()
+    throws
+  {
+    let device = "d: {profile: wled/light, topic: a, lane: zigbe}"
+    #expect(try Loading.mistakes(inDevices: device) == [])
+    #expect(
+      try Loading.mistakes(
+        inDevices: device,
+        settings: "devices: ../devices\nlanes: {zigbee: {rate: 10/s}}"
+      ) == [
+        "d.yaml:1:42: unknown lane 'zigbe'; the settings define: zigbee; did you mean 'zigbee'?"
+      ]
+    )
+  }
+
+  @Test func `the report is text or one JSON object per line`() {
+    let error = ConfigurationProblem(
+      file: "a.yaml",
+      line: 3,
+      column: 4,
+      message: "wrong",
+      suggestion: "right"
+    )
+    let warning = ConfigurationProblem(file: "b.yaml", line: 1, column: 1, message: "odd")
+    #expect(
+      ConfigurationReport.text(errors: [error], warnings: [warning])
+        == "a.yaml:3:4: wrong; did you mean 'right'?\nb.yaml:1:1: warning: odd\n"
+    )
+    #expect(
+      ConfigurationReport.jsonLines(errors: [error], warnings: [warning])
+        == #"{"file":"a.yaml","line":3,"column":4,"severity":"error","message":"wrong","#
+        + #""suggestion":"right"}"# + "\n"
+        + #"{"file":"b.yaml","line":1,"column":1,"severity":"warning","message":"odd","#
+        + #""suggestion":null}"# + "\n"
+    )
+  }
+}

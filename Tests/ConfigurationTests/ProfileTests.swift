@@ -1,0 +1,236 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import Configuration
+import Devices
+import FoundationEssentials
+import LastOut
+import Testing
+
+struct ProfileTests {
+  /// Device text and what `registry` then holds; the folder `profiles/` may be filled.
+  private func registry(
+    _ devices: String,
+    profiles: String? = nil,
+    settings: String? = nil
+  ) throws -> Registry {
+    let (outcome, folder) =
+      if let profiles {
+        try Loading.run(
+          settings: settings,
+          devices: ["d.yaml": devices, "profiles/own.yaml": profiles]
+        )
+      } else {
+        try Loading.run(settings: settings, devices: ["d.yaml": devices])
+      }
+    switch outcome {
+    case .loaded(let loaded): return loaded.registry
+    case .refused(let problems):
+      try #require(problems.isEmpty, "\(Loading.lines(problems, in: folder))")
+      throw CancellationError()
+    }
+  }
+
+  private func property(_ key: String, in registry: Registry) throws -> Property {
+    registry[try registry.index(of: key)].property
+  }
+
+  /// What leaves for a value given as text.
+  private func payload(_ text: String, _ property: Property) throws -> String {
+    var bytes: [UInt8] = []
+    let value = try property.value(fromText: text)
+    property.command.payload.render(property.wireValue(of: value), into: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  @Test(arguments: [
+    ("zigbee2mqtt/light", "power", "on", "x/y/set", #"{"state":"ON"}"#),
+    ("zigbee2mqtt/light", "brightness", "254", "x/y/set", #"{"brightness":254}"#),
+    ("zigbee2mqtt/light", "color_temp", "300", "x/y/set", #"{"color_temp":300}"#),
+    ("zigbee2mqtt/light", "color", "#ff0000", "x/y/set", #"{"color":{"x":0.64,"y":0.33}}"#),
+    ("zigbee2mqtt/switch", "state", "0", "x/y/set", #"{"state":"OFF"}"#),
+    ("zigbee2mqtt/cover", "position", "30", "x/y/set", #"{"position":30}"#),
+    ("zigbee2mqtt/cover", "command", "STOP", "x/y/set", #"{"state":"STOP"}"#),
+    (
+      "zigbee2mqtt/thermostat", "target_temperature", "21.5", "x/y/set",
+      #"{"occupied_heating_setpoint":21.5}"#
+    ),
+    ("zigbee2mqtt/thermostat", "mode", "off", "x/y/set", #"{"system_mode":"off"}"#),
+    ("tasmota/relay", "power", "on", "cmnd/x/y/POWER", "ON"),
+    ("tasmota/dimmer", "brightness", "40", "cmnd/x/y/Dimmer", "40"),
+    ("tasmota/ct-light", "ct", "200", "cmnd/x/y/CT", "200"),
+    ("tasmota/color-light", "color", "#00ff00", "cmnd/x/y/HSBColor", "120,100,100"),
+    ("tasmota/shutter", "position", "70", "cmnd/x/y/ShutterPosition1", "70"),
+    ("shelly/gen1-relay", "power", "off", "x/y/relay/0/command", "off"),
+    ("shelly/gen1-light", "brightness", "5", "x/y/light/0/set", #"{"brightness":5}"#),
+    ("shelly/gen1-roller", "command", "STOP", "x/y/roller/0/command", "stop"),
+    (
+      "shelly/gen2-light", "power", "on", "x/y/rpc",
+      #"{"id":1,"src":"settle","method":"Light.Set","params":{"id":0,"on":true}}"#
+    ),
+    (
+      "shelly/gen2-cover", "command", "STOP", "x/y/rpc",
+      #"{"id":1,"src":"settle","method":"Cover.Stop","params":{"id":0}}"#
+    ),
+    ("wled/light", "color", "#FF8800", "x/y/col", "#ff8800"),
+    ("zwave-js/dimmer", "level", "99", "x/y/38/0/targetValue/set", "99"),
+    ("zwave-js/switch", "power", "on", "x/y/37/0/targetValue/set", "true"),
+    ("homeassistant/light", "color", "#ff8800", "x/y/rgb/set", "255,136,0"),
+  ])
+  func `a shipped profile sends what its convention wants`(
+    profile: String,
+    id: String,
+    text: String,
+    topic: String,
+    sent: String
+  ) throws {
+    let registry = try registry("d: {profile: \(profile), topic: x/y}")
+    let property = try property("d/\(id)", in: registry)
+    #expect(property.command.topic == topic)
+    #expect(try payload(text, property) == sent)
+  }
+
+  @Test func `parameters stand in topics, pointers and payloads`() throws {
+    let registry = try registry(
+      """
+      a: {profile: tasmota/relay, topic: x, parameters: {relay: 2}}
+      b: {profile: shelly/gen2-switch, topic: y, parameters: {channel: 3}}
+      c: {profile: esphome/light, topic: z, parameters: {object: lamp}}
+      e: {profile: homie/number, topic: homie/5/d, parameters: {node: n, property: p}}
+      """
+    )
+    let relay = try property("a/power", in: registry)
+    #expect(relay.command.topic == "cmnd/x/POWER2")
+    #expect(relay.states.map(\.topic) == ["stat/x/RESULT", "tele/x/STATE"])
+    #expect(relay.states.map(\.value.text) == ["/POWER2", "/POWER2"])
+    #expect(relay.state?.get == StateRequest(topic: "cmnd/x/POWER2", payload: []))
+    let shelly = try property("b/power", in: registry)
+    #expect(try payload("on", shelly).contains(#""params":{"id":3,"on":true}"#))
+    #expect(shelly.state?.topic == "y/status/switch:3")
+    #expect(try property("c/power", in: registry).command.topic == "z/light/lamp/command")
+    #expect(registry.devices[3].availability[0].topic == "homie/5/d/$state")
+    #expect(registry.devices[3].availability[0].isOnline(in: "lost") == false)
+  }
+
+  @Test func `every shipped profile is in the binary and has no mistake`() throws {
+    let folder = Loading.root + "/devices/profiles"
+    let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    #expect(files == EmbeddedProfiles.files.map { "\($0.name).yaml" }.sorted())
+    let names = ProfileStore(problems: Problems()).names
+    #expect(names.count >= 35)
+    for name in names {
+      let parameters = "{object: o, node: n, property: p}"
+      let needed = ["esphome", "homie"].contains(name.prefix { $0 != "/" })
+      let own =
+        name.hasPrefix("esphome")
+        ? "{object: o}" : name.hasPrefix("homie") ? "{node: n, property: p}" : parameters
+      let registry = try registry(
+        "d: {profile: \(name), topic: x\(needed ? ", parameters: \(own)" : "")}"
+      )
+      #expect(!registry.properties.isEmpty, "\(name)")
+    }
+  }
+
+  @Test func `a device overrides field by field, restricts, removes and adds`() throws {
+    let registry = try registry(
+      """
+      d:
+        profile: zigbee2mqtt/light
+        topic: t
+        properties:
+          brightness: {range: [10, 100], command: {qos: 0}, state: {get: none}}
+          color: none
+          power: {state: none, confirm: none}
+          color_temp: {policy: {delay: 1s}, excludes: []}
+          effect: {type: choice, values: [blink], command: {topic: $topic/set, payload: {effect: $value}}}
+      """
+    )
+    #expect(
+      registry.devices[0].properties.map(\.id) == ["power", "brightness", "color_temp", "effect"]
+    )
+    let brightness = try property("d/brightness", in: registry)
+    #expect(brightness.kind == .integer(NumberRule(range: 10...100, step: 1)))
+    #expect(brightness.command.qos == 0)
+    #expect(brightness.command.topic == "t/set")
+    #expect(brightness.state?.topic == "t")
+    #expect(brightness.state?.get == nil)
+    #expect(try property("d/power", in: registry).state == nil)
+    #expect(try property("d/power", in: registry).confirm == nil)
+    let white = try property("d/color_temp", in: registry)
+    #expect(white.policy == Policy(delay: .seconds(1), maxWait: .seconds(2)))
+    #expect(white.excludes.isEmpty)
+  }
+
+  @Test func `another type leaves the profile's range behind`() throws {
+    let registry = try registry(
+      "d: {profile: zigbee2mqtt/light, topic: t, properties: {brightness: {type: choice, values: [low]}}}"
+    )
+    #expect(try property("d/brightness", in: registry).kind == .choice(["low"]))
+  }
+
+  @Test func `policies come field by field from property, profile, settings and built-in table`()
+    throws
+  {
+    let registry = try registry(
+      """
+      d:
+        profile: own/dial
+        topic: t
+        properties: {a: {policy: {leading: true}}, c: {policy: live}}
+      """,
+      profiles: """
+        own/dial:
+          properties:
+            a: &a {type: number, policy: {delay: 1s}, command: {topic: $topic/a}}
+            b: {type: number, command: {topic: $topic/b}}
+            c: *a
+            e: {type: text, command: {topic: $topic/e}}
+            f: {type: number, policy: {max_wait: none}, command: {topic: $topic/f}}
+        """,
+      settings: "devices: ../devices\npolicy: {number: {max_wait: 5s}}"
+    )
+    #expect(
+      try ["a", "b", "c", "e", "f"].map { try property("d/\($0)", in: registry).policy } == [
+        Policy(delay: .seconds(1), maxWait: .seconds(5), leading: true),
+        Policy(delay: .milliseconds(300), maxWait: .seconds(5)),
+        .live,
+        Policy(delay: .milliseconds(20)),
+        Policy(delay: .milliseconds(300)),
+      ]
+    )
+  }
+
+  @Test func `a profile beside the devices replaces the one in the binary`() throws {
+    let registry = try registry(
+      "d: {profile: wled/light, topic: t}",
+      profiles: "wled/light: {properties: {x: {type: text, command: {topic: $topic/x}}}}"
+    )
+    #expect(registry.properties.map(\.key) == ["d/x"])
+  }
+
+  @Test func `a profile that builds on itself is refused`() throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "d.yaml": "d: {profile: a/b, topic: t}",
+      "profiles/p.yaml": "a/b: {profile: a/c}\na/c: {profile: a/b}",
+    ])
+    guard case .refused(let problems) = outcome else {
+      Issue.record("The files were taken.")
+      return
+    }
+    #expect(
+      Loading.lines(problems, in: folder) == ["p.yaml:2:16: profile 'a/b' builds on itself"]
+    )
+  }
+
+  @Test func `what excludes another is excluded by it`() throws {
+    let registry = try registry(
+      """
+      d:
+        properties:
+          a: {type: text, command: {topic: a}, excludes: [b]}
+          b: {type: text, command: {topic: b}}
+      """
+    )
+    #expect(try property("d/b", in: registry).excludes == ["a"])
+  }
+}

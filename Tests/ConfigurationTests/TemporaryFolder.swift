@@ -1,0 +1,25 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import FoundationEssentials
+
+/// A folder of files that goes when the test is over.
+final class TemporaryFolder {
+  let path: String
+
+  init(_ files: KeyValuePairs<String, String> = [:]) throws {
+    path = FileManager.default.temporaryDirectory.path + "/settle-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    for (name, text) in files { try write(Array(text.utf8), to: name) }
+  }
+
+  /// Writes one file; folders on the way are made.
+  func write(_ bytes: [UInt8], to name: String) throws {
+    let file = path + "/" + name
+    let folder = String(file[..<(file.lastIndex(of: "/") ?? file.endIndex)])
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try Data(bytes).write(to: URL(filePath: file))
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}

@@ -1,0 +1,65 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+extension Property {
+  /// A property with nothing but a kind.
+  static func of(_ kind: ValueKind, wire: WireRule = WireRule()) -> Property {
+    var property = Property(
+      id: "p",
+      kind: kind,
+      policy: Policy(delay: .zero),
+      command: CommandRoad(topic: "t", payload: PayloadTemplate("$value"))
+    )
+    property.wire = wire
+    return property
+  }
+
+  /// A number in a range with a step.
+  static func number(
+    _ range: ClosedRange<Double>? = nil,
+    step: Double? = nil,
+    scale: Scale? = nil
+  ) -> Property {
+    var wire = WireRule()
+    wire.scale = scale
+    return of(.number(NumberRule(range: range, step: step)), wire: wire)
+  }
+
+  /// A color with this encoding.
+  static func color(_ encoding: ColorEncoding) -> Property {
+    var wire = WireRule()
+    wire.encoding = encoding
+    return of(.color, wire: wire)
+  }
+
+  /// What came of reading text: the value's bare text, or why not.
+  func reading(_ text: String) -> String {
+    do throws(ValidationError) {
+      return try value(fromText: text).bareText
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  /// The same through the bytes of a payload.
+  func readingPayload(_ text: String) -> String {
+    let bytes = Array(text.utf8)
+    do throws(ValidationError) {
+      return try value(fromPayload: bytes.span).bareText
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  /// What came of reading JSON.
+  func reading(_ json: JSONValue) -> String {
+    do throws(ValidationError) {
+      return try value(from: json).bareText
+    } catch {
+      return "\(error)"
+    }
+  }
+}

@@ -1,0 +1,173 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Testing
+
+struct WireTests {
+  private static let percent = Scale.linear(
+    from: .init(0, 100),
+    to: .init(0, 254),
+    decimals: 0
+  )
+
+  @Test(arguments: [(0.0, 0.0), (50, 127), (100, 254), (1, 3), (33, 84)])
+  func `a scale rounds what leaves`(value: Double, wire: Double) {
+    let property = Property.number(0...100, step: 1, scale: Self.percent)
+    #expect(property.wireValue(of: .number(value)) == JSONValue(shortest: wire))
+  }
+
+  @Test func `every step comes back from the wire as itself`() {
+    let property = Property.number(0...100, step: 1, scale: Self.percent)
+    for step in 0...100 {
+      let value = Value.number(Double(step))
+      #expect(property.value(fromWire: property.wireValue(of: value)) == value)
+      #expect(property.isShown(value, by: property.wireValue(of: value)))
+    }
+  }
+
+  @Test func `a reversed scale works`() {
+    let scale = Scale.linear(from: .init(0, 100), to: .init(255, 0), decimals: 0)
+    let property = Property.number(0...100, scale: scale)
+    #expect(property.wireValue(of: .number(0)) == 255)
+    #expect(property.value(fromWire: 255) == .number(0))
+  }
+
+  @Test(arguments: [(2000.0, 500), (2700, 370), (6500, 154)] as [(Double, JSONValue)])
+  func `kelvin leaves as mired`(kelvin: Double, mired: JSONValue) {
+    let property = Property.number(2000...6500, step: 50, scale: .mired)
+    #expect(property.wireValue(of: .number(kelvin)) == mired)
+    #expect(property.isShown(.number(kelvin), by: mired))
+  }
+
+  @Test(
+    arguments: [
+      (40.0, 40, true), (40, 40.5, true), (40, 41, false), (40, "40", true), (40, true, false),
+      (40, .null, false), (40, "x", false),
+    ] as [(Double, JSONValue, Bool)]
+  )
+  func `a number is shown within half a step`(value: Double, reported: JSONValue, isShown: Bool) {
+    let property = Property.number(0...100, step: 1)
+    #expect(property.isShown(.number(value), by: reported) == isShown)
+  }
+
+  @Test func `a stated tolerance counts, ends included`() {
+    var property = Property.number(5...30, step: 0.5)
+    property.confirm = Confirmation(tolerance: 0.1)
+    #expect(property.isShown(.number(20), by: 20.1))
+    #expect(!property.isShown(.number(20), by: 20.2))
+  }
+
+  @Test func `a report may be out of range or between steps`() {
+    let property = Property.number(5...30, step: 0.5)
+    #expect(property.value(fromWire: 20.3) == .number(20.3))
+    #expect(property.value(fromWire: 35) == .number(35))
+    #expect(property.value(fromWire: "21.5") == .number(21.5))
+    #expect(property.value(fromWire: .object([])) == nil)
+  }
+
+  @Test func `booleans leave as JSON unless words are given`() {
+    var wire = WireRule()
+    let plain = Property.of(.boolean)
+    #expect(plain.wireValue(of: .boolean(true)) == true)
+    wire.on = "ON"
+    wire.off = "OFF"
+    let worded = Property.of(.boolean, wire: wire)
+    #expect(worded.wireValue(of: .boolean(false)) == "OFF")
+    #expect(worded.value(fromWire: "on") == .boolean(true))
+    #expect(worded.value(fromWire: false) == .boolean(false))
+    #expect(worded.value(fromWire: "unknown") == nil)
+    #expect(worded.isShown(.boolean(true), by: "ON"))
+    #expect(!worded.isShown(.boolean(true), by: "OFF"))
+  }
+
+  @Test func `words of a choice may leave as something else`() {
+    var wire = WireRule()
+    wire.words = ["off": 0, "heat": 1]
+    let property = Property.of(.choice(["off", "heat", "auto"]), wire: wire)
+    #expect(property.wireValue(of: .text("heat")) == 1)
+    #expect(property.wireValue(of: .text("auto")) == "auto")
+    #expect(property.value(fromWire: 0) == .text("off"))
+    #expect(property.value(fromWire: "1") == .text("heat"))
+    #expect(property.value(fromWire: 7) == nil)
+    #expect(property.isShown(.text("heat"), by: 1))
+  }
+
+  @Test(
+    arguments: [
+      (.rgb, .object(["r": 255, "g": 136, "b": 0])),
+      (.hex, "#ff8800"),
+      (.hsb, "32,100,100"),
+      (.hs, .object(["h": 32, "s": 100])),
+      (.commaRGB, "255,136,0"),
+      (.homie, "rgb,255,136,0"),
+    ] as [(ColorEncoding, JSONValue)]
+  )
+  func `a color leaves as its encoding says and is known again`(
+    encoding: ColorEncoding,
+    wire: JSONValue
+  ) {
+    let property = Property.color(encoding)
+    let orange = Value.color(.rgb(red: 255, green: 136, blue: 0))
+    #expect(property.wireValue(of: orange) == wire)
+    #expect(property.isShown(orange, by: wire))
+  }
+
+  @Test(arguments: [
+    ("#ff0000", 0.64, 0.33), ("#00ff00", 0.3, 0.6), ("#0000ff", 0.15, 0.06),
+    ("#ffffff", 0.3127, 0.329), ("#000000", 0.3127, 0.329),
+  ])
+  func `coordinates are those of sRGB`(hex: String, x: Double, y: Double) throws {
+    let color = try #require(Color(hex: hex))
+    #expect(color.wire(.xy) == .object(["x": .number(x), "y": .number(y)]))
+  }
+
+  @Test func `colors survive every encoding give or take rounding`() {
+    for red in stride(from: UInt8(0), through: 255, by: 51) {
+      for green in stride(from: UInt8(0), through: 255, by: 51) {
+        let value = Value.color(.rgb(red: red, green: green, blue: 255))
+        for encoding in ColorEncoding.allCases {
+          let property = Property.color(encoding)
+          #expect(property.isShown(value, by: property.wireValue(of: value)))
+        }
+      }
+    }
+  }
+
+  @Test func `a color report may have more members than asked for`() {
+    let report = JSONValue.object(["hue": 32, "saturation": 100, "x": 0.3, "y": 0.4])
+    #expect(Property.color(.xy).value(fromWire: report) == .color(.xy(x: 0.3, y: 0.4)))
+    #expect(
+      Property.color(.hs).value(fromWire: report) == .color(.hs(hue: 32, saturation: 100))
+    )
+  }
+
+  @Test func `values that leave the same are the same on the wire`() {
+    let property = Property.number(
+      0...1000,
+      scale: .linear(
+        from: .init(0, 1000),
+        to: .init(0, 10),
+        decimals: 0
+      )
+    )
+    #expect(property.isSameOnWire(.number(500), .number(510)))
+    #expect(!property.isSameOnWire(.number(500), .number(600)))
+  }
+
+  @Test func `an action has no state`() {
+    #expect(Property.of(.action(["STOP"])).value(fromWire: "STOP") == nil)
+  }
+
+  @Test func `availability may have several words and leaves the unknown alone`() {
+    let source = AvailabilitySource(
+      topic: "t",
+      value: .whole,
+      online: true,
+      offline: ["lost", "sleeping"]
+    )
+    #expect(source.isOnline(in: "true") == true)
+    #expect(source.isOnline(in: "sleeping") == false)
+    #expect(source.isOnline(in: "init") == nil)
+  }
+}
