@@ -75,6 +75,13 @@ struct RobustnessTests {
     #expect(lines.contains { $0.contains("too many entries come through '<<'") })
   }
 
+  @Test func `a file full of mistakes is cut short`() throws {
+    let text = (0..<2_000).map { "d\($0): 5\n" }.joined()
+    let lines = try problems(Array(text.utf8))
+    #expect(lines.count == 1_001)
+    #expect(lines.last?.hasSuffix("more than 1000 mistakes; the rest is not shown") == true)
+  }
+
   @Test func `an alias to what holds it is refused`() throws {
     let lines = try problems(Array("d: &x {name: *x}".utf8))
     #expect(lines.contains("d.yaml:1:15: alias '*x' refers to what it is part of"))
