@@ -85,7 +85,10 @@ let package = Package(
       name: "GatewayTests",
       dependencies: ["Control", "Devices", "Gateway", "JSON", "LastOut", "TestBroker"]),
     .testTarget(
-      name: "SimulationTests", dependencies: ["Simulation", "JSON", "Devices", "TestBroker"]),
+      name: "SimulationTests",
+      dependencies: [
+        "Configuration", "Control", "Devices", "JSON", "LastOut", "Simulation", "TestBroker",
+      ]),
     .target(
       name: "TestBroker", dependencies: ["CMosquitto", "LastOut", "Operations"], path: "Tests/TestBroker"),
   ],

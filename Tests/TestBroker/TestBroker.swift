@@ -56,11 +56,12 @@ package final class TestBroker {
     try writeConfiguration()
     let lifeline = try Lifeline()
     let log = directory + "/mosquitto.log"
-    // The shell becomes the broker; the guard beside it waits for the end of this process.
+    // The shell becomes the broker; the guard beside it waits for the end of this process. In a
+    // session of its own, Ctrl-C in the terminal reaches this process and not the broker.
     let script = """
       exec 3<&0
       (read line <&3 || kill -9 $$) &
-      exec "$1" -c "$2" </dev/null 3<&-
+      exec setsid "$1" -c "$2" </dev/null 3<&-
       """
     let process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", program, directory + "/mosquitto.conf"],

@@ -42,10 +42,10 @@ package struct DemoScreen {
     self.write = write
   }
 
-  /// Prints a line that stays; what goes beyond the width is cut on a terminal.
-  package mutating func line(_ pieces: [Piece]) {
+  /// Prints a line that stays; with `isCut`, what goes beyond the width is cut on a terminal.
+  package mutating func line(_ pieces: [Piece], isCut: Bool = false) {
     clearStatus()
-    write(render(pieces) + "\n")
+    write(render(pieces, isCut: isCut) + "\n")
   }
 
   package mutating func line(_ text: String = "", _ color: Color? = nil) {
@@ -55,7 +55,7 @@ package struct DemoScreen {
   /// Shows a line that the next one replaces; nothing where lines cannot be replaced.
   package mutating func status(_ pieces: [Piece]) {
     guard isInteractive else { return }
-    write("\r\u{1B}[K" + render(pieces))
+    write("\r\u{1B}[K" + render(pieces, isCut: true))
     hasStatus = true
   }
 
@@ -65,8 +65,8 @@ package struct DemoScreen {
     hasStatus = false
   }
 
-  private func render(_ pieces: [Piece]) -> String {
-    var room = isInteractive ? width - 1 : .max
+  private func render(_ pieces: [Piece], isCut: Bool) -> String {
+    var room = isInteractive && isCut ? width - 1 : .max
     var result = ""
     for piece in pieces where room > 0 {
       var text = piece.text

@@ -62,13 +62,16 @@ extension DemoStage {
     let name = keys.first.map { first in
       keys.dropFirst().reduce(first) { $0 + "+" + ($1.split(separator: "/").last ?? "") }
     }
-    screen.line([
-      time(), .init(padded(name ?? topic)),
-      .init(padded("\(moments.count) in", to: 7), .cyan),
-      .init(padded(Sparkline.of(moments, limit: 14), to: 15), .cyan),
-      .init("1 out ", .green),
-      .init("\(topic) \(String(decoding: payload, as: UTF8.self))", .faint),
-    ])
+    screen.line(
+      [
+        time(), .init(padded(name ?? topic)),
+        .init(padded("\(moments.count) in", to: 7), .cyan),
+        .init(padded(Sparkline.of(moments, limit: 14), to: 15), .cyan),
+        .init("1 out ", .green),
+        .init("\(topic) \(String(decoding: payload, as: UTF8.self))", .faint),
+      ],
+      isCut: true
+    )
     showFlood(at: now)
   }
 

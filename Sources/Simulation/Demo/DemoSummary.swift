@@ -7,7 +7,7 @@ import LastOut
 /// The table at the end: what went in and came out, key by key, and how it ended.
 package struct DemoSummary {
   package static let headings = [
-    "key", "changes in", "commands out", "collapsed", "worst late", "asked for", "device",
+    "key", "changes in", "commands out", "collapsed", "worst late", "target", "device",
   ]
 
   /// One row per key that was changed, columns as in ``headings``.

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastOut
-import MQTT
 package import Operations
 
 /// Lets simulated devices live on a real broker, in real time.
@@ -43,8 +42,7 @@ package final class DeviceDriver {
   private func receive(_ topic: String, _ payload: [UInt8]) {
     wake()
     let now = EventLoop.now()
-    for place in devices.indices
-    where devices[place].subscriptions.contains(where: { Topic.matches(filter: $0, name: topic) }) {
+    for place in devices.indices where devices[place].listens(to: topic) {
       publish(devices[place].receive(topic: topic, payload: payload, at: now))
     }
     armTimer()

@@ -5,7 +5,6 @@ import Control
 package import Devices
 import JSON
 import LastOut
-import MQTT
 
 /// The same hands and the same devices without Settle: every change is a command at once.
 ///
@@ -17,7 +16,12 @@ package struct DirectReplay {
     package var asked: JSONValue
     /// What the device showed in the end; `nil` if it reports nothing.
     package var shown: JSONValue?
-    package var agrees: Bool
+
+    package init(key: String, asked: JSONValue, shown: JSONValue?) {
+      self.key = key
+      self.asked = asked
+      self.shown = shown
+    }
   }
 
   package private(set) var commands = 0
@@ -41,16 +45,15 @@ package struct DirectReplay {
   /// Commands that devices lost because they were busy.
   package var dropped: Int { devices.reduce(0) { $0 + $1.tally.dropped } }
 
-  /// The keys whose device did not end at what was asked for last.
+  /// The keys that did not end at what was asked for last, because their device lost commands.
   package var wrongEndings: [Ending] {
-    ledger.order.compactMap { key in
-      guard let target = targets[key], ledger.agrees(key) == false else { return nil }
-      return Ending(
-        key: ledger.registry[key].key,
-        asked: target.json,
-        shown: ledger[key].reported,
-        agrees: false
-      )
+    ledger.order.compactMap { key -> Ending? in
+      let entry = ledger.registry[key]
+      let lostSome = devices.contains {
+        $0.tally.dropped > 0 && $0.listens(to: entry.property.command.topic)
+      }
+      guard let target = targets[key], ledger.agrees(key) == false, lostSome else { return nil }
+      return Ending(key: entry.key, asked: target.json, shown: ledger[key].reported)
     }
   }
 
@@ -86,8 +89,7 @@ package struct DirectReplay {
   }
 
   private mutating func send(_ payload: [UInt8], to topic: String, at now: Moment) {
-    for place in devices.indices
-    where devices[place].subscriptions.contains(where: { Topic.matches(filter: $0, name: topic) }) {
+    for place in devices.indices where devices[place].listens(to: topic) {
       note(devices[place].receive(topic: topic, payload: payload, at: now))
     }
   }

@@ -28,6 +28,7 @@ package final class Hands {
   ///   - registry: The keys.
   ///   - link: Where changes are published.
   ///   - loop: The loop that waits for the moments.
+  /// - Throws: When the loop has no timer to give.
   package init(
     _ script: DemoScript,
     speed: Double,

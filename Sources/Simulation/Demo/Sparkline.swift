@@ -7,8 +7,9 @@ package import LastOut
 package enum Sparkline {
   private static let bars: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 
-  /// One bar per `cell` of time between the first and the last moment, a blank where nothing came;
-  /// at most `limit` bars, cells growing with the time. Moments are in order.
+  /// One bar per `cell` of time between the first and the last moment, a blank where nothing came.
+  ///
+  /// There are at most `limit` bars, cells growing with the time. Moments are in order.
   package static func of(
     _ moments: [Moment],
     cell: Duration = .milliseconds(100),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LastOut
+import MQTT
 
 /// A device as a value: messages and the time go in, messages and the next wake-up come out.
 ///
@@ -24,6 +25,13 @@ package protocol SimulatedDevice: Sendable {
 
   /// Lets time pass up to `now`.
   mutating func wake(at now: Moment) -> [DeviceMessage]
+}
+
+extension SimulatedDevice {
+  /// Whether a message on `topic` is for this device.
+  package func listens(to topic: String) -> Bool {
+    subscriptions.contains { Topic.matches(filter: $0, name: topic) }
+  }
 }
 
 /// How many commands reached a device, and how many of them it lost or refused.
