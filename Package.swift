@@ -76,7 +76,7 @@ let package = Package(
     .testTarget(
       name: "SimulationTests", dependencies: ["Simulation", "JSON", "Devices", "TestBroker"]),
     .target(
-      name: "TestBroker", dependencies: ["CMosquitto", "Operations"], path: "Tests/TestBroker"),
+      name: "TestBroker", dependencies: ["CMosquitto", "LastOut", "Operations"], path: "Tests/TestBroker"),
   ],
   swiftLanguageModes: [.v6]
 )

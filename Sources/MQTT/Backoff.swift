@@ -23,6 +23,7 @@ struct Backoff: Hashable, Sendable {
   /// - Parameters:
   ///   - jitter: A random number in 0 ..< 1.
   ///   - isSlow: Whether the attempt was refused for good; the delay is then around a minute.
+  /// - Returns: How long to wait from now on.
   mutating func delay(jitter: Double, isSlow: Bool) -> Duration {
     let factor = 0.5 + jitter
     if isSlow { return max(Self.slow, range.upperBound) * factor }

@@ -38,12 +38,15 @@ final class ConnectThread: Sendable {
     let argument = unsafe Unmanaged.passRetained(job).toOpaque()
     var thread = pthread_t()
     let code = unsafe pthread_create(
-      &thread, &attributes,
+      &thread,
+      &attributes,
       { argument in
         guard let argument = unsafe argument else { return nil }
         unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
         return nil
-      }, argument)
+      },
+      argument
+    )
     guard code != 0 else { return }
     unsafe Unmanaged<Job>.fromOpaque(argument).release()
     Self.running.subtract(1, ordering: .relaxed)
@@ -94,11 +97,9 @@ final class ConnectThread: Sendable {
     }
 
     private func attempt() -> Result {
-      for (name, path) in configuration.files {
-        if unsafe access(path, R_OK) != 0 {
-          let reason = unsafe String(cString: strerror(errno))
-          return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
-        }
+      for (name, path) in configuration.files where unsafe access(path, R_OK) != 0 {
+        let reason = unsafe String(cString: strerror(errno))
+        return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
       }
       do {
         let connection = try Connection(configuration: configuration)

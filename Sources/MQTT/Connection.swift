@@ -41,10 +41,16 @@ import CMosquitto
       let connection = unsafe Connection.from(context)
       var maximum: UInt16 = 0
       let found = unsafe mosquitto_property_read_int16(
-        properties, MQTT_PROP_RECEIVE_MAXIMUM.code, &maximum, false)
+        properties,
+        MQTT_PROP_RECEIVE_MAXIMUM.code,
+        &maximum,
+        false
+      )
       connection?.connack = Connack(
-        code: code, sessionPresent: flags & 1 != 0,
-        receiveMaximum: unsafe found == nil ? nil : Int(maximum))
+        code: code,
+        sessionPresent: flags & 1 != 0,
+        receiveMaximum: unsafe found == nil ? nil : Int(maximum)
+      )
     }
     unsafe mosquitto_disconnect_v5_callback_set(pointer) { _, context, code, _ in
       unsafe Connection.from(context)?.disconnectCode = code

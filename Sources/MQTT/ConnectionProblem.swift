@@ -31,13 +31,14 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// A refused CONNECT.
   ///
-  /// - Parameters:
-  ///   - code: The CONNACK's code: of MQTT 5 from 0x80 on, of 3.1.1 below.
+  /// - Parameter code: The CONNACK's code: of MQTT 5 from 0x80 on, of 3.1.1 below.
   init(connackCode code: Int32) {
     let words = ReasonCode.words(code)
     switch code {
     case 0x80...:
-      let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B].contains(code)
+      let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B].contains(
+        code
+      )
       self.init(isFinal ? .refused : .unavailable, "the broker refused the connection: \(words)")
     case 3: self.init(.unavailable, "the broker refused the connection: \(words)")
     default: self.init(.refused, "the broker refused the connection: \(words)")

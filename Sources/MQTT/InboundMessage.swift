@@ -27,7 +27,11 @@ import Glibc
   package var responseTopic: String? {
     var text: UnsafeMutablePointer<CChar>?
     unsafe mosquitto_property_read_string(
-      properties, MQTT_PROP_RESPONSE_TOPIC.code, &text, false)
+      properties,
+      MQTT_PROP_RESPONSE_TOPIC.code,
+      &text,
+      false
+    )
     guard let text = unsafe text else { return nil }
     defer { unsafe free(text) }
     return unsafe String(validatingCString: text)
@@ -38,7 +42,12 @@ import Glibc
     var bytes: UnsafeMutableRawPointer?
     var count: UInt16 = 0
     unsafe mosquitto_property_read_binary(
-      properties, MQTT_PROP_CORRELATION_DATA.code, &bytes, &count, false)
+      properties,
+      MQTT_PROP_CORRELATION_DATA.code,
+      &bytes,
+      &count,
+      false
+    )
     guard let bytes = unsafe bytes else { return nil }
     defer { unsafe free(bytes) }
     return unsafe Array(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
@@ -48,7 +57,11 @@ import Glibc
   package var messageExpiry: Duration? {
     var seconds: UInt32 = 0
     let found = unsafe mosquitto_property_read_int32(
-      properties, MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.code, &seconds, false)
+      properties,
+      MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.code,
+      &seconds,
+      false
+    )
     return unsafe found == nil ? nil : .seconds(Int64(seconds))
   }
 
@@ -60,7 +73,12 @@ import Glibc
     var position = unsafe properties
     while true {
       unsafe position = mosquitto_property_read_string_pair(
-        position, MQTT_PROP_USER_PROPERTY.code, &key, &value, !isFirst)
+        position,
+        MQTT_PROP_USER_PROPERTY.code,
+        &key,
+        &value,
+        !isFirst
+      )
       guard unsafe position != nil, let foundKey = unsafe key, let foundValue = unsafe value else {
         return nil
       }

@@ -65,7 +65,8 @@ extension MQTTClient {
     loggedCause = nil
     log.info(
       "Connected to the broker",
-      ["broker": "\(configuration.endpoint)", "session": connack.sessionPresent ? "kept" : "new"])
+      ["broker": "\(configuration.endpoint)", "session": connack.sessionPresent ? "kept" : "new"]
+    )
     change(to: .connected(sessionPresent: connack.sessionPresent))
   }
 
@@ -84,14 +85,17 @@ extension MQTTClient {
         problem = ConnectionProblem(
           .takenOver,
           "\(problem.reason), again and again right after connecting:"
-            + " another client seems to use the client id \(configuration.clientID)")
+            + " another client seems to use the client id \(configuration.clientID)"
+        )
       }
     }
     dropConnection()
     let (lost, quarantined) = window.connectionEnded(byPeer: problem.kind == .dropped)
     if let quarantined {
       log.error(
-        "Topic quarantined: the broker drops the connection for it", ["topic": quarantined])
+        "Topic quarantined: the broker drops the connection for it",
+        ["topic": quarantined]
+      )
     }
     wait(for: problem)
     report(lost, quarantined: quarantined)
@@ -100,14 +104,17 @@ extension MQTTClient {
   /// Schedules the next attempt.
   func wait(for problem: ConnectionProblem) {
     let delay = backoff.delay(
-      jitter: .random(in: 0..<1), isSlow: problem.callsForSlowRetry)
+      jitter: .random(in: 0..<1),
+      isSlow: problem.callsForSlowRetry
+    )
     let until = EventLoop.now().advanced(by: delay)
     phase = .waiting(until: until)
     if loggedCause != problem.reason {
       loggedCause = problem.reason
       log.warning(
         "No connection to the broker",
-        ["broker": "\(configuration.endpoint)", "reason": problem.reason])
+        ["broker": "\(configuration.endpoint)", "reason": problem.reason]
+      )
     }
     change(to: .waiting(until: until, reason: problem.reason))
   }
@@ -158,7 +165,8 @@ extension MQTTClient {
       onOutcome?(
         entry.token,
         isQuarantined
-          ? .refused(reason: "quarantined: the broker drops the connection for it") : .lost)
+          ? .refused(reason: "quarantined: the broker drops the connection for it") : .lost
+      )
     }
   }
 
@@ -185,7 +193,9 @@ extension MQTTClient {
     case .handshaking(let deadline):
       guard deadline <= now else { return }
       pendingEnd = ConnectionProblem(
-        .silent, "no answer to CONNECT within \(configuration.connectDeadline)")
+        .silent,
+        "no answer to CONNECT within \(configuration.connectDeadline)"
+      )
     case .connected(let since, let keepAliveAt):
       checkAcknowledgements(at: now)
       if since.advanced(by: Self.provingTime) <= now { window.connectionProvedStable() }
@@ -205,7 +215,9 @@ extension MQTTClient {
     serve(.read)
     guard pendingEnd == nil, isOverdue(at: now) else { return }
     pendingEnd = ConnectionProblem(
-      .silent, "no acknowledgement within \(configuration.acknowledgementDeadline)")
+      .silent,
+      "no acknowledgement within \(configuration.acknowledgementDeadline)"
+    )
   }
 
   private func isOverdue(at now: Moment) -> Bool {

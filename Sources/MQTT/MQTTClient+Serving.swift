@@ -170,8 +170,10 @@ extension MQTTClient {
         rest = rest.dropFirst(filters.count)
         do {
           let identifier = try connection.handle.subscribe(
-            filters, qos: options.qos,
-            options: configuration.version == .v5 ? options.options : 0)
+            filters,
+            qos: options.qos,
+            options: configuration.version == .v5 ? options.options : 0
+          )
           subscribing[identifier] = filters
         } catch {
           pendingEnd = pendingEnd ?? problem(error)
@@ -217,9 +219,14 @@ extension MQTTClient {
     let topic = unsafe UnsafeRawBufferPointer(start: name, count: strlen(name))
     let payload = unsafe UnsafeRawBufferPointer(start: message.payload, count: size)
     let inbound = unsafe InboundMessage(
-      flags: MessageFlags(qos: Int(message.qos), retained: message.retain), properties: properties)
+      flags: MessageFlags(qos: Int(message.qos), retained: message.retain),
+      properties: properties
+    )
     unsafe onMessage(
-      Span(_unsafeBytes: topic), Span(_unsafeBytes: payload), inbound)
+      Span(_unsafeBytes: topic),
+      Span(_unsafeBytes: payload),
+      inbound
+    )
   }
 
   /// An answer to a publish, or the end of writing one at QoS 0.
@@ -239,7 +246,8 @@ extension MQTTClient {
     for (filter, code) in zip(filters, granted) where code >= 0x80 {
       log.warning(
         "The broker refused a subscription",
-        ["filter": filter, "reason": ReasonCode.words(code)])
+        ["filter": filter, "reason": ReasonCode.words(code)]
+      )
     }
   }
 
@@ -257,6 +265,7 @@ extension MQTTClient {
     guard statistics.oversizedIgnored == 1 else { return }
     log.warning(
       "Message larger than the limit ignored; further ones are only counted",
-      ["topic": topic, "bytes": "\(size)", "limit": "\(configuration.maximumPacket)"])
+      ["topic": topic, "bytes": "\(size)", "limit": "\(configuration.maximumPacket)"]
+    )
   }
 }

@@ -24,7 +24,9 @@ package final class MQTTClient {
     ((_ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage) -> Void)?
   /// Called on every change of ``state``, after subscriptions were sent on a new connection.
   package var onState: ((State) -> Void)?
-  /// Called once for each accepted publish. May be called before ``publish`` returns.
+  /// Called once for each accepted publish.
+  ///
+  /// May be called before ``publish`` returns.
   package var onOutcome: ((Token, Outcome) -> Void)?
   /// Called when ``canPublish`` becomes true; never inside ``publish``.
   package var onReady: (() -> Void)?
@@ -66,7 +68,9 @@ package final class MQTTClient {
   var loggedCause: String?
 
   package init(
-    configuration: MQTTConfiguration, loop: EventLoop, log: Logger
+    configuration: MQTTConfiguration,
+    loop: EventLoop,
+    log: Logger
   ) throws(OperationsError) {
     self.configuration = configuration
     self.loop = loop
@@ -91,7 +95,9 @@ package final class MQTTClient {
 
   package var unacknowledgedCount: Int { window.entries.count }
 
-  /// Starts connecting; the broker may be absent. Without effect unless idle.
+  /// Starts connecting; the broker may be absent.
+  ///
+  /// Without effect unless idle.
   package func start() {
     guard case .idle = phase else { return }
     work { $0.startAttempt() }
@@ -156,11 +162,21 @@ package final class MQTTClient {
     }
     do {
       let identifier = try connection.handle.publish(
-        topic: topic, payload: payload, qos: Int32(qos), retain: retain, properties: list)
+        topic: topic,
+        payload: payload,
+        qos: Int32(qos),
+        retain: retain,
+        properties: list
+      )
       window.sent(
         PublishWindow.Entry(
-          identifier: identifier, token: token, topic: topic, sentAt: EventLoop.now()))
-    } catch where error.isConnectionLost {
+          identifier: identifier,
+          token: token,
+          topic: topic,
+          sentAt: EventLoop.now()
+        )
+      )
+    } catch  where error.isConnectionLost {
       pendingEnd = pendingEnd ?? problem(error)
       rearm()
       return false

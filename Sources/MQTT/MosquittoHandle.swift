@@ -36,23 +36,36 @@ import Glibc
   }
 
   private static func setUp(
-    _ pointer: OpaquePointer, _ configuration: MQTTConfiguration
+    _ pointer: OpaquePointer,
+    _ configuration: MQTTConfiguration
   ) throws(MosquittoError) {
     let version = configuration.version == .v5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311
     try unsafe set(pointer, MOSQ_OPT_PROTOCOL_VERSION, to: version)
     try unsafe set(pointer, MOSQ_OPT_TCP_NODELAY, to: 1)
-    try unsafe set(pointer, MOSQ_OPT_SEND_MAXIMUM, to: Int32(min(max(configuration.window, 1), 65_535)))
+    try unsafe set(
+      pointer,
+      MOSQ_OPT_SEND_MAXIMUM,
+      to: Int32(min(max(configuration.window, 1), 65_535))
+    )
     try check(unsafe mosquitto_threaded_set(pointer, true), "mosquitto_threaded_set")
     if let username = configuration.username {
       try check(
         unsafe mosquitto_username_pw_set(pointer, username, configuration.password),
-        "mosquitto_username_pw_set")
+        "mosquitto_username_pw_set"
+      )
     }
     if let will = configuration.will {
       try check(
         unsafe mosquitto_will_set(
-          pointer, will.topic, Int32(clamping: will.payload.count), will.payload,
-          Int32(will.qos), will.retain), "mosquitto_will_set")
+          pointer,
+          will.topic,
+          Int32(clamping: will.payload.count),
+          will.payload,
+          Int32(will.qos),
+          will.retain
+        ),
+        "mosquitto_will_set"
+      )
     }
     if case .tls = configuration.endpoint { try unsafe setUpTLS(pointer, configuration) }
   }
@@ -78,8 +91,9 @@ import Glibc
     unsafe Connection.setCallbacks(of: pointer)
   }
 
-  /// `mosquitto_connect_bind_v5` or `mosquitto_connect_async`: resolves names and may block until
-  /// the system gives up connecting. The answer comes through the callbacks.
+  /// Resolves names and connects, which may block until the system gives up.
+  ///
+  /// `mosquitto_connect_bind_v5` under MQTT 5, else `mosquitto_connect_async`. The answer comes through the callbacks.
   func connect(_ configuration: MQTTConfiguration) throws(MosquittoError) {
     let keepalive =
       configuration.keepalive <= .zero
@@ -91,7 +105,9 @@ import Glibc
       }
     guard configuration.version == .v5 else {
       try Self.check(
-        unsafe mosquitto_connect_async(pointer, host, port, keepalive), "mosquitto_connect_async")
+        unsafe mosquitto_connect_async(pointer, host, port, keepalive),
+        "mosquitto_connect_async"
+      )
       return
     }
     // Only the blocking call takes CONNECT's properties.
@@ -106,7 +122,15 @@ import Glibc
     if let failure = properties.failure { throw failure }
     try Self.check(
       unsafe mosquitto_connect_bind_v5(
-        pointer, host, port, keepalive, nil, properties.pointer), "mosquitto_connect_bind_v5")
+        pointer,
+        host,
+        port,
+        keepalive,
+        nil,
+        properties.pointer
+      ),
+      "mosquitto_connect_bind_v5"
+    )
   }
 
   /// `mosquitto_loop_read` of at least one packet, as far as it has come.
@@ -132,29 +156,52 @@ import Glibc
   /// After ``MosquittoError`` with `MOSQ_ERR_NO_CONN` the library keeps the message all the same:
   /// the handle must be given up.
   func publish(
-    topic: String, payload: [UInt8], qos: Int32, retain: Bool,
+    topic: String,
+    payload: [UInt8],
+    qos: Int32,
+    retain: Bool,
     properties: borrowing PropertyList
   ) throws(MosquittoError) -> Int32 {
     guard let count = Int32(exactly: payload.count) else {
       throw MosquittoError(
-        call: "mosquitto_publish_v5", code: Int32(MOSQ_ERR_PAYLOAD_SIZE.rawValue))
+        call: "mosquitto_publish_v5",
+        code: Int32(MOSQ_ERR_PAYLOAD_SIZE.rawValue)
+      )
     }
     var identifier: Int32 = 0
     try Self.check(
       unsafe mosquitto_publish_v5(
-        pointer, &identifier, topic, count, payload, qos, retain, properties.pointer),
-      "mosquitto_publish_v5")
+        pointer,
+        &identifier,
+        topic,
+        count,
+        payload,
+        qos,
+        retain,
+        properties.pointer
+      ),
+      "mosquitto_publish_v5"
+    )
     return identifier
   }
 
   /// `mosquitto_subscribe_multiple`: queues one SUBSCRIBE and returns its identifier.
   func subscribe(
-    _ filters: [String], qos: Int32, options: Int32
+    _ filters: [String],
+    qos: Int32,
+    options: Int32
   ) throws(MosquittoError) -> Int32 {
     var identifier: Int32 = 0
     let code = unsafe withCStrings(filters) { filters in
       unsafe mosquitto_subscribe_multiple(
-        pointer, &identifier, Int32(filters.count), filters.baseAddress, qos, options, nil)
+        pointer,
+        &identifier,
+        Int32(filters.count),
+        filters.baseAddress,
+        qos,
+        options,
+        nil
+      )
     }
     try Self.check(code, "mosquitto_subscribe_multiple")
     return identifier
@@ -164,7 +211,12 @@ import Glibc
   func unsubscribe(_ filters: [String]) throws(MosquittoError) {
     let code = unsafe withCStrings(filters) { filters in
       unsafe mosquitto_unsubscribe_multiple(
-        pointer, nil, Int32(filters.count), filters.baseAddress, nil)
+        pointer,
+        nil,
+        Int32(filters.count),
+        filters.baseAddress,
+        nil
+      )
     }
     try Self.check(code, "mosquitto_unsubscribe_multiple")
   }
@@ -178,14 +230,17 @@ import Glibc
   private static let packetOverhead = 4096
 
   private static func set(
-    _ pointer: OpaquePointer, _ option: mosq_opt_t, to value: Int32
+    _ pointer: OpaquePointer,
+    _ option: mosq_opt_t,
+    to value: Int32
   ) throws(MosquittoError) {
     try check(unsafe mosquitto_int_option(pointer, option, value), "mosquitto_int_option")
   }
 
   /// Certificates and names are always checked: nothing here can switch that off.
   private static func setUpTLS(
-    _ pointer: OpaquePointer, _ configuration: MQTTConfiguration
+    _ pointer: OpaquePointer,
+    _ configuration: MQTTConfiguration
   ) throws(MosquittoError) {
     let certificate = configuration.certificateFile
     if configuration.caFile == nil { try unsafe set(pointer, MOSQ_OPT_TLS_USE_OS_CERTS, to: 1) }
@@ -194,14 +249,22 @@ import Glibc
       let directory = configuration.caFile == nil ? "/etc/ssl/certs" : nil
       try check(
         unsafe mosquitto_tls_set(
-          pointer, configuration.caFile, directory, certificate, configuration.keyFile
+          pointer,
+          configuration.caFile,
+          directory,
+          certificate,
+          configuration.keyFile
         ) { _, _, _, _ in
           // An encrypted key must not ask for its passphrase on the terminal.
           0
-        }, "mosquitto_tls_set")
+        },
+        "mosquitto_tls_set"
+      )
     }
     try check(
-      unsafe mosquitto_tls_opts_set(pointer, 1, "tlsv1.2", nil), "mosquitto_tls_opts_set")
+      unsafe mosquitto_tls_opts_set(pointer, 1, "tlsv1.2", nil),
+      "mosquitto_tls_opts_set"
+    )
   }
 
   private static func check(_ code: Int32, _ call: String) throws(MosquittoError) {
@@ -210,7 +273,8 @@ import Glibc
   }
 
   private func withCStrings<Result>(
-    _ texts: [String], _ body: (UnsafeMutableBufferPointer<UnsafeMutablePointer<CChar>?>) -> Result
+    _ texts: [String],
+    _ body: (UnsafeMutableBufferPointer<UnsafeMutablePointer<CChar>?>) -> Result
   ) -> Result {
     var pointers = unsafe texts.map { unsafe strdup($0) }
     defer { unsafe pointers.forEach { unsafe free($0) } }

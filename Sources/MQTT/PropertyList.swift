@@ -5,7 +5,9 @@ import CMosquitto
 
 /// MQTT 5 properties to be sent; freed with their owner.
 @safe struct PropertyList: ~Copyable {
-  /// `nil` while empty. The library may change it while adding.
+  /// The list, `nil` while empty.
+  ///
+  /// The library may change it while adding.
   private var list: OpaquePointer?
   /// The first call that failed, if one did.
   private(set) var failure: MosquittoError?
@@ -34,7 +36,9 @@ import CMosquitto
 
   mutating func add(_ identifier: Int32, name: String, value: String) {
     note(
-      unsafe mosquitto_property_add_string_pair(&list, identifier, name, value), "add_string_pair")
+      unsafe mosquitto_property_add_string_pair(&list, identifier, name, value),
+      "add_string_pair"
+    )
   }
 
   private mutating func note(_ code: Int32, _ call: String) {

@@ -21,6 +21,9 @@ struct Suspects: Hashable, Sendable {
   /// While true, publishes go one at a time.
   var isProbing: Bool { !suspects.isEmpty }
 
+  /// How many topics are remembered, for whatever reason; bounded.
+  var rememberedCount: Int { suspects.count + strikes.count + quarantined.count }
+
   func isQuarantined(_ topic: String) -> Bool {
     !quarantined.isEmpty && quarantined.contains(topic)
   }

@@ -97,7 +97,9 @@ package enum Topic {
   private typealias Level = Substring.UTF8View
 
   private static func match(
-    filter: String, name: String, capture: (Level) -> Void
+    filter: String,
+    name: String,
+    capture: (Level) -> Void
   ) -> Bool {
     let (pattern, given) = (levels(filter), levels(name))
     if beginsWithWildcard(pattern) && isReserved(given) { return false }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CUV
 import Glibc
 import Synchronization
 

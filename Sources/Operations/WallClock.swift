@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CUV
 import Glibc
 
 /// The time of day, as events and the log show it.

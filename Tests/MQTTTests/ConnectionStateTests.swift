@@ -1,0 +1,211 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+import Testing
+
+@testable import MQTT
+
+@Suite struct BackoffTests {
+  @Test func `delays double up to the limit`() {
+    var backoff = Backoff(range: .seconds(1)...(.seconds(10)))
+    let delays = (0..<6).map { _ in backoff.delay(jitter: 0.5, isSlow: false) }
+    #expect(delays == [1, 2, 4, 8, 10, 10].map { Duration.seconds($0) })
+  }
+
+  @Test(arguments: [(0.0, 0.5), (0.5, 1.0), (0.999, 1.499)])
+  func `jitter spreads a delay between half and one and a half`(jitter: Double, factor: Double) {
+    var backoff = Backoff(range: .seconds(1)...(.seconds(10)))
+    let delay = backoff.delay(jitter: jitter, isSlow: false)
+    #expect(delay == .seconds(1) * factor)
+  }
+
+  @Test func `a stable connection starts the delays over, a short one does not`() {
+    var backoff = Backoff(range: .seconds(1)...(.seconds(10)))
+    _ = backoff.delay(jitter: 0.5, isSlow: false)
+    backoff.lost(after: .seconds(9))
+    expectDelay(&backoff, isSlow: false, .seconds(2))
+    backoff.lost(after: .seconds(10))
+    expectDelay(&backoff, isSlow: false, .seconds(1))
+  }
+
+  private func expectDelay(_ backoff: inout Backoff, isSlow: Bool, _ expected: Duration) {
+    let delay = backoff.delay(jitter: 0.5, isSlow: isSlow)
+    #expect(delay == expected)
+  }
+
+  @Test func `a refusal waits about a minute and leaves the other delays alone`() {
+    var backoff = Backoff(range: .seconds(1)...(.seconds(10)))
+    expectDelay(&backoff, isSlow: true, .seconds(60))
+    expectDelay(&backoff, isSlow: false, .seconds(1))
+  }
+}
+
+@Suite struct PublishWindowTests {
+  private func entry(_ identifier: Int32, _ topic: String, at: UInt64 = 0) -> PublishWindow.Entry {
+    PublishWindow.Entry(
+      identifier: identifier,
+      token: UInt64(identifier) + 100,
+      topic: topic,
+      sentAt: Moment(nanoseconds: at)
+    )
+  }
+
+  @Test func `the window is full at its limit and opens with an answer, in any order`() {
+    var window = PublishWindow(limit: 2)
+    window.sent(entry(1, "a", at: 5))
+    window.sent(entry(2, "b", at: 6))
+    #expect(!window.hasRoom)
+    #expect(window.oldest == Moment(nanoseconds: 5))
+    let first = window.answered(identifier: 1)
+    #expect(first?.token == 101)
+    #expect(window.hasRoom)
+    #expect(window.oldest == Moment(nanoseconds: 6))
+    let again = window.answered(identifier: 1)
+    #expect(again == nil)
+  }
+
+  @Test func `after a loss publishes go one at a time until the suspects are answered`() {
+    var window = PublishWindow(limit: 20)
+    window.sent(entry(1, "a"))
+    window.sent(entry(2, "b"))
+    let ended = window.connectionEnded(byPeer: true)
+    #expect(ended.lost.map(\.identifier) == [1, 2])
+    #expect(window.hasRoom)
+    window.sent(entry(3, "a"))
+    #expect(!window.hasRoom)
+    _ = window.answered(identifier: 3)
+    window.sent(entry(4, "b"))
+    #expect(!window.hasRoom)
+    _ = window.answered(identifier: 4)
+    window.sent(entry(5, "c"))
+    #expect(window.hasRoom)
+  }
+
+  @Test func `a loss by a deadline of ours makes nobody suspect`() {
+    var window = PublishWindow(limit: 20)
+    for _ in 0..<5 {
+      window.sent(entry(1, "a"))
+      let ended = window.connectionEnded(byPeer: false)
+      #expect(ended.quarantined == nil)
+    }
+    window.sent(entry(1, "a"))
+    #expect(window.hasRoom)
+  }
+
+  @Test func `a stable connection ends the probing for suspects that never come back`() {
+    var window = PublishWindow(limit: 20)
+    window.sent(entry(1, "gone"))
+    _ = window.connectionEnded(byPeer: true)
+    window.sent(entry(2, "a"))
+    #expect(!window.hasRoom)
+    window.connectionProvedStable()
+    #expect(window.hasRoom)
+  }
+}
+
+@Suite struct SuspectsTests {
+  @Test func `three losses alone in flight quarantine a topic, and only it`() {
+    var suspects = Suspects()
+    expectQuarantined(nil, suspects.connectionDropped(inFlight: ["a", "poison", "b"]))
+    expectQuarantined(nil, suspects.connectionDropped(inFlight: ["poison"]))
+    expectQuarantined(nil, suspects.connectionDropped(inFlight: ["poison"]))
+    expectQuarantined("poison", suspects.connectionDropped(inFlight: ["poison"]))
+    #expect(suspects.isQuarantined("poison"))
+    #expect(!suspects.isQuarantined("a"))
+    #expect(suspects.isProbing)
+  }
+
+  @Test func `an answer in between clears a topic's name`() {
+    var suspects = Suspects()
+    for _ in 0..<10 {
+      expectQuarantined(nil, suspects.connectionDropped(inFlight: ["a"]))
+      expectQuarantined(nil, suspects.connectionDropped(inFlight: ["a"]))
+      suspects.answered("a")
+    }
+    #expect(!suspects.isProbing)
+  }
+
+  @Test func `a loss of another topic between does not save the poison`() {
+    var suspects = Suspects()
+    _ = suspects.connectionDropped(inFlight: ["poison"])
+    _ = suspects.connectionDropped(inFlight: ["b"])
+    _ = suspects.connectionDropped(inFlight: ["poison"])
+    expectQuarantined("poison", suspects.connectionDropped(inFlight: ["poison"]))
+  }
+
+  @Test func `a loss with nothing in flight accuses nobody`() {
+    var suspects = Suspects()
+    expectQuarantined(nil, suspects.connectionDropped(inFlight: []))
+    #expect(!suspects.isProbing)
+  }
+
+  @Test func `memory is bounded, whatever is lost`() {
+    var suspects = Suspects()
+    for number in 0..<5000 { _ = suspects.connectionDropped(inFlight: ["key/\(number)"]) }
+    #expect(suspects.rememberedCount <= 2 * Suspects.mostTopics)
+  }
+}
+
+@Suite struct TakeoverAlarmTests {
+  private func at(_ seconds: UInt64) -> Moment { Moment(nanoseconds: seconds * 1_000_000_000) }
+
+  @Test func `three short idle lives in a minute raise the alarm`() {
+    var alarm = TakeoverAlarm()
+    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(100)))
+    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(102)))
+    expectAlarm(true, alarm.lost(after: .seconds(1), wasIdle: true, at: at(104)))
+  }
+
+  @Test func `long lives, losses under load and old losses do not count`() {
+    var alarm = TakeoverAlarm()
+    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(100)))
+    expectAlarm(false, alarm.lost(after: .seconds(60), wasIdle: true, at: at(110)))
+    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: false, at: at(120)))
+    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(130)))
+    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(165)))
+  }
+}
+
+@Suite struct ConnectionProblemTests {
+  @Test(
+    arguments: [
+      (4, "the broker refused the connection: bad user name or password (0x04)", true),
+      (5, "the broker refused the connection: not authorized (0x05)", true),
+      (3, "the broker refused the connection: server unavailable (0x03)", false),
+      (0x87, "the broker refused the connection: not authorized (0x87)", true),
+      (0x88, "the broker refused the connection: server unavailable (0x88)", false),
+      (0xEE, "the broker refused the connection: reason 0xee", false),
+    ] as [(Int32, String, Bool)]
+  )
+  func `a refusal is put in words and tried again as it deserves`(
+    code: Int32,
+    words: String,
+    isSlow: Bool
+  ) {
+    let problem = ConnectionProblem(connackCode: code)
+    #expect(problem.reason == words)
+    #expect(problem.callsForSlowRetry == isSlow)
+  }
+
+  @Test(
+    arguments: [
+      (0x8B, ConnectionProblem.Kind.ended), (0x8E, .takenOver), (0x82, .dropped), (0x81, .dropped),
+      (0x95, .dropped), (0x8D, .silent),
+    ] as [(Int32, ConnectionProblem.Kind)]
+  )
+  func `only a disconnect for what was sent makes it suspect`(
+    code: Int32,
+    kind: ConnectionProblem.Kind
+  ) {
+    #expect(ConnectionProblem(disconnectCode: code).kind == kind)
+  }
+}
+
+private func expectAlarm(_ expected: Bool, _ isRaised: Bool) {
+  #expect(isRaised == expected)
+}
+
+private func expectQuarantined(_ expected: String?, _ topic: String?) {
+  #expect(topic == expected)
+}

@@ -1,0 +1,235 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import MQTT
+import Operations
+import TestBroker
+import Testing
+
+/// What leaves, in spite of everything.
+@Suite struct PublishScenarios {
+  @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
+  func `a stopped broker is noticed by the acknowledgement deadline, and all arrives afterwards`(
+    version: MQTTConfiguration.ProtocolVersion
+  ) throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let witness = try RecordingSubscriber(port: broker.port)
+    var configuration = MQTTConfiguration.local(broker, version: version)
+    configuration.acknowledgementDeadline = .milliseconds(300)
+    configuration.connectDeadline = .milliseconds(500)
+    let harness = try Harness(configuration)
+    #expect(harness.connect())
+    broker.pause()
+    for number in 0..<60 { harness.set("key/\(number)", "old") }
+    let start = EventLoop.now()
+    #expect(harness.run { !harness.isConnected })
+    let noticed = start.duration(to: EventLoop.now())
+    #expect(noticed >= .milliseconds(290) && noticed < .seconds(2))
+    #expect(harness.waitingReason?.hasPrefix("no acknowledgement within") == true)
+    #expect(harness.outcomes.count { $0.outcome == .lost } == 20)
+    for number in 0..<60 { harness.set("key/\(number)", "new") }
+    broker.resume()
+    #expect(harness.run { harness.isSettled })
+    #expect(witness.waitFor { Set($0.filter { $0.text == "new" }.map(\.topic)).count == 60 })
+    for number in 0..<60 { #expect(witness.texts(on: "key/\(number)").last == "new") }
+    #expect(harness.outcomes.allSatisfy { !"\($0.outcome)".contains("refused") })
+  }
+
+  @Test func `kills of the broker under load lose no topic's newest value`() throws {
+    var options = TestBroker.Options()
+    options.lines = ["max_queued_messages 100000"]
+    let broker = try TestBroker(options: options)
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    #expect(harness.connect())
+    for round in 0..<5 {
+      for number in 0..<200 { harness.set("key/\(number)", "\(round)") }
+      try broker.restart(signal: SIGKILL)
+    }
+    let witness = try RecordingSubscriber(port: broker.port)
+    for number in 0..<200 { harness.set("key/\(number)", "last") }
+    #expect(harness.run { harness.isSettled })
+    #expect(witness.waitFor { Set($0.filter { $0.text == "last" }.map(\.topic)).count == 200 })
+    #expect(harness.highestUnacknowledged <= 20)
+    #expect(harness.client.statistics.refused == 0)
+  }
+
+  @Test(arguments: [(20, 20), (50, 10), (5, 5)])
+  func `the window is never exceeded, nor what the broker allows`(
+    window: Int,
+    highest: Int
+  ) throws {
+    var options = TestBroker.Options()
+    options.lines = ["max_inflight_messages 10"]
+    let broker = try TestBroker(options: window == 50 ? options : .init())
+    try broker.start()
+    var configuration = MQTTConfiguration.local(broker)
+    configuration.window = window
+    let harness = try Harness(configuration)
+    #expect(harness.connect())
+    for number in 0..<500 { harness.set("key/\(number)", "x") }
+    #expect(harness.run { harness.isSettled })
+    #expect(harness.highestUnacknowledged == highest)
+    #expect(harness.outcomes.count == 500)
+    #expect(harness.outcomes.allSatisfy { $0.outcome == .acknowledged })
+  }
+
+  @Test(arguments: [0, 1, 2])
+  func `every quality of service ends in one outcome`(qos: Int) throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let witness = try RecordingSubscriber(port: broker.port)
+    let harness = try Harness(.local(broker))
+    #expect(harness.connect())
+    for token in 1...30 as ClosedRange<UInt64> {
+      #expect(harness.run { harness.client.canPublish })
+      #expect(harness.client.publish(topic: "a", payload: [65], qos: qos, token: token))
+    }
+    #expect(harness.run { harness.outcomes.count == 30 })
+    #expect(witness.waitFor(count: 30))
+    #expect(harness.outcomes.map(\.token) == Array(1...30))
+    #expect(witness.messages.allSatisfy { $0.qos == qos })
+  }
+
+  @Test func `nothing is taken while not connected`() throws {
+    let harness = try Harness(.local(port: 1))
+    #expect(!harness.client.publish(topic: "a", payload: [], token: 1))
+    #expect(harness.outcomes.isEmpty)
+  }
+
+  @Test func `properties travel under MQTT 5`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let witness = try RecordingSubscriber(port: broker.port)
+    let harness = try Harness(.local(broker))
+    #expect(harness.connect())
+    var properties = PublishProperties()
+    properties.messageExpiry = .milliseconds(59_500)
+    properties.correlationData = [1, 0, 2]
+    properties.userProperties = ["replayed": "1"]
+    let sent = harness.client.publish(
+      topic: "a",
+      payload: [],
+      retain: true,
+      properties: properties,
+      token: 1
+    )
+    #expect(sent)
+    #expect(harness.run { harness.outcomes.count == 1 })
+    #expect(witness.waitFor(count: 1))
+    let message = try #require(witness.messages.first)
+    #expect(message.expirySeconds == 60)
+    #expect(message.correlationData == [1, 0, 2])
+    #expect(message.userProperties == ["replayed": "1"])
+  }
+
+  @Test func `a topic no broker takes is refused before it does harm`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    #expect(harness.connect())
+    let deep = String(repeating: "a/", count: 250)
+    for (token, topic) in ["", "a/+", "a/#", "$SYS/x", "a\0b", deep].enumerated() {
+      #expect(harness.client.publish(topic: topic, payload: [], token: UInt64(token)))
+    }
+    #expect(harness.outcomes.count == 6)
+    #expect(harness.outcomes.allSatisfy { "\($0.outcome)".hasPrefix("refused") })
+    harness.set("fine", "1")
+    #expect(harness.run { harness.isSettled })
+    #expect(harness.client.statistics.losses == 0)
+  }
+
+  @Test func `a message the broker drops the connection for is quarantined, the others arrive`()
+    throws
+  {
+    var options = TestBroker.Options()
+    options.lines = ["max_packet_size 2000"]
+    let broker = try TestBroker(options: options)
+    try broker.start()
+    let witness = try RecordingSubscriber(port: broker.port)
+    // Under 3.1.1 nobody tells the client about the limit.
+    let harness = try Harness(.local(broker, version: .v311))
+    #expect(harness.connect())
+    for number in 0..<25 { harness.set("key/\(number)", "x") }
+    harness.set("poison", String(repeating: "x", count: 5000))
+    for number in 25..<50 { harness.set("key/\(number)", "x") }
+    #expect(harness.run { harness.isSettled })
+    #expect(witness.waitFor { Set($0.map(\.topic)).count == 50 })
+    #expect(harness.client.statistics.losses == 4)
+    let refusals = harness.outcomes.filter { "\($0.outcome)".contains("quarantined") }
+    #expect(refusals.count == 1)
+    #expect(harness.log.count(of: "Topic quarantined") == 1)
+    // From now on it is refused without being sent.
+    harness.set("poison", "small")
+    #expect(harness.isSettled)
+    #expect(harness.isConnected)
+  }
+
+  @Test func `a message larger than the broker said is refused without a loss`() throws {
+    var options = TestBroker.Options()
+    options.lines = ["max_packet_size 2000"]
+    let broker = try TestBroker(options: options)
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    #expect(harness.connect())
+    harness.set("large", String(repeating: "x", count: 5000))
+    #expect(harness.outcomes.count == 1)
+    #expect("\(harness.outcomes[0].outcome)".hasPrefix("refused"))
+    harness.set("small", "x")
+    #expect(harness.run { harness.isSettled })
+    #expect(harness.client.statistics.losses == 0)
+  }
+
+  @Test func `a refusal by the broker comes with its reason`() throws {
+    let broker = try TestBroker()
+    let rules = broker.directory + "/acl"
+    try TextFile.write("topic read #\n", to: rules)
+    var options = TestBroker.Options()
+    options.lines = ["acl_file \(rules)"]
+    let strict = try TestBroker(options: options)
+    try strict.start()
+    let harness = try Harness(.local(strict))
+    #expect(harness.connect())
+    #expect(harness.client.publish(topic: "a", payload: [], token: 7))
+    #expect(harness.run { harness.outcomes.count == 1 })
+    #expect(harness.outcomes[0].outcome == .refused(reason: "not authorized (0x87)"))
+  }
+
+  @Test func `two hundred reconnects leave no descriptors and no memory behind`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    func reconnect(_ times: Int) {
+      for _ in 0..<times {
+        #expect(harness.connect())
+        harness.set("a", "x")
+        #expect(harness.run { harness.isSettled })
+        harness.client.close()
+        #expect(harness.run { harness.client.state == .idle })
+      }
+    }
+    reconnect(50)
+    let (descriptors, memory) = (ownDescriptors(), residentKilobytes())
+    reconnect(200)
+    // Other tests of this process open and close theirs meanwhile.
+    #expect(ownDescriptors() < descriptors + 60)
+    #expect(residentKilobytes() < memory + 20_000)
+  }
+}
+
+/// How many descriptors this process has open.
+private func ownDescriptors() -> Int {
+  guard let directory = unsafe opendir("/proc/self/fd") else { return -1 }
+  defer { unsafe closedir(directory) }
+  var count = 0
+  while unsafe readdir(directory) != nil { count += 1 }
+  return count
+}
+
+private func residentKilobytes() -> Int {
+  let fields = TextFile.read("/proc/self/statm")?.split(separator: " ") ?? []
+  return fields.count > 1 ? (Int(fields[1]) ?? 0) * 4 : 0
+}

@@ -1,0 +1,146 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+import MQTT
+import Operations
+import TestBroker
+import Testing
+
+/// What comes in.
+@Suite struct ReceiveScenarios {
+  @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
+  func `retained messages come only where they are wanted`(
+    version: MQTTConfiguration.ProtocolVersion
+  ) throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let other = try RecordingSubscriber(port: broker.port, filters: [])
+    #expect(other.publish("command/a", "stale", retain: true))
+    #expect(other.publish("state/a", "known", retain: true))
+    let harness = try Harness(.local(broker, version: version))
+    var ignored: [String] = []
+    harness.client.onRetainedIgnored = { ignored.append($0) }
+    harness.client.subscribe([
+      .init(filter: "command/#", wantsRetained: false, noLocal: true),
+      .init(filter: "state/#", wantsRetained: true),
+    ])
+    #expect(harness.connect())
+    #expect(harness.run { harness.received.count == 1 })
+    #expect(other.publish("command/a", "live", retain: true))
+    #expect(harness.run { harness.received.count == 2 })
+    #expect(harness.received.map(\.text) == ["known", "live"])
+    #expect(harness.received.map(\.retained) == [true, false])
+    // MQTT 5 asks the broker not to send them; 3.1.1 knows them by their flag.
+    #expect(ignored == (version == .v5 ? [] : ["command/a"]))
+  }
+
+  @Test func `own messages do not come back where that was asked for`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    harness.client.subscribe([
+      .init(filter: "a", wantsRetained: false, noLocal: true),
+      .init(filter: "b", wantsRetained: false),
+    ])
+    #expect(harness.connect())
+    harness.set("a", "1")
+    harness.set("b", "2")
+    #expect(harness.run { harness.isSettled && !harness.received.isEmpty })
+    #expect(harness.received.map(\.text) == ["2"])
+  }
+
+  @Test func `a bridge sees the retain flag as published`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    harness.client.subscribe([
+      .init(filter: "a", wantsRetained: false, keepsRetainFlag: true)
+    ])
+    #expect(harness.connect())
+    let other = try RecordingSubscriber(port: broker.port, filters: [])
+    #expect(other.publish("a", "x", retain: true))
+    #expect(harness.run { !harness.received.isEmpty })
+    #expect(harness.received.map(\.retained) == [true])
+  }
+
+  @Test func `an answer can be given to whoever asks for one`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    harness.client.subscribe([.init(filter: "in", wantsRetained: false)])
+    #expect(harness.connect())
+    let other = try RecordingSubscriber(port: broker.port, filters: [])
+    #expect(other.publish("in", [], responseTopic: "answer/here", correlationData: [9, 0]))
+    #expect(other.publish("in", [1]))
+    #expect(harness.run { harness.received.count == 2 })
+    #expect(harness.received.map(\.responseTopic) == ["answer/here", nil])
+    #expect(harness.received.map(\.correlationData) == [[9, 0], nil])
+    #expect(harness.received.map(\.payload) == [[], [1]])
+  }
+
+  @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
+  func `a payload larger than the limit disturbs nothing`(
+    version: MQTTConfiguration.ProtocolVersion
+  ) throws {
+    let broker = try TestBroker()
+    try broker.start()
+    var configuration = MQTTConfiguration.local(broker, version: version)
+    configuration.maximumPacket = 1000
+    let harness = try Harness(configuration)
+    harness.client.subscribe([.init(filter: "in/#", wantsRetained: false)])
+    #expect(harness.connect())
+    let other = try RecordingSubscriber(port: broker.port, filters: [])
+    #expect(other.publish("in/large", [UInt8](repeating: 0, count: 5 << 20)))
+    #expect(other.publish("in/fits", [UInt8](repeating: 0, count: 1000)))
+    #expect(harness.run { !harness.received.isEmpty })
+    #expect(harness.received.map(\.topic) == ["in/fits"])
+    #expect(harness.client.statistics.oversizedIgnored == (version == .v5 ? 0 : 1))
+    #expect(harness.client.statistics.losses == 0)
+  }
+
+  @Test func `a handler may publish, subscribe and unsubscribe`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let witness = try RecordingSubscriber(port: broker.port, filters: ["out"])
+    let harness = try Harness(.local(broker))
+    harness.client.subscribe([.init(filter: "in", wantsRetained: false)])
+    harness.onMessage = { [unowned harness] message in
+      guard message.topic == "in" else { return }
+      #expect(harness.client.publish(topic: "out", payload: message.payload, token: 1))
+      harness.client.subscribe([.init(filter: "more", wantsRetained: false)])
+      harness.client.unsubscribe(["in"])
+    }
+    #expect(harness.connect())
+    let other = try RecordingSubscriber(port: broker.port, filters: [])
+    #expect(other.publish("in", "1"))
+    #expect(witness.waitFor(count: 1) || harness.run { harness.outcomes.count == 1 })
+    #expect(harness.run { harness.outcomes.count == 1 })
+    #expect(other.publish("in", "2"))
+    #expect(other.publish("more", "3"))
+    #expect(harness.run { harness.received.count == 2 })
+    #expect(harness.received.map(\.text) == ["1", "3"])
+    #expect(witness.waitFor(count: 1))
+  }
+
+  @Test func `a flood of messages arrives whole and in order`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    harness.client.subscribe([.init(filter: "in", qos: 2, wantsRetained: false)])
+    #expect(harness.connect())
+    let other = try RecordingSubscriber(port: broker.port, filters: [])
+    for number in 0..<500 { #expect(other.publish("in", "\(number)")) }
+    #expect(harness.run { harness.received.count == 500 })
+    #expect(harness.received.map(\.text) == (0..<500).map(String.init))
+  }
+
+  @Test func `a refused or impossible subscription is named in the log`() throws {
+    let broker = try TestBroker()
+    try broker.start()
+    let harness = try Harness(.local(broker))
+    harness.client.subscribe([.init(filter: "a/#/b", wantsRetained: false)])
+    #expect(harness.connect())
+    #expect(harness.log.count(of: "# must stand alone") == 1)
+  }
+}

@@ -1,0 +1,58 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// TCP ports on 127.0.0.1.
+package enum LoopbackPort {
+  /// A port that nobody listens on at the moment.
+  package static func free() throws -> Int {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw TestBrokerError("socket: \(errno)") }
+    defer { close(descriptor) }
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    var address = address(port: 0)
+    let bound = unsafe withSocketAddress(&address) { unsafe bind(descriptor, $0, size) }
+    guard bound == 0 else { throw TestBrokerError("bind: \(errno)") }
+    let named = unsafe withSocketAddress(&address) { unsafe getsockname(descriptor, $0, &size) }
+    guard named == 0 else { throw TestBrokerError("getsockname: \(errno)") }
+    return Int(UInt16(bigEndian: address.sin_port))
+  }
+
+  /// Whether something takes connections on `port`.
+  package static func accepts(_ port: Int) -> Bool {
+    guard let descriptor = connected(to: port) else { return false }
+    close(descriptor)
+    return true
+  }
+
+  /// A socket connected to `port`, which the caller closes; `nil` if nobody listens.
+  package static func connected(to port: Int) -> Int32? {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return nil }
+    var address = address(port: port)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    if unsafe withSocketAddress(&address, { unsafe connect(descriptor, $0, size) }) == 0 {
+      return descriptor
+    }
+    close(descriptor)
+    return nil
+  }
+
+  static func address(port: Int) -> sockaddr_in {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return address
+  }
+
+  static func withSocketAddress<Result>(
+    _ address: inout sockaddr_in,
+    _ body: (UnsafeMutablePointer<sockaddr>) -> Result
+  ) -> Result {
+    unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0) }
+    }
+  }
+}
