@@ -236,6 +236,35 @@ import Testing
     #expect(batches.values.count == 1)
   }
 
+  @Test func `cancelling a timer may release, and so cancel, another one`() throws {
+    let fired = Recorder<Int>()
+    func makeHolder() throws -> LoopTimer {
+      let inner = try loop.makeTimer { fired.add(1) }
+      inner.arm(at: .zero)
+      return try loop.makeTimer { withExtendedLifetime(inner) {} }
+    }
+    try makeHolder().cancel()
+    let end = try loop.makeTimer { [loop] in loop.stop() }
+    end.arm(at: EventLoop.now())
+    run()
+    #expect(fired.values.isEmpty)
+  }
+
+  @Test func `timers that hold each other are released with their loop`() throws {
+    var token: Token? = Token()
+    weak let witness = token
+    do {
+      let other = try EventLoop()
+      let box = Recorder<LoopTimer>()
+      let held = token
+      for _ in 0..<2 {
+        box.add(try other.makeTimer { withExtendedLifetime((box, held)) {} })
+      }
+    }
+    token = nil
+    #expect(witness == nil)
+  }
+
   @Test func `a loop frees its handlers and descriptors when it goes`() throws {
     let before = openDescriptors()
     var token: Token? = Token()
