@@ -89,7 +89,8 @@ let package = Package(
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "Configuration", "Control", "Devices", "JSON", "LastOut", "Simulation", "TestBroker",
+        "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "Simulation",
+        "TestBroker",
       ]),
     .target(
       name: "TestBroker", dependencies: ["CMosquitto", "LastOut", "Operations"], path: "Tests/TestBroker"),

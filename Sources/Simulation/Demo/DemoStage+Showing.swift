@@ -110,7 +110,11 @@ extension DemoStage {
     let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
     let statistics = gateway.statistics
     screen.line([
-      .init("\(changes) changes in, \(statistics.published) messages out", .bold),
+      .init(
+        Self.count(changes, "change") + " in, " + Self.count(Int(statistics.published), "message")
+          + " out",
+        .bold
+      ),
       .init(
         "; no value left the queue more than "
           + "\(DemoSummary.milliseconds(statistics.worstLateness)) after it was due."
@@ -128,7 +132,9 @@ extension DemoStage {
   /// What the same hands would have done to the same devices.
   private func showDirectReplay() {
     let replay = DirectReplay(script, registry: registry, devices: DemoHome.devices())
-    var line = "Without Settle (same hands, same devices, computed): \(replay.commands) commands"
+    var line =
+      "Without Settle (same hands, same devices, computed): "
+      + Self.count(replay.commands, "command")
     if replay.dropped > 0 { line += ", \(replay.dropped) of them lost by busy devices" }
     screen.line(line + ".")
     for ending in replay.wrongEndings {
@@ -156,6 +162,10 @@ extension DemoStage {
   /// The client beside this program.
   private static func clientPath(_ own: String) -> String {
     own.hasSuffix("settled") ? String(own.dropLast()) : own
+  }
+
+  private static func count(_ number: Int, _ noun: String) -> String {
+    "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
   private func time() -> DemoScreen.Piece {

@@ -1,0 +1,42 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Operations
+import TestBroker
+import Testing
+
+/// One run of the built `settled`: what it was given, what it said, how it ended.
+struct SettledRun {
+  /// -1 if it ended by a signal or took longer than a minute.
+  let code: Int32
+  let output: String
+  let errors: String
+
+  /// Runs it to its end in a temporary folder that has `files`.
+  init(_ arguments: [String], input: String = "", files: [String: String] = [:]) throws {
+    let folder = try TemporaryFolder.make("settled-run")
+    defer { TemporaryFolder.remove(folder) }
+    for (name, text) in files { try TextFile.write(text, to: "\(folder)/\(name)") }
+    try TextFile.write(input, to: "\(folder)/input")
+    let descriptor = unsafe open("\(folder)/input", O_RDONLY | O_CLOEXEC)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    let process = try SpawnedProcess(
+      arguments: [BuiltProgram.path("settled")]
+        + arguments.map { $0.hasPrefix("./") ? folder + $0.dropFirst(1) : $0 },
+      input: descriptor,
+      output: .file("\(folder)/output"),
+      errors: .file("\(folder)/errors")
+    )
+    if case .exited(let code)? = process.wait(milliseconds: 60_000) {
+      self.code = code
+    } else {
+      process.signal(SIGKILL)
+      code = -1
+    }
+    output = TextFile.read("\(folder)/output") ?? ""
+    errors = (TextFile.read("\(folder)/errors") ?? "")
+      .split(separator: folder, omittingEmptySubsequences: false).joined(separator: ".")
+  }
+}
