@@ -83,6 +83,12 @@ final class ControlClient {
     }
   }
 
+  /// Takes what has come so far without looking at it.
+  func passOverReplies() {
+    reader.readAvailable()
+    taken = reader.lines.count
+  }
+
   /// Whether the gateway has closed the connection, or does so in time.
   func isClosed(within limit: Duration = .seconds(10)) -> Bool {
     _ = reader.waitFor(within: limit) { _ in nil as Bool? }
