@@ -83,7 +83,9 @@ let package = Package(
       name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
     .testTarget(
       name: "GatewayTests",
-      dependencies: ["Control", "Devices", "Gateway", "JSON", "LastOut", "TestBroker"]),
+      dependencies: [
+        "Control", "Devices", "Gateway", "JSON", "LastOut", "Operations", "TestBroker",
+      ]),
     .testTarget(
       name: "SimulationTests",
       dependencies: [

@@ -70,7 +70,7 @@ package struct CommandStateMachine: ~Copyable {
     let keys = registry.properties.count
     self.registry = registry
     self.settings = settings
-    facts = registry.properties.indices.map { PropertyFacts(of: $0, in: registry) }
+    facts = PropertyFacts.all(in: registry)
     core = LastOutCore(policy: .standard, capacity: max(keys, 1))
     states = Array(repeating: PropertyState(), count: keys)
     devices = registry.devices.map { DeviceState(sources: $0.availability.count) }

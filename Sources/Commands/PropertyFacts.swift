@@ -21,7 +21,22 @@ struct PropertyFacts {
   /// Other keys of the device that this one replaces, or that replace this one.
   let excluded: [KeyIndex]
 
-  init(of place: Int, in registry: Registry) {
+  /// The facts of all properties, in order.
+  static func all(in registry: Registry) -> [PropertyFacts] {
+    let related = registry.devices.map { device in
+      device.properties.contains { !$0.ends.isEmpty || !$0.excludes.isEmpty }
+    }
+    return registry.properties.indices.map { place in
+      PropertyFacts(
+        of: place,
+        in: registry,
+        relates: related[registry.properties[place].device]
+      )
+    }
+  }
+
+  /// With `relates`, properties of the device name one another.
+  private init(of place: Int, in registry: Registry, relates: Bool) {
     let entry = registry.properties[place]
     let property = entry.property
     device = entry.device
@@ -32,11 +47,13 @@ struct PropertyFacts {
     timeToLive = property.ttl
     var ends: [KeyIndex] = []
     var excluded: [KeyIndex] = []
-    for raw in registry.indices(ofDevice: entry.device) where Int(raw) != place {
-      let other = registry.properties[Int(raw)].property
-      if Self.names(property.ends, other) { ends.append(KeyIndex(raw)) }
-      if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
-        excluded.append(KeyIndex(raw))
+    if relates {
+      for raw in registry.indices(ofDevice: entry.device) where Int(raw) != place {
+        let other = registry.properties[Int(raw)].property
+        if Self.names(property.ends, other) { ends.append(KeyIndex(raw)) }
+        if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
+          excluded.append(KeyIndex(raw))
+        }
       }
     }
     self.ends = ends

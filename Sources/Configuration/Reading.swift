@@ -129,6 +129,12 @@ final class Reading {
       for name in try SafeFile.names(in: folder.path, suffix: ".yaml") {
         if let root = read(FilePath.join(folder.path, name)) { decoder.read(root) }
       }
+      for name in try SafeFile.names(in: folder.path, suffix: ".yml") {
+        problems.warn(
+          .start(of: FilePath.join(folder.path, name)),
+          "the file is not read: names of device files end in .yaml"
+        )
+      }
     } catch {
       let message = "the folder of device files '\(folder.path)' \(error.message)"
       if let position = folder.position {

@@ -33,8 +33,13 @@ final class ControlConnection {
   private var output: [UInt8] = []
   private var written = 0
   private var openWaits = 0
+  /// The client sends nothing more.
   private var isAtEnd = false
+  /// The client reads nothing more: what it sent is still acted on, replies are dropped.
+  private var isDeaf = false
   private var isEnded = false
+  /// Lines have come that wait until the client has read its replies.
+  private var hasLines = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
   /// Unread output beyond which a watching client is dropped.
@@ -59,7 +64,7 @@ final class ControlConnection {
   }
 
   func send(_ reply: ControlReply) {
-    guard !isEnded else { return }
+    guard !isEnded, !isDeaf else { return }
     reply.append(to: &output)
     output.append(0x0A)
     if output.count - written > Self.dropAt {
@@ -78,49 +83,65 @@ final class ControlConnection {
     onEnd?(self)
   }
 
+  /// Ends a connection that only waits for events, if nobody is left to hear them.
+  ///
+  /// Such a connection is not watched: that its client has shut down one direction would be
+  /// reported again and again.
+  func endIfAbandoned() {
+    guard isAtEnd, !hasLines, !isEnded else { return }
+    var request = pollfd(fd: descriptor, events: 0, revents: 0)
+    guard unsafe poll(&request, 1, 0) > 0 else { return }
+    end()
+  }
+
   private func handle(_ ready: IOInterest) {
+    if ready.contains(.hangUp) { becomeDeaf() }
     if ready.contains(.write) { flush() }
-    if !isEnded, !isAtEnd, ready.contains(.read) || ready.contains(.hangUp) { read() }
-    if !isEnded, isAtEnd, ready.contains(.hangUp) { end() }
+    if hasLines, !isPaused { takeLines() }
+    if ready.contains(.read) || ready.contains(.hangUp) { read() }
   }
 
   private func read() {
     // A bounded number of rounds, so that one client cannot keep the loop.
-    for _ in 0..<4 where !isEnded && !isPaused {
+    for _ in 0..<4 where !isEnded && !isAtEnd && !isPaused {
       var chunk = [UInt8](repeating: 0, count: 16 * 1024)
       let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
       if count > 0 {
         framer.append(chunk.span.extracting(0..<count))
         takeLines()
-      } else if count == 0 {
-        return inputEnded()
-      } else if errno == EAGAIN || errno == EINTR {
+      } else if count < 0, errno == EAGAIN || errno == EINTR {
         break
       } else {
-        return end()
+        isAtEnd = true
+        if count < 0 { becomeDeaf() }
+        takeLines()
+        endIfAbandoned()
       }
     }
-    updateInterest()
-  }
-
-  private func takeLines() {
-    while !isEnded, let found = framer.next() {
-      switch found {
-      case .line(let bytes, let number): onLine?(.whole(bytes, number: number), self)
-      case .tooLong(let number): onLine?(.tooLong(number: number), self)
-      }
-    }
-  }
-
-  private func inputEnded() {
-    isAtEnd = true
-    if let rest = framer.finish() { onLine?(.incomplete(number: rest.number), self) }
     updateInterest()
     endIfDone()
   }
 
+  /// Takes the lines that have come, until too many replies wait for the client to read them.
+  private func takeLines() {
+    hasLines = true
+    while !isEnded, !isPaused {
+      switch framer.next() {
+      case .line(let bytes, let number): onLine?(.whole(bytes, number: number), self)
+      case .tooLong(let number): onLine?(.tooLong(number: number), self)
+      case nil:
+        if isAtEnd, !isEnded, let rest = framer.finish() {
+          onLine?(.incomplete(number: rest.number), self)
+        }
+        hasLines = false
+        return
+      }
+    }
+  }
+
   private func endIfDone() {
-    if isAtEnd, openWaits == 0, watches.isEmpty, written == output.count { end() }
+    guard isAtEnd, !hasLines else { return }
+    if isDeaf || (openWaits == 0 && watches.isEmpty && written == output.count) { end() }
   }
 
   private var isPaused: Bool { output.count - written > Self.pauseAt }
@@ -137,20 +158,30 @@ final class ControlConnection {
       } else if errno == EAGAIN || errno == EINTR {
         break
       } else {
-        return end()
+        becomeDeaf()
       }
     }
     if written == output.count {
       output.removeAll(keepingCapacity: output.count <= Self.pauseAt)
+      written = 0
+    } else if written > Self.pauseAt {
+      // A client that never quite catches up must not make this grow.
+      output.removeFirst(written)
       written = 0
     }
     updateInterest()
     endIfDone()
   }
 
+  private func becomeDeaf() {
+    isDeaf = true
+    output = []
+    written = 0
+  }
+
   private func updateInterest() {
     guard !isEnded else { return }
-    var interest: IOInterest = .hangUp
+    var interest: IOInterest = []
     if !isAtEnd, !isPaused { interest.insert(.read) }
     if written < output.count { interest.insert(.write) }
     if watch?.interest != interest { watch?.interest = interest }

@@ -17,7 +17,10 @@ final class ControlSocket {
   private var watch: IOWatch?
   private var connections: [UInt64: ControlConnection] = [:]
   private var lastNumber: UInt64 = 0
-  private static let connectionLimit = 1024
+  /// Kept open to be given up when the process is out of descriptors: without one, a waiting client
+  /// could be neither taken nor refused.
+  private var spare: Int32
+  private static let connectionLimit = 512
 
   /// Where the socket is made if nothing else is said.
   static func defaultPath() -> String {
@@ -33,6 +36,7 @@ final class ControlSocket {
     self.path = path
     self.gateway = gateway
     try SocketFile.makeFolder(of: path)
+    spare = SocketFile.spareDescriptor()
     lock = try SocketFile.lock(path + ".lock")
     do throws(OperationsError) {
       listener = try SocketFile.listen(at: path)
@@ -46,9 +50,13 @@ final class ControlSocket {
   var hasWatchers: Bool { connections.values.contains { !$0.watches.isEmpty } }
 
   private func accept() {
+    for connection in connections.values { connection.endIfAbandoned() }
     while true {
       let descriptor = Glibc.accept(listener, nil, nil)
-      guard descriptor >= 0 else { return }
+      guard descriptor >= 0 else {
+        if errno == EMFILE || errno == ENFILE { refuseOne() }
+        return
+      }
       SocketFile.makeNonblocking(descriptor)
       guard connections.count < Self.connectionLimit else {
         Glibc.close(descriptor)
@@ -73,6 +81,15 @@ final class ControlSocket {
     }
   }
 
+  /// Turns away the client that waits first: the process is out of descriptors.
+  private func refuseOne() {
+    Glibc.close(spare)
+    let descriptor = Glibc.accept(listener, nil, nil)
+    if descriptor >= 0 { Glibc.close(descriptor) }
+    spare = SocketFile.spareDescriptor()
+    gateway.log.warning("Control connection refused: no file descriptor is left")
+  }
+
   private func ended(_ connection: ControlConnection) {
     connections[connection.number] = nil
     if connection.isTooSlow {
@@ -89,6 +106,11 @@ final class ControlSocket {
       asker.send(.event(object, id: origin.id))
       if event.isFinal, origin.wantsPhases { asker.endWait() }
     }
+    tellWatchers(object)
+  }
+
+  /// Tells whoever watches.
+  func tellWatchers(_ object: EventObject) {
     for connection in connections.values {
       for watch in connection.watches where watch.pattern.matches(object.key) {
         connection.send(.watched(object, watch: watch.id))
@@ -109,8 +131,9 @@ final class ControlSocket {
     stopListening()
     for connection in connections.values { connection.end() }
     connections = [:]
-    unsafe unlink(path + ".lock")
+    // The file stays: removed, it could be locked by two gateways, each with a file of its own.
     Glibc.close(lock)
+    Glibc.close(spare)
   }
 }
 

@@ -38,6 +38,11 @@ extension Gateway {
     if !isTaken, broker == 0 { refuseUnknown(topic, isRetained: message.flags.retained, at: now) }
   }
 
+  /// A retained message that no subscription wants; MQTT 5 brokers keep most of those to themselves.
+  func ignoredRetained(_ topic: String, from broker: Int) {
+    refusals.noteRetained(topic: topic)
+  }
+
   private func refuseUnknown(_ topic: Span<UInt8>, isRetained: Bool, at now: Moment) {
     let name = Text.of(topic)
     guard surface.isCommandTopic(name) else { return }
@@ -133,7 +138,8 @@ extension Gateway {
 
   /// Somebody is online at this base topic already.
   private func hearStatus(_ payload: Span<UInt8>, isRetained: Bool) {
-    guard isRetained, !hasSeenOther, Bytes.areEqual(payload, Array("online".utf8)) else { return }
+    // Later it is what this gateway said itself, kept by a broker that was down meanwhile.
+    guard isRetained, !hasSeenOther, connectionCount == 1, Bytes.areEqual(payload, Array("online".utf8)) else { return }
     hasSeenOther = true
     log.warning(
       "Another gateway is online at this base topic: both will act on every command",

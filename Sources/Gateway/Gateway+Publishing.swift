@@ -43,6 +43,7 @@ extension Gateway {
     client.onMessage = { [weak self] topic, payload, message in
       self?.received(topic, payload, message, from: number)
     }
+    client.onRetainedIgnored = { [weak self] topic in self?.ignoredRetained(topic, from: number) }
     links.append(link)
   }
 
@@ -57,6 +58,7 @@ extension Gateway {
     guard number == 0 else { return }
     machine.connection(isUp: isUp, at: EventLoop.now())
     if isUp {
+      connectionCount += 1
       links[0].enqueue(
         .init(topic: surface.statusTopic, payload: Array("online".utf8), retain: true))
       for request in surface.stateRequests {

@@ -134,8 +134,8 @@ extension Gateway {
         try take(
           change, of: key, at: now, origin: origin, ttl: request.ttl, skipsQuiet: request.now)
       } catch {
+        refuse(request, on: connection, reason: error.description, at: now)
         if origin.wantsPhases { connection.endWait() }
-        throw error
       }
     } catch {
       refuse(request, on: connection, reason: error.description, at: now)
@@ -152,5 +152,9 @@ extension Gateway {
       of: request, value: value, reason: reason, at: now, number: machine.nextNumber())
     connection.send(.event(object, id: request.replyID))
     onEvent?(object)
+    controlSocket?.tellWatchers(object)
+    // A key that does not exist has no topic.
+    guard (try? registry.index(of: request.key)) != nil else { return }
+    links[0].enqueue(.init(topic: surface.eventTopic(object.key), payload: object.bytes, qos: 0))
   }
 }

@@ -30,7 +30,10 @@ extension Gateway {
   /// Reports at once, whatever is still under way.
   private func giveUp() {
     guard var ending = shutdown else { return }
-    if ending.stage == .draining { ending.report = report(for: ending) }
+    if ending.stage == .draining {
+      ending.report = report(for: ending)
+      sayGoodbye(at: EventLoop.now())
+    }
     ending.stage = .parting
     shutdown = ending
     part()
@@ -47,17 +50,23 @@ extension Gateway {
       }
       ending.report = report(for: ending)
       ending.stage = .parting
-      // The last targets and the status get a moment of their own.
-      ending.deadline = now.advanced(by: isConnected ? .seconds(1) : .zero)
+      // The last targets and the status get a moment of their own, within the same limit.
+      let moment = now.advanced(by: .seconds(1))
+      ending.deadline = min(moment, ending.deadline ?? moment)
       shutdown = ending
-      echo.flush(at: now)
-      links[0].enqueue(
-        .init(topic: surface.statusTopic, payload: Array("offline".utf8), retain: true))
-      publishOwn(at: now)
-      if !isConnected { part() }
+      sayGoodbye(at: now)
+      if isLate || !isConnected { part() }
     case .parting:
       if isLate || !isConnected || (links[0].isIdle && echo.isEmpty) { part() }
     }
+  }
+
+  /// Shows the last targets and the status.
+  private func sayGoodbye(at now: Moment) {
+    echo.flush(at: now)
+    links[0].enqueue(
+      .init(topic: surface.statusTopic, payload: Array("offline".utf8), retain: true))
+    publishOwn(at: now)
   }
 
   private var hasNothing: Bool { machine.unsentKeys().isEmpty && routes.isDrained }
@@ -75,7 +84,8 @@ extension Gateway {
     isParted = true
     shutdown?.deadline = nil
     controlSocket?.close()
-    for link in links { link.client.close() }
+    // A broker that has not taken the status is not told goodbye: it says so with the last will.
+    for link in links where link.isIdle { link.client.close() }
     ending.completion(ending.report)
   }
 }

@@ -32,6 +32,8 @@ package final class Gateway {
   var isParted = false
   /// Another gateway's status was seen, and said.
   var hasSeenOther = false
+  /// How often the gateway's own broker was connected.
+  var connectionCount = 0
   private var timer: LoopTimer?
   /// What the timer is armed for.
   var deadline: Moment?

@@ -11,7 +11,11 @@ import MQTT
 extension RouteMachine {
   /// Takes one message that came from `broker`.
   mutating func received(
-    _ topic: Span<UInt8>, _ payload: Span<UInt8>, retained: Bool, from broker: Int, at now: Moment
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    retained: Bool,
+    from broker: Int,
+    at now: Moment
   ) -> Verdict {
     guard let keys = lanes(fedBy: topic, broker: broker) else { return .overflow }
     guard !keys.isEmpty else { return .noRoute }
@@ -20,43 +24,59 @@ extension RouteMachine {
     for key in keys {
       let route = roads[lanes[Int(key.rawValue)].road].configuration
       if route.policy == nil {
-        guard waitingCount < limit else {
-          verdict = .overflow
-          continue
-        }
-        wait(Bytes.of(payload), for: key, retain: retained, isPassed: true, at: now)
+        if !pass(payload, for: key, retain: retained, at: now) { verdict = .overflow }
       } else if retained {
         verdict = .retained
-      } else {
-        settle(payload, for: key, by: route, at: now)
+      } else if !settle(payload, for: key, by: route, at: now) {
+        verdict = .overflow
       }
     }
     return verdict
   }
 
+  /// Lets a message leave as it is; `false` when too many wait already.
+  private mutating func pass(
+    _ payload: Span<UInt8>,
+    for key: KeyIndex,
+    retain: Bool,
+    at now: Moment
+  ) -> Bool {
+    dropExpired(Int(key.rawValue), at: now)
+    guard waitingCount < limit else { return false }
+    wait(.bytes(Bytes.of(payload)), for: key, retain: retain, isPassed: true, at: now)
+    return true
+  }
+
   private mutating func settle(
-    _ payload: Span<UInt8>, for key: KeyIndex, by route: RouteConfiguration, at now: Moment
-  ) {
+    _ payload: Span<UInt8>,
+    for key: KeyIndex,
+    by route: RouteConfiguration,
+    at now: Moment
+  ) -> Bool {
     let needsDocument = route.mergesJSON || !route.passMembers.isEmpty
     let document = needsDocument ? try? JSONParser.parse(payload) : nil
     if passes(payload, document, by: route) {
       flush(key, at: now)
-      wait(Bytes.of(payload), for: key, retain: false, isPassed: true, at: now)
-      return
+      return pass(payload, for: key, retain: false, at: now)
     }
     var pending = Pending.bytes(Bytes.of(payload))
     if route.mergesJSON, case .object(let members)? = document {
-      pending = .members(members)
-      if case .members(let older)? = core.pending(key)?.value {
-        pending = .members(RouteMachine.newest(older, members))
-      }
+      pending = .members(RouteMachine.newest([], members))
+      if let older = core.pending(key)?.value { pending = older.replaced(by: pending) }
     }
     if core.enqueue(pending, for: key, at: now) != nil { statistics.collapsed += 1 }
+    while let run = core.nextReady(at: now) {
+      core.finish(run.key, at: now)
+      wait(run.value, for: run.key, retain: false, isPassed: false, at: now)
+    }
+    return true
   }
 
   /// Whether a message leaves at once, after flushing its topic.
   private func passes(
-    _ payload: Span<UInt8>, _ document: JSONValue?, by route: RouteConfiguration
+    _ payload: Span<UInt8>,
+    _ document: JSONValue?,
+    by route: RouteConfiguration
   ) -> Bool {
     if route.passPayloads.contains(where: { Bytes.areEqual(payload, $0) }) { return true }
     guard let document else { return false }
@@ -65,7 +85,8 @@ extension RouteMachine {
 
   /// `older` with every member of `newer` put in its place, or at the end.
   static func newest(
-    _ older: [JSONValue.Member], _ newer: [JSONValue.Member]
+    _ older: [JSONValue.Member],
+    _ newer: [JSONValue.Member]
   ) -> [JSONValue.Member] {
     var merged = older
     for member in newer {
@@ -81,14 +102,14 @@ extension RouteMachine {
   mutating func advance(to now: Moment) {
     while let run = core.nextRun(at: now) {
       core.finish(run.key, at: now)
-      ready(run.value, for: run.key, at: now)
+      wait(run.value, for: run.key, retain: false, isPassed: false, at: now)
     }
   }
 
   private mutating func flush(_ key: KeyIndex, at now: Moment) {
     guard case .run(let run) = core.flush(key, at: now) else { return }
     core.finish(key, at: now)
-    ready(run.value, for: key, at: now)
+    wait(run.value, for: key, retain: false, isPassed: false, at: now)
   }
 
   /// Ends every quiet period.
@@ -96,26 +117,20 @@ extension RouteMachine {
     for key in core.pendingKeys() { flush(key, at: now) }
   }
 
-  private mutating func ready(_ pending: Pending, for key: KeyIndex, at now: Moment) {
-    let bytes: [UInt8]
-    switch pending {
-    case .bytes(let given): bytes = given
-    case .members(let members): bytes = JSONWriter.bytes(.object(members))
-    }
-    wait(bytes, for: key, retain: false, isPassed: false, at: now)
-  }
-
   /// Lets a payload wait for its broker; a settled one replaces the settled one before it.
   private mutating func wait(
-    _ payload: [UInt8], for key: KeyIndex, retain: Bool, isPassed: Bool, at now: Moment
+    _ content: Pending,
+    for key: KeyIndex,
+    retain: Bool,
+    isPassed: Bool,
+    at now: Moment
   ) {
     let place = Int(key.rawValue)
-    let entry = Entry(payload: payload, retain: retain, isPassed: isPassed, readyAt: now)
-    if !isPassed, let last = lanes[place].waiting.indices.last,
-      !lanes[place].waiting[last].isPassed
-    {
+    var entry = Entry(content: content, retain: retain, isPassed: isPassed, readyAt: now)
+    if !isPassed, let last = lanes[place].waiting.last, !last.isPassed {
       statistics.collapsed += 1
-      lanes[place].waiting[last] = entry
+      entry.content = last.content.replaced(by: content)
+      lanes[place].waiting.replaceLast(entry)
     } else {
       lanes[place].waiting.append(entry)
       waitingCount += 1
@@ -141,8 +156,7 @@ extension RouteMachine {
       let place = Int(key.rawValue)
       lanes[place].isQueued = false
       dropExpired(place, at: now)
-      guard !lanes[place].waiting.isEmpty else { continue }
-      let entry = lanes[place].waiting.removeFirst()
+      guard let entry = lanes[place].waiting.popFirst() else { continue }
       waitingCount -= 1
       lanes[place].inFlight = entry
       inFlightCount += 1
@@ -150,18 +164,20 @@ extension RouteMachine {
       statistics.published += 1
       publishes.append(
         Publish(
-          token: UInt64(flights[place]) << 32 | UInt64(place), topic: lanes[place].topic,
-          payload: entry.payload, qos: roads[lanes[place].road].configuration.qos,
-          retain: entry.retain))
+          token: UInt64(flights[place]) << 32 | UInt64(place),
+          topic: lanes[place].topic,
+          payload: entry.content.payload,
+          qos: roads[lanes[place].road].configuration.qos,
+          retain: entry.retain
+        )
+      )
     }
     order[broker].removeFirst(taken)
     return publishes
   }
 
   private mutating func dropExpired(_ place: Int, at now: Moment) {
-    let before = lanes[place].waiting.count
-    lanes[place].waiting.removeAll { $0.readyAt.duration(to: now) > ttl }
-    let expired = before - lanes[place].waiting.count
+    let expired = lanes[place].waiting.dropExpired(after: ttl, at: now)
     waitingCount -= expired
     statistics.expired += UInt64(expired)
   }
@@ -178,9 +194,11 @@ extension RouteMachine {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break
     case .lost:
-      let isReplaced = !entry.isPassed && !(lanes[place].waiting.first?.isPassed ?? true)
-      if !isReplaced {
-        lanes[place].waiting.insert(entry, at: 0)
+      if !entry.isPassed, var newer = lanes[place].waiting.first, !newer.isPassed {
+        newer.content = entry.content.replaced(by: newer.content)
+        lanes[place].waiting.replaceFirst(newer)
+      } else {
+        lanes[place].waiting.prepend(entry)
         waitingCount += 1
       }
     }

@@ -53,7 +53,7 @@ struct RouteMachine: ~Copyable {
 
   /// What has settled and waits for its broker.
   struct Entry {
-    var payload: [UInt8]
+    var content: Pending
     var retain: Bool
     /// Must not be replaced by anything newer.
     var isPassed: Bool
@@ -64,7 +64,7 @@ struct RouteMachine: ~Copyable {
   struct Lane {
     let road: Int
     let topic: String
-    var waiting: [Entry] = []
+    var waiting = WaitingEntries()
     var inFlight: Entry?
     var isQueued = false
   }
@@ -74,6 +74,19 @@ struct RouteMachine: ~Copyable {
     case bytes([UInt8])
     /// `merge: json`: the newest of each member.
     case members([JSONValue.Member])
+
+    var payload: [UInt8] {
+      switch self {
+      case .bytes(let bytes): bytes
+      case .members(let members): JSONWriter.bytes(.object(members))
+      }
+    }
+
+    /// What is left when `newer` replaces this: of two objects, the newest of each member.
+    func replaced(by newer: Pending) -> Pending {
+      guard case .members(let old) = self, case .members(let new) = newer else { return newer }
+      return .members(RouteMachine.newest(old, new))
+    }
   }
 
   let roads: [Road]

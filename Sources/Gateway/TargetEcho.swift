@@ -5,8 +5,7 @@ import Devices
 import LastOut
 
 /// Which of the gateway's own retained topics are due: a property's target, a device's targets, a
-/// device's info. At most one of each per 100 ms, the first at once, the last guaranteed: the same
-/// queue as for commands.
+/// device's info. At most one of each per 100 ms, the first at once, the last guaranteed.
 struct TargetEcho: ~Copyable {
   /// One topic of the echo.
   enum Item {
@@ -15,10 +14,12 @@ struct TargetEcho: ~Copyable {
     case info(device: Int)
   }
 
-  private static let pace = Policy(
-    delay: .milliseconds(100), maxWait: .milliseconds(100), leading: true)
+  private static let pace = Duration.milliseconds(100)
 
+  /// What changed too soon after it was shown.
   private var queue: LastOutCore<Bool>
+  /// From when on each topic may be shown again.
+  private var readyAt: [Moment]
   private let properties: Int
   private let devices: Int
   /// What waits for room at the broker, each once.
@@ -31,7 +32,8 @@ struct TargetEcho: ~Copyable {
     self.properties = properties
     self.devices = devices
     let count = properties + 2 * devices
-    queue = LastOutCore(policy: Self.pace, capacity: max(count, 1))
+    queue = LastOutCore(policy: Policy(delay: Self.pace), capacity: max(count, 1))
+    readyAt = Array(repeating: .zero, count: count)
     isDue = Array(repeating: false, count: count)
     shown = Array(repeating: nil, count: count)
   }
@@ -41,15 +43,27 @@ struct TargetEcho: ~Copyable {
 
   /// Something about `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
-    queue.enqueue(true, for: key, at: now)
-    queue.enqueue(true, for: KeyIndex(Int32(properties + device)), at: now)
-    queue.enqueue(true, for: KeyIndex(Int32(properties + devices + device)), at: now)
+    changed(key, at: now)
+    changed(KeyIndex(Int32(properties + device)), at: now)
+    changed(KeyIndex(Int32(properties + devices + device)), at: now)
+  }
+
+  private mutating func changed(_ topic: KeyIndex, at now: Moment) {
+    guard !queue.isPending(topic) else { return }
+    let ready = readyAt[Int(topic.rawValue)]
+    if ready <= now { return show(topic, at: now) }
+    queue.enqueue(true, for: topic, at: now, delay: now.duration(to: ready))
+  }
+
+  private mutating func show(_ topic: KeyIndex, at now: Moment) {
+    readyAt[Int(topic.rawValue)] = now.advanced(by: Self.pace)
+    demand(topic.rawValue)
   }
 
   mutating func advance(to now: Moment) {
     while let run = queue.nextRun(at: now) {
       queue.finish(run.key, at: now)
-      demand(run.key.rawValue)
+      show(run.key, at: now)
     }
   }
 
@@ -58,7 +72,7 @@ struct TargetEcho: ~Copyable {
     for key in queue.pendingKeys() {
       if case .run(let run) = queue.flush(key, at: now) {
         queue.finish(run.key, at: now)
-        demand(run.key.rawValue)
+        show(run.key, at: now)
       }
     }
   }

@@ -63,11 +63,17 @@ final class TimerSet {
     Glibc.close(descriptor)
   }
 
+  /// Ends all timers with their loop; handlers that hold timers would keep each other alive.
   func close() {
     watch?.cancel()
+    watch = nil
+    let handlers = handlers
+    self.handlers = []
+    withExtendedLifetime(handlers) {}
   }
 
   func add(_ handler: @escaping () -> Void) -> Int {
+    precondition(watch != nil, "A timer is made while its loop lives.")
     let slot = heap.makeSlot()
     if slot == handlers.count { handlers.append(nil) }
     handlers[slot] = handler
@@ -75,11 +81,16 @@ final class TimerSet {
   }
 
   func remove(_ slot: Int) {
+    guard watch != nil else { return }
     heap.freeSlot(slot)
+    let handler = handlers[slot]
     handlers[slot] = nil
+    // Released only now: what it captured may cancel another timer of this set.
+    withExtendedLifetime(handler) {}
   }
 
   func arm(_ slot: Int, at deadline: Moment?) {
+    guard watch != nil else { return }
     if let deadline {
       heap.set(slot, to: deadline)
     } else {

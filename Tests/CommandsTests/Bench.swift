@@ -119,6 +119,9 @@ struct Bench: ~Copyable {
     }
   }
 
+  var isDrained: Bool { machine.isDrained }
+  var hasUnsent: Bool { machine.hasUnsent }
+
   func target(_ name: String) throws -> Value? { machine.status(try key(name)).target }
   func actual(_ name: String) throws -> Value? { machine.status(try key(name)).actual }
   func phase(_ name: String) throws -> Phase? { machine.status(try key(name)).phase }

@@ -222,6 +222,35 @@ struct ProfileTests {
     )
   }
 
+  @Test func `an unknown key in a profile that nothing uses is a mistake`() throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "profiles/p.yaml": "a/b: {properties: {x: {type: text, command: {topc: t}}}}"
+    ])
+    guard case .refused(let problems) = outcome else {
+      Issue.record("The file was taken.")
+      return
+    }
+    #expect(
+      Loading.lines(problems, in: folder) == [
+        "p.yaml:1:46: unknown key 'topc'; allowed: topic, payload, qos, retain; "
+          + "did you mean 'topic'?"
+      ]
+    )
+  }
+
+  @Test func `a device file with another ending is warned of`() throws {
+    let (outcome, folder) = try Loading.run(devices: ["d.yml": Loading.lamp])
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The files were refused.")
+      return
+    }
+    #expect(
+      Loading.lines(loaded.warnings, in: folder) == [
+        "d.yml:1:1: the file is not read: names of device files end in .yaml"
+      ]
+    )
+  }
+
   @Test func `what excludes another is excluded by it`() throws {
     let registry = try registry(
       """

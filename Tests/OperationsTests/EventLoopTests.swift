@@ -172,15 +172,15 @@ import Testing
 
   @Test func `wake-ups from other threads arrive, several may count as one`() throws {
     let seen = Recorder<Int>()
-    let total = Mutex(0)
-    let waker = try loop.makeWaker { [loop] in
-      seen.add(total.withLock { $0 })
+    let total = Atomic(0)
+    let waker = try loop.makeWaker { [unowned loop] in
+      seen.add(total.load(ordering: .acquiring))
       if seen.values.last == 4000 { loop.stop() }
     }
     let threads = (0..<4).map { _ in
       TestThread {
         for _ in 0..<1000 {
-          total.withLock { $0 += 1 }
+          total.add(1, ordering: .releasing)
           waker.wake()
         }
       }
@@ -201,7 +201,7 @@ import Testing
 
   @Test func `signals are delivered on the loop`() throws {
     let seen = Recorder<Int32>()
-    try loop.onSignal(SIGUSR2) { [loop] in
+    try loop.onSignal(SIGUSR2) { [unowned loop] in
       seen.add(SIGUSR2)
       loop.stop()
     }
@@ -212,7 +212,7 @@ import Testing
 
   @Test func `the end of a batch comes before sleeping, and may arm what fires next`() throws {
     let order = Recorder<String>()
-    let timer = try loop.makeTimer { [loop] in
+    let timer = try loop.makeTimer { [unowned loop] in
       order.add("timer")
       loop.stop()
     }
@@ -234,6 +234,35 @@ import Testing
     run()
     // One before the only sleep; the loop is stopped in the batch that ends it.
     #expect(batches.values.count == 1)
+  }
+
+  @Test func `cancelling a timer may release, and so cancel, another one`() throws {
+    let fired = Recorder<Int>()
+    func makeHolder() throws -> LoopTimer {
+      let inner = try loop.makeTimer { fired.add(1) }
+      inner.arm(at: .zero)
+      return try loop.makeTimer { withExtendedLifetime(inner) {} }
+    }
+    try makeHolder().cancel()
+    let end = try loop.makeTimer { [loop] in loop.stop() }
+    end.arm(at: EventLoop.now())
+    run()
+    #expect(fired.values.isEmpty)
+  }
+
+  @Test func `timers that hold each other are released with their loop`() throws {
+    var token: Token? = Token()
+    weak let witness = token
+    do {
+      let other = try EventLoop()
+      let box = Recorder<LoopTimer>()
+      let held = token
+      for _ in 0..<2 {
+        box.add(try other.makeTimer { withExtendedLifetime((box, held)) {} })
+      }
+    }
+    token = nil
+    #expect(witness == nil)
   }
 
   @Test func `a loop frees its handlers and descriptors when it goes`() throws {

@@ -4,11 +4,11 @@
 import Glibc
 
 /// A pipe whose end of file tells a guard beside a child that this process is gone.
-final class Lifeline {
-  let reader: Int32
+package final class Lifeline {
+  package let reader: Int32
   private var writer: Int32
 
-  init() throws {
+  package init() throws {
     var ends: [Int32] = [-1, -1]
     guard unsafe pipe(&ends) == 0 else { throw TestBrokerError("pipe: \(errno)") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -22,7 +22,7 @@ final class Lifeline {
   }
 
   /// Sends the guard home: the child has ended, and its number may soon be another's.
-  func release() {
+  package func release() {
     guard writer >= 0 else { return }
     _ = unsafe write(writer, "\n", 1)
     close(writer)

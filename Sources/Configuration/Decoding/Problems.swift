@@ -3,10 +3,15 @@
 
 /// Collects the mistakes of all files.
 final class Problems {
+  /// How many mistakes are kept.
+  private static let maximum = 1_000
+
   private(set) var errors: [ConfigurationProblem] = []
   private(set) var warnings: [ConfigurationProblem] = []
   /// A profile's mistake is found once for each device that uses it.
   private var seen: Set<ConfigurationProblem> = []
+  private var unknownKeys: Set<SourcePosition> = []
+  /// Places whose further mistakes follow from the first.
   private var blocked: Set<SourcePosition> = []
   private var order: [String: Int] = [:]
 
@@ -16,9 +21,21 @@ final class Problems {
   func add(_ problem: ConfigurationProblem) {
     note(problem.file)
     let place = SourcePosition(file: problem.file, line: problem.line, column: problem.column)
-    guard !blocked.contains(place) else { return }
-    if seen.insert(problem).inserted { errors.append(problem) }
+    guard !isFull, !blocked.contains(place), seen.insert(problem).inserted else { return }
+    errors.append(problem)
+    guard isFull else { return }
+    var last = problem
+    last.message = "more than \(Self.maximum) mistakes; the rest is not shown"
+    last.suggestion = nil
+    errors.append(last)
   }
+
+  /// Whether an unknown key is met for the first time; aliases bring the same key again and again.
+  func isNewKey(_ position: SourcePosition) -> Bool {
+    !isFull && unknownKeys.insert(position).inserted
+  }
+
+  private var isFull: Bool { errors.count >= Self.maximum }
 
   /// Keeps quiet about a place from now on, where one mistake would lead to others.
   func block(_ position: SourcePosition) { blocked.insert(position) }

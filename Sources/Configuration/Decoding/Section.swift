@@ -74,7 +74,7 @@ struct Section {
   }
 
   static func checkKeys(_ pairs: [YAMLNode.Pair], _ table: KeyTable, _ problems: Problems) {
-    for pair in pairs where !table.contains(pair.key) {
+    for pair in pairs where !table.contains(pair.key) && problems.isNewKey(pair.keyPosition) {
       problems.add(
         pair.keyPosition,
         "unknown key '\(Excerpt.of(pair.key))'; allowed: \(list(table.keys))",

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The rules for names that become part of topics.
-enum Identifiers {
+package enum Identifiers {
   static let reservedDevices = ["status", "info"]
   static let reservedProperties = [
     "set", "get", "event", "step", "toggle", "flush", "cancel", "info",
   ]
 
   /// Why a device identifier is not allowed, and what would be.
-  static func problem(inDevice id: String) -> (message: String, suggestion: String?)? {
+  package static func problem(inDevice id: String) -> (message: String, suggestion: String?)? {
     if reservedDevices.contains(id) {
       return ("the device identifier '\(id)' is reserved", nil)
     }
@@ -27,7 +27,7 @@ enum Identifiers {
   }
 
   /// Why a property identifier or alias is not allowed.
-  static func problem(inProperty id: String) -> (message: String, suggestion: String?)? {
+  package static func problem(inProperty id: String) -> (message: String, suggestion: String?)? {
     if reservedProperties.contains(id) {
       return ("the property identifier '\(id)' is reserved", "\(id)_value")
     }
@@ -46,7 +46,7 @@ enum Identifiers {
   }
 
   /// A text as a device identifier: small letters, everything else a single `-`.
-  static func slug(_ text: String) -> String {
+  package static func slug(_ text: String) -> String {
     var slug = ""
     for scalar in text.lowercased().unicodeScalars {
       if scalar.isASCII, isDeviceByte(UInt8(truncatingIfNeeded: scalar.value)) {

@@ -27,6 +27,7 @@ final class ProfileStore {
   /// Takes the profiles of a file beside the device files.
   func add(_ root: YAMLNode) {
     for pair in root.pairs ?? [] where isMapping(pair) {
+      checkProperties(pair.value)
       if overridden.insert(pair.key).inserted {
         profiles[pair.key] = pair.value
       } else {
@@ -96,6 +97,18 @@ final class ProfileStore {
       )
       for pair in root?.pairs ?? [] where !overridden.contains(pair.key) {
         profiles[pair.key] = pair.value
+      }
+    }
+  }
+
+  /// Reports unknown keys in a profile that perhaps no device uses.
+  private func checkProperties(_ profile: YAMLNode) {
+    let properties = profile.pairs?.first { $0.key == "properties" }?.value
+    for property in properties?.pairs ?? [] {
+      Section.checkKeys(property.value.pairs ?? [], .property, problems)
+      for (key, table) in [("command", KeyTable.command), ("confirm", .confirm)] {
+        let node = property.value.pairs?.first { $0.key == key }?.value
+        Section.checkKeys(node?.pairs ?? [], table, problems)
       }
     }
   }

@@ -1,0 +1,205 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+import Operations
+import TestBroker
+import Testing
+
+/// 4: bad input is refused clearly, and disturbs nothing else.
+@Suite struct BadInputScenarios {
+  private let devices = DeviceText.lamp() + DeviceText.levels(1, policy: "{delay: 20ms}")
+
+  /// A good change on another key settles as if nothing had happened.
+  private func expectAtWork(_ bench: Bench, value: Int = 5) throws {
+    let witness = try bench.witness()
+    witness.publish("settle/dev0/level/set", "\(value)")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":\#(value)}"#))
+  }
+
+  /// A line, and what the answer says.
+  private static let lines = [
+    (#"{"key":"desk-lamp/brighness","set":40}"#, "brightness"),
+    (#"{"key":"desk-lmp/brightness","set":40}"#, "desk-lamp"),
+    (#"{"key":"desk-lamp/brightness","set":"bright"}"#, "bright"),
+    (#"{"key":"desk-lamp/brightness","set":"21,5"}"#, "21"),
+    (#"{"key":"desk-lamp/brightness","set":255}"#, "254"),
+    (#"{"key":"desk-lamp/brightness","set":-1}"#, "0"),
+    (#"{"key":"desk-lamp/brightness","set":NaN}"#, "not JSON"),
+    (#"{"key":"desk-lamp/brightness","set":1e999}"#, ""),
+    (#"{"key":"desk-lamp/brightness","set":null}"#, "null"),
+    (#"{"key":"desk-lamp/brightness","set":[1]}"#, ""),
+    (#"{"key":"desk-lamp/brightness","step":"much"}"#, "number"),
+    (#"{"key":"desk-lamp/power","step":1}"#, ""),
+    (#"{"key":"desk-lamp/brightness","toggle":true}"#, ""),
+    (#"{"key":"desk-lamp/+","set":40}"#, "+"),
+    (#"{"key":"desk-lamp/#","set":40}"#, "#"),
+    (#"{"key":"desk-lamp/*","set":40}"#, ""),
+    (#"{"key":"desk\u0000lamp/brightness","set":40}"#, ""),
+    (#"{"key":"","set":40}"#, ""),
+    (#"{"key":"desk-lamp/brightness","sett":40}"#, "set"),
+    (#"{"get":"desk-lamp/brighness"}"#, "brightness"),
+    (#"{"cancel":"nothing/there"}"#, "nothing"),
+    ("hello", "not JSON"),
+    ("[1,2]", "object"),
+    (#"{"key":"dev0/level","set":1,"wait":"confirmed"}"#, "confirm"),
+  ]
+
+  @Test func `a line that cannot be acted on gets an answer that says why`() throws {
+    let bench = try Bench.running(devices: devices)
+    let client = try bench.client()
+
+    for (line, said) in Self.lines {
+      let reply = try client.ask(line)
+
+      let reason = reply["reason"]?.string ?? reply["error"]?["message"]?.string ?? ""
+      #expect(reply["phase"] == "rejected" || reply["error"]?["code"]?.string != nil, "\(line)")
+      #expect(reason.contains(said), "\(line) \(reason)")
+      #expect(!reason.isEmpty, "\(line)")
+      // The connection goes on.
+      #expect(try client.ask(#"{"get":"dev0/level","id":7}"#)["id"] == 7, "\(line)")
+    }
+    try expectAtWork(bench)
+  }
+
+  @Test func `bytes that are no text, half a line and a long line get their answers`() throws {
+    let bench = try Bench.running(devices: devices)
+    let client = try bench.client()
+
+    client.send(bytes: [0x7B, 0xFF, 0xFE, 0x00, 0x7D, 0x0A])
+    #expect(try client.next()["error"]?["code"] == "syntax")
+    client.send(String(repeating: "[", count: 10_000))
+    #expect(try client.next()["error"]?["code"] == "syntax")
+    client.send(String(repeating: "x", count: 100 * 1024))
+    let long = try client.next()
+    #expect(long["error"]?["code"] == "line_too_long")
+    #expect(long["error"]?["line"] == 3)
+    #expect(try client.ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
+    client.send(bytes: Array(#"{"key":"dev0/level","#.utf8))
+    client.endInput()
+    #expect(try client.next()["error"]?["code"] == "incomplete_line")
+    #expect(client.isClosed())
+  }
+
+  @Test(arguments: [
+    // topic, payload, kind in the log, what the log says
+    ("settle/desk-lamp/brighness/set", "40", "unknown key", "brightness"),
+    ("settle/desk-lmp/set", "{}", "unknown key", "desk-lamp"),
+    ("settle/desk-lamp/brightness/set", "bright", "bad value", "bright"),
+    ("settle/desk-lamp/brightness/set", "21,5", "bad value", "21.5"),
+    ("settle/desk-lamp/brightness/set", "999", "bad value", "254"),
+    ("settle/desk-lamp/brightness/set", "NaN", "bad value", "NaN"),
+    ("settle/desk-lamp/brightness/set", "inf", "bad value", "inf"),
+    ("settle/desk-lamp/brightness/set", "", "bad value", "empty"),
+    ("settle/desk-lamp/brightness/set", "a\0b", "bad value", ""),
+    ("settle/desk-lamp/brightness/set", #"{"value":"x"}"#, "bad value", "x"),
+    ("settle/desk-lamp/brightness/set", #"{"value":1,"valeu":2}"#, "bad value", "valeu"),
+    ("settle/desk-lamp/brightness/step", "up", "bad value", "number"),
+    ("settle/desk-lamp/set", #"{"brightness":1,"powr":true}"#, "bad value", "power"),
+    ("settle/desk-lamp/set", #"{"transition":1}"#, "bad value", "options"),
+    ("settle/desk-lamp/set", "on", "bad value", "JSON"),
+  ])
+  func `a message that cannot be acted on is logged with what was found`(
+    topic: String,
+    payload: String,
+    kind: String,
+    said: String
+  ) throws {
+    let bench = try Bench.running(devices: devices)
+    let witness = try bench.witness()
+
+    witness.publish(topic, Array(payload.utf8))
+
+    let line = try bench.running().waitForLine(containing: "Message refused")
+    #expect(line?.contains("kind=\"\(kind)\"") == true)
+    #expect(line?.contains("topic=\(topic)") == true)
+    #expect(line?.contains(said) == true, "\(line ?? "")")
+    try expectAtWork(bench)
+    #expect(witness.texts(on: "zigbee2mqtt/desk_lamp/set").isEmpty)
+  }
+
+  @Test func `a flood of bad messages is counted, not written line by line`() throws {
+    let bench = try Bench.running(devices: devices)
+    let witness = try bench.witness()
+    try expectAtWork(bench)
+
+    let payload = [UInt8](repeating: UInt8(ascii: "["), count: 60_000)
+    for _ in 0..<50 { witness.publish("settle/desk-lamp/brightness/set", payload) }
+    try expectAtWork(bench, value: 6)
+    let before = try bench.running().residentBytes()
+    for _ in 0..<150 { witness.publish("settle/desk-lamp/brightness/set", payload) }
+    try expectAtWork(bench, value: 7)
+
+    #expect(try bench.running().lines(containing: "Message refused").count == 1)
+    #expect(try bench.running().residentBytes() - before < 4 << 20)
+  }
+
+  @Test(arguments: ["", ", protocol: 3.1.1"])
+  func `a payload beyond the limit disturbs nobody`(mqtt: String) throws {
+    let bench = try Bench.running(devices: devices, mqtt: mqtt)
+    let witness = try bench.witness()
+    try expectAtWork(bench)
+    let before = try bench.running().residentBytes()
+
+    witness.publish("settle/desk-lamp/brightness/set", Array(repeating: 0x31, count: 100 << 10))
+    #expect(try bench.running().waitForLine(containing: "payload too large") != nil)
+    witness.publish("settle/desk-lamp/brightness/set", Array(repeating: 0x31, count: 10 << 20))
+    try expectAtWork(bench, value: 6)
+
+    #expect(try bench.running().lines(containing: "No connection").isEmpty)
+    if mqtt.isEmpty { #expect(try bench.running().residentBytes() - before < 4 << 20) }
+  }
+
+  @Test(arguments: ["", ", protocol: 3.1.1"])
+  func `a retained command is not replayed`(mqtt: String) throws {
+    let bench = try Bench(devices: devices, mqtt: mqtt)
+    try bench.broker.start()
+    let witness = try bench.witness()
+    witness.publish("settle/desk-lamp/brightness/set", "200", retain: true)
+
+    try bench.startGateway()
+    try expectAtWork(bench)
+
+    #expect(witness.texts(on: "zigbee2mqtt/desk_lamp/set").isEmpty)
+    if !mqtt.isEmpty {
+      let lines = try bench.running().lines(containing: "Retained command ignored")
+      #expect(lines.count == 1)
+      #expect(lines.first?.contains("settle/desk-lamp/brightness/set") == true)
+    }
+  }
+
+  @Test func `deep JSON and half a document on a state topic are passed over`() throws {
+    let bench = try Bench.running(devices: devices)
+    let witness = try bench.witness()
+
+    witness.publish("zigbee2mqtt/desk_lamp", String(repeating: "[", count: 10_000))
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"brightness":"#)
+    witness.publish("zigbee2mqtt/desk_lamp", [0xFF, 0xFE, 0x00])
+    witness.publish("zigbee2mqtt/desk_lamp", "")
+    witness.publish("zigbee2mqtt/desk_lamp/availability", "???")
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"brightness":77}"#)
+
+    let client = try bench.client()
+    #expect(witness.waitFor("settle/desk-lamp/brightness", "77"))
+    #expect(
+      try client.ask(#"{"key":"desk-lamp/brightness","step":3,"now":true}"#)["value"] == 80
+    )
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"brightness":80}"#))
+  }
+
+  @Test func `more keys than the limit are refused, those that wait are not`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(3, policy: "{delay: 60s, max_wait: none}"),
+      settings: "limits: {pending: 2}"
+    )
+    let client = try bench.client()
+
+    #expect(try client.ask(#"{"key":"dev0/level","set":1}"#)["phase"] == "accepted")
+    #expect(try client.ask(#"{"key":"dev1/level","set":1}"#)["phase"] == "accepted")
+    let reply = try client.ask(#"{"key":"dev2/level","set":1}"#)
+    #expect(reply["phase"] == "rejected")
+    #expect(reply["reason"]?.string?.contains("2") == true)
+    #expect(try client.ask(#"{"key":"dev1/level","set":2}"#)["phase"] == "accepted")
+  }
+}

@@ -1,0 +1,151 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import TestBroker
+
+/// One scenario's surroundings: a broker, a folder with configuration and devices, a gateway and an
+/// independent client that hears everything. All of it goes with this object.
+final class Bench {
+  let broker: TestBroker
+  let folder: String
+  private(set) var gateway: GatewayProcess?
+  private var heard: RecordingSubscriber?
+  private let settings: String
+  private let mqtt: String
+
+  /// Prepares everything; nothing runs yet.
+  ///
+  /// - Parameters:
+  ///   - devices: The text of the device file.
+  ///   - settings: Lines of the configuration beside `mqtt`, `socket` and `devices`.
+  ///   - mqtt: Members of `mqtt` beside the address, such as `, protocol: 3.1.1`.
+  init(
+    devices: String,
+    settings: String = "",
+    mqtt: String = "",
+    options: TestBroker.Options = .init()
+  ) throws {
+    broker = try TestBroker(options: options)
+    folder = try TemporaryFolder.make("settle-gateway")
+    self.settings = settings
+    self.mqtt = mqtt
+    guard unsafe mkdir(folder + "/devices", 0o700) == 0 else {
+      throw GatewayProcess.Failure(description: "no folder for devices: \(errno)")
+    }
+    try TextFile.write(devices, to: folder + "/devices/devices.yaml")
+    try TextFile.write(configuration, to: folder + "/settle.yaml")
+  }
+
+  deinit {
+    heard = nil
+    gateway = nil
+    broker.stop()
+    TemporaryFolder.remove(folder + "/devices")
+    TemporaryFolder.remove(folder)
+  }
+
+  var socketPath: String { folder + "/s.sock" }
+
+  private var configuration: String {
+    """
+    mqtt: {url: "mqtt://127.0.0.1:\(broker.port)"\(mqtt)}
+    socket: \(socketPath)
+    devices: devices
+    \(settings)
+    """
+  }
+
+  /// A bench whose gateway is connected, and its client.
+  static func running(
+    devices: String,
+    settings: String = "",
+    mqtt: String = ""
+  ) throws -> Bench {
+    let bench = try Bench(devices: devices, settings: settings, mqtt: mqtt)
+    try bench.broker.start()
+    try bench.startGateway()
+    return bench
+  }
+
+  /// The client that hears everything; connected when first asked for.
+  func witness() throws -> RecordingSubscriber {
+    if let heard { return heard }
+    let fresh = try RecordingSubscriber(port: broker.port)
+    heard = fresh
+    return fresh
+  }
+
+  /// The gateway that runs.
+  func running() throws -> GatewayProcess {
+    guard let gateway else { throw GatewayProcess.Failure(description: "no gateway runs") }
+    return gateway
+  }
+
+  /// Starts a gateway and returns when it is online at the broker.
+  func startGateway(arguments: [String] = [], environment: [String: String] = [:]) throws {
+    let witness = try witness()
+    let before = onlineCount(witness.messages)
+    try launchGateway(arguments: arguments, environment: environment)
+    guard witness.waitFor({ self.onlineCount($0) > before }) else {
+      throw GatewayProcess.Failure(description: "not online: \(gateway?.log() ?? "")")
+    }
+  }
+
+  /// Starts a gateway and returns when its control socket is there; the broker may be absent.
+  func launchGateway(
+    arguments: [String] = [],
+    environment: [String: String] = [:],
+    descriptorLimit: Int? = nil
+  ) throws {
+    gateway = nil
+    let fresh = try GatewayProcess(
+      configuration: folder + "/settle.yaml",
+      socketPath: socketPath,
+      arguments: arguments,
+      environment: environment,
+      descriptorLimit: descriptorLimit
+    )
+    gateway = fresh
+    try fresh.awaitSocket()
+  }
+
+  func client() throws -> ControlClient { try ControlClient(socketPath) }
+
+  private func onlineCount(_ messages: [RecordingSubscriber.Message]) -> Int {
+    messages.count { $0.topic == "settle/status" && $0.text == "online" && !$0.retained }
+  }
+}
+
+extension RecordingSubscriber {
+  /// Waits for a message on `topic` with `text`.
+  func waitFor(_ topic: String, _ text: String, within limit: Duration = .seconds(10)) -> Bool {
+    waitFor(within: limit) { $0.contains { $0.topic == topic && $0.text == text } }
+  }
+
+  /// Waits for `count` messages on `topic` and returns their texts; fewer if they do not come.
+  func texts(
+    on topic: String,
+    count: Int,
+    within limit: Duration = .seconds(10)
+  ) -> [String] {
+    _ = waitFor(within: limit) { $0.count { $0.topic == topic } >= count }
+    return texts(on: topic)
+  }
+}
+
+/// The pace of input that has one: when each of a series of changes is made.
+enum Pace {
+  /// Calls `body` with 0, 1, 2 … at fixed distances, never early.
+  static func every(_ distance: Duration, count: Int, _ body: (Int) throws -> Void) rethrows {
+    let start = EventLoop.now()
+    for number in 0..<count {
+      let due = start.advanced(by: distance * number).nanoseconds
+      var time = timespec(tv_sec: Int(due / 1_000_000_000), tv_nsec: Int(due % 1_000_000_000))
+      unsafe clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil)
+      try body(number)
+    }
+  }
+}

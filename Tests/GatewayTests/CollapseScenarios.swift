@@ -1,0 +1,109 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+import Operations
+import TestBroker
+import Testing
+
+/// 1: rapid changes become one command.
+@Suite struct CollapseScenarios {
+  @Test func `200 changes 5 ms apart leave as the last one, once, after the delay`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+
+    var last = EventLoop.now()
+    Pace.every(.milliseconds(5), count: 200) { number in
+      last = EventLoop.now()
+      witness.publish("settle/desk-lamp/brightness/set", "\(number + 1)")
+    }
+
+    #expect(
+      witness.texts(on: "zigbee2mqtt/desk_lamp/set", count: 1) == [#"{"brightness":200}"#]
+    )
+    let sent = try #require(witness.messages.first { $0.topic == "zigbee2mqtt/desk_lamp/set" })
+    #expect(last.duration(to: sent.at) >= .milliseconds(150))
+    #expect(last.duration(to: sent.at) < .milliseconds(1000))
+    #expect(!sent.retained)
+    #expect(sent.qos == 1)
+    // What its event says: every change but the last was collapsed.
+    let event = try #require(
+      witness.texts(on: "settle/desk-lamp/brightness/event", count: 1).first
+    )
+    let json = try JSONParser.parse(event)
+    #expect(json["phase"] == "sent")
+    #expect(json["value"] == 200)
+    #expect(json["collapsed"] == 199)
+    // A later change is a command of its own; nothing else came in between.
+    witness.publish("settle/desk-lamp/brightness/set", "7")
+    #expect(
+      witness.texts(on: "zigbee2mqtt/desk_lamp/set", count: 2) == [
+        #"{"brightness":200}"#, #"{"brightness":7}"#,
+      ]
+    )
+  }
+
+  @Test func `50 keys at once leave as 50 commands, each with its last value`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(50, policy: "{delay: 200ms, max_wait: none}")
+    )
+    let witness = try bench.witness()
+    let client = try bench.client()
+
+    let lines = (0..<20).flatMap { round in
+      (0..<50).map { #"{"key":"dev\#($0)/level","set":\#(round * 100 + $0)}"# + "\n" }
+    }
+    client.send(bytes: Array(lines.joined().utf8))
+
+    #expect(witness.waitFor { $0.count { $0.topic.hasPrefix("cmd/") } >= 50 })
+    // One more key would come after all of them.
+    #expect(try client.ask(#"{"pending":"*","id":"p"}"#)["phase"] == "accepted")
+    let pending = try client.next { $0["id"] == "p" }
+    #expect(pending["pending"] == [])
+    let commands = witness.messages.filter { $0.topic.hasPrefix("cmd/") }
+    #expect(commands.count == 50)
+    for number in 0..<50 {
+      #expect(witness.texts(on: "cmd/dev\(number)") == [#"{"v":\#(1900 + number)}"#])
+    }
+  }
+
+  @Test func `an endless stream leaves once per max_wait, and its last value at the end`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1, policy: "{delay: 100ms, max_wait: 400ms}")
+    )
+    let witness = try bench.witness()
+
+    Pace.every(.milliseconds(10), count: 200) { number in
+      witness.publish("settle/dev0/level/set", "\(number + 1)", qos: 1)
+    }
+
+    #expect(witness.waitFor("cmd/dev0", #"{"v":200}"#))
+    let commands = witness.messages.filter { $0.topic == "cmd/dev0" }
+    // 2 s of input: one every 400 ms, and the last.
+    #expect((5...6).contains(commands.count))
+    for (earlier, later) in zip(commands, commands.dropFirst()).dropLast() {
+      let gap = earlier.at.duration(to: later.at)
+      #expect(gap > .milliseconds(300) && gap < .milliseconds(600))
+    }
+  }
+
+  @Test func `a live policy sends the first value at once`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(1, policy: "live"))
+    let witness = try bench.witness()
+
+    let start = EventLoop.now()
+    witness.publish("settle/dev0/level/set", "1")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":1}"#))
+    witness.publish("settle/dev0/level/set", "2")
+    witness.publish("settle/dev0/level/set", "3")
+
+    #expect(witness.texts(on: "cmd/dev0", count: 2) == [#"{"v":1}"#, #"{"v":3}"#])
+    let moments = witness.messages.filter { $0.topic == "cmd/dev0" }.map(\.at)
+    let first = try #require(moments.first)
+    let last = try #require(moments.last)
+    #expect(start.duration(to: first) < .milliseconds(150))
+    #expect(start.duration(to: last) >= .milliseconds(200))
+  }
+}

@@ -1,0 +1,158 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import JSON
+import LastOut
+import Operations
+import TestBroker
+
+/// The built `settled` as a child: started, watched, signalled, and killed at the end at the latest.
+///
+/// It dies with this process too, however that ends. Not thread safe.
+final class GatewayProcess {
+  /// Why a gateway could not be had, or did not do something in time.
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  let socketPath: String
+  private let process: SpawnedProcess
+  /// Its closing end tells the guard beside the child that this process is gone.
+  private let lifeline: Lifeline
+  private let errors: LineReader
+
+  /// Starts the gateway; returns at once.
+  ///
+  /// - Parameters:
+  ///   - arguments: What follows `settled run --config FILE`.
+  ///   - descriptorLimit: How many files it may open; the system's limit if `nil`.
+  init(
+    configuration: String,
+    socketPath: String,
+    arguments: [String] = [],
+    environment: [String: String] = [:],
+    descriptorLimit: Int? = nil
+  ) throws {
+    self.socketPath = socketPath
+    lifeline = try Lifeline()
+    errors = try LineReader()
+    // The shell becomes the gateway; the guard beside it waits for the end of this process.
+    let script = """
+      exec 3<&0
+      (read line <&3 || kill -9 $$) >/dev/null 2>&1 &
+      \(descriptorLimit.map { "ulimit -n \($0)" } ?? ":")
+      exec "$@" </dev/null 3<&-
+      """
+    var variables = Variables.all().filter { !$0.key.hasPrefix("SETTLE_") }
+    variables.merge(environment) { $1 }
+    process = try SpawnedProcess(
+      arguments: ["/bin/sh", "-c", script, "sh", BuiltProgram.path("settled"), "run", "--config"]
+        + [configuration] + arguments,
+      environment: variables,
+      input: lifeline.reader,
+      output: .discarded,
+      errors: .descriptor(errors.writer)
+    )
+    errors.closeWriter()
+  }
+
+  deinit {
+    process.signal(SIGKILL)
+    process.signal(SIGCONT)
+    process.wait(milliseconds: 5000)
+    lifeline.release()
+  }
+
+  /// Returns when the control socket takes connections.
+  func awaitSocket() throws {
+    for _ in 0..<2000 {
+      if ControlClient.accepts(socketPath) { return }
+      // Also the pause between two attempts.
+      if let ending = process.wait(milliseconds: 5) {
+        throw Failure(description: "settled ended (\(ending)): \(log())")
+      }
+    }
+    throw Failure(description: "no control socket at \(socketPath): \(log())")
+  }
+
+  func signal(_ number: Int32) { process.signal(number) }
+
+  /// Waits for the end; `nil` if it does not come in time. -SIGNAL after a signal.
+  func waitForExit(within limit: Duration = .seconds(10)) -> Int32? {
+    let end = EventLoop.now().advanced(by: limit)
+    while true {
+      // Read on, so that the child is never held up by its own log.
+      errors.readAvailable()
+      switch process.wait(milliseconds: 5) {
+      case .exited(let code): return code
+      case .signalled(let number): return -number
+      case nil: if EventLoop.now() >= end { return nil }
+      }
+    }
+  }
+
+  /// Waits for a line on standard error that contains `text`.
+  func waitForLine(
+    containing text: String,
+    within limit: Duration = .seconds(10)
+  ) -> String? {
+    errors.waitFor(within: limit) { lines in lines.first { $0.contains(text) } }
+  }
+
+  /// Everything on standard error so far.
+  func log() -> String {
+    errors.readAvailable()
+    return errors.lines.joined(separator: "\n")
+  }
+
+  /// Lines on standard error that contain `text`, so far.
+  func lines(containing text: String) -> [String] {
+    errors.readAvailable()
+    return errors.lines.filter { $0.contains(text) }
+  }
+
+  /// Resident memory in bytes.
+  func residentBytes() -> Int {
+    let text = TextFile.read("/proc/\(process.processID)/statm") ?? ""
+    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+  }
+
+  /// Processor time used so far, in clock ticks of a hundredth of a second.
+  func processorTicks() -> Int {
+    let text = TextFile.read("/proc/\(process.processID)/stat") ?? ""
+    let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+    guard fields.count > 12 else { return 0 }
+    return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
+  }
+}
+
+/// A program of this package, beside the test bundle.
+enum BuiltProgram {
+  static func path(_ name: String) -> String {
+    // The bundle is loaded by a runner elsewhere; its own file is what is mapped.
+    let maps = TextFile.read("/proc/self/maps") ?? ""
+    for line in maps.split(separator: "\n") {
+      guard let start = line.firstIndex(of: "/") else { continue }
+      let folder = line[start...].split(separator: "/").dropLast().joined(separator: "/")
+      let program = "/\(folder)/\(name)"
+      if line.hasSuffix(".xctest"), unsafe access(program, X_OK) == 0 { return program }
+    }
+    return name
+  }
+}
+
+/// The environment of this process.
+enum Variables {
+  static func all() -> [String: String] {
+    var result: [String: String] = [:]
+    var entry = unsafe environ
+    while let text = unsafe entry.pointee {
+      let parts = unsafe String(cString: text).split(separator: "=", maxSplits: 1)
+      if let name = parts.first { result[String(name)] = parts.count > 1 ? String(parts[1]) : "" }
+      unsafe entry += 1
+    }
+    return result
+  }
+}

@@ -1,4 +1,0 @@
-// Settle
-// SPDX-License-Identifier: Apache-2.0
-
-import Testing

@@ -1,0 +1,162 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import LastOut
+import Testing
+
+@testable import Gateway
+
+@Suite struct PureRouteTests {
+  /// A machine with one route from `in/+` to `out/+`, and its clock.
+  private struct Bench: ~Copyable {
+    var machine: RouteMachine
+    var now = Moment(nanoseconds: 1_000_000_000)
+
+    init(limit: Int = 100, adjust: (inout RouteConfiguration) -> Void = { _ in }) {
+      var route = RouteConfiguration(
+        from: .init(topic: "in/+"),
+        to: .init(topic: "out/+"),
+        policy: Policy(delay: .milliseconds(100))
+      )
+      adjust(&route)
+      machine = RouteMachine([route], brokers: [], ttl: .seconds(60), limit: limit)
+    }
+
+    @discardableResult
+    mutating func receive(
+      _ payload: String,
+      on topic: String = "in/a",
+      retained: Bool = false
+    ) -> RouteMachine.Verdict {
+      machine.received(
+        Array(topic.utf8).span,
+        Array(payload.utf8).span,
+        retained: retained,
+        from: 0,
+        at: now
+      )
+    }
+
+    mutating func pass(_ milliseconds: Int) {
+      now = now.advanced(by: .milliseconds(milliseconds))
+      machine.advance(to: now)
+    }
+
+    mutating func publishes(room: Int = 1000) -> [RouteMachine.Publish] {
+      machine.nextPublishes(for: 0, room: room, at: now)
+    }
+
+    mutating func leave(_ outcome: RouteMachine.Outcome = .acknowledged) -> [String] {
+      let leaving = publishes()
+      for publish in leaving { machine.finish(publish.token, outcome) }
+      return leaving.map { "\($0.topic) \(String(decoding: $0.payload, as: UTF8.self))" }
+    }
+  }
+
+  @Test func `only the last payload of a topic leaves, wildcards carried over`() {
+    var bench = Bench()
+    for payload in ["1", "2", "3"] { bench.receive(payload) }
+    bench.receive("9", on: "in/b")
+    #expect(bench.leave() == [])
+    bench.pass(100)
+    #expect(Set(bench.leave()) == ["out/a 3", "out/b 9"])
+    #expect(bench.machine.statistics.collapsed == 2)
+    #expect(bench.machine.nextDeadline == nil)
+  }
+
+  @Test func `a topic that no route takes is not remembered`() {
+    var bench = Bench(limit: 2)
+    for number in 0..<10 { #expect(bench.receive("1", on: "other/\(number)") == .noRoute) }
+    #expect(bench.receive("1", on: "in/a") == .taken)
+    #expect(bench.receive("1", on: "in/b") == .taken)
+    #expect(bench.receive("1", on: "in/c") == .overflow)
+  }
+
+  @Test func `a retained message is ignored, unless everything is forwarded`() {
+    var bench = Bench()
+    #expect(bench.receive("1", retained: true) == .retained)
+    var open = Bench { $0.policy = nil }
+    #expect(open.receive("1", retained: true) == .taken)
+    #expect(open.publishes().map(\.retain) == [true])
+  }
+
+  @Test func `one message per topic is on its way; what settles meanwhile waits, newest wins`() {
+    var bench = Bench()
+    bench.receive("1")
+    bench.pass(100)
+    let leaving = bench.publishes()
+    for payload in ["2", "3"] {
+      bench.receive(payload)
+      bench.pass(100)
+    }
+    #expect(bench.leave() == [])
+    for publish in leaving { bench.machine.finish(publish.token, .acknowledged) }
+    #expect(bench.leave() == ["out/a 3"])
+    #expect(bench.machine.isDrained == true)
+  }
+
+  @Test func `a lost message goes again, unless something newer waits`() {
+    var bench = Bench()
+    bench.receive("1")
+    bench.pass(100)
+    #expect(bench.leave(.lost) == ["out/a 1"])
+    let leaving = bench.publishes()
+    bench.receive("2")
+    bench.pass(100)
+    for publish in leaving { bench.machine.finish(publish.token, .lost) }
+    #expect(bench.leave() == ["out/a 2"])
+    #expect(bench.leave() == [])
+  }
+
+  @Test func `what must leave at once flushes its topic and is never replaced`() {
+    var bench = Bench { $0.passPayloads = [Array("STOP".utf8)] }
+    for payload in ["1", "STOP", "2", "STOP"] { bench.receive(payload) }
+    var left: [String] = []
+    for _ in 0..<4 { left += bench.leave() }
+    #expect(left == ["out/a 1", "out/a STOP", "out/a 2", "out/a STOP"])
+  }
+
+  @Test func `what must leave at once counts against the limit`() {
+    var bench = Bench(limit: 3) { $0.passPayloads = [Array("STOP".utf8)] }
+    let verdicts = (0..<5).map { _ in bench.receive("STOP") }
+    #expect(verdicts == [.taken, .taken, .taken, .overflow, .overflow])
+    bench.pass(60_001)
+    #expect(bench.receive("STOP") == .taken)
+    #expect(bench.machine.statistics.expired == 3)
+  }
+
+  @Test func `members of objects are merged in the quiet period, while waiting, and when lost`() {
+    var bench = Bench { $0.mergesJSON = true }
+    bench.receive(#"{"a":1,"b":1}"#)
+    bench.receive(#"{"b":2}"#)
+    bench.pass(100)
+    let leaving = bench.publishes()
+    #expect(leaving.map { String(decoding: $0.payload, as: UTF8.self) } == [#"{"a":1,"b":2}"#])
+    bench.receive(#"{"b":3}"#)
+    bench.pass(100)
+    bench.receive(#"{"c":4}"#)
+    bench.pass(100)
+    for publish in leaving { bench.machine.finish(publish.token, .lost) }
+    #expect(bench.leave() == [#"out/a {"a":1,"b":3,"c":4}"#])
+  }
+
+  @Test func `many messages of one topic leave in order`() {
+    var bench = Bench(limit: 2000) { $0.policy = nil }
+    for number in 0..<1000 { bench.receive("\(number)") }
+    var left: [String] = []
+    for _ in 0..<1000 { left += bench.leave() }
+    #expect(left == (0..<1000).map { "out/a \($0)" })
+    #expect(bench.machine.isDrained == true)
+  }
+
+  @Test func `the way out flushes every topic and names what is left`() {
+    var bench = Bench()
+    bench.receive("1")
+    bench.machine.flushAll(at: bench.now)
+    #expect(bench.machine.unsentTopics() == ["out/a"])
+    #expect(bench.leave() == ["out/a 1"])
+    #expect(bench.machine.unsentTopics() == [])
+  }
+}

@@ -1,0 +1,143 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import LastOut
+import Operations
+import Synchronization
+import Testing
+
+@testable import Commands
+@testable import Gateway
+
+@Suite struct PureSurfaceTests {
+  private static func moment(_ milliseconds: UInt64) -> Moment {
+    Moment(nanoseconds: (milliseconds + 1000) * 1_000_000)
+  }
+
+  @Test func `a target is shown at once, then every 100 ms at most, and the last one always`() {
+    var echo = TargetEcho(properties: 1, devices: 1)
+    var shown: [UInt64] = []
+    for millisecond in 0..<1000 as Range<UInt64> {
+      let now = Self.moment(millisecond)
+      echo.advance(to: now)
+      if millisecond < 300 || millisecond == 555 {
+        echo.changed(KeyIndex(0), device: 0, at: now)
+      }
+      if echo.takeDue().contains(0) { shown.append(millisecond) }
+    }
+    #expect(shown == [0, 100, 200, 300, 555])
+    #expect(echo.nextDeadline == nil)
+  }
+
+  @Test func `a change right after a show waits for its turn`() {
+    var echo = TargetEcho(properties: 1, devices: 1)
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(1))
+    echo.advance(to: Self.moment(100))
+    _ = echo.takeDue()
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(101))
+    #expect(echo.isEmpty == true)
+    #expect(echo.nextDeadline == Self.moment(200))
+  }
+
+  @Test func `a key's change shows its target, its device's targets and info`() {
+    var echo = TargetEcho(properties: 3, devices: 2)
+    echo.changed(KeyIndex(2), device: 1, at: Self.moment(0))
+    #expect(echo.takeDue() == [2, 4, 6])
+    #expect(echo.takeDue() == [])
+  }
+
+  @Test func `what shows the same already is not shown again, until a new connection`() {
+    var echo = TargetEcho(properties: 1, devices: 1)
+    #expect(echo.note([], at: 0) == false)
+    #expect(echo.note([52], at: 0) == true)
+    #expect(echo.note([52], at: 0) == false)
+    #expect(echo.note([], at: 0) == true)
+    echo.forget()
+    #expect(echo.takeDue() == [0])
+    #expect(echo.note([52], at: 0) == true)
+  }
+
+  @Test func `what finds no room is due again, each topic once`() {
+    var echo = TargetEcho(properties: 2, devices: 1)
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    let places = echo.takeDue()
+    echo.putBack(places[1...])
+    echo.changed(KeyIndex(1), device: 0, at: Self.moment(200))
+    #expect(echo.takeDue().sorted() == [1, 2, 3])
+  }
+
+  @Test func `topics have all their roles, unknown ones none`() {
+    var table = TopicTable()
+    table.add(.state(KeyIndex(1), source: 0), for: "zigbee2mqtt/lamp")
+    table.add(.state(KeyIndex(2), source: 0), for: "zigbee2mqtt/lamp")
+    table.add(.deviceSet(0), for: "settle/lamp/set")
+    #expect(table.roles(of: Array("zigbee2mqtt/lamp".utf8).span).count == 2)
+    #expect(table.roles(of: Array("settle/lamp/set".utf8).span).count == 1)
+    #expect(table.roles(of: Array("settle/lamp".utf8).span).isEmpty)
+  }
+
+  @Test func `refusals are counted one by one and logged in bundles`() {
+    let lines = Lines()
+    var refusals = Refusals(log: Logger { lines.append($0) })
+    for second in 0..<25 as Range<UInt64> {
+      refusals.note(.badValue, topic: "t", reason: "r", at: Self.moment(second * 1000))
+    }
+    for _ in 0..<3 { refusals.noteRetained(topic: "settle/lamp/set") }
+    #expect(refusals.total(.badValue) == 25)
+    #expect(refusals.total(.retained) == 3)
+    #expect(refusals.total == 28)
+    #expect(lines.count == 4)
+  }
+
+  private static func event(_ number: UInt64, _ origin: ChangeOrigin? = nil) -> CommandEvent {
+    CommandEvent(
+      key: KeyIndex(0),
+      phase: .sent,
+      value: .number(40),
+      collapsed: 17,
+      number: number,
+      acceptedAt: moment(0),
+      at: moment(123),
+      attempt: 1,
+      reason: nil,
+      origin: origin,
+      isFinal: true
+    )
+  }
+
+  @Test func `an event carries the caller's id and source, and the wall clock's time`() {
+    let identifiers = Identifiers(
+      wallMilliseconds: 1_795_248_000_000,
+      now: Self.moment(0),
+      session: 7
+    )
+    let origin = ChangeOrigin(id: .integer(5), source: "cli")
+    let object = identifiers.object(Self.event(1, origin), key: "lamp/level")
+    #expect(object.id == "5")
+    #expect(object.source == "cli")
+    #expect(object.collapsed == 17)
+    #expect(object.at == "2026-11-21T08:00:00.123Z")
+  }
+
+  @Test func `new ids have 26 characters and sort as the changes came`() {
+    let identifiers = Identifiers(wallMilliseconds: 1, now: Self.moment(0), session: 7)
+    let ids = [1, 2, 40, 4000].map { identifiers.object(Self.event($0), key: "a/b").id }
+    #expect(ids.map(\.count) == [26, 26, 26, 26])
+    #expect(ids == ids.sorted())
+    #expect(Set(ids).count == 4)
+    #expect(CrockfordText.of(high: .max, low: .max) == "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    #expect(CrockfordText.of(high: 0, low: 33) == "00000000000000000000000011")
+  }
+}
+
+/// What was logged.
+private final class Lines: Sendable {
+  private let lines = Mutex<[String]>([])
+
+  var count: Int { lines.withLock { $0.count } }
+
+  func append(_ line: String) { lines.withLock { $0.append(line) } }
+}

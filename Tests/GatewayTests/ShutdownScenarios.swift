@@ -1,0 +1,200 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Glibc
+import LastOut
+import Operations
+import TestBroker
+import Testing
+
+/// 2: the way out.
+@Suite struct ShutdownScenarios {
+  @Test func `SIGTERM with 1,000 keys pending sends 1,000 final values before the end`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1000, policy: "{delay: 60s, max_wait: none}")
+    )
+    let witness = try bench.witness()
+    let client = try bench.client()
+    let lines = (0..<3).flatMap { round in
+      (0..<1000).map { #"{"key":"dev\#($0)/level","set":\#(round * 1000 + $0)}"# + "\n" }
+    }
+    client.send(bytes: Array(lines.joined().utf8))
+    for _ in lines { #expect(try client.next()["phase"] == "accepted") }
+
+    let gateway = try bench.running()
+    gateway.signal(SIGTERM)
+
+    #expect(gateway.waitForExit() == 0)
+    #expect(gateway.lines(containing: "1000 sent").count == 1)
+    // Acknowledged by the broker before the end, so they are on their way to everybody.
+    #expect(witness.waitFor { $0.count { $0.topic.hasPrefix("cmd/") } >= 1000 })
+    for number in 0..<1000 {
+      #expect(witness.texts(on: "cmd/dev\(number)") == [#"{"v":\#(2000 + number)}"#])
+    }
+    #expect(witness.waitFor("settle/status", "offline"))
+    #expect(!ControlClient.accepts(bench.socketPath))
+  }
+
+  @Test func `without a broker it ends in time, names what was not sent, and fails`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(3, policy: "{delay: 60s, max_wait: none}"),
+      settings: "shutdown: {timeout: 500ms}"
+    )
+    let client = try bench.client()
+    for number in 0..<3 { _ = try client.ask(#"{"key":"dev\#(number)/level","set":1}"#) }
+    bench.broker.stop(signal: SIGKILL)
+
+    let gateway = try bench.running()
+    let start = EventLoop.now()
+    gateway.signal(SIGTERM)
+
+    #expect(gateway.waitForExit() == 1)
+    #expect(start.duration(to: EventLoop.now()) < .milliseconds(2000))
+    #expect(
+      gateway.lines(containing: "0 sent, 3 not sent: dev0/level dev1/level dev2/level").count == 1
+    )
+  }
+
+  @Test func `a broker that has stopped answering does not hold up the end`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}"),
+      settings: "shutdown: {timeout: 500ms}"
+    )
+    let witness = try bench.witness()
+    _ = try bench.client().ask(#"{"key":"dev0/level","set":1}"#)
+    bench.broker.pause()
+
+    let gateway = try bench.running()
+    let start = EventLoop.now()
+    gateway.signal(SIGTERM)
+
+    #expect(gateway.waitForExit() == 1)
+    #expect(start.duration(to: EventLoop.now()) < .milliseconds(1200))
+    #expect(gateway.lines(containing: "0 sent, 1 not sent: dev0/level").count == 1)
+    // The status is right in the end, by the gateway's own word or by its last will.
+    bench.broker.resume()
+    #expect(witness.waitFor("settle/status", "offline"))
+  }
+
+  @Test(arguments: [SIGTERM, SIGINT])
+  func `a second signal reports at once`(second: Int32) throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(2, policy: "{delay: 60s, max_wait: none}"),
+      settings: "shutdown: {timeout: 60s}"
+    )
+    let client = try bench.client()
+    for number in 0..<2 { _ = try client.ask(#"{"key":"dev\#(number)/level","set":1}"#) }
+    bench.broker.stop(signal: SIGKILL)
+
+    let gateway = try bench.running()
+    gateway.signal(SIGTERM)
+    #expect(gateway.waitForLine(containing: "Shutting down") != nil)
+    gateway.signal(second)
+
+    #expect(gateway.waitForExit() == 1)
+    #expect(
+      gateway.lines(containing: "0 sent, 2 not sent: dev0/level dev1/level").count == 1
+    )
+  }
+
+  @Test func `after a second signal the status is offline all the same`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.lamp(),
+      settings: "shutdown: {timeout: 60s}"
+    )
+    let witness = try bench.witness()
+    _ = try bench.client().ask(#"{"key":"desk-lamp/brightness","set":1}"#)
+    bench.broker.pause()
+    let gateway = try bench.running()
+    gateway.signal(SIGINT)
+    #expect(gateway.waitForLine(containing: "Shutting down") != nil)
+    gateway.signal(SIGINT)
+    #expect(gateway.waitForExit() == 1)
+
+    bench.broker.resume()
+
+    #expect(witness.waitFor("settle/status", "offline"))
+  }
+
+  @Test func `with nothing pending it ends at once and well`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+
+    let gateway = try bench.running()
+    gateway.signal(SIGINT)
+
+    #expect(gateway.waitForExit() == 0)
+    #expect(gateway.lines(containing: "0 sent").count == 1)
+    #expect(try bench.witness().waitFor("settle/status", "offline"))
+  }
+
+  @Test func `lanes do not hold the flush back`() throws {
+    let devices = (0..<30).map {
+      """
+      dev\($0):
+        lane: bus
+        properties:
+          level: {type: number, range: [0, 100], policy: {delay: 60s, max_wait: none}, \
+      command: {topic: cmd/dev\($0), payload: $value}}
+
+      """
+    }
+    let bench = try Bench.running(
+      devices: devices.joined(),
+      settings: "lanes: {bus: {rate: 1/s, burst: 1}}"
+    )
+    let client = try bench.client()
+    for number in 0..<30 { _ = try client.ask(#"{"key":"dev\#(number)/level","set":1}"#) }
+
+    let gateway = try bench.running()
+    gateway.signal(SIGTERM)
+
+    #expect(gateway.waitForExit(within: .seconds(5)) == 0)
+    #expect(gateway.lines(containing: "30 sent").count == 1)
+  }
+
+  @Test func `values for an offline device count as not sent, the others leave`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}") + """
+        boiler:
+          properties:
+            mode: {type: text, command: {topic: cmd/boiler, payload: $value}}
+          availability: {topic: boiler/status, online: online, offline: offline}
+
+        """
+    )
+    let witness = try bench.witness()
+    let client = try bench.client()
+    witness.publish("boiler/status", "offline", retain: true)
+    _ = try client.ask(#"{"key":"boiler/mode","set":"eco"}"#)
+    _ = try client.ask(#"{"key":"dev0/level","set":9}"#)
+
+    let gateway = try bench.running()
+    gateway.signal(SIGTERM)
+
+    #expect(gateway.waitForExit(within: .seconds(5)) == 1)
+    #expect(gateway.lines(containing: "1 sent, 1 not sent: boiler/mode").count == 1)
+    #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":9}"#])
+  }
+
+  @Test func `changes that come during the way out are refused`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}"),
+      settings: "shutdown: {timeout: 60s}"
+    )
+    let client = try bench.client()
+    _ = try client.ask(#"{"key":"dev0/level","set":1}"#)
+    bench.broker.stop(signal: SIGKILL)
+    let gateway = try bench.running()
+    gateway.signal(SIGTERM)
+    #expect(gateway.waitForLine(containing: "Shutting down") != nil)
+
+    let reply = try client.ask(#"{"key":"dev0/level","set":2,"id":"late"}"#)
+
+    #expect(reply["phase"] == "rejected")
+    #expect(reply["reason"]?.string?.contains("shutting down") == true)
+    try bench.broker.start()
+    #expect(gateway.waitForExit() == 0)
+    #expect(gateway.lines(containing: "1 sent").count == 1)
+  }
+}
