@@ -27,22 +27,24 @@ extension RouteMachine {
         wait(Bytes.of(payload), for: key, retain: retained, isPassed: true, at: now)
       } else if retained {
         verdict = .retained
-      } else {
-        settle(payload, for: key, by: route, at: now)
+      } else if !settle(payload, for: key, by: route, at: now) {
+        verdict = .overflow
       }
     }
     return verdict
   }
 
+  /// Lets a payload settle, or pass; `false` if too many messages wait for it to be taken.
   private mutating func settle(
     _ payload: Span<UInt8>, for key: KeyIndex, by route: RouteConfiguration, at now: Moment
-  ) {
+  ) -> Bool {
     let needsDocument = route.mergesJSON || !route.passMembers.isEmpty
     let document = needsDocument ? try? JSONParser.parse(payload) : nil
     if passes(payload, document, by: route) {
+      guard waitingCount < limit else { return false }
       flush(key, at: now)
       wait(Bytes.of(payload), for: key, retain: false, isPassed: true, at: now)
-      return
+      return true
     }
     var pending = Pending.bytes(Bytes.of(payload))
     if route.mergesJSON, case .object(let members)? = document {
@@ -52,6 +54,7 @@ extension RouteMachine {
       }
     }
     if core.enqueue(pending, for: key, at: now) != nil { statistics.collapsed += 1 }
+    return true
   }
 
   /// Whether a message leaves at once, after flushing its topic.
