@@ -52,8 +52,8 @@ import Testing
     }
     simulator.finish()
     let lamp = simulator.runs.filter { $0.key == "desk-lamp/brightness" }
-    #expect(lamp.map(\.value) == [120, 200])
-    #expect(lamp.map(\.collapsed) == [99, 79])
+    #expect(lamp.map(\.value) == [120, 200, 60])
+    #expect(lamp.map(\.collapsed) == [99, 79, 0])
   }
 
   @Test func `the standard script takes twelve seconds at most and runs in the order of time`() {

@@ -57,8 +57,6 @@ package final class DemoLink {
     drain()
   }
 
-  package func close() { client.close() }
-
   private func drain() {
     guard !isDraining else { return }
     isDraining = true

@@ -16,13 +16,16 @@ package struct DemoScript: Sendable {
   package var acts: [Act]
   /// Changes with `at` in milliseconds, in order of time.
   package var changes: [ControlRequest]
+  /// Whether the gateway is told to end right after the last change, before it has settled.
+  package var endsAbruptly: Bool
 
-  package init(acts: [Act] = [], changes: [ControlRequest]) {
+  package init(acts: [Act] = [], changes: [ControlRequest], endsAbruptly: Bool = false) {
     self.acts = acts
     self.changes = changes
+    self.endsAbruptly = endsAbruptly
   }
 
-  /// Five gestures; every speed and pause is stated here, none is recorded.
+  /// Five gestures and a farewell; every speed and pause is stated here, none is recorded.
   package static let standard: DemoScript = {
     var builder = Builder()
     builder.act(
@@ -46,6 +49,8 @@ package struct DemoScript: Sendable {
     builder.act(10_000, "Two sliders of one lamp move together for 0.6 s: 80 and 24 marks")
     builder.drag("desk-lamp/brightness", from: 120, to: 200, steps: 80, lasting: 600, at: 10_000)
     builder.drag("desk-lamp/color_temp", from: 370, to: 250, steps: 24, lasting: 600, at: 10_000)
+    builder.act(11_600, "One more change, and the gateway is told to end before it has settled")
+    builder.add(.set(60), "desk-lamp/brightness", at: 11_600)
     return builder.script
   }()
 
@@ -80,7 +85,7 @@ package struct DemoScript: Sendable {
       let sorted = changes.enumerated().sorted {
         ($0.element.at ?? 0, $0.offset) < ($1.element.at ?? 0, $1.offset)
       }
-      return DemoScript(acts: acts, changes: sorted.map(\.element))
+      return DemoScript(acts: acts, changes: sorted.map(\.element), endsAbruptly: true)
     }
   }
 }

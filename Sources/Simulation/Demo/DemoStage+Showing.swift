@@ -5,6 +5,7 @@ import Commands
 import Control
 import Devices
 import Gateway
+import Glibc
 import LastOut
 import Operations
 import TestBroker
@@ -106,6 +107,7 @@ extension DemoStage {
     let lines = DemoSummary.lines(of: ledger)
     screen.line(lines[0], .faint)
     for line in lines.dropFirst() { screen.line(line) }
+    screen.line("worst late: from the deadline to the broker, counted from the hand", .faint)
     screen.line()
     let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
     let statistics = gateway.statistics
@@ -146,29 +148,37 @@ extension DemoStage {
   }
 
   func showInvitation() {
-    let program = CommandLine.arguments.first.map(Self.clientPath) ?? "settle"
+    let program = Self.clientPath
     screen.line()
     screen.line("Still running; Ctrl-C ends it. In another terminal:", .bold)
+    screen.line("  export SETTLE_SOCKET=\(socket)")
     for words in [
-      "watch", "get", "set desk-lamp/brightness 200 --wait",
-      "step boiler/target_temperature +0.5", "set hall-blind/command STOP",
+      "watch", "get", "set desk-lamp/brightness 200 --wait", "step boiler/target_temperature +0.5",
+      "set hall-blind/position 90", "set hall-blind/command STOP",
     ] {
-      screen.line("  \(program) \(words) --socket \(socket)")
+      screen.line("  \(program) \(words)")
     }
     screen.line("  mosquitto_sub -p \(broker.port) -v -t '#'")
     screen.line("  mosquitto_pub -p \(broker.port) -t settle/desk-lamp/brightness/set -m 40")
+    screen.line()
   }
 
-  /// The client beside this program.
-  private static func clientPath(_ own: String) -> String {
-    own.hasSuffix("settled") ? String(own.dropLast()) : own
+  /// The client beside this program, as it is typed here.
+  private static var clientPath: String {
+    guard let own = CommandLine.arguments.first else { return "settle" }
+    let client = own.hasSuffix("/settled") ? String(own.dropLast()) : own
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    guard unsafe getcwd(&buffer, buffer.count) != nil else { return client }
+    let folder = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    let prefix = String(decoding: folder, as: UTF8.self) + "/"
+    return client.hasPrefix(prefix) ? "./" + client.dropFirst(prefix.count) : client
   }
 
   private static func count(_ number: Int, _ noun: String) -> String {
     "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
-  private func time() -> DemoScreen.Piece {
+  func time() -> DemoScreen.Piece {
     let elapsed = max(.zero, start.duration(to: EventLoop.now()))
     let hundredths = Int((elapsed / .milliseconds(10)).rounded())
     let rest = hundredths % 100

@@ -27,6 +27,18 @@ package final class DemoStage {
     package init() {}
   }
 
+  /// How far the evening has come.
+  private enum Stage {
+    /// The hands play, or what they asked for is still on its way.
+    case playing
+    /// The script is over and the summary shown; people may play on.
+    case kept
+    /// The gateway flushes and ends.
+    case leaving
+    /// The gateway has ended; devices may still report what it sent last.
+    case listening
+  }
+
   /// How long devices get to come to rest after the last change.
   static let patience = Duration.seconds(20)
 
@@ -46,7 +58,8 @@ package final class DemoStage {
   private let devicesLink: DemoLink
   private var pulse: LoopTimer?
   private var deadline: Moment?
-  private var isOver = false
+  private var stage = Stage.playing
+  private var hasSummary = false
   private var exitCode: Int32 = 1
 
   /// Starts the broker and puts everything in its place.
@@ -136,7 +149,10 @@ package final class DemoStage {
       show(command: topic, payload, keys)
     }
     gateway.watchAll { [unowned self] event in
-      if let key = ledger.event(event) { show(event, of: key) }
+      guard let key = ledger.event(event) else { return }
+      // The hands' own changes are counted when they are made.
+      if stage == .kept, event.phase == .accepted { ledger.change(key, at: EventLoop.now()) }
+      show(event, of: key)
     }
     driver.onReport = { [unowned self] message in
       let document = (try? JSONParser.parse(message.payload.span)) ?? .string(message.text)
@@ -146,41 +162,58 @@ package final class DemoStage {
 
   // MARK: Going on, and ending
 
-  /// Looks ten times a second whether everything has come to rest.
+  /// Looks ten times a second how far everything has come.
   private func beat() {
-    let now = EventLoop.now()
-    if hands.isDone, !isOver {
-      let end = deadline ?? now.advanced(by: Self.patience)
-      deadline = end
-      refreshTargets()
-      if now >= end || (ledger.isSettled && driver.isResting && ledger.isDone) { finishScript() }
+    switch stage {
+    case .playing:
+      if hands.isDone { lookForEnd() }
+      if stage == .playing { schedulePulse() }
+    case .kept, .leaving: break
+    case .listening:
+      conclude()
+      loop.stop()
     }
-    schedulePulse()
   }
 
-  private func schedulePulse() {
-    pulse?.arm(at: EventLoop.now().advanced(by: .milliseconds(100)))
+  private func lookForEnd() {
+    let now = EventLoop.now()
+    let end = deadline ?? now.advanced(by: Self.patience)
+    deadline = end
+    refreshTargets()
+    if script.endsAbruptly && !options.keeps {
+      leave()
+    } else if now >= end || (ledger.isSettled && driver.isResting && ledger.isDone) {
+      guard options.keeps else { return leave() }
+      stage = .kept
+      conclude()
+      showInvitation()
+    }
   }
 
-  private func finishScript() {
-    isOver = true
-    exitCode = ledger.isDone ? 0 : 1
-    showSummary()
-    if options.keeps { showInvitation() } else { leave() }
+  private func schedulePulse(after pause: Duration = .milliseconds(100)) {
+    pulse?.arm(at: EventLoop.now().advanced(by: pause))
   }
 
   private func refreshTargets() {
     for key in ledger.order { ledger.target(key, gateway.row(registry[key].key)?.target) }
   }
 
-  /// Lets the gateway end in good order, then everything else.
+  /// Says how it ended, once.
+  private func conclude() {
+    guard !hasSummary else { return }
+    hasSummary = true
+    exitCode = hands.isDone && ledger.isDone ? 0 : 1
+    showSummary()
+  }
+
+  /// Lets the gateway end in good order; the devices get a moment to report what it sent last.
   private func leave() {
-    pulse?.arm(at: nil)
+    if stage == .playing { refreshTargets() }
+    stage = .leaving
     gateway.beginShutdown { [unowned self] report in
-      screen.line("The gateway flushed and ended: \(report.description).", .faint)
-      handsLink.close()
-      devicesLink.close()
-      loop.stop()
+      screen.line([time(), .init("The gateway flushed and ended: \(report.description).")])
+      stage = .listening
+      schedulePulse(after: .milliseconds(300))
     }
   }
 
