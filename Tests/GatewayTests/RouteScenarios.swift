@@ -106,14 +106,13 @@ import Testing
     let witness = try bench.witness()
 
     witness.publish("in/lamp/set", "1")
-    witness.publish("in/end", "x")
+    // Order is kept per topic: whatever else the first one caused comes before this.
+    witness.publish("in/lamp/set", "2")
 
-    #expect(witness.waitFor("all/end", "x"))
-    #expect(witness.waitFor("lamp", "1"))
-    #expect(witness.waitFor("sets/lamp", "1"))
-    #expect(witness.texts(on: "all/lamp/set") == ["1"])
-    #expect(witness.texts(on: "sets/lamp") == ["1"])
-    #expect(witness.texts(on: "lamp") == ["1"])
+    for topic in ["all/lamp/set", "sets/lamp", "lamp"] {
+      #expect(witness.waitFor(topic, "2"))
+      #expect(witness.texts(on: topic) == ["1", "2"])
+    }
   }
 
   @Test func `a retained message on a debounced route does not replay`() throws {

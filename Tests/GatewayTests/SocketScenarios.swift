@@ -82,7 +82,9 @@ import Testing
     let replaced = try client.next { $0["id"] == "x" && $0["phase"] != "accepted" }
     #expect(replaced["phase"] == "superseded")
     client.send(#"{"key":"desk-lamp/brightness","cancel":true,"id":"z"}"#)
-    #expect(try client.next { $0["id"] == "y" && $0["phase"] != "accepted" }["phase"] == "cancelled")
+    #expect(
+      try client.next { $0["id"] == "y" && $0["phase"] != "accepted" }["phase"] == "cancelled"
+    )
   }
 
   @Test func `now skips the quiet period`() throws {
