@@ -111,13 +111,7 @@ struct MQTTSurface: ~Copyable {
   func subscriptions(forBroker name: String?, isOwn: Bool) -> [MQTTClient.Subscription] {
     var subscriptions: [MQTTClient.Subscription] = []
     if isOwn {
-      subscriptions += commandFilters.map { filter in
-        // A route may lead to commands; otherwise what we publish there is not for us.
-        let isFed = routes.contains {
-          $0.to.broker == nil && Topic.overlaps($0.to.topic, filter)
-        }
-        return .init(filter: filter, wantsRetained: false, noLocal: !isFed)
-      }
+      subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: statusTopic, wantsRetained: true, noLocal: true))
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
       subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
