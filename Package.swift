@@ -84,7 +84,8 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Control", "Devices", "Gateway", "JSON", "LastOut", "Operations", "TestBroker",
+        "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut",
+        "Operations", "TestBroker",
       ]),
     .testTarget(
       name: "SimulationTests",

@@ -25,6 +25,8 @@ final class BrokerLink {
     var qos = 1
     var retain = false
     var correlationData: [UInt8]?
+    /// Sent again if the connection ends before it is acknowledged.
+    var isKept = false
   }
 
   /// `nil`: the gateway's own broker.
@@ -33,6 +35,8 @@ final class BrokerLink {
   var isConnected = false
   /// Own messages kept while the broker is slow or away; the oldest go first when it is full.
   private var messages: [Message] = []
+  /// Kept messages that are under way.
+  private var unanswered: [UInt64: Message] = [:]
   private var ownToken: UInt64 = 0
   private(set) var droppedMessages: UInt64 = 0
   private static let messageLimit = 4096
@@ -74,9 +78,18 @@ final class BrokerLink {
     ownToken += 1
     var properties = PublishProperties()
     properties.correlationData = message.correlationData
-    return client.publish(
+    if message.isKept { unanswered[ownToken] = message }
+    let isTaken = client.publish(
       topic: message.topic, payload: message.payload, qos: message.qos, retain: message.retain,
       properties: properties, token: Self.token(ownToken, of: .own))
+    if !isTaken { unanswered[ownToken] = nil }
+    return isTaken
+  }
+
+  /// The broker has answered one of the gateway's own messages, or never will.
+  func finished(_ token: UInt64, isLost: Bool) {
+    guard let message = unanswered.removeValue(forKey: token), isLost else { return }
+    enqueue(message)
   }
 }
 

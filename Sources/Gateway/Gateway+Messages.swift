@@ -27,7 +27,7 @@ extension Gateway {
     }
     var isTaken = false
     if broker == 0 {
-      let roles = surface.topics.roles(of: topic)
+      let roles = surface.roles(of: topic)
       isTaken = !roles.isEmpty
       if isTaken { perform(roles, topic, payload, message, at: now) }
     }
@@ -35,7 +35,7 @@ extension Gateway {
       let isRouted = route(topic, payload, message, from: broker, at: now)
       isTaken = isTaken || isRouted
     }
-    if !isTaken, broker == 0 { refuseUnknown(topic, isRetained: message.flags.retained, at: now) }
+    if !isTaken, broker == 0 { refuseUnknown(topic, message, at: now) }
   }
 
   /// A retained message that no subscription wants; MQTT 5 brokers keep most of those to themselves.
@@ -43,14 +43,29 @@ extension Gateway {
     refusals.noteRetained(topic: topic)
   }
 
-  private func refuseUnknown(_ topic: Span<UInt8>, isRetained: Bool, at now: Moment) {
+  private func refuseUnknown(
+    _ topic: Span<UInt8>, _ message: borrowing InboundMessage, at now: Moment
+  ) {
     let name = Text.of(topic)
     guard surface.isCommandTopic(name) else { return }
-    if isRetained {
-      refusals.noteRetained(topic: name)
-    } else {
-      refusals.note(.unknownKey, topic: name, reason: unknownKeyReason(name), at: now)
-    }
+    if message.flags.retained { return refusals.noteRetained(topic: name) }
+    let reason = unknownKeyReason(name)
+    refusals.note(.unknownKey, topic: name, reason: reason, at: now)
+    let key = name.dropFirst(configuration.baseTopic.count + 1).split(separator: "/").dropLast()
+    reply(to: message, key: key.joined(separator: "/"), reason: reason, at: now)
+  }
+
+  /// Answers a sender that wants an answer to something that concerns no single known key.
+  private func reply(
+    to message: borrowing InboundMessage, key: String, reason: String, at now: Moment
+  ) {
+    guard let origin = origin(of: message), let topic = origin.responseTopic else { return }
+    let object = identifiers.rejection(
+      key: key, source: origin.source, reason: reason, at: now, number: machine.nextNumber())
+    links[0].enqueue(
+      .init(
+        topic: topic, payload: object.bytes, correlationData: origin.correlationData,
+        isKept: true))
   }
 
   /// Says which device or property is not there, and what was probably meant.
@@ -71,6 +86,11 @@ extension Gateway {
     _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
     from broker: Int, at now: Moment
   ) -> Bool {
+    if let keys = routes.lanes(fedBy: topic, broker: broker), keys.isEmpty { return false }
+    guard shutdown == nil else {
+      refusals.note(.closing, topic: Text.of(topic), reason: "shutting down", at: now)
+      return true
+    }
     if message.userProperty(MQTTSurface.routeMark)
       == surface.routeProperties.userProperties[MQTTSurface.routeMark]
     {
@@ -117,6 +137,10 @@ extension Gateway {
         } catch {
           refusals.note(
             .badValue, topic: Text.of(topic), reason: error.description, at: now)
+          if case .deviceSet(let device) = role {
+            reply(
+              to: message, key: registry.devices[device].id, reason: error.description, at: now)
+          }
         }
       }
     }

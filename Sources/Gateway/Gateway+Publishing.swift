@@ -81,10 +81,13 @@ extension Gateway {
       routes.finish(bare, .refused)
       log.warning("Broker refused a routed message", ["reason": reason])
     case (.route, .lost): routes.finish(bare, .lost)
-    // The gateway's own topics are all told anew on the next connection.
+    // The gateway's own topics are all told anew on the next connection; answers are kept.
     case (.own, .refused(let reason)):
+      links[0].finished(bare, isLost: false)
       log.warning("Broker refused a message about the gateway", ["reason": reason])
-    case (.own, .acknowledged), (.own, .lost), (nil, _): break
+    case (.own, .acknowledged): links[0].finished(bare, isLost: false)
+    case (.own, .lost): links[0].finished(bare, isLost: true)
+    case (nil, _): break
     }
   }
 

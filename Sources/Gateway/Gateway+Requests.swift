@@ -154,7 +154,8 @@ extension Gateway {
     onEvent?(object)
     controlSocket?.tellWatchers(object)
     // A key that does not exist has no topic.
-    guard (try? registry.index(of: request.key)) != nil else { return }
-    links[0].enqueue(.init(topic: surface.eventTopic(object.key), payload: object.bytes, qos: 0))
+    guard let key = try? registry.index(of: request.key) else { return }
+    let topic = surface.eventTopic(registry.properties[Int(key.rawValue)].key)
+    links[0].enqueue(.init(topic: topic, payload: object.bytes, qos: 0))
   }
 }

@@ -69,7 +69,7 @@ extension Gateway {
     publishOwn(at: now)
   }
 
-  private var hasNothing: Bool { machine.unsentKeys().isEmpty && routes.isDrained }
+  private var hasNothing: Bool { !machine.hasUnsent && routes.isDrained }
 
   private func report(for ending: Shutdown) -> ShutdownReport {
     let acknowledged = machine.statistics.acknowledged + routes.statistics.acknowledged

@@ -187,7 +187,8 @@ package final class Gateway {
     if event.isFinal, let topic = event.origin?.responseTopic {
       links[0].enqueue(
         .init(
-          topic: topic, payload: object.bytes, correlationData: event.origin?.correlationData))
+          topic: topic, payload: object.bytes, correlationData: event.origin?.correlationData,
+          isKept: true))
     }
   }
 

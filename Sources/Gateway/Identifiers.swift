@@ -41,6 +41,15 @@ struct Identifiers {
       at: WallClock.text(milliseconds: wallMilliseconds(at: now)), reason: reason)
   }
 
+  /// The event of a message that was refused before it concerned any command.
+  func rejection(
+    key: String, source: String?, reason: String, at now: Moment, number: UInt64
+  ) -> EventObject {
+    EventObject(
+      id: ulid(at: now, number: number), key: key, phase: .rejected, value: nil, source: source,
+      at: WallClock.text(milliseconds: wallMilliseconds(at: now)), reason: reason)
+  }
+
   private func wallMilliseconds(at moment: Moment) -> Int64 {
     wallStart + monotonicStart.duration(to: moment).wholeNanoseconds / 1_000_000
   }

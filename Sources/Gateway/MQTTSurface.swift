@@ -18,6 +18,8 @@ struct MQTTSurface: ~Copyable {
   private let stateTopics: [String]
   private let inputTopics: [String]
   private(set) var topics = TopicTable()
+  /// Inputs whose topic has wildcards, by their number.
+  private var wildInputs: [(filter: String, number: Int)] = []
 
   init(configuration: GatewayConfiguration, registry: Registry) {
     base = configuration.baseTopic
@@ -46,7 +48,11 @@ struct MQTTSurface: ~Copyable {
       }
     }
     for (number, input) in configuration.inputs.enumerated() {
-      topics.add(.input(number), for: input.topic)
+      if input.topic.contains(where: { $0 == "+" || $0 == "#" }) {
+        wildInputs.append((input.topic, number))
+      } else {
+        topics.add(.input(number), for: input.topic)
+      }
     }
     topics.add(.status, for: statusTopic)
     stateRequests = requests
@@ -77,6 +83,15 @@ struct MQTTSurface: ~Copyable {
     return topics.filter { seen.insert($0).inserted }
   }
 
+  /// What a topic means; empty for one that means nothing here.
+  func roles(of topic: Span<UInt8>) -> [TopicTable.Role] {
+    let roles = topics.roles(of: topic)
+    guard !wildInputs.isEmpty else { return roles }
+    let name = Text.of(topic)
+    return roles
+      + wildInputs.filter { Topic.matches(filter: $0.filter, name: name) }.map { .input($0.number) }
+  }
+
   /// The retained target of a key, or the targets of a device.
   func targetTopic(_ name: String) -> String { "\(base)/\(name)" }
   func infoTopic(_ device: String) -> String { "\(base)/\(device)/info" }
@@ -99,17 +114,63 @@ struct MQTTSurface: ~Copyable {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: statusTopic, wantsRetained: true, noLocal: true))
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
-      subscriptions += inputTopics.filter { !stateTopics.contains($0) }
-        .map { .init(filter: $0, wantsRetained: false) }
+      subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
     }
     for route in routes where (route.from.broker ?? "") == (name ?? "") {
       // What is only forwarded is forwarded as it is, retained messages included.
       let isForwarded = route.policy == nil
-      guard !subscriptions.contains(where: { $0.filter == route.from.topic }) else { continue }
       subscriptions.append(
         .init(
-          filter: route.from.topic, qos: route.qos, wantsRetained: isForwarded, noLocal: true))
+          filter: route.from.topic, qos: route.qos, wantsRetained: isForwarded, noLocal: true,
+          keepsRetainFlag: isForwarded))
     }
-    return subscriptions
+    return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// Leaves out what another filter covers, since brokers deliver a message once for each
+  /// subscription it matches; the one that stays wants what either wanted.
+  private static func withoutOverlaps(
+    _ subscriptions: [MQTTClient.Subscription]
+  ) -> [MQTTClient.Subscription] {
+    var kept: [MQTTClient.Subscription] = []
+    var places: [String: Int] = [:]
+    for subscription in subscriptions {
+      if let place = places[subscription.filter] {
+        kept[place].absorb(subscription)
+      } else {
+        places[subscription.filter] = kept.count
+        kept.append(subscription)
+      }
+    }
+    let wild = kept.indices.filter { kept[$0].filter.contains { $0 == "+" || $0 == "#" } }
+    var isCovered = Array(repeating: false, count: kept.count)
+    for place in kept.indices {
+      let cover = wild.first {
+        $0 != place && Topic.covers(kept[$0].filter, kept[place].filter)
+      }
+      guard let cover else { continue }
+      isCovered[place] = true
+      kept[cover].absorb(kept[place])
+    }
+    return kept.indices.filter { !isCovered[$0] }.map { kept[$0] }
+  }
+}
+
+extension MQTTClient.Subscription {
+  fileprivate mutating func absorb(_ other: Self) {
+    qos = max(qos, other.qos)
+    wantsRetained = wantsRetained || other.wantsRetained
+    noLocal = noLocal || other.noLocal
+    keepsRetainFlag = keepsRetainFlag || other.keepsRetainFlag
+  }
+}
+
+extension Topic {
+  /// Whether every topic that `narrow` matches is matched by `wide`, a different filter.
+  fileprivate static func covers(_ wide: String, _ narrow: String) -> Bool {
+    guard wide != narrow, matches(filter: wide, name: narrow) else { return false }
+    guard narrow.hasSuffix("#") else { return true }
+    let depth = { (filter: String) in filter.utf8.count { $0 == UInt8(ascii: "/") } }
+    return wide.hasSuffix("#") && depth(wide) <= depth(narrow)
   }
 }

@@ -15,6 +15,7 @@ struct Refusals {
     case tooLarge = "payload too large"
     case loop = "message of our own"
     case overflow = "too many keys"
+    case closing = "shutting down"
   }
 
   private struct Tally {

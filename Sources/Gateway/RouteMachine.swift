@@ -127,6 +127,14 @@ struct RouteMachine: ~Copyable {
   /// Whether nothing waits and everything was answered.
   var isDrained: Bool { core.pendingCount == 0 && waitingCount == 0 && inFlightCount == 0 }
 
+  /// Whether any route takes this topic.
+  func takes(_ topic: Span<UInt8>, from broker: Int) -> Bool {
+    let name = Text.of(topic)
+    return roads.contains {
+      $0.from == broker && RouteTopic.destination(of: name, by: $0.configuration) != nil
+    }
+  }
+
   /// The lanes that a topic feeds; matched against the filters when it is first seen.
   mutating func lanes(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex]? {
     var name: [UInt8] = []
@@ -136,7 +144,7 @@ struct RouteMachine: ~Copyable {
     name.append(UInt8(truncatingIfNeeded: broker))
     for position in topic.indices { name.append(topic[position]) }
     if let known = names.find(name.span) { return lanesByName[Int(known.rawValue)] }
-    guard names.count < limit else { return nil }
+    guard names.count < limit else { return takes(topic, from: broker) ? nil : [] }
     let found = newLanes(fedBy: topic, broker: broker)
     // A topic that no route takes is not remembered: anybody could fill the table with those.
     guard !found.isEmpty else { return [] }

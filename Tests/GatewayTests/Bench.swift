@@ -6,8 +6,9 @@ import LastOut
 import Operations
 import TestBroker
 
-/// One scenario's surroundings: a broker, a folder with configuration and devices, a gateway and an
-/// independent client that hears everything. All of it goes with this object.
+/// One scenario's broker, configuration, devices and gateway, and an independent client.
+///
+/// All of it goes with this object. The client hears everything.
 final class Bench {
   let broker: TestBroker
   let folder: String
@@ -18,10 +19,8 @@ final class Bench {
 
   /// Prepares everything; nothing runs yet.
   ///
-  /// - Parameters:
-  ///   - devices: The text of the device file.
-  ///   - settings: Lines of the configuration beside `mqtt`, `socket` and `devices`.
-  ///   - mqtt: Members of `mqtt` beside the address, such as `, protocol: 3.1.1`.
+  /// `settings` are lines of the configuration beside `mqtt`, `socket` and `devices`; `mqtt` holds
+  /// members beside the address, such as `, protocol: 3.1.1`.
   init(
     devices: String,
     settings: String = "",

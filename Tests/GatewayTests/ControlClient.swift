@@ -7,7 +7,9 @@ import JSON
 import LastOut
 import Operations
 
-/// A program that talks to the control socket directly. Not thread safe.
+/// A program that talks to the control socket directly.
+///
+/// Not thread safe.
 final class ControlClient {
   private let descriptor: Int32
   private let reader: LineReader

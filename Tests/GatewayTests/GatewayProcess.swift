@@ -22,11 +22,7 @@ final class GatewayProcess {
   private let lifeline: Lifeline
   private let errors: LineReader
 
-  /// Starts the gateway; returns at once.
-  ///
-  /// - Parameters:
-  ///   - arguments: What follows `settled run --config FILE`.
-  ///   - descriptorLimit: How many files it may open; the system's limit if `nil`.
+  /// Starts `settled run --config FILE` with further arguments; returns at once.
   init(
     configuration: String,
     socketPath: String,
@@ -78,7 +74,7 @@ final class GatewayProcess {
 
   func signal(_ number: Int32) { process.signal(number) }
 
-  /// Waits for the end; `nil` if it does not come in time. -SIGNAL after a signal.
+  /// Waits for the end: its exit code, or -SIGNAL; `nil` if it does not come in time.
   func waitForExit(within limit: Duration = .seconds(10)) -> Int32? {
     let end = EventLoop.now().advanced(by: limit)
     while true {

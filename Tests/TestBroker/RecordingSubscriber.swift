@@ -72,7 +72,8 @@ package final class RecordingSubscriber: Sendable {
     qos: Int = 1,
     retain: Bool = false,
     responseTopic: String? = nil,
-    correlationData: [UInt8]? = nil
+    correlationData: [UInt8]? = nil,
+    userProperties: [String: String] = [:]
   ) -> Bool {
     witness.publish(
       topic,
@@ -80,7 +81,8 @@ package final class RecordingSubscriber: Sendable {
       qos: Int32(qos),
       retain: retain,
       responseTopic: responseTopic,
-      correlationData: correlationData
+      correlationData: correlationData,
+      userProperties: userProperties
     )
   }
 

@@ -111,7 +111,8 @@ import Operations
     qos: Int32,
     retain: Bool,
     responseTopic: String?,
-    correlationData: [UInt8]?
+    correlationData: [UInt8]?,
+    userProperties: [String: String]
   ) -> Bool {
     var properties: OpaquePointer?
     defer { unsafe mosquitto_property_free_all(&properties) }
@@ -128,6 +129,14 @@ import Operations
         Int32(MQTT_PROP_CORRELATION_DATA.rawValue),
         correlationData,
         UInt16(clamping: correlationData.count)
+      )
+    }
+    for (name, value) in userProperties {
+      unsafe mosquitto_property_add_string_pair(
+        &properties,
+        Int32(MQTT_PROP_USER_PROPERTY.rawValue),
+        name,
+        value
       )
     }
     var identifier: Int32 = 0

@@ -1,0 +1,297 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+import Operations
+import TestBroker
+import Testing
+
+/// 5: what devices, values and commands do.
+@Suite struct DeviceScenarios {
+  private let command = "zigbee2mqtt/desk_lamp/set"
+  private let state = "zigbee2mqtt/desk_lamp"
+
+  /// A lamp whose state the gateway has heard.
+  private func lamp(_ text: String, brightness: Int) throws -> Bench {
+    let bench = try Bench(devices: text)
+    try bench.broker.start()
+    let witness = try bench.witness()
+    witness.publish(
+      "zigbee2mqtt/desk_lamp",
+      #"{"state":"ON","brightness":\#(brightness)}"#,
+      retain: true
+    )
+    try bench.startGateway()
+    try #require(witness.waitFor("settle/desk-lamp/brightness", "\(brightness)"))
+    return bench
+  }
+
+  private func events(_ witness: RecordingSubscriber, _ key: String, count: Int) throws
+    -> [JSONValue]
+  {
+    try witness.texts(on: "settle/\(key)/event", count: count).map { try JSONParser.parse($0) }
+  }
+
+  @Test func `steps count from the state, then from what is pending, and are clamped`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/brightness/step", "+10")
+    witness.publish("settle/desk-lamp/brightness/step", "5")
+    witness.publish("settle/desk-lamp/brightness/step", "-1")
+    #expect(witness.texts(on: command, count: 1) == [#"{"brightness":114}"#])
+
+    witness.publish("settle/desk-lamp/brightness/step", "1000")
+    #expect(witness.texts(on: command, count: 2).last == #"{"brightness":254}"#)
+    witness.publish("settle/desk-lamp/brightness/step", "-1000")
+    #expect(witness.texts(on: command, count: 3).last == #"{"brightness":0}"#)
+  }
+
+  @Test func `toggle flips the state, and taps in a row flip what is pending`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/power/toggle", "anything")
+    #expect(witness.texts(on: command, count: 1) == [#"{"state":"OFF"}"#])
+    // Its target, on the way and unconfirmed, is what the next one flips.
+    witness.publish("settle/desk-lamp/power/toggle", "")
+    #expect(witness.texts(on: command, count: 2).last == #"{"state":"ON"}"#)
+  }
+
+  @Test func `without a state topic steps count from the last value sent`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(1, policy: "{delay: 20ms}"))
+    let witness = try bench.witness()
+
+    witness.publish("settle/dev0/level/step", "5")
+    let refusal = try bench.running().waitForLine(containing: "Message refused")
+    #expect(refusal?.contains("settle/dev0/level/step") == true)
+    let rejected = try events(witness, "dev0/level", count: 1)
+    #expect(rejected.first?["phase"] == "rejected")
+
+    witness.publish("settle/dev0/level/set", "50")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":50}"#))
+    witness.publish("settle/dev0/level/step", "5")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":55}"#))
+  }
+
+  @Test func `a step without a known state waits for the answer that was asked for`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/get", #"{"brightness":""}"#))
+    let client = try bench.client()
+
+    client.send(#"{"key":"desk-lamp/brightness","step":5,"id":"s","now":true}"#)
+    witness.publish("settle/desk-lamp/power/set", "ON")
+    #expect(witness.waitFor(command, #"{"state":"ON"}"#))
+    witness.publish(state, #"{"brightness":30}"#)
+
+    #expect(try client.next { $0["id"] == "s" }["value"] == 35)
+    #expect(witness.waitFor(command, #"{"brightness":35}"#))
+  }
+
+  @Test func `a step whose state does not come is refused, saying so`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let client = try bench.client()
+
+    let start = EventLoop.now()
+    let reply = try client.ask(#"{"key":"desk-lamp/brightness","step":5,"id":"s"}"#)
+
+    #expect(reply["phase"] == "rejected")
+    #expect(reply["reason"]?.string?.isEmpty == false)
+    #expect(start.duration(to: EventLoop.now()) >= .seconds(2))
+  }
+
+  @Test func `a final value equal to the known state is not sent`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/brightness/set", "90")
+    witness.publish("settle/desk-lamp/brightness/set", "100")
+
+    let event = try #require(try events(witness, "desk-lamp/brightness", count: 1).first)
+    #expect(event["phase"] == "unchanged")
+    #expect(event["collapsed"] == 1)
+    witness.publish("settle/desk-lamp/brightness/set", "99")
+    #expect(witness.texts(on: command, count: 1) == [#"{"brightness":99}"#])
+  }
+
+  @Test func `an urgent value leaves at once and ends what it overrides`() throws {
+    let bench = try Bench.running(
+      devices: """
+        blind:
+          profile: zigbee2mqtt/cover
+          topic: zigbee2mqtt/blind
+          properties:
+            position: {policy: {delay: 60s, max_wait: none}}
+
+        """
+    )
+    let witness = try bench.witness()
+    witness.publish("settle/blind/position/set", "50")
+    witness.publish("settle/blind/command/set", "STOP")
+
+    #expect(witness.texts(on: "zigbee2mqtt/blind/set", count: 1) == [#"{"state":"STOP"}"#])
+    let cancelled = try #require(try events(witness, "blind/position", count: 1).first)
+    #expect(cancelled["phase"] == "cancelled")
+    #expect(cancelled["reason"] == "urgent")
+    // An action has no target, and its alias is a topic too.
+    witness.publish("settle/blind/stop/set", "STOP")
+    #expect(witness.texts(on: "zigbee2mqtt/blind/set", count: 2).count == 2)
+    #expect(witness.texts(on: "settle/blind/command").isEmpty)
+    let last = try #require(try events(witness, "blind/command", count: 2).last)
+    #expect(last["phase"] == "sent")
+  }
+
+  @Test func `a device's set leaves as one message, options riding along`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+
+    witness.publish(
+      "settle/desk-lamp/set",
+      #"{"transition":2,"state":"on","brightness":128,"color_temp":300}"#
+    )
+
+    let text = try #require(witness.texts(on: command, count: 1).first)
+    let json = try JSONParser.parse(text)
+    #expect(json["state"] == "ON")
+    #expect(json["brightness"] == 128)
+    #expect(json["color_temp"] == 300)
+    #expect(json["transition"] == 2)
+    // Color and color temperature exclude each other: the newer wins.
+    witness.publish("settle/desk-lamp/set", ##"{"color_temp":200}"##)
+    witness.publish("settle/desk-lamp/set", ##"{"color":"#ff0000"}"##)
+    let second = try JSONParser.parse(witness.texts(on: command, count: 2).last ?? "")
+    #expect(second["color"]?["x"] != nil)
+    #expect(second["color_temp"] == nil)
+  }
+
+  @Test func `the device's own report confirms, and every phase is told`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+
+    witness.publish(
+      "settle/desk-lamp/brightness/set",
+      #"{"value":40,"id":"tap-1","source":"panel"}"#
+    )
+    #expect(witness.waitFor(command, #"{"brightness":40}"#))
+    #expect(try events(witness, "desk-lamp/brightness", count: 1).first?["phase"] == "sent")
+    witness.publish(state, #"{"state":"ON","brightness":40}"#)
+
+    let told = try events(witness, "desk-lamp/brightness", count: 2)
+    #expect(told.map { $0["phase"] } == ["sent", "confirmed"])
+    for event in told {
+      #expect(event["id"] == "tap-1")
+      #expect(event["source"] == "panel")
+      #expect(event["key"] == "desk-lamp/brightness")
+      #expect(event["value"] == 40)
+      #expect(event["attempt"] == 1)
+      #expect(event["at"]?.string?.hasSuffix("Z") == true)
+    }
+  }
+
+  @Test func `what is not confirmed fails, and the target goes back`() throws {
+    let bench = try lamp(
+      """
+      desk-lamp:
+        profile: zigbee2mqtt/light
+        topic: zigbee2mqtt/desk_lamp
+        properties:
+          brightness: {policy: {delay: 20ms}, confirm: {within: 200ms, retries: 1}}
+
+      """,
+      brightness: 100
+    )
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/brightness/set", "40")
+
+    #expect(
+      witness.texts(on: command, count: 2) == [#"{"brightness":40}"#, #"{"brightness":40}"#]
+    )
+    let told = try events(witness, "desk-lamp/brightness", count: 3)
+    #expect(told.map { $0["phase"] } == ["sent", "sent", "failed"])
+    #expect(told.last?["attempt"] == 2)
+    #expect(told.last?["reason"]?.string?.contains("not confirmed") == true)
+    let targets = witness.texts(on: "settle/desk-lamp/brightness", count: 3)
+    #expect(targets == ["100", "40", "100"])
+  }
+
+  @Test func `a sender that asks for an answer gets the final event`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+
+    witness.publish(
+      "settle/desk-lamp/brightness/set",
+      Array("40".utf8),
+      responseTopic: "answers/me",
+      correlationData: [1, 2, 3]
+    )
+    #expect(witness.waitFor(command, #"{"brightness":40}"#))
+    #expect(witness.texts(on: "answers/me").isEmpty)
+    witness.publish(state, #"{"brightness":40}"#)
+
+    #expect(witness.texts(on: "answers/me", count: 1).count == 1)
+    let answer = try #require(witness.messages.first { $0.topic == "answers/me" })
+    #expect(answer.correlationData == [1, 2, 3])
+    #expect(try JSONParser.parse(answer.text)["phase"] == "confirmed")
+  }
+
+  @Test(arguments: [
+    ("settle/desk-lamp/brightness/set", "999"), ("settle/desk-lamp/brighness/set", "1"),
+    ("settle/desk-lamp/set", #"{"powr":true}"#), ("settle/nothing/set", "{}"),
+  ])
+  func `a refusal is an answer too`(topic: String, payload: String) throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+
+    witness.publish(
+      topic,
+      Array(payload.utf8),
+      responseTopic: "answers/me",
+      correlationData: [7]
+    )
+
+    let text = try #require(witness.texts(on: "answers/me", count: 1).first)
+    #expect(try JSONParser.parse(text)["phase"] == "rejected")
+    #expect(try JSONParser.parse(text)["reason"]?.string?.isEmpty == false)
+    #expect(witness.messages.first { $0.topic == "answers/me" }?.correlationData == [7])
+  }
+
+  @Test func `an absent device gets its newest value when it is back`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 20ms}"))
+    let witness = try bench.witness()
+    let client = try bench.client()
+    witness.publish("zigbee2mqtt/desk_lamp/availability", #"{"state":"offline"}"#, retain: true)
+    for value in 1...3 {
+      _ = try client.ask(#"{"key":"desk-lamp/brightness","set":\#(value),"now":true}"#)
+    }
+
+    guard case .array(let rows) = try client.ask(#"{"pending":"*"}"#)["pending"] else {
+      Issue.record("no list of what is pending")
+      return
+    }
+    #expect(rows.first?["waits"] == "offline")
+    #expect(rows.first?["value"] == 3)
+    witness.publish("zigbee2mqtt/desk_lamp/availability", #"{"state":"online"}"#, retain: true)
+
+    #expect(witness.texts(on: command, count: 1) == [#"{"brightness":3}"#])
+  }
+
+  @Test func `a value that waits longer than its ttl expires`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 20ms}"))
+    let witness = try bench.witness()
+    witness.publish("zigbee2mqtt/desk_lamp/availability", #"{"state":"offline"}"#)
+    let client = try bench.client()
+
+    let line = #"{"key":"desk-lamp/brightness","set":9,"id":"t","ttl":"300ms","wait":"sent"}"#
+    #expect(try client.ask(line)["phase"] == "accepted")
+
+    let end = try client.next { $0["id"] == "t" && $0["phase"] != "accepted" }
+    #expect(end["phase"] == "expired")
+    witness.publish("zigbee2mqtt/desk_lamp/availability", #"{"state":"online"}"#)
+    witness.publish("settle/desk-lamp/brightness/set", "10")
+    #expect(witness.texts(on: command, count: 1) == [#"{"brightness":10}"#])
+  }
+}
