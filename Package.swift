@@ -25,12 +25,12 @@ let package = Package(
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .target(name: "JSON", dependencies: ["CJansson", "Devices"]),
-    .target(name: "Arguments"),
+    .target(name: "Arguments", dependencies: ["Devices"]),
     .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
     // The ways in and out.
-    .target(name: "Control", dependencies: ["Arguments", "Devices", "JSON"]),
+    .target(name: "Control", dependencies: ["Devices", "JSON"]),
     .systemLibrary(
       name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
     .target(name: "MQTT", dependencies: ["CMosquitto", "Operations", "LastOut"]),
@@ -75,7 +75,7 @@ let package = Package(
       name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
       exclude: ["Fixtures"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
-    .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
+    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),

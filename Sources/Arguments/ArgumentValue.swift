@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+
 /// A type that a parameter can have.
 package protocol ArgumentValue: Sendable {
   /// Converts what was typed.
@@ -13,9 +15,10 @@ package struct ArgumentValueError: Error, Hashable, Sendable {
 
   package init(_ message: String) { self.message = message }
 
-  /// `must be …; found "…"`.
-  package init(expected: String, found: String) {
-    message = #"must be \#(expected), found "\#(NearMiss.shortened(found))""#
+  /// `must be …, found "…"`, and what was probably meant.
+  package init(expected: String, found: String, meant: String? = nil) {
+    message =
+      #"must be \#(expected), found "\#(Excerpt.of(found))""# + Suggestion.question(meant)
   }
 }
 
@@ -34,7 +37,14 @@ extension Int: ArgumentValue {
 
 extension Double: ArgumentValue {
   package init(argument: String) throws(ArgumentValueError) {
-    self = try NumberText.parse(argument)
+    guard let number = NumberText.parse(argument) else {
+      throw ArgumentValueError(
+        expected: "a number",
+        found: argument,
+        meant: NumberText.suggestion(for: argument)
+      )
+    }
+    self = number
   }
 }
 
@@ -50,7 +60,7 @@ extension Bool: ArgumentValue {
 extension Duration: ArgumentValue {
   package init(argument: String) throws(ArgumentValueError) {
     do throws(DurationTextError) {
-      self = try DurationText.parse(argument)
+      self = try DurationText.read(argument)
     } catch {
       throw ArgumentValueError(error.description)
     }
@@ -69,8 +79,9 @@ extension ArgumentValue where Self: RawRepresentable & CaseIterable, RawValue ==
     let words = Self.allCases.map(\.rawValue)
     guard let value = Self(rawValue: argument) else {
       throw ArgumentValueError(
-        "must be \(words.joined(separator: " or ")), found \"\(NearMiss.shortened(argument))\""
-          + NearMiss.hint(argument, among: words)
+        expected: words.joined(separator: " or "),
+        found: argument,
+        meant: Suggestion.nearest(to: argument, in: words)
       )
     }
     self = value

@@ -16,7 +16,7 @@ package struct CommandEntry: Sendable {
   package init<Root: Command>(
     _ type: Root.Type,
     section: String = "COMMANDS",
-    perform: @escaping @Sendable (Root) -> Int32
+    perform: @escaping @Sendable (Root) -> ExitCode
   ) {
     name = Root.name
     summary = Root.summary
@@ -45,7 +45,7 @@ package struct CommandEntry: Sendable {
     passing name: String,
     summary: String,
     section: String = "COMMANDS",
-    perform: @escaping @Sendable ([String]) -> Int32
+    perform: @escaping @Sendable ([String]) -> ExitCode
   ) {
     self.name = name
     self.summary = summary
@@ -67,5 +67,5 @@ package enum Invocation {
   /// Print this text on standard output.
   case help(String)
   case version
-  case run(() -> Int32)
+  case run(() -> ExitCode)
 }

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+
 /// Reads the arguments of one command by its table.
 ///
 /// Knows rows by their number and hands each text on, so that there is one parser, not one for each
@@ -28,10 +30,10 @@ struct CommandParser {
     while let argument = rest.popFirst() {
       let isOption =
         !optionsEnded && argument.hasPrefix("-") && argument != "-"
-        && !NumberText.looksNegative(argument)
+        && !Self.looksNegative(argument)
       if !isOption {
         guard let row = positional.popFirst() else {
-          throw error(#"unexpected argument "\#(NearMiss.shortened(argument))""#)
+          throw error(#"unexpected argument "\#(Excerpt.of(argument))""#)
         }
         try store(argument, row, assign)
       } else if argument == "--" {
@@ -68,8 +70,8 @@ struct CommandParser {
     guard let row = parameters.firstIndex(where: { !$0.isPositional && $0.name == name }) else {
       let names = parameters.filter { !$0.isPositional }.map { "--\($0.name)" }
       throw error(
-        #"unknown option "--\#(NearMiss.shortened(name))""#
-          + NearMiss.hint("--" + name, among: names + ["--help", "--version"])
+        #"unknown option "--\#(Excerpt.of(name))""#
+          + Suggestion.hint(for: "--" + name, in: names + ["--help", "--version"])
       )
     }
     switch parameters[row].kind {
@@ -95,9 +97,10 @@ struct CommandParser {
     while let letter = letters.popFirst() {
       guard let row = parameters.firstIndex(where: { $0.short == letter }) else {
         let names = parameters.filter { !$0.isPositional }.map { "--\($0.name)" }
+        let long = "-" + argument
+        let meant = names.contains(long) ? long : Suggestion.nearest(to: long, in: names)
         throw error(
-          #"unknown option "-\#(NearMiss.shortened(String(letter)))""#
-            + NearMiss.hint("-" + argument, among: names)
+          #"unknown option "-\#(Excerpt.of(String(letter)))""# + Suggestion.question(meant)
         )
       }
       guard parameters[row].kind == .option else {
@@ -110,12 +113,19 @@ struct CommandParser {
     }
   }
 
+  /// Whether `text` starts like a negative number, and so is no option.
+  private static func looksNegative(_ text: String) -> Bool {
+    let second = text.utf8.dropFirst().first
+    return text.utf8.first == UInt8(ascii: "-")
+      && second.map { (48...57).contains($0) || $0 == UInt8(ascii: ".") } == true
+  }
+
   private func value(
     of row: Int,
     from rest: inout ArraySlice<String>
   ) throws(UsageError) -> String {
     guard let next = rest.first,
-      !next.hasPrefix("-") || next == "-" || NumberText.looksNegative(next)
+      !next.hasPrefix("-") || next == "-" || Self.looksNegative(next)
     else {
       let (name, value) = (parameters[row].name, parameters[row].valueName)
       throw error("--\(name) needs a value: --\(name) \(value)")

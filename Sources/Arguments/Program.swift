@@ -1,9 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+
 /// A program with commands: reads its command line, and writes its help.
 package struct Program: Sendable {
   package let name: String
+  package let version: String
   package let summary: String
   package let discussion: String
   package let examples: [Example]
@@ -11,12 +14,14 @@ package struct Program: Sendable {
 
   package init(
     name: String,
+    version: String,
     summary: String,
     discussion: String = "",
     examples: [Example] = [],
     commands: [CommandEntry]
   ) {
     self.name = name
+    self.version = version
     self.summary = summary
     self.discussion = discussion
     self.examples = examples
@@ -53,14 +58,22 @@ package struct Program: Sendable {
     if word.hasPrefix("-") {
       throw UsageError(
         path: name,
-        message: #"unknown option "\#(NearMiss.shortened(word))"; options come behind a command"#
+        message: #"unknown option "\#(Excerpt.of(word))"; options come behind a command"#
       )
     }
     throw UsageError(
       path: name,
-      message: #"unknown command "\#(NearMiss.shortened(word))""#
-        + NearMiss.hint(word, among: commands.map(\.name))
+      message: #"unknown command "\#(Excerpt.of(word))""# + hint(for: word)
     )
+  }
+
+  /// The command that was probably meant, else all there are.
+  private func hint(for word: String) -> String {
+    let names = commands.map(\.name)
+    guard let meant = Suggestion.nearest(to: word, in: names) else {
+      return "; there are \(names.joined(separator: ", "))"
+    }
+    return Suggestion.question(meant)
   }
 
   /// The help of the whole program.

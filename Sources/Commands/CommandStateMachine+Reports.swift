@@ -151,7 +151,7 @@ extension CommandStateMachine {
     if !mayRetry {
       devices[facts[place].device].mayRetry = false
       let within = confirmation.within + command.transition
-      fail(key, command, reason: "not confirmed within \(within)", at: now)
+      fail(key, command, reason: "not confirmed within \(DurationText.text(within))", at: now)
     } else if hasNewer(key) {
       supersedeOnItsWay(key, command, at: now)
     } else {

@@ -14,8 +14,6 @@ package enum ControlReply: Hashable, Sendable {
   case pending([PendingRow], id: JSONValue?)
   case flushed(Int, id: JSONValue?)
   case cancelled(Int, id: JSONValue?)
-  /// What was read anew, as `{"devices":12}`.
-  case reloaded(JSONValue, id: JSONValue?)
   case failure(ErrorReply, id: JSONValue?)
 
   /// The request's `id`, or the watch's.
@@ -23,7 +21,7 @@ package enum ControlReply: Hashable, Sendable {
     switch self {
     case .event(let event, let id): id ?? .string(event.id)
     case .watched(_, let id), .targets(_, let id), .pending(_, let id), .flushed(_, let id),
-      .cancelled(_, let id), .reloaded(_, let id), .failure(_, let id):
+      .cancelled(_, let id), .failure(_, let id):
       id
     }
   }
@@ -55,7 +53,6 @@ extension ControlReply {
       append("pending", .array(rows.map(\.json)), id, to: &output)
     case .flushed(let count, let id): append("flushed", .integer(Int64(count)), id, to: &output)
     case .cancelled(let count, let id): append("cancelled", .integer(Int64(count)), id, to: &output)
-    case .reloaded(let summary, let id): append("reloaded", summary, id, to: &output)
     case .failure(let failure, let id): append("error", failure.json, id, to: &output)
     }
   }
@@ -99,8 +96,6 @@ extension ControlReply {
       self = .flushed(count, id: id)
     } else if let count = json["cancelled"]?.count {
       self = .cancelled(count, id: id)
-    } else if let summary = json["reloaded"] {
-      self = .reloaded(summary, id: id)
     } else {
       return nil
     }

@@ -1,7 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Arguments
 package import Devices
 internal import JSON
 
@@ -16,14 +15,13 @@ package struct ControlRequest: Hashable, Sendable {
     case get
     case pending
     case watch
-    case reload
   }
 
   /// How far a change is followed; every phase up to it is answered.
   package enum Wait: String, Hashable, Sendable, CaseIterable { case sent, confirmed }
 
   package var operation: Operation
-  /// The key, or the pattern where one is taken; empty for `reload`.
+  /// The key, or the pattern where one is taken.
   package var key: String
   /// The caller's `id` exactly as it came, a text or a number, for replies on the same road.
   package var replyID: JSONValue?
@@ -95,7 +93,7 @@ extension ControlRequest {
     let takesKey =
       switch operation {
       case .set, .step, .toggle, .cancel, .flush: true
-      case .get, .pending, .watch, .reload: false
+      case .get, .pending, .watch: false
       }
     if takesKey { add("key", .string(key)) }
     switch operation {
@@ -107,12 +105,11 @@ extension ControlRequest {
     case .get: add("get", .string(key))
     case .pending: add("pending", .string(key))
     case .watch: add("watch", .string(key))
-    case .reload: add("reload", true)
     }
     add("id", replyID)
     add("source", source.map(JSONValue.string))
     add("now", now ? true : nil)
-    add("ttl", ttl.map { .string(Arguments.DurationText.text($0)) })
+    add("ttl", ttl.map { .string(DurationText.text($0)) })
     add("wait", wait.map { .string($0.rawValue) })
     add("at", at.map(JSONValue.number))
     return .object(members)

@@ -22,8 +22,6 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
   case unknownKey = "unknown_key"
   /// `wait` asks for `confirmed` where nothing can confirm; the change was not taken.
   case cannotConfirm = "cannot_confirm"
-  /// `reload` found mistakes; what was loaded before stays.
-  case badConfiguration = "bad_configuration"
   /// The operation does not exist here, as `watch` in a file of changes.
   case unsupported
   /// A stated limit is reached, as that of pending keys.

@@ -5,20 +5,6 @@ package import Devices
 
 /// One event of a command's life cycle, the same object on every surface (SPEC section 4).
 package struct EventObject: Hashable, Sendable {
-  /// Where a command stands.
-  package enum Phase: String, Hashable, Sendable, CaseIterable {
-    case accepted, superseded, unchanged, cancelled, rejected
-    case sending, sent, confirmed, failed, expired
-
-    /// Whether nothing follows; `sent` may be followed by `confirmed`, and often is not.
-    package var isFinal: Bool {
-      switch self {
-      case .accepted, .sending, .sent: false
-      case .superseded, .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired: true
-      }
-    }
-  }
-
   /// The caller's identifier, else the gateway's.
   package var id: String
   package var key: String
@@ -28,7 +14,7 @@ package struct EventObject: Hashable, Sendable {
   /// Changes to this key that were replaced since its last run or cancel.
   package var collapsed: Int
   package var source: String?
-  /// The wall clock, as ``Timestamp`` writes it.
+  /// The wall clock, such as `2026-11-21T08:00:00.123Z`.
   package var at: String
   /// Counts from 1; retries count on.
   package var attempt: Int

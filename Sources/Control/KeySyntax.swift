@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Arguments
+internal import Devices
 
 /// What a key may look like before anybody asks whether it exists.
 package enum KeySyntax: Hashable, Sendable {
@@ -17,14 +17,14 @@ package enum KeySyntax: Hashable, Sendable {
   package func mistake(inKey key: String) -> String? {
     if let mistake = commonMistake(in: key, called: "key") { return mistake }
     if key.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") }) {
-      return #"a key names one property, and "\#(NearMiss.shortened(key))" is a pattern;"#
+      return #"a key names one property, and "\#(Excerpt.of(key))" is a pattern;"#
         + " patterns are taken by get, pending, watch, flush and cancel"
     }
     guard self == .deviceProperty else { return nil }
     let parts = key.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }) else {
       return "a key is device/property, such as desk-lamp/brightness;"
-        + #" found "\#(NearMiss.shortened(key))""#
+        + #" found "\#(Excerpt.of(key))""#
     }
     return nil
   }

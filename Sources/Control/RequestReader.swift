@@ -1,13 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Arguments
 internal import Devices
 
 /// Reads the members of one request.
 struct RequestReader {
   private static let operations = [
-    "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch", "reload",
+    "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
   ]
   private static let options = ["key", "id", "source", "now", "ttl", "wait", "at"]
 
@@ -52,15 +51,14 @@ struct RequestReader {
     if let unknown = members.first(where: { !known.contains($0.name) })?.name {
       throw error(
         .unknownMember,
-        #"unknown member "\#(NearMiss.shortened(unknown))""# + NearMiss.hint(unknown, among: known)
+        #"unknown member "\#(Excerpt.of(unknown))""# + Suggestion.hint(for: unknown, in: known)
       )
     }
     let found = members.filter { Self.operations.contains($0.name) }
     guard let operation = found.first else {
       throw error(
         .missingOperation,
-        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch or reload"
-          + " is needed"
+        "nothing to do: one of set, step, toggle, cancel, flush, get, pending or watch is needed"
       )
     }
     guard found.count == 1 else {
@@ -85,10 +83,7 @@ struct RequestReader {
     case "flush": return ControlRequest(.flush, key: try keyOrPattern(member))
     case "get": return ControlRequest(.get, key: try pattern(member))
     case "pending": return ControlRequest(.pending, key: try pattern(member))
-    case "watch": return ControlRequest(.watch, key: try pattern(member))
-    default:
-      try expectTrue(member)
-      return ControlRequest(.reload, key: "")
+    default: return ControlRequest(.watch, key: try pattern(member))
     }
   }
 
@@ -117,12 +112,12 @@ struct RequestReader {
       switch request.operation {
       case .set, .step, .toggle: Self.options
       case .cancel, .flush: ["key", "id", "source", "at"]
-      case .get, .pending, .watch, .reload: ["id", "source"]
+      case .get, .pending, .watch: ["id", "source"]
       }
     guard !allowed.contains(member.name) else { return }
     let operation = members.first { Self.operations.contains($0.name) }?.name ?? ""
     let hint =
-      member.name == "key" && operation != "reload"
+      member.name == "key"
       ? #"; the pattern itself stands there: {"\#(operation)":"desk-lamp/*"}"# : ""
     throw error(.misplacedMember, #""\#(member.name)" does not go with "\#(operation)""# + hint)
   }
@@ -249,10 +244,10 @@ extension RequestReader {
       )
     }
     guard let text = member.value.string else {
-      throw wrongType(member, expected: Arguments.DurationText.allowed)
+      throw wrongType(member, expected: DurationText.forms)
     }
     do throws(DurationTextError) {
-      return try Arguments.DurationText.parse(text)
+      return try DurationText.read(text)
     } catch {
       throw self.error(.badValue, #""\#(member.name)" \#(error.description)"#)
     }
@@ -265,8 +260,8 @@ extension RequestReader {
       guard let wait = ControlRequest.Wait(rawValue: word) else {
         throw error(
           .badValue,
-          #""wait" must be "sent" or "confirmed"; found "\#(NearMiss.shortened(word))""#
-            + NearMiss.hint(word, among: ControlRequest.Wait.allCases.map(\.rawValue))
+          #""wait" must be "sent" or "confirmed"; found "\#(Excerpt.of(word))""#
+            + Suggestion.hint(for: word, in: ControlRequest.Wait.allCases.map(\.rawValue))
         )
       }
       return wait

@@ -9,7 +9,7 @@ package struct TargetRow: Hashable, Sendable {
   package var target: JSONValue?
   package var actual: JSONValue?
   /// The phase of the key's last command; `nil` before the first.
-  package var phase: EventObject.Phase?
+  package var phase: Phase?
   /// How long ago the target, the actual value or the phase last changed; `nil` if never.
   package var ageMilliseconds: Int?
 
@@ -17,7 +17,7 @@ package struct TargetRow: Hashable, Sendable {
     key: String,
     target: JSONValue?,
     actual: JSONValue?,
-    phase: EventObject.Phase?,
+    phase: Phase?,
     ageMilliseconds: Int?
   ) {
     self.key = key
@@ -34,7 +34,7 @@ package struct TargetRow: Hashable, Sendable {
       key: key,
       target: json["target"]?.unlessNull,
       actual: json["actual"]?.unlessNull,
-      phase: json["phase"]?.string.flatMap(EventObject.Phase.init),
+      phase: json["phase"]?.string.flatMap(Phase.init),
       ageMilliseconds: json["age_ms"]?.count
     )
   }

@@ -11,8 +11,17 @@ package enum DurationText {
 
   /// Reads a duration; `nil` for anything else, such as a missing unit or more than a year.
   package static func parse(_ text: some StringProtocol) -> Duration? {
+    try? read(text)
+  }
+
+  /// Reads a duration, or says why `text` is none.
+  ///
+  /// Fractions are taken (`1.5s`), signs and spaces are not.
+  package static func read(_ text: some StringProtocol) throws(DurationTextError) -> Duration {
     let number = text.prefix { $0.isNumber || $0 == "." }
-    guard let amount = NumberText.parse(number), number.first != "." else { return nil }
+    guard let amount = NumberText.parse(number), number.first != ".", number.last != "." else {
+      throw .malformed(String(text))
+    }
     let nanoseconds: Double
     switch text[number.endIndex...] {
     case "ms": nanoseconds = amount * 1e6
@@ -20,9 +29,12 @@ package enum DurationText {
     case "m": nanoseconds = amount * 60e9
     case "h": nanoseconds = amount * 3600e9
     case "" where amount == 0: return .zero
-    default: return nil
+    case "": throw .missingUnit(String(text))
+    default: throw .malformed(String(text))
     }
-    guard nanoseconds <= Double(longest.components.seconds) * 1e9 else { return nil }
+    guard nanoseconds <= Double(longest.components.seconds) * 1e9 else {
+      throw .tooLong(String(text))
+    }
     return .nanoseconds(Int64(nanoseconds.rounded()))
   }
 

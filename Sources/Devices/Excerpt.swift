@@ -10,16 +10,26 @@ package enum Excerpt {
     for scalar in text.unicodeScalars {
       if count == limit { return result + "…" }
       count += 1
-      switch scalar.value {
-      case 0x0A: result += "\\n"
-      case 0x09: result += "\\t"
-      case 0x0D: result += "\\r"
-      case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069:
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      default: result.unicodeScalars.append(scalar)
+      if let escape = escape(scalar) {
+        result += escape
+      } else {
+        result.unicodeScalars.append(scalar)
       }
     }
     return result
+  }
+
+  /// What is shown instead of a character that would steer a terminal or break the line; `nil` for
+  /// all others.
+  package static func escape(_ scalar: Unicode.Scalar) -> String? {
+    switch scalar.value {
+    case 0x0A: "\\n"
+    case 0x09: "\\t"
+    case 0x0D: "\\r"
+    case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0x202A...0x202E, 0x2066...0x2069:
+      "\\u{\(String(scalar.value, radix: 16))}"
+    default: nil
+    }
   }
 
   /// A value as a message shows it: text in quotes, structures cut short.

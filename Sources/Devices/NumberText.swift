@@ -16,6 +16,15 @@ package enum NumberText {
     return parse(bytes.span)
   }
 
+  /// `21.5` for `21,5`: what was probably meant by a text that is no number.
+  package static func suggestion(for text: String) -> String? {
+    guard text.utf8.count <= 40, text.utf8.count(where: { $0 == UInt8(ascii: ",") }) == 1 else {
+      return nil
+    }
+    let candidate = String(text.trimmed.map { $0 == "," ? "." : $0 })
+    return parse(candidate) == nil ? nil : candidate
+  }
+
   /// Reads a number from the whole of `bytes`; makes no `String` for up to 15 digits.
   package static func parse(_ bytes: Span<UInt8>) -> Double? {
     var position = 0

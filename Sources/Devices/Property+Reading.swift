@@ -40,7 +40,7 @@ extension Property {
         throw .wrongType(
           found: Excerpt.of(input),
           expected: expected,
-          suggestion: Self.withPoint(text)
+          suggestion: NumberText.suggestion(for: text)
         )
       }
       number = parsed
@@ -155,16 +155,6 @@ extension Property {
     case UInt8(ascii: "0"): return false
     default: return nil
     }
-  }
-
-  /// `21.5` for `21,5`.
-  private static func withPoint(_ text: String) -> String? {
-    guard text.utf8.count <= 40, text.utf8.filter({ $0 == UInt8(ascii: ",") }).count == 1 else {
-      return nil
-    }
-    let candidate = text.trimmed.split(separator: ",", omittingEmptySubsequences: false)
-      .joined(separator: ".")
-    return NumberText.parse(candidate) == nil ? nil : candidate
   }
 }
 

@@ -22,6 +22,16 @@ package enum Suggestion {
     return best?.word ?? completion(of: sought, in: candidates)
   }
 
+  /// `; did you mean "X"?` behind a message, or nothing where no candidate is near.
+  package static func hint(for word: String, in candidates: some Sequence<String>) -> String {
+    question(nearest(to: word, in: candidates))
+  }
+
+  /// `; did you mean "X"?` behind a message, or nothing.
+  package static func question(_ meant: String?) -> String {
+    meant.map { #"; did you mean "\#(Excerpt.of($0))"?"# } ?? ""
+  }
+
   /// The only candidate that begins with an abbreviation of three letters or more.
   private static func completion<Words: Sequence>(
     of sought: [UInt8],

@@ -184,7 +184,7 @@ extension Gateway {
     let status = machine.status(key)
     return TargetRow(
       key: registry.properties[Int(key.rawValue)].key, target: status.target?.json,
-      actual: status.actual?.json, phase: status.phase.map(EventObject.Phase.init),
+      actual: status.actual?.json, phase: status.phase,
       ageMilliseconds: status.since.map {
         Int($0.duration(to: now).wholeNanoseconds / 1_000_000)
       })

@@ -43,11 +43,6 @@ extension Gateway {
     case .watch:
       connection.watches.append(.init(pattern: Pattern(request.key), id: id))
       updateWatching()
-    case .reload:
-      connection.send(
-        .failure(
-          ErrorReply(.unsupported, "this gateway cannot reload yet; restart it", line: line),
-          id: id))
     case .get, .pending, .flush, .cancel:
       do throws(ValidationError) {
         let keys = try keys(request.key)
@@ -82,7 +77,7 @@ extension Gateway {
       var count = 0
       for key in keys where machine.cancel(key, at: now) { count += 1 }
       return .cancelled(count, id: id)
-    case .set, .step, .toggle, .watch, .reload:
+    case .set, .step, .toggle, .watch:
       preconditionFailure("Only requests about several keys are answered here.")
     }
   }
@@ -126,7 +121,7 @@ extension Gateway {
       case .set(let value): change = .set(try property.value(from: value))
       case .step(let amount): change = .step(amount)
       case .toggle: change = .toggle
-      case .cancel, .flush, .get, .pending, .watch, .reload:
+      case .cancel, .flush, .get, .pending, .watch:
         preconditionFailure("Only changes are taken here.")
       }
       if origin.wantsPhases { connection.beginWait() }

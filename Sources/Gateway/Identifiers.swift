@@ -25,7 +25,7 @@ struct Identifiers {
   /// The event as every surface shows it.
   func object(_ event: CommandEvent, key: String) -> EventObject {
     EventObject(
-      id: id(of: event), key: key, phase: EventObject.Phase(event.phase), value: event.value?.json,
+      id: id(of: event), key: key, phase: event.phase, value: event.value?.json,
       collapsed: event.collapsed, source: event.origin?.source,
       at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)), attempt: event.attempt,
       reason: event.reason)
@@ -85,23 +85,5 @@ enum CrockfordText {
       high >>= 5
     }
     return String(decoding: characters, as: UTF8.self)
-  }
-}
-
-extension EventObject.Phase {
-  init(_ phase: Phase) {
-    self =
-      switch phase {
-      case .accepted: .accepted
-      case .superseded: .superseded
-      case .unchanged: .unchanged
-      case .cancelled: .cancelled
-      case .rejected: .rejected
-      case .sending: .sending
-      case .sent: .sent
-      case .confirmed: .confirmed
-      case .failed: .failed
-      case .expired: .expired
-      }
   }
 }

@@ -4,22 +4,14 @@
 import Arguments
 import Control
 
-struct CancelCommand: GatewayCommand {
+struct CancelCommand: PatternCommand {
   static let name = "cancel"
   static let summary = "Drop pending values, so that they are never sent."
   static let examples = [
     Example("settle cancel desk-lamp/brightness", "One key."),
     Example("settle cancel '*'", "Everything that is pending."),
   ]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "pattern",
-        \.pattern,
-        completion: .keys,
-        help: "A key, or a pattern: * any characters, ? one."
-      )
-    ] + connectionParameters
+  static let parameters = patternParameters(isOptional: false)
 
   var pattern = ""
   var connection = ConnectionOptions()
@@ -27,7 +19,7 @@ struct CancelCommand: GatewayCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.cancel, key: pattern))
     guard case .cancelled(let count, _) = reply else { return .unexpected(reply) }
-    Terminal.print(connection.json ? #"{"cancelled":\#(count)}"# : "cancelled \(count)")
+    show(count, "cancelled")
     return .done
   }
 }

@@ -31,8 +31,15 @@ struct ChangeOptions: Sendable {
 }
 
 extension ChangeCommand {
-  static var changeParameters: [Parameter<Self>] {
-    [
+  /// The rows of a change: the key, what else stands behind it, and the options they all share.
+  static func changeParameters(_ positional: [Parameter<Self>]) -> [Parameter<Self>] {
+    let key = Parameter<Self>.argument(
+      "key",
+      \.key,
+      completion: .keys,
+      help: "device/property, such as desk-lamp/brightness."
+    )
+    let options: [Parameter<Self>] = [
       .option(
         "wait",
         \.options.wait,
@@ -63,7 +70,8 @@ extension ChangeCommand {
         value: "NAME",
         help: "Say who asks (default: cli)."
       ),
-    ] + connectionParameters
+    ]
+    return [key] + positional + options + connectionParameters
   }
 
   /// Sends the change and follows it as far as `--wait` says.

@@ -1,14 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Arguments
 import Control
+import Devices
 
 /// Sends one change and prints what becomes of it.
 struct ChangeFollower {
   private var request: ControlRequest
   private let options: ChangeOptions
   private let json: Bool
-  private var last: EventObject.Phase?
+  private var last: Phase?
 
   init(request: ControlRequest, options: ChangeOptions, json: Bool) {
     self.request = request
@@ -36,7 +38,7 @@ struct ChangeFollower {
         && request.wait == .confirmed:
         request.wait = .sent
         try client.send(request)
-      case .failure, .watched, .targets, .pending, .flushed, .cancelled, .reloaded:
+      case .failure, .watched, .targets, .pending, .flushed, .cancelled:
         return .unexpected(reply)
       }
     }
@@ -53,9 +55,13 @@ struct ChangeFollower {
     last = event.phase
     let isQuiet = request.wait == nil && !Terminal.isInteractive
     if json {
-      Terminal.print(event.bytes)
+      StandardOutput.print(bytes: event.bytes)
     } else if !isQuiet, event.phase != .rejected {
-      Terminal.print(EventLine.text(event, withTime: false))
+      let isAwaited = event.phase == .sent && request.wait == .confirmed && Terminal.isInteractive
+      StandardOutput.print(
+        EventLine.text(event, withTime: false)
+          + (isAwaited ? Terminal.colored(", waiting for the device", .faint) : "")
+      )
     }
     guard let code = code(for: event.phase) else { return nil }
     if code == .badInput || code == .failed, !Terminal.isInteractive || event.phase == .rejected {
@@ -66,7 +72,7 @@ struct ChangeFollower {
     return code
   }
 
-  private func code(for phase: EventObject.Phase) -> ExitCode? {
+  private func code(for phase: Phase) -> ExitCode? {
     switch phase {
     case .rejected: .badInput
     case .accepted, .sending: request.wait == nil ? .done : nil

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Arguments
 import Glibc
 
 /// The program `settled`, which has the commands that need more than a socket.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
+import Devices
 import Glibc
 
 /// One event as a line: aligned and coloured for a person, tab separated for a pipe.
@@ -28,7 +29,7 @@ enum EventLine {
     return parts.joined(separator: " ")
   }
 
-  static func color(_ phase: EventObject.Phase) -> Terminal.Color? {
+  static func color(_ phase: Phase) -> Terminal.Color? {
     switch phase {
     case .confirmed, .unchanged: .green
     case .sent, .sending: .cyan

@@ -4,22 +4,13 @@
 import Arguments
 import Control
 
-struct FlushCommand: GatewayCommand {
+struct FlushCommand: PatternCommand {
   static let name = "flush"
   static let summary = "Send pending values now instead of when their keys are quiet."
   static let examples = [
     Example("settle flush", "Everything."), Example("settle flush 'desk-lamp/*'", "One device."),
   ]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "pattern",
-        \.pattern,
-        isOptional: true,
-        completion: .keys,
-        help: "A key, or a pattern: * any characters, ? one (default: *)."
-      )
-    ] + connectionParameters
+  static let parameters = patternParameters(isOptional: true)
 
   var pattern = "*"
   var connection = ConnectionOptions()
@@ -27,7 +18,7 @@ struct FlushCommand: GatewayCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.flush, key: pattern))
     guard case .flushed(let count, _) = reply else { return .unexpected(reply) }
-    Terminal.print(connection.json ? #"{"flushed":\#(count)}"# : "flushed \(count)")
+    show(count, "flushed")
     return .done
   }
 }

@@ -54,7 +54,6 @@ extension ExitCode {
   static func refusal(_ error: ErrorReply) -> ExitCode {
     Terminal.complain(error.message)
     return switch ErrorCode(rawValue: error.code) {
-    case .badConfiguration: .badConfiguration
     case .stopping: .unavailable
     case .limit: .failed
     case .syntax, .lineTooLong, .incompleteLine, .unknownMember, .misplacedMember,

@@ -3,10 +3,9 @@
 
 import Arguments
 import Control
-import JSON
 import Devices
 
-struct GetCommand: GatewayCommand {
+struct GetCommand: PatternCommand {
   static let name = "get"
   static let summary = "Show what was asked for, and what the devices report."
   static let discussion = """
@@ -18,16 +17,7 @@ struct GetCommand: GatewayCommand {
     Example("settle get 'desk-lamp/*'", "Those of one device."),
     Example("settle get --json | jq -r .actual", "For programs."),
   ]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "pattern",
-        \.pattern,
-        isOptional: true,
-        completion: .keys,
-        help: "A key, or a pattern: * any characters, ? one (default: *)."
-      )
-    ] + connectionParameters
+  static let parameters = patternParameters(isOptional: true)
 
   var pattern = "*"
   var connection = ConnectionOptions()
@@ -35,22 +25,18 @@ struct GetCommand: GatewayCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.get, key: pattern))
     guard case .targets(let rows, _) = reply else { return .unexpected(reply) }
-    if connection.json {
-      for row in rows { Terminal.print(JSONWriter.bytes(row.json)) }
-      return .done
-    }
     var table = TextTable(["KEY", "TARGET", "ACTUAL", "PHASE", "AGE"])
-    table.rows = rows.map { row in
+    for row in rows {
       let age =
         Terminal.isInteractive
         ? ValueText.age(row.ageMilliseconds) : row.ageMilliseconds.map { "\($0)" } ?? "-"
-      return [
+      table.rows.append([
         .init(row.key), .init(ValueText.text(row.target), .bold),
         .init(ValueText.text(row.actual)),
         .init(row.phase?.rawValue ?? "-", row.phase.flatMap(EventLine.color)), .init(age),
-      ]
+      ])
     }
-    table.print()
+    show(rows.map(\.json), or: table)
     return .done
   }
 }

@@ -3,10 +3,9 @@
 
 import Arguments
 import Control
-import JSON
 import Devices
 
-struct PendingCommand: GatewayCommand {
+struct PendingCommand: PatternCommand {
   static let name = "pending"
   static let summary = "Show the values that have not left yet, and what they wait for."
   static let discussion = """
@@ -17,16 +16,7 @@ struct PendingCommand: GatewayCommand {
     milliseconds until it leaves; "-" stands for none.
     """
   static let examples = [Example("settle pending 'desk-lamp/*'", "Those of one device.")]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "pattern",
-        \.pattern,
-        isOptional: true,
-        completion: .keys,
-        help: "A key, or a pattern: * any characters, ? one (default: *)."
-      )
-    ] + connectionParameters
+  static let parameters = patternParameters(isOptional: true)
 
   var pattern = "*"
   var connection = ConnectionOptions()
@@ -34,21 +24,17 @@ struct PendingCommand: GatewayCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.pending, key: pattern))
     guard case .pending(let rows, _) = reply else { return .unexpected(reply) }
-    if connection.json {
-      for row in rows { Terminal.print(JSONWriter.bytes(row.json)) }
-      return .done
-    }
     var table = TextTable(["KEY", "VALUE", "COLLAPSED", "WAITS", "DUE"])
-    table.rows = rows.map { row in
+    for row in rows {
       let due =
         Terminal.isInteractive
         ? ValueText.age(row.dueMilliseconds) : row.dueMilliseconds.map { "\($0)" } ?? "-"
-      return [
+      table.rows.append([
         .init(row.key), .init(ValueText.text(row.value), .bold), .init("\(row.collapsed)"),
         .init(row.waits.rawValue, row.waits == .offline ? .red : nil), .init(due),
-      ]
+      ])
     }
-    table.print()
+    show(rows.map(\.json), or: table)
     return .done
   }
 }

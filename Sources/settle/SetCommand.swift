@@ -22,16 +22,9 @@ struct SetCommand: ChangeCommand {
     Example("settle set desk-lamp/power off --now", "Switch it off without the quiet period."),
     Example(#"settle set strip/color '{"h":30,"s":100}'"#, "A colour as hue and saturation."),
   ]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "key",
-        \.key,
-        completion: .keys,
-        help: "device/property, such as desk-lamp/brightness."
-      ),
-      .argument("value", \.value, help: "The value to settle at."),
-    ] + changeParameters
+  static let parameters = changeParameters([
+    .argument("value", \.value, help: "The value to settle at.")
+  ])
 
   var key = ""
   var value = ""

@@ -3,32 +3,14 @@
 
 import Arguments
 import Control
-import Glibc
 
 @main
 struct Settle {
-  static let version = "0.1.0"
-
-  static func main() {
-    exit(run(Array(CommandLine.arguments.dropFirst())))
-  }
-
-  private static func run(_ arguments: [String]) -> Int32 {
-    do throws(UsageError) {
-      switch try program.parse(arguments) {
-      case .help(let text): Terminal.print(String(text.dropLast()))
-      case .version: Terminal.print("settle \(version)")
-      case .run(let run): return run()
-      }
-      return ExitCode.done.rawValue
-    } catch {
-      Terminal.complain(error.advice, as: error.path)
-      return ExitCode.usage.rawValue
-    }
-  }
+  static func main() { program.main() }
 
   private static let program = Program(
     name: "settle",
+    version: Release.version,
     summary: "Turn the knob. Settle sends only where it stopped.",
     discussion: """
       Changes to a device's property are collapsed until it has been quiet for a moment; only the \
@@ -45,12 +27,6 @@ struct Settle {
       entry(SetCommand.self, "CHANGE"),
       entry(StepCommand.self, "CHANGE"),
       entry(ToggleCommand.self, "CHANGE"),
-      daemon("control", "Steppers on the full screen.", "CHANGE"),
-      daemon(
-        "pipe",
-        "Changes as NDJSON from standard input, results on standard output.",
-        "CHANGE"
-      ),
       entry(GetCommand.self, "LOOK"),
       entry(WatchCommand.self, "LOOK"),
       entry(PendingCommand.self, "QUEUE"),
@@ -58,15 +34,12 @@ struct Settle {
       entry(CancelCommand.self, "QUEUE"),
       daemon("run", "Run the gateway.", "GATEWAY"),
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
-      entry(ReloadCommand.self, "GATEWAY"),
-      daemon("import", "Write device files for what is already announced over MQTT.", "GATEWAY"),
       CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
-        Terminal.print(String(completions(for: command.shell).dropLast()))
-        return ExitCode.done.rawValue
+        StandardOutput.print(String(completions(for: command.shell).dropLast()))
+        return .done
       },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
       daemon("simulate", "Show what would be sent for timed changes, without a broker.", "TRY"),
-      daemon("record", "Write the changes that come in as NDJSON, for simulate.", "TRY"),
     ]
   )
 
@@ -85,10 +58,10 @@ struct Settle {
   ) -> CommandEntry {
     CommandEntry(type, section: section) { command in
       do throws(ClientError) {
-        return try command.run().rawValue
+        return try command.run()
       } catch {
         Terminal.complain("\(error)")
-        return ExitCode.unavailable.rawValue
+        return .unavailable
       }
     }
   }
@@ -100,7 +73,7 @@ struct Settle {
     _ section: String
   ) -> CommandEntry {
     CommandEntry(passing: name, summary: summary, section: section) {
-      Daemon.execute(name, $0).rawValue
+      Daemon.execute(name, $0)
     }
   }
 }

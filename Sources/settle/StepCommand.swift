@@ -15,16 +15,9 @@ struct StepCommand: ChangeCommand {
     Example("settle step desk-lamp/brightness +10", "Ten brighter."),
     Example("settle step boiler/target_temperature -0.5 --wait", "Half a degree less, and wait."),
   ]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "key",
-        \.key,
-        completion: .keys,
-        help: "device/property, such as desk-lamp/brightness."
-      ),
-      .argument("n", \.amount, help: "What to add: 5, +5, -0.5."),
-    ] + changeParameters
+  static let parameters = changeParameters([
+    .argument("n", \.amount, help: "What to add: 5, +5, -0.5.")
+  ])
 
   var key = ""
   var amount = ""
@@ -34,7 +27,7 @@ struct StepCommand: ChangeCommand {
   func run() throws(ClientError) -> ExitCode {
     let number: Double
     do throws(ArgumentValueError) {
-      number = try NumberText.parse(amount)
+      number = try Double(argument: amount)
     } catch {
       Terminal.complain("N \(error.message)")
       return .badInput

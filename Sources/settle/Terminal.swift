@@ -1,10 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Arguments
 import Control
+import Devices
 import Glibc
 
-/// Standard output and standard error, without a buffer: what is printed is out.
+/// What standard output is, and how text is shown on it.
 enum Terminal {
   enum Color: String {
     case green = "32"
@@ -23,19 +25,16 @@ enum Terminal {
     isInteractive && (SocketPath.environment("NO_COLOR") ?? "").isEmpty
     && SocketPath.environment("TERM") != "dumb"
 
-  /// Prints a result.
-  static func print(_ line: String) {
-    write(Array((line + "\n").utf8), to: STDOUT_FILENO)
-  }
-
-  /// Prints a result that is bytes already.
-  static func print(_ bytes: [UInt8]) {
-    write(bytes + [0x0A], to: STDOUT_FILENO)
+  /// The columns of the terminal; `nil` where standard output is none, or does not say.
+  static var width: Int? {
+    var size = winsize()
+    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
+    return size.ws_col > 0 ? Int(size.ws_col) : nil
   }
 
   /// Says something that is no result, behind the program's name.
-  static func complain(_ message: String, as program: String = "settle") {
-    write(Array("\(program): \(visible(message, keepingLines: true))\n".utf8), to: STDERR_FILENO)
+  static func complain(_ message: String) {
+    StandardError.write("settle: \(visible(message, keepingLines: true))")
   }
 
   static func colored(_ text: String, _ color: Color?) -> String {
@@ -45,29 +44,8 @@ enum Terminal {
 
   /// `text` with its control characters escaped, so that nothing steers the terminal.
   static func visible(_ text: String, keepingLines: Bool = false) -> String {
-    let isPlain = text.unicodeScalars.allSatisfy { !isControl($0, keepingLines) }
-    if isPlain { return text }
-    return text.unicodeScalars.map {
-      isControl($0, keepingLines) ? $0.escaped(asASCII: true) : String($0)
+    text.unicodeScalars.map { scalar in
+      keepingLines && scalar == "\n" ? "\n" : Excerpt.escape(scalar) ?? String(scalar)
     }.joined()
-  }
-
-  private static func isControl(_ scalar: Unicode.Scalar, _ keepingLines: Bool) -> Bool {
-    if keepingLines, scalar == "\n" { return false }
-    return scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)
-  }
-
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
-    var written = 0
-    while written < bytes.count {
-      let count = unsafe bytes[written...].withUnsafeBytes { buffer in
-        unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
-      }
-      if count >= 0 {
-        written += count
-      } else if errno != EINTR {
-        exit(ExitCode.failed.rawValue)  // A full disk, or nobody reads any more.
-      }
-    }
   }
 }

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Arguments
+
 /// Rows of text: aligned under headings for a person, tab separated for a pipe.
 struct TextTable {
   struct Cell {
@@ -13,6 +15,8 @@ struct TextTable {
     }
   }
 
+  private static let gap = 2
+
   let headings: [String]
   var rows: [[Cell]] = []
 
@@ -21,21 +25,30 @@ struct TextTable {
   func print() {
     guard !rows.isEmpty else { return }
     guard Terminal.isInteractive else {
-      for row in rows { Terminal.print(row.map(\.text).joined(separator: "\t")) }
+      for row in rows { StandardOutput.print(row.map(\.text).joined(separator: "\t")) }
       return
     }
     let widths = headings.indices.map { column in
       max(headings[column].count, rows.map { $0[column].text.count }.max() ?? 0)
     }
-    Terminal.print(aligned(headings.map { Cell($0, .faint) }, widths))
-    for row in rows { Terminal.print(aligned(row, widths)) }
+    let total = widths.reduce(0, +) + Self.gap * (widths.count - 1)
+    let isNarrow = Terminal.width.map { total > $0 } ?? false
+    for row in [headings.map { Cell($0, .faint) }] + rows {
+      StandardOutput.print(isNarrow ? stacked(row, widths) : aligned(row[...], widths[...]))
+    }
   }
 
-  private func aligned(_ row: [Cell], _ widths: [Int]) -> String {
+  /// The first cell on a line of its own, the others indented below it.
+  private func stacked(_ row: [Cell], _ widths: [Int]) -> String {
+    aligned(row.prefix(1), widths.prefix(1)) + "\n" + String(repeating: " ", count: Self.gap)
+      + aligned(row.dropFirst(), widths.dropFirst())
+  }
+
+  private func aligned(_ row: ArraySlice<Cell>, _ widths: ArraySlice<Int>) -> String {
     var line = ""
-    for (column, cell) in row.enumerated() {
-      let isLast = column == row.count - 1
-      let padding = isLast ? 0 : widths[column] - cell.text.count + 2
+    for (column, cell) in zip(row.indices, row) {
+      let isLast = column == row.indices.last
+      let padding = isLast ? 0 : widths[column] - cell.text.count + Self.gap
       line += Terminal.colored(cell.text, cell.color) + String(repeating: " ", count: padding)
     }
     return line

@@ -8,10 +8,7 @@ struct ToggleCommand: ChangeCommand {
   static let name = "toggle"
   static let summary = "Flip a property that is true or false."
   static let examples = [Example("settle toggle desk-lamp/power", "On if it was off.")]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument("key", \.key, completion: .keys, help: "device/property, such as desk-lamp/power.")
-    ] + changeParameters
+  static let parameters = changeParameters([])
 
   var key = ""
   var options = ChangeOptions()

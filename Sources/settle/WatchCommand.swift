@@ -4,7 +4,7 @@
 import Arguments
 import Control
 
-struct WatchCommand: GatewayCommand {
+struct WatchCommand: PatternCommand {
   static let name = "watch"
   static let summary = "Show what happens to every command, live, until interrupted."
   static let discussion = """
@@ -15,16 +15,7 @@ struct WatchCommand: GatewayCommand {
     Example("settle watch", "Everything."),
     Example("settle watch 'boiler/*' --json", "Event objects of one device."),
   ]
-  static let parameters: [Parameter<Self>] =
-    [
-      .argument(
-        "pattern",
-        \.pattern,
-        isOptional: true,
-        completion: .keys,
-        help: "A key, or a pattern: * any characters, ? one (default: *)."
-      )
-    ] + connectionParameters
+  static let parameters = patternParameters(isOptional: true)
 
   var pattern = "*"
   var connection = ConnectionOptions()
@@ -36,9 +27,9 @@ struct WatchCommand: GatewayCommand {
       let reply = try client.next(by: nil)
       guard case .watched(let event, _) = reply else { return .unexpected(reply) }
       if connection.json {
-        Terminal.print(event.bytes)
+        StandardOutput.print(bytes: event.bytes)
       } else {
-        Terminal.print(EventLine.text(event, withTime: true))
+        StandardOutput.print(EventLine.text(event, withTime: true))
       }
     }
   }

@@ -25,7 +25,7 @@ struct CheckCommand: DaemonCommand {
   var devices: String?
   var json = false
 
-  func run() -> Int32 {
+  func run() -> ExitCode {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
     overrides.devices = devices
@@ -38,11 +38,11 @@ struct CheckCommand: DaemonCommand {
     } catch {
       for problem in error.problems { report(problem, "error") }
       if !json { complain(Self.count(error.problems.count, "problem")) }
-      return ExitCode.configuration
+      return .badConfiguration
     }
     for warning in loaded.warnings { report(warning, "warning") }
     StandardOutput.print(json ? jsonSummary(of: loaded) : summary(of: loaded))
-    return ExitCode.success
+    return .done
   }
 
   private func report(_ problem: ConfigurationProblem, _ severity: String) {

@@ -7,7 +7,7 @@ import Configuration
 /// A command that `settled` does, in this process.
 protocol DaemonCommand: Command {
   /// Does it; results go to standard output, everything else to standard error.
-  func run() -> Int32
+  func run() -> ExitCode
 }
 
 extension DaemonCommand {

@@ -44,10 +44,10 @@ struct DemoCommand: DaemonCommand {
   var keeps = false
   var isVerbose = false
 
-  func run() -> Int32 {
+  func run() -> ExitCode {
     guard speed >= 0.01, speed <= 1000 else {
       complain("--speed must be from 0.01 to 1000")
-      return ExitCode.usage
+      return .usage
     }
     var options = DemoStage.Options()
     options.speed = speed
@@ -56,15 +56,15 @@ struct DemoCommand: DaemonCommand {
     if let script {
       guard let text = InputFile.read(script) else {
         complain("\(script): \(unsafe String(cString: strerror(errno)))")
-        return ExitCode.noInput
+        return .noInput
       }
       options.script = text
     }
     do throws(DemoError) {
-      return try DemoStage(options, screen: Self.screen()).run()
+      return ExitCode(rawValue: try DemoStage(options, screen: Self.screen()).run()) ?? .failed
     } catch {
       complain(error.description)
-      return error.isBadInput ? ExitCode.badInput : ExitCode.noGateway
+      return error.isBadInput ? .badInput : .unavailable
     }
   }
 

@@ -43,7 +43,7 @@ struct RunCommand: Command {
   var isVerbose = false
 
   /// Runs until the end; returns the exit code.
-  func run() -> Int32 {
+  func run() -> ExitCode {
     let log = Logger(level: isVerbose ? .debug : .info)
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
@@ -57,7 +57,7 @@ struct RunCommand: Command {
       )
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
-      return ExitCode.configuration
+      return .badConfiguration
     }
     for warning in configuration.warnings { StandardError.write(warning.description) }
     NotYet.warn(about: configuration.gateway, log: log)
@@ -65,23 +65,23 @@ struct RunCommand: Command {
       return try serve(configuration, log: log)
     } catch {
       log.error("Cannot start", ["reason": error.description])
-      return ExitCode.failure
+      return .failed
     }
   }
 
   private func serve(
     _ configuration: LoadedConfiguration,
     log: Logger
-  ) throws(OperationsError) -> Int32 {
+  ) throws(OperationsError) -> ExitCode {
     let loop = try EventLoop()
     let gateway = try Gateway(configuration: configuration, loop: loop, log: log)
-    var exitCode: Int32 = 0
+    var exitCode = ExitCode.done
     for signal in [SIGTERM, SIGINT] {
       try loop.onSignal(signal) {
         Notify.stopping()
         gateway.beginShutdown { report in
           StandardError.write(report.description)
-          exitCode = report.exitCode
+          exitCode = ExitCode(rawValue: report.exitCode) ?? .failed
           loop.stop()
         }
       }

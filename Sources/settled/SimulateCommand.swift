@@ -60,14 +60,14 @@ struct SimulateCommand: DaemonCommand {
   var leading = false
   var devices: String?
 
-  func run() -> Int32 {
+  func run() -> ExitCode {
     if devices != nil, delay != nil || maxWait != nil || leading {
       complain(
         "--devices brings policies: --delay, --max-wait and --leading have no place beside it"
       )
-      return ExitCode.usage
+      return .usage
     }
-    guard let input = open() else { return ExitCode.noInput }
+    guard let input = open() else { return .noInput }
     defer { if input != STDIN_FILENO { close(input) } }
     guard let devices else {
       let policy = Policy(
@@ -82,7 +82,7 @@ struct SimulateCommand: DaemonCommand {
       return play(input, TimelineSession(registry: loaded.registry))
     } catch {
       for problem in error.problems { complain(problem.description) }
-      return ExitCode.configuration
+      return .badConfiguration
     }
   }
 
@@ -102,14 +102,14 @@ struct SimulateCommand: DaemonCommand {
   }
 
   /// Plays everything that `input` has, writing what is known before each wait for more.
-  private func play(_ input: Int32, _ session: consuming TimelineSession) -> Int32 {
+  private func play(_ input: Int32, _ session: consuming TimelineSession) -> ExitCode {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while true {
       let count = unsafe read(input, &buffer, buffer.count)
       if count < 0 {
         if errno == EINTR { continue }
         complain("\(file ?? "-"): \(unsafe String(cString: strerror(errno)))")
-        return ExitCode.noInput
+        return .noInput
       }
       guard count > 0 else { break }
       session.append(buffer.span.extracting(0..<count))
@@ -117,7 +117,7 @@ struct SimulateCommand: DaemonCommand {
     }
     session.finish()
     flush(&session)
-    return session.hasMistakes ? ExitCode.badInput : ExitCode.success
+    return session.hasMistakes ? .badInput : .done
   }
 
   private func flush(_ session: inout TimelineSession) {

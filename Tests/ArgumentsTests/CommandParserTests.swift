@@ -115,11 +115,11 @@ struct CommandParserTests {
     (["k", "--timeout", "5"], #"--timeout needs a unit, found "5"; did you mean "5s" or "5ms"?"#),
     (
       ["k", "--timeout=soon"],
-      #"--timeout must be a duration such as "300ms", "2s", "5m" or "1h", found "soon""#
+      #"--timeout must be a duration such as 300ms, 2s, 5m or 1h, found "soon""#
     ),
     (["k", "--count=1.5"], #"--count must be a whole number, found "1.5""#),
     (["k", "--json=true"], "--json takes no value"),
-    (["k", "a\u{1B}[31m"], #"AMOUNT must be a number, found "a\u{1B}[31m""#),
+    (["k", "a\u{1B}[31m"], #"AMOUNT must be a number, found "a\u{1b}[31m""#),
   ])
   func `what is not understood is named`(arguments: [String], message: String) {
     #expect(throws: UsageError(path: "tool send", message: message)) {
@@ -129,11 +129,12 @@ struct CommandParserTests {
 
   private static let program = Program(
     name: "tool",
+    version: "1.2.3",
     summary: "A tool.",
     commands: [
-      CommandEntry(Send.self) { $0.key == "k" ? 7 : 8 },
+      CommandEntry(Send.self) { $0.key == "k" ? .done : .failed },
       CommandEntry(passing: "run", summary: "Run it.", section: "GATEWAY") {
-        $0 == ["--help", "-x", "--"] ? 9 : Int32($0.count)
+        $0 == ["--help", "-x", "--"] ? .usage : $0 == ["--help"] ? .badInput : .failed
       },
     ]
   )
@@ -144,7 +145,7 @@ struct CommandParserTests {
       return switch try Self.program.parse(arguments) {
       case .help(let text): text
       case .version: "version"
-      case .run(let run): "exit \(run())"
+      case .run(let run): "exit \(run().rawValue)"
       }
     } catch {
       return error.description
@@ -152,18 +153,19 @@ struct CommandParserTests {
   }
 
   @Test(arguments: [
-    (["send", "k"], "exit 7"),
-    (["run", "--help", "-x", "--"], "exit 9"),
+    (["send", "k"], "exit 0"),
+    (["run", "--help", "-x", "--"], "exit 64"),
     (["--version"], "version"),
     (["send", "--version"], "version"),
     ([], "tool: a command is missing\nSee \"tool --help\"."),
     (["sned"], "tool: unknown command \"sned\"; did you mean \"send\"?\nSee \"tool --help\"."),
+    (["pipe"], "tool: unknown command \"pipe\"; there are send, run\nSee \"tool --help\"."),
     (
       ["--json", "send"],
       "tool: unknown option \"--json\"; options come behind a command\nSee \"tool --help\"."
     ),
     (["send"], "tool send: KEY is missing\nSee \"tool send --help\"."),
-    (["help", "run"], "exit 1"),
+    (["help", "run"], "exit 65"),
   ])
   func `a program finds its command`(arguments: [String], outcome expected: String) {
     #expect(outcome(arguments) == expected)

@@ -31,8 +31,9 @@ struct CompletionsTests {
 
   private static let program = Program(
     name: "tool",
+    version: "1.2.3",
     summary: "A tool.",
-    commands: [CommandEntry(Send.self) { _ in 0 }]
+    commands: [CommandEntry(Send.self) { _ in .done }]
   )
 
   private static let bash = #"""

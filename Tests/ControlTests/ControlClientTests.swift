@@ -8,7 +8,7 @@ import JSON
 import Testing
 
 struct ControlClientTests {
-  private func event(_ phase: EventObject.Phase, id: String) -> EventObject {
+  private func event(_ phase: Phase, id: String) -> EventObject {
     EventObject(id: id, key: "a/b", phase: phase, value: 1, at: "2026-11-21T08:00:00.123Z")
   }
 

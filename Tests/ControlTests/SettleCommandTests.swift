@@ -9,7 +9,7 @@ import Testing
 /// The program `settle` against a gateway that says what the test wants.
 struct SettleCommandTests {
   /// The lines of these phases, for whatever change comes in.
-  private static func phases(_ phases: [EventObject.Phase], reason: String? = nil) -> [String] {
+  private static func phases(_ phases: [Phase], reason: String? = nil) -> [String] {
     phases.map { phase in
       let event = EventObject(
         id: "01J",
@@ -19,7 +19,7 @@ struct SettleCommandTests {
         collapsed: 2,
         source: "cli",
         at: "2026-11-21T08:00:00.123Z",
-        reason: phase.isFinal ? reason : nil
+        reason: phase.isFinal(canConfirm: true) ? reason : nil
       )
       return String(decoding: event.bytes, as: UTF8.self)
     }
@@ -65,7 +65,6 @@ struct SettleCommandTests {
     (["flush"], #"{"key":"*","flush":true}"#),
     (["cancel", "a/b"], #"{"key":"a/b","cancel":true}"#),
     (["watch", "a/?"], #"{"watch":"a/?"}"#),
-    (["reload"], #"{"reload":true}"#),
   ]
 
   @Test(arguments: requests)
@@ -79,8 +78,8 @@ struct SettleCommandTests {
     #expect(result == SettleProcess(code: 65, output: "", errors: "settle: \(line)\n"))
   }
 
-  private static let endings: [([String], [EventObject.Phase], Int32)] = [
-    ([String](), [EventObject.Phase.accepted], Int32(0)),
+  private static let endings: [([String], [Phase], Int32)] = [
+    ([String](), [Phase.accepted], Int32(0)),
     ([], [.unchanged], 0),
     ([], [.rejected], 65),
     (["--wait"], [.accepted, .sending, .sent, .confirmed], 0),
@@ -98,7 +97,7 @@ struct SettleCommandTests {
   @Test(arguments: endings)
   func `the last phase decides the exit code`(
     options: [String],
-    phases: [EventObject.Phase],
+    phases: [Phase],
     code: Int32
   ) throws {
     let lines = Self.phases(phases)
@@ -186,7 +185,6 @@ struct SettleCommandTests {
     (["flush", "--json"], #"{"flushed":3,"id":null}"#, "{\"flushed\":3}\n"),
     (["cancel", "*"], #"{"cancelled":0,"id":null}"#, "cancelled 0\n"),
     (["cancel", "*", "--json"], #"{"cancelled":0,"id":null}"#, "{\"cancelled\":0}\n"),
-    (["reload"], #"{"reloaded":{"devices":2},"id":null}"#, "reloaded, devices 2\n"),
     (["get", "nothing/*"], #"{"get":[],"id":null}"#, ""),
   ]
 
@@ -198,16 +196,16 @@ struct SettleCommandTests {
   }
 
   @Test(arguments: [
-    (ErrorCode.unknownKey, Int32(65)), (.badConfiguration, 78), (.stopping, 69), (.limit, 1),
+    (ErrorCode.unknownKey, Int32(65)), (.stopping, 69), (.limit, 1),
   ])
   func `a refusal has its exit code`(code: ErrorCode, exit: Int32) throws {
-    let result = try run(["reload"], answer: Self.failure(code, "because"))
+    let result = try run(["flush"], answer: Self.failure(code, "because"))
     #expect(result == SettleProcess(code: exit, output: "", errors: "settle: because\n"))
   }
 
   @Test func `what a gateway says cannot steer the terminal`() throws {
-    let result = try run(["reload"], answer: Self.failure(.badValue, "a\u{1B}[2Jb\nc"))
-    #expect(result.errors == "settle: a\\u{1B}[2Jb\nc\n")
+    let result = try run(["flush"], answer: Self.failure(.badValue, "a\u{1B}[2Jb\nc"))
+    #expect(result.errors == "settle: a\\u{1b}[2Jb\nc\n")
   }
 
   @Test func `watched events come one per line until the gateway ends`() throws {
@@ -240,6 +238,11 @@ struct SettleCommandTests {
     (["sett"], "settle: unknown command \"sett\"; did you mean \"set\"?\nSee \"settle --help\".\n"),
     (["set", "a/b"], "settle set: VALUE is missing\nSee \"settle set --help\".\n"),
     (
+      ["reload"],
+      "settle: unknown command \"reload\"; there are set, step, toggle, get, watch, pending, flush,"
+        + " cancel, run, check, completions, demo, simulate\nSee \"settle --help\".\n"
+    ),
+    (
       ["set", "a/b", "1", "--wiat"],
       "settle set: unknown option \"--wiat\"; did you mean \"--wait\"?\nSee \"settle set --help\".\n"
     ),
@@ -269,7 +272,7 @@ struct SettleCommandTests {
   }
 
   @Test(arguments: [
-    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch", "reload",
+    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch",
   ])
   func `every command has help with examples`(command: String) throws {
     let result = try SettleProcess.run([command, "--help"])

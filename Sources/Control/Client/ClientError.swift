@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Arguments
+internal import Devices
 
 /// Why the gateway could not be asked, in words for a terminal.
 package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -34,8 +34,8 @@ package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
       "a socket's path has at most \(SocketPath.longest) bytes; found \(path.utf8.count)"
     case .system(let call, let path, let reason): "\(call) \(path): \(reason)"
     case .closed: "the gateway closed the connection"
-    case .timedOut(let duration): "no answer within \(Arguments.DurationText.text(duration))"
-    case .unreadable(let line): #"not a reply: "\#(NearMiss.shortened(line))""#
+    case .timedOut(let duration): "no answer within \(DurationText.text(duration))"
+    case .unreadable(let line): #"not a reply: "\#(Excerpt.of(line))""#
     }
   }
 }

@@ -16,7 +16,7 @@ package struct DemoLedger: Sendable {
     package var worstLateness: Duration?
     /// The newest value that the gateway spoke of.
     package var target: JSONValue?
-    package var phase: EventObject.Phase?
+    package var phase: Phase?
     /// What the device reported last, as it was on the wire.
     package var reported: JSONValue?
     /// When the changes of the open burst came; a new burst starts after a command.

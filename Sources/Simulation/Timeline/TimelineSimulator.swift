@@ -71,7 +71,6 @@ package struct TimelineSimulator: ~Copyable {
     case .get: throw .notPlayable("get")
     case .pending: throw .notPlayable("pending")
     case .watch: throw .notPlayable("watch")
-    case .reload: throw .notPlayable("reload")
     }
   }
 

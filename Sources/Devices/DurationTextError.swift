@@ -11,11 +11,11 @@ package enum DurationTextError: Error, Hashable, Sendable, CustomStringConvertib
   package var description: String {
     switch self {
     case .missingUnit(let text):
-      #"needs a unit, found "\#(NearMiss.shortened(text))"; did you mean "\#(text)s" or "\#(text)ms"?"#
+      #"needs a unit, found "\#(Excerpt.of(text))"; did you mean "\#(text)s" or "\#(text)ms"?"#
     case .malformed(let text):
-      #"must be \#(DurationText.allowed), found "\#(NearMiss.shortened(text))""#
-    case .tooLong(let text):
-      #"is too long, found "\#(NearMiss.shortened(text))"; ten years is the most"#
+      #"must be \#(DurationText.forms), found "\#(Excerpt.of(text))""#
+        + Suggestion.question(DurationText.suggestion(for: text))
+    case .tooLong(let text): #"is too long, found "\#(Excerpt.of(text))"; one year is the most"#
     }
   }
 }

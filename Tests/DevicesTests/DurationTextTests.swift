@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Arguments
+import Devices
 import Testing
 
 struct DurationTextTests {
@@ -14,11 +14,11 @@ struct DurationTextTests {
     ("5m", .seconds(300)),
     ("1h", .seconds(3600)),
     ("0.5ms", .microseconds(500)),
-    ("87600h", .seconds(315_360_000)),
+    ("8784h", .seconds(31_622_400)),
   ])
   func `durations have a unit`(text: String, duration: Duration) throws {
-    #expect(try DurationText.parse(text) == duration)
-    #expect(try DurationText.parse(DurationText.text(duration)) == duration)
+    #expect(try DurationText.read(text) == duration)
+    #expect(try DurationText.read(DurationText.text(duration)) == duration)
   }
 
   @Test(arguments: [
@@ -36,20 +36,26 @@ struct DurationTextTests {
     ("+2s", .malformed("+2s")), ("2 s", .malformed("2 s")), ("1e3s", .malformed("1e3s")),
     ("2.s", .malformed("2.s")), (".5s", .malformed(".5s")), ("2d", .malformed("2d")),
     ("nans", .malformed("nans")), ("1,5s", .malformed("1,5s")), ("2S", .malformed("2S")),
-    ("87601h", .tooLong("87601h")), ("99999999999999999999s", .tooLong("99999999999999999999s")),
+    ("1.2.3s", .malformed("1.2.3s")), ("٣s", .malformed("٣s")), ("300", .missingUnit("300")),
+    ("8785h", .tooLong("8785h")), ("9999h", .tooLong("9999h")),
+    ("99999999999999999999s", .tooLong("99999999999999999999s")),
   ])
   func `anything else is refused`(text: String, error: DurationTextError) {
-    #expect(throws: error) { try DurationText.parse(text) }
+    #expect(throws: error) { try DurationText.read(text) }
+    #expect(DurationText.parse(text) == nil)
   }
 
   @Test(arguments: [
-    ("brigthness", "brightness"), ("BRIGHTNESS", "brightness"), ("colour", "color"),
-    ("desklamp", nil), ("x", nil), (String(repeating: "b", count: 5000), nil),
+    ("5", #"needs a unit, found "5"; did you mean "5s" or "5ms"?"#),
+    ("soon", #"must be a duration such as 300ms, 2s, 5m or 1h, found "soon""#),
+    (
+      "2 Sec",
+      #"must be a duration such as 300ms, 2s, 5m or 1h, found "2 Sec"; did you mean "2s"?"#
+    ),
+    ("9999h", #"is too long, found "9999h"; one year is the most"#),
   ])
-  func `a near miss is a candidate that differs in a third of its letters at most`(
-    word: String,
-    candidate: String?
-  ) {
-    #expect(NearMiss.of(word, among: ["brightness", "color", "power"]) == candidate)
+  func `a refusal says what is allowed and what was meant`(text: String, message: String) {
+    let error = #expect(throws: DurationTextError.self) { try DurationText.read(text) }
+    #expect(error?.description == message)
   }
 }

@@ -1,24 +1,28 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+internal import Glibc
 
 /// Results, without a buffer: what is written is out.
-enum StandardOutput {
+package enum StandardOutput {
   /// Writes one line.
-  static func print(_ line: String) { write(Array((line + "\n").utf8)) }
+  package static func print(_ line: String) { write(Array((line + "\n").utf8)) }
+
+  /// Writes one line that is bytes already.
+  package static func print(bytes: [UInt8]) { write(bytes + [0x0A]) }
 
   /// Writes what is bytes already; ends the process when nobody can take it.
-  static func write(_ bytes: [UInt8]) {
+  package static func write(_ bytes: [UInt8]) {
     guard Descriptor.write(bytes, to: STDOUT_FILENO) else {
-      exit(ExitCode.failure)  // A full disk, or nobody reads any more.
+      exit(ExitCode.failed.rawValue)  // A full disk, or nobody reads any more.
     }
   }
 }
 
 /// What is said to a person beside the results.
-enum StandardError {
-  static func write(_ line: String) {
+package enum StandardError {
+  /// Writes one line; nothing happens when nobody can take it.
+  package static func write(_ line: String) {
     _ = Descriptor.write(Array((line + "\n").utf8), to: STDERR_FILENO)
   }
 }

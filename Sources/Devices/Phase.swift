@@ -22,7 +22,7 @@ package enum Phase: String, Hashable, Sendable, CaseIterable {
   /// Waited longer than its `ttl` for an absent broker or device.
   case expired
 
-  /// Whether nothing follows.
+  /// Whether nothing follows, for a property that can confirm or not.
   package func isFinal(canConfirm: Bool) -> Bool {
     switch self {
     case .accepted, .sending: false

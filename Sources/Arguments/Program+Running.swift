@@ -1,0 +1,27 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+extension Program {
+  /// Reads the process's command line, does what it asks for, and ends the process.
+  ///
+  /// Help and version go to standard output; a mistake goes to standard error and ends with 64.
+  package func main() -> Never {
+    exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
+  }
+
+  private func run(_ arguments: [String]) -> ExitCode {
+    do throws(UsageError) {
+      switch try parse(arguments) {
+      case .help(let text): StandardOutput.print(String(text.dropLast()))
+      case .version: StandardOutput.print("\(name) \(version)")
+      case .run(let run): return run()
+      }
+      return .done
+    } catch {
+      StandardError.write(error.description)
+      return .usage
+    }
+  }
+}
