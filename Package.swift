@@ -19,7 +19,10 @@ let package = Package(
 
     // What is decided, without clock, lock or I/O.
     .target(
-      name: "Devices", dependencies: ["LastOut"], linkerSettings: [.linkedLibrary("m")]),
+      name: "Devices",
+      dependencies: ["LastOut"],
+      linkerSettings: [.linkedLibrary("m")]
+    ),
     .target(name: "Commands", dependencies: ["Devices", "LastOut"]),
 
     // Shared ground: JSON text, command lines, the event loop, the log.
@@ -32,69 +35,91 @@ let package = Package(
     // The ways in and out.
     .target(name: "Control", dependencies: ["Devices", "JSON"]),
     .systemLibrary(
-      name: "CMosquitto", pkgConfig: "libmosquitto", providers: [.apt(["libmosquitto-dev"])]),
+      name: "CMosquitto",
+      pkgConfig: "libmosquitto",
+      providers: [.apt(["libmosquitto-dev"])]
+    ),
     .target(name: "MQTT", dependencies: ["CMosquitto", "Operations", "LastOut"]),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
-      name: "Configuration", dependencies: ["CFYAML", "Devices", "LastOut"],
-      resources: [.embedInCode("Resources")]),
+      name: "Configuration",
+      dependencies: ["CFYAML", "Devices", "LastOut"],
+      resources: [.embedInCode("Resources")]
+    ),
     .target(
       name: "Gateway",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "JSON", "LastOut", "MQTT", "Operations",
-      ]),
+      ]
+    ),
     .target(
       name: "Simulation",
       dependencies: [
         "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "Operations",
         "TestBroker",
-      ]),
+      ]
+    ),
 
     // The two programs.
     .executableTarget(
-      name: "settle", dependencies: ["Arguments", "Control", "Devices", "JSON"],
+      name: "settle",
+      dependencies: ["Arguments", "Control", "Devices", "JSON"],
       // It is started for every tap: no dynamic linker and no symbols. lld, because gold warns
       // about a dlopen in the Swift runtime that is never reached.
       linkerSettings: [
         .unsafeFlags(
           ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
-          .when(platforms: [.linux], configuration: .release))
-      ]),
+          .when(platforms: [.linux], configuration: .release)
+        )
+      ]
+    ),
     .executableTarget(
       name: "settled",
       dependencies: [
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT",
         "Operations", "Simulation",
-      ]),
+      ]
+    ),
 
     .testTarget(
-      name: "LastOutTests", dependencies: ["LastOut", "LastOutTesting"],
-      resources: [.copy("Fixtures")]),
+      name: "LastOutTests",
+      dependencies: ["LastOut", "LastOutTesting"],
+      resources: [.copy("Fixtures")]
+    ),
     .testTarget(name: "DevicesTests", dependencies: ["Devices", "LastOut"]),
     .testTarget(
-      name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
-      exclude: ["Fixtures"]),
+      name: "ConfigurationTests",
+      dependencies: ["Configuration", "Devices", "LastOut"],
+      exclude: ["Fixtures"]
+    ),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),
     .testTarget(
-      name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
+      name: "MQTTTests",
+      dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]
+    ),
     .testTarget(
       name: "GatewayTests",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut",
         "Operations", "TestBroker",
-      ]),
+      ]
+    ),
     .testTarget(
       name: "SimulationTests",
       dependencies: [
         "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "Simulation",
         "TestBroker",
-      ]),
+      ]
+    ),
     .target(
-      name: "TestBroker", dependencies: ["CMosquitto", "LastOut", "Operations"], path: "Tests/TestBroker"),
+      name: "TestBroker",
+      dependencies: ["CMosquitto", "LastOut", "Operations"],
+      path: "Tests/TestBroker"
+    ),
   ],
   swiftLanguageModes: [.v6]
 )

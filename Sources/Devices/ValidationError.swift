@@ -39,7 +39,8 @@ extension ValidationError: CustomStringConvertible {
     case .unsupported(let message): message
     case .noBase:
       "nothing to count from: no value is pending, on its way or known; set a value first"
-    case .tooManyPending(let limit): "\(limit) keys have a pending value already, which is the limit"
+    case .tooManyPending(let limit):
+      "\(limit) keys have a pending value already, which is the limit"
     case .shuttingDown: "the gateway is shutting down"
     }
   }

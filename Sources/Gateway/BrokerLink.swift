@@ -80,8 +80,13 @@ final class BrokerLink {
     properties.correlationData = message.correlationData
     if message.isKept { unanswered[ownToken] = message }
     let isTaken = client.publish(
-      topic: message.topic, payload: message.payload, qos: message.qos, retain: message.retain,
-      properties: properties, token: Self.token(ownToken, of: .own))
+      topic: message.topic,
+      payload: message.payload,
+      qos: message.qos,
+      retain: message.retain,
+      properties: properties,
+      token: Self.token(ownToken, of: .own)
+    )
     if !isTaken { unanswered[ownToken] = nil }
     return isTaken
   }
@@ -94,7 +99,7 @@ final class BrokerLink {
 }
 
 extension MQTTConfiguration {
-  /// - Parameter fallbackID: The client id where the configuration names none.
+  /// What a broker's section says; `fallbackID` is the client id where it names none.
   init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
     let endpoint: Endpoint =
       switch broker.endpoint {

@@ -150,8 +150,11 @@ final class ControlConnection {
     while written < output.count {
       let count = unsafe output.withUnsafeBytes { bytes in
         unsafe Glibc.send(
-          descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written,
-          Int32(MSG_NOSIGNAL))
+          descriptor,
+          bytes.baseAddress?.advanced(by: written),
+          bytes.count - written,
+          Int32(MSG_NOSIGNAL)
+        )
       }
       if count > 0 {
         written += count

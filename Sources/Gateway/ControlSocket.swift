@@ -30,7 +30,9 @@ final class ControlSocket {
     return "/run/settle/settle.sock"
   }
 
-  /// Takes the lock and listens. The folder is made if missing; the socket is for its owner and
+  /// Takes the lock and listens.
+  ///
+  /// The folder is made if missing; the socket is for its owner and
   /// group.
   init(path: String, gateway: Gateway) throws(OperationsError) {
     self.path = path
@@ -61,12 +63,17 @@ final class ControlSocket {
       guard connections.count < Self.connectionLimit else {
         Glibc.close(descriptor)
         gateway.log.warning(
-          "Control connection refused: too many", ["limit": String(Self.connectionLimit)])
+          "Control connection refused: too many",
+          ["limit": String(Self.connectionLimit)]
+        )
         continue
       }
       lastNumber += 1
       let connection = ControlConnection(
-        number: lastNumber, descriptor: descriptor, lineLimit: gateway.configuration.limits.line)
+        number: lastNumber,
+        descriptor: descriptor,
+        lineLimit: gateway.configuration.limits.line
+      )
       connection.onLine = { [weak self] line, connection in
         self?.gateway.answer(line, on: connection)
       }

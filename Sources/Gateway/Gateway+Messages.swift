@@ -12,17 +12,24 @@ import Operations
 
 /// What comes in by MQTT: commands, states, availability, inputs, routed messages.
 extension Gateway {
-  /// Takes one message. Topic and payload are lent for the call.
+  /// Takes one message.
+  ///
+  /// Topic and payload are lent for the call.
   func received(
-    _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
     from broker: Int
   ) {
     let now = EventLoop.now()
     advanceIfDue(at: now)
     guard payload.count <= configuration.limits.payload else {
       refusals.note(
-        .tooLarge, topic: Text.of(topic),
-        reason: "\(payload.count) bytes, \(configuration.limits.payload) allowed", at: now)
+        .tooLarge,
+        topic: Text.of(topic),
+        reason: "\(payload.count) bytes, \(configuration.limits.payload) allowed",
+        at: now
+      )
       return
     }
     var isTaken = false
@@ -44,7 +51,9 @@ extension Gateway {
   }
 
   private func refuseUnknown(
-    _ topic: Span<UInt8>, _ message: borrowing InboundMessage, at now: Moment
+    _ topic: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    at now: Moment
   ) {
     let name = Text.of(topic)
     guard surface.isCommandTopic(name) else { return }
@@ -57,21 +66,35 @@ extension Gateway {
 
   /// Answers a sender that wants an answer to something that concerns no single known key.
   private func reply(
-    to message: borrowing InboundMessage, key: String, reason: String, at now: Moment
+    to message: borrowing InboundMessage,
+    key: String,
+    reason: String,
+    at now: Moment
   ) {
     guard let origin = origin(of: message), let topic = origin.responseTopic else { return }
     let object = identifiers.rejection(
-      key: key, source: origin.source, reason: reason, at: now, number: machine.nextNumber())
+      key: key,
+      source: origin.source,
+      reason: reason,
+      at: now,
+      number: machine.nextNumber()
+    )
     links[0].enqueue(
       .init(
-        topic: topic, payload: object.bytes, correlationData: origin.correlationData,
-        isKept: true))
+        topic: topic,
+        payload: object.bytes,
+        correlationData: origin.correlationData,
+        isKept: true
+      )
+    )
   }
 
   /// Says which device or property is not there, and what was probably meant.
   private func unknownKeyReason(_ topic: String) -> String {
     let levels = topic.dropFirst(configuration.baseTopic.count + 1).split(
-      separator: "/", omittingEmptySubsequences: false)
+      separator: "/",
+      omittingEmptySubsequences: false
+    )
     let key = levels.dropLast().joined(separator: "/")
     do throws(ValidationError) {
       if levels.count == 2 { _ = try registry.deviceIndex(of: key) }
@@ -83,8 +106,11 @@ extension Gateway {
   }
 
   private func route(
-    _ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
-    from broker: Int, at now: Moment
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    from broker: Int,
+    at now: Moment
   ) -> Bool {
     if let keys = routes.lanes(fedBy: topic, broker: broker), keys.isEmpty { return false }
     guard shutdown == nil else {
@@ -98,22 +124,33 @@ extension Gateway {
       return true
     }
     switch routes.received(
-      topic, payload, retained: message.flags.retained, from: broker, at: now)
+      topic,
+      payload,
+      retained: message.flags.retained,
+      from: broker,
+      at: now
+    )
     {
     case .noRoute: return false
     case .taken: break
     case .retained: refusals.noteRetained(topic: Text.of(topic))
     case .overflow:
       refusals.note(
-        .overflow, topic: Text.of(topic), reason: "limits.pending is \(configuration.limits.pending)",
-        at: now)
+        .overflow,
+        topic: Text.of(topic),
+        reason: "limits.pending is \(configuration.limits.pending)",
+        at: now
+      )
     }
     return true
   }
 
   private func perform(
-    _ roles: [TopicTable.Role], _ topic: Span<UInt8>, _ payload: Span<UInt8>,
-    _ message: borrowing InboundMessage, at now: Moment
+    _ roles: [TopicTable.Role],
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    at now: Moment
   ) {
     // Read once, however many properties share the topic.
     var document: JSONValue?
@@ -136,10 +173,18 @@ extension Gateway {
           try obey(role, payload, message, at: now)
         } catch {
           refusals.note(
-            .badValue, topic: Text.of(topic), reason: error.description, at: now)
+            .badValue,
+            topic: Text.of(topic),
+            reason: error.description,
+            at: now
+          )
           if case .deviceSet(let device) = role {
             reply(
-              to: message, key: registry.devices[device].id, reason: error.description, at: now)
+              to: message,
+              key: registry.devices[device].id,
+              reason: error.description,
+              at: now
+            )
           }
         }
       }
@@ -163,15 +208,20 @@ extension Gateway {
   /// Somebody is online at this base topic already.
   private func hearStatus(_ payload: Span<UInt8>, isRetained: Bool) {
     // Later it is what this gateway said itself, kept by a broker that was down meanwhile.
-    guard isRetained, !hasSeenOther, connectionCount == 1, Bytes.areEqual(payload, Array("online".utf8)) else { return }
+    guard isRetained, !hasSeenOther, connectionCount == 1,
+      Bytes.areEqual(payload, Array("online".utf8))
+    else { return }
     hasSeenOther = true
     log.warning(
       "Another gateway is online at this base topic: both will act on every command",
-      ["topic": surface.statusTopic])
+      ["topic": surface.statusTopic]
+    )
   }
 
   private func obey(
-    _ role: TopicTable.Role, _ payload: Span<UInt8>, _ message: borrowing InboundMessage,
+    _ role: TopicTable.Role,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
     at now: Moment
   ) throws(ValidationError) {
     switch role {
@@ -196,7 +246,9 @@ extension Gateway {
 
   /// Runs `body`; what it refuses is told as an event too, since the key is known.
   private func answering(
-    _ key: KeyIndex, _ origin: ChangeOrigin?, at now: Moment,
+    _ key: KeyIndex,
+    _ origin: ChangeOrigin?,
+    at now: Moment,
     _ body: () throws(ValidationError) -> Void
   ) throws(ValidationError) {
     do throws(ValidationError) {
@@ -208,15 +260,21 @@ extension Gateway {
   }
 
   private func set(
-    _ key: KeyIndex, _ payload: Span<UInt8>, _ message: borrowing InboundMessage, at now: Moment
+    _ key: KeyIndex,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    at now: Moment
   ) throws(ValidationError) {
     var origin = origin(of: message)
     let property = registry.properties[Int(key.rawValue)].property
     let envelope = SetPayload.envelope(payload)
     if let envelope {
       origin = ChangeOrigin(
-        id: envelope.id, source: envelope.source ?? "mqtt", responseTopic: origin?.responseTopic,
-        correlationData: origin?.correlationData)
+        id: envelope.id,
+        source: envelope.source ?? "mqtt",
+        responseTopic: origin?.responseTopic,
+        correlationData: origin?.correlationData
+      )
     }
     try answering(key, origin, at: now) { () throws(ValidationError) in
       let value =
@@ -229,14 +287,19 @@ extension Gateway {
 
   /// A device-level set: all members share one instant, and are taken or refused together.
   private func set(
-    device: Int, _ payload: Span<UInt8>, _ message: borrowing InboundMessage, at now: Moment
+    device: Int,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    at now: Moment
   ) throws(ValidationError) {
     let members = try SetPayload.members(payload)
     try take(members, ofDevice: device, at: now, origin: origin(of: message))
   }
 
   private func input(
-    _ input: InputConfiguration, _ payload: Span<UInt8>, at now: Moment
+    _ input: InputConfiguration,
+    _ payload: Span<UInt8>,
+    at now: Moment
   ) throws(ValidationError) {
     guard let found = input.value.value(in: StatePayload.read(payload)),
       let change = input.map[StatePayload.word(found)]
@@ -258,12 +321,18 @@ extension Gateway {
   private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
     guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
     return ChangeOrigin(
-      source: "mqtt", responseTopic: topic, correlationData: message.correlationData)
+      source: "mqtt",
+      responseTopic: topic,
+      correlationData: message.correlationData
+    )
   }
 
   /// Takes several properties of a device in one instant, with the options among them.
   func take(
-    _ members: [JSONValue.Member], ofDevice device: Int, at now: Moment, origin: ChangeOrigin?
+    _ members: [JSONValue.Member],
+    ofDevice device: Int,
+    at now: Moment,
+    origin: ChangeOrigin?
   ) throws(ValidationError) {
     let description = registry.devices[device]
     var changes: [(KeyIndex, Value)] = []
@@ -280,11 +349,18 @@ extension Gateway {
     guard !changes.isEmpty else {
       throw .wrongType(
         found: options.isEmpty ? "no properties" : "options alone",
-        expected: "at least one property of the device", suggestion: nil)
+        expected: "at least one property of the device",
+        suggestion: nil
+      )
     }
     for (key, value) in changes {
       try take(
-        .set(value), of: key, at: now, origin: origin, options: options.isEmpty ? nil : options)
+        .set(value),
+        of: key,
+        at: now,
+        origin: origin,
+        options: options.isEmpty ? nil : options
+      )
     }
   }
 }

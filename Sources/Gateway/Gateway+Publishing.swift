@@ -15,8 +15,10 @@ extension Gateway {
   func makeLinks(_ brokers: [String]) throws(OperationsError) {
     let base = configuration.baseTopic
     var own = MQTTConfiguration(
-      configuration.mqtt, fallbackID: "settle-\(HostName.current)-\(base)",
-      limits: configuration.limits)
+      configuration.mqtt,
+      fallbackID: "settle-\(HostName.current)-\(base)",
+      limits: configuration.limits
+    )
     own.will = .init(topic: surface.statusTopic, payload: Array("offline".utf8))
     own.sessionExpiry = .seconds(30)
     try addLink(nil, own)
@@ -25,12 +27,16 @@ extension Gateway {
       try addLink(
         name,
         MQTTConfiguration(
-          broker, fallbackID: "settle-\(HostName.current)-\(base)-\(name)",
-          limits: configuration.limits))
+          broker,
+          fallbackID: "settle-\(HostName.current)-\(base)-\(name)",
+          limits: configuration.limits
+        )
+      )
     }
     for (number, link) in links.enumerated() {
       link.client.subscribe(
-        surface.subscriptions(forBroker: number == 0 ? nil : link.name, isOwn: number == 0))
+        surface.subscriptions(forBroker: number == 0 ? nil : link.name, isOwn: number == 0)
+      )
     }
   }
 
@@ -60,7 +66,8 @@ extension Gateway {
     if isUp {
       connectionCount += 1
       links[0].enqueue(
-        .init(topic: surface.statusTopic, payload: Array("online".utf8), retain: true))
+        .init(topic: surface.statusTopic, payload: Array("online".utf8), retain: true)
+      )
       for request in surface.stateRequests {
         links[0].enqueue(.init(topic: request.topic, payload: request.payload))
       }
@@ -98,11 +105,18 @@ extension Gateway {
       var properties = PublishProperties()
       properties.messageExpiry = publish.expiry
       onCommand?(
-        publish.topic, publish.payload,
-        publish.keys.map { registry.properties[Int($0.rawValue)].key })
+        publish.topic,
+        publish.payload,
+        publish.keys.map { registry.properties[Int($0.rawValue)].key }
+      )
       let isTaken = link.client.publish(
-        topic: publish.topic, payload: publish.payload, qos: publish.qos, retain: false,
-        properties: properties, token: BrokerLink.token(publish.token, of: .command))
+        topic: publish.topic,
+        payload: publish.payload,
+        qos: publish.qos,
+        retain: false,
+        properties: properties,
+        token: BrokerLink.token(publish.token, of: .command)
+      )
       if !isTaken { machine.finish(publish.token, .lost, at: now) }
     }
     guard !configuration.routes.isEmpty else { return }
@@ -115,9 +129,13 @@ extension Gateway {
       let publishes = routes.nextPublishes(for: number, room: 1, at: now)
       guard let publish = publishes.first else { return }
       let isTaken = client.publish(
-        topic: publish.topic, payload: publish.payload, qos: publish.qos, retain: publish.retain,
+        topic: publish.topic,
+        payload: publish.payload,
+        qos: publish.qos,
+        retain: publish.retain,
         properties: surface.routeProperties,
-        token: BrokerLink.token(publish.token, of: .route))
+        token: BrokerLink.token(publish.token, of: .route)
+      )
       if !isTaken { routes.finish(publish.token, .lost) }
     }
   }
@@ -142,15 +160,21 @@ extension Gateway {
       let target = machine.status(key).target
       return .init(
         topic: surface.targetTopic(registry.properties[Int(key.rawValue)].key),
-        payload: target.map { Array($0.bareText.utf8) } ?? [], retain: true)
+        payload: target.map { Array($0.bareText.utf8) } ?? [],
+        retain: true
+      )
     case .targets(let device):
       return .init(
-        topic: surface.targetTopic(registry.devices[device].id), payload: targets(ofDevice: device),
-        retain: true)
+        topic: surface.targetTopic(registry.devices[device].id),
+        payload: targets(ofDevice: device),
+        retain: true
+      )
     case .info(let device):
       return .init(
         topic: surface.infoTopic(registry.devices[device].id),
-        payload: info(ofDevice: device, at: now), retain: true)
+        payload: info(ofDevice: device, at: now),
+        retain: true
+      )
     }
   }
 
@@ -174,7 +198,9 @@ extension Gateway {
             "target": row.target ?? .null, "actual": row.actual ?? .null,
             "phase": row.phase.map { .string($0.rawValue) } ?? .null,
             "age_ms": row.ageMilliseconds.map { .integer(Int64($0)) } ?? .null,
-          ])))
+          ])
+        )
+      )
     }
     return JSONWriter.bytes(.object(members))
   }
@@ -183,10 +209,13 @@ extension Gateway {
   func targetRow(_ key: KeyIndex, at now: Moment) -> TargetRow {
     let status = machine.status(key)
     return TargetRow(
-      key: registry.properties[Int(key.rawValue)].key, target: status.target?.json,
-      actual: status.actual?.json, phase: status.phase,
+      key: registry.properties[Int(key.rawValue)].key,
+      target: status.target?.json,
+      actual: status.actual?.json,
+      phase: status.phase,
       ageMilliseconds: status.since.map {
         Int($0.duration(to: now).wholeNanoseconds / 1_000_000)
-      })
+      }
+    )
   }
 }

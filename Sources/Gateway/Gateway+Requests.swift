@@ -24,16 +24,24 @@ extension Gateway {
       let limit = configuration.limits.line
       connection.send(
         .failure(
-          ErrorReply(.lineTooLong, "the line has more than \(limit) bytes", line: number), id: nil))
+          ErrorReply(.lineTooLong, "the line has more than \(limit) bytes", line: number),
+          id: nil
+        )
+      )
     case .incomplete(let number):
       connection.send(
         .failure(
-          ErrorReply(.incompleteLine, "the input ended inside a line", line: number), id: nil))
+          ErrorReply(.incompleteLine, "the input ended inside a line", line: number),
+          id: nil
+        )
+      )
     }
   }
 
   private func perform(
-    _ request: ControlRequest, on connection: ControlConnection, line: Int
+    _ request: ControlRequest,
+    on connection: ControlConnection,
+    line: Int
   ) {
     let now = EventLoop.now()
     advanceIfDue(at: now)
@@ -49,7 +57,8 @@ extension Gateway {
         connection.send(reply(to: request, about: keys, at: now))
       } catch {
         connection.send(
-          .failure(ErrorReply(.unknownKey, error.description, line: line), id: id))
+          .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
+        )
       }
     }
     distribute(at: now)
@@ -63,7 +72,9 @@ extension Gateway {
   }
 
   private func reply(
-    to request: ControlRequest, about keys: [KeyIndex], at now: Moment
+    to request: ControlRequest,
+    about keys: [KeyIndex],
+    at now: Moment
   ) -> ControlReply {
     let id = request.replyID
     switch request.operation {
@@ -92,19 +103,28 @@ extension Gateway {
       case .offline: .offline
       }
     return PendingRow(
-      key: registry.properties[Int(key.rawValue)].key, value: status.value.json,
-      collapsed: status.collapsed, waits: waits,
+      key: registry.properties[Int(key.rawValue)].key,
+      value: status.value.json,
+      collapsed: status.collapsed,
+      waits: waits,
       dueMilliseconds: status.due.map {
         Int(max($0, now).nanoseconds - now.nanoseconds) / 1_000_000
-      })
+      }
+    )
   }
 
   private func change(
-    _ request: ControlRequest, on connection: ControlConnection, line: Int, at now: Moment
+    _ request: ControlRequest,
+    on connection: ControlConnection,
+    line: Int,
+    at now: Moment
   ) {
     let origin = ChangeOrigin(
-      id: request.replyID, source: request.source ?? "socket", replyTo: connection.number,
-      wantsPhases: request.wait != nil)
+      id: request.replyID,
+      source: request.source ?? "socket",
+      replyTo: connection.number,
+      wantsPhases: request.wait != nil
+    )
     do throws(ValidationError) {
       let key = try registry.index(of: request.key)
       let property = registry.properties[Int(key.rawValue)].property
@@ -112,8 +132,13 @@ extension Gateway {
         connection.send(
           .failure(
             ErrorReply(
-              .cannotConfirm, "nothing can confirm \(request.key): it has no state topic",
-              line: line), id: request.replyID))
+              .cannotConfirm,
+              "nothing can confirm \(request.key): it has no state topic",
+              line: line
+            ),
+            id: request.replyID
+          )
+        )
         return
       }
       let change: CommandStateMachine.Change
@@ -127,7 +152,13 @@ extension Gateway {
       if origin.wantsPhases { connection.beginWait() }
       do throws(ValidationError) {
         try take(
-          change, of: key, at: now, origin: origin, ttl: request.ttl, skipsQuiet: request.now)
+          change,
+          of: key,
+          at: now,
+          origin: origin,
+          ttl: request.ttl,
+          skipsQuiet: request.now
+        )
       } catch {
         refuse(request, on: connection, reason: error.description, at: now)
         if origin.wantsPhases { connection.endWait() }
@@ -139,12 +170,20 @@ extension Gateway {
 
   /// A change that could be read but not taken is answered with its event.
   private func refuse(
-    _ request: ControlRequest, on connection: ControlConnection, reason: String, at now: Moment
+    _ request: ControlRequest,
+    on connection: ControlConnection,
+    reason: String,
+    at now: Moment
   ) {
     var value: JSONValue?
     if case .set(let given) = request.operation { value = given }
     let object = identifiers.rejection(
-      of: request, value: value, reason: reason, at: now, number: machine.nextNumber())
+      of: request,
+      value: value,
+      reason: reason,
+      at: now,
+      number: machine.nextNumber()
+    )
     connection.send(.event(object, id: request.replyID))
     onEvent?(object)
     controlSocket?.tellWatchers(object)

@@ -10,7 +10,9 @@ import Operations
 
 /// Flush everything, wait for the acknowledgements, report.
 extension Gateway {
-  /// Stops taking changes and flushes what is pending; `completion` gets the report, at the latest
+  /// Stops taking changes and flushes what is pending.
+  ///
+  /// `completion` gets the report, at the latest
   /// after `shutdown.timeout`. Called again while that goes on, it reports at once.
   package func beginShutdown(completion: @escaping (ShutdownReport) -> Void) {
     let now = EventLoop.now()
@@ -21,7 +23,8 @@ extension Gateway {
     shutdown = Shutdown(
       deadline: now.advanced(by: configuration.shutdownTimeout),
       acknowledgedBefore: machine.statistics.acknowledged + routes.statistics.acknowledged,
-      completion: completion)
+      completion: completion
+    )
     machine.close(at: now)
     routes.flushAll(at: now)
     settleUp()
@@ -65,7 +68,8 @@ extension Gateway {
   private func sayGoodbye(at now: Moment) {
     echo.flush(at: now)
     links[0].enqueue(
-      .init(topic: surface.statusTopic, payload: Array("offline".utf8), retain: true))
+      .init(topic: surface.statusTopic, payload: Array("offline".utf8), retain: true)
+    )
     publishOwn(at: now)
   }
 
@@ -76,7 +80,8 @@ extension Gateway {
     return ShutdownReport(
       sent: Int(acknowledged - ending.acknowledgedBefore),
       unsent: machine.unsentKeys().map { registry.properties[Int($0.rawValue)].key }
-        + routes.unsentTopics())
+        + routes.unsentTopics()
+    )
   }
 
   private func part() {

@@ -47,7 +47,9 @@ package final class Gateway {
 
   /// - Throws: When the loop or the MQTT library cannot be set up; an absent broker is no error.
   package init(
-    configuration: LoadedConfiguration, loop: EventLoop, log: Logger
+    configuration: LoadedConfiguration,
+    loop: EventLoop,
+    log: Logger
   ) throws(OperationsError) {
     self.configuration = configuration.gateway
     registry = configuration.registry
@@ -60,13 +62,19 @@ package final class Gateway {
     machine = CommandStateMachine(registry: registry, settings: settings)
     let brokers = gateway.brokers.keys.sorted()
     routes = RouteMachine(
-      gateway.routes, brokers: brokers, ttl: gateway.ttl, limit: gateway.limits.pending)
+      gateway.routes,
+      brokers: brokers,
+      ttl: gateway.ttl,
+      limit: gateway.limits.pending
+    )
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
     surface = MQTTSurface(configuration: gateway, registry: registry)
     refusals = Refusals(log: log)
     identifiers = Identifiers(
-      wallMilliseconds: WallClock.milliseconds(), now: EventLoop.now(),
-      session: UInt16.random(in: 0...UInt16.max))
+      wallMilliseconds: WallClock.milliseconds(),
+      now: EventLoop.now(),
+      session: UInt16.random(in: 0...UInt16.max)
+    )
     try makeLinks(brokers)
     timer = try loop.makeTimer { [unowned self] in timerFired() }
     loop.afterBatch = { [weak self] in self?.settleUp() }
@@ -77,7 +85,9 @@ package final class Gateway {
   /// - Throws: When the control socket cannot be had, another gateway's lock included.
   package func start() throws(OperationsError) {
     controlSocket = try ControlSocket(
-      path: configuration.socket ?? ControlSocket.defaultPath(), gateway: self)
+      path: configuration.socket ?? ControlSocket.defaultPath(),
+      gateway: self
+    )
     for link in links { link.client.start() }
     settleUp()
   }
@@ -103,14 +113,24 @@ package final class Gateway {
 
   /// Takes a change from a surface, after what is due has left.
   func take(
-    _ change: CommandStateMachine.Change, of key: KeyIndex, at now: Moment,
-    origin: ChangeOrigin? = nil, ttl: Duration? = nil, options: [JSONValue.Member]? = nil,
+    _ change: CommandStateMachine.Change,
+    of key: KeyIndex,
+    at now: Moment,
+    origin: ChangeOrigin? = nil,
+    ttl: Duration? = nil,
+    options: [JSONValue.Member]? = nil,
     skipsQuiet: Bool = false
   ) throws(ValidationError) {
     advanceIfDue(at: now)
     try machine.change(
-      change, of: key, at: now, origin: origin, ttl: ttl, options: options,
-      skipsQuiet: skipsQuiet)
+      change,
+      of: key,
+      at: now,
+      origin: origin,
+      ttl: ttl,
+      options: options,
+      skipsQuiet: skipsQuiet
+    )
   }
 
   /// A timer due at an instant fires before anything that arrives at that instant.
@@ -182,13 +202,18 @@ package final class Gateway {
     case .accepted, .superseded, .sending: break
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired:
       links[0].enqueue(
-        .init(topic: surface.eventTopic(object.key), payload: object.bytes, qos: 0))
+        .init(topic: surface.eventTopic(object.key), payload: object.bytes, qos: 0)
+      )
     }
     if event.isFinal, let topic = event.origin?.responseTopic {
       links[0].enqueue(
         .init(
-          topic: topic, payload: object.bytes, correlationData: event.origin?.correlationData,
-          isKept: true))
+          topic: topic,
+          payload: object.bytes,
+          correlationData: event.origin?.correlationData,
+          isKept: true
+        )
+      )
     }
   }
 

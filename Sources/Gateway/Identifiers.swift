@@ -13,9 +13,9 @@ struct Identifiers {
   private let wallStart: Int64
   private let monotonicStart: Moment
 
-  /// - Parameters:
-  ///   - wallMilliseconds: Milliseconds since 1970 at `now`.
-  ///   - session: Tells the ids of two runs of the gateway apart.
+  /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
+  ///
+  /// `session` tells the ids of two runs of the gateway apart.
   init(wallMilliseconds: Int64, now: Moment, session: UInt16) {
     wallStart = wallMilliseconds
     monotonicStart = now
@@ -25,29 +25,54 @@ struct Identifiers {
   /// The event as every surface shows it.
   func object(_ event: CommandEvent, key: String) -> EventObject {
     EventObject(
-      id: id(of: event), key: key, phase: event.phase, value: event.value?.json,
-      collapsed: event.collapsed, source: event.origin?.source,
-      at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)), attempt: event.attempt,
-      reason: event.reason)
+      id: id(of: event),
+      key: key,
+      phase: event.phase,
+      value: event.value?.json,
+      collapsed: event.collapsed,
+      source: event.origin?.source,
+      at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
+      attempt: event.attempt,
+      reason: event.reason
+    )
   }
 
   /// The event of a request that was refused before it concerned any command.
   func rejection(
-    of request: ControlRequest, value: JSONValue?, reason: String, at now: Moment, number: UInt64
+    of request: ControlRequest,
+    value: JSONValue?,
+    reason: String,
+    at now: Moment,
+    number: UInt64
   ) -> EventObject {
     EventObject(
-      id: request.id ?? ulid(at: now, number: number), key: request.key, phase: .rejected,
-      value: value, source: request.source ?? "socket",
-      at: WallClock.text(milliseconds: wallMilliseconds(at: now)), reason: reason)
+      id: request.id ?? ulid(at: now, number: number),
+      key: request.key,
+      phase: .rejected,
+      value: value,
+      source: request.source ?? "socket",
+      at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
+      reason: reason
+    )
   }
 
   /// The event of a message that was refused before it concerned any command.
   func rejection(
-    key: String, source: String?, reason: String, at now: Moment, number: UInt64
+    key: String,
+    source: String?,
+    reason: String,
+    at now: Moment,
+    number: UInt64
   ) -> EventObject {
     EventObject(
-      id: ulid(at: now, number: number), key: key, phase: .rejected, value: nil, source: source,
-      at: WallClock.text(milliseconds: wallMilliseconds(at: now)), reason: reason)
+      id: ulid(at: now, number: number),
+      key: key,
+      phase: .rejected,
+      value: nil,
+      source: source,
+      at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
+      reason: reason
+    )
   }
 
   private func wallMilliseconds(at moment: Moment) -> Int64 {

@@ -64,7 +64,10 @@ struct MQTTSurface: ~Copyable {
   static let routeMark = "settle-route"
 
   private static func addCommands(
-    _ key: KeyIndex, named entry: Registry.Entry, of registry: Registry, base: String,
+    _ key: KeyIndex,
+    named entry: Registry.Entry,
+    of registry: Registry,
+    base: String,
     to topics: inout TopicTable
   ) {
     let device = registry.devices[entry.device].id
@@ -121,8 +124,13 @@ struct MQTTSurface: ~Copyable {
       let isForwarded = route.policy == nil
       subscriptions.append(
         .init(
-          filter: route.from.topic, qos: route.qos, wantsRetained: isForwarded, noLocal: true,
-          keepsRetainFlag: isForwarded))
+          filter: route.from.topic,
+          qos: route.qos,
+          wantsRetained: isForwarded,
+          noLocal: true,
+          keepsRetainFlag: isForwarded
+        )
+      )
     }
     return Self.withoutOverlaps(subscriptions)
   }

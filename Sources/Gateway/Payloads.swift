@@ -27,8 +27,10 @@ enum StepPayload {
       return amount
     }
     throw .wrongType(
-      found: "'\(Excerpt.of(Text.of(payload)))'", expected: "a signed number such as +5",
-      suggestion: nil)
+      found: "'\(Excerpt.of(Text.of(payload)))'",
+      expected: "a signed number such as +5",
+      suggestion: nil
+    )
   }
 }
 
@@ -42,11 +44,15 @@ enum SetPayload {
 
     /// The value inside; refuses members that an envelope does not have.
     func value() throws(ValidationError) -> JSONValue {
-      guard case .object(let members) = content, let value = content["value"] else { return content }
+      guard case .object(let members) = content, let value = content["value"] else {
+        return content
+      }
       for member in members where !["value", "id", "source"].contains(member.name) {
         throw .wrongType(
-          found: "member '\(Excerpt.of(member.name))' beside 'value'", expected: "id or source",
-          suggestion: nil)
+          found: "member '\(Excerpt.of(member.name))' beside 'value'",
+          expected: "id or source",
+          suggestion: nil
+        )
       }
       return value
     }
@@ -62,7 +68,8 @@ enum SetPayload {
 
   /// Reads a payload that is no envelope.
   static func value(
-    _ payload: Span<UInt8>, of property: Property
+    _ payload: Span<UInt8>,
+    of property: Property
   ) throws(ValidationError) -> Value {
     switch first(of: payload) {
     case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""):
@@ -78,8 +85,10 @@ enum SetPayload {
   static func members(_ payload: Span<UInt8>) throws(ValidationError) -> [JSONValue.Member] {
     guard case .object(let members) = try document(payload) else {
       throw .wrongType(
-        found: "'\(Excerpt.of(Text.of(payload)))'", expected: "a JSON object of properties",
-        suggestion: nil)
+        found: "'\(Excerpt.of(Text.of(payload)))'",
+        expected: "a JSON object of properties",
+        suggestion: nil
+      )
     }
     return members
   }
@@ -90,7 +99,9 @@ enum SetPayload {
     } catch {
       throw .wrongType(
         found: "'\(Excerpt.of(Text.of(payload)))'",
-        expected: "JSON (\(error.message), column \(error.column))", suggestion: nil)
+        expected: "JSON (\(error.message), column \(error.column))",
+        suggestion: nil
+      )
     }
   }
 

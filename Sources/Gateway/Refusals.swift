@@ -38,7 +38,9 @@ struct Refusals {
   var total: UInt64 { tallies.values.reduce(0) { $0 + $1.total } }
 
   mutating func note(
-    _ kind: Kind, topic: @autoclosure () -> String, reason: @autoclosure () -> String,
+    _ kind: Kind,
+    topic: @autoclosure () -> String,
+    reason: @autoclosure () -> String,
     at now: Moment
   ) {
     var tally = tallies[kind] ?? Tally()
@@ -50,7 +52,8 @@ struct Refusals {
         [
           "kind": kind.rawValue, "topic": Excerpt.of(topic()), "reason": reason(),
           "count": String(tally.unlogged), "total": String(tally.total),
-        ])
+        ]
+      )
       tally.loggedAt = now
       tally.unlogged = 0
     }
@@ -62,6 +65,8 @@ struct Refusals {
     tallies[.retained, default: Tally()].total += 1
     guard retainedTopics.count < 1000, retainedTopics.insert(topic).inserted else { return }
     log.warning(
-      "Retained command ignored: a stale command must not replay", ["topic": Excerpt.of(topic)])
+      "Retained command ignored: a stale command must not replay",
+      ["topic": Excerpt.of(topic)]
+    )
   }
 }

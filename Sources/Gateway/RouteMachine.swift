@@ -5,7 +5,9 @@ import Configuration
 import Devices
 import LastOut
 
-/// Routes: topics debounced onto other topics, payloads taken as they are. Decides without doing,
+/// Routes: topics debounced onto other topics, payloads taken as they are.
+///
+/// Decides without doing,
 /// like the command state machine: messages and the time go in, publishes come out.
 ///
 /// Brokers are numbered: 0 is the gateway's own, the others follow as the configuration names them.
@@ -106,10 +108,11 @@ struct RouteMachine: ~Copyable {
   var statistics = Statistics()
   private var nameBuffer: [UInt8] = []
 
-  /// - Parameters:
-  ///   - brokers: Names of the further brokers, in the order of their numbers from 1.
-  ///   - ttl: How long a value may wait for an absent broker.
-  ///   - limit: How many topics may be remembered, and how many messages may wait.
+  /// Numbers the brokers and starts with no topics.
+  ///
+  /// `brokers` are the names of the further ones, in the order of their numbers from 1; `ttl` is how
+  /// long a value may wait for an absent broker; `limit` bounds the topics that are remembered, and
+  /// the messages that wait.
   init(_ routes: [RouteConfiguration], brokers: [String], ttl: Duration, limit: Int) {
     func number(_ name: String?) -> Int {
       name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0

@@ -27,8 +27,10 @@ enum SocketFile {
       close(descriptor)
       guard code == EWOULDBLOCK else { throw failure("flock \(path)") }
       throw OperationsError(
-        call: "lock \(path)", code: code,
-        reason: "another gateway is running at this socket; stop it or choose another socket")
+        call: "lock \(path)",
+        code: code,
+        reason: "another gateway is running at this socket; stop it or choose another socket"
+      )
     }
     return descriptor
   }
@@ -40,14 +42,19 @@ enum SocketFile {
     let bytes = Array(path.utf8)
     guard bytes.count < room, !bytes.contains(0) else {
       throw OperationsError(
-        call: "bind \(path)", code: ENAMETOOLONG,
-        reason: "the path has \(bytes.count) bytes, \(room - 1) allowed")
+        call: "bind \(path)",
+        code: ENAMETOOLONG,
+        reason: "the path has \(bytes.count) bytes, \(room - 1) allowed"
+      )
     }
     address.sun_family = sa_family_t(AF_UNIX)
     unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
     try removeLeftover(path)
     let descriptor = socket(
-      AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      AF_UNIX,
+      Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue),
+      0
+    )
     guard descriptor >= 0 else { throw failure("socket") }
     let size = socklen_t(MemoryLayout<sockaddr_un>.size)
     let bound = unsafe withUnsafePointer(to: &address) { pointer in
@@ -68,7 +75,10 @@ enum SocketFile {
     guard unsafe lstat(path, &status) == 0 else { return }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
       throw OperationsError(
-        call: "bind \(path)", code: EEXIST, reason: "there is a file that is no socket")
+        call: "bind \(path)",
+        code: EEXIST,
+        reason: "there is a file that is no socket"
+      )
     }
     unsafe unlink(path)
   }

@@ -5,7 +5,9 @@ import Devices
 import LastOut
 
 /// Which of the gateway's own retained topics are due: a property's target, a device's targets, a
-/// device's info. At most one of each per 100 ms, the first at once, the last guaranteed.
+/// device's info.
+///
+/// At most one of each per 100 ms, the first at once, the last guaranteed.
 struct TargetEcho: ~Copyable {
   /// One topic of the echo.
   enum Item {
