@@ -309,7 +309,7 @@ import Testing
     bench.machine.close(at: bench.now)
     #expect(bench.told() == ["a rejected: the gateway is shutting down"])
     bench.pass(5000)
-    #expect(bench.told() == ["b failed 5: not confirmed within 5.0 seconds"])
+    #expect(bench.told() == ["b failed 5: not confirmed within 5s"])
     #expect(bench.payloads() == [])
   }
 }
