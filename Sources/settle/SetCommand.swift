@@ -18,7 +18,7 @@ struct SetCommand: ChangeCommand {
     """
   static let examples = [
     Example("settle set desk-lamp/brightness 40", "Dim the lamp to 40."),
-    Example("settle set boiler/target_temperature -5 --wait", "Wait until the boiler shows it."),
+    Example("settle set boiler/target_temperature 21.5 --wait", "Wait until the boiler shows it."),
     Example("settle set desk-lamp/power off --now", "Switch it off without the quiet period."),
     Example(#"settle set strip/color '{"h":30,"s":100}'"#, "A colour as hue and saturation."),
   ]
