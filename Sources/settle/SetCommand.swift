@@ -31,5 +31,11 @@ struct SetCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
+  mutating func take(plain arguments: [String]) -> Bool {
+    guard arguments.count == 2 else { return false }
+    (key, value) = (arguments[0], arguments[1])
+    return true
+  }
+
   func run() throws(ClientError) -> ExitCode { try perform(.set(ValueText.json(value))) }
 }
