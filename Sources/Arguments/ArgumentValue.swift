@@ -79,11 +79,17 @@ extension ArgumentValue where Self: RawRepresentable & CaseIterable, RawValue ==
     let words = Self.allCases.map(\.rawValue)
     guard let value = Self(rawValue: argument) else {
       throw ArgumentValueError(
-        expected: words.joined(separator: " or "),
+        expected: Self.list(words),
         found: argument,
         meant: Suggestion.nearest(to: argument, in: words)
       )
     }
     self = value
+  }
+
+  /// `a, b or c`.
+  private static func list(_ words: [String]) -> String {
+    guard let last = words.last, words.count > 1 else { return words.joined() }
+    return words.dropLast().joined(separator: ", ") + " or " + last
   }
 }

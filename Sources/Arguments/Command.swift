@@ -18,11 +18,19 @@ package protocol Command: Sendable {
 
   /// The command with every default.
   init()
+
+  /// Takes arguments none of which begins with `-`; `false`, by default, has the table read them.
+  ///
+  /// For commands that are started for every tap: making the table takes longer than all else that
+  /// they do.
+  mutating func take(plain arguments: [String]) -> Bool
 }
 
 extension Command {
   package static var discussion: String { "" }
   package static var examples: [Example] { [] }
+
+  package mutating func take(plain arguments: [String]) -> Bool { false }
 
   /// Reads the arguments that follow the command's name.
   ///

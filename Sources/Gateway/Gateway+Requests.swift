@@ -49,8 +49,13 @@ extension Gateway {
     switch request.operation {
     case .set, .step, .toggle: change(request, on: connection, line: line, at: now)
     case .watch:
-      connection.watches.append(.init(pattern: Pattern(request.key), id: id))
-      updateWatching()
+      do throws(ValidationError) {
+        connection.watches.append(.init(pattern: try watched(request.key), id: id))
+        updateWatching()
+      } catch {
+        connection.send(
+          .failure(ErrorReply(.unknownKey, error.description, line: line), id: id))
+      }
     case .get, .pending, .flush, .cancel:
       do throws(ValidationError) {
         let keys = try keys(request.key)
@@ -69,6 +74,13 @@ extension Gateway {
     let keys = registry.indices(matching: pattern)
     if keys.isEmpty, Pattern(pattern).isLiteral { return [try registry.index(of: pattern)] }
     return keys
+  }
+
+  /// The pattern of a watch; an alias is watched by the name that events carry.
+  private func watched(_ text: String) throws(ValidationError) -> Pattern {
+    let pattern = Pattern(text)
+    guard pattern.isLiteral else { return pattern }
+    return Pattern(registry.properties[Int(try registry.index(of: text).rawValue)].key)
   }
 
   private func reply(

@@ -25,10 +25,11 @@ struct ChangeFollower {
       let reply: ControlReply
       do throws(ClientError) {
         reply = try client.next(by: limit ?? unaskedLimit)
-      } catch .timedOut(let duration) where limit != nil {
+      } catch {
         let phase = last.map { "; the last phase was \($0.rawValue)" } ?? ""
-        Terminal.complain("\(ClientError.timedOut(after: duration))\(phase)")
-        return .timedOut
+        Terminal.complain("\(error)\(phase)")
+        if case .timedOut = error, limit != nil { return .timedOut }
+        return .unavailable
       }
       switch reply {
       case .event(let event, _):

@@ -18,7 +18,7 @@ struct SetCommand: ChangeCommand {
     """
   static let examples = [
     Example("settle set desk-lamp/brightness 40", "Dim the lamp to 40."),
-    Example("settle set boiler/target_temperature -5 --wait", "Wait until the boiler shows it."),
+    Example("settle set boiler/target_temperature 21.5 --wait", "Wait until the boiler shows it."),
     Example("settle set desk-lamp/power off --now", "Switch it off without the quiet period."),
     Example(#"settle set strip/color '{"h":30,"s":100}'"#, "A colour as hue and saturation."),
   ]
@@ -30,6 +30,12 @@ struct SetCommand: ChangeCommand {
   var value = ""
   var options = ChangeOptions()
   var connection = ConnectionOptions()
+
+  mutating func take(plain arguments: [String]) -> Bool {
+    guard arguments.count == 2 else { return false }
+    (key, value) = (arguments[0], arguments[1])
+    return true
+  }
 
   func run() throws(ClientError) -> ExitCode { try perform(.set(ValueText.json(value))) }
 }

@@ -24,6 +24,12 @@ struct StepCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
+  mutating func take(plain arguments: [String]) -> Bool {
+    guard arguments.count == 2 else { return false }
+    (key, amount) = (arguments[0], arguments[1])
+    return true
+  }
+
   func run() throws(ClientError) -> ExitCode {
     let number: Double
     do throws(ArgumentValueError) {

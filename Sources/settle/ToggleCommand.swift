@@ -14,5 +14,11 @@ struct ToggleCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
+  mutating func take(plain arguments: [String]) -> Bool {
+    guard arguments.count == 1 else { return false }
+    key = arguments[0]
+    return true
+  }
+
   func run() throws(ClientError) -> ExitCode { try perform(.toggle) }
 }

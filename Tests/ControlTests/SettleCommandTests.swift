@@ -53,6 +53,9 @@ struct SettleCommandTests {
     (["step", "a/b", "-5"], #"{"key":"a/b","step":-5,"source":"cli"}"#),
     (["step", "a/b", "+0.5"], #"{"key":"a/b","step":0.5,"source":"cli"}"#),
     (["toggle", "a/b"], #"{"key":"a/b","toggle":true,"source":"cli"}"#),
+    (["set", "--", "a/b", "40"], #"{"key":"a/b","set":40,"source":"cli"}"#),
+    (["step", "--json", "a/b", "+0.5"], #"{"key":"a/b","step":0.5,"source":"cli"}"#),
+    (["toggle", "a/b", "--json"], #"{"key":"a/b","toggle":true,"source":"cli"}"#),
     (
       [
         "set", "a/b", "1", "--now", "--ttl=90s", "--id", "x", "--source", "me", "--timeout", "5s",

@@ -76,7 +76,7 @@ package struct ControlClient: ~Copyable {
     try wait(by: deadline)
     var count = 0
     // Not filled with zeros: most replies are short, and every page that is touched costs.
-    let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 64 * 1024) { buffer, length in
+    let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 16 * 1024) { buffer, length in
       count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
       length = max(0, count)
     }
