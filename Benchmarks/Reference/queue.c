@@ -47,7 +47,7 @@ void queue_init(struct queue *queue, int32_t capacity, size_t name_bytes, uint64
   memset(queue, 0, sizeof *queue);
   queue->head = queue->tail = -1;
   queue->delay = delay;
-  if (getrandom(&queue->seed, sizeof queue->seed, 0) != sizeof queue->seed) {
+  if (getrandom(queue->seed, sizeof queue->seed, 0) != sizeof queue->seed) {
     perror("getrandom");
     exit(1);
   }

@@ -33,7 +33,7 @@ struct queue {
   uint8_t *arena;
   size_t arena_count, arena_capacity;
   int32_t count, capacity;
-  uint64_t seed;
+  uint64_t seed[2];
 };
 
 void queue_init(struct queue *queue, int32_t capacity, size_t name_bytes, uint64_t delay);
@@ -44,27 +44,44 @@ int32_t queue_add(struct queue *queue, const uint8_t *name, size_t length, uint6
 
 #define TAG UINT64_C(0xFFFFFFFF00000000)
 
-static inline uint64_t fold(uint64_t word) {
-  unsigned __int128 product =
-      (unsigned __int128)(word ^ UINT64_C(0xD6E8FEB86659FD93)) * UINT64_C(0xA0761D6478BD642F);
+static inline uint64_t fold(uint64_t left, uint64_t right) {
+  unsigned __int128 product = (unsigned __int128)left * right;
   return (uint64_t)(product >> 64) ^ (uint64_t)product;
 }
 
-static inline uint64_t hash_of(const uint8_t *name, size_t length, uint64_t seed) {
-  uint64_t state = seed ^ (length * UINT64_C(0x9E3779B97F4A7C15)), word = 0;
-  size_t offset = 0;
-  for (; offset + 8 <= length; offset += 8) {
-    __builtin_memcpy(&word, name + offset, 8);
-    state = fold(state ^ word);
+static inline uint64_t word_at(const uint8_t *bytes) {
+  uint64_t word;
+  __builtin_memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+static inline uint32_t half_word_at(const uint8_t *bytes) {
+  uint32_t word;
+  __builtin_memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// Sixteen bytes at a time; the last sixteen may overlap those before. The same as in Swift.
+static inline uint64_t hash_of(const uint8_t *name, size_t length, const uint64_t seed[2]) {
+  uint64_t state = seed[0] ^ length;
+  if (length > 16) {
+    const uint8_t *end = name + length;
+    for (; end - name > 16; name += 16)
+      state = fold(word_at(name) ^ state, word_at(name + 8) ^ seed[1]);
+    return fold(word_at(end - 16) ^ state, word_at(end - 8) ^ seed[1]);
   }
-  if (offset == length) return state;
+  uint64_t first = 0, last = 0;
   if (length >= 8) {
-    __builtin_memcpy(&word, name + length - 8, 8);
-    word >>= 8 * (8 - (length - offset));
-  } else {
-    for (word = 0; offset < length; offset++) word = word << 8 | name[offset];
+    first = word_at(name);
+    last = word_at(name + length - 8);
+  } else if (length >= 4) {
+    first = half_word_at(name);
+    last = half_word_at(name + length - 4);
+  } else if (length > 0) {
+    first = name[0];
+    last = (uint64_t)name[length >> 1] << 8 | name[length - 1];
   }
-  return fold(state ^ word);
+  return fold(first ^ state, last ^ seed[1]);
 }
 
 // The slot of a name, which is added if it is new.

@@ -2,59 +2,108 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension KeyTable {
-  /// Folds eight bytes at a time into a 64 by 64 bit product, whose halves are combined.
-  @inlinable
-  static func hash(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
-    var state = seed ^ (UInt64(truncatingIfNeeded: bytes.count) &* 0x9E37_79B9_7F4A_7C15)
-    guard let start = unsafe UnsafeRawPointer(bytes.baseAddress) else { return fold(state) }
-    var offset = 0
-    while offset + 8 <= bytes.count {
-      state = unsafe fold(state ^ start.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-      offset += 8
-    }
-    return unsafe offset < bytes.count ? fold(state ^ tail(start, offset, bytes.count)) : state
+  /// The two numbers that make one table's hash different from another's.
+  ///
+  /// Both enter each product, so that no choice of names makes one factor zero.
+  @usableFromInline
+  struct Seed {
+    @usableFromInline let first = UInt64.random(in: .min ... .max)
+    @usableFromInline let second = UInt64.random(in: .min ... .max)
+
+    @inlinable init() {}
   }
 
-  /// Whether both hold the same bytes.
+  /// Names beyond this many bytes take the way that is written out in line: topics are that long.
+  @inlinable static var shortest: Int { 16 }
+
+  /// Folds sixteen bytes at a time into a 64 by 64 bit product, whose halves are combined.
+  ///
+  /// The last step takes the sixteen bytes that end the name, some of them for the second time.
+  /// `isLong` says whether there are more than ``shortest`` bytes; it should be a literal.
   @inlinable
+  @inline(__always)
+  static func hash(_ start: UnsafeRawPointer, _ count: Int, isLong: Bool, seed: Seed) -> UInt64 {
+    var hash = seed.first ^ UInt64(truncatingIfNeeded: count)
+    guard isLong else {
+      let words = unsafe shortWords(start, count)
+      return fold(words.first ^ hash, words.last ^ seed.second)
+    }
+    var offset = 0
+    while offset < count &- 16 {
+      hash = unsafe fold(word(start, offset) ^ hash, word(start, offset &+ 8) ^ seed.second)
+      offset &+= 16
+    }
+    return unsafe fold(
+      word(start, count &- 16) ^ hash,
+      word(start, count &- 8) ^ seed.second
+    )
+  }
+
+  /// Whether both places hold the same `count` bytes; `isLong` as above.
+  @inlinable
+  @inline(__always)
   static func isEqual(
-    _ left: UnsafeBufferPointer<UInt8>,
-    _ right: UnsafeBufferPointer<UInt8>
+    _ left: UnsafeRawPointer,
+    _ right: UnsafeRawPointer,
+    count: Int,
+    isLong: Bool
   ) -> Bool {
-    guard left.count == right.count else { return false }
-    guard let one = unsafe UnsafeRawPointer(left.baseAddress),
-      let other = unsafe UnsafeRawPointer(right.baseAddress)
-    else { return true }
+    guard isLong else {
+      let (one, other) = unsafe (shortWords(left, count), shortWords(right, count))
+      return one.first == other.first && one.last == other.last
+    }
     var offset = 0
-    while offset + 8 <= left.count {
-      let word = unsafe one.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-      guard unsafe word == other.loadUnaligned(fromByteOffset: offset, as: UInt64.self) else {
-        return false
-      }
-      offset += 8
+    while offset < count &- 16 {
+      guard unsafe difference(left, right, at: offset) == 0 else { return false }
+      offset &+= 16
     }
-    return unsafe offset == left.count
-      || tail(one, offset, left.count) == tail(other, offset, left.count)
+    return unsafe difference(left, right, at: count &- 16) == 0
   }
 
-  /// The last one to seven bytes as one number.
+  /// Up to sixteen bytes as two numbers, which overlap where there are fewer.
   @inlinable
-  static func tail(_ start: UnsafeRawPointer, _ offset: Int, _ count: Int) -> UInt64 {
-    if count >= 8 {
-      // The word that ends at the last byte, without the bytes that were taken already.
-      let word = unsafe start.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self)
-      return word >> UInt64(truncatingIfNeeded: 8 * (8 - (count - offset)))
+  static func shortWords(
+    _ start: UnsafeRawPointer,
+    _ count: Int
+  ) -> (first: UInt64, last: UInt64) {
+    if count >= 8 { return unsafe (word(start, 0), word(start, count &- 8)) }
+    if count >= 4 {
+      return unsafe (
+        UInt64(start.loadUnaligned(as: UInt32.self)),
+        UInt64(start.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+      )
     }
-    var word: UInt64 = 0
-    for position in offset..<count {
-      word = unsafe word << 8 | UInt64(start.load(fromByteOffset: position, as: UInt8.self))
-    }
-    return word
+    guard count > 0 else { return (0, 0) }
+    // One byte is taken three times, two are taken once and twice.
+    let middle = unsafe start.load(fromByteOffset: count &>> 1, as: UInt8.self)
+    let last = unsafe start.load(fromByteOffset: count &- 1, as: UInt8.self)
+    return unsafe (
+      UInt64(start.load(as: UInt8.self)), UInt64(middle) &<< 8 | UInt64(last)
+    )
+  }
+
+  /// Zero if sixteen bytes are the same in both places.
+  @inlinable
+  @inline(__always)
+  static func difference(
+    _ left: UnsafeRawPointer,
+    _ right: UnsafeRawPointer,
+    at offset: Int
+  ) -> UInt64 {
+    unsafe (word(left, offset) ^ word(right, offset))
+      | (word(left, offset &+ 8) ^ word(right, offset &+ 8))
   }
 
   @inlinable
-  static func fold(_ word: UInt64) -> UInt64 {
-    let product = (word ^ 0xD6E8_FEB8_6659_FD93).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
+  @inline(__always)
+  static func word(_ start: UnsafeRawPointer, _ offset: Int) -> UInt64 {
+    unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+  }
+
+  @inlinable
+  @inline(__always)
+  static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+    let product = left.multipliedFullWidth(by: right)
     return product.high ^ product.low
   }
 }
