@@ -64,25 +64,36 @@ struct Slab<Value>: ~Copyable {
 
   @inlinable
   mutating func append(_ index: Int32, to list: inout SlotList) {
-    slots[index].previous = list.tail
-    slots[index].next = -1
-    if list.tail >= 0 { slots[list.tail].next = index } else { list.head = index }
+    let base = unsafe slots.base
+    unsafe base[Int(index)].previous = list.tail
+    unsafe base[Int(index)].next = -1
+    if list.tail >= 0 { unsafe base[Int(list.tail)].next = index } else { list.head = index }
     list.tail = index
   }
 
   @inlinable
   mutating func remove(_ index: Int32, from list: inout SlotList) {
-    let next = slots[index].next
-    let previous = slots[index].previous
-    if previous >= 0 { slots[previous].next = next } else { list.head = next }
-    if next >= 0 { slots[next].previous = previous } else { list.tail = previous }
+    let base = unsafe slots.base
+    let next = unsafe base[Int(index)].next
+    let previous = unsafe base[Int(index)].previous
+    if previous >= 0 { unsafe base[Int(previous)].next = next } else { list.head = next }
+    if next >= 0 { unsafe base[Int(next)].previous = previous } else { list.tail = previous }
   }
 
   @inlinable
   mutating func moveToTail(_ index: Int32, of list: inout SlotList) {
-    guard list.tail != index else { return }
-    remove(index, from: &list)
-    append(index, to: &list)
+    let tail = list.tail
+    guard tail != index else { return }
+    let base = unsafe slots.base
+    let next = unsafe base[Int(index)].next
+    let previous = unsafe base[Int(index)].previous
+    if previous >= 0 { unsafe base[Int(previous)].next = next } else { list.head = next }
+    // What is not the tail has a neighbour after it, and there is a tail.
+    unsafe base[Int(next)].previous = previous
+    unsafe base[Int(tail)].next = index
+    unsafe base[Int(index)].previous = tail
+    unsafe base[Int(index)].next = -1
+    list.tail = index
   }
 
   // MARK: The base list

@@ -59,6 +59,14 @@ struct Slot<Value> {
 
   @inlinable init() {}
 
+  /// Makes `newest` the pending value; returns the one it replaces.
+  @inlinable
+  mutating func exchange(_ newest: consuming Value) -> Value? {
+    var replaced: Value? = consume newest
+    swap(&value, &replaced)
+    return replaced
+  }
+
   @inlinable var isPending: Bool { phase.rawValue >= Phase.quiet.rawValue }
 
   /// Whether a change at `now` would open a new burst.
