@@ -66,7 +66,8 @@ static inline uint64_t hash_of(const uint8_t *name, size_t length, const uint64_
   uint64_t state = seed[0] ^ length;
   if (length > 16) {
     const uint8_t *end = name + length;
-    for (; end - name > 16; name += 16)
+    state = fold(word_at(name) ^ state, word_at(name + 8) ^ seed[1]);
+    for (name += 16; end - name > 16; name += 16)
       state = fold(word_at(name) ^ state, word_at(name + 8) ^ seed[1]);
     return fold(word_at(end - 16) ^ state, word_at(end - 8) ^ seed[1]);
   }

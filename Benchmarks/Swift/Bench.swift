@@ -26,6 +26,7 @@ enum Bench {
     switch workload {
     case "enqueue", "burst": return core(workload, names, rounds)
     case "memory":
+      _ = CoreWorkload(names: Names(count: 10))  // Brings the code in.
       let before = Meter.resident
       let core = CoreWorkload(names: names)
       let bytes = Meter.resident - before

@@ -19,7 +19,7 @@ struct CoreWorkload: ~Copyable {
   /// Every name is known and every key has a pending value afterwards.
   init(names: Names) {
     self.names = names
-    table = KeyTable(capacity: names.count)
+    table = KeyTable(capacity: names.count, bytes: names.bytes.count)
     core = LastOutCore(policy: Policy(delay: Self.delay), capacity: names.count)
     let bytes = names.bytes.span
     for key in 0..<names.count {
@@ -58,9 +58,14 @@ struct CoreWorkload: ~Copyable {
     let order = names.order.span
     for place in order.indices {
       let number = Int(order[place])
-      let key = table.intern(bytes.extracting(starts[number]..<starts[number + 1]))
+      // Whoever calls has the name's bytes at hand.
+      let range = unsafe Range(
+        uncheckedBounds: (starts[unchecked: number], starts[unchecked: number + 1])
+      )
+      let name = unsafe bytes.extracting(unchecked: range)
+      let key = table.intern(name)
       core.enqueue(round << 32 | number, for: key, at: now)
-      if place % Self.changesPerWake == 0 { now.nanoseconds += 1000 }
+      if place % Self.changesPerWake == 0 { now.nanoseconds &+= 1000 }
     }
   }
 }

@@ -58,8 +58,8 @@ enum QueueWorkload {
     let queue = LastOutQueue(policy: Policy(delay: .milliseconds(50)))
     for name in names { queue.enqueue(forKey: name, task: task(1)) }
     queue.executePendingTasks()
-    // The driver's last deadline passes, and the pool's threads, if any, end.
-    sleep(8)
+    // The driver's last deadline passes.
+    sleep(1)
     return withExtendedLifetime(queue) {
       let wakeUps = Meter.wakeUpsBesideMain
       let cpu = Meter.cpu - Meter.cpuOfThisThread

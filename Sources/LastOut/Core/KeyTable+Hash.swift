@@ -28,7 +28,9 @@ extension KeyTable {
       let words = unsafe shortWords(start, count)
       return fold(words.first ^ hash, words.last ^ seed.second)
     }
-    var offset = 0
+    // The first step stands alone: most topics need one, and then no loop.
+    hash = unsafe fold(word(start, 0) ^ hash, word(start, 8) ^ seed.second)
+    var offset = 16
     while offset < count &- 16 {
       hash = unsafe fold(word(start, offset) ^ hash, word(start, offset &+ 8) ^ seed.second)
       offset &+= 16
@@ -52,7 +54,8 @@ extension KeyTable {
       let (one, other) = unsafe (shortWords(left, count), shortWords(right, count))
       return one.first == other.first && one.last == other.last
     }
-    var offset = 0
+    guard unsafe difference(left, right, at: 0) == 0 else { return false }
+    var offset = 16
     while offset < count &- 16 {
       guard unsafe difference(left, right, at: offset) == 0 else { return false }
       offset &+= 16

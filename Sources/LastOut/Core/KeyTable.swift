@@ -15,16 +15,20 @@ public struct KeyTable: ~Copyable {
   /// Differs from table to table, so that nobody can choose names that all collide.
   @usableFromInline let seed = Seed()
 
-  /// Creates an empty table with room for `capacity` names.
+  /// Creates an empty table.
+  ///
+  /// - Parameters:
+  ///   - capacity: For how many names there is room at first.
+  ///   - bytes: For how many bytes of names; `nil` for sixteen a name.
   @inlinable
-  public init(capacity: Int = 64) {
+  public init(capacity: Int = 64, bytes: Int? = nil) {
     var size = 16
     while Self.isFull(count: capacity, size: size) { size *= 2 }
     cells = Buffer(capacity: size)
     cells.extend(toInclude: size - 1, with: 0)
     starts = Buffer(capacity: capacity + 1)
     starts.append(0)
-    arena = Buffer(capacity: capacity * 16)
+    arena = Buffer(capacity: bytes ?? capacity * 16)
   }
 
   /// How many names were interned.

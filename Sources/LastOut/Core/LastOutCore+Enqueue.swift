@@ -24,12 +24,13 @@ extension LastOutCore {
     let now = advance(to: now)
     let place = Int(key.rawValue)
     // The usual case: one more change of a value that waits for quiet. All else is a call away.
-    guard delay == nil, UInt(bitPattern: place) < UInt(bitPattern: entries.count),
-      entries[place].slot >= 0
-    else { return enqueueSlowly(value, for: key, at: now, delay: delay) }
+    guard delay == nil, UInt(bitPattern: place) < UInt(bitPattern: entries.count) else {
+      return enqueueSlowly(value, for: key, at: now, delay: delay)
+    }
     let index = entries[place].slot
-    let slot = unsafe slab.slots.address(of: Int(index))
     let rule = unsafe rules.address(of: Int(entries[place].rule))
+    guard index >= 0 else { return unsafe open(value, for: key, at: now, rule: rule.pointee) }
+    let slot = unsafe slab.slots.address(of: Int(index))
     guard unsafe slot.pointee.phase == .quiet,
       unsafe slot.pointee.quietList == rule.pointee.quietList,
       unsafe slot.pointee.baseList == rule.pointee.baseList,
@@ -43,7 +44,7 @@ extension LastOutCore {
     return unsafe slot.pointee.exchange(value)
   }
 
-  /// A change of a key that is new or idle, or with a delay of its own.
+  /// A change of a key that was never mentioned, or with a delay of its own.
   @inlinable
   @inline(never)
   mutating func enqueueSlowly(
@@ -74,7 +75,7 @@ extension LastOutCore {
     slab[index].quietEnd = now.saturatingAdd(rule.delay)
     slab[index].isInstant = rule.delay == 0
     if slab[index].isPending { slab[index].collapsed &+= 1 } else { pendingSlots += 1 }
-    linkBase(index, rule: rule, at: now)
+    if rule.baseList >= 0 || slab[index].baseList >= 0 { linkBase(index, rule: rule, at: now) }
     if isFirst && rule.leading && !slab[index].isUrgent {
       slab[index].isUrgent = true
       slab[index].due = now
@@ -88,7 +89,7 @@ extension LastOutCore {
   mutating func claimSlot(of key: KeyIndex, at now: UInt64) -> Int32 {
     let known = entries[key.rawValue].slot
     if known >= 0 { return known }
-    reclaim(at: now)
+    if lingering.head >= 0 { reclaim(at: now) }
     let index = slab.allocate(for: key.rawValue)
     entries[key.rawValue].slot = index
     slab[index].phase = .running  // In no list, which is all that matters here.
