@@ -124,6 +124,13 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
+// The benchmarks' Swift side, for `make bench` alone: nobody else waits for it.
+if Context.environment["SETTLE_BENCHMARKS"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "bench", dependencies: ["Commands", "Devices", "LastOut"], path: "Benchmarks/Swift"))
+}
+
 for target in package.targets where target.type != .system {
   target.swiftSettings =
     (target.swiftSettings ?? []) + [

@@ -1,46 +1,100 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// Both functions take eight bytes at a time. The last word overlaps the one before it, so that a
-// name of eight bytes or more needs no loop over single bytes.
 extension KeyTable {
-  /// Folds each word into a 64 by 64 bit product, whose halves are combined.
-  @inlinable
-  @inline(__always)
-  static func hash(_ bytes: UnsafeBufferPointer<UInt8>, seed: UInt64) -> UInt64 {
-    let count = bytes.count
-    var state = seed ^ (UInt64(truncatingIfNeeded: count) &* 0x9E37_79B9_7F4A_7C15)
-    guard count > 0, let start = unsafe UnsafeRawPointer(bytes.baseAddress) else {
-      return fold(state)
-    }
-    guard count >= 8 else { return unsafe fold(state ^ short(start, count)) }
-    var offset = 0
-    while offset &+ 8 < count {
-      state = unsafe fold(state ^ word(start, offset))
-      offset &+= 8
-    }
-    return unsafe fold(state ^ word(start, count &- 8))
+  /// The two numbers that make one table's hash different from another's.
+  ///
+  /// Both enter each product, so that no choice of names makes one factor zero.
+  @usableFromInline
+  struct Seed {
+    @usableFromInline let first = UInt64.random(in: .min ... .max)
+    @usableFromInline let second = UInt64.random(in: .min ... .max)
+
+    @inlinable init() {}
   }
 
-  /// Whether both hold the same bytes.
+  /// Names beyond this many bytes take the way that is written out in line: topics are that long.
+  @inlinable static var shortest: Int { 16 }
+
+  /// Folds sixteen bytes at a time into a 64 by 64 bit product, whose halves are combined.
+  ///
+  /// The last step takes the sixteen bytes that end the name, some of them for the second time.
+  /// `isLong` says whether there are more than ``shortest`` bytes; it should be a literal.
+  @inlinable
+  @inline(__always)
+  static func hash(_ start: UnsafeRawPointer, _ count: Int, isLong: Bool, seed: Seed) -> UInt64 {
+    var hash = seed.first ^ UInt64(truncatingIfNeeded: count)
+    guard isLong else {
+      let words = unsafe shortWords(start, count)
+      return fold(words.first ^ hash, words.last ^ seed.second)
+    }
+    // The first step stands alone: most topics need one, and then no loop.
+    hash = unsafe fold(word(start, 0) ^ hash, word(start, 8) ^ seed.second)
+    var offset = 16
+    while offset < count &- 16 {
+      hash = unsafe fold(word(start, offset) ^ hash, word(start, offset &+ 8) ^ seed.second)
+      offset &+= 16
+    }
+    return unsafe fold(
+      word(start, count &- 16) ^ hash,
+      word(start, count &- 8) ^ seed.second
+    )
+  }
+
+  /// Whether both places hold the same `count` bytes; `isLong` as above.
   @inlinable
   @inline(__always)
   static func isEqual(
-    _ left: UnsafeBufferPointer<UInt8>,
-    _ right: UnsafeBufferPointer<UInt8>
+    _ left: UnsafeRawPointer,
+    _ right: UnsafeRawPointer,
+    count: Int,
+    isLong: Bool
   ) -> Bool {
-    let count = left.count
-    guard count == right.count else { return false }
-    guard count > 0, let one = unsafe UnsafeRawPointer(left.baseAddress),
-      let other = unsafe UnsafeRawPointer(right.baseAddress)
-    else { return true }
-    guard count >= 8 else { return unsafe short(one, count) == short(other, count) }
-    var offset = 0
-    while offset &+ 8 < count {
-      guard unsafe word(one, offset) == word(other, offset) else { return false }
-      offset &+= 8
+    guard isLong else {
+      let (one, other) = unsafe (shortWords(left, count), shortWords(right, count))
+      return one.first == other.first && one.last == other.last
     }
-    return unsafe word(one, count &- 8) == word(other, count &- 8)
+    guard unsafe difference(left, right, at: 0) == 0 else { return false }
+    var offset = 16
+    while offset < count &- 16 {
+      guard unsafe difference(left, right, at: offset) == 0 else { return false }
+      offset &+= 16
+    }
+    return unsafe difference(left, right, at: count &- 16) == 0
+  }
+
+  /// Up to sixteen bytes as two numbers, which overlap where there are fewer.
+  @inlinable
+  static func shortWords(
+    _ start: UnsafeRawPointer,
+    _ count: Int
+  ) -> (first: UInt64, last: UInt64) {
+    if count >= 8 { return unsafe (word(start, 0), word(start, count &- 8)) }
+    if count >= 4 {
+      return unsafe (
+        UInt64(start.loadUnaligned(as: UInt32.self)),
+        UInt64(start.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+      )
+    }
+    guard count > 0 else { return (0, 0) }
+    // One byte is taken three times, two are taken once and twice.
+    let middle = unsafe start.load(fromByteOffset: count &>> 1, as: UInt8.self)
+    let last = unsafe start.load(fromByteOffset: count &- 1, as: UInt8.self)
+    return unsafe (
+      UInt64(start.load(as: UInt8.self)), UInt64(middle) &<< 8 | UInt64(last)
+    )
+  }
+
+  /// Zero if sixteen bytes are the same in both places.
+  @inlinable
+  @inline(__always)
+  static func difference(
+    _ left: UnsafeRawPointer,
+    _ right: UnsafeRawPointer,
+    at offset: Int
+  ) -> UInt64 {
+    unsafe (word(left, offset) ^ word(right, offset))
+      | (word(left, offset &+ 8) ^ word(right, offset &+ 8))
   }
 
   @inlinable
@@ -49,20 +103,10 @@ extension KeyTable {
     unsafe start.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
   }
 
-  /// One to seven bytes as one number.
-  @inlinable
-  static func short(_ start: UnsafeRawPointer, _ count: Int) -> UInt64 {
-    var word: UInt64 = 0
-    for position in 0..<count {
-      word = unsafe word << 8 | UInt64(start.load(fromByteOffset: position, as: UInt8.self))
-    }
-    return word
-  }
-
   @inlinable
   @inline(__always)
-  static func fold(_ word: UInt64) -> UInt64 {
-    let product = (word ^ 0xD6E8_FEB8_6659_FD93).multipliedFullWidth(by: 0xA076_1D64_78BD_642F)
+  static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+    let product = left.multipliedFullWidth(by: right)
     return product.high ^ product.low
   }
 }

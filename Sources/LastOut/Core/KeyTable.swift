@@ -6,59 +6,33 @@
 /// The first name gets index 0, the next one 1. A name stays for the table's life. Looking up a
 /// known name costs one hash, about one probe and one comparison, and allocates nothing.
 public struct KeyTable: ~Copyable {
-  /// Where a name lies in the arena.
-  @usableFromInline
-  struct Name {
-    @usableFromInline var offset: UInt32
-    @usableFromInline var length: UInt32
-
-    @inlinable
-    init(offset: UInt32, length: UInt32) {
-      self.offset = offset
-      self.length = length
-    }
-  }
-
-  /// A place in the table; it knows where its name lies, so that a look-up touches two places only.
-  @usableFromInline
-  struct Cell {
-    /// The upper half of the name's hash.
-    @usableFromInline var tag: UInt32 = 0
-    /// -1 while the cell is empty.
-    @usableFromInline var index: Int32 = -1
-    @usableFromInline var name = Name(offset: 0, length: 0)
-
-    @inlinable init() {}
-
-    @inlinable
-    init(hash: UInt64, index: Int, name: Name) {
-      tag = KeyTable.tag(hash)
-      self.index = Int32(truncatingIfNeeded: index)
-      self.name = name
-    }
-  }
-
-  /// A power of two of them, at most half of them taken.
-  @usableFromInline var cells: Buffer<Cell>
-  @usableFromInline var names: Buffer<Name>
+  /// Zero, or the upper half of a name's hash above its index plus one; the length is a power of 2.
+  @usableFromInline var cells: Buffer<UInt64>
+  /// Where each name begins in the arena, and at the end where the next one will.
+  @usableFromInline var starts: Buffer<UInt32>
   /// The bytes of all names, one after the other.
   @usableFromInline var arena: Buffer<UInt8>
   /// Differs from table to table, so that nobody can choose names that all collide.
-  @usableFromInline let seed = UInt64.random(in: .min ... .max)
+  @usableFromInline let seed = Seed()
 
-  /// Creates an empty table with room for `capacity` names.
+  /// Creates an empty table.
+  ///
+  /// - Parameters:
+  ///   - capacity: For how many names there is room at first.
+  ///   - bytes: For how many bytes of names; `nil` for sixteen a name.
   @inlinable
-  public init(capacity: Int = 64) {
+  public init(capacity: Int = 64, bytes: Int? = nil) {
     var size = 16
-    while size < capacity * 2 { size *= 2 }
+    while Self.isFull(count: capacity, size: size) { size *= 2 }
     cells = Buffer(capacity: size)
-    cells.extend(toInclude: size - 1, with: Cell())
-    names = Buffer(capacity: capacity)
-    arena = Buffer(capacity: capacity * 16)
+    cells.extend(toInclude: size - 1, with: 0)
+    starts = Buffer(capacity: capacity + 1)
+    starts.append(0)
+    arena = Buffer(capacity: bytes ?? capacity * 16)
   }
 
   /// How many names were interned.
-  @inlinable public var count: Int { names.count }
+  @inlinable public var count: Int { starts.count - 1 }
 
   /// The index of `name`, which is added if it is new.
   @inlinable
@@ -76,8 +50,10 @@ public struct KeyTable: ~Copyable {
   @inlinable
   public func find(_ name: Span<UInt8>) -> KeyIndex? {
     unsafe name.withUnsafeBufferPointer { bytes in
-      let hash = unsafe Self.hash(bytes, seed: seed)
-      return unsafe index(in: probe(bytes, hash: hash))
+      let start = unsafe UnsafeRawPointer(bytes.baseAddress ?? UnsafePointer(arena.base))
+      let isLong = bytes.count > Self.shortest
+      let hash = unsafe Self.hash(start, bytes.count, isLong: isLong, seed: seed)
+      return unsafe find(start, bytes.count, isLong: isLong, hash: hash)
     }
   }
 
@@ -89,33 +65,67 @@ public struct KeyTable: ~Copyable {
 
   /// The name behind `index`; bytes that are no UTF-8 show as replacement characters.
   public func name(of index: KeyIndex) -> String {
-    guard index.rawValue >= 0, Int(index.rawValue) < names.count else {
-      preconditionFailure("Key \(index.rawValue) was never interned; there are \(names.count).")
+    guard index.rawValue >= 0, Int(index.rawValue) < count else {
+      preconditionFailure("Key \(index.rawValue) was never interned; there are \(count).")
     }
-    return unsafe String(decoding: bytes(of: names[index.rawValue]), as: UTF8.self)
+    let start = Int(starts[index.rawValue])
+    let length = Int(starts[index.rawValue + 1]) - start
+    let bytes = unsafe UnsafeBufferPointer(start: arena.base + start, count: length)
+    return unsafe String(decoding: bytes, as: UTF8.self)
   }
 
   @inlinable
+  @inline(__always)
   mutating func intern(_ bytes: UnsafeBufferPointer<UInt8>) -> KeyIndex {
-    let hash = unsafe Self.hash(bytes, seed: seed)
-    let cell = unsafe probe(bytes, hash: hash)
-    if let known = index(in: cell) { return known }
-    return unsafe add(bytes, hash: hash, cell: cell)
+    guard let start = unsafe UnsafeRawPointer(bytes.baseAddress), bytes.count > Self.shortest
+    else { return unsafe internShort(bytes) }
+    let hash = unsafe Self.hash(start, bytes.count, isLong: true, seed: seed)
+    return unsafe find(start, bytes.count, isLong: true, hash: hash)
+      ?? add(start, bytes.count, hash: hash)
   }
 
   @usableFromInline
-  mutating func add(_ bytes: UnsafeBufferPointer<UInt8>, hash: UInt64, cell: Int) -> KeyIndex {
-    let index = names.count
+  mutating func internShort(_ bytes: UnsafeBufferPointer<UInt8>) -> KeyIndex {
+    let start = unsafe UnsafeRawPointer(bytes.baseAddress ?? UnsafePointer(arena.base))
+    let hash = unsafe Self.hash(start, bytes.count, isLong: false, seed: seed)
+    return unsafe find(start, bytes.count, isLong: false, hash: hash)
+      ?? add(start, bytes.count, hash: hash)
+  }
+
+  @inlinable
+  @inline(__always)
+  func find(_ start: UnsafeRawPointer, _ count: Int, isLong: Bool, hash: UInt64) -> KeyIndex? {
+    let mask = cells.count &- 1
+    var cell = Int(truncatingIfNeeded: hash) & mask
+    while true {
+      let entry = cells[cell]
+      if entry == 0 { return nil }
+      if (entry ^ hash) &>> 32 == 0 {
+        let index = Int(truncatingIfNeeded: entry & 0xFFFF_FFFF) &- 1
+        let offset = starts[index]
+        if Int(starts[index &+ 1] &- offset) == count,
+          unsafe Self.isEqual(arena.base + Int(offset), start, count: count, isLong: isLong)
+        {
+          return KeyIndex(Int32(truncatingIfNeeded: index))
+        }
+      }
+      cell = (cell &+ 1) & mask
+    }
+  }
+
+  @usableFromInline
+  mutating func add(_ start: UnsafeRawPointer, _ length: Int, hash: UInt64) -> KeyIndex {
+    let index = count
     precondition(index < Int(Int32.max), "More than 2^31 names were interned.")
     precondition(
-      arena.count + bytes.count <= Int(UInt32.max),
+      arena.count + length <= Int(UInt32.max),
       "The interned names exceed 4 GiB."
     )
-    let name = Name(offset: UInt32(arena.count), length: UInt32(bytes.count))
-    names.append(name)
-    for position in 0..<bytes.count { unsafe arena.append(bytes[position]) }
-    cells[cell] = Cell(hash: hash, index: index, name: name)
-    if names.count * 2 > cells.count { grow() }
+    for offset in 0..<length {
+      unsafe arena.append(start.load(fromByteOffset: offset, as: UInt8.self))
+    }
+    starts.append(UInt32(arena.count))
+    if Self.isFull(count: count, size: cells.count) { grow() } else { place(index, hash: hash) }
     return KeyIndex(Int32(index))
   }
 
@@ -123,43 +133,29 @@ public struct KeyTable: ~Copyable {
   mutating func grow() {
     let size = cells.count * 2
     cells = Buffer(capacity: size)
-    cells.extend(toInclude: size - 1, with: Cell())
-    for index in 0..<names.count {
-      let hash = unsafe Self.hash(bytes(of: names[index]), seed: seed)
-      var cell = Int(truncatingIfNeeded: hash) & (size - 1)
-      while cells[cell].index >= 0 { cell = (cell + 1) & (size - 1) }
-      cells[cell] = Cell(hash: hash, index: index, name: names[index])
+    cells.extend(toInclude: size - 1, with: 0)
+    for index in 0..<count {
+      let start = unsafe UnsafeRawPointer(arena.base + Int(starts[index]))
+      let length = Int(starts[index + 1] - starts[index])
+      let isLong = length > Self.shortest
+      unsafe place(index, hash: Self.hash(start, length, isLong: isLong, seed: seed))
     }
   }
 
-  /// The cell that holds the name, or the empty one where it belongs.
-  @inlinable
-  @inline(__always)
-  func probe(_ bytes: UnsafeBufferPointer<UInt8>, hash: UInt64) -> Int {
-    let mask = cells.count &- 1
+  /// Writes a name's entry into the first cell that is empty.
+  @usableFromInline
+  mutating func place(_ index: Int, hash: UInt64) {
+    let mask = cells.count - 1
     var cell = Int(truncatingIfNeeded: hash) & mask
-    while true {
-      if cells[cell].index < 0 { return cell }
-      if cells[cell].tag == Self.tag(hash),
-        unsafe Self.isEqual(self.bytes(of: cells[cell].name), bytes)
-      {
-        return cell
-      }
-      cell = (cell &+ 1) & mask
-    }
+    while cells[cell] != 0 { cell = (cell + 1) & mask }
+    cells[cell] = hash & 0xFFFF_FFFF_0000_0000 | UInt64(index + 1)
   }
 
+  /// Whether `count` names are too many for `size` cells.
+  ///
+  /// Seven eighths: twice the cells would save one probe in a look-up, and cost ten bytes a name.
   @inlinable
-  func index(in cell: Int) -> KeyIndex? {
-    let index = cells[cell].index
-    return index < 0 ? nil : KeyIndex(index)
+  static func isFull(count: Int, size: Int) -> Bool {
+    count * 8 > size * 7
   }
-
-  @inlinable
-  func bytes(of name: Name) -> UnsafeBufferPointer<UInt8> {
-    unsafe UnsafeBufferPointer(start: arena.base + Int(name.offset), count: Int(name.length))
-  }
-
-  @inlinable
-  static func tag(_ hash: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: hash >> 32) }
 }

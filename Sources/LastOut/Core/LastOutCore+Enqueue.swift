@@ -22,22 +22,44 @@ extension LastOutCore {
     delay: Duration? = nil
   ) -> Value? {
     let now = advance(to: now)
+    let place = Int(key.rawValue)
+    // The usual case: one more change of a value that waits for quiet. All else is a call away.
+    guard delay == nil, UInt(bitPattern: place) < UInt(bitPattern: entries.count) else {
+      return enqueueSlowly(value, for: key, at: now, delay: delay)
+    }
+    let index = entries[place].slot
+    let rule = unsafe rules.address(of: Int(entries[place].rule))
+    guard index >= 0 else { return unsafe open(value, for: key, at: now, rule: rule.pointee) }
+    let slot = unsafe slab.slots.address(of: Int(index))
+    guard unsafe slot.pointee.phase == .quiet,
+      unsafe slot.pointee.quietList == rule.pointee.quietList,
+      unsafe slot.pointee.baseList == rule.pointee.baseList,
+      unsafe slot.pointee.quietEnd > now
+    else { return unsafe open(value, for: key, at: now, rule: rule.pointee) }
+    let quietEnd = unsafe now.saturatingAdd(rule.pointee.delay)
+    unsafe slot.pointee.quietEnd = quietEnd
+    unsafe slot.pointee.due = rule.pointee.due(quietEnd: quietEnd, base: slot.pointee.base)
+    unsafe slot.pointee.collapsed &+= 1
+    unsafe slab.moveToTail(index, of: &lists[Int(rule.pointee.quietList)].quiet)
+    return unsafe slot.pointee.exchange(value)
+  }
+
+  /// A change of a key that was never mentioned, or with a delay of its own.
+  @inlinable
+  @inline(never)
+  mutating func enqueueSlowly(
+    _ value: consuming Value,
+    for key: KeyIndex,
+    at now: UInt64,
+    delay: Duration?
+  ) -> Value? {
     entries.extend(toInclude: position(of: key), with: Entry())
-    let rule = rule(of: key, delay: delay)
-    let index = entries[key.rawValue].slot
-    guard index >= 0, slab[index].phase == .quiet, slab[index].quietList == rule.quietList,
-      slab[index].baseList == rule.baseList, slab[index].quietEnd > now
-    else { return open(value, for: key, at: now, rule: rule) }
-    // The usual case: one more change of a value that waits for quiet.
-    slab[index].quietEnd = now.saturatingAdd(rule.delay)
-    slab[index].due = due(of: index, rule: rule)
-    slab[index].collapsed &+= 1
-    slab.moveToTail(index, of: &lists[Int(rule.quietList)].quiet)
-    return exchange(value, at: index)
+    return open(value, for: key, at: now, rule: rule(of: key, delay: delay))
   }
 
   /// A change that opens a burst, follows a run, or moves to another list.
   @inlinable
+  @inline(never)
   mutating func open(
     _ value: consuming Value,
     for key: KeyIndex,
@@ -53,13 +75,13 @@ extension LastOutCore {
     slab[index].quietEnd = now.saturatingAdd(rule.delay)
     slab[index].isInstant = rule.delay == 0
     if slab[index].isPending { slab[index].collapsed &+= 1 } else { pendingSlots += 1 }
-    linkBase(index, rule: rule, at: now)
+    if rule.baseList >= 0 || slab[index].baseList >= 0 { linkBase(index, rule: rule, at: now) }
     if isFirst && rule.leading && !slab[index].isUrgent {
       slab[index].isUrgent = true
       slab[index].due = now
     }
     place(index, rule: rule)
-    return exchange(value, at: index)
+    return slab[index].exchange(value)
   }
 
   /// The key's slot, which is taken from the slab for an idle key.
@@ -67,24 +89,11 @@ extension LastOutCore {
   mutating func claimSlot(of key: KeyIndex, at now: UInt64) -> Int32 {
     let known = entries[key.rawValue].slot
     if known >= 0 { return known }
-    reclaim(at: now)
+    if lingering.head >= 0 { reclaim(at: now) }
     let index = slab.allocate(for: key.rawValue)
     entries[key.rawValue].slot = index
     slab[index].phase = .running  // In no list, which is all that matters here.
     return index
-  }
-
-  @inlinable
-  mutating func exchange(_ value: consuming Value, at index: Int32) -> Value? {
-    let old = slab[index].value.take()
-    slab[index].value = consume value
-    return old
-  }
-
-  @inlinable
-  func due(of index: Int32, rule: Rule) -> UInt64 {
-    guard let span = rule.span else { return slab[index].quietEnd }
-    return min(slab[index].quietEnd, slab[index].base.saturatingAdd(span))
   }
 
   // MARK: Links
@@ -98,7 +107,7 @@ extension LastOutCore {
       if slab[index].isRunning { slab[index].phase = .blocked } else { makeReady(index) }
       return
     }
-    slab[index].due = due(of: index, rule: rule)
+    slab[index].due = rule.due(quietEnd: slab[index].quietEnd, base: slab[index].base)
     guard rule.quietList >= 0, slab[index].baseList == rule.baseList,
       rule.span == nil || rule.baseList >= 0
     else { return placeInHeap(index) }

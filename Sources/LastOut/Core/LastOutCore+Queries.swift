@@ -39,7 +39,7 @@ extension LastOutCore {
     var index = lists[number].base.head
     for _ in 0..<8 {
       guard index >= 0, slab[index].phase != .quiet else { break }
-      index = slab[index].baseNext
+      index = slab.bases[index].next
     }
     return index
   }

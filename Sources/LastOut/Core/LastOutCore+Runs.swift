@@ -9,8 +9,8 @@ extension LastOutCore {
       _ = advance(to: now)
       return nil
     }
-    if let run = nextReady(at: now) { return run }
-    let now = latest
+    let now = advance(to: now)
+    if ready.head >= 0 { return take(ready.head, at: now) }
     for number in 0..<lists.count {
       if let index = popQuiet(from: number, at: now) { return take(index, at: now) }
       if let index = popBase(from: number, at: now) { return take(index, at: now) }

@@ -22,6 +22,13 @@ struct Rule {
     span = maxWait.map { [delay] in max($0, delay) }
     leading = policy.leading
   }
+
+  /// When a value leaves whose burst has this end and this base.
+  @inlinable
+  func due(quietEnd: UInt64, base: UInt64) -> UInt64 {
+    guard let span else { return quietEnd }
+    return min(quietEnd, base.saturatingAdd(span))
+  }
 }
 
 extension Duration {

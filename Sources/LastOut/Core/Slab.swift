@@ -5,6 +5,8 @@
 @usableFromInline
 struct Slab<Value>: ~Copyable {
   @usableFromInline var slots: Buffer<Slot<Value>>
+  /// The base links of the first slots: of none, as long as no key has a longest time.
+  @usableFromInline var bases = Buffer<BaseLinks>(capacity: 1)
   @usableFromInline var free = SlotList()
   /// How many slots have an owner, and the most there were since there was none.
   @usableFromInline var used = 0
@@ -57,6 +59,7 @@ struct Slab<Value>: ~Copyable {
     peak = 0
     guard isOversized else { return }
     slots.removeAll(keeping: max(slots.capacity / 2, smallest))
+    bases.removeAll(keeping: min(bases.capacity, slots.capacity))
     free = SlotList()
   }
 
@@ -64,42 +67,63 @@ struct Slab<Value>: ~Copyable {
 
   @inlinable
   mutating func append(_ index: Int32, to list: inout SlotList) {
-    slots[index].previous = list.tail
-    slots[index].next = -1
-    if list.tail >= 0 { slots[list.tail].next = index } else { list.head = index }
+    let base = unsafe slots.base
+    unsafe base[Int(index)].previous = list.tail
+    unsafe base[Int(index)].next = -1
+    if list.tail >= 0 { unsafe base[Int(list.tail)].next = index } else { list.head = index }
     list.tail = index
   }
 
   @inlinable
   mutating func remove(_ index: Int32, from list: inout SlotList) {
-    let next = slots[index].next
-    let previous = slots[index].previous
-    if previous >= 0 { slots[previous].next = next } else { list.head = next }
-    if next >= 0 { slots[next].previous = previous } else { list.tail = previous }
+    let base = unsafe slots.base
+    let next = unsafe base[Int(index)].next
+    let previous = unsafe base[Int(index)].previous
+    if previous >= 0 { unsafe base[Int(previous)].next = next } else { list.head = next }
+    if next >= 0 { unsafe base[Int(next)].previous = previous } else { list.tail = previous }
   }
 
   @inlinable
   mutating func moveToTail(_ index: Int32, of list: inout SlotList) {
-    guard list.tail != index else { return }
-    remove(index, from: &list)
-    append(index, to: &list)
+    let tail = list.tail
+    guard tail != index else { return }
+    let base = unsafe slots.base
+    let next = unsafe base[Int(index)].next
+    let previous = unsafe base[Int(index)].previous
+    if previous >= 0 { unsafe base[Int(previous)].next = next } else { list.head = next }
+    // What is not the tail has a neighbour after it, and there is a tail.
+    unsafe base[Int(next)].previous = previous
+    unsafe base[Int(tail)].next = index
+    unsafe base[Int(index)].previous = tail
+    unsafe base[Int(index)].next = -1
+    list.tail = index
   }
 
   // MARK: The base list
 
   @inlinable
   mutating func appendBase(_ index: Int32, to list: inout SlotList) {
-    slots[index].basePrevious = list.tail
-    slots[index].baseNext = -1
-    if list.tail >= 0 { slots[list.tail].baseNext = index } else { list.head = index }
+    bases.extend(toInclude: Int(index), with: BaseLinks())
+    bases[index].previous = list.tail
+    bases[index].next = -1
+    if list.tail >= 0 { bases[list.tail].next = index } else { list.head = index }
     list.tail = index
   }
 
   @inlinable
   mutating func removeBase(_ index: Int32, from list: inout SlotList) {
-    let next = slots[index].baseNext
-    let previous = slots[index].basePrevious
-    if previous >= 0 { slots[previous].baseNext = next } else { list.head = next }
-    if next >= 0 { slots[next].basePrevious = previous } else { list.tail = previous }
+    let next = bases[index].next
+    let previous = bases[index].previous
+    if previous >= 0 { bases[previous].next = next } else { list.head = next }
+    if next >= 0 { bases[next].previous = previous } else { list.tail = previous }
   }
+}
+
+/// A slot's neighbours in a base list.
+@usableFromInline
+struct BaseLinks {
+  @usableFromInline var next: Int32 = -1
+  @usableFromInline var previous: Int32 = -1
+
+  @inlinable init() {}
 }

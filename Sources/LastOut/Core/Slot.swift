@@ -22,7 +22,7 @@ enum Phase: UInt8 {
 
 /// What the queue knows about one key whose burst is open, whose value waits or whose task runs.
 ///
-/// The order of the fields packs a slot with a pointer-sized value into 64 bytes.
+/// The order of the fields packs a slot with a pointer-sized value into 56 bytes.
 @usableFromInline
 struct Slot<Value> {
   /// The pending value; `nil` while nothing waits.
@@ -43,9 +43,6 @@ struct Slot<Value> {
   /// The neighbours in the list that `phase` names; `previous` is the position in the heap.
   @usableFromInline var next: Int32 = -1
   @usableFromInline var previous: Int32 = -1
-  /// The neighbours in the base list.
-  @usableFromInline var baseNext: Int32 = -1
-  @usableFromInline var basePrevious: Int32 = -1
   /// The owner.
   @usableFromInline var key: Int32 = -1
   /// Changes replaced since the last run or cancel.
@@ -58,6 +55,14 @@ struct Slot<Value> {
   @usableFromInline var due: UInt64 = 0
 
   @inlinable init() {}
+
+  /// Makes `newest` the pending value; returns the one it replaces.
+  @inlinable
+  mutating func exchange(_ newest: consuming Value) -> Value? {
+    var replaced: Value? = consume newest
+    swap(&value, &replaced)
+    return replaced
+  }
 
   @inlinable var isPending: Bool { phase.rawValue >= Phase.quiet.rawValue }
 

@@ -1,0 +1,72 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// `bench WORKLOAD KEYS ROUNDS`: runs one workload and prints what it took, as one JSON object.
+@main
+enum Bench {
+  static func main() {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 4, let keys = Int(arguments[2]), let rounds = Int(arguments[3]),
+      keys > 0, rounds > 0, let figures = run(arguments[1], keys: keys, rounds: rounds)
+    else {
+      let usage = "usage: bench enqueue|burst|memory|queue|tasks|machine|keyed|idle KEYS ROUNDS\n"
+      _ = unsafe write(STDERR_FILENO, usage, usage.utf8.count)
+      exit(64)
+    }
+    print("{" + figures.map { "\"\($0)\": \($1)" }.joined(separator: ", ") + "}")
+  }
+
+  private typealias Figures = KeyValuePairs<String, UInt64>
+
+  /// `nil` for a workload that does not exist.
+  private static func run(_ workload: String, keys: Int, rounds: Int) -> Figures? {
+    let names = Names(count: keys)
+    switch workload {
+    case "enqueue", "burst": return core(workload, names, rounds)
+    case "memory":
+      _ = CoreWorkload(names: Names(count: 10))  // Brings the code in.
+      let before = Meter.resident
+      let core = CoreWorkload(names: names)
+      let bytes = Meter.resident - before
+      return ["bytes": UInt64(max(bytes, 0)), "runs": UInt64(core.runs)]
+    case "queue", "tasks":
+      let texts = names.order.map { names.text(Int($0)) }
+      let cpu = cpu {
+        workload == "queue"
+          ? QueueWorkload.queue(names: texts, bursts: rounds)
+          : QueueWorkload.core(names: texts, bursts: rounds)
+      }
+      return ["cpu_ns": cpu, "runs": UInt64(QueueWorkload.runCount)]
+    case "machine":
+      var machine = MachineWorkload(names: names)
+      let cpu = cpu { machine.change(rounds: rounds) }
+      return ["cpu_ns": cpu, "changes": machine.changes]
+    case "keyed":
+      var core = KeyedWorkload(names: names)
+      let cpu = cpu { core.change(rounds: rounds) }
+      return ["cpu_ns": cpu, "pending": UInt64(core.pending)]
+    case "idle":
+      let texts = names.order.map { names.text(Int($0)) }
+      let idle = QueueWorkload.idle(names: texts, seconds: UInt32(rounds))
+      return ["wake_ups": UInt64(idle.wakeUps), "cpu_ns": idle.cpu]
+    default: return nil
+    }
+  }
+
+  private static func core(_ workload: String, _ names: Names, _ rounds: Int) -> Figures {
+    var core = CoreWorkload(names: names)
+    let cpu = cpu {
+      if workload == "enqueue" { core.enqueue(rounds: rounds) } else { core.burst(rounds: rounds) }
+    }
+    core.settle()
+    return ["cpu_ns": cpu, "runs": UInt64(core.runs), "checksum": core.checksum]
+  }
+
+  private static func cpu(of work: () -> Void) -> UInt64 {
+    let start = Meter.cpu
+    work()
+    return Meter.cpu - start
+  }
+}

@@ -1,0 +1,70 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Synchronization
+
+/// The thread-safe queue, and the core with the same closures as a queue's tasks.
+///
+/// Both take each key ten times and then run its last task on the caller.
+enum QueueWorkload {
+  typealias Task = @Sendable () -> Void
+
+  /// What the tasks write to: the compiler may not drop them.
+  private static let lastValue = Atomic(0)
+  private static let runs = Atomic(0)
+
+  static var runCount: Int { runs.load(ordering: .relaxed) }
+
+  private static func task(_ value: Int) -> Task {
+    {
+      lastValue.store(value, ordering: .relaxed)
+      runs.add(1, ordering: .relaxed)
+    }
+  }
+
+  static func queue(names: [String], bursts: Int) {
+    let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
+    for burst in 0..<bursts {
+      for round in 0..<CoreWorkload.changesPerBurst {
+        for name in names { queue.enqueue(forKey: name, task: task(burst &* round)) }
+      }
+      queue.executePendingTasks()
+    }
+  }
+
+  static func core(names: [String], bursts: Int) {
+    var table = KeyTable(capacity: names.count)
+    var core = LastOutCore<Task>(policy: Policy(delay: .seconds(3600)), capacity: names.count)
+    var now = Moment(nanoseconds: 1)
+    for burst in 0..<bursts {
+      for round in 0..<CoreWorkload.changesPerBurst {
+        for name in names {
+          core.enqueue(task(burst &* round), for: table.intern(name), at: now)
+        }
+        now.nanoseconds += 1000
+      }
+      now = now.advanced(by: .seconds(3600))
+      while let run = core.nextRun(at: now) {
+        run.value()
+        core.finish(run.key, at: now)
+      }
+    }
+  }
+
+  /// Runs every key once, and then looks for `seconds` at what the idle queue costs.
+  static func idle(names: [String], seconds: UInt32) -> (wakeUps: Int, cpu: UInt64) {
+    let queue = LastOutQueue(policy: Policy(delay: .milliseconds(50)))
+    for name in names { queue.enqueue(forKey: name, task: task(1)) }
+    queue.executePendingTasks()
+    // The driver's last deadline passes.
+    sleep(1)
+    return withExtendedLifetime(queue) {
+      let wakeUps = Meter.wakeUpsBesideMain
+      let cpu = Meter.cpu - Meter.cpuOfThisThread
+      sleep(seconds)
+      return (Meter.wakeUpsBesideMain - wakeUps, Meter.cpu - Meter.cpuOfThisThread - cpu)
+    }
+  }
+}
