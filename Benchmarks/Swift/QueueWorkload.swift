@@ -65,7 +65,9 @@ enum QueueWorkload {
       let wakeUps = Meter.wakeUpsBesideMain
       let cpu = Meter.cpu - Meter.cpuOfThisThread
       sleep(seconds)
-      return (Meter.wakeUpsBesideMain - wakeUps, Meter.cpu - Meter.cpuOfThisThread - cpu)
+      // The two clocks are not read at the same moment: the difference may be below zero.
+      let spent = Int64(Meter.cpu - Meter.cpuOfThisThread) - Int64(cpu)
+      return (Meter.wakeUpsBesideMain - wakeUps, UInt64(max(spent, 0)))
     }
   }
 }
