@@ -41,6 +41,12 @@ lint: install-deps ## Check the format of every source file
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)
 
+bench: install-deps ## Measure the queue against a C reference; QUICK=1 takes half a minute
+	@mkdir -p Benchmarks/out
+	@clang -O3 -std=gnu17 -Wall -Wextra -o Benchmarks/out/reference Benchmarks/Reference/*.c
+	@SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product bench
+	@QUICK=$(QUICK) python3 Benchmarks/bench
+
 install-deps: ## Install the Debian packages that are missing, and check the compiler
 	@.ci/install-deps
 

@@ -55,16 +55,19 @@ enum QueueWorkload {
 
   /// Runs every key once, and then looks for `seconds` at what the idle queue costs.
   static func idle(names: [String], seconds: UInt32) -> (wakeUps: Int, cpu: UInt64) {
-    let queue = LastOutQueue(policy: Policy(delay: .milliseconds(50)))
+    // Long enough that all run on the caller: the pool's threads take seconds to end.
+    let queue = LastOutQueue(policy: Policy(delay: .seconds(3)))
     for name in names { queue.enqueue(forKey: name, task: task(1)) }
     queue.executePendingTasks()
     // The driver's last deadline passes.
-    sleep(1)
+    sleep(4)
     return withExtendedLifetime(queue) {
       let wakeUps = Meter.wakeUpsBesideMain
       let cpu = Meter.cpu - Meter.cpuOfThisThread
       sleep(seconds)
-      return (Meter.wakeUpsBesideMain - wakeUps, Meter.cpu - Meter.cpuOfThisThread - cpu)
+      // The two clocks are not read at the same moment: the difference may be below zero.
+      let spent = Int64(Meter.cpu - Meter.cpuOfThisThread) - Int64(cpu)
+      return (Meter.wakeUpsBesideMain - wakeUps, UInt64(max(spent, 0)))
     }
   }
 }

@@ -86,6 +86,7 @@ extension LastOutCore {
 
   /// The key's slot, which is taken from the slab for an idle key.
   @inlinable
+  @inline(__always)
   mutating func claimSlot(of key: KeyIndex, at now: UInt64) -> Int32 {
     let known = entries[key.rawValue].slot
     if known >= 0 { return known }
@@ -100,6 +101,7 @@ extension LastOutCore {
 
   /// Links the slot where its pending value waits.
   @inlinable
+  @inline(__always)
   mutating func place(_ index: Int32, rule: Rule) {
     if slab[index].isUrgent {
       guard slab[index].phase != .ready, slab[index].phase != .blocked else { return }
@@ -111,7 +113,7 @@ extension LastOutCore {
     guard rule.quietList >= 0, slab[index].baseList == rule.baseList,
       rule.span == nil || rule.baseList >= 0
     else { return placeInHeap(index) }
-    unlink(index)
+    if slab[index].phase != .running { unlink(index) }
     slab[index].phase = .quiet
     slab[index].quietList = rule.quietList
     slab.append(index, to: &lists[Int(rule.quietList)].quiet)
@@ -159,6 +161,7 @@ extension LastOutCore {
   }
 
   @inlinable
+  @inline(__always)
   mutating func unlinkBase(_ index: Int32) {
     let number = Int(slab[index].baseList)
     guard number >= 0 else { return }

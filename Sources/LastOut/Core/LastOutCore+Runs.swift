@@ -86,6 +86,7 @@ extension LastOutCore {
 
   /// The oldest change of a delay list, if its quiet period is over and its key is not running.
   @inlinable
+  @inline(__always)
   mutating func popQuiet(from number: Int, at now: UInt64) -> Int32? {
     while true {
       let index = lists[number].quiet.head
@@ -110,6 +111,7 @@ extension LastOutCore {
 
   /// The slot itself; or `nil` for a running key, whose value is marked due.
   @inlinable
+  @inline(__always)
   mutating func passIfIdle(_ index: Int32) -> Int32? {
     guard slab[index].isRunning else { return index }
     block(index)

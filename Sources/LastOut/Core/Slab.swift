@@ -27,6 +27,7 @@ struct Slab<Value>: ~Copyable {
 
   /// Gives `key` a slot.
   @inlinable
+  @inline(__always)
   mutating func allocate(for key: Int32) -> Int32 {
     used += 1
     peak = max(peak, used)
