@@ -38,6 +38,9 @@ let package = Package(
     .target(
       name: "Configuration", dependencies: ["CFYAML", "Devices", "LastOut"],
       resources: [.embedInCode("Resources")]),
+    // What survives a crash.
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
     .target(
       name: "Gateway",
       dependencies: [
@@ -75,6 +78,13 @@ let package = Package(
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),
     .testTarget(
       name: "MQTTTests", dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]),
+    .testTarget(
+      name: "JournalTests",
+      dependencies: ["CSQLite", "FaultySync", "Journal", "JournalWorker", "LastOut"]),
+    .executableTarget(
+      name: "JournalWorker", dependencies: ["Journal", "LastOut", "Operations"],
+      path: "Tests/JournalWorker"),
+    .target(name: "FaultySync", dependencies: ["CSQLite"], path: "Tests/FaultySync"),
     .testTarget(
       name: "GatewayTests",
       dependencies: ["Control", "Devices", "Gateway", "JSON", "LastOut", "TestBroker"]),
