@@ -49,7 +49,7 @@ struct JournalStore: ~Copyable, Sendable {
     do throws(SQLiteError) {
       try file?.write(batch, clock: clock)
     } catch {
-      close(abandoning: true)
+      file = nil  // Closing writes nothing.
       throw error.fault
     }
   }
@@ -61,7 +61,7 @@ struct JournalStore: ~Copyable, Sendable {
     do throws(SQLiteError) {
       try file?.tidy()
     } catch {
-      close(abandoning: true)
+      file = nil  // Closing writes nothing.
       belated = error.fault
     }
   }
@@ -71,15 +71,16 @@ struct JournalStore: ~Copyable, Sendable {
     _ entries: [JournalEntry],
     clock: JournalClock
   ) throws(JournalFault) {
-    close(abandoning: true)
+    file = nil  // Closing writes nothing.
     try replace(with: entries, clock)
     file = try openFile()
   }
 
-  /// Closes the file; `abandoning` leaves it exactly as it is.
-  mutating func close(abandoning: Bool = false) {
-    if !abandoning { try? file?.checkpoint() }  // Only saves the next start some work.
+  /// Closes the file and lets others have it.
+  mutating func close() {
+    try? file?.checkpoint()  // Only saves the next start some work.
     file = nil
+    lock = nil
   }
 
   // MARK: - Opening
