@@ -82,7 +82,8 @@ let package = Package(
       name: "JournalTests",
       dependencies: ["CSQLite", "FaultySync", "Journal", "JournalWorker", "LastOut"]),
     .executableTarget(
-      name: "JournalWorker", dependencies: ["Journal", "LastOut", "Operations"],
+      name: "JournalWorker",
+      dependencies: ["Journal", "LastOut", "Operations"],
       path: "Tests/JournalWorker"),
     .target(name: "FaultySync", dependencies: ["CSQLite"], path: "Tests/FaultySync"),
     .testTarget(

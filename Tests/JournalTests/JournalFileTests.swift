@@ -173,6 +173,33 @@ struct JournalFileTests {
     try session.close()
   }
 
+  @Test(arguments: [20, 32 + 1048 + 500, 32 + 1048 * 8 + 30])
+  func `damage in the log is found before it brings back an older value`(offset: Int) throws {
+    try prepare((0..<20).map { ("a", "value \($0)") })
+    let log = Bytes.read(path + "-wal")
+    try Bytes.write([log[offset] ^ 0x10], to: path + "-wal", at: offset)
+    let session = try Session(path)
+    try session.run { $0.setAside != nil }
+    #expect(session.setAside?.reason.contains("log") == true)
+    #expect(session.replayed == [])
+    try session.close()
+  }
+
+  @Test func `a log torn in its last transaction is sound up to there`() throws {
+    let session = try Session(path)
+    for number in 0..<5 { try session.write(String(number), for: "a") }
+    let (file, log) = (Bytes.read(path), Bytes.read(path + "-wal"))
+    try session.close()
+    // As a power cut leaves it: nothing copied into the file, half of the last frame written.
+    var frames = 0
+    while log[(32 + 1048 * frames + 8)..<(32 + 1048 * frames + 16)] == log[16..<24] { frames += 1 }
+    try Bytes.write(file, to: path)
+    try Bytes.write(log, to: path + "-wal")
+    let tear = 32 + 1048 * (frames - 1) + 512
+    try Bytes.write([UInt8](repeating: 0, count: 536), to: path + "-wal", at: tear)
+    #expect(try replayed() == ["a=3"])
+  }
+
   @Test func `a second damaged file gets another name`() throws {
     for number in 1...2 {
       try prepare([("a", "1")])

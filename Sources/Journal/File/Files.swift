@@ -60,14 +60,22 @@ enum Files {
     close(descriptor)
   }
 
-  /// The first bytes of a file.
+  /// The first bytes of a file, fewer if it is shorter.
   static func head(of path: String, count: Int) throws(JournalFault) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw failure("open \(path)") }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: count)
-    let got = unsafe read(descriptor, &bytes, count)
-    guard got >= 0 else { throw failure("read \(path)") }
+    var got = 0
+    while got < count {
+      let more = unsafe bytes.withUnsafeMutableBytes { buffer in
+        unsafe pread(descriptor, buffer.baseAddress.map { unsafe $0 + got }, count - got, got)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else { throw failure("read \(path)") }
+      if more == 0 { break }
+      got += more
+    }
     return Array(bytes[..<got])
   }
 

@@ -127,6 +127,8 @@ struct JournalStore: ~Copyable, Sendable {
     var damage = ""
     if JournalFormat.judge(try Files.head(of: path, count: 100)) != .ours {
       damage = "its head"
+    } else if let found = LogCheck.damage(in: try log()) {
+      damage = found
     } else {
       do throws(SQLiteError) {
         let opened = try JournalFile(path, vfs: vfs)
@@ -157,6 +159,11 @@ struct JournalStore: ~Copyable, Sendable {
 
   private func hasLog() throws(JournalFault) -> Bool {
     try (Files.status(path + "-wal")?.size ?? 0) > 0
+  }
+
+  private func log() throws(JournalFault) -> [UInt8] {
+    guard let size = try Files.status(path + "-wal")?.size else { return [] }
+    return try Files.head(of: path + "-wal", count: size)
   }
 
   /// Gives the log the space that it will need, so that a full disk does not stop it.
