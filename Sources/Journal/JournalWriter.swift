@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
+import LastOut
 
 /// The thread that owns the file: one piece of work in, one result out, nobody waits.
 final class JournalWriter: Sendable {
@@ -19,8 +19,8 @@ final class JournalWriter: Sendable {
     var isClosed = false
   }
 
-  private let inbox = Mutex(Inbox())
-  private let outbox = Mutex(Outbox())
+  private let inbox = Locked(Inbox())
+  private let outbox = Locked(Outbox())
   /// Rung for each entry in the inbox.
   private let bell = Doorbell()
   private let onResult: @Sendable () -> Void
