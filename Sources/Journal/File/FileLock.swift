@@ -24,6 +24,8 @@ struct FileLock: ~Copyable, Sendable {
   }
 
   deinit {
+    // Closing alone would leave it to a child that has not come to its exec yet.
+    flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 }
