@@ -46,6 +46,9 @@ let package = Package(
       dependencies: ["CFYAML", "Devices", "LastOut"],
       resources: [.embedInCode("Resources")]
     ),
+    // What survives a crash.
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
     .target(
       name: "Gateway",
       dependencies: [
@@ -102,6 +105,16 @@ let package = Package(
       dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]
     ),
     .testTarget(
+      name: "JournalTests",
+      dependencies: ["CSQLite", "FaultySync", "Journal", "JournalWorker", "LastOut"]
+    ),
+    .executableTarget(
+      name: "JournalWorker",
+      dependencies: ["Journal", "LastOut", "Operations"],
+      path: "Tests/JournalWorker"
+    ),
+    .target(name: "FaultySync", dependencies: ["CSQLite"], path: "Tests/FaultySync"),
+    .testTarget(
       name: "GatewayTests",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut",
@@ -128,7 +141,11 @@ let package = Package(
 if Context.environment["SETTLE_BENCHMARKS"] != nil {
   package.targets.append(
     .executableTarget(
-      name: "bench", dependencies: ["Commands", "Devices", "LastOut"], path: "Benchmarks/Swift"))
+      name: "bench",
+      dependencies: ["Commands", "Devices", "LastOut"],
+      path: "Benchmarks/Swift"
+    )
+  )
 }
 
 for target in package.targets where target.type != .system {

@@ -1,0 +1,103 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CSQLite
+
+/// Owns one connection of SQLite's; used by one thread at a time.
+@safe struct Database: ~Copyable, @unchecked Sendable {
+  // A connection may move between threads; its owner is not copyable, so two never use it at once.
+  private let connection: OpaquePointer
+
+  /// Opens an existing file for reading and writing, without following a link.
+  ///
+  /// Closing writes nothing: after an error the file is to stay as it is.
+  /// The corresponding C function is `sqlite3_open_v2`.
+  init(_ path: String, vfs: String?) throws(SQLiteError) {
+    var opened: OpaquePointer?
+    let flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE
+    let code =
+      if let vfs {
+        unsafe sqlite3_open_v2(path, &opened, flags, vfs)
+      } else {
+        unsafe sqlite3_open_v2(path, &opened, flags, nil)
+      }
+    guard code == SQLITE_OK, let connection = unsafe opened else {
+      let text =
+        if let opened = unsafe opened {
+          unsafe String(cString: sqlite3_errmsg(opened))
+        } else {
+          unsafe String(cString: sqlite3_errstr(code))
+        }
+      unsafe sqlite3_close_v2(opened)
+      throw SQLiteError(call: "sqlite3_open_v2", code: code, message: text)
+    }
+    unsafe self.connection = connection
+    unsafe sqlite3_extended_result_codes(connection, 1)
+    unsafe settle_distrust_schema(connection)
+    unsafe settle_persist_wal(connection)
+    unsafe settle_no_checkpoint_on_close(connection)
+  }
+
+  deinit {
+    // Statements still open keep it until they are finalized.
+    unsafe sqlite3_close_v2(connection)
+  }
+
+  /// Runs statements that return nothing of interest.
+  func execute(_ sql: String) throws(SQLiteError) {
+    let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw failure(sql, code) }
+  }
+
+  func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+    var statement: OpaquePointer?
+    let code = unsafe sqlite3_prepare_v3(
+      connection,
+      sql,
+      Int32(sql.utf8.count),
+      UInt32(SQLITE_PREPARE_PERSISTENT),
+      &statement,
+      nil
+    )
+    guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(sql, code) }
+    return unsafe Statement(statement, connection: connection)
+  }
+
+  /// The first column of the first row, as text; `nil` without a row.
+  func text(_ sql: String) throws(SQLiteError) -> String? {
+    let statement = try prepare(sql)
+    guard try statement.step() else { return nil }
+    return String(decoding: statement.bytes(0), as: UTF8.self)
+  }
+
+  /// Pages written to the write-ahead log or the file so far.
+  var pagesWritten: Int {
+    var current: Int32 = 0
+    var highest: Int32 = 0
+    unsafe sqlite3_db_status(connection, SQLITE_DBSTATUS_CACHE_WRITE, &current, &highest, 0)
+    return Int(current)
+  }
+
+  /// Copies the write-ahead log into the file, so that the log is used from its start again.
+  ///
+  /// The corresponding C function is `sqlite3_wal_checkpoint_v2`.
+  func checkpoint() throws(SQLiteError) {
+    let code = unsafe sqlite3_wal_checkpoint_v2(
+      connection,
+      "main",
+      SQLITE_CHECKPOINT_PASSIVE,
+      nil,
+      nil
+    )
+    guard code == SQLITE_OK else { throw failure("sqlite3_wal_checkpoint_v2", code) }
+  }
+
+  private func failure(_ call: String, _ code: Int32) -> SQLiteError {
+    unsafe SQLiteError(
+      call: call,
+      code: code,
+      message: String(cString: sqlite3_errmsg(connection))
+    )
+  }
+}

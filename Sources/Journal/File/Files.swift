@@ -1,0 +1,127 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// System calls on the journal's files; each failure says which call it was.
+enum Files {
+  /// What lies at a path.
+  struct Status {
+    var mode: UInt32
+    var owner: UInt32
+    var size: Int
+
+    var isLink: Bool { mode & S_IFMT == S_IFLNK }
+    var isRegular: Bool { mode & S_IFMT == S_IFREG }
+    var permissions: UInt32 { mode & 0o7777 }
+  }
+
+  static var effectiveUser: UInt32 { geteuid() }
+
+  /// What lies at a path, links not followed; `nil` when nothing does.
+  static func status(_ path: String) throws(JournalFault) -> Status? {
+    var status = stat()
+    guard unsafe lstat(path, &status) != 0 else {
+      return Status(mode: status.st_mode, owner: status.st_uid, size: Int(status.st_size))
+    }
+    guard errno == ENOENT else { throw failure("lstat \(path)") }
+    return nil
+  }
+
+  /// The path of the file in its folder with every link in the folder's path resolved.
+  ///
+  /// The folder may lie behind links, as systemd lays out state folders; the file may not. The last
+  /// folder is made if it is missing.
+  static func resolved(_ path: String) throws(JournalFault) -> String {
+    guard !path.utf8.contains(0), let name = path.split(separator: "/").last, !path.hasSuffix("/")
+    else { throw .failed(call: "journal \(path)", reason: "is no path of a file") }
+    let prefix = path.dropLast(name.utf8.count)
+    let folder = prefix.isEmpty ? "." : String(prefix)
+    if let real = realPath(folder) { return real == "/" ? "/\(name)" : "\(real)/\(name)" }
+    guard errno == ENOENT else { throw failure("realpath \(folder)") }
+    guard unsafe mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+      throw failure("mkdir \(folder)")
+    }
+    guard let real = realPath(folder) else { throw failure("realpath \(folder)") }
+    return "\(real)/\(name)"
+  }
+
+  private static func realPath(_ path: String) -> String? {
+    guard let found = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(found) }
+    return unsafe String(cString: found)
+  }
+
+  /// Makes a new, empty file that only its owner may use.
+  static func create(_ path: String) throws(JournalFault) {
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+    let descriptor = unsafe open(path, flags, 0o600)
+    guard descriptor >= 0 else { throw failure("open \(path)") }
+    close(descriptor)
+  }
+
+  /// The first bytes of a file, fewer if it is shorter.
+  static func head(of path: String, count: Int) throws(JournalFault) -> [UInt8] {
+    let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { throw failure("open \(path)") }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    var got = 0
+    while got < count {
+      let more = unsafe bytes.withUnsafeMutableBytes { buffer in
+        unsafe pread(descriptor, buffer.baseAddress.map { unsafe $0 + got }, count - got, got)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else { throw failure("read \(path)") }
+      if more == 0 { break }
+      got += more
+    }
+    return Array(bytes[..<got])
+  }
+
+  /// Extends a file with written zeros, which later writes replace in place.
+  ///
+  /// Not `fallocate`: blocks it reserved need a write of the file system's own when first used.
+  static func extend(_ path: String, to size: Int) throws(JournalFault) {
+    guard var place = try status(path)?.size, place < size else { return }
+    let descriptor = unsafe open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open \(path)") }
+    defer { close(descriptor) }
+    let zeros = [UInt8](repeating: 0, count: 65_536)
+    while place < size {
+      let count = unsafe pwrite(descriptor, zeros, min(zeros.count, size - place), place)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure("pwrite \(path)") }
+      place += count
+    }
+    guard fsync(descriptor) == 0 else { throw failure("fsync \(path)") }
+  }
+
+  /// Removes a file; one that is not there is fine.
+  static func remove(_ path: String) throws(JournalFault) {
+    guard unsafe unlink(path) == 0 || errno == ENOENT else { throw failure("unlink \(path)") }
+  }
+
+  static func move(_ path: String, to other: String) throws(JournalFault) {
+    guard unsafe rename(path, other) == 0 else { throw failure("rename \(path)") }
+  }
+
+  /// Makes the names in the folder of `path` durable.
+  static func syncFolder(of path: String) throws(JournalFault) {
+    let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    let name = folder.isEmpty ? "/" : folder
+    let descriptor = unsafe open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open \(name)") }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure("fsync \(name)") }
+  }
+
+  /// What `errno` says about `call`.
+  static func failure(_ call: String, _ code: Int32 = errno) -> JournalFault {
+    switch code {
+    case ENOSPC, EDQUOT, EFBIG: .diskFull
+    case EROFS: .readOnly
+    default: .failed(call: call, reason: unsafe String(cString: strerror(code)))
+    }
+  }
+}

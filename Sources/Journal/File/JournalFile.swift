@@ -1,0 +1,117 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// An open journal: transactions that are on the disk when the call returns.
+struct JournalFile: ~Copyable, Sendable {
+  private let database: Database
+  private let begin: Statement
+  private let commit: Statement
+  private let put: Statement
+  private let remove: Statement
+  /// The database's count of written pages when the log was last copied into the file.
+  private var pagesAtCheckpoint: Int
+
+  /// Opens a file that has been checked and has our format.
+  ///
+  /// - Throws: An error with ``SQLiteError/isDamage`` when it or its log cannot be read.
+  init(_ path: String, vfs: String?) throws(SQLiteError) {
+    let database = try Database(path, vfs: vfs)
+    // Exclusive before the log is first touched: then its index lies in memory, not in a file.
+    try database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
+      throw SQLiteError(call: "PRAGMA journal_mode = WAL", code: 1, message: "was not taken")
+    }
+    try database.execute("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0")
+    if let finding = try database.text("PRAGMA quick_check(1)"), finding != "ok" {
+      throw SQLiteError(call: "PRAGMA quick_check", code: 11, message: finding)
+    }
+    let begin = try database.prepare("BEGIN IMMEDIATE")
+    let commit = try database.prepare("COMMIT")
+    let put = try database.prepare(JournalFormat.put)
+    let remove = try database.prepare(JournalFormat.remove)
+    pagesAtCheckpoint = database.pagesWritten
+    self.database = database
+    self.begin = begin
+    self.commit = commit
+    self.put = put
+    self.remove = remove
+  }
+
+  /// Every row, oldest first.
+  func entries() throws(SQLiteError) -> [JournalEntry] {
+    let statement = try database.prepare(JournalFormat.all)
+    var entries: [JournalEntry] = []
+    while try statement.step() {
+      guard let row = JournalRow(statement) else {
+        throw SQLiteError(
+          call: "read",
+          code: 11,
+          message: "the checksum of row \(entries.count + 1) is wrong"
+        )
+      }
+      entries.append(row.entry)
+    }
+    return entries
+  }
+
+  /// Writes a batch in one transaction and syncs it.
+  ///
+  /// After a failure the file must not be used any more.
+  func write(_ batch: JournalBatch, clock: JournalClock) throws(SQLiteError) {
+    try begin.run()
+    for key in batch.removals {
+      try remove.bind(1, text: key)
+      try remove.run()
+    }
+    for entry in batch.puts {
+      try JournalRow(entry, clock: clock).bind(to: put)
+      try put.run()
+    }
+    try commit.run()
+  }
+
+  /// Copies the log into the file when it has grown enough.
+  mutating func tidy() throws(SQLiteError) {
+    guard database.pagesWritten - pagesAtCheckpoint >= JournalFormat.checkpointPages else { return }
+    try checkpoint()
+  }
+
+  /// Copies the log into the file.
+  mutating func checkpoint() throws(SQLiteError) {
+    try database.checkpoint()
+    pagesAtCheckpoint = database.pagesWritten
+  }
+
+  /// Writes a new file at `path`, which must be empty, and syncs it.
+  static func build(
+    at path: String,
+    entries: [JournalEntry],
+    clock: JournalClock,
+    vfs: String?
+  ) throws(SQLiteError) {
+    let database = try Database(path, vfs: vfs)
+    try database.execute(
+      """
+      PRAGMA page_size = \(JournalFormat.pageSize);
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA journal_mode = OFF;
+      PRAGMA synchronous = FULL;
+      BEGIN IMMEDIATE;
+      PRAGMA application_id = \(JournalFormat.application);
+      PRAGMA user_version = \(JournalFormat.version);
+      \(JournalFormat.schema);
+      CREATE TABLE reserve (bytes BLOB);
+      INSERT INTO reserve VALUES (zeroblob(\(JournalFormat.reserve)));
+      COMMIT;
+      BEGIN IMMEDIATE;
+      DROP TABLE reserve;
+      """
+    )
+    let put = try database.prepare(JournalFormat.put)
+    for entry in entries {
+      try JournalRow(entry, clock: clock).bind(to: put)
+      try put.run()
+    }
+    try database.execute("COMMIT")
+  }
+}

@@ -1,0 +1,72 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Looks for damage in SQLite's write-ahead log that SQLite takes for its end.
+///
+/// SQLite stops at the first frame whose checksum is wrong and forgets what follows: right for the
+/// transaction that a power cut tore, which is the last, but after damage in the middle it would
+/// bring back older values of keys without a word.
+enum LogCheck {
+  private static let headSize = 32
+  private static let frameHeadSize = 24
+
+  /// What is wrong with a log; `nil` when it is sound, empty, or torn in its last transaction only.
+  ///
+  /// Takes time in proportion to the log's size.
+  static func damage(in log: [UInt8]) -> String? {
+    guard log.count >= headSize, log.prefix(headSize + frameHeadSize).contains(where: { $0 != 0 })
+    else { return nil }
+    let magic = word(log, 0)
+    var sum = Checksum(isBigEndian: magic & 1 == 1)
+    sum.add(log, 0..<24)
+    guard magic & ~1 == 0x377F_0682, sum.matches(log, at: 24) else { return "the head of its log" }
+    let pageSize = Int(word(log, 8))
+    guard pageSize == JournalFormat.pageSize else { return "the page size in its log" }
+    let frameSize = frameHeadSize + pageSize
+    var place = headSize
+    while place + frameSize <= log.count, isOurs(log, place) {
+      sum.add(log, place..<(place + 8))
+      sum.add(log, (place + frameHeadSize)..<(place + frameSize))
+      guard sum.matches(log, at: place + 16) else { break }
+      place += frameSize
+    }
+    // Every transaction is synced before the next one is written: two more ends of transactions
+    // cannot follow a torn one.
+    let ends = stride(from: place + frameSize, through: log.count - frameSize, by: frameSize)
+      .count { isOurs(log, $0) && word(log, $0 + 4) != 0 }
+    return ends < 2 ? nil : "the middle of its log"
+  }
+
+  /// Whether a frame belongs to the log's present use, not to what it held before.
+  private static func isOurs(_ log: [UInt8], _ frame: Int) -> Bool {
+    log[(frame + 8)..<(frame + 16)] == log[16..<24]
+  }
+
+  private static func word(_ bytes: [UInt8], _ place: Int) -> UInt32 {
+    bytes[place..<(place + 4)].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+
+  /// The running checksum of SQLite's log format.
+  private struct Checksum {
+    var isBigEndian: Bool
+    private var first: UInt32 = 0
+    private var second: UInt32 = 0
+
+    init(isBigEndian: Bool) {
+      self.isBigEndian = isBigEndian
+    }
+
+    mutating func add(_ bytes: [UInt8], _ range: Range<Int>) {
+      for place in stride(from: range.lowerBound, to: range.upperBound, by: 8) {
+        let left = word(bytes, place)
+        let right = word(bytes, place + 4)
+        first &+= (isBigEndian ? left : left.byteSwapped) &+ second
+        second &+= (isBigEndian ? right : right.byteSwapped) &+ first
+      }
+    }
+
+    func matches(_ bytes: [UInt8], at place: Int) -> Bool {
+      word(bytes, place) == first && word(bytes, place + 4) == second
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+internal import LastOut
+
+/// Reads this machine's clocks.
+enum SystemClock {
+  /// Every clock, now; the boot identifier is read once.
+  static func read() -> JournalClock {
+    JournalClock(
+      moment: Moment(nanoseconds: UInt64(clamping: nanoseconds(of: CLOCK_MONOTONIC))),
+      stamps: JournalStamps(
+        boot: boot,
+        bootMilliseconds: nanoseconds(of: CLOCK_BOOTTIME) / 1_000_000,
+        wallMilliseconds: nanoseconds(of: CLOCK_REALTIME) / 1_000_000
+      )
+    )
+  }
+
+  private static let boot: BootIdentifier = {
+    if let words = readBootIdentifier() { return words }
+    // Unknown: no other boot is taken for this one.
+    return BootIdentifier(high: .random(in: 1...(.max)), low: .random(in: 1...(.max)))
+  }()
+
+  private static func readBootIdentifier() -> BootIdentifier? {
+    let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = unsafe Glibc.read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { return nil }
+    let text = String(decoding: bytes[..<count], as: UTF8.self)
+    let digits = text.filter(\.isHexDigit)
+    guard digits.count == 32, let high = UInt64(digits.prefix(16), radix: 16),
+      let low = UInt64(digits.suffix(16), radix: 16)
+    else { return nil }
+    return BootIdentifier(high: high, low: low)
+  }
+
+  private static func nanoseconds(of clock: clockid_t) -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(clock, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,153 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+
+/// The thread that owns the file: one piece of work in, one result out, nobody waits.
+final class JournalWriter: Sendable {
+  /// What the thread is to do next.
+  private struct Inbox: Sendable {
+    var work: JournalWork?
+    var isClosing = false
+  }
+
+  /// What it has done.
+  private struct Outbox: Sendable {
+    var results: [JournalResult] = []
+    /// The file is closed and the thread about to end.
+    var isClosed = false
+  }
+
+  private let inbox = Locked(Inbox())
+  private let outbox = Locked(Outbox())
+  /// Rung for each entry in the inbox.
+  private let bell = Doorbell()
+  private let onResult: @Sendable () -> Void
+
+  /// Starts the thread, which takes over `store`.
+  ///
+  /// `onResult` is called on that thread whenever ``takeResults()`` or ``isClosed`` has something
+  /// new; it must only wake the owner.
+  init(
+    store: consuming JournalStore,
+    onResult: @escaping @Sendable () -> Void
+  ) throws(JournalFault) {
+    self.onResult = onResult
+    let job = Job(writer: self, store: store)
+    let argument = unsafe Unmanaged.passRetained(job).toOpaque()
+    let code = unsafe Self.startThread(argument)
+    guard code != 0 else { return }
+    unsafe Unmanaged<Job>.fromOpaque(argument).release()
+    throw Files.failure("pthread_create", code)
+  }
+
+  /// Hands over work; only when the result of the one before has been taken.
+  func submit(_ work: JournalWork) {
+    inbox.withLock { $0.work = work }
+    bell.ring()
+  }
+
+  /// Results since the last call.
+  func takeResults() -> [JournalResult] {
+    outbox.withLock { outbox in
+      var results: [JournalResult] = []
+      swap(&results, &outbox.results)
+      return results
+    }
+  }
+
+  /// Lets the thread end after the work it has; ``isClosed`` tells when the file is closed.
+  func beginClosing() {
+    inbox.withLock { $0.isClosing = true }
+    bell.ring()
+  }
+
+  var isClosed: Bool { outbox.withLock { $0.isClosed } }
+
+  private static func startThread(_ argument: UnsafeMutableRawPointer) -> Int32 {
+    var attributes = pthread_attr_t()
+    unsafe pthread_attr_init(&attributes)
+    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    defer { unsafe pthread_attr_destroy(&attributes) }
+    // The thread inherits the mask: signals are for the loop, and a write beyond the file size
+    // limit must fail rather than kill.
+    var all = sigset_t()
+    var before = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+    var thread = pthread_t()
+    return unsafe pthread_create(
+      &thread,
+      &attributes,
+      { argument in
+        guard let argument = unsafe argument else { return nil }
+        unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      },
+      unsafe argument
+    )
+  }
+
+  /// The thread's side.
+  private final class Job {
+    private let writer: JournalWriter
+    private var store: JournalStore
+
+    init(writer: JournalWriter, store: consuming JournalStore) {
+      self.writer = writer
+      self.store = store
+    }
+
+    func run() {
+      while true {
+        writer.bell.wait()
+        let next = writer.inbox.withLock { inbox in
+          defer { inbox.work = nil }
+          return inbox
+        }
+        if let work = next.work { perform(work) }
+        if next.isClosing { break }
+      }
+      store.close()
+      writer.outbox.withLock { $0.isClosed = true }
+      writer.onResult()
+    }
+
+    private func perform(_ work: JournalWork) {
+      let clock = SystemClock.read()
+      do throws(JournalFault) {
+        switch work {
+        case .commit(let batch):
+          try store.write(batch, clock: clock)
+          deliver(.done)
+          // After the reply: the copy into the file may take its time, and must not hold it up.
+          store.tidy()
+        case .rebuild(let entries):
+          try store.rebuild(entries, clock: clock)
+          deliver(.done)
+        case .reopen: deliver(.reopened(try reopen(clock)))
+        }
+      } catch {
+        deliver(.failed(error))
+      }
+    }
+
+    private func reopen(_ clock: JournalClock) throws(JournalFault) -> JournalContents {
+      do throws(JournalProblem) {
+        return try store.open(clock: clock)
+      } catch {
+        switch error {
+        case .refused(let refusal): throw .failed(call: "open", reason: refusal.description)
+        case .fault(let fault): throw fault
+        }
+      }
+    }
+
+    private func deliver(_ result: JournalResult) {
+      writer.outbox.withLock { $0.results.append(result) }
+      writer.onResult()
+    }
+  }
+}

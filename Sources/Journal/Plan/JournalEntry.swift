@@ -1,0 +1,68 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+/// An accepted value that is to survive a crash.
+package struct JournalEntry: Hashable, Sendable {
+  /// How old the value is.
+  package enum Origin: Hashable, Sendable {
+    /// Accepted by this process.
+    case accepted(at: Moment)
+    /// Read from the file of an earlier one.
+    case stored(JournalStamps)
+  }
+
+  package var key: String
+  /// Grows with every accepted value, over all keys.
+  package var sequence: UInt64
+  /// What the owner needs to send it again; opaque here.
+  package var value: [UInt8]
+  package var origin: Origin
+  /// How long after its acceptance a value may still be sent.
+  package var ttl: Duration
+
+  package init(key: String, sequence: UInt64, value: [UInt8], origin: Origin, ttl: Duration) {
+    self.key = key
+    self.sequence = sequence
+    self.value = value
+    self.origin = origin
+    self.ttl = ttl
+  }
+
+  /// From when on a restart does not send the value any more; `nil` where only the file's stamps
+  /// could tell.
+  var expiresAt: Moment? {
+    switch origin {
+    case .accepted(let moment): moment.advanced(by: ttl)
+    case .stored: nil
+    }
+  }
+}
+
+/// When a value was accepted, in the two clocks that outlive a process.
+package struct JournalStamps: Hashable, Sendable {
+  /// The kernel's random number of the boot.
+  package var boot: BootIdentifier
+  /// Milliseconds since that boot, suspends included.
+  package var bootMilliseconds: Int64
+  /// Milliseconds since 1970-01-01 00:00 UTC, as far as the clock was right.
+  package var wallMilliseconds: Int64
+
+  package init(boot: BootIdentifier, bootMilliseconds: Int64, wallMilliseconds: Int64) {
+    self.boot = boot
+    self.bootMilliseconds = bootMilliseconds
+    self.wallMilliseconds = wallMilliseconds
+  }
+}
+
+/// The kernel's random number of one boot, 128 bits.
+package struct BootIdentifier: Hashable, Sendable {
+  package var high: UInt64
+  package var low: UInt64
+
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+}

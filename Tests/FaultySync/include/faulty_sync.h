@@ -1,0 +1,15 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+#pragma once
+
+// A SQLite file system named "faulty": the standard one, whose syncs and writes fail on request.
+
+// Registers it; returns 0 or SQLite's code.
+int faulty_install(void);
+
+// From now on syncs and writes return these codes of SQLite's; 0 lets them through.
+void faulty_fail(int sync_code, int write_code);
+
+// How many syncs have failed on request.
+int faulty_failures(void);
