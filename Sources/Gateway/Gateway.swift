@@ -25,6 +25,7 @@ package final class Gateway {
   var echo: TargetEcho
   var surface: MQTTSurface
   var refusals: Refusals
+  var echoLoops: EchoLoopDetector
   var links: [BrokerLink] = []
   var controlSocket: ControlSocket?
   var shutdown: Shutdown?
@@ -64,6 +65,7 @@ package final class Gateway {
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
     surface = MQTTSurface(configuration: gateway, registry: registry)
     refusals = Refusals(log: log)
+    echoLoops = EchoLoopDetector(keys: registry.properties.count)
     identifiers = Identifiers(
       wallMilliseconds: WallClock.milliseconds(), now: EventLoop.now(),
       session: UInt16.random(in: 0...UInt16.max))
