@@ -29,7 +29,8 @@ extension CommandStateMachine {
     package var value: Value
     package var collapsed: Int
     package var waits: Waiting
-    /// When it leaves or expires, as far as that is known.
+    /// When it leaves, as far as that is known; of a value that waits for an absent party, when it
+    /// expires.
     package var due: Moment?
   }
 
@@ -43,7 +44,40 @@ extension CommandStateMachine {
     )
   }
 
+  /// What waits for those of `keys` that have something waiting.
+  ///
+  /// Of a value in a lane, ``PendingStatus/due`` is when its token comes, if no urgent value goes
+  /// ahead of it and none in its lane is taken back. Costs time in proportion to the keys and to
+  /// everything that waits in lanes.
+  package func pendingStatuses(of keys: [KeyIndex], at now: Moment) -> [PendingStatus] {
+    let departures = laneDepartures(after: now)
+    return keys.compactMap { key in
+      guard var status = pendingStatus(key) else { return nil }
+      if status.waits == .lane { status.due = departures[key] }
+      return status
+    }
+  }
+
+  /// When everything in a lane gets its token, as things stand; empty without a connection.
+  private func laneDepartures(after now: Moment) -> [KeyIndex: Moment] {
+    guard isConnected, lanes.count > 0 else { return [:] }
+    return lanes.departures(after: now, ignoresLimits: isClosing) { companions(of: $0) }
+  }
+
+  /// What leaves in the same message as `key`, beside values that are not quiet yet.
+  private func companions(of key: KeyIndex) -> [KeyIndex] {
+    let device = facts[Int(key.rawValue)].device
+    let lead = registry.properties[Int(key.rawValue)].property.command
+    guard registry.devices[device].merge, lead.payload.isObject, !isAction(key) else { return [] }
+    return registry.indices(ofDevice: device).map { KeyIndex($0) }.filter {
+      $0 != key && states[Int($0.rawValue)].ready != nil && !isSending($0) && !isAction($0)
+        && shares(lead, $0)
+    }
+  }
+
   /// What waits for `key`, the newest value; `nil` when nothing does.
+  ///
+  /// In constant time, and so without the time at which a lane lets it go.
   package func pendingStatus(_ key: KeyIndex) -> PendingStatus? {
     let ready = states[Int(key.rawValue)].ready
     if let pending = core.pending(key) {

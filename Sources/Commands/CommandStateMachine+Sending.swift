@@ -257,7 +257,7 @@ extension CommandStateMachine {
     return keys
   }
 
-  private func shares(_ lead: CommandRoad, _ key: KeyIndex) -> Bool {
+  func shares(_ lead: CommandRoad, _ key: KeyIndex) -> Bool {
     let road = registry.properties[Int(key.rawValue)].property.command
     return road.topic == lead.topic && road.payload.isObject
   }

@@ -118,4 +118,46 @@ struct LaneTable {
     }
     return earliest
   }
+
+  // MARK: - What is to come
+
+  /// When each key that waits gets its token, if nothing is added and nothing taken back.
+  ///
+  /// `companions` names the keys that leave with another one in its message. In proportion to the
+  /// keys that wait.
+  func departures(
+    after now: Moment,
+    ignoresLimits: Bool,
+    companions: (KeyIndex) -> [KeyIndex]
+  ) -> [KeyIndex: Moment] {
+    var found: [KeyIndex: Moment] = [:]
+    for lane in lanes where lane.count > 0 {
+      var bucket = ignoresLimits ? nil : lane.bucket
+      var at = now
+      func depart(_ key: KeyIndex) {
+        if let next = bucket?.nextToken(after: at) { at = next }
+        _ = bucket?.take(at: at)
+        found[key] = at
+        for other in companions(key) where found[other] == nil { found[other] = at }
+      }
+      for node in keyLinks.nodes(of: lane.urgent) where found[KeyIndex(node)] == nil {
+        depart(KeyIndex(node))
+      }
+      // One key of each device in turn; each list is read from its end.
+      var turn = turnLinks.nodes(of: lane.turn).map { device in
+        Array(keyLinks.nodes(of: owners[Int(device)].keys).reversed())
+      }
+      while !turn.isEmpty {
+        for place in turn.indices {
+          while let node = turn[place].popLast() {
+            guard found[KeyIndex(node)] == nil else { continue }
+            depart(KeyIndex(node))
+            break
+          }
+        }
+        turn.removeAll { $0.isEmpty }
+      }
+    }
+    return found
+  }
 }

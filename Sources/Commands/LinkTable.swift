@@ -29,6 +29,17 @@ struct LinkTable {
     list.tail = node
   }
 
+  /// The nodes of `list`, from its head.
+  func nodes(of list: List) -> [Int32] {
+    var nodes: [Int32] = []
+    var node = list.head
+    while node >= 0 {
+      nodes.append(node)
+      node = links[Int(node)].next
+    }
+    return nodes
+  }
+
   /// Takes `node` out of `list`, which it must be in.
   mutating func remove(_ node: Int32, from list: inout List) {
     let link = links[Int(node)]

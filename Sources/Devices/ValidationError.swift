@@ -19,6 +19,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   case tooManyPending(limit: Int)
   /// The gateway is on its way out and takes nothing more.
   case shuttingDown
+  /// What a state topic reports comes back on a command topic.
+  case echoLoop(commands: String, states: String, values: [String])
 
 }
 
@@ -42,6 +44,10 @@ extension ValidationError: CustomStringConvertible {
     case .tooManyPending(let limit):
       "\(limit) keys have a pending value already, which is the limit"
     case .shuttingDown: "the gateway is shutting down"
+    case .echoLoop(let commands, let states, let values):
+      "echo loop: something turns what \(states) reports into commands on \(commands), "
+        + "\(values.map { Excerpt.of($0) }.joined(separator: " and ")) in turn; "
+        + "refused until that has been quiet for 10 s or another value comes"
     }
   }
 

@@ -52,7 +52,9 @@ final class ControlConnection {
   }
 
   func start(on loop: EventLoop) throws(OperationsError) {
-    watch = try loop.watch(descriptor, for: .read) { [weak self] ready in self?.handle(ready) }
+    watch = try loop.watch(descriptor, for: .read, named: "control client") { [weak self] ready in
+      self?.handle(ready)
+    }
   }
 
   /// A change of this client waits for later phases.

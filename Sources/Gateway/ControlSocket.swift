@@ -46,7 +46,9 @@ final class ControlSocket {
       Glibc.close(lock)
       throw error
     }
-    watch = try gateway.loop.watch(listener, for: .read) { [unowned self] _ in accept() }
+    watch = try gateway.loop.watch(listener, for: .read, named: "control socket") {
+      [unowned self] _ in accept()
+    }
   }
 
   var hasWatchers: Bool { connections.values.contains { !$0.watches.isEmpty } }

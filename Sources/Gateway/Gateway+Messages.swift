@@ -170,10 +170,10 @@ extension Gateway {
           continue
         }
         do throws(ValidationError) {
-          try obey(role, payload, message, at: now)
+          try obey(role, topic, payload, message, at: now)
         } catch {
           refusals.note(
-            .badValue,
+            Refusals.Kind(error),
             topic: Text.of(topic),
             reason: error.description,
             at: now
@@ -196,6 +196,7 @@ extension Gateway {
     case .state(let key, let source):
       let property = registry.properties[Int(key.rawValue)].property
       guard let wire = property.states[source].value.value(in: document) else { return }
+      echoLoops.reported(key, wire, source: source)
       machine.reported(key, wire, at: now)
     case .availability(let device, let source):
       let said = registry.devices[device].availability[source].isOnline(in: document)
@@ -220,12 +221,13 @@ extension Gateway {
 
   private func obey(
     _ role: TopicTable.Role,
+    _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     at now: Moment
   ) throws(ValidationError) {
     switch role {
-    case .set(let key): try set(key, payload, message, at: now)
+    case .set(let key): try set(key, topic, payload, message, at: now)
     case .step(let key):
       let origin = origin(of: message)
       try answering(key, origin, at: now) { () throws(ValidationError) in
@@ -234,12 +236,13 @@ extension Gateway {
     case .toggle(let key):
       let origin = origin(of: message)
       try answering(key, origin, at: now) { () throws(ValidationError) in
+        try breakEchoLoop(toggling: key, by: topic, at: now)
         try take(.toggle, of: key, at: now, origin: origin)
       }
     case .flush(let key): machine.flush(key, at: now)
     case .cancel(let key): machine.cancel(key, at: now)
-    case .deviceSet(let device): try set(device: device, payload, message, at: now)
-    case .input(let number): try input(configuration.inputs[number], payload, at: now)
+    case .deviceSet(let device): try set(device: device, topic, payload, message, at: now)
+    case .input(let number): try input(configuration.inputs[number], topic, payload, at: now)
     case .state, .availability, .deviceGet, .status: break
     }
   }
@@ -261,6 +264,7 @@ extension Gateway {
 
   private func set(
     _ key: KeyIndex,
+    _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     at now: Moment
@@ -281,6 +285,7 @@ extension Gateway {
         if let envelope { try property.value(from: try envelope.value()) } else {
           try SetPayload.value(payload, of: property)
         }
+      try breakEchoLoop(key, value, by: topic, at: now)
       try take(.set(value), of: key, at: now, origin: origin)
     }
   }
@@ -288,16 +293,25 @@ extension Gateway {
   /// A device-level set: all members share one instant, and are taken or refused together.
   private func set(
     device: Int,
+    _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     at now: Moment
   ) throws(ValidationError) {
     let members = try SetPayload.members(payload)
-    try take(members, ofDevice: device, at: now, origin: origin(of: message))
+    let origin = origin(of: message)
+    let (changes, options) = try changes(members, ofDevice: device)
+    for (key, value) in changes {
+      try answering(key, origin, at: now) { () throws(ValidationError) in
+        try breakEchoLoop(key, value, by: topic, at: now)
+      }
+    }
+    try take(changes, options, at: now, origin: origin)
   }
 
   private func input(
     _ input: InputConfiguration,
+    _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     at now: Moment
   ) throws(ValidationError) {
@@ -310,9 +324,13 @@ extension Gateway {
       switch change.operation {
       case .set(let value):
         let property = registry.properties[Int(key.rawValue)].property
-        try take(.set(try property.value(from: value)), of: key, at: now, origin: origin)
+        let value = try property.value(from: value)
+        try breakEchoLoop(key, value, by: topic, at: now)
+        try take(.set(value), of: key, at: now, origin: origin)
       case .step(let amount): try take(.step(amount), of: key, at: now, origin: origin)
-      case .toggle: try take(.toggle, of: key, at: now, origin: origin)
+      case .toggle:
+        try breakEchoLoop(toggling: key, by: topic, at: now)
+        try take(.toggle, of: key, at: now, origin: origin)
       }
     }
   }
@@ -334,6 +352,32 @@ extension Gateway {
     at now: Moment,
     origin: ChangeOrigin?
   ) throws(ValidationError) {
+    let (changes, options) = try changes(members, ofDevice: device)
+    try take(changes, options, at: now, origin: origin)
+  }
+
+  private func take(
+    _ changes: [(KeyIndex, Value)],
+    _ options: [JSONValue.Member],
+    at now: Moment,
+    origin: ChangeOrigin?
+  ) throws(ValidationError) {
+    for (key, value) in changes {
+      try take(
+        .set(value),
+        of: key,
+        at: now,
+        origin: origin,
+        options: options.isEmpty ? nil : options
+      )
+    }
+  }
+
+  /// The properties and the options of a device-level set, all of them valid.
+  private func changes(
+    _ members: [JSONValue.Member],
+    ofDevice device: Int
+  ) throws(ValidationError) -> (changes: [(KeyIndex, Value)], options: [JSONValue.Member]) {
     let description = registry.devices[device]
     var changes: [(KeyIndex, Value)] = []
     var options: [JSONValue.Member] = []
@@ -353,14 +397,6 @@ extension Gateway {
         suggestion: nil
       )
     }
-    for (key, value) in changes {
-      try take(
-        .set(value),
-        of: key,
-        at: now,
-        origin: origin,
-        options: options.isEmpty ? nil : options
-      )
-    }
+    return (changes, options)
   }
 }

@@ -54,7 +54,8 @@ extension Gateway {
         updateWatching()
       } catch {
         connection.send(
-          .failure(ErrorReply(.unknownKey, error.description, line: line), id: id))
+          .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
+        )
       }
     case .get, .pending, .flush, .cancel:
       do throws(ValidationError) {
@@ -91,7 +92,9 @@ extension Gateway {
     let id = request.replyID
     switch request.operation {
     case .get: return .targets(keys.map { targetRow($0, at: now) }, id: id)
-    case .pending: return .pending(keys.compactMap { pendingRow($0, at: now) }, id: id)
+    case .pending:
+      let rows = machine.pendingStatuses(of: keys, at: now).map { pendingRow($0, at: now) }
+      return .pending(rows, id: id)
     case .flush:
       var count = 0
       for key in keys where machine.flush(key, at: now) { count += 1 }
@@ -105,8 +108,10 @@ extension Gateway {
     }
   }
 
-  private func pendingRow(_ key: KeyIndex, at now: Moment) -> PendingRow? {
-    guard let status = machine.pendingStatus(key) else { return nil }
+  private func pendingRow(
+    _ status: CommandStateMachine.PendingStatus,
+    at now: Moment
+  ) -> PendingRow {
     let waits: PendingRow.Waits =
       switch status.waits {
       case .quiet: .quiet
@@ -115,7 +120,7 @@ extension Gateway {
       case .offline: .offline
       }
     return PendingRow(
-      key: registry.properties[Int(key.rawValue)].key,
+      key: registry.properties[Int(status.key.rawValue)].key,
       value: status.value.json,
       collapsed: status.collapsed,
       waits: waits,

@@ -25,6 +25,7 @@ package final class Gateway {
   var echo: TargetEcho
   var surface: MQTTSurface
   var refusals: Refusals
+  var echoLoops: EchoLoopDetector
   var links: [BrokerLink] = []
   var controlSocket: ControlSocket?
   var shutdown: Shutdown?
@@ -35,6 +36,7 @@ package final class Gateway {
   /// How often the gateway's own broker was connected.
   var connectionCount = 0
   private var timer: LoopTimer?
+  private let phases: Phases
   /// What the timer is armed for.
   var deadline: Moment?
 
@@ -70,13 +72,15 @@ package final class Gateway {
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
     surface = MQTTSurface(configuration: gateway, registry: registry)
     refusals = Refusals(log: log)
+    phases = Phases(loop)
+    echoLoops = EchoLoopDetector(keys: registry.properties.count)
     identifiers = Identifiers(
       wallMilliseconds: WallClock.milliseconds(),
       now: EventLoop.now(),
       session: UInt16.random(in: 0...UInt16.max)
     )
     try makeLinks(brokers)
-    timer = try loop.makeTimer { [unowned self] in timerFired() }
+    timer = try loop.makeTimer(named: "due changes") { [unowned self] in timerFired() }
     loop.afterBatch = { [weak self] in self?.settleUp() }
   }
 
@@ -158,8 +162,10 @@ package final class Gateway {
     let now = EventLoop.now()
     advance(to: now)  // Leading values, and those with no delay, leave with their batch.
     distribute(at: now)
+    loop.enter(phases.publishing)
     publish(at: now)
     distribute(at: now)
+    loop.enter(phases.telling)
     publishOwn(at: now)
     advanceShutdown(at: now)
     armTimer(after: now)
@@ -220,6 +226,17 @@ package final class Gateway {
   /// Everybody who sees all events: listeners in memory and watchers on the control socket.
   func updateWatching() {
     machine.isWatched = onEvent != nil || (controlSocket?.hasWatchers ?? false)
+  }
+
+  /// What is done after each batch, named for whoever watches the loop.
+  private struct Phases {
+    let publishing: LoopPhase
+    let telling: LoopPhase
+
+    init(_ loop: EventLoop) {
+      publishing = loop.phase("publishing commands")
+      telling = loop.phase("publishing targets and events")
+    }
   }
 
   /// Makes every event visible to ``onEvent``.

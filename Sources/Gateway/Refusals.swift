@@ -14,6 +14,7 @@ struct Refusals {
     case retained = "retained command"
     case tooLarge = "payload too large"
     case loop = "message of our own"
+    case echo = "echo loop"
     case overflow = "too many keys"
     case closing = "shutting down"
   }

@@ -43,7 +43,7 @@ extension MQTTClient {
       self.connection = connection
       descriptor = socket
       do {
-        watch = try loop.watch(socket, for: [.read, .write]) { [weak self] came in
+        watch = try loop.watch(socket, for: [.read, .write], named: "MQTT") { [weak self] came in
           self?.work { $0.serve(came) }
         }
       } catch {

@@ -77,8 +77,12 @@ package final class MQTTClient {
     self.log = log
     window = PublishWindow(limit: configuration.window)
     backoff = Backoff(range: configuration.backoff)
-    timer = try loop.makeTimer { [weak self] in self?.work { $0.checkDeadlines() } }
-    waker = try loop.makeWaker { [weak self] in self?.work { $0.takeConnection() } }
+    timer = try loop.makeTimer(named: "MQTT deadlines") { [weak self] in
+      self?.work { $0.checkDeadlines() }
+    }
+    waker = try loop.makeWaker(named: "MQTT connection") { [weak self] in
+      self?.work { $0.takeConnection() }
+    }
   }
 
   deinit {

@@ -19,6 +19,9 @@ package import LastOut
 
   /// The libuv loop; freed in `deinit` after every handle was closed.
   let pointer: UnsafeMutablePointer<uv_loop_t>
+  /// What the loop is at, for a ``LoopWatchdog``.
+  let pulse = LoopPulse()
+  private let afterBatchPhase: LoopPhase
   /// Every timer of this loop, over one timer descriptor.
   private var timers: TimerSet?
 
@@ -33,6 +36,7 @@ package import LastOut
       throw OperationsError(call: "uv_loop_init", libuv: code)
     }
     unsafe pointer = fresh
+    afterBatchPhase = pulse.phase("after the batch")
     timers = try TimerSet(loop: self)
     // The loop's own handle: it points back without keeping the loop alive.
     let this = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -76,21 +80,40 @@ package import LastOut
     unsafe uv_stop(pointer)
   }
 
+  /// A name for part of what the loop does; see ``enter(_:)``.
+  package func phase(_ name: String) -> LoopPhase { pulse.phase(name) }
+
+  /// Says what the handler that runs does from now on; costs an atomic store.
+  package func enter(_ phase: LoopPhase) { pulse.enter(phase, batch: unsafe uv_now(pointer)) }
+
   /// Watches a file descriptor.
   ///
+  /// `name` is shown when the handler takes too long.
   /// The watch must be cancelled before the descriptor is closed. One watch per descriptor. The loop keeps the watch alive until it is cancelled.
   package func watch(
     _ descriptor: Int32,
     for interest: IOInterest,
+    named name: String = "a descriptor",
     handler: @escaping (IOInterest) -> Void
   ) throws(OperationsError) -> IOWatch {
-    try IOWatch(loop: self, descriptor: descriptor, interest: interest, handler: handler)
+    try IOWatch(
+      loop: self,
+      descriptor: descriptor,
+      interest: interest,
+      phase: pulse.phase(name),
+      handler: handler
+    )
   }
 
   /// A timer to be armed with absolute deadlines (timerfd: sub-millisecond, never early).
-  package func makeTimer(_ handler: @escaping () -> Void) throws(OperationsError) -> LoopTimer {
+  ///
+  /// `name` is shown when the handler takes too long.
+  package func makeTimer(
+    named name: String = "a timer",
+    _ handler: @escaping () -> Void
+  ) throws(OperationsError) -> LoopTimer {
     guard let timers else { preconditionFailure("The loop has no timers before its init ended.") }
-    return LoopTimer(set: timers, handler: handler)
+    return LoopTimer(set: timers, phase: pulse.phase(name), handler: handler)
   }
 
   /// Runs `handler` on each delivery of a signal, on the loop's thread, as long as the loop lives.
@@ -99,9 +122,14 @@ package import LastOut
   }
 
   /// A wake-up that other threads may send; several before the loop looks count as one.
-  package func makeWaker(_ handler: @escaping () -> Void) throws(OperationsError) -> Waker {
+  ///
+  /// `name` is shown when the handler takes too long.
+  package func makeWaker(
+    named name: String = "a wake-up",
+    _ handler: @escaping () -> Void
+  ) throws(OperationsError) -> Waker {
     let waker = try Waker()
-    _ = try watch(waker.descriptor, for: .read) { _ in
+    _ = try watch(waker.descriptor, for: .read, named: name) { _ in
       waker.acknowledge()
       handler()
     }
@@ -109,7 +137,9 @@ package import LastOut
   }
 
   private func endBatch() {
+    enter(afterBatchPhase)
     afterBatch?()
     timers?.program()
+    pulse.sleep()
   }
 }

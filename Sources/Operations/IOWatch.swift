@@ -26,14 +26,19 @@ package struct IOInterest: OptionSet, Hashable, Sendable {
   /// `nil` once cancelled.
   private var handle: UnsafeMutablePointer<uv_poll_t>?
   private var handler: ((IOInterest) -> Void)?
+  private let pulse: LoopPulse
+  private let phase: LoopPhase
 
   init(
     loop: EventLoop,
     descriptor: Int32,
     interest: IOInterest,
+    phase: LoopPhase,
     handler: @escaping (IOInterest) -> Void
   ) throws(OperationsError) {
     self.interest = interest
+    self.phase = phase
+    pulse = loop.pulse
     self.handler = handler
     unsafe handle = nil
     unsafe handle = try LoopHandle.make(uv_poll_t.self, data: self) {
@@ -71,7 +76,8 @@ package struct IOInterest: OptionSet, Hashable, Sendable {
   }
 
   private func deliver(status: Int32, events: UInt32) {
-    guard let handler else { return }
+    guard let handler, let handle = unsafe handle else { return }
+    pulse.enter(phase, batch: unsafe uv_now(handle.pointee.loop))
     var came: IOInterest = []
     if status < 0 {
       // libuv has stopped watching.

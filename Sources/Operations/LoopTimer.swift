@@ -11,9 +11,9 @@ package final class LoopTimer {
   private var slot: Int?
   private let set: TimerSet
 
-  init(set: TimerSet, handler: @escaping () -> Void) {
+  init(set: TimerSet, phase: LoopPhase, handler: @escaping () -> Void) {
     self.set = set
-    slot = set.add(handler)
+    slot = set.add(handler, phase)
   }
 
   deinit {
@@ -42,6 +42,8 @@ final class TimerSet {
   private var heap = DeadlineHeap()
   /// By slot of the heap; `nil` where the slot is free.
   private var handlers: [(() -> Void)?] = []
+  private var phases: [LoopPhase] = []
+  private unowned let loop: EventLoop
   private let descriptor: Int32
   private var watch: IOWatch?
   /// What the descriptor is set to.
@@ -51,12 +53,13 @@ final class TimerSet {
   private var programmed: Moment?
 
   init(loop: EventLoop) throws(OperationsError) {
+    self.loop = loop
     descriptor = timerfd_create(
       CLOCK_MONOTONIC,
       Int32(TFD_CLOEXEC | TFD_NONBLOCK)
     )
     guard descriptor >= 0 else { throw OperationsError(call: "timerfd_create", code: errno) }
-    watch = try loop.watch(descriptor, for: .read) { [unowned self] _ in fire() }
+    watch = try loop.watch(descriptor, for: .read, named: "timers") { [unowned self] _ in fire() }
   }
 
   deinit {
@@ -72,11 +75,15 @@ final class TimerSet {
     withExtendedLifetime(handlers) {}
   }
 
-  func add(_ handler: @escaping () -> Void) -> Int {
+  func add(_ handler: @escaping () -> Void, _ phase: LoopPhase) -> Int {
     precondition(watch != nil, "A timer is made while its loop lives.")
     let slot = heap.makeSlot()
-    if slot == handlers.count { handlers.append(nil) }
+    if slot == handlers.count {
+      handlers.append(nil)
+      phases.append(phase)
+    }
     handlers[slot] = handler
+    phases[slot] = phase
     return slot
   }
 
@@ -126,6 +133,7 @@ final class TimerSet {
     for slot in heap.due(at: now) {
       guard let deadline = heap.deadline(of: slot), deadline <= now else { continue }
       heap.remove(slot)
+      loop.enter(phases[slot])
       handlers[slot]?()
     }
   }

@@ -20,6 +20,9 @@ package enum Notify {
   /// The program is on its way out.
   package static func stopping() { send("STOPPING=1") }
 
+  /// The program is alive, for a service manager that watches it.
+  package static func alive() { send("WATCHDOG=1") }
+
   /// One line for people, shown by `systemctl status`.
   package static func status(_ text: String) { send("STATUS=\(text)") }
 

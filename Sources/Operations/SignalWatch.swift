@@ -6,8 +6,12 @@ import CUV
 /// Turns deliveries of one signal into calls on the loop's thread.
 final class SignalWatch: LoopResource {
   private var handler: (() -> Void)?
+  private let pulse: LoopPulse
+  private let phase: LoopPhase
 
-  private init(handler: @escaping () -> Void) {
+  private init(pulse: LoopPulse, phase: LoopPhase, handler: @escaping () -> Void) {
+    self.pulse = pulse
+    self.phase = phase
     self.handler = handler
   }
 
@@ -16,7 +20,11 @@ final class SignalWatch: LoopResource {
     number: Int32,
     handler: @escaping () -> Void
   ) throws(OperationsError) {
-    let watch = SignalWatch(handler: handler)
+    let watch = SignalWatch(
+      pulse: loop.pulse,
+      phase: loop.pulse.phase("signal \(number)"),
+      handler: handler
+    )
     let handle = try unsafe LoopHandle.make(uv_signal_t.self, data: watch) {
       (handle) throws(OperationsError) in
       let code = unsafe uv_signal_init(loop.pointer, handle)
@@ -25,8 +33,9 @@ final class SignalWatch: LoopResource {
     let code = unsafe uv_signal_start(
       handle,
       { handle, _ in
-        guard let data = unsafe handle?.pointee.data else { return }
-        unsafe Unmanaged<SignalWatch>.fromOpaque(data).takeUnretainedValue().handler?()
+        guard let handle = unsafe handle, let data = unsafe handle.pointee.data else { return }
+        unsafe Unmanaged<SignalWatch>.fromOpaque(data).takeUnretainedValue()
+          .deliver(batch: uv_now(handle.pointee.loop))
       },
       number
     )
@@ -34,6 +43,11 @@ final class SignalWatch: LoopResource {
       unsafe LoopHandle.close(handle)
       throw OperationsError(call: "uv_signal_start", libuv: code)
     }
+  }
+
+  private func deliver(batch start: UInt64) {
+    pulse.enter(phase, batch: start)
+    handler?()
   }
 
   func detach() {

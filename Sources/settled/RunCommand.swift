@@ -100,7 +100,18 @@ struct RunCommand: Command {
       ]
     )
     Notify.ready()
+    let watchdog = try LoopWatchdog(loop) { what, elapsed in
+      log.warning(
+        "Event loop blocked",
+        ["by": what, "elapsed_ms": String(elapsed.components.seconds * 1000
+          + elapsed.components.attoseconds / 1_000_000_000_000_000)]
+      )
+    }
+    let feeding = try ServiceWatchdog.period().map { period throws(OperationsError) in
+      try ServiceWatchdog(loop, every: period)
+    }
     loop.run()
+    withExtendedLifetime((watchdog, feeding)) {}
     return exitCode
   }
 }

@@ -41,6 +41,11 @@ struct Bench: ~Copyable {
     machine.advance(to: now)
   }
 
+  mutating func pass(to moment: Moment) {
+    now = moment
+    machine.advance(to: now)
+  }
+
   mutating func set(
     _ name: String,
     _ value: Value,

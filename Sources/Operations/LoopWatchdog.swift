@@ -1,0 +1,115 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CUV
+import Glibc
+import LastOut
+import Synchronization
+
+/// Tells when an event loop takes too long over one batch of events, and what it was at.
+///
+/// Looks from a thread of its own, which sleeps until a batch could have taken too long, and
+/// sleeps without a limit while the loop does: an idle process is woken at most once after its last
+/// event. The loop pays one atomic store an event, and one system call per ``limit`` in which there
+/// are any.
+package final class LoopWatchdog {
+  package let limit: Duration
+  private let pulse: LoopPulse
+  private let patrol: Patrol
+  private var thread: pthread_t
+
+  /// Starts to watch; to be made and released on the loop's thread.
+  ///
+  /// - Parameters:
+  ///   - loop: The loop to be watched, one watchdog at a time.
+  ///   - limit: How long a batch may take; a millisecond at least.
+  ///   - onStall: Called once for each batch that takes longer, on the watchdog's thread, with the
+  ///     name of what runs and the time since the batch began.
+  /// - Throws: When the process is out of descriptors or threads.
+  package init(
+    _ loop: EventLoop,
+    limit: Duration = .milliseconds(250),
+    onStall: @escaping @Sendable (_ what: String, _ elapsed: Duration) -> Void
+  ) throws(OperationsError) {
+    self.limit = limit
+    pulse = loop.pulse
+    let milliseconds = max(limit / .milliseconds(1), 1)
+    patrol = try Patrol(pulse: loop.pulse, limit: UInt64(milliseconds), onStall: onStall)
+    var identifier = pthread_t()
+    let argument = unsafe Unmanaged.passRetained(patrol).toOpaque()
+    let code = unsafe pthread_create(
+      &identifier,
+      nil,
+      { argument in
+        guard let argument = unsafe argument else { return nil }
+        unsafe Unmanaged<Patrol>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      },
+      argument
+    )
+    thread = identifier
+    guard code == 0 else {
+      unsafe Unmanaged<Patrol>.fromOpaque(argument).release()
+      throw OperationsError(call: "pthread_create", code: code)
+    }
+    pulse.attach(timer: patrol.timer, limit: UInt64(milliseconds))
+  }
+
+  deinit {
+    pulse.detach()
+    patrol.stop()
+    pthread_join(thread, nil)
+  }
+
+  /// How often the watchdog's thread has been woken.
+  package var wakeUps: Int { patrol.wakeUps.load(ordering: .relaxed) }
+
+  /// What the thread works with.
+  private final class Patrol: Sendable {
+    let timer: Int32
+    let wakeUps = Atomic<Int>(0)
+    private let pulse: LoopPulse
+    private let limit: UInt64
+    private let onStall: @Sendable (String, Duration) -> Void
+    private let isStopping = Atomic<Bool>(false)
+
+    init(
+      pulse: LoopPulse,
+      limit: UInt64,
+      onStall: @escaping @Sendable (String, Duration) -> Void
+    ) throws(OperationsError) {
+      self.pulse = pulse
+      self.limit = limit
+      self.onStall = onStall
+      timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC))
+      guard timer >= 0 else { throw OperationsError(call: "timerfd_create", code: errno) }
+    }
+
+    deinit { close(timer) }
+
+    func stop() {
+      isStopping.store(true, ordering: .releasing)
+      LoopPulse.set(timer, to: 0)
+    }
+
+    func run() {
+      var told: UInt64 = 0
+      var expirations: UInt64 = 0
+      while true {
+        _ = unsafe read(timer, &expirations, 8)
+        if isStopping.load(ordering: .acquiring) { return }
+        wakeUps.add(1, ordering: .relaxed)
+        guard let reading = pulse.take() else { continue }
+        let elapsed = EventLoop.now().nanoseconds / 1_000_000 &- reading.start
+        guard elapsed >= limit else {
+          pulse.look(again: reading)
+          continue
+        }
+        // The loop's next event, if there ever is one, sets the timer again.
+        guard reading.start != told else { continue }
+        told = reading.start
+        onStall(reading.name, .milliseconds(Int64(clamping: elapsed)))
+      }
+    }
+  }
+}

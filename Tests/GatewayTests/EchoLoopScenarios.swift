@@ -1,0 +1,106 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+import Operations
+import TestBroker
+import Testing
+
+/// A bridge feeds what the device reports back to the command topic.
+@Suite struct EchoLoopScenarios {
+  private static let devices = """
+    lamp:
+      properties:
+        level:
+          type: number
+          range: [0, 100]
+          step: 1
+          policy: {delay: 20ms, max_wait: none}
+          command: {topic: cmd/lamp, payload: {v: $value}}
+          state: {topic: home/lamp, value: /v}
+
+    """
+
+  private func rejections(_ witness: RecordingSubscriber) throws -> [JSONValue] {
+    try witness.texts(on: "settle/lamp/level/event").map { try JSONParser.parse($0) }
+      .filter { $0["phase"] == "rejected" }
+  }
+
+  @Test(arguments: ["settle/lamp/level/set", "settle/lamp/set"])
+  func `a set-state-set loop is stopped and both topics are named`(commands: String) throws {
+    let bench = try Bench.running(devices: Self.devices)
+    let witness = try bench.witness()
+    // A member of a device-level set is an object; the bridge's values are bare.
+    let isWhole = commands == "settle/lamp/set"
+    let bridge = try EchoingBridge(
+      port: bench.broker.port,
+      states: "home/lamp",
+      commands: commands,
+      orders: "cmd/lamp",
+      wrap: { value in isWhole ? #"{"level":\#(value)}"# : value }
+    )
+    witness.publish("settle/lamp/level/set", "60")
+    #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
+    witness.publish("settle/lamp/level/set", "80")
+
+    let line = try #require(
+      try bench.running().waitForLine(containing: "Echo loop stopped")
+    )
+    #expect(line.contains("commands=\(commands)"))
+    #expect(line.contains("states=home/lamp"))
+    #expect(line.contains(#"values="80 and 60""#) || line.contains(#"values="60 and 80""#))
+    #expect(
+      witness.waitFor {
+        $0.contains { $0.topic.hasSuffix("/event") && $0.text.contains("rejected") }
+      }
+    )
+    let reason = try #require(try rejections(witness).first?["reason"]?.string)
+    #expect(reason.contains(commands))
+    #expect(reason.contains("home/lamp"))
+    withExtendedLifetime(bridge) {}
+  }
+
+  @Test func `after the stop the device is left alone, and another value is still taken`() throws {
+    let bench = try Bench.running(devices: Self.devices)
+    let witness = try bench.witness()
+    let bridge = try EchoingBridge(
+      port: bench.broker.port,
+      states: "home/lamp",
+      commands: "settle/lamp/level/set",
+      orders: "cmd/lamp"
+    )
+    witness.publish("settle/lamp/level/set", "60")
+    #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
+    witness.publish("settle/lamp/level/set", "80")
+    #expect(try bench.running().waitForLine(containing: "Echo loop stopped") != nil)
+
+    // Without the stop some forty more would leave in this time.
+    #expect(!witness.waitFor(within: .seconds(1)) { $0.count { $0.topic == "cmd/lamp" } > 12 })
+    let commands = witness.texts(on: "cmd/lamp")
+    #expect(commands.count <= 12)
+    #expect(try bench.running().lines(containing: "Echo loop stopped").count == 1)
+
+    let client = try bench.client()
+    let own = try client.ask(#"{"key":"lamp/level","set":35,"id":1,"wait":"sent"}"#)
+    #expect(own["phase"] == "accepted")
+    #expect(witness.waitFor("cmd/lamp", #"{"v":35}"#))
+    withExtendedLifetime(bridge) {}
+  }
+
+  @Test func `hands and scripts that alternate without such a bridge are never stopped`() throws {
+    let bench = try Bench.running(devices: Self.devices)
+    let witness = try bench.witness()
+    // The device reports once, and then no more.
+    witness.publish("home/lamp", #"{"v":20}"#)
+    for number in 0..<20 {
+      let value = number.isMultiple(of: 2) ? 60 : 80
+      witness.publish("settle/lamp/level/set", "\(value)")
+      #expect(witness.waitFor { $0.count { $0.topic == "cmd/lamp" } > number })
+    }
+    #expect(witness.texts(on: "cmd/lamp").count == 20)
+    #expect(try rejections(witness).isEmpty)
+    #expect(try bench.running().lines(containing: "Echo loop").isEmpty)
+  }
+}

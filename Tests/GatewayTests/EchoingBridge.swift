@@ -1,0 +1,95 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import Synchronization
+import TestBroker
+
+/// A lamp, and beside it a bridge that turns whatever the lamp reports into a command, a step late:
+/// with the value that the lamp reported before.
+///
+/// Works on a thread of its own until it goes.
+final class EchoingBridge: Sendable {
+  private let worker: Worker
+  private let thread: Mutex<pthread_t>
+
+  /// - Parameters:
+  ///   - states: The lamp's state topic.
+  ///   - commands: Where the bridge publishes its commands.
+  ///   - orders: Where the lamp gets its commands.
+  ///   - wrap: Makes the payload of a command from a bare value.
+  init(
+    port: Int,
+    states: String,
+    commands: String,
+    orders: String,
+    wrap: @escaping @Sendable (String) -> String = { $0 }
+  ) throws {
+    worker = Worker(
+      ear: try RecordingSubscriber(port: port, filters: [orders]),
+      states: states,
+      commands: commands,
+      wrap: wrap
+    )
+    let argument = unsafe Unmanaged.passRetained(worker).toOpaque()
+    var identifier = pthread_t()
+    let code = unsafe pthread_create(
+      &identifier,
+      nil,
+      { argument in
+        guard let argument = unsafe argument else { return nil }
+        unsafe Unmanaged<Worker>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      },
+      argument
+    )
+    thread = Mutex(identifier)
+    guard code == 0 else {
+      unsafe Unmanaged<Worker>.fromOpaque(argument).release()
+      throw GatewayProcess.Failure(description: "pthread_create: \(code)")
+    }
+  }
+
+  deinit {
+    worker.isStopping.store(true, ordering: .relaxed)
+    pthread_join(thread.withLock { $0 }, nil)
+  }
+
+  private final class Worker: Sendable {
+    let isStopping = Atomic<Bool>(false)
+    private let ear: RecordingSubscriber
+    private let states: String
+    private let commands: String
+    private let wrap: @Sendable (String) -> String
+
+    init(
+      ear: RecordingSubscriber,
+      states: String,
+      commands: String,
+      wrap: @escaping @Sendable (String) -> String
+    ) {
+      self.ear = ear
+      self.states = states
+      self.commands = commands
+      self.wrap = wrap
+    }
+
+    func run() {
+      var before = "null"
+      var done = 0
+      while !isStopping.load(ordering: .relaxed) {
+        let place = done
+        guard ear.waitFor(within: .milliseconds(50), { $0.count > place }) else { continue }
+        let order = ear.messages[done].text
+        done += 1
+        // `{"v":80}` is what the lamp gets and what it shows.
+        ear.publish(states, order)
+        let value = String(order.drop { $0 != ":" }.dropFirst().dropLast())
+        if before != "null" { ear.publish(commands, wrap(before)) }
+        before = value
+      }
+    }
+  }
+}

@@ -1,0 +1,239 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import Synchronization
+import Testing
+
+@Suite struct LoopWatchdogTests {
+  /// What a watchdog said, for any thread.
+  private final class Stalls: Sendable {
+    struct Stall: Hashable {
+      var what: String
+      var elapsed: Duration
+    }
+    private let said = Mutex<[Stall]>([])
+    var all: [Stall] { said.withLock { $0 } }
+    func add(_ what: String, _ elapsed: Duration) {
+      said.withLock { $0.append(Stall(what: what, elapsed: elapsed)) }
+    }
+  }
+
+  private let loop: EventLoop
+  private let stalls = Stalls()
+
+  init() throws { loop = try EventLoop() }
+
+  /// Holds the thread, as a system call does that should not block.
+  private static func block(_ milliseconds: Int) {
+    let end = EventLoop.now().advanced(by: .milliseconds(milliseconds)).nanoseconds
+    var time = timespec(tv_sec: Int(end / 1_000_000_000), tv_nsec: Int(end % 1_000_000_000))
+    while unsafe clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
+  }
+
+  private func watchdog(_ limit: Duration = .milliseconds(50)) throws -> LoopWatchdog {
+    let stalls = stalls
+    return try LoopWatchdog(loop, limit: limit) { stalls.add($0, $1) }
+  }
+
+  /// Runs the loop for so long beside what else it has to do.
+  private func run(_ milliseconds: Int) throws {
+    let end = try loop.makeTimer(named: "end") { [loop] in loop.stop() }
+    end.arm(at: EventLoop.now().advanced(by: .milliseconds(milliseconds)))
+    loop.run()
+  }
+
+  @Test(arguments: ["a timer's name", "a descriptor's name", "a waker's name", "a phase's name"])
+  func `a handler that blocks is told by name, while it still blocks, and once`(
+    name: String
+  ) throws {
+    let watchdog = try watchdog()
+    let stalls = stalls
+    var seenInside: [Stalls.Stall] = []
+    let block = {
+      Self.block(160)
+      seenInside = stalls.all
+    }
+    let pipe = try Pipe()
+    let timer = try loop.makeTimer(named: "a timer's name") { [loop] in
+      if name == "a phase's name" { loop.enter(loop.phase(name)) }
+      block()
+    }
+    let watch = try loop.watch(pipe.reader, for: .read, named: "a descriptor's name") { _ in
+      var byte: UInt8 = 0
+      _ = unsafe read(pipe.reader, &byte, 1)
+      block()
+    }
+    let waker = try loop.makeWaker(named: "a waker's name") { block() }
+    switch name {
+    case "a descriptor's name": pipe.put("x")
+    case "a waker's name": waker.wake()
+    default: timer.arm(at: .zero)
+    }
+    try run(250)
+    watch.cancel()
+    #expect(stalls.all.map(\.what) == [name])
+    #expect(seenInside == stalls.all)
+    let elapsed = try #require(stalls.all.first).elapsed
+    #expect(elapsed >= .milliseconds(50))
+    #expect(elapsed < .milliseconds(160))
+    withExtendedLifetime(watchdog) {}
+  }
+
+  @Test func `each stall is told, what is quick never`() throws {
+    let watchdog = try watchdog()
+    var runs = 0
+    var timers: [LoopTimer] = []
+    for number in 0..<40 {
+      let timer = try loop.makeTimer(named: "number \(number)") {
+        runs += 1
+        if number == 10 || number == 30 { Self.block(90) }
+      }
+      timer.arm(at: EventLoop.now().advanced(by: .milliseconds(number * 20)))
+      timers.append(timer)
+    }
+    try run(900)
+    #expect(runs == 40)
+    #expect(stalls.all.map(\.what) == ["number 10", "number 30"])
+    withExtendedLifetime(watchdog) {}
+  }
+
+  @Test func `what is left to do after a batch is watched too`() throws {
+    let watchdog = try watchdog()
+    var isFirst = true
+    loop.afterBatch = {
+      if isFirst { Self.block(90) }
+      isFirst = false
+    }
+    try run(10)
+    #expect(stalls.all.map(\.what) == ["after the batch"])
+    withExtendedLifetime(watchdog) {}
+  }
+
+  @Test func `while the loop sleeps nobody is woken`() throws {
+    let watchdog = try watchdog(.milliseconds(20))
+    try run(1)
+    var before = 0
+    let first = try loop.makeTimer { before = watchdog.wakeUps }
+    // The last look after the loop's first batch is over by then.
+    first.arm(at: EventLoop.now().advanced(by: .milliseconds(100)))
+    var after = 0
+    let second = try loop.makeTimer { after = watchdog.wakeUps }
+    second.arm(at: EventLoop.now().advanced(by: .milliseconds(600)))
+    try run(620)
+    // One look, after the first timer's batch, in twenty-five times the limit.
+    #expect(after - before <= 1)
+    #expect(stalls.all.isEmpty)
+  }
+
+  @Test func `a loop without a watchdog, and one whose watchdog has gone, works as ever`() throws {
+    try run(1)
+    var watchdog: LoopWatchdog? = try watchdog()
+    try run(1)
+    let descriptors = openDescriptors()
+    watchdog = nil
+    #expect(openDescriptors() < descriptors)
+    #expect(watchdog == nil)
+    let slow = try loop.makeTimer { Self.block(90) }
+    slow.arm(at: .zero)
+    try run(100)
+    #expect(stalls.all.isEmpty)
+  }
+
+  // MARK: - The service manager's watchdog
+
+  /// A datagram socket such as the service manager's.
+  private final class Manager {
+    let path: String
+    private let descriptor: Int32
+
+    init() throws {
+      path = "/tmp/settle-notify-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+      descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+      let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+      let code = unsafe withUnsafePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe bind(descriptor, $0, size)
+        }
+      }
+      guard code == 0 else { throw SetUpFailure(code: errno) }
+    }
+
+    deinit {
+      close(descriptor)
+      unsafe unlink(path)
+    }
+
+    /// What has come since the last look.
+    func take() -> [String] {
+      var messages: [String] = []
+      var bytes = [UInt8](repeating: 0, count: 256)
+      while true {
+        let count = unsafe recv(descriptor, &bytes, bytes.count, 0)
+        guard count > 0 else { return messages }
+        messages.append(String(decoding: bytes[..<count], as: UTF8.self))
+      }
+    }
+  }
+
+  @Test func `the service manager is fed by the loop, and not while the loop is blocked`() throws {
+    let manager = try Manager()
+    let path = manager.path
+    let feeding = try ServiceWatchdog(loop, every: .milliseconds(20)) {
+      Notify.send("WATCHDOG=1", to: path)
+    }
+    try run(210)
+    let fed = manager.take()
+    #expect(Set(fed) == ["WATCHDOG=1"])
+    // At once, and then ten times in 210 ms, less what a busy machine takes.
+    #expect((5...11).contains(fed.count))
+
+    var duringBlock: [String] = []
+    let slow = try loop.makeTimer {
+      _ = manager.take()
+      Self.block(200)
+      duringBlock = manager.take()
+    }
+    slow.arm(at: .zero)
+    try run(300)
+    #expect(duringBlock.isEmpty)
+    #expect(!manager.take().isEmpty)
+    withExtendedLifetime(feeding) {}
+  }
+
+  @Test func `nothing is fed once the feeding has been released`() throws {
+    let manager = try Manager()
+    let path = manager.path
+    var feeding: ServiceWatchdog? = try ServiceWatchdog(loop, every: .milliseconds(5)) {
+      Notify.send("WATCHDOG=1", to: path)
+    }
+    try run(20)
+    #expect(feeding != nil)
+    feeding = nil
+    _ = manager.take()
+    try run(50)
+    #expect(manager.take().isEmpty)
+  }
+
+  @Test(
+    arguments: [
+      ([:], nil),
+      (["WATCHDOG_USEC": "20000000"], .seconds(10)),
+      (["WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "\(getpid())"], .seconds(10)),
+      (["WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "1"], nil),
+      (["WATCHDOG_USEC": "20000000", "WATCHDOG_PID": "?"], nil),
+      (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-5"], nil), (["WATCHDOG_USEC": "x"], nil),
+    ] as [([String: String], Duration?)]
+  )
+  func `the pace is half of what the service manager wants, if it means this process`(
+    variables: [String: String],
+    period: Duration?
+  ) {
+    #expect(ServiceWatchdog.period { variables[$0] } == period)
+  }
+}
