@@ -50,6 +50,10 @@ let package = Package(
         "TestBroker",
       ]),
 
+    // One gateway's life among faults, on virtual time: for tests and `make soak`.
+    .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "LastOut"]),
+    .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
+
     // The two programs.
     .executableTarget(
       name: "settle", dependencies: ["Arguments", "Control", "Devices", "JSON"],
@@ -75,6 +79,7 @@ let package = Package(
       name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
       exclude: ["Fixtures"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
+    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation"]),
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
