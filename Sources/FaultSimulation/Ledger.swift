@@ -13,6 +13,7 @@ struct Ledger {
     var phase: Phase
     /// Counts accepted changes, restarts of the gateway included.
     var order: UInt64
+    var place: Int
     var acceptedAt: Moment
     var expiresAt: Moment
   }
@@ -21,15 +22,13 @@ struct Ledger {
   /// Callers that wait for a final event.
   private var owed: [UInt64: Duration?] = [:]
   private var order: UInt64 = 0
-  /// The newest that was accepted, and that was sent, of each key; restarts included.
-  private var newestAccepted: [UInt64]
+  /// The newest that was sent of each key; restarts included.
   private var newestSent: [UInt64]
   /// The newest number of each key since the start of the gateway.
   private var newestNumber: [UInt64]
   private var lastShown: [JSONValue?]
 
   init(keys: Int) {
-    newestAccepted = Array(repeating: 0, count: keys)
     newestSent = Array(repeating: 0, count: keys)
     newestNumber = Array(repeating: 0, count: keys)
     lastShown = Array(repeating: nil, count: keys)
@@ -79,9 +78,8 @@ struct Ledger {
       order += 1
       let expiresAt = event.at.advanced(by: ttl ?? property.ttl)
       let command = Command(
-        phase: .accepted, order: order, acceptedAt: event.at, expiresAt: expiresAt)
+        phase: .accepted, order: order, place: place, acceptedAt: event.at, expiresAt: expiresAt)
       guard open.updateValue(command, forKey: event.number) == nil else { return "accepted twice" }
-      newestAccepted[place] = order
       newestNumber[place] = event.number
       return nil
     case .rejected: return nil
@@ -102,8 +100,11 @@ struct Ledger {
   private mutating func noteSending(_ event: CommandEvent, _ place: Int) -> String? {
     guard let command = open[event.number] else { return "is sent although it has ended" }
     guard command.order >= newestSent[place] else { return "is sent after something newer" }
-    if event.attempt > 1, command.order < newestAccepted[place] {
-      return "is repeated although something newer was accepted"
+    // What is newer and was cancelled or has expired does not count any more.
+    if event.attempt > 1,
+      open.values.contains(where: { $0.place == place && $0.order > command.order })
+    {
+      return "is repeated although something newer waits"
     }
     newestSent[place] = command.order
     open[event.number]?.phase = .sending

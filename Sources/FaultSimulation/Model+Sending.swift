@@ -57,7 +57,11 @@ extension Model {
   }
 
   /// Checks a message that leaves and takes note of it; `nil`, or what is wrong with it.
-  mutating func leaves(_ publish: CommandStateMachine.Publish, at now: Moment) -> String? {
+  mutating func leaves(
+    _ publish: CommandStateMachine.Publish,
+    told: [CommandEvent],
+    at now: Moment
+  ) -> String? {
     guard isConnected else { return "left without a broker" }
     guard publish.keys.contains(where: { isInLane(Int($0.rawValue)) }) else {
       return "left though none of its keys may"
@@ -65,11 +69,14 @@ extension Model {
     let leaders = leaders(of: publish)
     guard leaders.count > 1 else { return leaves(publish, leader: leaders[0], at: now) }
     // Whose turn it was shows in what left: the one whose newer value stays behind.
+    let sent = told.filter { $0.phase == .sending }.map(\.number)
     var wrong: String?
     for leader in leaders {
       var trial = self
       wrong = trial.leaves(publish, leader: leader, at: now)
       guard wrong == nil else { continue }
+      wrong = "carries \(sent), which no order of the lane explains"
+      guard trial.expected.filter({ $0.phase == .sending }).map(\.number) == sent else { continue }
       self = trial
       return nil
     }

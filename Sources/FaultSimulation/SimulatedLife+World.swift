@@ -46,7 +46,7 @@ extension SimulatedLife {
         agree("with nothing to send")
         return checkQuiet()
       }
-      if let wrong = model.leaves(publish, at: now) {
+      if let wrong = model.leaves(publish, told: machine.events, at: now) {
         return fail("\(publish.keys.map { name($0) }) \(wrong)")
       }
       agree("after sending")
@@ -59,9 +59,7 @@ extension SimulatedLife {
   private mutating func takeUnchanged() {
     for event in machine.events where event.phase == .unchanged && breach == nil {
       let place = Int(event.key.rawValue)
-      guard model.keys[place].ready?.number == event.number,
-        model.keys[place].queued == nil || !registry.devices[model.keys[place].device].merge
-      else { continue }
+      guard model.keys[place].ready?.number == event.number else { continue }
       if let wrong = model.foundUnchanged(place, at: now) { fail("\(name(event.key)) \(wrong)") }
     }
   }
