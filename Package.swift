@@ -79,7 +79,7 @@ let package = Package(
       name: "ConfigurationTests", dependencies: ["Configuration", "Devices", "LastOut"],
       exclude: ["Fixtures"]),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
-    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation"]),
+    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Arguments", "Control", "Devices", "JSON"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),

@@ -37,8 +37,12 @@ struct Ledger {
   /// Until when an open command may wait for an absent party.
   func expiry(of number: UInt64) -> Moment? { open[number]?.expiresAt }
 
-  /// How many commands have not ended.
-  var openCount: Int { open.count }
+  /// The newest command of a key, if it waits to be sent or is on its way, and may wait on.
+  func unsent(_ place: Int, at now: Moment) -> UInt64? {
+    guard let command = open[newestNumber[place]], command.place == place, now < command.expiresAt
+    else { return nil }
+    return command.phase == .sent ? nil : newestNumber[place]
+  }
 
   /// Which command or caller never got its end; `nil` when all did.
   var unfinished: String? {
@@ -78,7 +82,12 @@ struct Ledger {
       order += 1
       let expiresAt = event.at.advanced(by: ttl ?? property.ttl)
       let command = Command(
-        phase: .accepted, order: order, place: place, acceptedAt: event.at, expiresAt: expiresAt)
+        phase: .accepted,
+        order: order,
+        place: place,
+        acceptedAt: event.at,
+        expiresAt: expiresAt
+      )
       guard open.updateValue(command, forKey: event.number) == nil else { return "accepted twice" }
       newestNumber[place] = event.number
       return nil

@@ -157,7 +157,9 @@ extension Model {
   }
 
   private mutating func unconfirmed(_ place: Int) {
-    guard var flight = keys[place].flight, let confirm = keys[place].property.confirm else { return }
+    guard var flight = keys[place].flight, let confirm = keys[place].property.confirm else {
+      return
+    }
     let device = keys[place].device
     if flight.entry.retries >= confirm.retries || !devices[device].mayRetry || isClosing {
       devices[device].mayRetry = false

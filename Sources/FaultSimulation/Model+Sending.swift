@@ -95,9 +95,13 @@ extension Model {
       return "left before \(keys[waiting].property.id), which is urgent"
     }
     if let wrong = lanes.left(
-      device: device, lane: lane, isUrgent: isUrgent, ignoresLimits: isClosing,
-      waiting: devicesWaiting(in: lane), at: now)
-    {
+      device: device,
+      lane: lane,
+      isUrgent: isUrgent,
+      ignoresLimits: isClosing,
+      waiting: devicesWaiting(in: lane),
+      at: now
+    ) {
       return wrong
     }
     let leaving = gather(publish, leader: leader, at: now)
@@ -108,7 +112,8 @@ extension Model {
     guard entries.count == leaving.count else { return "carries a key that has nothing to send" }
     if let wrong = wrongContent(of: publish, leaving, entries, at: now) { return wrong }
     let grace = Duration.milliseconds(
-      Int64((entries.compactMap(\.transition).max() ?? 0) * 1000))
+      Int64((entries.compactMap(\.transition).max() ?? 0) * 1000)
+    )
     for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: grace) }
     return nil
   }

@@ -6,6 +6,8 @@ package import LastOut
 
 /// What outlives a restart of the gateway; a journal takes this place.
 package protocol RestartMemory: Sendable {
+  /// Whether it promises to keep every accepted value that was neither sent nor ended.
+  var keepsAll: Bool { get }
   /// A value was accepted; it replaces what is known of its key.
   mutating func accepted(_ survivor: Survivor)
   /// The command with this number was sent, or ended otherwise.
@@ -25,6 +27,7 @@ package struct Survivor: Hashable, Sendable {
 /// Remembers nothing: a gateway without a journal.
 package struct Forgetful: RestartMemory {
   package init() {}
+  package var keepsAll: Bool { false }
   package mutating func accepted(_ survivor: Survivor) {}
   package mutating func ended(_ number: UInt64, of key: KeyIndex) {}
   package mutating func takeSurvivors(at now: Moment) -> [Survivor] { [] }
@@ -35,6 +38,8 @@ package struct Faithful: RestartMemory {
   private var survivors: [Survivor] = []
 
   package init() {}
+
+  package var keepsAll: Bool { true }
 
   package mutating func accepted(_ survivor: Survivor) {
     survivors.removeAll { $0.key == survivor.key }

@@ -56,7 +56,8 @@ extension SimulatedLife {
     case .accepted:
       guard let expiresAt = ledger.expiry(of: event.number), !property.kind.isAction else { return }
       memory.accepted(
-        Survivor(key: event.key, value: value, number: event.number, expiresAt: expiresAt))
+        Survivor(key: event.key, value: value, number: event.number, expiresAt: expiresAt)
+      )
     case .rejected, .sending: break
     case .superseded, .unchanged, .cancelled, .sent, .confirmed, .failed, .expired:
       memory.ended(event.number, of: event.key)
@@ -116,7 +117,8 @@ extension SimulatedLife {
   private static func text(_ pending: Model.PendingAnswer?) -> String {
     guard let pending else { return "nothing" }
     let due = pending.due.map { "\($0.nanoseconds)" } ?? "unknown"
-    return "\(pending.value.bareText) in \(pending.waits) until \(due), \(pending.collapsed) collapsed"
+    return
+      "\(pending.value.bareText) in \(pending.waits) until \(due), \(pending.collapsed) collapsed"
   }
 
   private mutating func checkStatus(_ key: KeyIndex, _ place: Int) {

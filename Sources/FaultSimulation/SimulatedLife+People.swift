@@ -84,7 +84,9 @@ extension SimulatedLife {
     wake()
     guard breach == nil else { return }
     seen.changes += 1
-    if isTraced { note("\(name(key)) \(change), caller \(terms.caller), skips quiet \(terms.skipsQuiet)") }
+    if isTraced {
+      note("\(name(key)) \(change), caller \(terms.caller), skips quiet \(terms.skipsQuiet)")
+    }
     let foretold = model.change(change, of: key, terms, at: now)
     if foretold == nil, terms.caller != 0 { ledger.owes(terms.caller, ttl: terms.ttl) }
     var found: ValidationError?
@@ -103,7 +105,9 @@ extension SimulatedLife {
       seen.refusedChanges += 1
     }
     if found != foretold {
-      return fail("\(name(key)) \(change) was answered \(Self.text(found)), not \(Self.text(foretold))")
+      return fail(
+        "\(name(key)) \(change) was answered \(Self.text(found)), not \(Self.text(foretold))"
+      )
     }
     agree("after a change")
   }
@@ -190,6 +194,8 @@ extension SimulatedLife {
   /// A new machine, which knows what the memory kept.
   mutating func restart() {
     seen.restarts += 1
+    let survivors = memory.takeSurvivors(at: now)
+    checkSurvivors(survivors)
     closingUntil = nil
     machine = CommandStateMachine(registry: registry, settings: settings)
     machine.isWatched = model.isWatched
@@ -200,13 +206,33 @@ extension SimulatedLife {
     loseLetters()
     agenda.plan(
       .reconnection(generation: world.generation),
-      at: now.advanced(by: .milliseconds(random.within(1...3000))))
-    for survivor in memory.takeSurvivors(at: now) where breach == nil {
+      at: now.advanced(by: .milliseconds(random.within(1...3000)))
+    )
+    for survivor in survivors where breach == nil {
       seen.replayed += 1
       lastCaller += 1
       let terms = Model.Terms(
-        caller: lastCaller, ttl: now.duration(to: survivor.expiresAt), skipsQuiet: true)
+        caller: lastCaller,
+        ttl: now.duration(to: survivor.expiresAt),
+        skipsQuiet: true
+      )
       ask(.set(survivor.value), of: survivor.key, terms)
+    }
+  }
+
+  /// A memory that promises so has kept all that was accepted and not sent, and nothing else.
+  private mutating func checkSurvivors(_ survivors: [Survivor]) {
+    guard memory.keepsAll, model.isWatched else { return }
+    for place in model.places where !model.keys[place].isAction {
+      let key = KeyIndex(Int32(place))
+      let kept = survivors.first { $0.key == key }?.number
+      let due = ledger.unsent(place, at: now)
+      if kept != due {
+        fail(
+          "of \(name(key)) the memory kept \(kept.map { "#\($0)" } ?? "nothing"), "
+            + "not \(due.map { "#\($0)" } ?? "nothing")"
+        )
+      }
     }
   }
 }

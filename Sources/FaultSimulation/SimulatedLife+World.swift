@@ -67,7 +67,9 @@ extension SimulatedLife {
   private mutating func send(_ publish: CommandStateMachine.Publish) {
     seen.publishes += 1
     publishCount += 1
-    if isTraced { note("leaves: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))") }
+    if isTraced {
+      note("leaves: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
+    }
     guard !outstanding.contains(where: { $0.letter.token == publish.token }) else {
       return fail("the token of a publish under way is used again")
     }
@@ -102,11 +104,15 @@ extension SimulatedLife {
     if letter.isRefused {
       let outcome = CommandStateMachine.Outcome.refused("not authorized")
       return agenda.plan(
-        .answer(letter.token, outcome, generation: letter.generation), at: after(0...30))
+        .answer(letter.token, outcome, generation: letter.generation),
+        at: after(0...30)
+      )
     }
     if letter.isAnswered {
       agenda.plan(
-        .answer(letter.token, .acknowledged, generation: letter.generation), at: after(0...30))
+        .answer(letter.token, .acknowledged, generation: letter.generation),
+        at: after(0...30)
+      )
       for (key, _) in letter.values { world.lastAcknowledged[Int(key.rawValue)] = letter.order }
     }
     planDelivery(letter)
@@ -193,8 +199,12 @@ extension SimulatedLife {
       for source in world.availability[device].indices where random.chance(90) || isCalm {
         agenda.plan(
           .availability(
-            device: device, source: source, isOnline: world.availability[device][source]),
-          at: after(0...20))
+            device: device,
+            source: source,
+            isOnline: world.availability[device][source]
+          ),
+          at: after(0...20)
+        )
       }
     }
     for place in world.retained.indices where random.chance(90) {
@@ -269,7 +279,8 @@ extension SimulatedLife {
       for other in world.availability[device].indices where isOn || other == source {
         agenda.plan(
           .availability(device: device, source: other, isOnline: isOn),
-          at: after(isOn ? 0...50 : 0...2000))
+          at: after(isOn ? 0...50 : 0...2000)
+        )
       }
     }
     guard isOn else { return }
@@ -291,7 +302,9 @@ extension SimulatedLife {
     wake()
     guard breach == nil else { return }
     let isOnline = world.availability[device][source]
-    if isTraced { note("device \(device) says by \(source) that it is \(isOnline ? "online" : "offline")") }
+    if isTraced {
+      note("device \(device) says by \(source) that it is \(isOnline ? "online" : "offline")")
+    }
     machine.availability(ofDevice: device, source: source, isOnline: isOnline, at: now)
     model.availability(ofDevice: device, source: source, isOnline: isOnline)
     agree("after a word on availability")

@@ -65,8 +65,9 @@ package struct SimulatedLife: ~Copyable {
     agenda.plan(.reconnection(generation: 0), at: now)
   }
 
-  /// Lives `count` steps, then in calm until nothing waits.
+  /// Lives `count` steps, then in calm until nothing waits; it may go on living after that.
   package mutating func live(steps count: Int) {
+    isCalm = false
     for _ in 0..<count where breach == nil {
       step()
       finishStep()
@@ -132,4 +133,5 @@ package struct SimulatedLife: ~Copyable {
     if trace.count > 400 { trace.removeFirst(200) }
   }
 
-  func name(_ key: KeyIndex) -> String { registry[key].key }}
+  func name(_ key: KeyIndex) -> String { registry[key].key }
+}
