@@ -7,11 +7,14 @@ export PATH := $(PATH):/opt/swift/usr/bin:/usr/local/swift/usr/bin:$(HOME)/.loca
 JOBS ?= $(shell nproc)
 RELEASE := -c release --static-swift-stdlib
 SOURCES := Package.swift Sources Tests
+# Which simulated life to live, or how many: make soak SEED=7, make soak COUNT=1000
+SEED ?=
+COUNT ?=
 # What the programs are called with: make run ARGS="--devices devices"
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test lint format bench install-deps clean
+.PHONY: help demo run build test soak lint format bench install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -33,6 +36,10 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"
 	@swift test --disable-xctest --skip-build $(ARGS)
+
+soak: ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
+	@swift build -c release -j $(JOBS) --product soak
+	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
 lint: install-deps ## Check the format of every source file
 	@echo "Checking the format"

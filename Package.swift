@@ -63,6 +63,10 @@ let package = Package(
       ]
     ),
 
+    // One gateway's life among faults, on virtual time: for tests and `make soak`.
+    .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "LastOut"]),
+    .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
+
     // The two programs.
     .executableTarget(
       name: "settle",
@@ -97,6 +101,7 @@ let package = Package(
     ),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
+    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation", "LastOut"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),

@@ -49,7 +49,11 @@ extension CommandStateMachine {
       }
       return false
     }
-    guard !isInterim(value, to: command.change.value, place) else { return false }
+    guard !isInterim(value, to: command.change.value, place) else {
+      // It may have shown the value, and shows it no more.
+      states[place].onItsWay?.isShown = false
+      return false
+    }
     endOnItsWay(key, as: .superseded, reason: Self.changedByHand, at: now)
     states[place].approach.end()
     return true

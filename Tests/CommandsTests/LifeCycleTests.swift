@@ -185,6 +185,18 @@ import Testing
     #expect(bench.wait() == nil)
   }
 
+  @Test func `a value that is shown no more at the acknowledgement is not confirmed by it`() throws {
+    var bench = Bench(.seen())
+    try bench.report("level", 10)
+    try bench.set("level", 40, now: true)
+    let leaving = bench.publishes()
+    for value in [40, 10] as [JSONValue] { try bench.report("level", value) }
+    bench.finish(leaving)
+    #expect(bench.told().last == "level sent 40")
+    try bench.report("level", 40)
+    #expect(bench.told().last == "level confirmed 40")
+  }
+
   @Test func `the echo of an earlier command that was never confirmed is no hand`() throws {
     var bench = Bench(.seen())
     try bench.report("level", 10)

@@ -1,0 +1,90 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// What leaves by each lane: never more than its rate and burst, and every device in its turn.
+///
+/// Tokens are kept in nanoseconds of waiting, so that nothing is rounded twice.
+struct LaneMeter {
+  private struct Lane {
+    /// Nanoseconds for one token; 0 without a limit.
+    let interval: UInt64
+    let capacity: UInt64
+    var level: UInt64
+    var measuredAt = Moment.zero
+  }
+
+  private var lanes: [Lane] = [Lane(interval: 0, capacity: 0, level: 0)]
+  /// The lane of each device; 0 is the one without a limit.
+  private(set) var laneOfDevice: [Int] = []
+  /// `overtaken[a][b]`: how often device `b` had its turn while `a` waited for its own.
+  private var overtaken: [[Int]]
+
+  init(_ registry: Registry, _ limits: [String: (rate: Double, burst: Int)]) {
+    var names: [String: Int] = [:]
+    for device in registry.devices {
+      guard let name = device.lane, let limit = limits[name] else {
+        laneOfDevice.append(0)
+        continue
+      }
+      if names[name] == nil {
+        names[name] = lanes.count
+        let interval = UInt64((1e9 / limit.rate).rounded(.up))
+        let capacity = interval * UInt64(limit.burst)
+        lanes.append(Lane(interval: interval, capacity: capacity, level: capacity))
+      }
+      laneOfDevice.append(names[name] ?? 0)
+    }
+    let count = registry.devices.count
+    overtaken = Array(repeating: Array(repeating: 0, count: count), count: count)
+  }
+
+  private func level(_ lane: Int, at now: Moment) -> UInt64 {
+    let elapsed = now.nanoseconds - lanes[lane].measuredAt.nanoseconds
+    return min(lanes[lane].capacity, lanes[lane].level + min(elapsed, lanes[lane].capacity))
+  }
+
+  /// When a command may leave by the lane; `now` if at once.
+  func nextToken(of lane: Int, after now: Moment) -> Moment {
+    let level = level(lane, at: now)
+    guard level < lanes[lane].interval else { return now }
+    return Moment(nanoseconds: now.nanoseconds + lanes[lane].interval - level)
+  }
+
+  /// A device's place in its lane may have been given up.
+  mutating func interrupted(device: Int) {
+    for other in overtaken.indices { overtaken[device][other] = 0 }
+  }
+
+  /// A command of `device` left while those `waiting` had something that is not urgent; `nil`, or
+  /// which rule that broke.
+  mutating func left(
+    device: Int,
+    lane: Int,
+    isUrgent: Bool,
+    ignoresLimits: Bool,
+    waiting: [Int],
+    at now: Moment
+  ) -> String? {
+    let hasToken = nextToken(of: lane, after: now) <= now
+    guard hasToken || ignoresLimits else { return "left faster than its lane allows" }
+    if hasToken {
+      lanes[lane].level = level(lane, at: now) - lanes[lane].interval
+      lanes[lane].measuredAt = now
+    }
+    for other in overtaken.indices where laneOfDevice[other] == lane {
+      guard waiting.contains(other), other != device else {
+        interrupted(device: other)
+        continue
+      }
+      guard !isUrgent else { continue }
+      overtaken[other][device] += 1
+      if overtaken[other][device] > 1 {
+        return "left twice while device \(other) waited for its turn in the lane"
+      }
+    }
+    return nil
+  }
+}

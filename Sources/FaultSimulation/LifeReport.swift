@@ -1,0 +1,38 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// What one seed's life came to; a broken one is lived again to tell its last happenings.
+///
+/// Seeds that are divisible by three live with a memory that outlives restarts.
+package struct LifeReport: Sendable {
+  /// The seed, the broken rule and what led there; `nil` when no rule was broken.
+  package let breach: String?
+  package let steps: Int
+  package let seen: Sightings
+
+  /// Lives the life of `seed`: `steps` of trouble, then calm.
+  package init(seed: UInt64, steps: Int) {
+    var life = Self.life(of: seed, isTraced: false)
+    life.live(steps: steps)
+    self.steps = life.steps
+    seen = life.seen
+    guard let broken = life.breach else {
+      breach = nil
+      return
+    }
+    var again = Self.life(of: seed, isTraced: true)
+    again.live(steps: steps)
+    let isSame = again.breach == broken && again.steps == life.steps
+    let replay = isSame ? "" : "\nThe replay went another way: \(again.breach ?? "no rule broken")"
+    breach = """
+      \(again.trace.suffix(60).joined(separator: "\n"))
+      Seed \(seed), step \(life.steps): \(broken)\(replay)
+      Live it again with: make soak SEED=\(seed)
+      """
+  }
+
+  private static func life(of seed: UInt64, isTraced: Bool) -> SimulatedLife {
+    let memory: any RestartMemory = seed.isMultiple(of: 3) ? Faithful() : Forgetful()
+    return SimulatedLife(seed: seed, memory: memory, isTraced: isTraced)
+  }
+}

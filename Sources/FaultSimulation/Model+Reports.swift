@@ -1,0 +1,174 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// What is heard from devices, who is there, and what time brings.
+extension Model {
+  mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    let place = Int(key.rawValue)
+    devices[keys[place].device].mayRetry = true
+    guard let value = keys[place].property.value(fromWire: wire) else { return }
+    let isNew = keys[place].actual != value
+    keys[place].actual = value
+    keys[place].lastSent = nil
+    let isByHand = meaning(of: value, wire, place)
+    if isNew, isByHand, keys[place].property.urgent.contains(value) {
+      for other in keys[place].ends {
+        dropRepetition(Int(other.rawValue), reason: "changed at the device")
+        endFlight(Int(other.rawValue), as: .superseded, reason: "changed at the device")
+      }
+    }
+    if !keys[place].held.isEmpty { applyHeld(place, at: now) }
+  }
+
+  /// Confirms, passes as interim, or ends what is on its way; tells whether it was somebody's hand.
+  private mutating func meaning(of value: Value, _ wire: JSONValue, _ place: Int) -> Bool {
+    let key = keys[place]
+    if let ready = key.ready, ready.attempt > 1 {
+      if key.property.isShown(ready.value, by: wire) {
+        keys[place].ready = nil
+        keys[place].becomeCertain()
+        lanes.interrupted(device: key.device)
+        tell(.confirmed, ready, place)
+        return false
+      }
+      if isInterim(value, to: ready.value, place) { return false }
+      dropRepetition(place, reason: "changed at the device")
+      keys[place].becomeCertain()
+      return true
+    }
+    guard let flight = key.flight else {
+      keys[place].becomeCertain()
+      return true
+    }
+    if flight.isEnded { return false }
+    if key.property.isShown(flight.entry.value, by: wire) {
+      if flight.isSending { keys[place].flight?.isShown = true } else { confirmed(flight, place) }
+      return false
+    }
+    if isInterim(value, to: flight.entry.value, place) {
+      // It showed the value, and shows it no more.
+      keys[place].flight?.isShown = false
+      return false
+    }
+    endFlight(place, as: .superseded, reason: "changed at the device")
+    keys[place].becomeCertain()
+    return true
+  }
+
+  /// Whether a device may show `value` on its way from where it stood, through everything that was
+  /// sent since, to `target`.
+  private func isInterim(_ value: Value, to target: Value, _ place: Int) -> Bool {
+    let key = keys[place]
+    guard let start = key.start else { return true }
+    if key.property.isSameOnWire(start, value) { return true }
+    if let last = key.passed.last, key.property.isSameOnWire(last, value) { return true }
+    guard case .number(let number) = value else { return false }
+    var least = Double.infinity
+    var greatest = -Double.infinity
+    for case .number(let one) in key.passed + [start, target] {
+      least = min(least, one)
+      greatest = max(greatest, one)
+    }
+    return least <= number && number <= greatest
+  }
+
+  // MARK: - Who is there
+
+  mutating func connection(isUp: Bool) {
+    isConnected = isUp
+    for place in places { failIfActionIsOffline(place) }
+  }
+
+  mutating func availability(ofDevice device: Int, source: Int, isOnline: Bool) {
+    devices[device].sources[source] = isOnline
+    lanes.interrupted(device: device)
+    for place in places where keys[place].device == device { failIfActionIsOffline(place) }
+  }
+
+  // MARK: - Time
+
+  enum Deadline {
+    case expiry
+    case confirmation
+    case held
+  }
+
+  /// The deadlines of a key behind the queue.
+  func deadlines(of place: Int) -> [(at: Moment, kind: Deadline)] {
+    var found: [(at: Moment, kind: Deadline)] = []
+    let key = keys[place]
+    if let ready = key.ready, !isOnline(place) { found.append((ready.expiresAt, .expiry)) }
+    if let by = key.flight?.confirmBy { found.append((by, .confirmation)) }
+    if !key.held.isEmpty { found.append((key.heldUntil, .held)) }
+    return found
+  }
+
+  /// Lets everything happen that is due; `told` settles which of one instant came first.
+  mutating func advance(to now: Moment, told: [CommandEvent]) {
+    for place in places where keys[place].queued != nil && keys[place].due <= now {
+      settle(place, at: now)
+    }
+    while let next = nextDue(at: now, told: told) { passed(next.kind, next.place, at: now) }
+  }
+
+  private func nextDue(
+    at now: Moment,
+    told: [CommandEvent]
+  ) -> (place: Int, kind: Deadline)? {
+    var best: (at: Moment, rank: Int, place: Int, kind: Deadline)?
+    for place in places {
+      for deadline in deadlines(of: place) where deadline.at <= now {
+        let rank = rank(of: place, deadline.kind, told)
+        if let best, (best.at, best.rank) <= (deadline.at, rank) { continue }
+        best = (deadline.at, rank, place, deadline.kind)
+      }
+    }
+    return best.map { ($0.place, $0.kind) }
+  }
+
+  /// Where the end of a key's command stands among what was told; what goes again was not told, and
+  /// can only have come first.
+  private func rank(of place: Int, _ kind: Deadline, _ told: [CommandEvent]) -> Int {
+    guard kind == .confirmation, let number = keys[place].flight?.entry.number else { return 0 }
+    let found = told.firstIndex {
+      $0.number == number && ($0.phase == .failed || $0.phase == .superseded)
+    }
+    return found.map { $0 + 1 } ?? 0
+  }
+
+  private mutating func passed(_ kind: Deadline, _ place: Int, at now: Moment) {
+    switch kind {
+    case .expiry:
+      guard let ready = keys[place].ready else { return }
+      keys[place].ready = nil
+      tell(.expired, ready, place, reason: offlineReason)
+    case .confirmation: unconfirmed(place)
+    case .held:
+      let held = keys[place].held
+      keys[place].held = []
+      for step in held {
+        tell(.rejected, held: step, place, reason: ValidationError.noBase.description)
+      }
+    }
+  }
+
+  private mutating func unconfirmed(_ place: Int) {
+    guard var flight = keys[place].flight, let confirm = keys[place].property.confirm else {
+      return
+    }
+    let device = keys[place].device
+    if flight.entry.retries >= confirm.retries || !devices[device].mayRetry || isClosing {
+      devices[device].mayRetry = false
+      fail(flight, place, reason: "not confirmed within \(confirm.within + flight.grace)")
+    } else if keys[place].hasNewer {
+      supersede(flight, place)
+    } else {
+      flight.entry.retries += 1
+      again(flight, place)
+    }
+  }
+}

@@ -1,0 +1,291 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// What leaves, and what the broker answers.
+extension Model {
+  // MARK: - To the road
+
+  /// The value that waits for quiet leaves the queue.
+  mutating func settle(_ place: Int, at now: Moment) {
+    guard var run = keys[place].queued else { return }
+    keys[place].queued = nil
+    keys[place].base = now
+    let isKnown = isKnown(run.value, place)
+    if let older = keys[place].ready {
+      tell(.superseded, older, place, reason: "newer value")
+      run.collapsed += older.collapsed + 1
+    }
+    if isKnown {
+      if keys[place].ready != nil { lanes.interrupted(device: keys[place].device) }
+      keys[place].ready = nil
+      tell(.unchanged, run, place)
+    } else {
+      makeReady(run, place)
+    }
+  }
+
+  mutating func makeReady(_ entry: KeyModel.Entry, _ place: Int) {
+    keys[place].ready = entry
+    failIfActionIsOffline(place)
+  }
+
+  /// A momentary command is never held.
+  mutating func failIfActionIsOffline(_ place: Int) {
+    guard keys[place].isAction, !isOnline(place), let ready = keys[place].ready else { return }
+    keys[place].ready = nil
+    tell(.failed, ready, place, reason: offlineReason)
+  }
+
+  // MARK: - To the broker
+
+  /// Takes note that `place` was found unchanged while it waited; `nil`, or why that is wrong.
+  mutating func foundUnchanged(_ place: Int, at now: Moment) -> String? {
+    guard let ready = keys[place].ready, isInLane(place), isConnected else {
+      return "was found unchanged, but could not leave"
+    }
+    guard ready.attempt == 1, !ready.isUrgent, isKnown(ready.value, place) else {
+      return "is said to be unchanged, but has to leave"
+    }
+    keys[place].ready = nil
+    lanes.interrupted(device: keys[place].device)
+    tell(.unchanged, ready, place)
+    return nil
+  }
+
+  /// Checks a message that leaves and takes note of it; `nil`, or what is wrong with it.
+  mutating func leaves(
+    _ publish: CommandStateMachine.Publish,
+    told: [CommandEvent],
+    at now: Moment
+  ) -> String? {
+    guard isConnected else { return "left without a broker" }
+    guard publish.keys.contains(where: { isInLane(Int($0.rawValue)) }) else {
+      return "left though none of its keys may"
+    }
+    let leaders = leaders(of: publish)
+    guard leaders.count > 1 else { return leaves(publish, leader: leaders[0], at: now) }
+    // Whose turn it was shows in what left: the one whose newer value stays behind.
+    let sent = told.filter { $0.phase == .sending }.map(\.number)
+    var wrong: String?
+    for leader in leaders {
+      var trial = self
+      wrong = trial.leaves(publish, leader: leader, at: now)
+      guard wrong == nil else { continue }
+      wrong = "carries \(sent), which no order of the lane explains"
+      guard trial.expected.filter({ $0.phase == .sending }).map(\.number) == sent else { continue }
+      self = trial
+      return nil
+    }
+    return wrong
+  }
+
+  private mutating func leaves(
+    _ publish: CommandStateMachine.Publish,
+    leader: Int,
+    at now: Moment
+  ) -> String? {
+    let device = keys[leader].device
+    let lane = keys[leader].lane
+    let isUrgent = keys[leader].ready?.isUrgent ?? false
+    if let waiting = urgentWaiting(in: lane), !isUrgent {
+      return "left before \(keys[waiting].property.id), which is urgent"
+    }
+    if let wrong = lanes.left(
+      device: device,
+      lane: lane,
+      isUrgent: isUrgent,
+      ignoresLimits: isClosing,
+      waiting: devicesWaiting(in: lane),
+      at: now
+    ) {
+      return wrong
+    }
+    let leaving = gather(publish, leader: leader, at: now)
+    guard leaving.map({ KeyIndex(Int32($0)) }) == publish.keys else {
+      return "carries \(publish.keys.map(\.rawValue)), not \(leaving)"
+    }
+    let entries = leaving.compactMap { keys[$0].ready }
+    guard entries.count == leaving.count else { return "carries a key that has nothing to send" }
+    if let wrong = wrongContent(of: publish, leaving, entries, at: now) { return wrong }
+    let grace = Duration.milliseconds(
+      Int64((entries.compactMap(\.transition).max() ?? 0) * 1000)
+    )
+    for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: grace) }
+    return nil
+  }
+
+  /// The keys whose turn it may have been: the urgent one, or all that waited.
+  private func leaders(of publish: CommandStateMachine.Publish) -> [Int] {
+    let waiting = publish.keys.map { Int($0.rawValue) }.filter { isInLane($0) }
+    if let urgent = waiting.first(where: { keys[$0].ready?.isUrgent ?? false }) { return [urgent] }
+    return waiting.contains { keys[$0].queued != nil } ? waiting : [waiting[0]]
+  }
+
+  private func urgentWaiting(in lane: Int) -> Int? {
+    places.first { keys[$0].lane == lane && isInLane($0) && keys[$0].ready?.isUrgent == true }
+  }
+
+  /// Devices with something in the lane that is not urgent.
+  private func devicesWaiting(in lane: Int) -> [Int] {
+    var found: [Int] = []
+    for place in places
+    where keys[place].lane == lane && isInLane(place) && keys[place].ready?.isUrgent == false {
+      if found.last != keys[place].device { found.append(keys[place].device) }
+    }
+    return found
+  }
+
+  /// All that has to leave in one message with the leader, in order.
+  private mutating func gather(
+    _ publish: CommandStateMachine.Publish,
+    leader: Int,
+    at now: Moment
+  ) -> [Int] {
+    let road = keys[leader].property.command
+    guard registry.devices[keys[leader].device].merge, road.payload.isObject else {
+      return [leader]
+    }
+    var leaving: [Int] = []
+    for place in places where keys[place].device == keys[leader].device {
+      guard place != leader else {
+        leaving.append(place)
+        continue
+      }
+      guard keys[place].hasNewer, !keys[place].isSending, !keys[place].isAction,
+        keys[place].property.command.topic == road.topic
+      else { continue }
+      flush(place, at: now)
+      if keys[place].ready != nil { leaving.append(place) }
+    }
+    return leaving
+  }
+
+  private func wrongContent(
+    of publish: CommandStateMachine.Publish,
+    _ leaving: [Int],
+    _ entries: [KeyModel.Entry],
+    at now: Moment
+  ) -> String? {
+    let road = keys[leaving[0]].property.command
+    guard publish.topic == road.topic, publish.qos == 1 else { return "took the wrong road" }
+    let wires = zip(leaving, entries).map { keys[$0].property.wireValue(of: $1.value) }
+    let payload: String
+    if road.payload.isObject {
+      var members = zip(leaving, wires).map { "\"\(keys[$0].property.id)\":\(Self.text($1))" }
+      if let transition = entries.compactMap(\.transition).last {
+        members.append("\"transition\":\(Self.text(JSONValue(shortest: transition)))")
+      }
+      payload = "{\(members.joined(separator: ","))}"
+    } else {
+      payload = wires[0].scalarText ?? ""
+    }
+    let found = String(decoding: publish.payload, as: UTF8.self)
+    guard found == payload else { return "says \(found), not \(payload)" }
+    let rest = entries.map { now.duration(to: $0.expiresAt) }.min() ?? .zero
+    guard publish.expiry == max(rest, .seconds(1)) else { return "expires at the wrong time" }
+    return nil
+  }
+
+  private static func text(_ wire: JSONValue) -> String {
+    String(decoding: JSONWriter.bytes(wire), as: UTF8.self)
+  }
+
+  private mutating func leave(_ place: Int, _ entry: KeyModel.Entry, grace: Duration) {
+    if let older = keys[place].flight {
+      keys[place].passed.append(older.entry.value)
+      tell(.superseded, older.entry, place, reason: "newer value")
+    }
+    if !keys[place].isUncertain {
+      keys[place].isUncertain = true
+      keys[place].start = keys[place].actual
+    }
+    keys[place].ready = nil
+    keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)
+    tell(.sending, entry, place)
+  }
+
+  /// Whether something could leave now that the machine keeps; `nil`, or what it is.
+  func keptBack(at now: Moment) -> String? {
+    guard isConnected else { return nil }
+    for place in places where isInLane(place) {
+      guard isClosing || lanes.nextToken(of: keys[place].lane, after: now) <= now else { continue }
+      return "key \(place) may leave and does not"
+    }
+    return nil
+  }
+
+  // MARK: - What the broker said
+
+  mutating func finish(
+    _ publishKeys: [KeyIndex],
+    _ outcome: CommandStateMachine.Outcome,
+    at now: Moment
+  ) {
+    for key in publishKeys {
+      let place = Int(key.rawValue)
+      guard let flight = keys[place].flight else { continue }
+      if flight.isEnded {
+        keys[place].flight = nil
+      } else {
+        switch outcome {
+        case .acknowledged: acknowledged(flight, place, at: now)
+        case .refused(let reason): fail(flight, place, reason: reason)
+        case .lost: lost(flight, place)
+        }
+      }
+      failIfActionIsOffline(place)
+    }
+  }
+
+  private mutating func acknowledged(_ flight: KeyModel.Flight, _ place: Int, at now: Moment) {
+    tell(.sent, flight.entry, place)
+    guard keys[place].canConfirm, let confirm = keys[place].property.confirm else {
+      keys[place].flight = nil
+      if !keys[place].isAction { keys[place].lastSent = flight.entry.value }
+      return
+    }
+    if flight.isShown {
+      confirmed(flight, place)
+    } else {
+      keys[place].flight?.confirmBy = now.advanced(by: confirm.within + flight.grace)
+    }
+  }
+
+  mutating func confirmed(_ flight: KeyModel.Flight, _ place: Int) {
+    keys[place].flight = nil
+    keys[place].becomeCertain()
+    tell(.confirmed, flight.entry, place)
+  }
+
+  mutating func fail(_ flight: KeyModel.Flight, _ place: Int, reason: String) {
+    keys[place].flight = nil
+    keys[place].passed.append(flight.entry.value)
+    tell(.failed, flight.entry, place, reason: reason)
+  }
+
+  private mutating func lost(_ flight: KeyModel.Flight, _ place: Int) {
+    if keys[place].isAction {
+      fail(flight, place, reason: "the connection to the broker was lost")
+    } else if keys[place].hasNewer {
+      supersede(flight, place)
+    } else {
+      again(flight, place)
+    }
+  }
+
+  mutating func supersede(_ flight: KeyModel.Flight, _ place: Int) {
+    keys[place].flight = nil
+    keys[place].passed.append(flight.entry.value)
+    tell(.superseded, flight.entry, place, reason: "newer value")
+  }
+
+  mutating func again(_ flight: KeyModel.Flight, _ place: Int) {
+    keys[place].flight = nil
+    keys[place].ready = flight.entry
+    keys[place].ready?.attempt += 1
+  }
+}

@@ -1,0 +1,225 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// A slow, obvious second opinion: what the machine has to tell and to answer, from SPEC alone.
+///
+/// It has no lists, heaps or tables: every question is answered by looking at every key. What it
+/// cannot foretell, it takes from the machine and checks: which of several devices is next in a
+/// lane, and which of several deadlines of one instant comes first.
+struct Model {
+  /// What a change brings along.
+  struct Terms {
+    var caller: UInt64
+    var ttl: Duration?
+    var transition: Double?
+    var skipsQuiet: Bool
+  }
+
+  struct DeviceModel {
+    var sources: [Bool]
+    var mayRetry = true
+
+    var isOnline: Bool { !sources.contains(false) }
+  }
+
+  /// What `pending` says of one key.
+  struct PendingAnswer: Hashable {
+    var value: Value
+    var collapsed: Int
+    var waits: CommandStateMachine.Waiting
+    var due: Moment?
+  }
+
+  let registry: Registry
+  let pendingLimit: Int
+  let patience: Duration
+  var keys: [KeyModel]
+  var devices: [DeviceModel]
+  var lanes: LaneMeter
+  var isConnected = false
+  var isClosing = false
+  let isWatched: Bool
+  var lastNumber: UInt64 = 0
+  /// What has to be told for what happened since the last comparison.
+  var expected: [ExpectedEvent] = []
+
+  init(_ registry: Registry, _ settings: CommandStateMachine.Settings, isWatched: Bool) {
+    self.registry = registry
+    self.isWatched = isWatched
+    pendingLimit = settings.pendingLimit
+    patience = settings.stepPatience
+    lanes = LaneMeter(registry, settings.lanes)
+    devices = registry.devices.map {
+      DeviceModel(sources: Array(repeating: true, count: $0.availability.count))
+    }
+    var keys: [KeyModel] = []
+    for (place, entry) in registry.properties.enumerated() {
+      keys.append(Self.key(place, entry, registry, lane: lanes.laneOfDevice[entry.device]))
+    }
+    self.keys = keys
+  }
+
+  private static func key(
+    _ place: Int,
+    _ entry: Registry.Entry,
+    _ registry: Registry,
+    lane: Int
+  ) -> KeyModel {
+    let property = entry.property
+    var isAction = false
+    if case .action = property.kind { isAction = true }
+    var ends: [KeyIndex] = []
+    var excluded: [KeyIndex] = []
+    for (number, other) in registry.properties.enumerated()
+    where other.device == entry.device && number != place {
+      if property.ends.contains(other.property.id) { ends.append(KeyIndex(Int32(number))) }
+      if property.excludes.contains(other.property.id)
+        || other.property.excludes.contains(property.id)
+      {
+        excluded.append(KeyIndex(Int32(number)))
+      }
+    }
+    return KeyModel(
+      property: property,
+      device: entry.device,
+      lane: lane,
+      isAction: isAction,
+      canConfirm: property.confirm != nil && property.state != nil && !isAction,
+      ends: ends,
+      excluded: excluded
+    )
+  }
+
+  // MARK: - Questions
+
+  var places: Range<Int> { keys.indices }
+
+  func isOnline(_ place: Int) -> Bool { isConnected && devices[keys[place].device].isOnline }
+
+  var offlineReason: String {
+    isConnected ? "the device is offline" : "the broker is not connected"
+  }
+
+  var queuedCount: Int { keys.count { $0.queued != nil } }
+  var readyCount: Int { keys.count { $0.ready != nil } }
+  var sendingCount: Int { keys.count { $0.isSending } }
+
+  /// Whether a value may leave as far as its own key and device go; only its lane may hold it.
+  func isInLane(_ place: Int) -> Bool {
+    keys[place].ready != nil && devices[keys[place].device].isOnline && !keys[place].isSending
+  }
+
+  var isDrained: Bool {
+    sendingCount == 0 && queuedCount == 0 && !places.contains { isInLane($0) }
+  }
+
+  /// Whether the device is known to show `value` already.
+  func isKnown(_ value: Value, _ place: Int) -> Bool {
+    let key = keys[place]
+    guard let actual = key.actual, !key.isUncertain, key.flight == nil, isOnline(place),
+      !key.isAction, !key.property.always
+    else { return false }
+    return key.property.isSameOnWire(actual, value)
+  }
+
+  /// What `pending` has to answer.
+  func pending(_ place: Int) -> PendingAnswer? {
+    let key = keys[place]
+    if let queued = key.queued {
+      return PendingAnswer(
+        value: queued.value,
+        collapsed: queued.collapsed + (key.ready.map { $0.collapsed + 1 } ?? 0),
+        waits: .quiet,
+        due: key.due
+      )
+    }
+    guard let ready = key.ready else { return nil }
+    let isOffline = !isOnline(place)
+    return PendingAnswer(
+      value: ready.value,
+      collapsed: ready.collapsed,
+      waits: isOffline ? .offline : key.isSending ? .inFlight : .lane,
+      due: isOffline ? ready.expiresAt : nil
+    )
+  }
+
+  func isUnsent(_ place: Int) -> Bool {
+    let key = keys[place]
+    if key.queued != nil || key.ready != nil || !key.held.isEmpty { return true }
+    return key.isSending && key.flight?.isEnded == false
+  }
+
+  /// The next moment at which something has to happen; `nil` when nothing waits for time.
+  func nextDeadline(after now: Moment) -> Moment? {
+    var earliest: Moment?
+    func consider(_ moment: Moment) { earliest = min(earliest ?? moment, moment) }
+    for place in places {
+      if keys[place].queued != nil { consider(keys[place].due) }
+      for deadline in deadlines(of: place) { consider(deadline.at) }
+      if isConnected, !isClosing, isInLane(place) {
+        let token = lanes.nextToken(of: keys[place].lane, after: now)
+        if token > now { consider(token) }
+      }
+    }
+    return earliest
+  }
+
+  // MARK: - Telling
+
+  mutating func tell(
+    _ phase: Phase,
+    _ entry: KeyModel.Entry,
+    _ place: Int,
+    reason: String? = nil,
+    collapsed: Int? = nil
+  ) {
+    if entry.number >= keys[place].newest {
+      keys[place].newest = entry.number
+      keys[place].phase = phase
+    }
+    switch phase {
+    case .accepted, .superseded, .sending, .sent: break
+    case .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired:
+      lanes.interrupted(device: keys[place].device)
+    }
+    switch phase {
+    case .accepted, .superseded, .sending:
+      guard isWatched || entry.caller != 0 else { return }
+    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: break
+    }
+    expected.append(
+      ExpectedEvent(
+        key: KeyIndex(Int32(place)),
+        phase: phase,
+        value: entry.value,
+        number: entry.number,
+        collapsed: phase == .accepted ? 0 : collapsed ?? entry.collapsed,
+        attempt: entry.attempt,
+        reason: reason,
+        caller: entry.caller,
+        isFinal: phase == .sent
+          ? !keys[place].canConfirm : ![.accepted, .sending].contains(phase)
+      )
+    )
+  }
+
+  mutating func tell(_ phase: Phase, held: KeyModel.Held, _ place: Int, reason: String?) {
+    expected.append(
+      ExpectedEvent(
+        key: KeyIndex(Int32(place)),
+        phase: phase,
+        value: nil,
+        number: held.number,
+        collapsed: 0,
+        attempt: 1,
+        reason: reason,
+        caller: held.terms.caller,
+        isFinal: true
+      )
+    )
+  }
+}

@@ -1,0 +1,137 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// One gateway's life among people, a broker and devices, none of them reliable.
+///
+/// It drives the real ``CommandStateMachine`` on virtual time as the gateway does, and asks a slow
+/// model and a ledger after every step whether all was right. The same seed lives the same life.
+package struct SimulatedLife: ~Copyable {
+  /// What the first broken rule is, in words; the life ends with it.
+  package internal(set) var breach: String?
+  /// Steps lived.
+  package internal(set) var steps = 0
+  /// The last happenings, the oldest first; empty unless asked for.
+  package internal(set) var trace: [String] = []
+  /// What was seen, so that a quiet simulation does not pass for a good one.
+  package internal(set) var seen = Sightings()
+
+  let seed: UInt64
+  var random: SeededGenerator
+  var chances: Chances
+  let registry: Registry
+  let settings: CommandStateMachine.Settings
+  let isTraced: Bool
+  var machine: CommandStateMachine
+  var model: Model
+  var ledger: Ledger
+  var world: World
+  var agenda = Agenda()
+  var now = Moment(nanoseconds: 1_000_000_000)
+  var memory: any RestartMemory
+  /// Publishes without an answer.
+  var outstanding: [(letter: Agenda.Letter, keys: [KeyIndex])] = []
+  /// Tokens that were answered.
+  var landed: [UInt64] = []
+  var publishCount = 0
+  var lastCaller: UInt64 = 0
+  var closingUntil: Moment?
+  var isCalm = false
+
+  /// - Parameters:
+  ///   - seed: Decides everything.
+  ///   - memory: What outlives a restart.
+  ///   - isTraced: Whether ``trace`` is kept, which costs time.
+  package init(seed: UInt64, memory: any RestartMemory = Forgetful(), isTraced: Bool = false) {
+    self.seed = seed
+    self.isTraced = isTraced
+    self.memory = memory
+    random = SeededGenerator(seed: seed)
+    chances = Chances(&random)
+    registry = Registry(House.devices)
+    var settings = CommandStateMachine.Settings()
+    settings.lanes = House.lanes
+    settings.pendingLimit = random.chance(30) ? 4 : 100
+    self.settings = settings
+    let isWatched = random.chance(80)
+    machine = CommandStateMachine(registry: registry, settings: settings)
+    machine.isWatched = isWatched
+    model = Model(registry, settings, isWatched: isWatched)
+    ledger = Ledger(keys: registry.properties.count)
+    world = World(registry)
+    agenda.plan(.reconnection(generation: 0), at: now)
+  }
+
+  /// Lives `count` steps, then in calm until nothing waits; it may go on living after that.
+  package mutating func live(steps count: Int) {
+    isCalm = false
+    for _ in 0..<count where breach == nil {
+      step()
+      finishStep()
+    }
+    guard breach == nil else { return }
+    calmDown()
+  }
+
+  /// One thing happens.
+  private mutating func step() {
+    if let due = agenda.next, due.at <= now, random.chance(85) {
+      happen()
+    } else if random.chance(chances.time) {
+      passTime()
+    } else {
+      act()
+    }
+  }
+
+  mutating func finishStep() {
+    steps += 1
+    guard breach == nil else { return }
+    if isCalm || !random.chance(chances.missedTurn) { publish() }
+    endClosing()
+    check()
+  }
+
+  // MARK: - Time
+
+  private mutating func passTime() {
+    if random.chance(chances.pause) {
+      // The machine slept, or the process was stopped: everything is late.
+      seen.pauses += 1
+      now = now.advanced(by: .milliseconds(random.within(1000...90_000)))
+      if isTraced { note("the clock jumps") }
+    } else if random.chance(75) {
+      moveToNext()
+      if random.chance(10) { now = now.advanced(by: .microseconds(random.within(1...3000))) }
+    } else {
+      now = now.advanced(by: .milliseconds(random.within(0...400)))
+    }
+    if random.chance(90) { wake() }
+  }
+
+  /// To the next thing that is planned, or that the machine waits for.
+  mutating func moveToNext() {
+    var next = agenda.next?.at
+    if let deadline = machine.nextDeadline(after: now) { next = min(next ?? deadline, deadline) }
+    if let next, next > now { now = next }
+  }
+
+  /// The loop wakes up.
+  mutating func wake() {
+    guard breach == nil else { return }
+    machine.advance(to: now)
+    model.advance(to: now, told: machine.events)
+    agree("after waking")
+  }
+
+  mutating func note(_ text: String) {
+    let milliseconds = Double(now.nanoseconds / 1000) / 1000
+    trace.append("\(milliseconds) ms: \(text)")
+    if trace.count > 400 { trace.removeFirst(200) }
+  }
+
+  func name(_ key: KeyIndex) -> String { registry[key].key }
+}
