@@ -37,7 +37,7 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@echo "Testing"
 	@swift test --disable-xctest --skip-build $(ARGS)
 
-soak: ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
+soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 

@@ -19,6 +19,8 @@ struct Agenda {
     case delivery(Letter)
     /// A device tells its state.
     case report(KeyIndex, JSONValue)
+    /// The broker tells what it keeps as the last report.
+    case reminder(KeyIndex)
     case availability(device: Int, source: Int, isOnline: Bool)
     /// The gateway notices that its connection is gone.
     case cut(generation: Int)

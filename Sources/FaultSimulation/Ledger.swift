@@ -16,6 +16,8 @@ struct Ledger {
     var place: Int
     var acceptedAt: Moment
     var expiresAt: Moment
+    /// Whether the broker had it, whatever was tried after that.
+    var wasSent = false
   }
 
   private var open: [UInt64: Command] = [:]
@@ -37,11 +39,11 @@ struct Ledger {
   /// Until when an open command may wait for an absent party.
   func expiry(of number: UInt64) -> Moment? { open[number]?.expiresAt }
 
-  /// The newest command of a key, if it waits to be sent or is on its way, and may wait on.
+  /// The newest command of a key, if the broker never had it and it may wait on.
   func unsent(_ place: Int, at now: Moment) -> UInt64? {
     guard let command = open[newestNumber[place]], command.place == place, now < command.expiresAt
     else { return nil }
-    return command.phase == .sent ? nil : newestNumber[place]
+    return command.wasSent ? nil : newestNumber[place]
   }
 
   /// Which command or caller never got its end; `nil` when all did.
@@ -96,6 +98,7 @@ struct Ledger {
     case .sent:
       guard open[event.number]?.phase == .sending else { return "sent, but was not on its way" }
       open[event.number]?.phase = .sent
+      open[event.number]?.wasSent = true
       if event.isFinal { open[event.number] = nil }
       return nil
     case .unchanged, .cancelled, .superseded, .confirmed, .failed, .expired:

@@ -10,9 +10,9 @@ package struct LifeReport: Sendable {
   package let steps: Int
   package let seen: Sightings
 
-  /// Lives the life of `seed`: `steps` of trouble, then calm.
-  package init(seed: UInt64, steps: Int) {
-    var life = Self.life(of: seed, isTraced: false)
+  /// Lives the life of `seed`: `steps` of trouble, then calm; `listener` gets every happening.
+  package init(seed: UInt64, steps: Int, listener: ((String) -> Void)? = nil) {
+    var life = Self.life(of: seed, isTraced: false, listener)
     life.live(steps: steps)
     self.steps = life.steps
     seen = life.seen
@@ -31,8 +31,12 @@ package struct LifeReport: Sendable {
       """
   }
 
-  private static func life(of seed: UInt64, isTraced: Bool) -> SimulatedLife {
+  private static func life(
+    of seed: UInt64,
+    isTraced: Bool,
+    _ listener: ((String) -> Void)? = nil
+  ) -> SimulatedLife {
     let memory: any RestartMemory = seed.isMultiple(of: 3) ? Faithful() : Forgetful()
-    return SimulatedLife(seed: seed, memory: memory, isTraced: isTraced)
+    return SimulatedLife(seed: seed, memory: memory, isTraced: isTraced, listener: listener)
   }
 }

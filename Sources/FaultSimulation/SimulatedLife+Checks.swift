@@ -155,6 +155,10 @@ extension SimulatedLife {
       }
     }
     if world.isHalfOpen { cut() }
+    // Whoever missed a report hears it now.
+    for place in world.retained.indices {
+      agenda.plan(.reminder(KeyIndex(Int32(place))), at: now)
+    }
     var rounds = 0
     while breach == nil, agenda.count > 0 || machine.nextDeadline(after: now) != nil {
       rounds += 1
@@ -178,6 +182,26 @@ extension SimulatedLife {
       if world.lastDelivered[place] < world.lastAcknowledged[place] {
         fail("\(name(key)) was not handed the last value that left for it")
       }
+      checkShown(key, at: place)
+    }
+  }
+}
+
+extension SimulatedLife {
+  /// At rest the gateway knows what each device shows, and shows nothing else as its target.
+  private mutating func checkShown(_ key: KeyIndex, at place: Int) {
+    guard let wire = world.retained[place] else { return }
+    let shown = registry[key].property.value(fromWire: wire)
+    let status = machine.status(key)
+    if status.actual != shown || status.target != shown {
+      fail(
+        "\(name(key)) rests at target \(Self.text(status.target)), "
+          + "actual \(Self.text(status.actual)), and shows \(Self.text(shown))"
+      )
+    }
+    guard let last = world.values[place] else { return }
+    if !registry[key].property.isShown(last, by: wire) {
+      fail("\(name(key)) shows \(Self.text(shown)), but is at \(last.bareText)")
     }
   }
 }

@@ -17,7 +17,10 @@ extension SimulatedLife {
       answer(token, outcome)
     case .stray(let token): stray(token)
     case .delivery(let letter): deliver(letter)
-    case .report(let key, let wire): publishReport(key, wire)
+    case .report(let key, let wire):
+      world.retained[Int(key.rawValue)] = wire
+      hearReport(key)
+    case .reminder(let key): hearReport(key)
     case .availability(let device, let source, let isOnline):
       world.availability[device][source] = isOnline
       hearAvailability(device, source)
@@ -207,9 +210,8 @@ extension SimulatedLife {
         )
       }
     }
-    for place in world.retained.indices where random.chance(90) {
-      guard let wire = world.retained[place] else { continue }
-      planReport(KeyIndex(Int32(place)), wire)
+    for place in world.retained.indices where isCalm || random.chance(90) {
+      agenda.plan(.reminder(KeyIndex(Int32(place))), at: after(0...40))
     }
   }
 
@@ -258,9 +260,9 @@ extension SimulatedLife {
     agenda.plan(.report(key, wire), at: moment)
   }
 
-  private mutating func publishReport(_ key: KeyIndex, _ wire: JSONValue) {
-    world.retained[Int(key.rawValue)] = wire
-    guard model.isConnected, !world.isHalfOpen else { return }
+  private mutating func hearReport(_ key: KeyIndex) {
+    guard model.isConnected, !world.isHalfOpen, let wire = world.retained[Int(key.rawValue)]
+    else { return }
     wake()
     guard breach == nil else { return }
     if isTraced { note("\(name(key)) shows \(wire)") }

@@ -25,6 +25,8 @@ package struct SimulatedLife: ~Copyable {
   let registry: Registry
   let settings: CommandStateMachine.Settings
   let isTraced: Bool
+  /// Gets every happening at once, so that it is known even if the next one traps.
+  let listener: ((String) -> Void)?
   var machine: CommandStateMachine
   var model: Model
   var ledger: Ledger
@@ -45,9 +47,16 @@ package struct SimulatedLife: ~Copyable {
   ///   - seed: Decides everything.
   ///   - memory: What outlives a restart.
   ///   - isTraced: Whether ``trace`` is kept, which costs time.
-  package init(seed: UInt64, memory: any RestartMemory = Forgetful(), isTraced: Bool = false) {
+  ///   - listener: Gets every happening as it comes; the trace is kept then.
+  package init(
+    seed: UInt64,
+    memory: any RestartMemory = Forgetful(),
+    isTraced: Bool = false,
+    listener: ((String) -> Void)? = nil
+  ) {
     self.seed = seed
-    self.isTraced = isTraced
+    self.isTraced = isTraced || listener != nil
+    self.listener = listener
     self.memory = memory
     random = SeededGenerator(seed: seed)
     chances = Chances(&random)
@@ -130,6 +139,7 @@ package struct SimulatedLife: ~Copyable {
   mutating func note(_ text: String) {
     let milliseconds = Double(now.nanoseconds / 1000) / 1000
     trace.append("\(milliseconds) ms: \(text)")
+    listener?(trace[trace.count - 1])
     if trace.count > 400 { trace.removeFirst(200) }
   }
 
