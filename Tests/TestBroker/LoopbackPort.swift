@@ -19,6 +19,29 @@ package enum LoopbackPort {
     return Int(UInt16(bigEndian: address.sin_port))
   }
 
+  /// A socket that listens on a port of the system's choice, which the caller closes.
+  package static func listener(backlog: Int32 = 64) throws -> (descriptor: Int32, port: Int) {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw TestBrokerError("socket: \(errno)") }
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    var address = address(port: 0)
+    guard unsafe withSocketAddress(&address, { unsafe bind(descriptor, $0, size) }) == 0,
+      listen(descriptor, backlog) == 0,
+      unsafe withSocketAddress(&address, { unsafe getsockname(descriptor, $0, &size) }) == 0
+    else {
+      close(descriptor)
+      throw TestBrokerError("listen: \(errno)")
+    }
+    return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+  }
+
+  /// Begins to connect `descriptor`, which does not block, to `port`.
+  package static func begin(_ descriptor: Int32, to port: Int) {
+    var address = address(port: port)
+    let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    _ = unsafe withSocketAddress(&address) { unsafe connect(descriptor, $0, size) }
+  }
+
   /// Whether something takes connections on `port`.
   package static func accepts(_ port: Int) -> Bool {
     guard let descriptor = connected(to: port) else { return false }

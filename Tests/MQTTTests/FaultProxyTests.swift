@@ -1,0 +1,159 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import TestBroker
+import Testing
+
+/// The proxy that other tests break their lines with.
+@Suite struct FaultProxyTests {
+  /// A client and a server, with the proxy between them.
+  private final class Wire {
+    let proxy: FaultProxy
+    let client: Int32
+    let server: Int32
+    private let listener: Int32
+
+    init(_ adjust: (inout FaultProxy.Faults) -> Void = { _ in }) throws {
+      let made = try LoopbackPort.listener()
+      listener = made.descriptor
+      proxy = try FaultProxy(to: made.port)
+      proxy.set(adjust)
+      client = try #require(LoopbackPort.connected(to: proxy.port))
+      server = Self.isReady(listener, .seconds(10)) ? accept(listener, nil, nil) : -1
+    }
+
+    deinit {
+      for descriptor in [client, server, listener] where descriptor >= 0 { close(descriptor) }
+    }
+
+    static func isReady(_ descriptor: Int32, _ limit: Duration) -> Bool {
+      var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      return unsafe poll(&request, 1, Int32(limit / .milliseconds(1))) > 0
+    }
+
+    func put(_ bytes: [UInt8], into descriptor: Int32) {
+      _ = unsafe send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// Exactly `count` bytes, fewer at the end of the stream; `nil` if they do not come in time.
+    func take(_ count: Int, from descriptor: Int32, within limit: Duration) -> [UInt8]? {
+      var found: [UInt8] = []
+      while found.count < count {
+        guard Self.isReady(descriptor, limit) else { return nil }
+        var bytes = [UInt8](repeating: 0, count: count - found.count)
+        let came = unsafe recv(descriptor, &bytes, bytes.count, 0)
+        guard came > 0 else { return found }
+        found += bytes[..<came]
+      }
+      return found
+    }
+  }
+
+  private static let publish: [UInt8] = [0x30, 3, 0, 1, 0x61]
+  private static let acknowledgement: [UInt8] = [0x40, 2, 0, 1]
+  private static let patience: Duration = .seconds(10)
+  /// How long is waited for what must not come.
+  private static let moment: Duration = .milliseconds(100)
+
+  @Test func `a sound line carries bytes both ways, and the end of each`() throws {
+    let wire = try Wire()
+    let long = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+    // The sockets hold far less than this: written beside the reader.
+    let header: [UInt8] = [0x30, 0x80, 0x89, 0x7A]
+    wire.put([1, 2, 3], into: wire.client)
+    #expect(wire.take(3, from: wire.server, within: Self.patience) == [1, 2, 3])
+    wire.put(header, into: wire.server)
+    var sent = 0
+    var received: [UInt8] = []
+    while sent < long.count {
+      let part = Array(long[sent..<min(sent + 50_000, long.count)])
+      wire.put(part, into: wire.server)
+      sent += part.count
+      // A packet goes on when it is complete.
+    }
+    received = try #require(wire.take(4 + long.count, from: wire.client, within: Self.patience))
+    #expect(received == header + long)
+    shutdown(wire.client, Int32(SHUT_WR))
+    #expect(wire.take(1, from: wire.server, within: Self.patience) == [])
+    wire.put(Self.publish, into: wire.server)
+    #expect(wire.take(5, from: wire.client, within: Self.patience) == Self.publish)
+    close(wire.server)
+  }
+
+  @Test func `delay: everything is under way so long, and in order`() throws {
+    let wire = try Wire { $0.delay = .milliseconds(80) }
+    let start = EventLoop.now()
+    wire.put([1], into: wire.client)
+    wire.put([2], into: wire.client)
+    #expect(wire.take(2, from: wire.server, within: Self.patience) == [1, 2])
+    #expect(start.duration(to: EventLoop.now()) >= .milliseconds(80))
+    let back = EventLoop.now()
+    wire.put(Self.publish, into: wire.server)
+    #expect(wire.take(5, from: wire.client, within: Self.patience) == Self.publish)
+    #expect(back.duration(to: EventLoop.now()) >= .milliseconds(80))
+  }
+
+  @Test func `cut: both sides are reset, and the next connection is taken`() throws {
+    let wire = try Wire()
+    wire.proxy.cut()
+    #expect(wire.take(1, from: wire.client, within: Self.patience) == [])
+    #expect(wire.take(1, from: wire.server, within: Self.patience) == [])
+    let again = try #require(LoopbackPort.connected(to: wire.proxy.port))
+    #expect(wire.proxy.waitFor(connections: 2))
+    close(again)
+  }
+
+  @Test(arguments: FaultProxy.Way.allCases)
+  func `half open: one way is lost with its end, the other works`(way: FaultProxy.Way) throws {
+    let wire = try Wire()
+    wire.proxy.set { $0.lost = [way] }
+    let (from, to) = way == .toBroker ? (wire.client, wire.server) : (wire.server, wire.client)
+    wire.put(Self.publish, into: from)
+    #expect(wire.take(1, from: to, within: Self.moment) == nil)
+    wire.put(Self.publish, into: to)
+    #expect(wire.take(5, from: from, within: Self.patience) == Self.publish)
+    shutdown(from, Int32(SHUT_WR))
+    #expect(wire.take(1, from: to, within: Self.moment) == nil)
+  }
+
+  @Test func `dropped packets: as many of the type as wanted vanish on the way from the broker`()
+    throws
+  {
+    let wire = try Wire { $0.lostPackets = [FaultProxy.publishAcknowledgement: 2] }
+    let stream = Self.acknowledgement + Self.publish + Self.acknowledgement + Self.publish
+    // Cut anywhere, packets are recognised.
+    for byte in stream { wire.put([byte], into: wire.server) }
+    #expect(
+      wire.take(10, from: wire.client, within: Self.patience) == Self.publish + Self.publish
+    )
+    #expect(wire.proxy.waitFor(lostPackets: 2))
+    wire.put(Self.acknowledgement, into: wire.client)
+    #expect(wire.take(4, from: wire.server, within: Self.patience) == Self.acknowledgement)
+    wire.put(Self.acknowledgement, into: wire.server)
+    #expect(wire.take(4, from: wire.client, within: Self.patience) == Self.acknowledgement)
+  }
+
+  @Test func `a dead line takes connections and answers nothing`() throws {
+    let listener = try LoopbackPort.listener()
+    let proxy = try FaultProxy(to: listener.port)
+    proxy.set { $0.lost = [.toBroker, .toClient] }
+    let client = try #require(LoopbackPort.connected(to: proxy.port))
+    #expect(!Wire.isReady(client, Self.moment))
+    #expect(!Wire.isReady(listener.descriptor, .zero))
+    close(client)
+    close(listener.descriptor)
+  }
+
+  @Test func `a black hole neither takes nor refuses a connection`() throws {
+    let hole = try BlackHole()
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let client = socket(AF_INET, kind, 0)
+    LoopbackPort.begin(client, to: hole.port)
+    var request = pollfd(fd: client, events: Int16(POLLOUT), revents: 0)
+    #expect(unsafe poll(&request, 1, 100) == 0)
+    close(client)
+  }
+}

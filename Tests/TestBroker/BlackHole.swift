@@ -1,0 +1,29 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A port whose connections are neither taken nor refused, as behind a firewall that drops them.
+package final class BlackHole {
+  package let port: Int
+  private let listener: Int32
+  /// Fill the queue of those who wait to be taken; whoever comes later gets no answer.
+  private var waiting: [Int32] = []
+
+  package init() throws {
+    let made = try LoopbackPort.listener(backlog: 0)
+    listener = made.descriptor
+    port = made.port
+    for _ in 0..<4 {
+      let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+      let descriptor = socket(AF_INET, kind, 0)
+      LoopbackPort.begin(descriptor, to: port)
+      waiting.append(descriptor)
+    }
+  }
+
+  deinit {
+    for descriptor in waiting { close(descriptor) }
+    close(listener)
+  }
+}

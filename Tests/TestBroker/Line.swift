@@ -1,0 +1,131 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import Synchronization
+
+/// What a ``FaultProxy`` works with: its thread, and what others have told it.
+final class Line: Sendable {
+  struct Orders {
+    var faults = FaultProxy.Faults()
+    var isCutting = false
+    var isStopping = false
+    var connections = 0
+    var lostPackets = 0
+  }
+
+  private let orders = Mutex(Orders())
+  /// Wakes the thread.
+  private let bell: Bell
+  /// Wakes who waits for a count.
+  private let news: Bell
+  private let listener: Int32
+  private let target: Int
+
+  init(listener: Int32, target: Int) throws {
+    self.listener = listener
+    self.target = target
+    bell = try Bell()
+    news = try Bell()
+  }
+
+  deinit {
+    close(listener)
+  }
+
+  func order(_ change: (inout Orders) -> Void) {
+    orders.withLock { change(&$0) }
+    bell.ring()
+  }
+
+  func read<Result: Sendable>(_ body: (Orders) -> Result) -> Result {
+    orders.withLock { body($0) }
+  }
+
+  /// Waits until `condition` holds, asked after each change of a count; for one thread at a time.
+  func wait(within limit: Duration, _ condition: (Orders) -> Bool) -> Bool {
+    let end = EventLoop.now().advanced(by: limit)
+    while true {
+      if read(condition) { return true }
+      let left = EventLoop.now().duration(to: end)
+      guard left > .zero else { return false }
+      var request = pollfd(fd: news.reader, events: Int16(POLLIN), revents: 0)
+      _ = unsafe poll(&request, 1, Int32(clamping: left / .milliseconds(1)) + 1)
+      news.silence()
+    }
+  }
+
+  private func count(_ change: (inout Orders) -> Void) {
+    orders.withLock { change(&$0) }
+    news.ring()
+  }
+
+  func run() {
+    var pairs: [ProxyPair] = []
+    defer { for pair in pairs { pair.end(isReset: false) } }
+    while true {
+      let now = EventLoop.now()
+      var requests = [
+        pollfd(fd: bell.reader, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
+      ]
+      for pair in pairs { requests += pair.requests(at: now) }
+      let next = pairs.compactMap { $0.nextDue(after: now) }.min()
+      let wait = next.map { Int32(clamping: now.duration(to: $0) / .milliseconds(1)) + 1 } ?? -1
+      _ = unsafe poll(&requests, nfds_t(requests.count), wait)
+      bell.silence()
+      let (isStopping, isCutting) = orders.withLock { orders in
+        defer { orders.isCutting = false }
+        return (orders.isStopping, orders.isCutting)
+      }
+      if isStopping { return }
+      if isCutting {
+        for pair in pairs { pair.end(isReset: true) }
+        pairs = []
+        continue
+      }
+      for (number, pair) in pairs.enumerated() {
+        serve(pair, client: requests[2 + 2 * number], broker: requests[3 + 2 * number])
+      }
+      pairs.removeAll { $0.isEnded }
+      if requests[1].revents != 0, let pair = accept() { pairs.append(pair) }
+    }
+  }
+
+  private func accept() -> ProxyPair? {
+    let client = Glibc.accept(listener, nil, nil)
+    guard client >= 0 else { return nil }
+    count { $0.connections += 1 }
+    // On a dead line nobody learns whether there is a broker at its end.
+    if read({ $0.faults.lost.contains(.toBroker) }) {
+      return ProxyPair(client: client, broker: nil)
+    }
+    guard let broker = LoopbackPort.connected(to: target) else {
+      close(client)
+      return nil
+    }
+    return ProxyPair(client: client, broker: broker)
+  }
+
+  private func serve(_ pair: ProxyPair, client: pollfd, broker: pollfd) {
+    let now = EventLoop.now()
+    // Looked at after the bytes are in: what was changed before they were sent holds for them.
+    if client.revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
+      let bytes = pair.read(from: .toBroker)
+      orders.withLock { _ = pair.pass(bytes, .toBroker, &$0.faults, at: now) }
+    }
+    if broker.revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
+      let bytes = pair.read(from: .toClient)
+      count { $0.lostPackets += pair.pass(bytes, .toClient, &$0.faults, at: now) }
+    }
+    pair.write(at: now)
+  }
+}
+
+extension Int32 {
+  fileprivate init(clamping number: Double) {
+    self = number >= Double(Int32.max - 1) ? Int32.max - 1 : Int32(number)
+  }
+}

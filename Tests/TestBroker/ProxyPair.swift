@@ -1,0 +1,145 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+
+/// One connection through a ``FaultProxy``: a client's socket, the broker's, and what is between.
+final class ProxyPair {
+  /// Bytes that are under way; empty for the end of the stream.
+  private struct Chunk {
+    var bytes: ArraySlice<UInt8>
+    var due: Moment
+  }
+
+  /// One way through.
+  private struct Road {
+    var chunks: [Chunk] = []
+    /// The reading side has come to its end.
+    var isRead = false
+    /// The end has been told to the other side.
+    var isOver = false
+  }
+
+  private var roads: [FaultProxy.Way: Road] = [.toBroker: Road(), .toClient: Road()]
+  private var splitter = PacketSplitter()
+  private let client: Int32
+  /// -1 where there is none.
+  private let broker: Int32
+  private(set) var isEnded = false
+
+  /// - Parameter broker: `nil` for a connection that leads nowhere.
+  init(client: Int32, broker: Int32?) {
+    self.client = client
+    self.broker = broker ?? -1
+    for descriptor in [client, self.broker] where descriptor >= 0 {
+      _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+      var yes: Int32 = 1
+      unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, 4)
+    }
+  }
+
+  /// What to wait for, the client's socket first.
+  func requests(at now: Moment) -> [pollfd] {
+    [
+      request(client, reads: .toBroker, writes: .toClient, at: now),
+      request(broker, reads: .toClient, writes: .toBroker, at: now),
+    ]
+  }
+
+  private func request(
+    _ descriptor: Int32,
+    reads: FaultProxy.Way,
+    writes: FaultProxy.Way,
+    at now: Moment
+  ) -> pollfd {
+    var events: Int32 = 0
+    if roads[reads]?.isRead == false { events |= POLLIN }
+    if let due = roads[writes]?.chunks.first?.due, due <= now { events |= POLLOUT }
+    // Without events a socket that has hung up would be reported again and again.
+    return pollfd(fd: events == 0 ? -1 : descriptor, events: Int16(events), revents: 0)
+  }
+
+  /// When the next bytes have been under way long enough; `nil` if none are.
+  func nextDue(after now: Moment) -> Moment? {
+    roads.values.compactMap { $0.chunks.first?.due }.filter { $0 > now }.min()
+  }
+
+  /// What has come; empty at the end.
+  func read(from way: FaultProxy.Way) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: 1 << 16)
+    let count = unsafe Glibc.read(way == .toBroker ? client : broker, &bytes, bytes.count)
+    if count <= 0 { roads[way]?.isRead = true }
+    return Array(bytes.prefix(max(count, 0)))
+  }
+
+  /// Sends bytes on their way, or loses them; returns how many packets got lost as such.
+  func pass(
+    _ bytes: [UInt8],
+    _ way: FaultProxy.Way,
+    _ faults: inout FaultProxy.Faults,
+    at now: Moment
+  ) -> Int {
+    guard !faults.lost.contains(way) else {
+      // Also where the stream ends: the other side is not told.
+      return 0
+    }
+    let due = now.advanced(by: faults.delay)
+    guard way == .toClient, !bytes.isEmpty else {
+      roads[way]?.chunks.append(Chunk(bytes: bytes[...], due: due))
+      return 0
+    }
+    var lost = 0
+    for packet in splitter.take(bytes) {
+      if let left = faults.lostPackets[packet.type], left > 0 {
+        faults.lostPackets[packet.type] = left - 1
+        lost += 1
+      } else {
+        roads[way]?.chunks.append(Chunk(bytes: packet.bytes, due: due))
+      }
+    }
+    return lost
+  }
+
+  /// Hands out what has been under way long enough.
+  func write(at now: Moment) {
+    for way in FaultProxy.Way.allCases { write(way, at: now) }
+    if roads.values.allSatisfy({ $0.isOver }) { end(isReset: false) }
+  }
+
+  private func write(_ way: FaultProxy.Way, at now: Moment) {
+    let descriptor = way == .toBroker ? broker : client
+    while !isEnded, let chunk = roads[way]?.chunks.first, chunk.due <= now {
+      guard !chunk.bytes.isEmpty else {
+        roads[way]?.chunks.removeFirst()
+        roads[way]?.isOver = true
+        shutdown(descriptor, Int32(SHUT_WR))
+        continue
+      }
+      let count = unsafe chunk.bytes.withUnsafeBytes {
+        unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0 {
+        // A full socket is tried again when it has room.
+        if errno != EAGAIN { end(isReset: true) }
+        return
+      }
+      roads[way]?.chunks[0].bytes.removeFirst(count)
+      if roads[way]?.chunks.first?.bytes.isEmpty == true { roads[way]?.chunks.removeFirst() }
+    }
+  }
+
+  /// Closes both sides, with a reset instead of an orderly end if asked.
+  func end(isReset: Bool) {
+    guard !isEnded else { return }
+    isEnded = true
+    for descriptor in [client, broker] where descriptor >= 0 {
+      if isReset {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        let size = socklen_t(MemoryLayout<linger>.size)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, size)
+      }
+      close(descriptor)
+    }
+  }
+}
