@@ -65,7 +65,7 @@ import Testing
     let (bench, proxy) = try bench { try FaultProxy(to: $0.port) }
     let witness = try bench.witness()
     let client = try bench.client()
-    proxy.set { $0.lostPackets = [FaultProxy.publishAcknowledgement: 1] }
+    proxy.set { $0.lostAcknowledgements = ["cmd/dev0": 1] }
     client.send(#"{"key":"dev0/level","set":1,"id":"a","now":true,"wait":"sent"}"#)
     #expect(proxy.waitFor(lostPackets: 1))
 
@@ -89,7 +89,7 @@ import Testing
     // On a busy machine the three seconds until the repetition may pass before the newer value comes.
     for round in 0..<5 {
       let (older, newer) = (2 * round + 1, 2 * round + 2)
-      proxy.set { $0.lostPackets = [FaultProxy.publishAcknowledgement: 1] }
+      proxy.set { $0.lostAcknowledgements = ["cmd/dev0": 1] }
       client.send(#"{"key":"dev0/level","set":\#(older),"id":"a","now":true,"wait":"sent"}"#)
       #expect(proxy.waitFor(lostPackets: round + 1))
       client.send(
