@@ -32,7 +32,9 @@ final class ProxyPair {
   private let broker: Int32
   private(set) var isEnded = false
 
-  /// - Parameter broker: `nil` for a connection that leads nowhere.
+  /// - Parameters:
+  ///   - client: The socket of the client.
+  ///   - broker: That of the broker; `nil` for a connection that leads nowhere.
   init(client: Int32, broker: Int32?) {
     self.client = client
     self.broker = broker ?? -1
