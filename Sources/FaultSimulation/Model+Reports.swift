@@ -163,7 +163,11 @@ extension Model {
     let device = keys[place].device
     if flight.entry.retries >= confirm.retries || !devices[device].mayRetry || isClosing {
       devices[device].mayRetry = false
-      fail(flight, place, reason: "not confirmed within \(confirm.within + flight.grace)")
+      fail(
+        flight,
+        place,
+        reason: "not confirmed within \(DurationText.text(confirm.within + flight.grace))"
+      )
     } else if keys[place].hasNewer {
       supersede(flight, place)
     } else {

@@ -17,6 +17,7 @@ package final class ServiceWatchdog {
   ///   - loop: The loop whose turning is told.
   ///   - period: The time from feeding to feeding; see ``period(_:)``.
   ///   - feed: Tells it; ``Notify/alive()`` by default.
+  /// - Throws: What ``EventLoop/makeTimer(named:_:)`` throws.
   package init(
     _ loop: EventLoop,
     every period: Duration,

@@ -103,8 +103,13 @@ struct RunCommand: Command {
     let watchdog = try LoopWatchdog(loop) { what, elapsed in
       log.warning(
         "Event loop blocked",
-        ["by": what, "elapsed_ms": String(elapsed.components.seconds * 1000
-          + elapsed.components.attoseconds / 1_000_000_000_000_000)]
+        [
+          "by": what,
+          "elapsed_ms": String(
+            elapsed.components.seconds * 1000
+              + elapsed.components.attoseconds / 1_000_000_000_000_000
+          ),
+        ]
       )
     }
     let feeding = try ServiceWatchdog.period().map { period throws(OperationsError) in

@@ -16,10 +16,12 @@ final class EchoingBridge: Sendable {
   private let thread: Mutex<pthread_t>
 
   /// - Parameters:
+  ///   - port: The broker's port.
   ///   - states: The lamp's state topic.
   ///   - commands: Where the bridge publishes its commands.
   ///   - orders: Where the lamp gets its commands.
   ///   - wrap: Makes the payload of a command from a bare value.
+  /// - Throws: When there is no broker at `port`, or no thread.
   init(
     port: Int,
     states: String,

@@ -53,8 +53,8 @@ import Testing
     #expect(first.duration(to: EventLoop.now()) >= .milliseconds(550))
     let gateway = try bench.running()
     gateway.signal(SIGSTOP)
-    // One may be on its way.
-    _ = manager.next(within: .milliseconds(300))
+    // Some may be on their way.
+    for _ in 0..<20 where manager.next(within: .milliseconds(300)) == nil { break }
     #expect(manager.next(within: .milliseconds(500)) == nil)
     gateway.signal(SIGCONT)
     #expect(manager.next(within: .seconds(10)) == "WATCHDOG=1")

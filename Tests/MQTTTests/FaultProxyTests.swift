@@ -119,8 +119,10 @@ import Testing
     #expect(wire.take(1, from: to, within: Self.moment) == nil)
   }
 
-  @Test func `dropped packets: those of the type vanish on the way from the broker`() throws {
-    let wire = try Wire { $0.lostPackets = [FaultProxy.publishAcknowledgement] }
+  @Test func `dropped packets: as many of the type as wanted vanish on the way from the broker`()
+    throws
+  {
+    let wire = try Wire { $0.lostPackets = [FaultProxy.publishAcknowledgement: 2] }
     let stream = Self.acknowledgement + Self.publish + Self.acknowledgement + Self.publish
     // Cut anywhere, packets are recognised.
     for byte in stream { wire.put([byte], into: wire.server) }
@@ -130,9 +132,22 @@ import Testing
     #expect(wire.proxy.waitFor(lostPackets: 2))
     wire.put(Self.acknowledgement, into: wire.client)
     #expect(wire.take(4, from: wire.server, within: Self.patience) == Self.acknowledgement)
-    wire.proxy.set { $0.lostPackets = [] }
     wire.put(Self.acknowledgement, into: wire.server)
     #expect(wire.take(4, from: wire.client, within: Self.patience) == Self.acknowledgement)
+  }
+
+  @Test func `lost acknowledgements: those of publishes to one topic, no others`() throws {
+    let wire = try Wire { $0.lostAcknowledgements = ["b": 1] }
+    func publish(_ topic: UInt8, _ number: UInt8) -> [UInt8] { [0x32, 5, 0, 1, topic, 0, number] }
+    func acknowledge(_ number: UInt8) -> [UInt8] { [0x40, 2, 0, number] }
+    let (a, b) = (UInt8(ascii: "a"), UInt8(ascii: "b"))
+    wire.put(publish(a, 1) + publish(b, 2) + publish(b, 3), into: wire.client)
+    #expect(wire.take(21, from: wire.server, within: Self.patience)?.count == 21)
+    wire.put(acknowledge(1) + acknowledge(2) + acknowledge(3), into: wire.server)
+    #expect(
+      wire.take(8, from: wire.client, within: Self.patience) == acknowledge(1) + acknowledge(3)
+    )
+    #expect(wire.proxy.waitFor(lostPackets: 1))
   }
 
   @Test func `a dead line takes connections and answers nothing`() throws {

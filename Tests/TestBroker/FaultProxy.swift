@@ -24,7 +24,11 @@ package final class FaultProxy: Sendable {
     /// connection stays open and dead, and a new one is taken and never answered.
     package var lost: Set<Way> = []
     /// Types of MQTT packets from the broker that vanish, such as ``publishAcknowledgement``.
-    package var lostPackets: Set<UInt8> = []
+    ///
+    /// With how many of them do, from now on; over all connections.
+    package var lostPackets: [UInt8: Int] = [:]
+    /// Topics to which the client publishes with QoS 1, and how many of the acknowledgements vanish.
+    package var lostAcknowledgements: [String: Int] = [:]
     package init() {}
   }
 
@@ -76,8 +80,8 @@ package final class FaultProxy: Sendable {
   /// How many connections have been taken.
   package var connectionCount: Int { line.read { $0.connections } }
 
-  /// Waits until `count` packets have vanished because of ``Faults/lostPackets``; `false` if they do
-  /// not in time.
+  /// Waits until `count` packets have vanished because of ``Faults/lostPackets`` or
+  /// ``Faults/lostAcknowledgements``; `false` if they do not in time.
   package func waitFor(lostPackets count: Int, within limit: Duration = .seconds(10)) -> Bool {
     line.wait(within: limit) { $0.lostPackets >= count }
   }

@@ -114,12 +114,11 @@ final class Line: Sendable {
     // Looked at after the bytes are in: what was changed before they were sent holds for them.
     if client.revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
       let bytes = pair.read(from: .toBroker)
-      pair.pass(bytes, .toBroker, read { $0.faults }, at: now)
+      orders.withLock { _ = pair.pass(bytes, .toBroker, &$0.faults, at: now) }
     }
     if broker.revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
       let bytes = pair.read(from: .toClient)
-      let lost = pair.pass(bytes, .toClient, read { $0.faults }, at: now)
-      if lost > 0 { count { $0.lostPackets += lost } }
+      count { $0.lostPackets += pair.pass(bytes, .toClient, &$0.faults, at: now) }
     }
     pair.write(at: now)
   }

@@ -23,12 +23,18 @@ final class ProxyPair {
 
   private var roads: [FaultProxy.Way: Road] = [.toBroker: Road(), .toClient: Road()]
   private var splitter = PacketSplitter()
+  /// Reads along with what the client publishes.
+  private var listener = PacketSplitter()
+  /// Identifiers of publishes whose acknowledgement is to vanish.
+  private var doomed: Set<UInt16> = []
   private let client: Int32
   /// -1 where there is none.
   private let broker: Int32
   private(set) var isEnded = false
 
-  /// - Parameter broker: `nil` for a connection that leads nowhere.
+  /// - Parameters:
+  ///   - client: The socket of the client.
+  ///   - broker: That of the broker; `nil` for a connection that leads nowhere.
   init(client: Int32, broker: Int32?) {
     self.client = client
     self.broker = broker ?? -1
@@ -74,11 +80,10 @@ final class ProxyPair {
   }
 
   /// Sends bytes on their way, or loses them; returns how many packets got lost as such.
-  @discardableResult
   func pass(
     _ bytes: [UInt8],
     _ way: FaultProxy.Way,
-    _ faults: FaultProxy.Faults,
+    _ faults: inout FaultProxy.Faults,
     at now: Moment
   ) -> Int {
     guard !faults.lost.contains(way) else {
@@ -86,19 +91,46 @@ final class ProxyPair {
       return 0
     }
     let due = now.advanced(by: faults.delay)
+    // From the beginning of the stream, whatever is wanted then.
+    if way == .toBroker { listen(to: bytes, &faults) }
     guard way == .toClient, !bytes.isEmpty else {
       roads[way]?.chunks.append(Chunk(bytes: bytes[...], due: due))
       return 0
     }
     var lost = 0
     for packet in splitter.take(bytes) {
-      if faults.lostPackets.contains(packet.type) {
+      if packet.type == FaultProxy.publishAcknowledgement,
+        doomed.remove(Self.number(at: packet.bytes.startIndex + 2, in: packet.bytes)) != nil
+      {
+        lost += 1
+      } else if let left = faults.lostPackets[packet.type], left > 0 {
+        faults.lostPackets[packet.type] = left - 1
         lost += 1
       } else {
         roads[way]?.chunks.append(Chunk(bytes: packet.bytes, due: due))
       }
     }
     return lost
+  }
+
+  /// Notes publishes whose acknowledgement is to vanish.
+  private func listen(to bytes: [UInt8], _ faults: inout FaultProxy.Faults) {
+    for packet in listener.take(bytes) where packet.type == 3 {
+      // Behind the type and the length, whose last byte has no continuation bit.
+      guard packet.bytes[packet.bytes.startIndex] & 0x06 != 0,
+        let length = packet.bytes.dropFirst().firstIndex(where: { $0 < 0x80 })
+      else { continue }
+      let topic = length + 3
+      let end = topic + Int(Self.number(at: length + 1, in: packet.bytes))
+      let name = String(decoding: packet.bytes[topic..<end], as: UTF8.self)
+      guard let left = faults.lostAcknowledgements[name], left > 0 else { continue }
+      faults.lostAcknowledgements[name] = left - 1
+      doomed.insert(Self.number(at: end, in: packet.bytes))
+    }
+  }
+
+  private static func number(at place: Int, in bytes: ArraySlice<UInt8>) -> UInt16 {
+    UInt16(bytes[place]) << 8 | UInt16(bytes[place + 1])
   }
 
   /// Hands out what has been under way long enough.
