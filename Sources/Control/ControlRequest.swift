@@ -4,7 +4,7 @@
 package import Devices
 internal import JSON
 
-/// One line of the grammar of SPEC section 6: what `pipe`, the socket, `simulate`, `record`, `demo --script` read.
+/// One line of the grammar that the socket, `simulate` and `demo --script` share.
 package struct ControlRequest: Hashable, Sendable {
   package enum Operation: Hashable, Sendable {
     case set(JSONValue)
@@ -84,7 +84,7 @@ extension ControlRequest {
   /// The line that says this, without a line break.
   package var line: [UInt8] { JSONWriter.bytes(json) }
 
-  /// The object that says this, members in the order of SPEC section 6.
+  /// The object that says this, members in the order of the grammar.
   package var json: JSONValue {
     var members: [JSONValue.Member] = []
     func add(_ name: String, _ value: JSONValue?) {

@@ -3,7 +3,7 @@
 
 package import Devices
 
-/// One event of a command's life cycle, the same object on every surface (SPEC section 4).
+/// One event of a command's life cycle, the same object on every surface.
 package struct EventObject: Hashable, Sendable {
   /// The caller's identifier, else the gateway's.
   package var id: String
@@ -52,7 +52,7 @@ extension EventObject {
     return output
   }
 
-  /// Appends the object, members in SPEC's order.
+  /// Appends the object, members in the contract's order.
   ///
   /// `replyID` stands in for the identifier where the caller's was not a text.
   package func append(to output: inout [UInt8], replyID: JSONValue? = nil) {

@@ -7,7 +7,7 @@ import LastOut
 
 /// The book of all commands: what was told of each, and what must never be told or sent after it.
 ///
-/// It knows nothing of queues or lanes, only SPEC section 4 and the promises of section 7.
+/// It knows nothing of queues or lanes, only a command's phases and the promises under fault.
 struct Ledger {
   private struct Command {
     var phase: Phase

@@ -5,7 +5,7 @@ import Commands
 import Devices
 import LastOut
 
-/// A slow, obvious second opinion: what the machine has to tell and to answer, from SPEC alone.
+/// A slow, obvious second opinion: what the machine has to tell and answer, by the contract alone.
 ///
 /// It has no lists, heaps or tables: every question is answered by looking at every key. What it
 /// cannot foretell, it takes from the machine and checks: which of several devices is next in a
