@@ -388,7 +388,11 @@ extension Gateway {
       }
       let key = try registry.index(of: member.name, inDevice: device)
       let property = registry.properties[Int(key.rawValue)].property
-      changes.append((key, try property.value(from: member.value)))
+      do throws(ValidationError) {
+        changes.append((key, try property.value(from: member.value)))
+      } catch {
+        throw .unsupported("\(property.id): \(error.description)")
+      }
     }
     guard !changes.isEmpty else {
       throw .wrongType(

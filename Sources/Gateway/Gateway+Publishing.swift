@@ -144,13 +144,10 @@ extension Gateway {
   func publishOwn(at now: Moment) {
     guard isConnected else { return }
     links[0].sendMessages()
-    guard !echo.isEmpty, links[0].client.canPublish else { return }
-    let places = echo.takeDue()
-    for (position, place) in places.enumerated() {
-      guard links[0].client.canPublish else { return echo.putBack(places[position...]) }
+    while links[0].client.canPublish, let place = echo.nextDue() {
       let message = self.message(for: echo.item(at: place), at: now)
       guard echo.note(message.payload, at: place) else { continue }
-      if !links[0].send(message) { return echo.putBack(places[position...]) }
+      if !links[0].send(message) { return echo.putBack(place) }
     }
   }
 

@@ -30,7 +30,8 @@ struct Identifiers {
       phase: event.phase,
       value: event.value?.json,
       collapsed: event.collapsed,
-      source: event.origin?.source,
+      // Only what comes by MQTT may say nothing about where it comes from.
+      source: event.origin == nil ? "mqtt" : event.origin?.source,
       at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
       attempt: event.attempt,
       reason: event.reason

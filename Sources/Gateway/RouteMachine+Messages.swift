@@ -150,7 +150,7 @@ extension RouteMachine {
   mutating func nextPublishes(for broker: Int, room: Int, at now: Moment) -> [Publish] {
     var publishes: [Publish] = []
     var taken = 0
-    for key in order[broker] {
+    for key in order[broker][departed[broker]...] {
       guard publishes.count < room else { break }
       taken += 1
       let place = Int(key.rawValue)
@@ -172,7 +172,11 @@ extension RouteMachine {
         )
       )
     }
-    order[broker].removeFirst(taken)
+    departed[broker] += taken
+    if departed[broker] * 2 >= order[broker].count {
+      order[broker].removeFirst(departed[broker])
+      departed[broker] = 0
+    }
     return publishes
   }
 

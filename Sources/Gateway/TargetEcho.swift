@@ -26,9 +26,13 @@ struct TargetEcho: ~Copyable {
   private let devices: Int
   /// What waits for room at the broker, each once.
   private var due: [Int32] = []
+  /// How many of ``due`` have been taken.
+  private var taken = 0
   private var isDue: [Bool]
   /// A digest of what each topic showed last on this connection.
   private var shown: [Int?]
+  /// The broker may keep something of these topics, from this connection or one before.
+  private var mayBeKept: [Bool]
 
   init(properties: Int, devices: Int) {
     self.properties = properties
@@ -38,10 +42,11 @@ struct TargetEcho: ~Copyable {
     readyAt = Array(repeating: .zero, count: count)
     isDue = Array(repeating: false, count: count)
     shown = Array(repeating: nil, count: count)
+    mayBeKept = Array(repeating: false, count: count)
   }
 
   var nextDeadline: Moment? { queue.nextDeadline }
-  var isEmpty: Bool { due.isEmpty }
+  var isEmpty: Bool { taken == due.count }
 
   /// Something about `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
@@ -99,16 +104,21 @@ struct TargetEcho: ~Copyable {
     due.append(place)
   }
 
-  /// The topics that are due, oldest first; what does not find room is given back with ``putBack(_:)``.
-  mutating func takeDue() -> [Int32] {
-    defer { due.removeAll(keepingCapacity: true) }
-    for place in due { isDue[Int(place)] = false }
-    return due
+  /// The topic that has been due longest, in constant time on average; one that finds no room is
+  /// given back with ``putBack(_:)``.
+  mutating func nextDue() -> Int32? {
+    guard taken < due.count else { return nil }
+    let place = due[taken]
+    isDue[Int(place)] = false
+    taken += 1
+    if taken * 2 >= due.count {
+      due.removeFirst(taken)
+      taken = 0
+    }
+    return place
   }
 
-  mutating func putBack(_ places: ArraySlice<Int32>) {
-    for place in places { demand(place) }
-  }
+  mutating func putBack(_ place: Int32) { demand(place) }
 
   func item(at place: Int32) -> Item {
     let place = Int(place)
@@ -121,9 +131,10 @@ struct TargetEcho: ~Copyable {
   mutating func note(_ payload: [UInt8], at place: Int32) -> Bool {
     let digest = payload.hashValue
     guard shown[Int(place)] != digest else { return false }
-    // A target that was never shown needs no clearing.
-    let isFirst = shown[Int(place)] == nil
     shown[Int(place)] = digest
-    return !(isFirst && payload.isEmpty)
+    // A target that was never shown needs no clearing.
+    guard !payload.isEmpty || mayBeKept[Int(place)] else { return false }
+    mayBeKept[Int(place)] = true
+    return true
   }
 }

@@ -60,11 +60,19 @@ import Testing
     #expect(echo.note([52], at: 0) == true)
   }
 
+  @Test func `a target that went while the broker was away is cleared on the next connection`() {
+    var echo = TargetEcho(properties: 1, devices: 1)
+    #expect(echo.note([52], at: 0) == true)
+    echo.forget()
+    #expect(echo.note([], at: 0) == true)
+    #expect(echo.note([], at: 0) == false)
+  }
+
   @Test func `what finds no room is due again, each topic once`() {
     var echo = TargetEcho(properties: 2, devices: 1)
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
-    let places = echo.takeDue()
-    echo.putBack(places[1...])
+    #expect(echo.nextDue() == 0)
+    for place in echo.takeDue() { echo.putBack(place) }
     echo.changed(KeyIndex(1), device: 0, at: Self.moment(200))
     #expect(echo.takeDue().sorted() == [1, 2, 3])
   }
@@ -122,6 +130,11 @@ import Testing
     #expect(object.at == "2026-11-21T08:00:00.123Z")
   }
 
+  @Test func `a change that says nothing about itself came by MQTT`() {
+    let identifiers = Identifiers(wallMilliseconds: 1, now: Self.moment(0), session: 7)
+    #expect(identifiers.object(Self.event(1), key: "a/b").source == "mqtt")
+  }
+
   @Test func `new ids have 26 characters and sort as the changes came`() {
     let identifiers = Identifiers(wallMilliseconds: 1, now: Self.moment(0), session: 7)
     let ids = [1, 2, 40, 4000].map { identifiers.object(Self.event($0), key: "a/b").id }
@@ -130,6 +143,15 @@ import Testing
     #expect(Set(ids).count == 4)
     #expect(CrockfordText.of(high: .max, low: .max) == "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     #expect(CrockfordText.of(high: 0, low: 33) == "00000000000000000000000011")
+  }
+}
+
+extension TargetEcho {
+  /// Everything that is due, oldest first.
+  fileprivate mutating func takeDue() -> [Int32] {
+    var places: [Int32] = []
+    while let place = nextDue() { places.append(place) }
+    return places
   }
 }
 
