@@ -71,7 +71,9 @@ enum House {
 
   private static var siren: Device {
     let tone = word("tone", kind: .choice(["low", "mid", "high"]), delay: 0)
-    let armed = word("armed", kind: .boolean, delay: 20)
+    // It tells its state, but nobody waits for that.
+    var armed = word("armed", kind: .boolean, delay: 20)
+    armed.state = StateSource(topic: "armed/state", value: .whole)
     return device("siren", lane: "slow", [tone, armed])
   }
 

@@ -185,8 +185,7 @@ import Testing
     #expect(bench.wait() == nil)
   }
 
-  @Test func `a value that is shown no more at the acknowledgement is not confirmed by it`() throws
-  {
+  @Test func `the acknowledgement confirms only what is still shown`() throws {
     var bench = Bench(.seen())
     try bench.report("level", 10)
     try bench.set("level", 40, now: true)

@@ -30,7 +30,7 @@ import Testing
 
   @Test func `every kind of trouble is met`() {
     var seen = Sightings()
-    for seed: UInt64 in 0..<60 { seen.add(LifeReport(seed: seed, steps: 300).seen) }
+    for seed: UInt64 in 0..<40 { seen.add(LifeReport(seed: seed, steps: 300).seen) }
     let counts = [
       seen.changes, seen.refusedChanges, seen.publishes, seen.repetitions, seen.cuts,
       seen.restarts, seen.shutdowns, seen.pauses, seen.confirmed, seen.failed, seen.expired,
