@@ -49,7 +49,7 @@ package enum JSONWriter {
       output.append(contentsOf: "null".utf8)
       return
     }
-    if number == number.rounded(.towardZero), abs(number) < 1e15 {
+    if number == number.rounded(.towardZero), abs(number) <= 0x1p53 {
       output.append(contentsOf: String(Int64(number)).utf8)
     } else {
       output.append(contentsOf: number.description.utf8)

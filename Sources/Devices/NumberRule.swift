@@ -72,6 +72,8 @@ package struct NumberRule: Hashable, Sendable {
   }
 
   private static func isWhole(_ number: Double) -> Bool {
-    (number - number.rounded()).magnitude <= 1e-9 * max(1, number.magnitude)
+    let whole = number.rounded()
+    guard whole != 0 else { return number == 0 }
+    return (number - whole).magnitude <= 1e-9 * max(1, number.magnitude)
   }
 }

@@ -117,10 +117,8 @@ extension Color {
         && (hsb.brightness - other.hsb.brightness).magnitude <= slack
     case .rgb, .hex, .commaRGB, .homie:
       let (left, right) = (rgb, other.rgb)
-      let slack = Int(tolerance ?? 1)
-      return abs(Int(left.red) - Int(right.red)) <= slack
-        && abs(Int(left.green) - Int(right.green)) <= slack
-        && abs(Int(left.blue) - Int(right.blue)) <= slack
+      return zip([left.red, left.green, left.blue], [right.red, right.green, right.blue])
+        .allSatisfy { abs(Double($0) - Double($1)) <= tolerance ?? 1 }
     }
   }
 

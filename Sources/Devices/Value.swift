@@ -39,7 +39,7 @@ extension JSONValue {
   /// A number, as an integer when it is whole and exactly representable.
   package init(shortest number: Double) {
     self =
-      number == number.rounded(.towardZero) && number.magnitude < 1e15
+      number == number.rounded(.towardZero) && number.magnitude <= 0x1p53
       ? .integer(Int64(number)) : .number(number)
   }
 

@@ -40,6 +40,7 @@ struct ReadingTests {
     (0, 1, 0.1, 0.3, 0.3),  // no binary noise
     (0, 100, 0.1, 20.65, 20.7),
     (0.05, 1, 0.1, 0.31, 0.35),
+    (0, 1e-6, 1e-9, 3.2e-9, 3e-9),  // a step of any size
     (0, 1_000_000, 0.01, 123_456.785, 123_456.79),
   ])
   func `snapping counts from the lower end`(

@@ -58,6 +58,26 @@ struct WireTests {
     #expect(!property.isShown(.number(20), by: 20.2))
   }
 
+  @Test func `a color's tolerance may be any number`() {
+    var property = Property.color(.rgb)
+    let orange = Value.color(.rgb(red: 255, green: 136, blue: 0))
+    let near: JSONValue = .object(["r": 250, "g": 140, "b": 0])
+    property.confirm = Confirmation(tolerance: 4)
+    #expect(!property.isShown(orange, by: near))
+    property.confirm = Confirmation(tolerance: 5)
+    #expect(property.isShown(orange, by: near))
+    property.confirm = Confirmation(tolerance: 1e300)
+    #expect(property.isShown(orange, by: near))
+  }
+
+  @Test func `every whole number that a value can be leaves without a fraction`() {
+    for number in [0, 1e15, 0x1p53, -0x1p53] as [Double] {
+      let wire = Property.number(-0x1p53...0x1p53, step: 1).wireValue(of: .number(number))
+      #expect(wire == .integer(Int64(number)))
+      #expect(NumberText.shortest(number) == "\(Int64(number))")
+    }
+  }
+
   @Test func `a report may be out of range or between steps`() {
     let property = Property.number(5...30, step: 0.5)
     #expect(property.value(fromWire: 20.3) == .number(20.3))
