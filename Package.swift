@@ -59,9 +59,10 @@ let package = Package(
       name: "Simulation",
       dependencies: [
         "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "Operations",
-        "TestBroker",
+        "PrivateBroker",
       ]
     ),
+    .target(name: "PrivateBroker", dependencies: ["Operations"]),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
     .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "LastOut"]),
@@ -107,7 +108,7 @@ let package = Package(
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),
     .testTarget(
       name: "MQTTTests",
-      dependencies: ["LastOut", "MQTT", "Operations", "TestBroker"]
+      dependencies: ["LastOut", "MQTT", "Operations", "PrivateBroker", "TestBroker"]
     ),
     .testTarget(
       name: "JournalTests",
@@ -123,19 +124,19 @@ let package = Package(
       name: "GatewayTests",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut",
-        "Operations", "TestBroker",
+        "Operations", "PrivateBroker", "TestBroker",
       ]
     ),
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "Simulation",
-        "TestBroker",
+        "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "PrivateBroker",
+        "Simulation", "TestBroker",
       ]
     ),
     .target(
       name: "TestBroker",
-      dependencies: ["CMosquitto", "LastOut", "Operations"],
+      dependencies: ["CMosquitto", "LastOut", "Operations", "PrivateBroker"],
       path: "Tests/TestBroker"
     ),
   ],

@@ -4,6 +4,7 @@
 import Devices
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

@@ -4,6 +4,7 @@
 import Glibc
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 
 /// One scenario's broker, configuration, devices and gateway, and an independent client.

@@ -5,6 +5,7 @@ import Devices
 import Glibc
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

@@ -5,6 +5,7 @@ import Devices
 import JSON
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

@@ -5,6 +5,7 @@ import Glibc
 import JSON
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 
 /// The built `settled` as a child: started, watched, signalled, and killed at the end at the latest.
@@ -121,21 +122,6 @@ final class GatewayProcess {
     let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
     guard fields.count > 12 else { return 0 }
     return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
-  }
-}
-
-/// A program of this package, beside the test bundle.
-enum BuiltProgram {
-  static func path(_ name: String) -> String {
-    // The bundle is loaded by a runner elsewhere; its own file is what is mapped.
-    let maps = TextFile.read("/proc/self/maps") ?? ""
-    for line in maps.split(separator: "\n") {
-      guard let start = line.firstIndex(of: "/") else { continue }
-      let folder = line[start...].split(separator: "/").dropLast().joined(separator: "/")
-      let program = "/\(folder)/\(name)"
-      if line.hasSuffix(".xctest"), unsafe access(program, X_OK) == 0 { return program }
-    }
-    return name
   }
 }
 

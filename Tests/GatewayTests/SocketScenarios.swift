@@ -6,6 +6,7 @@ import Glibc
 import JSON
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

@@ -4,6 +4,7 @@
 import Glibc
 import LastOut
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

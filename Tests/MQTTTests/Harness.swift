@@ -6,6 +6,7 @@ import LastOut
 import MQTT
 import Operations
 import Synchronization
+import PrivateBroker
 import TestBroker
 import Testing
 

@@ -4,6 +4,7 @@
 import LastOut
 import MQTT
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

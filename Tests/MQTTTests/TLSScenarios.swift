@@ -5,6 +5,7 @@ import Glibc
 import LastOut
 import MQTT
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

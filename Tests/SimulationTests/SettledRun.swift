@@ -3,6 +3,7 @@
 
 import Glibc
 import Operations
+import PrivateBroker
 import TestBroker
 import Testing
 

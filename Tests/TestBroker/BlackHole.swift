@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import PrivateBroker
 
 /// A port whose connections are neither taken nor refused, as behind a firewall that drops them.
 package final class BlackHole {

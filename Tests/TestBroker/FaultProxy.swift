@@ -3,6 +3,7 @@
 
 import Glibc
 import Operations
+import PrivateBroker
 import Synchronization
 
 /// A TCP proxy on loopback between clients and a broker, which delays, loses and cuts on demand.

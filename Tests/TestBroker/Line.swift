@@ -4,6 +4,7 @@
 import Glibc
 import LastOut
 import Operations
+import PrivateBroker
 import Synchronization
 
 /// What a ``FaultProxy`` works with: its thread, and what others have told it.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Operations
+import PrivateBroker
 
 /// A certificate authority for tests, made with the openssl command; its folder goes with it.
 package final class TestAuthority {

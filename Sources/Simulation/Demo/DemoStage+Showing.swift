@@ -8,7 +8,7 @@ import Gateway
 import Glibc
 import LastOut
 import Operations
-import TestBroker
+import PrivateBroker
 
 /// What the demo tells, as it happens.
 extension DemoStage {

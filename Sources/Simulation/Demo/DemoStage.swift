@@ -8,7 +8,7 @@ import Gateway
 import JSON
 import LastOut
 package import Operations
-import TestBroker
+import PrivateBroker
 
 /// The demo: a private broker as a process, and on one event loop the gateway, the simulated devices
 /// and the hands.
@@ -43,7 +43,7 @@ package final class DemoStage {
   static let patience = Duration.seconds(20)
 
   let options: Options
-  let broker: TestBroker
+  let broker: PrivateBroker
   let loop: EventLoop
   let gateway: Gateway
   let registry: Registry
@@ -69,7 +69,7 @@ package final class DemoStage {
     self.options = options
     self.screen = screen
     do {
-      broker = try TestBroker()
+      broker = try PrivateBroker()
       try broker.start()
     } catch {
       throw DemoError("\(error)")

@@ -10,7 +10,7 @@ package final class Lifeline {
 
   package init() throws {
     var ends: [Int32] = [-1, -1]
-    guard unsafe pipe(&ends) == 0 else { throw TestBrokerError("pipe: \(errno)") }
+    guard unsafe pipe(&ends) == 0 else { throw PrivateBrokerError("pipe: \(errno)") }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     reader = ends[0]
     writer = ends[1]

@@ -8,21 +8,21 @@ package enum LoopbackPort {
   /// A port that nobody listens on at the moment.
   package static func free() throws -> Int {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw TestBrokerError("socket: \(errno)") }
+    guard descriptor >= 0 else { throw PrivateBrokerError("socket: \(errno)") }
     defer { close(descriptor) }
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     var address = address(port: 0)
     let bound = unsafe withSocketAddress(&address) { unsafe bind(descriptor, $0, size) }
-    guard bound == 0 else { throw TestBrokerError("bind: \(errno)") }
+    guard bound == 0 else { throw PrivateBrokerError("bind: \(errno)") }
     let named = unsafe withSocketAddress(&address) { unsafe getsockname(descriptor, $0, &size) }
-    guard named == 0 else { throw TestBrokerError("getsockname: \(errno)") }
+    guard named == 0 else { throw PrivateBrokerError("getsockname: \(errno)") }
     return Int(UInt16(bigEndian: address.sin_port))
   }
 
   /// A socket that listens on a port of the system's choice, which the caller closes.
   package static func listener(backlog: Int32 = 64) throws -> (descriptor: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw TestBrokerError("socket: \(errno)") }
+    guard descriptor >= 0 else { throw PrivateBrokerError("socket: \(errno)") }
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     var address = address(port: 0)
     guard unsafe withSocketAddress(&address, { unsafe bind(descriptor, $0, size) }) == 0,
@@ -30,7 +30,7 @@ package enum LoopbackPort {
       unsafe withSocketAddress(&address, { unsafe getsockname(descriptor, $0, &size) }) == 0
     else {
       close(descriptor)
-      throw TestBrokerError("listen: \(errno)")
+      throw PrivateBrokerError("listen: \(errno)")
     }
     return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
   }

@@ -1,0 +1,160 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Operations
+
+/// A private mosquitto process on a free loopback port, for tests and the demo.
+///
+/// It dies with this process, however that ends, and its folder is removed with this object. Not
+/// thread safe.
+package final class PrivateBroker {
+  /// What the configuration says beyond a listener on loopback.
+  package struct Options: Sendable {
+    /// Further lines of mosquitto.conf.
+    package var lines: [String] = []
+    /// Users and their passwords; with any, anonymous clients are refused.
+    package var users: [String: String] = [:]
+    /// Serves TLS with this certificate and key, instead of plain TCP.
+    package var certificate: (file: String, key: String)?
+    /// Also listens on a Unix socket in the broker's folder.
+    package var hasSocket = false
+    package init() {}
+  }
+
+  package let port: Int
+  /// A temporary folder for configuration, log and socket.
+  package let directory: String
+  /// Everything the broker has written since the start, over all restarts.
+  package var logFile: String { directory + "/mosquitto.log" }
+  package var socketPath: String { directory + "/mosquitto.sock" }
+  /// `nil` while it does not run.
+  package private(set) var processID: Int32?
+  private let options: Options
+  private var process: SpawnedProcess?
+  /// Its closing end tells the guard that this process is gone.
+  private var lifeline: Lifeline?
+
+  /// Takes a free port and prepares a folder; the broker does not run yet.
+  ///
+  /// - Throws: ``PrivateBrokerError`` if there is no mosquitto or no port.
+  package init(options: Options = Options()) throws {
+    self.options = options
+    port = try LoopbackPort.free()
+    directory = try TemporaryFolder.make("settle-broker")
+  }
+
+  deinit {
+    stop()
+    TemporaryFolder.remove(directory)
+  }
+
+  /// Starts the broker and returns when it takes connections.
+  package func start() throws {
+    guard process == nil else { return }
+    let program = try Self.findProgram()
+    try writeConfiguration()
+    let lifeline = try Lifeline()
+    let log = directory + "/mosquitto.log"
+    // The shell becomes the broker; the guard beside it waits for the end of this process. In a
+    // session of its own, Ctrl-C in the terminal reaches this process and not the broker.
+    let script = """
+      exec 3<&0
+      (read line <&3 || kill -9 $$) &
+      exec setsid "$1" -c "$2" </dev/null 3<&-
+      """
+    let process = try SpawnedProcess(
+      arguments: ["/bin/sh", "-c", script, "sh", program, directory + "/mosquitto.conf"],
+      input: lifeline.reader,
+      output: .file(log),
+      errors: .file(log)
+    )
+    self.lifeline = lifeline
+    self.process = process
+    processID = process.processID
+    try awaitListener()
+  }
+
+  /// Ends the broker with a signal and waits for that.
+  package func stop(signal number: Int32 = SIGTERM) {
+    guard let process else { return }
+    process.signal(number)
+    process.signal(SIGCONT)
+    if process.wait(milliseconds: 5000) == nil {
+      process.signal(SIGKILL)
+      process.wait(milliseconds: 5000)
+    }
+    lifeline?.release()
+    lifeline = nil
+    self.process = nil
+    processID = nil
+  }
+
+  /// Ends the broker and starts it on the same port.
+  package func restart(signal number: Int32 = SIGTERM) throws {
+    stop(signal: number)
+    try start()
+  }
+
+  /// Stops the broker's clock: connections stay open, nothing is answered.
+  package func pause() { process?.signal(SIGSTOP) }
+  package func resume() { process?.signal(SIGCONT) }
+
+  /// What the broker has written so far.
+  package func log() -> String { TextFile.read(logFile) ?? "" }
+
+  private func writeConfiguration() throws {
+    var lines = ["listener \(port) 127.0.0.1"]
+    if let certificate = options.certificate {
+      lines += ["certfile \(certificate.file)", "keyfile \(certificate.key)"]
+    }
+    if options.hasSocket { lines.append("listener 0 \(socketPath)") }
+    if options.users.isEmpty {
+      lines.append("allow_anonymous true")
+    } else {
+      lines += ["allow_anonymous false", "password_file \(directory)/passwords"]
+      try writePasswords()
+    }
+    // Started by root, mosquitto would become a user who cannot read the folder.
+    if getuid() == 0 { lines.append("user root") }
+    lines += ["log_dest stderr", "log_type all", "set_tcp_nodelay true"]
+    lines += options.lines
+    try TextFile.write(lines.joined(separator: "\n") + "\n", to: directory + "/mosquitto.conf")
+  }
+
+  private func writePasswords() throws {
+    let file = directory + "/passwords"
+    let text = options.users.map { "\($0):\($1)\n" }.joined()
+    try TextFile.write(text, to: file)
+    let tool = try SpawnedProcess(arguments: ["mosquitto_passwd", "-U", file])
+    guard tool.wait(milliseconds: 10_000) == .exited(code: 0) else {
+      throw PrivateBrokerError("mosquitto_passwd -U failed")
+    }
+  }
+
+  /// Connects until the broker answers; each refusal is at once, so the pauses are the poll of its
+  /// process for an early end.
+  private func awaitListener() throws {
+    for _ in 0..<1000 {
+      if LoopbackPort.accepts(port) { return }
+      if let ending = process?.wait(milliseconds: 10) {
+        process = nil
+        lifeline?.release()
+        lifeline = nil
+        throw PrivateBrokerError("mosquitto ended (\(ending)): \(log())")
+      }
+    }
+    stop()
+    throw PrivateBrokerError("mosquitto does not listen on port \(port): \(log())")
+  }
+
+  private static func findProgram() throws -> String {
+    let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
+    let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin"]
+    for folder in folders {
+      let program = folder + "/mosquitto"
+      if unsafe access(program, X_OK) == 0 { return program }
+    }
+    throw PrivateBrokerError("mosquitto is not installed: not in \(folders.joined(separator: ":"))")
+  }
+}

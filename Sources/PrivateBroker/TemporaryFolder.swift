@@ -1,0 +1,32 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Folders under the system's place for temporary files.
+package enum TemporaryFolder {
+  package static func make(_ name: String) throws -> String {
+    let root = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    var template = Array("\(root)/\(name)-XXXXXX".utf8CString)
+    guard unsafe mkdtemp(&template) != nil else {
+      throw PrivateBrokerError("no folder in \(root): \(errno)")
+    }
+    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// Removes a folder and the files in it.
+  package static func remove(_ path: String) {
+    if let directory = unsafe opendir(path) {
+      while let entry = unsafe readdir(directory) {
+        let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+          unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+            unsafe String(cString: $0)
+          }
+        }
+        unsafe unlink(path + "/" + name)
+      }
+      unsafe closedir(directory)
+    }
+    unsafe rmdir(path)
+  }
+}
