@@ -401,6 +401,10 @@ extension Gateway {
         suggestion: nil
       )
     }
-    return (changes, options)
+    // A JSON object has no order: what an urgent member ends came before this message.
+    let isUrgent = { (change: (key: KeyIndex, value: Value)) in
+      self.registry.properties[Int(change.key.rawValue)].property.urgent.contains(change.value)
+    }
+    return (changes.filter(isUrgent) + changes.filter { !isUrgent($0) }, options)
   }
 }

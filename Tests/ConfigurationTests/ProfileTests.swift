@@ -208,6 +208,20 @@ struct ProfileTests {
     #expect(registry.properties.map(\.key) == ["d/x"])
   }
 
+  @Test func `an unknown profile is told the conventions, and names that have none`() throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "d.yaml": "d: {profile: my/lamp, topic: t}",
+      "profiles/p.yaml": "lamp: {properties: {x: {type: text, command: {topic: t}}}}",
+    ])
+    guard case .refused(let problems) = outcome else {
+      Issue.record("The files were taken.")
+      return
+    }
+    let line = Loading.lines(problems, in: folder).first
+    #expect(line?.contains(" lamp, ") == true)
+    #expect(line?.contains(" tasmota/…, ") == true)
+  }
+
   @Test func `a profile that builds on itself is refused`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "d.yaml": "d: {profile: a/b, topic: t}",

@@ -118,6 +118,27 @@ import Testing
     #expect(witness.texts(on: command, count: 1) == [#"{"brightness":99}"#])
   }
 
+  @Test(arguments: [#"{"level":7,"power":false}"#, #"{"power":false,"level":7}"#])
+  func `in a device-level set an urgent member ends nothing of its own message`(
+    payload: String
+  ) throws {
+    let bench = try Bench.running(
+      devices: """
+        fan:
+          properties:
+            power: {type: boolean, urgent: [false], ends: [level], command: {topic: fan/power, payload: $value}}
+            level: {type: number, policy: {delay: 20ms}, command: {topic: fan/level, payload: $value}}
+
+        """
+    )
+    let witness = try bench.witness()
+
+    witness.publish("settle/fan/set", payload)
+
+    #expect(witness.texts(on: "fan/power", count: 1) == ["false"])
+    #expect(witness.texts(on: "fan/level", count: 1) == ["7"])
+  }
+
   @Test func `an urgent value leaves at once and ends what it overrides`() throws {
     let bench = try Bench.running(
       devices: """

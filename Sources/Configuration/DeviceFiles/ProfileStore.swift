@@ -76,7 +76,10 @@ final class ProfileStore {
     let convention = name.prefix { $0 != "/" } + "/"
     let related = names.filter { $0.hasPrefix(convention) }
     if !related.isEmpty { return Section.list(related) }
-    return Section.list(Set(names.map { $0.prefix { $0 != "/" } + "/…" }).sorted())
+    let conventions = names.map { name in
+      name.contains("/") ? name.prefix { $0 != "/" } + "/…" : name
+    }
+    return Section.list(Set(conventions).sorted())
   }
 
   private func find(_ name: String) -> YAMLNode? {
