@@ -71,12 +71,10 @@ struct DemoCommand: DaemonCommand {
   private static func screen() -> DemoScreen {
     let environment = ProcessEnvironment.all()
     let isTerminal = isatty(STDOUT_FILENO) == 1 && environment["TERM"] != "dumb"
-    var size = winsize()
-    let isSized = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
     return DemoScreen(
       isInteractive: isTerminal,
       hasColor: isTerminal && environment["NO_COLOR", default: ""].isEmpty,
-      width: isSized ? Int(size.ws_col) : 100,
+      width: TerminalSize.columns ?? 100,
       write: { StandardOutput.write(Array($0.utf8)) }
     )
   }

@@ -28,6 +28,7 @@ struct SimulateCommand: DaemonCommand {
       "Another policy; standard input."
     ),
     Example("settle simulate --devices devices changes.ndjson", "The policies of real devices."),
+    Example("settle simulate --plot changes.ndjson", "A picture of what came in and what left."),
   ]
   static let parameters: [Parameter<Self>] = [
     .argument(
@@ -52,6 +53,7 @@ struct SimulateCommand: DaemonCommand {
       completion: .directories,
       help: "Take the devices of this folder, with their types and policies."
     ),
+    .flag("plot", \.draws, help: "Draw changes against commands, instead of one line per command."),
   ]
 
   var file: String?
@@ -59,6 +61,7 @@ struct SimulateCommand: DaemonCommand {
   var maxWait: MaxWait?
   var leading = false
   var devices: String?
+  var draws = false
 
   func run() -> ExitCode {
     if devices != nil, delay != nil || maxWait != nil || leading {
@@ -75,11 +78,11 @@ struct SimulateCommand: DaemonCommand {
         maxWait: maxWait?.duration,
         leading: leading
       )
-      return play(input, TimelineSession(policy: policy))
+      return play(input, TimelineSession(policy: policy, draws: draws))
     }
     do throws(ConfigurationFailure) {
       let loaded = try ConfigurationLoader.loadDevices(in: devices)
-      return play(input, TimelineSession(registry: loaded.registry))
+      return play(input, TimelineSession(registry: loaded.registry, draws: draws))
     } catch {
       for problem in error.problems { complain(problem.description) }
       return .badConfiguration
@@ -117,6 +120,9 @@ struct SimulateCommand: DaemonCommand {
     }
     session.finish()
     flush(&session)
+    if let plot = session.plot {
+      StandardOutput.write(Array(plot.text(width: TerminalSize.columns ?? 80).utf8))
+    }
     return session.hasMistakes ? .badInput : .done
   }
 

@@ -19,6 +19,9 @@ package struct TimelineRun: Hashable, Sendable {
     self.collapsed = collapsed
   }
 
+  /// The value as JSON text.
+  var valueText: String { JSONWriter.text(value) }
+
   /// Appends the run as one line: `{"at":300,"key":"…","value":40,"collapsed":2}`, `at` in
   /// milliseconds.
   package func appendLine(to output: inout [UInt8]) {

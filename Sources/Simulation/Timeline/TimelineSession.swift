@@ -25,6 +25,8 @@ package struct TimelineSession: ~Copyable {
   package private(set) var output: [UInt8] = []
   /// Mistakes that were not taken away yet.
   package private(set) var mistakes: [Mistake] = []
+  /// What was played, if a drawing was asked for; runs are then drawn instead of written.
+  package private(set) var plot: TimelinePlot?
   /// Whether any line was left out so far.
   package private(set) var hasMistakes = false
 
@@ -33,15 +35,17 @@ package struct TimelineSession: ~Copyable {
   private let syntax: KeySyntax
 
   /// Plays any key and any value under one policy.
-  package init(policy: Policy) {
+  package init(policy: Policy, draws: Bool = false) {
     simulator = TimelineSimulator(policy: policy)
     syntax = .any
+    plot = draws ? TimelinePlot() : nil
   }
 
   /// Plays the keys of `registry` under their own types and policies.
-  package init(registry: Registry) {
+  package init(registry: Registry, draws: Bool = false) {
     simulator = TimelineSimulator(registry: registry)
     syntax = .deviceProperty
+    plot = draws ? TimelinePlot() : nil
   }
 
   /// Plays the lines that `bytes` completes.
@@ -80,7 +84,11 @@ package struct TimelineSession: ~Copyable {
     do throws(TimelineError) {
       try simulator.apply(request)
     } catch {
-      reject(number, error.description)
+      return reject(number, error.description)
+    }
+    switch request.operation {
+    case .set, .step, .toggle: plot?.noteChange(of: request.key, at: simulator.now)
+    case .cancel, .flush, .get, .pending, .watch: break
     }
   }
 
@@ -90,7 +98,9 @@ package struct TimelineSession: ~Copyable {
   }
 
   private mutating func collectRuns() {
-    for run in simulator.runs { run.appendLine(to: &output) }
+    for run in simulator.runs {
+      if plot == nil { run.appendLine(to: &output) } else { plot?.note(run) }
+    }
     simulator.removeRuns()
   }
 }

@@ -30,7 +30,8 @@ package struct TimelineSimulator: ~Copyable {
   private var states: [KeyState] = []
   /// The keys that changes named, in the order in which they first did.
   private var named: [KeyIndex] = []
-  private var now = Moment.zero
+  /// How far the clock has come.
+  private(set) var now = Moment.zero
   private let registry: Registry?
 
   /// Takes any key and any JSON value; all keys settle by `policy`.

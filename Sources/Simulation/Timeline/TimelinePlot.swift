@@ -1,0 +1,120 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+/// Draws played changes against the values that left, one pair of lines per key on a common axis.
+///
+/// Keeps one moment per change, so memory grows with the input. Keys appear in the order in which
+/// they were first changed.
+package struct TimelinePlot: Sendable {
+  /// What happened to one key.
+  private struct Track {
+    let key: String
+    var changes: [Moment] = []
+    var runs: [TimelineRun] = []
+  }
+
+  private static let bars = Array(" ▁▂▃▄▅▆▇█")
+  /// Labels are cut to this many characters.
+  private static let labelLimit = 32
+
+  private var tracks: [Track] = []
+  private var places: [String: Int] = [:]
+
+  package init() {}
+
+  package mutating func noteChange(of key: String, at moment: Moment) {
+    tracks[place(of: key)].changes.append(moment)
+  }
+
+  package mutating func note(_ run: TimelineRun) {
+    tracks[place(of: run.key)].runs.append(run)
+  }
+
+  private mutating func place(of key: String) -> Int {
+    if let place = places[key] { return place }
+    places[key] = tracks.count
+    tracks.append(Track(key: key))
+    return tracks.count - 1
+  }
+
+  /// The drawing, `width` columns wide where that leaves room for an axis of at least twenty.
+  package func text(width: Int) -> String {
+    let moments = tracks.flatMap { $0.changes + $0.runs.map(\.at) }
+    guard let start = moments.min(), let end = moments.max() else { return "" }
+    let label = min(tracks.map(\.key.count).max() ?? 0, Self.labelLimit)
+    let columns = max(20, width - label - 2)
+    let axis = Axis(start: start, end: end, columns: columns)
+    let most = tracks.map { axis.counts($0.changes).max() ?? 0 }.max() ?? 0
+    var lines = [Self.padded("", to: label) + "  " + axis.scale]
+    for track in tracks {
+      lines.append("")
+      let bars = axis.counts(track.changes).map { Self.bar($0, of: most) }
+      lines.append(Self.padded(track.key, to: label) + "  " + String(bars))
+      let dots = axis.counts(track.runs.map(\.at)).map { $0 > 0 ? Character("●") : " " }
+      lines.append(Self.padded("", to: label) + "  " + String(dots))
+      lines.append(Self.padded("", to: label) + "  " + summary(of: track))
+    }
+    return lines.map { Self.trimmed($0) + "\n" }.joined()
+  }
+
+  private func summary(of track: Track) -> String {
+    let counts =
+      "\(track.changes.count) change\(track.changes.count == 1 ? "" : "s") in, "
+      + "\(track.runs.count) command\(track.runs.count == 1 ? "" : "s") out"
+    guard let last = track.runs.last else { return counts }
+    return counts + ", the last \(last.valueText) at \(Axis.text(last.at))"
+  }
+
+  private static func bar(_ count: Int, of most: Int) -> Character {
+    guard count > 0, most > 0 else { return bars[0] }
+    return bars[max(1, (count * (bars.count - 1) + most - 1) / most)]
+  }
+
+  private static func padded(_ text: String, to count: Int) -> String {
+    text.count > count
+      ? text.prefix(max(0, count - 1)) + "…"
+      : text + String(repeating: " ", count: count - text.count)
+  }
+
+  private static func trimmed(_ line: String) -> Substring {
+    var line = line[...]
+    while line.last == " " { line.removeLast() }
+    return line
+  }
+}
+
+/// The time axis of a plot: which column a moment falls into.
+private struct Axis {
+  let start: Moment
+  let end: Moment
+  let columns: Int
+
+  /// How many of `moments` fall into each column.
+  func counts(_ moments: [Moment]) -> [Int] {
+    var counts = [Int](repeating: 0, count: columns)
+    let span = Double(max(1, end.nanoseconds - start.nanoseconds))
+    for moment in moments {
+      let share = Double(moment.nanoseconds - start.nanoseconds) / span
+      counts[min(columns - 1, Int(share * Double(columns - 1)))] += 1
+    }
+    return counts
+  }
+
+  /// The first and the last moment at their ends.
+  var scale: String {
+    let (left, right) = (Self.text(start), Self.text(end))
+    let gap = max(1, columns - left.count - right.count)
+    return left + String(repeating: " ", count: gap) + right
+  }
+
+  /// `300 ms`, or `2.25 s` from a second on.
+  static func text(_ moment: Moment) -> String {
+    let milliseconds = Double(moment.nanoseconds / 10_000) / 100
+    let (number, unit) = milliseconds < 1000 ? (milliseconds, "ms") : (milliseconds / 1000, "s")
+    let rounded = (number * 100).rounded() / 100
+    let whole = Int64(rounded)
+    return (rounded == Double(whole) ? "\(whole)" : "\(rounded)") + " " + unit
+  }
+}
