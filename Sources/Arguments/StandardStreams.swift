@@ -23,7 +23,12 @@ package enum StandardOutput {
 package enum StandardError {
   /// Writes one line; nothing happens when nobody can take it.
   package static func write(_ line: String) {
-    _ = Descriptor.write(Array((line + "\n").utf8), to: STDERR_FILENO)
+    show(line + "\n")
+  }
+
+  /// Writes text as it is, such as a line that is written over and over.
+  package static func show(_ text: String) {
+    _ = Descriptor.write(Array(text.utf8), to: STDERR_FILENO)
   }
 }
 

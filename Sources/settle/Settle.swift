@@ -27,6 +27,7 @@ struct Settle {
       entry(SetCommand.self, "CHANGE"),
       entry(StepCommand.self, "CHANGE"),
       entry(ToggleCommand.self, "CHANGE"),
+      entry(PipeCommand.self, "CHANGE"),
       entry(GetCommand.self, "LOOK"),
       entry(WatchCommand.self, "LOOK"),
       entry(PendingCommand.self, "QUEUE"),

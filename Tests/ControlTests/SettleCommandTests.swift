@@ -242,8 +242,8 @@ struct SettleCommandTests {
     (["set", "a/b"], "settle set: VALUE is missing\nSee \"settle set --help\".\n"),
     (
       ["reload"],
-      "settle: unknown command \"reload\"; there are set, step, toggle, get, watch, pending, flush,"
-        + " cancel, run, check, completions, demo, simulate\nSee \"settle --help\".\n"
+      "settle: unknown command \"reload\"; there are set, step, toggle, pipe, get, watch, pending,"
+        + " flush, cancel, run, check, completions, demo, simulate\nSee \"settle --help\".\n"
     ),
     (
       ["set", "a/b", "1", "--wiat"],

@@ -13,7 +13,8 @@ package struct ControlClient: ~Copyable {
   private static let sendTimeout = 5
 
   private let path: String
-  private let descriptor: Int32
+  /// To be watched beside others; reading and writing belong to this type.
+  let descriptor: Int32
   private var framer = LineFramer(limit: replyLimit)
 
   /// Connects.
@@ -62,18 +63,47 @@ package struct ControlClient: ~Copyable {
   /// Waits for the next reply; for ever without a deadline.
   package mutating func next(by deadline: Deadline?) throws(ClientError) -> ControlReply {
     while true {
-      switch framer.next() {
-      case .line(let bytes, _):
-        if let reply = ControlReply(line: bytes.span) { return reply }
-        throw .unreadable(String(decoding: bytes.prefix(100), as: UTF8.self))
-      case .tooLong: throw .unreadable("a line beyond \(Self.replyLimit) bytes")
-      case nil: try receive(by: deadline)
-      }
+      if let (reply, _) = try nextReceived() { return reply }
+      try receive(by: deadline)
+    }
+  }
+
+  /// Sends as much as the kernel takes at once; the number of bytes.
+  func sendAvailable(_ bytes: [UInt8]) throws(ClientError) -> Int {
+    let count = unsafe bytes.withUnsafeBytes { buffer in
+      unsafe Glibc.send(
+        descriptor,
+        buffer.baseAddress,
+        buffer.count,
+        Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+      )
+    }
+    if count >= 0 { return count }
+    switch errno {
+    case EAGAIN, EINTR: return 0
+    case EPIPE, ECONNRESET: throw .closed
+    default: throw Self.failure("send", path)
+    }
+  }
+
+  /// The next reply that has come already, and its line.
+  mutating func nextReceived() throws(ClientError) -> (ControlReply, ArraySlice<UInt8>)? {
+    switch framer.next() {
+    case .line(let bytes, _):
+      if let reply = ControlReply(line: bytes.span) { return (reply, bytes) }
+      throw .unreadable(String(decoding: bytes.prefix(100), as: UTF8.self))
+    case .tooLong: throw .unreadable("a line beyond \(Self.replyLimit) bytes")
+    case nil: return nil
     }
   }
 
   private mutating func receive(by deadline: Deadline?) throws(ClientError) {
     try wait(by: deadline)
+    try receive()
+  }
+
+  /// Takes what has come; waits if nothing has.
+  mutating func receive() throws(ClientError) {
     var count = 0
     // Not filled with zeros: most replies are short, and every page that is touched costs.
     let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 16 * 1024) { buffer, length in
@@ -128,7 +158,7 @@ package struct ControlClient: ~Copyable {
     }
   }
 
-  private static func failure(_ call: String, _ path: String) -> ClientError {
+  static func failure(_ call: String, _ path: String) -> ClientError {
     .system(call: call, path: path, reason: unsafe String(cString: strerror(errno)))
   }
 }

@@ -1,0 +1,113 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import Glibc
+
+/// Moves the bytes of a ``PipeSession``: input, gateway and results, none of which waits for the
+/// other longer than it must.
+///
+/// Nothing is read from the input while the gateway does not take what was read, or while results
+/// are not taken; so memory stays flat however long the input is.
+package struct PipeRunner: ~Copyable {
+  /// How it ended.
+  package enum End: Hashable, Sendable {
+    /// Every line has its result.
+    case done
+    /// The time after the end of the input was over first.
+    case timedOut
+  }
+
+  /// Bytes that wait for the gateway beyond which no input is read.
+  private static let pauseAt = 256 * 1024
+  private static let progressPeriod = Duration.milliseconds(200)
+
+  package var session: PipeSession
+  private var client: ControlClient
+  private let input: Int32
+  private var hasEnded = false
+
+  /// - Parameters:
+  ///   - session: What decides.
+  ///   - client: The connection to the gateway.
+  ///   - input: A descriptor to read changes from; it is not closed.
+  package init(_ session: PipeSession, client: consuming ControlClient, input: Int32) {
+    self.session = session
+    self.client = client
+    self.input = input
+  }
+
+  /// Runs until every line has its result.
+  ///
+  /// - Parameters:
+  ///   - timeout: How long to wait after the end of the input; for ever where there is none.
+  ///   - write: Takes results; may block.
+  ///   - onProgress: Called about five times a second.
+  /// - Returns: Whether everything has its result.
+  /// - Throws: When the gateway goes away, or the input cannot be read.
+  package mutating func run(
+    timeout: Duration?,
+    write: ([UInt8]) -> Void,
+    onProgress: ((borrowing PipeSession) -> Void)? = nil
+  ) throws(ClientError) -> End {
+    var deadline: Deadline?
+    var nextProgress = Deadline(after: Self.progressPeriod)
+    while true {
+      while let (reply, line) = try client.nextReceived() { session.take(reply, line: line) }
+      if !session.results.isEmpty { write(session.takeResults()) }
+      try send()
+      if session.isDone { return .done }
+      if hasEnded, deadline == nil, let timeout { deadline = Deadline(after: timeout) }
+      if let deadline, deadline.remainingMilliseconds == 0 { return .timedOut }
+      if let onProgress, nextProgress.remainingMilliseconds == 0 {
+        onProgress(session)
+        nextProgress = Deadline(after: Self.progressPeriod)
+      }
+      try wait(
+        milliseconds: [
+          deadline?.remainingMilliseconds,
+          onProgress == nil ? nil : nextProgress.remainingMilliseconds,
+        ].compactMap { $0 }.min() ?? -1
+      )
+    }
+  }
+
+  private mutating func send() throws(ClientError) {
+    guard !session.requests.isEmpty else { return }
+    let count = try client.sendAvailable(session.requests)
+    if count > 0 { session.removeRequests(count) }
+  }
+
+  /// Waits for one of the three, reads what has come.
+  private mutating func wait(milliseconds: Int32) throws(ClientError) {
+    let isReading = !hasEnded && session.requests.count < Self.pauseAt
+    let socketEvents = POLLIN | (session.requests.isEmpty ? 0 : POLLOUT)
+    // A descriptor below zero is passed over.
+    var entries = [
+      pollfd(fd: client.descriptor, events: Int16(socketEvents), revents: 0),
+      pollfd(fd: isReading ? input : -1, events: Int16(POLLIN), revents: 0),
+    ]
+    let ready = unsafe poll(&entries, 2, milliseconds)
+    guard ready > 0 else {
+      if ready < 0, errno != EINTR { throw ControlClient.failure("poll", "standard input") }
+      return
+    }
+    if entries[0].revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 { try client.receive() }
+    if isReading, entries[1].revents != 0 { try read() }
+  }
+
+  private mutating func read() throws(ClientError) {
+    var chunk = [UInt8](repeating: 0, count: 64 * 1024)
+    let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+      unsafe Glibc.read(input, buffer.baseAddress, buffer.count)
+    }
+    if count > 0 {
+      session.append(chunk.span.extracting(0..<count))
+    } else if count == 0 {
+      session.finish()
+      hasEnded = true
+    } else if errno != EINTR, errno != EAGAIN {
+      throw ControlClient.failure("read", "standard input")
+    }
+  }
+}

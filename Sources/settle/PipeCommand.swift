@@ -1,0 +1,106 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+import Devices
+import Glibc
+
+struct PipeCommand: GatewayCommand {
+  static let name = "pipe"
+  static let summary = "Take changes from standard input, one JSON object per line."
+  static let discussion = """
+    Each line is a change, {"key":"desk-lamp/brightness","set":40}, with "step":5, "toggle":true, \
+    "cancel":true or "flush":true in place of "set", and optionally "id", "source", "now":true, \
+    "ttl":"1h", "wait":"sent" or "wait":"confirmed".
+
+    Each line is answered by one on standard output: the change's event object, with "wait" every \
+    later phase too, or {"error":{"code":…,"message":…,"line":…},"id":…}; a bad line does not end \
+    the pipe. At the end of the input what was changed is sent at once and waited for.
+
+    Ends with 0; with 1 if a command failed or expired; with 65 if a line was refused; with 75 when \
+    --timeout passed.
+    """
+  static let examples = [
+    Example("settle pipe < changes.ndjson", "Play a file, and see what became of each line."),
+    Example(
+      #"yes '{"key":"desk-lamp/brightness","step":1}' | head -200 | settle pipe"#,
+      "200 steps, one command."
+    ),
+    Example("settle pipe --standalone < changes.ndjson", "Without a running gateway."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [
+      .flag(
+        "standalone",
+        \.isStandalone,
+        help: "Run a gateway for the time of the pipe, instead of asking the one that runs."
+      ),
+      .option(
+        "config",
+        \.config,
+        value: "FILE",
+        completion: .files,
+        help: "The configuration file of a standalone pipe."
+      ),
+      .option(
+        "devices",
+        \.devices,
+        value: "DIR",
+        completion: .directories,
+        help: "The folder with the device files of a standalone pipe."
+      ),
+      .option(
+        "timeout",
+        \.timeout,
+        value: "D",
+        help: "Wait at most D, such as 30s, after the end of the input, then end with 75."
+      ),
+      .option(
+        "source",
+        \.source,
+        value: "NAME",
+        help: "Say who asks, for lines that do not (default: pipe)."
+      ),
+    ] + connectionParameters
+
+  var isStandalone = false
+  var config: String?
+  var devices: String?
+  var timeout: Duration?
+  var source = "pipe"
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    if isStandalone { return standalone() }
+    guard config == nil, devices == nil else {
+      Terminal.complain("--config and --devices need --standalone: the gateway has its own")
+      return .usage
+    }
+    let session = PipeSession(source: source, idPrefix: PipeSession.freshPrefix())
+    var runner = PipeRunner(session, client: try connection.connect(), input: STDIN_FILENO)
+    let isPerson = isatty(STDERR_FILENO) == 1
+    let isAlone = isPerson && !Terminal.isInteractive
+    let report = runner.report(
+      timeout: timeout,
+      write: { StandardOutput.write($0) },
+      isPerson: isPerson,
+      show: isAlone ? { StandardError.show($0) } : nil
+    )
+    if let message = report.message { Terminal.complain(message) }
+    return ExitCode(rawValue: report.exitCode) ?? .failed
+  }
+
+  /// `settled` has the gateway.
+  private func standalone() -> ExitCode {
+    guard connection.socket == nil else {
+      Terminal.complain("--socket names a running gateway; --standalone runs its own")
+      return .usage
+    }
+    var arguments: [String] = ["--source=\(source)"]
+    if let config { arguments.append("--config=\(config)") }
+    if let devices { arguments.append("--devices=\(devices)") }
+    if let timeout { arguments.append("--timeout=\(DurationText.text(timeout))") }
+    return Daemon.execute(Self.name, arguments)
+  }
+}

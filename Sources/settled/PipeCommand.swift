@@ -1,0 +1,141 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Control
+import Dispatch
+import Gateway
+import Glibc
+import Operations
+import Synchronization
+
+/// `settle pipe --standalone`: a gateway of its own for the time of the pipe.
+///
+/// The gateway runs on its event loop as ever; a second thread pipes through its control socket,
+/// which lies in a private folder.
+struct PipeCommand: DaemonCommand {
+  static let name = "pipe"
+  static let summary = "Take changes from standard input, with a gateway for the time of the pipe."
+  static let parameters: [Parameter<Self>] =
+    configurationParameters(config: \.config, devices: \.devices) + [
+      .option("timeout", \.timeout, value: "D", help: "Wait at most D after the end of the input."),
+      .option("source", \.source, value: "NAME", help: "Say who asks, for lines that do not."),
+    ]
+
+  var config: String?
+  var devices: String?
+  var timeout: Duration?
+  var source = "pipe"
+
+  func run() -> ExitCode {
+    guard let folder = PrivateFolder() else {
+      complain("no private folder can be made: \(unsafe String(cString: strerror(errno)))")
+      return .unavailable
+    }
+    defer { folder.remove() }
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = config
+    overrides.devices = devices
+    overrides.socket = folder.path + "/settle.sock"
+    let configuration: LoadedConfiguration
+    do throws(ConfigurationFailure) {
+      configuration = try ConfigurationLoader.load(overrides, environment: ProcessEnvironment.all())
+    } catch {
+      for problem in error.problems { StandardError.write(problem.description) }
+      return .badConfiguration
+    }
+    for warning in configuration.warnings { StandardError.write(warning.description) }
+    do throws(OperationsError) {
+      return try serve(configuration)
+    } catch {
+      complain("the gateway cannot start: \(error.description)")
+      return .unavailable
+    }
+  }
+
+  private func serve(_ configuration: LoadedConfiguration) throws(OperationsError) -> ExitCode {
+    let loop = try EventLoop()
+    let gateway = try Gateway(
+      configuration: configuration,
+      loop: loop,
+      log: Logger(level: .warning)
+    )
+    var exitCode = ExitCode.done
+    let leave = {
+      gateway.beginShutdown { report in
+        if report.exitCode != 0 {
+          StandardError.write(report.description)
+          if exitCode == .done { exitCode = .failed }
+        }
+        loop.stop()
+      }
+    }
+    for signal in [SIGTERM, SIGINT] { try loop.onSignal(signal) { leave() } }
+    try gateway.start()
+    let outcome = PipeOutcome()
+    let waker = try loop.makeWaker {
+      guard let report = outcome.take() else { return }
+      if let message = report.message { complain(message) }
+      exitCode = ExitCode(rawValue: report.exitCode) ?? .failed
+      leave()
+    }
+    let (path, timeout, source) = (gateway.socketPath ?? "", timeout, source)
+    DispatchQueue.global().async {
+      outcome.set(Self.pipe(through: path, source: source, timeout: timeout))
+      waker.wake()
+    }
+    loop.run()
+    return exitCode
+  }
+
+  private static func pipe(through path: String, source: String, timeout: Duration?) -> PipeReport {
+    let isPerson = isatty(STDERR_FILENO) == 1
+    let isAlone = isPerson && isatty(STDOUT_FILENO) == 0
+    do throws(ClientError) {
+      let session = PipeSession(source: source, idPrefix: PipeSession.freshPrefix())
+      var runner = PipeRunner(session, client: try ControlClient(path: path), input: STDIN_FILENO)
+      return runner.report(
+        timeout: timeout,
+        write: { StandardOutput.write($0) },
+        isPerson: isPerson,
+        show: isAlone ? { StandardError.show($0) } : nil
+      )
+    } catch {
+      return PipeReport(exitCode: ExitCode.unavailable.rawValue, message: "\(error)")
+    }
+  }
+}
+
+/// Hands the pipe's report to the loop.
+private final class PipeOutcome: Sendable {
+  private let report = Mutex<PipeReport?>(nil)
+
+  func set(_ report: PipeReport) { self.report.withLock { $0 = report } }
+
+  /// The report, once.
+  func take() -> PipeReport? {
+    report.withLock { report in
+      defer { report = nil }
+      return report
+    }
+  }
+}
+
+/// A folder that only this user may look into.
+private struct PrivateFolder {
+  let path: String
+
+  /// `nil`, with `errno` set, if there is no place for it.
+  init?() {
+    let parent = ProcessEnvironment.all()["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+    var template = (parent + "/settle-pipe-XXXXXX").utf8CString.map { $0 }
+    guard unsafe mkdtemp(&template) != nil else { return nil }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  func remove() {
+    for name in ["settle.sock", "settle.sock.lock"] { unsafe unlink(path + "/" + name) }
+    unsafe rmdir(path)
+  }
+}

@@ -1,0 +1,173 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import JSON
+import Testing
+
+@Suite struct PipeSessionTests {
+  /// A session, and a gateway that answers as told.
+  private struct Pipe {
+    var session = PipeSession(source: "pipe", idPrefix: "p-", lineLimit: 200)
+
+    mutating func write(_ text: String) { session.append(Array(text.utf8).span) }
+
+    mutating func hear(_ line: String) throws {
+      let bytes = Array(line.utf8)
+      let reply = ControlReply(line: bytes.span)
+      session.take(try #require(reply, "\(line)"), line: bytes[...])
+    }
+
+    mutating func hear(_ phase: String, _ id: String, key: String = "lamp/level") throws {
+      try hear(Self.event(phase, id, key: key))
+    }
+
+    static func event(_ phase: String, _ id: String, key: String = "lamp/level") -> String {
+      #"{"id":\#(id),"key":"\#(key)","phase":"\#(phase)","value":1,"collapsed":0,"source":"pipe","#
+        + #""at":"2026-11-21T08:00:00.123Z","attempt":1,"reason":null}"#
+    }
+
+    mutating func requests() -> [String] {
+      let text = String(decoding: session.requests, as: UTF8.self)
+      session.removeRequests(session.requests.count)
+      return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        .map(String.init)
+    }
+
+    mutating func results() -> [String] {
+      String(decoding: session.takeResults(), as: UTF8.self).split(separator: "\n")
+        .map(String.init)
+    }
+  }
+
+  @Test func `a change is followed until it is sent, whether its line says so or not`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/level","set":1}"# + "\n")
+    #expect(
+      pipe.requests() == [
+        #"{"key":"lamp/level","set":1,"id":"p-1","source":"pipe","wait":"sent"}"#
+      ]
+    )
+    pipe.session.finish()
+    #expect(pipe.requests() == [], "flushed before it was known to be accepted")
+    try pipe.hear("accepted", #""p-1""#)
+    #expect(pipe.requests() == [#"{"key":"lamp/level","flush":true}"#])
+    try pipe.hear(#"{"flushed":1,"id":null}"#)
+    try pipe.hear("sending", #""p-1""#)
+    #expect(!pipe.session.isDone)
+    #expect(pipe.session.openChanges == 1)
+    try pipe.hear("sent", #""p-1""#)
+    #expect(pipe.session.isDone)
+    #expect(pipe.results() == [Pipe.event("accepted", #""p-1""#)])
+    #expect(pipe.session.tally.sent == 1)
+  }
+
+  @Test func `a line with wait shows every phase up to what it waits for`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/level","set":1,"id":7,"source":"me","wait":"confirmed"}"# + "\n")
+    #expect(
+      pipe.requests() == [
+        #"{"key":"lamp/level","set":1,"id":7,"source":"me","wait":"confirmed"}"#
+      ]
+    )
+    pipe.session.finish()
+    let phases = ["accepted", "sending", "sent", "confirmed"]
+    for phase in phases {
+      #expect(!pipe.session.isDone)
+      try pipe.hear(phase, "7")
+    }
+    try pipe.hear(#"{"flushed":0,"id":null}"#)
+    #expect(pipe.session.isDone)
+    #expect(pipe.results() == phases.map { Pipe.event($0, "7") })
+  }
+
+  @Test func `a bad line is answered with its number and id, and the rest goes on`() throws {
+    var pipe = Pipe()
+    pipe.write("oops\n\n")
+    pipe.write(#"{"key":"lamp/level","sot":1,"id":"x"}"# + "\n")
+    pipe.write(#"{"get":"*","id":"g"}"# + "\n" + String(repeating: "x", count: 300) + "\n")
+    pipe.write(#"{"key":"lamp/level","set":1}"# + "\n")
+    // Blank lines stand for those that were not passed on, so that the gateway counts alike.
+    #expect(pipe.requests().map { $0.isEmpty } == [true, true, true, true, true, false])
+    let results = try pipe.results().map { try JSONParser.parse(Array($0.utf8).span) }
+    #expect(results.map { $0["error"]?["line"] } == [1, 3, 4, 5])
+    #expect(results.map { $0["id"] } == [.null, "x", "g", .null])
+    #expect(
+      results.map { $0["error"]?["code"]?.string }
+        == ["syntax", "unknown_member", "unsupported", "line_too_long"]
+    )
+    #expect(pipe.session.tally.refused == 4)
+    #expect(pipe.session.tally.changes == 1)
+  }
+
+  @Test func `what the gateway refuses is shown and ends its change`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/nope","set":1}"# + "\n" + #"{"key":"lamp/level","set":1,"id":"w"}"#)
+    pipe.session.finish()
+    _ = pipe.requests()
+    let refusal =
+      #"{"error":{"code":"cannot_confirm","message":"nothing can confirm","line":2},"id":"w"}"#
+    try pipe.hear("rejected", #""p-1""#, key: "lamp/nope")
+    try pipe.hear(refusal)
+    #expect(pipe.session.isDone, "nothing was accepted, so nothing is flushed")
+    #expect(pipe.requests() == [])
+    #expect(pipe.results().count == 2)
+    #expect(pipe.session.tally.refused == 2)
+  }
+
+  @Test func `flush and cancel are answered; the pipe's own flush is not shown`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/level","set":1}"# + "\n" + #"{"key":"*","cancel":true,"id":"c"}"#)
+    pipe.session.finish()
+    try pipe.hear("accepted", #""p-1""#)
+    try pipe.hear(#"{"cancelled":1,"id":"c"}"#)
+    try pipe.hear("cancelled", #""p-1""#)
+    #expect(!pipe.session.isDone)
+    try pipe.hear(#"{"flushed":0,"id":null}"#)
+    #expect(pipe.session.isDone)
+    #expect(
+      pipe.results() == [Pipe.event("accepted", #""p-1""#), #"{"cancelled":1,"id":"c"}"#]
+    )
+  }
+
+  @Test func `what is superseded is no failure, what fails or expires is`() throws {
+    var pipe = Pipe()
+    for key in ["a/x", "a/x", "b/x", "c/x"] { pipe.write(#"{"key":"\#(key)","set":1}"# + "\n") }
+    pipe.session.finish()
+    for id in 1...4 { try pipe.hear("accepted", #""p-\#(id)""#) }
+    try pipe.hear("superseded", #""p-1""#)
+    try pipe.hear("sent", #""p-2""#)
+    try pipe.hear("failed", #""p-3""#)
+    try pipe.hear("expired", #""p-4""#)
+    let tally = pipe.session.tally
+    #expect((tally.changes, tally.sent, tally.failed, tally.refused) == (4, 1, 2, 0))
+    #expect(pipe.session.openChanges == 0)
+  }
+
+  @Test func `changes that share an id are all waited for`() throws {
+    var pipe = Pipe()
+    for value in 1...3 {
+      pipe.write(#"{"key":"lamp/level","set":\#(value),"id":"same"}"# + "\n")
+    }
+    pipe.session.finish()
+    for _ in 1...3 { try pipe.hear("accepted", #""same""#) }
+    for _ in 1...2 { try pipe.hear("superseded", #""same""#) }
+    try pipe.hear(#"{"flushed":1,"id":null}"#)
+    #expect(!pipe.session.isDone)
+    try pipe.hear("sent", #""same""#)
+    #expect(pipe.session.isDone)
+  }
+
+  @Test func `thousands of lines keep no more than is under way`() throws {
+    var pipe = Pipe()
+    for number in 1...2000 {
+      pipe.write(#"{"key":"lamp/level","step":1}"# + "\n")
+      try pipe.hear("accepted", #""p-\#(number)""#)
+      if number > 1 { try pipe.hear("superseded", #""p-\#(number - 1)""#) }
+      _ = (pipe.requests(), pipe.results())
+      #expect(pipe.session.openChanges == 1)
+    }
+    #expect(pipe.session.lineCount == 2000)
+  }
+}

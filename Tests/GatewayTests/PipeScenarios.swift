@@ -1,0 +1,130 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Glibc
+import JSON
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// `settle pipe`, the program itself: with a running gateway and without one.
+@Suite struct PipeScenarios {
+  private let slow = "{delay: 60s, max_wait: none}"
+
+  /// What a pipe printed, and how it ended.
+  private struct Outcome {
+    let code: Int32?
+    let results: [JSONValue]
+    let errors: String
+  }
+
+  private func pipe(
+    _ input: String,
+    _ arguments: [String],
+    in folder: String
+  ) throws -> Outcome {
+    let names = ["in", "out", "err"].map { "\(folder)/pipe.\($0)" }
+    defer { for name in names { unsafe unlink(name) } }
+    for name in names { unsafe unlink(name) }
+    try TextFile.write(input, to: names[0])
+    let descriptor = unsafe open(names[0], O_RDONLY | O_CLOEXEC)
+    defer { close(descriptor) }
+    let process = try SpawnedProcess(
+      arguments: [BuiltProgram.path("settle"), "pipe"] + arguments,
+      input: descriptor,
+      output: .file(names[1]),
+      errors: .file(names[2])
+    )
+    var code: Int32?
+    if case .exited(let exitCode) = process.wait(milliseconds: 20_000) { code = exitCode }
+    if code == nil { process.signal(SIGKILL) }
+    return Outcome(
+      code: code,
+      results: try (TextFile.read(names[1]) ?? "").split(separator: "\n").map {
+        try JSONParser.parse(Array($0.utf8).span)
+      },
+      errors: TextFile.read(names[2]) ?? ""
+    )
+  }
+
+  private func steps(_ count: Int) -> String {
+    #"{"key":"dev0/level","set":0}"# + "\n"
+      + String(repeating: #"{"key":"dev0/level","step":1}"# + "\n", count: count)
+  }
+
+  @Test(arguments: [false, true])
+  func `thousands of steps become one command at the end of the input`(alone: Bool) throws {
+    let bench = try Bench(devices: DeviceText.levels(2, policy: slow))
+    try bench.broker.start()
+    let witness = try bench.witness()
+    if !alone { try bench.startGateway() }
+    let outcome = try pipe(
+      steps(5000),
+      alone
+        ? ["--standalone", "--config", bench.folder + "/settle.yaml"]
+        : ["--socket", bench.socketPath],
+      in: bench.folder
+    )
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.results.count == 5001)
+    #expect(outcome.results.allSatisfy { $0["phase"] == "accepted" && $0["source"] == "pipe" })
+    #expect(outcome.results.last?["value"] == 5000)
+    #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":5000}"#])
+  }
+
+  @Test func `bad lines are told with number and id, and the others arrive`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(2, policy: slow))
+    let outcome = try pipe(
+      """
+      {"key":"dev0/level","set":4,"id":"first"}
+      not json
+
+      {"key":"dev0/volume","set":4,"id":"unknown"}
+      {"key":"dev0/level","set":-1,"id":"range"}
+      {"key":"dev1/level","set":5,"id":"wait","wait":"confirmed"}
+      {"key":"dev1/level","set":6,"id":"last","wait":"sent"}
+      """,
+      ["--socket", bench.socketPath],
+      in: bench.folder
+    )
+    #expect(outcome.code == 65)
+    #expect(outcome.errors == "settle: 5 changes, 2 sent, 4 refused\n")
+    func phases(_ id: JSONValue) -> [JSONValue?] {
+      outcome.results.filter { $0["id"] == id }.map { $0["phase"] ?? $0["error"]?["code"] }
+    }
+    #expect(phases("first") == ["accepted"])
+    #expect(phases("unknown") == ["rejected"])
+    #expect(phases("range") == ["rejected"])
+    #expect(phases("wait") == ["cannot_confirm"])
+    #expect(phases("last") == ["accepted", "sending", "sent"])
+    let lines = outcome.results.compactMap { $0["error"]?["line"] }
+    #expect(lines.map { JSONWriter.text($0) }.sorted() == ["2", "6"])
+    #expect(try bench.witness().texts(on: "cmd/dev0", count: 1) == [#"{"v":4}"#])
+    #expect(try bench.witness().texts(on: "cmd/dev1", count: 1) == [#"{"v":6}"#])
+  }
+
+  @Test func `a pipe whose commands cannot be sent ends in its time and says so`() throws {
+    let bench = try Bench(devices: DeviceText.levels(2, policy: slow))
+    try bench.launchGateway()
+    let outcome = try pipe(
+      steps(10),
+      ["--socket", bench.socketPath, "--timeout", "200ms"],
+      in: bench.folder
+    )
+    #expect(outcome.code == 75)
+    #expect(outcome.errors == "settle: 11 changes, 0 sent; 1 were not sent in time\n")
+  }
+
+  @Test func `without a gateway there is one line that says how to start one`() throws {
+    let folder = try TemporaryFolder.make("settle-pipe")
+    defer { TemporaryFolder.remove(folder) }
+    let outcome = try pipe(steps(1), ["--socket", folder + "/none.sock"], in: folder)
+    #expect(outcome.code == 69)
+    #expect(outcome.results.isEmpty)
+    #expect(outcome.errors.contains(#"start it with "settle run""#))
+    #expect(outcome.errors.split(separator: "\n").count == 1)
+  }
+}
