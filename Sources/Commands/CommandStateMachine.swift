@@ -39,7 +39,7 @@ package struct CommandStateMachine: ~Copyable {
     package var worstLateness: Duration = .zero
   }
 
-  package let registry: Registry
+  package internal(set) var registry: Registry
   package var statistics = Statistics()
   /// What happened, in order; the owner takes them out.
   package var events: [CommandEvent] = []
@@ -49,7 +49,7 @@ package struct CommandStateMachine: ~Copyable {
   package var isWatched = false
 
   let settings: Settings
-  let facts: [PropertyFacts]
+  var facts: [PropertyFacts]
   var core: LastOutCore<PendingChange>
   var states: [PropertyState]
   var devices: [DeviceState]
@@ -74,32 +74,11 @@ package struct CommandStateMachine: ~Copyable {
     core = LastOutCore(policy: .standard, capacity: max(keys, 1))
     states = Array(repeating: PropertyState(), count: keys)
     devices = registry.devices.map { DeviceState(sources: $0.availability.count) }
-    lanes = Self.lanes(for: registry, limits: settings.lanes)
+    lanes = LaneTable(registry: registry, limits: settings.lanes, continuing: nil)
     deadlines = DeadlineHeap(keys: keys)
     for (position, entry) in registry.properties.enumerated() {
       core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))
     }
-  }
-
-  /// The first lane is for everything that has no limit.
-  private static func lanes(
-    for registry: Registry,
-    limits: [String: (rate: Double, burst: Int)]
-  ) -> LaneTable {
-    var numbers: [String: Int] = [:]
-    var buckets: [TokenBucket?] = [nil]
-    let laneOfDevice = registry.devices.map { device in
-      guard let name = device.lane, let limit = limits[name] else { return 0 }
-      if let known = numbers[name] { return known }
-      numbers[name] = buckets.count
-      buckets.append(TokenBucket(rate: limit.rate, burst: limit.burst))
-      return buckets.count - 1
-    }
-    return LaneTable(
-      buckets: buckets,
-      laneOfDevice: laneOfDevice,
-      keys: registry.properties.count
-    )
   }
 
   /// The next moment at which ``advance(to:)`` or ``nextPublish(at:)`` has something to do; `nil`

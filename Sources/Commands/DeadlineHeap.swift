@@ -33,6 +33,11 @@ struct DeadlineHeap {
     positions = Array(repeating: -1, count: keys * Kind.count)
   }
 
+  /// Makes room for more keys.
+  mutating func extend(toKeys keys: Int) {
+    positions += Array(repeating: -1, count: max(0, keys * Kind.count - positions.count))
+  }
+
   var first: Entry? { entries.first }
 
   var count: Int { entries.count }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
 
 /// The lanes: ordered, rate-limited roads to one mesh or bus each.
@@ -39,6 +40,8 @@ struct LaneTable {
   private var cursor = 0
   /// How many keys wait, in all lanes.
   private(set) var count = 0
+  /// The lanes that have a limit, by name.
+  private var numbers: [String: Int] = [:]
 
   /// `buckets` has the limit of each lane, `nil` for none; `laneOfDevice` the place in it of each
   /// device.
@@ -48,6 +51,31 @@ struct LaneTable {
     places = Array(repeating: .nowhere, count: keys)
     keyLinks = LinkTable(nodes: keys)
     turnLinks = LinkTable(nodes: laneOfDevice.count)
+  }
+
+  /// The lanes of all devices, empty; the first is for everything that has no limit.
+  ///
+  /// - Parameters:
+  ///   - registry: The devices, with the names of their lanes.
+  ///   - limits: Tokens a second and burst, by lane.
+  ///   - old: Lanes before these, whose tokens are kept.
+  init(registry: Registry, limits: [String: (rate: Double, burst: Int)], continuing old: Self?) {
+    var numbers: [String: Int] = [:]
+    var buckets: [TokenBucket?] = [nil]
+    let laneOfDevice = registry.devices.map { device in
+      guard let name = device.lane, let limit = limits[name] else { return 0 }
+      if let known = numbers[name] { return known }
+      numbers[name] = buckets.count
+      let kept = old?.numbers[name].flatMap { old?.lanes[$0].bucket }
+      buckets.append(kept ?? TokenBucket(rate: limit.rate, burst: limit.burst))
+      return buckets.count - 1
+    }
+    self.init(
+      buckets: buckets,
+      laneOfDevice: laneOfDevice,
+      keys: registry.properties.count
+    )
+    self.numbers = numbers
   }
 
   /// Lets a key wait in its device's lane; one that waits already keeps its place, unless it has

@@ -12,43 +12,60 @@ package struct Registry: Sendable {
     /// Place in ``Registry/devices``.
     package let device: Int
     package let property: Property
+    /// It was taken out of the device files while the gateway ran: nobody can name it any more.
+    package var isRetired = false
   }
 
+  /// Devices by number; those that were taken out while the gateway ran stay, without properties.
   package let devices: [Device]
   package let properties: [Entry]
 
   /// Keys and their aliases.
   private let keys: KeyNames
   private let deviceIDs: KeyNames
-  /// For each device its first property, and one past the last.
-  private let firsts: [Int32]
+  /// For each device its properties, in order of definition.
+  private let members: [[Int32]]
+  /// Devices in order of definition.
+  private let order: [Int]
 
   /// Numbers the properties of `devices` in the order given.
-  package init(_ devices: [Device]) {
-    var properties: [Entry] = []
+  package init(_ devices: [Device]) { self.init(devices, continuing: nil) }
+
+  /// Numbers the properties of `devices` so that those that `old` has too keep their numbers; new
+  /// ones follow.
+  ///
+  /// What is left out retires: its number stays taken, so that whatever is under way still has its
+  /// place, and is given back when the key comes back.
+  package init(_ devices: [Device], continuing old: Registry?) {
+    var numbering = RegistryNumbering(old)
+    for device in devices { numbering.add(device) }
+    self.devices = numbering.devices
+    properties = numbering.properties
+    members = numbering.members
+    order = numbering.order
     var keys = KeyNames()
     var deviceIDs = KeyNames()
-    var firsts: [Int32] = [0]
-    for (number, device) in devices.enumerated() {
+    for number in order {
+      let device = numbering.devices[number]
       deviceIDs.insert(device.id, target: Int32(number))
-      for property in device.properties {
-        let key = "\(device.id)/\(property.id)"
-        keys.insert(key, target: Int32(properties.count))
-        properties.append(Entry(key: key, device: number, property: property))
+      for index in numbering.members[number] {
+        keys.insert(numbering.properties[Int(index)].key, target: index)
       }
-      for (place, property) in device.properties.enumerated() {
-        for alias in property.aliases {
-          keys.insert("\(device.id)/\(alias)", target: firsts[number] + Int32(place))
+      for index in numbering.members[number] {
+        for alias in numbering.properties[Int(index)].property.aliases {
+          keys.insert("\(device.id)/\(alias)", target: index)
         }
       }
-      firsts.append(Int32(properties.count))
     }
-    self.devices = devices
-    self.properties = properties
     self.keys = keys
     self.deviceIDs = deviceIDs
-    self.firsts = firsts
   }
+
+  /// The devices that there are, by number, in order of definition.
+  package var deviceNumbers: [Int] { order }
+
+  /// How many properties can be named.
+  package var keyCount: Int { members.reduce(0) { $0 + $1.count } }
 
   /// The entry of a key.
   package subscript(index: KeyIndex) -> Entry { properties[Int(index.rawValue)] }
@@ -73,7 +90,7 @@ package struct Registry: Sendable {
     if let found = deviceIndex(ofID: bytes.span) { return found }
     throw .unknownDevice(
       id,
-      suggestion: Suggestion.nearest(to: id, in: devices.lazy.map(\.id))
+      suggestion: Suggestion.nearest(to: id, in: order.lazy.map { devices[$0].id })
     )
   }
 
@@ -100,10 +117,8 @@ package struct Registry: Sendable {
     )
   }
 
-  /// The properties of a device, as a range of indices.
-  package func indices(ofDevice device: Int) -> Range<Int32> {
-    firsts[device]..<firsts[device + 1]
-  }
+  /// The properties of a device, in order of definition; none of a device that was taken out.
+  package func indices(ofDevice device: Int) -> [Int32] { members[device] }
 
   /// Keys that match a ``Pattern``, in order of definition.
   ///
@@ -114,7 +129,8 @@ package struct Registry: Sendable {
       let bytes = Array(pattern.utf8)
       return index(ofKey: bytes.span).map { [$0] } ?? []
     }
-    return properties.indices.filter { matcher.matches(properties[$0].key) }
-      .map { KeyIndex(Int32($0)) }
+    return order.flatMap { members[$0] }
+      .filter { matcher.matches(properties[Int($0)].key) }
+      .map { KeyIndex($0) }
   }
 }

@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Gives devices and properties their numbers, those they had before where there is a before.
+struct RegistryNumbering {
+  private(set) var devices: [Device] = []
+  private(set) var properties: [Registry.Entry] = []
+  private(set) var members: [[Int32]] = []
+  private(set) var order: [Int] = []
+  private var deviceNumbers: [String: Int] = [:]
+  private var keyNumbers: [String: Int] = [:]
+
+  /// Everything that `old` had is retired until it is added again.
+  init(_ old: Registry?) {
+    guard let old else { return }
+    devices = old.devices
+    properties = old.properties
+    members = Array(repeating: [], count: devices.count)
+    for number in devices.indices {
+      devices[number].properties = []
+      devices[number].availability = []
+      deviceNumbers[devices[number].id] = number
+    }
+    for place in properties.indices {
+      properties[place].isRetired = true
+      keyNumbers[properties[place].key] = place
+    }
+  }
+
+  mutating func add(_ device: Device) {
+    let number = deviceNumbers[device.id] ?? devices.count
+    if number == devices.count {
+      devices.append(device)
+      members.append([])
+    } else {
+      devices[number] = device
+    }
+    deviceNumbers[device.id] = number
+    order.append(number)
+    for property in device.properties {
+      let key = "\(device.id)/\(property.id)"
+      let entry = Registry.Entry(key: key, device: number, property: property)
+      let place = keyNumbers[key] ?? properties.count
+      if place == properties.count { properties.append(entry) } else { properties[place] = entry }
+      keyNumbers[key] = place
+      members[number].append(Int32(place))
+    }
+  }
+}
