@@ -189,6 +189,20 @@ import Testing
     #expect(second["color_temp"] == nil)
   }
 
+  @Test func `a device's set that finds no room for all of it is refused whole`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "limits: {pending: 2}")
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/set", #"{"state":"on","brightness":128,"color_temp":300}"#)
+
+    let refusal = try bench.running().waitForLine(containing: "Message refused")
+    #expect(refusal?.contains(#"kind="too many keys""#) == true)
+    #expect(refusal?.contains("3 more values would be pending") == true, "\(refusal ?? "")")
+    #expect(refusal?.contains("room for 2") == true, "\(refusal ?? "")")
+    witness.publish("settle/desk-lamp/set", #"{"state":"on","brightness":127}"#)
+    #expect(witness.texts(on: command, count: 1) == [#"{"state":"ON","brightness":127}"#])
+  }
+
   @Test func `the device's own report confirms, and every phase is told`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()
