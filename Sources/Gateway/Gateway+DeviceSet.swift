@@ -20,18 +20,16 @@ extension Gateway {
     at now: Moment
   ) throws(ValidationError) {
     let members = try SetPayload.members(payload)
-    let origin = origin(of: message)
-    try take(members, ofDevice: device, at: now, origin: origin) {
+    try take(members, ofDevice: device, at: now, origin: origin(of: message)) {
       (key, value) throws(ValidationError) in
-      try answering(key, origin, at: now) { () throws(ValidationError) in
-        try breakEchoLoop(key, value, by: topic, at: now)
-      }
+      try breakEchoLoop(key, value, by: topic, at: now)
     }
   }
 
   /// Takes several properties of a device in one instant, with the options among them.
   ///
-  /// `check` may refuse one of the values, and with it all.
+  /// `check` may refuse one of the values, and with it all. What is refused is told as an event of
+  /// each property that is named.
   func take(
     _ members: [JSONValue.Member],
     ofDevice device: Int,
@@ -40,18 +38,33 @@ extension Gateway {
     unless check: (KeyIndex, Value) throws(ValidationError) -> Void = { _, _ in }
   ) throws(ValidationError) {
     advanceIfDue(at: now)  // What is due makes room.
-    let (changes, options) = try changes(members, ofDevice: device)
-    try machine.checkRoom(for: changes)
-    for (key, value) in changes { try check(key, value) }
-    for (key, value) in changes {
-      try take(
-        .set(value),
-        of: key,
-        at: now,
-        origin: origin,
-        options: options.isEmpty ? nil : options
-      )
+    do throws(ValidationError) {
+      let (changes, options) = try changes(members, ofDevice: device)
+      try machine.checkRoom(for: changes)
+      for (key, value) in changes { try check(key, value) }
+      for (key, value) in changes {
+        try take(
+          .set(value),
+          of: key,
+          at: now,
+          origin: origin,
+          options: options.isEmpty ? nil : options
+        )
+      }
+    } catch {
+      // Whoever sent it gets one answer for all of it: here only the event topics are told.
+      for key in keys(namedBy: members, ofDevice: device) {
+        machine.reject(key, reason: error.description, at: now)
+      }
+      throw error
     }
+  }
+
+  /// The properties that are named, each once; a name that is none is left out.
+  private func keys(namedBy members: [JSONValue.Member], ofDevice device: Int) -> [KeyIndex] {
+    var seen: Set<KeyIndex> = []
+    return members.compactMap { try? registry.index(of: $0.name, inDevice: device) }
+      .filter { seen.insert($0).inserted }
   }
 
   /// The properties and the options of a device-level set, all of them valid.

@@ -203,6 +203,29 @@ import Testing
     #expect(witness.texts(on: command, count: 1) == [#"{"state":"ON","brightness":127}"#])
   }
 
+  @Test(arguments: [
+    #"{"power":true,"brightness":999,"transition":1}"#,
+    #"{"state":"on","brightness":1,"bright":2,"power":"on"}"#,
+  ])
+  func `a refused set is told on the topic of each property it names`(payload: String) throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/set", payload)
+    witness.publish("settle/desk-lamp/color_temp/set", "300")
+
+    #expect(try events(witness, "desk-lamp/color_temp", count: 1).first?["phase"] == "sent")
+    for key in ["desk-lamp/power", "desk-lamp/brightness"] {
+      let told = try events(witness, key, count: 1)
+      #expect(told.map { $0["phase"] } == ["rejected"])
+      #expect(told.first?["key"] == .string(key))
+      #expect(told.first?["source"] == "mqtt")
+      #expect(told.first?["reason"]?.string?.contains("bright") == true)
+    }
+    let topics = witness.messages.map(\.topic)
+    #expect(Set(topics.filter { $0.hasSuffix("/event") }).count == 3)
+  }
+
   @Test func `the device's own report confirms, and every phase is told`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()
