@@ -19,6 +19,7 @@ final class Reading {
   /// Everything, flags over environment over file.
   func load(_ overrides: ConfigurationLoader.Overrides) -> LoadedConfiguration {
     let variables = EnvironmentOverrides(environment: environment, problems: problems)
+    variables.warnOfUnknown()
     let path = settingsPath(overrides, variables)
     var settings = GatewayConfiguration()
     var places = SettingsPlaces()
