@@ -94,12 +94,6 @@ extension CommandStateMachine {
     if terms.skipsQuiet { flush(key, at: now) }
   }
 
-  /// Whether another value of `key` may wait: one key's newer value is always welcome.
-  private func hasRoom(for key: KeyIndex) -> Bool {
-    core.pendingCount + readyCount + heldSteps.count < settings.pendingLimit
-      || core.isPending(key) || states[Int(key.rawValue)].ready != nil
-  }
-
   /// A number for something that is refused without being a change.
   package mutating func nextNumber() -> UInt64 {
     changeNumber += 1

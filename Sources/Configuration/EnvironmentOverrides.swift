@@ -1,12 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+
 /// What the environment states over the settings file.
 struct EnvironmentOverrides {
   let environment: [String: String]
   let problems: Problems
 
-  /// The variables, beside those for secrets and places, and what they stand for.
+  /// Every variable of the gateway's own.
   static let variables = [
     "SETTLE_CONFIG", "SETTLE_DEVICES", "SETTLE_SOCKET", "SETTLE_MQTT_URL", "SETTLE_MQTT_USERNAME",
     "SETTLE_MQTT_PASSWORD", "SETTLE_MQTT_CLIENT_ID", "SETTLE_MQTT_BASE_TOPIC",
@@ -16,6 +18,20 @@ struct EnvironmentOverrides {
   /// A variable's value; an empty one counts as absent.
   func value(_ name: String) -> String? {
     environment[name].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// Warns of variables that look like the gateway's own and are not; their values are not shown.
+  func warnOfUnknown() {
+    let unknown = environment.filter { name, value in
+      !value.isEmpty && name.uppercased().hasPrefix("SETTLE_") && !Self.variables.contains(name)
+    }
+    for name in unknown.keys.sorted() {
+      problems.warn(
+        position(Excerpt.of(name)),
+        "unknown variable, ignored; known: \(Section.list(Self.variables))",
+        suggestion: Suggestion.nearest(to: name, in: Self.variables)
+      )
+    }
   }
 
   func apply(to settings: inout GatewayConfiguration, _ places: inout SettingsPlaces) {

@@ -9,6 +9,8 @@ package struct LoadedConfiguration: Sendable {
   package var registry: Registry
   /// The files that were read, in order.
   package var files: [String]
+  /// Those of them that hold profiles.
+  package var profileFiles: [String]
   /// Mistakes that do not stop the gateway.
   package var warnings: [ConfigurationProblem]
 }

@@ -11,6 +11,7 @@ final class Reading {
   let environment: [String: String]
   let problems = Problems()
   private var files: [String] = []
+  private var profileFiles: [String] = []
 
   init(environment: [String: String]) {
     self.environment = environment
@@ -19,6 +20,7 @@ final class Reading {
   /// Everything, flags over environment over file.
   func load(_ overrides: ConfigurationLoader.Overrides) -> LoadedConfiguration {
     let variables = EnvironmentOverrides(environment: environment, problems: problems)
+    variables.warnOfUnknown()
     let path = settingsPath(overrides, variables)
     var settings = GatewayConfiguration()
     var places = SettingsPlaces()
@@ -68,6 +70,7 @@ final class Reading {
       gateway: settings,
       registry: registry,
       files: files,
+      profileFiles: profileFiles,
       warnings: problems.sorted(problems.warnings)
     )
   }
@@ -114,6 +117,7 @@ final class Reading {
     let path = FilePath.join(folder, "profiles")
     do throws(SafeFile.Problem) {
       for name in try SafeFile.names(in: path, suffix: ".yaml") {
+        profileFiles.append(FilePath.join(path, name))
         if let root = read(FilePath.join(path, name)) { store.add(root) }
       }
     } catch {

@@ -17,11 +17,13 @@ package enum ValidationError: Error, Hashable, Sendable {
   case noBase
   /// No further key can have a pending value.
   case tooManyPending(limit: Int)
+  /// Several changes that are taken or refused together: `needed` more values than now would be
+  /// pending, and there is room for `free`.
+  case noRoomForAll(needed: Int, free: Int, limit: Int)
   /// The gateway is on its way out and takes nothing more.
   case shuttingDown
   /// What a state topic reports comes back on a command topic.
   case echoLoop(commands: String, states: String, values: [String])
-
 }
 
 extension ValidationError: CustomStringConvertible {
@@ -43,6 +45,9 @@ extension ValidationError: CustomStringConvertible {
       "nothing to count from: no value is pending, on its way or known; set a value first"
     case .tooManyPending(let limit):
       "\(limit) keys have a pending value already, which is the limit"
+    case .noRoomForAll(let needed, let free, let limit):
+      "nothing of it was taken: \(needed) more values would be pending, and there is room for "
+        + "\(free) (limits.pending is \(limit))"
     case .shuttingDown: "the gateway is shutting down"
     case .echoLoop(let commands, let states, let values):
       "echo loop: something turns what \(states) reports into commands on \(commands), "

@@ -39,11 +39,14 @@ final class BrokerLink {
   private var unanswered: [UInt64: Message] = [:]
   private var ownToken: UInt64 = 0
   private(set) var droppedMessages: UInt64 = 0
+  private var dropPace = LogPace()
+  private let log: Logger
   private static let messageLimit = 4096
 
-  init(name: String?, client: MQTTClient) {
+  init(name: String?, client: MQTTClient, log: Logger) {
     self.name = name
     self.client = client
+    self.log = log
   }
 
   static func token(_ token: UInt64, of sender: Sender) -> UInt64 { sender.rawValue << 60 | token }
@@ -59,8 +62,26 @@ final class BrokerLink {
     if messages.count >= Self.messageLimit {
       messages.removeFirst(Self.messageLimit / 4)
       droppedMessages += UInt64(Self.messageLimit / 4)
+      let count = dropPace.note(UInt64(Self.messageLimit / 4), at: EventLoop.now())
+      if let count { tellDropped(count) }
     }
     messages.append(message)
+  }
+
+  /// Tells what was dropped and not told yet: the broker is back, or the gateway goes.
+  func endDropping() {
+    let count = dropPace.end()
+    if count > 0 { tellDropped(count) }
+  }
+
+  private func tellDropped(_ count: UInt64) {
+    log.warning(
+      "Events and answers dropped: the broker is away or too slow for them",
+      [
+        "count": String(count), "total": String(droppedMessages),
+        "limit": String(Self.messageLimit),
+      ]
+    )
   }
 
   /// Hands over own messages while there is room.

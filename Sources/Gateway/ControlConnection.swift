@@ -4,6 +4,7 @@
 import Control
 import Devices
 import Glibc
+import LastOut
 import Operations
 
 /// One client of the control socket: lines in, replies out, nothing waited for.
@@ -26,6 +27,8 @@ final class ControlConnection {
   var watches: [Watch] = []
   var onLine: ((Line, ControlConnection) -> Void)?
   var onEnd: ((ControlConnection) -> Void)?
+  /// Lines are left that wait for ``takeTurn()``.
+  var onTurnWanted: ((ControlConnection) -> Void)?
   private(set) var isTooSlow = false
   private let descriptor: Int32
   private var framer: LineFramer
@@ -36,12 +39,20 @@ final class ControlConnection {
   /// The client sends nothing more.
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
-  private var isDeaf = false
+  private(set) var isDeaf = false
   private var isEnded = false
-  /// Lines have come that wait until the client has read its replies.
+  /// Lines have come that wait for the next turn, or until the client has read its replies.
   private var hasLines = false
+  /// A turn goes on.
+  private var isAtLines = false
+  /// The next turn was asked for.
+  private var isQueued = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
+  /// The lines of a turn; whoever sends more at once must let others have theirs.
+  private static let turnLines = 128
+  /// How long a turn may take, when lines cost more than usual; one line is always taken.
+  private static let turnTime: Duration = .milliseconds(5)
   /// Unread output beyond which a watching client is dropped.
   private static let dropAt = 16 * 1024 * 1024
 
@@ -99,13 +110,13 @@ final class ControlConnection {
   private func handle(_ ready: IOInterest) {
     if ready.contains(.hangUp) { becomeDeaf() }
     if ready.contains(.write) { flush() }
-    if hasLines, !isPaused { takeLines() }
+    if hasLines, !isPaused { wantTurn() }
     if ready.contains(.read) || ready.contains(.hangUp) { read() }
   }
 
   private func read() {
     // A bounded number of rounds, so that one client cannot keep the loop.
-    for _ in 0..<4 where !isEnded && !isAtEnd && !isPaused {
+    for _ in 0..<4 where !isEnded && !isAtEnd && !isPaused && !hasLines {
       var chunk = [UInt8](repeating: 0, count: 16 * 1024)
       let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
       if count > 0 {
@@ -124,10 +135,39 @@ final class ControlConnection {
     endIfDone()
   }
 
-  /// Takes the lines that have come, until too many replies wait for the client to read them.
+  /// Goes on with the lines that have come.
+  func takeTurn() {
+    isQueued = false
+    guard hasLines, !isEnded, !isPaused else { return }
+    takeLines()
+    endIfAbandoned()
+    updateInterest()
+    endIfDone()
+  }
+
+  private func wantTurn() {
+    guard !isQueued else { return }
+    isQueued = true
+    onTurnWanted?(self)
+  }
+
+  /// Takes the lines that have come, until the turn is over or too many replies wait for the client
+  /// to read them.
+  ///
+  /// A client that has hung up gets no further turn: what it sent came before whatever others send
+  /// now.
   private func takeLines() {
     hasLines = true
+    isAtLines = true
+    defer { isAtLines = false }
+    let start = EventLoop.now()
+    var count = 0
     while !isEnded, !isPaused {
+      let isOver =
+        count == Self.turnLines
+        || (count > 0 && start.duration(to: EventLoop.now()) >= Self.turnTime)
+      if isOver, !isDeaf { return wantTurn() }
+      count = min(count + 1, Self.turnLines)
       switch framer.next() {
       case .line(let bytes, let number): onLine?(.whole(bytes, number: number), self)
       case .tooLong(let number): onLine?(.tooLong(number: number), self)
@@ -174,6 +214,7 @@ final class ControlConnection {
       output.removeFirst(written)
       written = 0
     }
+    if hasLines, !isAtLines, !isPaused { wantTurn() }
     updateInterest()
     endIfDone()
   }
@@ -187,7 +228,7 @@ final class ControlConnection {
   private func updateInterest() {
     guard !isEnded else { return }
     var interest: IOInterest = []
-    if !isAtEnd, !isPaused { interest.insert(.read) }
+    if !isAtEnd, !isPaused, !hasLines { interest.insert(.read) }
     if written < output.count { interest.insert(.write) }
     if watch?.interest != interest { watch?.interest = interest }
   }

@@ -6,6 +6,7 @@ import Configuration
 import Control
 import Devices
 import Glibc
+import LastOut
 import Operations
 
 /// The unix socket that `settle` and other programs talk to: NDJSON, many clients at once.
@@ -17,6 +18,9 @@ final class ControlSocket {
   private var watch: IOWatch?
   private var connections: [UInt64: ControlConnection] = [:]
   private var lastNumber: UInt64 = 0
+  /// Connections with lines left, in the order in which they get their next turn.
+  private var turns: [UInt64] = []
+  private var turnTimer: LoopTimer?
   /// Kept open to be given up when the process is out of descriptors: without one, a waiting client
   /// could be neither taken nor refused.
   private var spare: Int32
@@ -49,12 +53,17 @@ final class ControlSocket {
     watch = try gateway.loop.watch(listener, for: .read, named: "control socket") {
       [unowned self] _ in accept()
     }
+    turnTimer = try gateway.loop.makeTimer(named: "control clients' turns") {
+      [unowned self] in takeTurns()
+    }
   }
 
   var hasWatchers: Bool { connections.values.contains { !$0.watches.isEmpty } }
 
   private func accept() {
     for connection in connections.values { connection.endIfAbandoned() }
+    // Who has come before, and hung up, is heard to the end before who comes now.
+    takeTurns()
     while true {
       let descriptor = Glibc.accept(listener, nil, nil)
       guard descriptor >= 0 else {
@@ -79,6 +88,7 @@ final class ControlSocket {
       connection.onLine = { [weak self] line, connection in
         self?.gateway.answer(line, on: connection)
       }
+      connection.onTurnWanted = { [weak self] connection in self?.queue(connection) }
       connection.onEnd = { [weak self] connection in self?.ended(connection) }
       do throws(OperationsError) {
         try connection.start(on: gateway.loop)
@@ -88,6 +98,18 @@ final class ControlSocket {
         gateway.log.warning("Control connection refused", ["reason": error.description])
       }
     }
+  }
+
+  /// Lets a connection go on in the loop's next batch, after everything else that has come.
+  private func queue(_ connection: ControlConnection) {
+    turns.append(connection.number)
+    turnTimer?.arm(at: .zero)
+  }
+
+  private func takeTurns() {
+    var due: [UInt64] = []
+    swap(&due, &turns)
+    for number in due { connections[number]?.takeTurn() }
   }
 
   /// Turns away the client that waits first: the process is out of descriptors.
@@ -140,6 +162,7 @@ final class ControlSocket {
     stopListening()
     for connection in connections.values { connection.end() }
     connections = [:]
+    turnTimer?.cancel()
     // The file stays: removed, it could be locked by two gateways, each with a file of its own.
     Glibc.close(lock)
     Glibc.close(spare)

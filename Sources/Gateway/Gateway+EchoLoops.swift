@@ -43,10 +43,3 @@ extension Gateway {
     try breakEchoLoop(key, try property.toggled(from: base), by: topic, at: now)
   }
 }
-
-extension Refusals.Kind {
-  /// The kind of refusal that an error stands for.
-  init(_ error: ValidationError) {
-    if case .echoLoop = error { self = .echo } else { self = .badValue }
-  }
-}

@@ -248,7 +248,7 @@ extension Gateway {
   }
 
   /// Runs `body`; what it refuses is told as an event too, since the key is known.
-  private func answering(
+  func answering(
     _ key: KeyIndex,
     _ origin: ChangeOrigin?,
     at now: Moment,
@@ -290,25 +290,6 @@ extension Gateway {
     }
   }
 
-  /// A device-level set: all members share one instant, and are taken or refused together.
-  private func set(
-    device: Int,
-    _ topic: Span<UInt8>,
-    _ payload: Span<UInt8>,
-    _ message: borrowing InboundMessage,
-    at now: Moment
-  ) throws(ValidationError) {
-    let members = try SetPayload.members(payload)
-    let origin = origin(of: message)
-    let (changes, options) = try changes(members, ofDevice: device)
-    for (key, value) in changes {
-      try answering(key, origin, at: now) { () throws(ValidationError) in
-        try breakEchoLoop(key, value, by: topic, at: now)
-      }
-    }
-    try take(changes, options, at: now, origin: origin)
-  }
-
   private func input(
     _ input: InputConfiguration,
     _ topic: Span<UInt8>,
@@ -336,75 +317,12 @@ extension Gateway {
   }
 
   /// Who asked, where it matters: a sender that wants an answer.
-  private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
+  func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
     guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
     return ChangeOrigin(
       source: "mqtt",
       responseTopic: topic,
       correlationData: message.correlationData
     )
-  }
-
-  /// Takes several properties of a device in one instant, with the options among them.
-  func take(
-    _ members: [JSONValue.Member],
-    ofDevice device: Int,
-    at now: Moment,
-    origin: ChangeOrigin?
-  ) throws(ValidationError) {
-    let (changes, options) = try changes(members, ofDevice: device)
-    try take(changes, options, at: now, origin: origin)
-  }
-
-  private func take(
-    _ changes: [(KeyIndex, Value)],
-    _ options: [JSONValue.Member],
-    at now: Moment,
-    origin: ChangeOrigin?
-  ) throws(ValidationError) {
-    for (key, value) in changes {
-      try take(
-        .set(value),
-        of: key,
-        at: now,
-        origin: origin,
-        options: options.isEmpty ? nil : options
-      )
-    }
-  }
-
-  /// The properties and the options of a device-level set, all of them valid.
-  private func changes(
-    _ members: [JSONValue.Member],
-    ofDevice device: Int
-  ) throws(ValidationError) -> (changes: [(KeyIndex, Value)], options: [JSONValue.Member]) {
-    let description = registry.devices[device]
-    var changes: [(KeyIndex, Value)] = []
-    var options: [JSONValue.Member] = []
-    for member in members {
-      if description.options.contains(member.name) {
-        options.append(member)
-        continue
-      }
-      let key = try registry.index(of: member.name, inDevice: device)
-      let property = registry.properties[Int(key.rawValue)].property
-      do throws(ValidationError) {
-        changes.append((key, try property.value(from: member.value)))
-      } catch {
-        throw .unsupported("\(property.id): \(error.description)")
-      }
-    }
-    guard !changes.isEmpty else {
-      throw .wrongType(
-        found: options.isEmpty ? "no properties" : "options alone",
-        expected: "at least one property of the device",
-        suggestion: nil
-      )
-    }
-    // A JSON object has no order: what an urgent member ends came before this message.
-    let isUrgent = { (change: (key: KeyIndex, value: Value)) in
-      self.registry.properties[Int(change.key.rawValue)].property.urgent.contains(change.value)
-    }
-    return (changes.filter(isUrgent) + changes.filter { !isUrgent($0) }, options)
   }
 }

@@ -43,7 +43,7 @@ extension Gateway {
   private func addLink(_ name: String?, _ settings: MQTTConfiguration) throws(OperationsError) {
     let number = links.count
     let client = try MQTTClient(configuration: settings, loop: loop, log: log)
-    let link = BrokerLink(name: name, client: client)
+    let link = BrokerLink(name: name, client: client, log: log)
     client.onState = { [weak self] in self?.connection(number, isIn: $0) }
     client.onOutcome = { [weak self] in self?.finished($0, $1) }
     client.onMessage = { [weak self] topic, payload, message in
@@ -65,6 +65,7 @@ extension Gateway {
     machine.connection(isUp: isUp, at: EventLoop.now())
     if isUp {
       connectionCount += 1
+      links[0].endDropping()
       links[0].enqueue(
         .init(topic: surface.statusTopic, payload: Array("online".utf8), retain: true)
       )

@@ -57,6 +57,8 @@ extension Gateway {
           .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
         )
       }
+    case .get where connection.isDeaf, .pending where connection.isDeaf:
+      break  // Nobody reads the answer.
     case .get, .pending, .flush, .cancel:
       do throws(ValidationError) {
         let keys = try keys(request.key)

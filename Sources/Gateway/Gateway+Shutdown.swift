@@ -91,6 +91,7 @@ extension Gateway {
     controlSocket?.close()
     // A broker that has not taken the status is not told goodbye: it says so with the last will.
     for link in links where link.isIdle { link.client.close() }
+    links[0].endDropping()
     ending.completion(ending.report)
   }
 }

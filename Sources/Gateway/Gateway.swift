@@ -108,6 +108,9 @@ package final class Gateway {
   /// Messages refused where no reply is possible.
   package var refusedMessages: UInt64 { refusals.total }
 
+  /// Events and answers that a broker was away or too slow for.
+  package var droppedMessages: UInt64 { links.reduce(0) { $0 + $1.droppedMessages } }
+
   /// What `get` shows of one key; `nil` for an unknown one.
   package func row(_ key: String) -> TargetRow? {
     (try? registry.index(of: key)).map { targetRow($0, at: EventLoop.now()) }

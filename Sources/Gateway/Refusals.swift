@@ -71,3 +71,17 @@ struct Refusals {
     )
   }
 }
+
+extension Refusals.Kind {
+  /// The kind of refusal that an error stands for.
+  init(_ error: ValidationError) {
+    switch error {
+    case .echoLoop: self = .echo
+    case .tooManyPending, .noRoomForAll: self = .overflow
+    case .shuttingDown: self = .closing
+    case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,
+      .unsupported, .noBase:
+      self = .badValue
+    }
+  }
+}

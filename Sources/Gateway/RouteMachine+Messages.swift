@@ -62,13 +62,31 @@ extension RouteMachine {
     var pending = Pending.bytes(Bytes.of(payload))
     if route.mergesJSON, case .object(let members)? = document {
       pending = .members(RouteMachine.newest([], members))
-      if let older = core.pending(key)?.value { pending = older.replaced(by: pending) }
     }
+    guard makeWay(for: pending, of: key, at: now) else { return false }
+    if let older = core.pending(key)?.value { pending = older.replaced(by: pending) }
     if core.enqueue(pending, for: key, at: now) != nil { statistics.collapsed += 1 }
     while let run = core.nextReady(at: now) {
       core.finish(run.key, at: now)
       wait(run.value, for: run.key, retain: false, isPassed: false, at: now)
     }
+    return true
+  }
+
+  /// Flushes what is pending if `newer` is of the other kind, so that neither replaces the other;
+  /// `false` when too many wait already for one more beside the last.
+  private mutating func makeWay(
+    for newer: Pending,
+    of key: KeyIndex,
+    at now: Moment
+  ) -> Bool {
+    let place = Int(key.rawValue)
+    let older = core.pending(key)?.value
+    let settled = lanes[place].waiting.last.flatMap { $0.isPassed ? nil : $0.content }
+    guard let before = older ?? settled, !before.isSameKind(as: newer) else { return true }
+    dropExpired(place, at: now)
+    guard waitingCount < limit else { return false }
+    if older != nil { flush(key, at: now) }
     return true
   }
 
@@ -117,7 +135,8 @@ extension RouteMachine {
     for key in core.pendingKeys() { flush(key, at: now) }
   }
 
-  /// Lets a payload wait for its broker; a settled one replaces the settled one before it.
+  /// Lets a payload wait for its broker; a settled one replaces the settled one of its kind that is
+  /// right before it.
   private mutating func wait(
     _ content: Pending,
     for key: KeyIndex,
@@ -127,7 +146,7 @@ extension RouteMachine {
   ) {
     let place = Int(key.rawValue)
     var entry = Entry(content: content, retain: retain, isPassed: isPassed, readyAt: now)
-    if !isPassed, let last = lanes[place].waiting.last, !last.isPassed {
+    if let last = lanes[place].waiting.last, entry.canReplace(last) {
       statistics.collapsed += 1
       entry.content = last.content.replaced(by: content)
       lanes[place].waiting.replaceLast(entry)
@@ -198,7 +217,7 @@ extension RouteMachine {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break
     case .lost:
-      if !entry.isPassed, var newer = lanes[place].waiting.first, !newer.isPassed {
+      if var newer = lanes[place].waiting.first, newer.canReplace(entry) {
         newer.content = entry.content.replaced(by: newer.content)
         lanes[place].waiting.replaceFirst(newer)
       } else {

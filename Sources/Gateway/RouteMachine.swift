@@ -60,6 +60,11 @@ struct RouteMachine: ~Copyable {
     /// Must not be replaced by anything newer.
     var isPassed: Bool
     var readyAt: Moment
+
+    /// Whether `older` need not leave once this waits: both have settled and are of one kind.
+    func canReplace(_ older: Entry) -> Bool {
+      !isPassed && !older.isPassed && older.content.isSameKind(as: content)
+    }
   }
 
   /// One topic of one route.
@@ -81,6 +86,14 @@ struct RouteMachine: ~Copyable {
       switch self {
       case .bytes(let bytes): bytes
       case .members(let members): JSONWriter.bytes(.object(members))
+      }
+    }
+
+    /// Whether both are objects to merge, or neither is: only then one stands for the other.
+    func isSameKind(as other: Pending) -> Bool {
+      switch (self, other) {
+      case (.bytes, .bytes), (.members, .members): true
+      case (.bytes, .members), (.members, .bytes): false
       }
     }
 

@@ -18,7 +18,9 @@ extension MQTTClient {
     guard let waker else { return }
     guard ConnectThread.running.load(ordering: .relaxed) < Self.mostThreads else {
       // Earlier attempts are still waiting for an answer.
-      phase = .waiting(until: EventLoop.now().advanced(by: configuration.backoff.upperBound))
+      let delay = configuration.backoff.upperBound
+      phase = .waiting(until: EventLoop.now().advanced(by: delay))
+      tellWait("\(Self.mostThreads) earlier attempts have not come to their end", delay)
       return
     }
     statistics.attempts += 1
@@ -63,6 +65,7 @@ extension MQTTClient {
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
     sendSubscriptions(subscriptions)
     loggedCause = nil
+    retryPace.end()
     log.info(
       "Connected to the broker",
       ["broker": "\(configuration.endpoint)", "session": connack.sessionPresent ? "kept" : "new"]
@@ -109,14 +112,37 @@ extension MQTTClient {
     )
     let until = EventLoop.now().advanced(by: delay)
     phase = .waiting(until: until)
-    if loggedCause != problem.reason {
-      loggedCause = problem.reason
+    tellWait(problem.reason, delay)
+    change(to: .waiting(until: until, reason: problem.reason))
+  }
+
+  /// Logs why there is no connection and when the next attempt comes: a new cause at once, what
+  /// goes on ever more rarely.
+  private func tellWait(_ reason: String, _ delay: Duration) {
+    let wait = "\(Self.tenths(delay)) s"
+    if loggedCause != reason {
+      loggedCause = reason
+      retryPace.end()
+      _ = retryPace.note(at: EventLoop.now())
       log.warning(
         "No connection to the broker",
-        ["broker": "\(configuration.endpoint)", "reason": problem.reason]
+        ["broker": "\(configuration.endpoint)", "reason": reason, "trying_again_in": wait]
+      )
+    } else if let attempts = retryPace.note(at: EventLoop.now()) {
+      log.info(
+        "Still no connection to the broker",
+        [
+          "broker": "\(configuration.endpoint)", "reason": reason, "attempts": String(attempts),
+          "trying_again_in": wait,
+        ]
       )
     }
-    change(to: .waiting(until: until, reason: problem.reason))
+  }
+
+  /// Seconds with one decimal.
+  static func tenths(_ duration: Duration) -> String {
+    let tenths = Int(((duration / .milliseconds(100)) as Double).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
   }
 
   func beginClose() {

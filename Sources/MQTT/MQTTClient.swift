@@ -66,6 +66,8 @@ package final class MQTTClient {
   var wasReady = false
   /// The last cause written to the log, so that each is written once.
   var loggedCause: String?
+  /// How often attempts that fail for the same cause are told.
+  var retryPace = LogPace()
 
   package init(
     configuration: MQTTConfiguration,

@@ -69,8 +69,14 @@ struct CheckCommand: DaemonCommand {
     if !loaded.warnings.isEmpty {
       parts.append(Self.count(loaded.warnings.count, "warning"))
     }
-    let files = loaded.files.isEmpty ? "no files" : loaded.files.joined(separator: ", ")
-    return "OK: \(parts.joined(separator: ", ")) (\(files))"
+    // Profiles may be many, and are named where something is wrong with them.
+    let profiles = Set(loaded.profileFiles)
+    var files = loaded.files.filter { !profiles.contains($0) }
+    if !profiles.isEmpty {
+      files.append(Self.count(profiles.count, "file of profiles", "files of profiles"))
+    }
+    let read = files.isEmpty ? "no files" : files.joined(separator: ", ")
+    return "OK: \(parts.joined(separator: ", ")) (\(read))"
   }
 
   private func jsonSummary(of loaded: LoadedConfiguration) -> String {

@@ -88,6 +88,32 @@ struct EnvironmentTests {
   }
 
   @Test(arguments: [
+    ("SETTLE_SOKET", "; did you mean 'SETTLE_SOCKET'?"),
+    ("SETTLE_MQTT_USER", "; did you mean 'SETTLE_MQTT_URL'?"),
+    ("settle_config", "; did you mean 'SETTLE_CONFIG'?"), ("SETTLE_COLOR_OF_THE_SKY", ""),
+  ])
+  func `a variable that looks like the gateway's own and is not is warned of`(
+    name: String,
+    hint: String
+  ) throws {
+    let loaded = try gateway("", environment: [name: "hunter2", "SETTLEMENT": "1"])
+    #expect(loaded.gateway != nil)
+    let line = try #require(loaded.problems.first)
+    #expect(loaded.problems.count == 1)
+    #expect(
+      line.hasPrefix("$\(name):1:1: unknown variable, ignored; known: SETTLE_CONFIG, "),
+      "\(line)"
+    )
+    #expect(line.hasSuffix("SETTLE_JOURNAL" + hint), "\(line)")
+    #expect(!line.contains("hunter2"))
+  }
+
+  @Test func `known variables, and empty ones, are not warned of`() throws {
+    let environment = ["SETTLE_SOCKET": "/s", "SETTLE_SOKET": "", "PATH": "/bin"]
+    #expect(try gateway("", environment: environment).problems == [])
+  }
+
+  @Test(arguments: [
     ("password_file: secret", [:], "from file"),
     ("password_file: secret", ["SETTLE_MQTT_PASSWORD": "from variable"], "from variable"),
     ("password_file: secret", ["CREDENTIALS_DIRECTORY": "FOLDER/c"], "from file"),

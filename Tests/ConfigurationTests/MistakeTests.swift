@@ -52,6 +52,55 @@ struct MistakeTests {
     )
   }
 
+  @Test(arguments: [
+    // The fields of a boolean beside its command, and whether `ends` is of use.
+    ("ends: [q]", false), ("urgent: [], ends: [q]", false), ("urgent: [off], ends: [q]", true),
+    ("ends: []", true), ("urgent: []", true),
+  ])
+  func `what ends others but is never urgent is warned of`(fields: String, isOfUse: Bool) throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "d.yaml": """
+      d:
+        properties:
+          q: {type: boolean, command: {topic: t}}
+          p: {type: boolean, command: {topic: u}, \(fields)}
+      """
+    ])
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The file was refused.")
+      return
+    }
+    let column = fields.hasPrefix("urgent: []") ? 63 : 51
+    #expect(
+      Loading.lines(loaded.warnings, in: folder)
+        == (isOfUse
+          ? []
+          : [
+            "d.yaml:4:\(column): ends: without effect, since 'p' has no 'urgent': only an urgent "
+              + "value ends what others send; allowed: 'urgent' with a list of values of its type"
+          ])
+    )
+  }
+
+  @Test func `a device that switches off what is urgent keeps its profile's ends in peace`()
+    throws
+  {
+    let (outcome, _) = try Loading.run(devices: [
+      "d.yaml": """
+      d:
+        profile: zigbee2mqtt/cover
+        topic: zigbee2mqtt/d
+        properties:
+          command: {urgent: []}
+      """
+    ])
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The file was refused.")
+      return
+    }
+    #expect(loaded.warnings == [])
+  }
+
   @Test func `a syntax error does not hide mistakes before it`() throws {
     let text = "one: {profile: nope, topic: a}\ntwo: {profile: wled/light\nthree: 5\n"
     let lines = try Loading.mistakes(inDevices: text)

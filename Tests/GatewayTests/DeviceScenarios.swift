@@ -189,6 +189,43 @@ import Testing
     #expect(second["color_temp"] == nil)
   }
 
+  @Test func `a device's set that finds no room for all of it is refused whole`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "limits: {pending: 2}")
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/set", #"{"state":"on","brightness":128,"color_temp":300}"#)
+
+    let refusal = try bench.running().waitForLine(containing: "Message refused")
+    #expect(refusal?.contains(#"kind="too many keys""#) == true)
+    #expect(refusal?.contains("3 more values would be pending") == true, "\(refusal ?? "")")
+    #expect(refusal?.contains("room for 2") == true, "\(refusal ?? "")")
+    witness.publish("settle/desk-lamp/set", #"{"state":"on","brightness":127}"#)
+    #expect(witness.texts(on: command, count: 1) == [#"{"state":"ON","brightness":127}"#])
+  }
+
+  @Test(arguments: [
+    #"{"power":true,"brightness":999,"transition":1}"#,
+    #"{"state":"on","brightness":1,"bright":2,"power":"on"}"#,
+  ])
+  func `a refused set is told on the topic of each property it names`(payload: String) throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/set", payload)
+    witness.publish("settle/desk-lamp/color_temp/set", "300")
+
+    #expect(try events(witness, "desk-lamp/color_temp", count: 1).first?["phase"] == "sent")
+    for key in ["desk-lamp/power", "desk-lamp/brightness"] {
+      let told = try events(witness, key, count: 1)
+      #expect(told.map { $0["phase"] } == ["rejected"])
+      #expect(told.first?["key"] == .string(key))
+      #expect(told.first?["source"] == "mqtt")
+      #expect(told.first?["reason"]?.string?.contains("bright") == true)
+    }
+    let topics = witness.messages.map(\.topic)
+    #expect(Set(topics.filter { $0.hasSuffix("/event") }).count == 3)
+  }
+
   @Test func `the device's own report confirms, and every phase is told`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()

@@ -142,6 +142,58 @@ import Testing
     #expect(bench.leave() == [#"out/a {"a":1,"b":3,"c":4}"#])
   }
 
+  @Test(arguments: [
+    [#"{"a":1}"#, "ON"], ["ON", #"{"a":1}"#], [#"{"a":1}"#, "ON", #"{"b":2}"#, "OFF"],
+  ])
+  func `an object and another payload never replace each other`(payloads: [String]) {
+    let expected = payloads.map { "out/a \($0)" }
+    var pending = Bench { $0.mergesJSON = true }
+    for payload in payloads { pending.receive(payload) }
+    pending.pass(100)
+    #expect(payloads.flatMap { _ in pending.leave() } == expected)
+    #expect(pending.machine.isDrained == true)
+
+    var waiting = Bench { $0.mergesJSON = true }
+    for payload in payloads {
+      waiting.receive(payload)
+      waiting.pass(100)
+    }
+    #expect(payloads.flatMap { _ in waiting.leave() } == expected)
+
+    var lost = Bench { $0.mergesJSON = true }
+    lost.receive(payloads[0])
+    lost.pass(100)
+    let leaving = lost.publishes()
+    for payload in payloads.dropFirst() {
+      lost.receive(payload)
+      lost.pass(100)
+    }
+    for publish in leaving { lost.machine.finish(publish.token, .lost) }
+    #expect(payloads.flatMap { _ in lost.leave() } == expected)
+  }
+
+  @Test func `the older payload leaves at once when one of the other kind follows`() {
+    var bench = Bench { $0.mergesJSON = true }
+    for payload in [#"{"a":1}"#, #"{"b":2}"#, "OFF", "ON"] { bench.receive(payload) }
+    #expect(bench.leave() == [#"out/a {"a":1,"b":2}"#])
+    bench.pass(100)
+    #expect(bench.leave() == ["out/a ON"])
+  }
+
+  @Test func `payloads of alternating kinds count against the limit`() {
+    var bench = Bench(limit: 3) { $0.mergesJSON = true }
+    let verdicts = (0..<10).map { bench.receive($0.isMultiple(of: 2) ? #"{"a":1}"# : "ON") }
+    // From then on the kind that is pending is taken, the other is refused.
+    #expect(verdicts.prefix(4).allSatisfy { $0 == .taken })
+    #expect(verdicts.dropFirst(4).map { $0 == .taken } == [false, true, false, true, false, true])
+    bench.pass(100)
+    #expect(bench.machine.waitingCount == 4)
+    #expect(bench.receive(#"{"a":1}"#) == .overflow)
+    #expect(bench.receive("OFF") == .taken)
+    bench.pass(100)
+    #expect(bench.machine.waitingCount == 4)
+  }
+
   @Test func `many messages of one topic leave in order`() {
     var bench = Bench(limit: 2000) { $0.policy = nil }
     for number in 0..<1000 { bench.receive("\(number)") }

@@ -159,6 +159,31 @@ import Testing
     #expect(try bench.running().residentBytes() < 100 << 20)
   }
 
+  @Test func `a client that asks much at once lets others have their turn`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(2000, policy: slow))
+    let greedy = try bench.client()
+    let modest = try bench.client()
+
+    let questions = (0..<3000).map { #"{"pending":"*","id":\#($0)}"# + "\n" }
+    greedy.send(bytes: Array(questions.joined().utf8))
+    greedy.endInput()
+    #expect(try modest.ask(#"{"key":"dev7/level","set":1}"#)["phase"] == "accepted")
+
+    var rows: [Int] = []
+    for number in 0..<3000 {
+      let reply = try greedy.next()
+      #expect(reply["id"] == .integer(Int64(number)))
+      guard case .array(let pending) = reply["pending"] else { continue }
+      rows.append(pending.count)
+    }
+    #expect(rows.count == 3000)
+    #expect(rows.first == 0)
+    #expect(rows.last == 1)
+    #expect(rows == rows.sorted())
+    #expect(greedy.isClosed())
+    #expect(try bench.running().lines(containing: "Event loop blocked") == [])
+  }
+
   @Test func `watchers see every phase of every change, also refusals`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: "{delay: 20ms}"))
     let witness = try bench.witness()

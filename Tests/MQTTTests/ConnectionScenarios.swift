@@ -3,11 +3,12 @@
 
 import Glibc
 import LastOut
-import MQTT
 import Operations
 import PrivateBroker
 import TestBroker
 import Testing
+
+@testable import MQTT
 
 /// Against a real broker, under both protocol versions where they differ.
 @Suite struct ConnectionScenarios {
@@ -24,7 +25,29 @@ import Testing
     try broker.start()
     #expect(harness.run { harness.isConnected })
     #expect(harness.log.count(of: "No connection to the broker") == 1)
+    let line = try #require(harness.log.all.first)
+    #expect(line.contains(#"reason="Connection refused" trying_again_in="0."#), "\(line)")
+    // The attempts after the first are told at distances from ten seconds up.
+    #expect(harness.log.count(of: "Still no connection") == 0)
     #expect(harness.log.count(of: "Connected to the broker") == 1)
+  }
+
+  @Test func `an outage that goes on is told again, with the next attempt's time`() throws {
+    let harness = try Harness(.local(TestBroker()))
+    harness.client.retryPace = LogPace(.milliseconds(300)...(.seconds(600)))
+    harness.client.start()
+    #expect(harness.run { harness.log.count(of: "Still no connection") == 1 })
+    #expect(harness.run { harness.client.statistics.attempts >= 6 })
+    let lines = harness.log.all.filter { $0.contains("Still no connection") }
+    #expect(lines.count <= 2)
+    #expect(lines[0].contains("info "))
+    #expect(lines[0].contains(#"reason="Connection refused" attempts="#), "\(lines)")
+    #expect(lines[0].contains(#"trying_again_in="0."#), "\(lines)")
+  }
+
+  @Test(arguments: [(3_249, "3.2"), (3_250, "3.3"), (40, "0.0"), (59_960, "60.0")])
+  func `a wait is told in tenths of a second`(milliseconds: Int, text: String) {
+    #expect(MQTTClient.tenths(.milliseconds(milliseconds)) == text)
   }
 
   @Test func `a name that does not resolve is tried again, and named in words`() throws {

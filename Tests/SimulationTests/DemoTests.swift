@@ -104,11 +104,28 @@ import Testing
   ) throws {
     let registry = try home()
     let text = #"{"key":"desk-lamp/power","toggle":true,"at":10}"# + "\n" + line
-    let mistake = #expect(throws: DemoScript.Mistake.self) {
+    let mistakes = #expect(throws: DemoScript.Mistakes.self) {
       try DemoScript(text: Array(text.utf8), registry: registry)
     }
-    #expect(mistake?.line == 2)
-    #expect(mistake?.message.contains(message) == true)
+    #expect(mistakes?.first.map(\.line) == [2])
+    #expect(mistakes?.first.first?.message.contains(message) == true)
+  }
+
+  @Test func `every line that cannot be played is named, the first twenty in words`() throws {
+    let registry = try home()
+    let good = #"{"key":"desk-lamp/power","toggle":true}"#
+    let lines = (1...50).map { $0.isMultiple(of: 2) ? "{" : good }
+    let mistakes = try #require(
+      #expect(throws: DemoScript.Mistakes.self) {
+        try DemoScript(text: Array(lines.joined(separator: "\n").utf8), registry: registry)
+      }
+    )
+    #expect(mistakes.count == 25)
+    #expect(mistakes.first.map(\.line) == (1...20).map { $0 * 2 })
+    let said = mistakes.description.split(separator: "\n")
+    #expect(said.count == 21)
+    #expect(said[0].hasPrefix("line 2: "))
+    #expect(said[20] == "and 5 more")
   }
 
   @Test func `the ledger counts lateness from the deadline that the policy gives`() throws {

@@ -17,7 +17,12 @@ struct SettledRun {
   /// Runs it to its end in a temporary folder that has `files`.
   init(_ arguments: [String], input: String = "", files: [String: String] = [:]) throws {
     let folder = try TemporaryFolder.make("settled-run")
-    defer { TemporaryFolder.remove(folder) }
+    let inner = Set(files.keys.compactMap { $0.split(separator: "/").dropLast().first })
+    defer {
+      for name in inner { TemporaryFolder.remove("\(folder)/\(name)") }
+      TemporaryFolder.remove(folder)
+    }
+    for name in inner { try #require(unsafe mkdir("\(folder)/\(name)", 0o700) == 0) }
     for (name, text) in files { try TextFile.write(text, to: "\(folder)/\(name)") }
     try TextFile.write(input, to: "\(folder)/input")
     let descriptor = unsafe open("\(folder)/input", O_RDONLY | O_CLOEXEC)

@@ -123,6 +123,23 @@ import Testing
     #expect(run.errors.isEmpty)
   }
 
+  @Test(arguments: [(0, ")"), (1, ", 1 file of profiles)"), (3, ", 3 files of profiles)")])
+  func `check names the files it read, and counts those of profiles`(
+    count: Int,
+    ending: String
+  ) throws {
+    var files = [
+      "settings": "devices: .\n",
+      "home.yaml": "lamp: {profile: zigbee2mqtt/light, topic: zigbee2mqtt/lamp}\n",
+    ]
+    for number in 0..<count { files["profiles/own\(number).yaml"] = "" }
+    let run = try SettledRun(["check", "--config", "./settings"], files: files)
+    let line = try #require(run.output.split(separator: "\n").first)
+    #expect(line.hasPrefix("OK: "))
+    #expect(line.hasSuffix("home.yaml" + ending), "\(line)")
+    #expect(!line.contains("own0"))
+  }
+
   @Test(arguments: [[], ["--json"]])
   func `check prints every problem and ends with 78`(flags: [String]) throws {
     let run = try SettledRun(

@@ -52,12 +52,13 @@ final class Problems {
     )
   }
 
-  func warn(_ position: SourcePosition, _ message: String) {
+  func warn(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
     let problem = ConfigurationProblem(
       file: position.file,
       line: position.line,
       column: position.column,
-      message: message
+      message: message,
+      suggestion: suggestion
     )
     note(problem.file)
     if seen.insert(problem).inserted { warnings.append(problem) }

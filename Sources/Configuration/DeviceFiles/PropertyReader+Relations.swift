@@ -14,6 +14,7 @@ extension PropertyReader {
     for index in related.indices {
       guard let section = sections[related[index].id] else { continue }
       related[index].ends = names(in: "ends", section, properties, declared)
+      warnOfIdleEnds(section, related[index])
       related[index].excludes = names(in: "excludes", section, properties, declared)
     }
     for property in related {
@@ -44,6 +45,25 @@ extension PropertyReader {
         }
       }
     }
+  }
+
+  /// Only an urgent value ends others; a profile's `ends` may be left over where a device has
+  /// switched its `urgent` off.
+  private func warnOfIdleEnds(_ section: Section, _ property: Property) {
+    guard let node = section["ends"], node.elements?.isEmpty == false else { return }
+    func layer(of key: String) -> Int? {
+      section.layers.firstIndex { $0.pairs?.contains { $0.key == key } ?? false }
+    }
+    if let urgent = section["urgent"] {
+      guard urgent.elements?.isEmpty == true, let own = layer(of: "ends"),
+        let off = layer(of: "urgent"), own <= off
+      else { return }
+    }
+    problems.warn(
+      node.position,
+      "ends: without effect, since '\(Excerpt.of(property.id))' has no 'urgent': only an urgent "
+        + "value ends what others send; allowed: 'urgent' with a list of values of its type"
+    )
   }
 
   private func names(

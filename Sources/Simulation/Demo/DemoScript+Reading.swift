@@ -12,24 +12,54 @@ extension DemoScript {
     package var message: String
   }
 
+  /// Every line of a script that cannot be played.
+  package struct Mistakes: Error, Hashable, Sendable, CustomStringConvertible {
+    /// In order; the first ``kept`` of them.
+    package private(set) var first: [Mistake] = []
+    /// How many there are.
+    package private(set) var count = 0
+    /// How many are kept.
+    package static let kept = 20
+
+    mutating func add(_ mistake: Mistake) {
+      count += 1
+      if first.count < Self.kept { first.append(mistake) }
+    }
+
+    /// A line for each that is kept, and how many more there are.
+    package var description: String {
+      var lines = first.map { "line \($0.line): \($0.message)" }
+      let more = count - first.count
+      if more > 0 { lines.append("and \(more) more") }
+      return lines.joined(separator: "\n")
+    }
+  }
+
   /// Reads a script: grammar lines, `at` in milliseconds; a missing one repeats the line before.
   ///
-  /// - Throws: The first line that is no change of a device in `registry`.
-  package init(text: [UInt8], registry: Registry) throws(Mistake) {
+  /// - Throws: Every line that is no change of a device in `registry`.
+  package init(text: [UInt8], registry: Registry) throws(Mistakes) {
     var framer = LineFramer()
     framer.append(text.span)
     var changes: [ControlRequest] = []
     var latest = 0.0
-    while let next = framer.next() {
-      switch next {
-      case .tooLong(let number): throw Mistake(line: number, message: "the line is too long")
-      case .line(let bytes, let number):
-        try Self.append(bytes, number, to: &changes, &latest, registry)
+    var mistakes = Mistakes()
+    func take(_ line: ArraySlice<UInt8>, _ number: Int) {
+      do throws(Mistake) {
+        try Self.append(line, number, to: &changes, &latest, registry)
+      } catch {
+        mistakes.add(error)
       }
     }
-    if let rest = framer.finish() {
-      try Self.append(rest.bytes, rest.number, to: &changes, &latest, registry)
+    while let next = framer.next() {
+      switch next {
+      case .tooLong(let number):
+        mistakes.add(Mistake(line: number, message: "the line is too long"))
+      case .line(let bytes, let number): take(bytes, number)
+      }
     }
+    if let rest = framer.finish() { take(rest.bytes, rest.number) }
+    guard mistakes.count == 0 else { throw mistakes }
     self.init(changes: changes)
   }
 

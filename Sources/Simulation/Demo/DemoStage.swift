@@ -245,10 +245,10 @@ package final class DemoStage {
     _ registry: Registry
   ) throws(DemoError) -> DemoScript {
     guard let text else { return .standard }
-    do throws(DemoScript.Mistake) {
+    do throws(DemoScript.Mistakes) {
       return try DemoScript(text: text, registry: registry)
     } catch {
-      throw DemoError("line \(error.line): \(error.message)", isBadInput: true)
+      throw DemoError(error.description, isBadInput: true)
     }
   }
 }

@@ -1,0 +1,54 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import MQTT
+import Operations
+import Synchronization
+import Testing
+
+@testable import Gateway
+
+/// What waits for a broker that is away.
+@Suite struct BrokerLinkTests {
+  /// Collects log lines from any thread.
+  private final class Lines: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+  }
+
+  @Test func `what is dropped is counted and told, once at first and the rest at the end`() throws {
+    let lines = Lines()
+    let log = Logger(level: .info) { lines.add($0) }
+    let client = try MQTTClient(
+      configuration: MQTTConfiguration(
+        endpoint: .unix(path: "/nonexistent/broker.sock"),
+        clientID: "nobody"
+      ),
+      loop: EventLoop(),
+      log: log
+    )
+    let link = BrokerLink(name: nil, client: client, log: log)
+    let enqueue = { (count: Int) in
+      for _ in 0..<count { link.enqueue(.init(topic: "settle/a/b/event", payload: [])) }
+    }
+
+    enqueue(4096)
+    #expect(link.droppedMessages == 0)
+    link.endDropping()
+    #expect(lines.all == [])
+    enqueue(1)
+    #expect(link.droppedMessages == 1024)
+    #expect(lines.all.count == 1)
+    #expect(lines.all[0].contains("warning Events and answers dropped"))
+    #expect(lines.all[0].hasSuffix("count=1024 total=1024 limit=4096"))
+    enqueue(2048)
+    #expect(link.droppedMessages == 3072)
+    #expect(lines.all.count == 1)
+    link.endDropping()
+    #expect(lines.all.count == 2)
+    #expect(lines.all[1].hasSuffix("count=2048 total=3072 limit=4096"))
+    link.endDropping()
+    #expect(lines.all.count == 2)
+  }
+}
