@@ -12,9 +12,11 @@ SEED ?=
 COUNT ?=
 # What the programs are called with: make run ARGS="--devices devices"
 ARGS ?=
+# Where make install puts things; DESTDIR goes before it, for packages.
+PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test soak lint format bench install-deps clean
+.PHONY: help demo run build test soak lint format bench install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -53,6 +55,9 @@ bench: install-deps ## Measure the queue against a C reference; QUICK=1 takes ha
 	@clang -O3 -std=gnu17 -Wall -Wextra -o Benchmarks/out/reference Benchmarks/Reference/*.c
 	@SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product bench
 	@QUICK=$(QUICK) python3 Benchmarks/bench
+
+install: build ## Install programs, manual pages and completions under PREFIX=/usr/local
+	@.ci/install "$(DESTDIR)$(PREFIX)"
 
 install-deps: ## Install the Debian packages that are missing, and check the compiler
 	@.ci/install-deps

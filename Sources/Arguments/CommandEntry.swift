@@ -10,6 +10,8 @@ package struct CommandEntry: Sendable {
   /// What its help says beyond the summary; made when asked for, because making the tables of all
   /// commands would cost more than running one.
   package let details: @Sendable () -> CommandDetails
+  /// Another program does it, and has its table.
+  package let isPassed: Bool
   let read: @Sendable (_ path: String, [String]) throws(UsageError) -> Invocation?
 
   /// A command and what running it means; the result is the exit code.
@@ -21,6 +23,7 @@ package struct CommandEntry: Sendable {
     name = Root.name
     summary = Root.summary
     self.section = section
+    isPassed = false
     details = {
       CommandDetails(
         discussion: Root.discussion,
@@ -56,6 +59,7 @@ package struct CommandEntry: Sendable {
     self.name = name
     self.summary = summary
     self.section = section
+    isPassed = true
     details = { CommandDetails(discussion: "", examples: [], parameters: []) }
     read = { (_, arguments) throws(UsageError) in .run { perform(arguments) } }
   }

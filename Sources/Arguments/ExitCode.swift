@@ -17,3 +17,17 @@ package enum ExitCode: Int32, Sendable {
   case timedOut = 75
   case badConfiguration = 78
 }
+
+extension ExitCode {
+  /// What each means, for the manual.
+  package static let meanings: [(ExitCode, String)] = [
+    (.done, "Done; also when nothing needed to be sent."),
+    (.failed, "The command failed, expired, was superseded or cancelled; something was not sent."),
+    (.usage, "The command line is wrong."),
+    (.badInput, "A bad value, an unknown key, a bad input line, or nothing that can confirm."),
+    (.noInput, "The input cannot be opened or read."),
+    (.unavailable, "No gateway answers at the socket, or something else is not there."),
+    (.timedOut, "--timeout passed."),
+    (.badConfiguration, "The configuration has mistakes."),
+  ]
+}

@@ -11,6 +11,9 @@ package enum StandardOutput {
   /// Writes one line that is bytes already.
   package static func print(bytes: [UInt8]) { write(bytes + [0x0A]) }
 
+  /// Writes text as it is.
+  package static func show(_ text: String) { write(Array(text.utf8)) }
+
   /// Writes what is bytes already; ends the process when nobody can take it.
   package static func write(_ bytes: [UInt8]) {
     guard Descriptor.write(bytes, to: STDOUT_FILENO) else {

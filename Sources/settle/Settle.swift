@@ -39,10 +39,27 @@ struct Settle {
         StandardOutput.print(String(completions(for: command.shell).dropLast()))
         return .done
       },
+      CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
       daemon("simulate", "Show what would be sent for timed changes, without a broker.", "TRY"),
     ]
   )
+
+  /// Prints a manual page; `settled` has the tables of the commands that it does.
+  private static func manual(of name: String) -> ExitCode {
+    if name.isEmpty {
+      StandardOutput.show(ManualPage.text(of: program, exitCodes: ExitCode.meanings))
+      return .done
+    }
+    guard let entry = program.commands.first(where: { $0.name == name }) else {
+      let names = program.commands.map(\.name).joined(separator: ", ")
+      Terminal.complain(#"there is no command "\#(name)"; there are \#(names)"#)
+      return .usage
+    }
+    if entry.isPassed { return Daemon.execute("manual", [name]) }
+    StandardOutput.show(ManualPage.text(of: entry, in: program))
+    return .done
+  }
 
   private static func completions(for shell: Completions.Shell) -> String {
     Completions.script(

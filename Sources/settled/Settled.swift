@@ -19,8 +19,17 @@ struct Settled {
       entry(PipeCommand.self, "CHANGE"),
       entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),
+      CommandEntry(passing: "manual", summary: "Print a manual page.", section: "SHELL") {
+        manual(of: $0.first ?? "")
+      },
     ]
   )
+
+  private static func manual(of name: String) -> ExitCode {
+    guard let entry = program.commands.first(where: { $0.name == name }) else { return .usage }
+    StandardOutput.show(ManualPage.text(of: entry, in: program))
+    return .done
+  }
 
   private static func entry<Root: DaemonCommand>(
     _ type: Root.Type,

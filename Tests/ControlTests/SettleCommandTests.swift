@@ -243,7 +243,8 @@ struct SettleCommandTests {
     (
       ["reload"],
       "settle: unknown command \"reload\"; there are set, step, toggle, pipe, get, watch, pending,"
-        + " flush, cancel, run, check, completions, demo, simulate\nSee \"settle --help\".\n"
+        + " flush, cancel, run, check, completions, manual, demo,"
+        + " simulate\nSee \"settle --help\".\n"
     ),
     (
       ["set", "a/b", "1", "--wiat"],

@@ -1,0 +1,21 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+
+struct ManualCommand: Command {
+  static let name = "manual"
+  static let summary = "Print the manual page of settle or of one of its commands."
+  static let discussion = """
+    The page is for man(1): "make install" puts all of them where man finds them.
+    """
+  static let examples = [
+    Example("settle manual set | man -l -", "Read a page that is not installed."),
+    Example("settle manual > settle.1", "Keep it."),
+  ]
+  static let parameters: [Parameter<Self>] = [
+    .argument("command", \.command, isOptional: true, help: "The command; else settle itself.")
+  ]
+
+  var command = ""
+}
