@@ -52,7 +52,8 @@ let package = Package(
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "JSON", "LastOut", "MQTT", "Operations",
+        "Commands", "Configuration", "Control", "Devices", "JSON", "Journal", "LastOut", "MQTT",
+        "Operations",
       ]
     ),
     .target(
@@ -84,8 +85,8 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT",
-        "Operations", "Simulation",
+        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
+        "MQTT", "Operations", "Simulation",
       ]
     ),
 

@@ -85,6 +85,24 @@ package final class Journal {
     plan.finished(key, through: sequence, at: now)
   }
 
+  /// One value is over; others of its key are not concerned.
+  ///
+  /// `promptly`: a crash must not send it, so its row goes with the next commit.
+  ///
+  /// - Returns: Whether the key's replies are due at once, without waiting for a commit.
+  @discardableResult
+  package func ended(
+    _ key: String,
+    _ sequence: UInt64,
+    at now: Moment,
+    promptly: Bool
+  ) -> Bool {
+    plan.ended(key, sequence, at: now, promptly: promptly)
+  }
+
+  /// Whether the disk surely has the key's newest value.
+  package func keeps(_ key: String) -> Bool { plan.keeps(key) }
+
   /// The value that waits was cancelled: a crash must not send it.
   package func withdrawn(
     _ key: String,

@@ -201,6 +201,50 @@ package struct JournalPlan: Sendable {
     return slot.disk == nil
   }
 
+  /// One value is over, whatever became of it; others of its key are not concerned.
+  ///
+  /// `promptly`: its row goes with the next commit, because a crash must not send it; else it may
+  /// wait for `removal`, because sending it once more does no harm.
+  ///
+  /// - Returns: Whether the key's replies are due now: nothing of it is or can get onto the disk, so
+  ///   no commit has to be waited for.
+  @discardableResult
+  package mutating func ended(
+    _ key: String,
+    _ sequence: UInt64,
+    at now: Moment,
+    promptly: Bool
+  ) -> Bool {
+    guard var slot = slots[key] else { return true }
+    if slot.newest?.sequence == sequence {
+      slot.newest = nil
+    } else if slot.underWay?.sequence == sequence {
+      slot.underWay = nil
+    } else {
+      return false
+    }
+    if slot.isEmpty {
+      slots[key] = nil
+      return true
+    }
+    slots[key] = slot
+    touch(key)
+    guard slot.wanted == nil else {
+      if promptly { want(at: now) }
+      return false
+    }
+    want(at: promptly ? now : now.advanced(by: settings.removal))
+    return slot.disk == nil
+  }
+
+  /// Whether the disk surely has the key's newest value.
+  package func keeps(_ key: String) -> Bool {
+    guard fault == nil, running == nil, let slot = slots[key], let wanted = slot.wanted else {
+      return false
+    }
+    return slot.disk?.sequence == wanted.sequence
+  }
+
   /// The value that waits was cancelled: a crash must not send it.
   ///
   /// Its row goes with the next commit, or is replaced by the value that is on its way.

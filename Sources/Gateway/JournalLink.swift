@@ -1,0 +1,117 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Journal
+import LastOut
+import Operations
+
+/// The gateway's journal, which of its rows stands for which command, and what waits for the disk.
+final class JournalLink {
+  /// A command's number in the machine and its value's in the journal.
+  struct Ticket {
+    var number: UInt64
+    var sequence: UInt64
+    var isUrgent: Bool
+  }
+
+  /// The commands of one key that a restart would send: as in the journal, the newest that has not
+  /// left, and the one that the broker has not acknowledged.
+  struct Row {
+    var newest: Ticket?
+    var underWay: Ticket?
+  }
+
+  let path: String
+  let journal: Journal
+  var rows: [Row]
+  var held = HeldEvents()
+  /// Keys that must not leave before their newest value is on the disk.
+  private(set) var withheld: [KeyIndex] = []
+  private var isWithheld: [Bool]
+  /// The file is being closed.
+  var isClosing = false
+  private let waker: Waker
+
+  /// - Throws: ``JournalRefusal`` when the file must not be used.
+  init(
+    path: String,
+    settings: JournalPlan.Settings,
+    keys: Int,
+    loop: EventLoop
+  ) throws(JournalRefusal) {
+    let waker: Waker
+    do throws(OperationsError) {
+      // What is to be done is done after the batch.
+      waker = try loop.makeWaker(named: "journal") {}
+    } catch {
+      throw .noThread(path: path, reason: error.description)
+    }
+    self.path = path
+    self.waker = waker
+    journal = try Journal(path: path, settings: settings) { waker.wake() }
+    rows = Array(repeating: Row(), count: keys)
+    isWithheld = Array(repeating: false, count: keys)
+  }
+
+  /// When the journal wants its turn; `nil` when only its writer has something to say.
+  var nextDeadline: Moment? { isClosing ? nil : journal.nextDeadline }
+
+  /// Ties a command to its value in the journal, as the key's newest.
+  func bind(_ key: KeyIndex, number: UInt64, sequence: UInt64, isUrgent: Bool) {
+    rows[Int(key.rawValue)].newest = Ticket(number: number, sequence: sequence, isUrgent: isUrgent)
+  }
+
+  /// A command was handed to the broker.
+  func left(_ key: KeyIndex, named name: String, number: UInt64) {
+    guard let ticket = rows[Int(key.rawValue)].newest, ticket.number == number else { return }
+    rows[Int(key.rawValue)].underWay = ticket
+    rows[Int(key.rawValue)].newest = nil
+    journal.sending(name, sequence: ticket.sequence)
+  }
+
+  /// A command is over as far as a crash is concerned.
+  ///
+  /// - Returns: Whether what waits of its key may be told at once.
+  func ended(
+    _ key: KeyIndex,
+    named name: String,
+    number: UInt64,
+    at now: Moment,
+    promptly: Bool
+  ) -> Bool {
+    let place = Int(key.rawValue)
+    let ticket: Ticket
+    if let newest = rows[place].newest, newest.number == number {
+      ticket = newest
+      rows[place].newest = nil
+    } else if let underWay = rows[place].underWay, underWay.number == number {
+      ticket = underWay
+      rows[place].underWay = nil
+    } else {
+      return false
+    }
+    return journal.ended(name, ticket.sequence, at: now, promptly: promptly)
+  }
+
+  /// Notes that a key must not leave; `false` when that is known.
+  func withhold(_ key: KeyIndex) -> Bool {
+    guard !isWithheld[Int(key.rawValue)] else { return false }
+    isWithheld[Int(key.rawValue)] = true
+    withheld.append(key)
+    return true
+  }
+
+  /// Takes the keys for which `mayLeave` out of those that must not.
+  func takeReleased(where mayLeave: (KeyIndex) -> Bool) -> [KeyIndex] {
+    guard !withheld.isEmpty else { return [] }
+    var released: [KeyIndex] = []
+    withheld.removeAll { key in
+      guard mayLeave(key) else { return false }
+      isWithheld[Int(key.rawValue)] = false
+      released.append(key)
+      return true
+    }
+    return released
+  }
+}
