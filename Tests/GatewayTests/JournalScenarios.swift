@@ -264,6 +264,26 @@ import Testing
     #expect(dropped.contains { $0.contains("dev2/level") && $0.contains("no device") })
   }
 
+  // MARK: - Many crashes
+
+  /// `SETTLE_CRASH_ROUNDS` says how many, `SETTLE_CRASH_SEED` which.
+  @Test func `killed at random moments under load it loses, reorders and repeats nothing`() throws {
+    let variables = Variables.all()
+    let count = variables["SETTLE_CRASH_ROUNDS"].flatMap { Int($0) } ?? 20
+    let seed =
+      variables["SETTLE_CRASH_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...9_999_999)
+    print("Crash rounds: SETTLE_CRASH_ROUNDS=\(count) SETTLE_CRASH_SEED=\(seed)")
+    let rounds = try CrashRounds(seed: seed)
+
+    let problems = try rounds.live(count)
+
+    print("Crash rounds: \(rounds.figures)")
+    #expect(problems == [], "SETTLE_CRASH_SEED=\(seed)")
+    #expect(rounds.figures.accepted > count)
+    #expect(rounds.figures.rejected == 0)
+    #expect(rounds.figures.replayed > 0)
+  }
+
   // MARK: - The way out
 
   @Test func `without a broker it keeps what was not sent, lists it, ends well and resumes`() throws
