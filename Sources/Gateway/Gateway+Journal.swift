@@ -157,13 +157,14 @@ extension Gateway {
   }
 
   /// A value must not leave while a crash would send an older one of its key after it.
-  private func withholdIfNeeded(
+  func withholdIfNeeded(
     _ key: KeyIndex,
     _ sequence: UInt64,
     in link: JournalLink,
     at now: Moment
   ) {
-    guard link.journal.holdsOlder(name(of: key), than: sequence, at: now), link.withhold(key)
+    guard link.journal.holdsOlder(name(of: key), than: sequence, at: now),
+      link.withhold(key, at: now)
     else { return }
     machine.withhold(key, at: now)
   }
@@ -190,12 +191,7 @@ extension Gateway {
     var resumption = Resumption()
     for item in news { hear(item, &resumption, in: link, at: now) }
     if !resumption.isEmpty { log.info("Values of the last run", resumption.fields) }
-    let released = link.takeReleased { key in
-      guard link.journal.fault == nil, let ticket = link.rows[Int(key.rawValue)].newest else {
-        return true
-      }
-      return !link.journal.holdsOlder(name(of: key), than: ticket.sequence, at: now)
-    }
+    let released = link.takeReleased(at: now) { name(of: $0) }
     for key in released { machine.release(key, at: now) }
     return !news.isEmpty || !released.isEmpty
   }

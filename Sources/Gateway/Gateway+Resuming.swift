@@ -57,9 +57,7 @@ extension Gateway {
         sequence: entry.sequence,
         isUrgent: property.urgent.contains(value)
       )
-      if link.journal.holdsOlder(entry.key, than: entry.sequence, at: now), link.withhold(key) {
-        machine.withhold(key, at: now)
-      }
+      withholdIfNeeded(key, entry.sequence, in: link, at: now)
       return true
     } catch {
       return drop(entry, because: error.description, in: link, at: now)

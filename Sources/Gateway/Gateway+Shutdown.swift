@@ -83,7 +83,7 @@ extension Gateway {
   /// Whether the journal has written everything and is closed; begins that when it can.
   private var hasClosedJournal: Bool {
     guard let journal else { return true }
-    if !journal.isClosing, journal.journal.isIdle {
+    if !journal.isClosing, journal.journal.isIdle || journal.journal.isStuck {
       journal.isClosing = true
       journal.journal.beginClosing()
     }

@@ -28,6 +28,9 @@ struct HeldEvents {
   /// How many events wait.
   private(set) var count = 0
 
+  /// How many places are taken, those that were emptied included.
+  var capacityInUse: Int { entries.count }
+
   /// Whether events of `key` wait, and a further one has to wait behind them.
   func holds(_ key: KeyIndex) -> Bool { count > 0 && waiting[key] != nil }
 

@@ -29,6 +29,10 @@ final class JournalLink {
   /// Keys that must not leave before their newest value is on the disk.
   private(set) var withheld: [KeyIndex] = []
   private var isWithheld: [Bool]
+  /// When the first urgent value among them leaves whatever the disk does.
+  private var patienceEnds: Moment?
+  /// How long an urgent value waits for its commit at most.
+  static let patience = Duration.milliseconds(250)
   /// The file is being closed.
   var isClosing = false
   private let waker: Waker
@@ -55,7 +59,11 @@ final class JournalLink {
   }
 
   /// When the journal wants its turn; `nil` when only its writer has something to say.
-  var nextDeadline: Moment? { isClosing ? nil : journal.nextDeadline }
+  var nextDeadline: Moment? {
+    guard !isClosing else { return nil }
+    guard let patienceEnds else { return journal.nextDeadline }
+    return min(patienceEnds, journal.nextDeadline ?? patienceEnds)
+  }
 
   /// Ties a command to its value in the journal, as the key's newest.
   func bind(_ key: KeyIndex, number: UInt64, sequence: UInt64, isUrgent: Bool) {
@@ -95,23 +103,37 @@ final class JournalLink {
   }
 
   /// Notes that a key must not leave; `false` when that is known.
-  func withhold(_ key: KeyIndex) -> Bool {
+  func withhold(_ key: KeyIndex, at now: Moment) -> Bool {
+    if rows[Int(key.rawValue)].newest?.isUrgent == true, patienceEnds == nil {
+      patienceEnds = now.advanced(by: Self.patience)
+    }
     guard !isWithheld[Int(key.rawValue)] else { return false }
     isWithheld[Int(key.rawValue)] = true
     withheld.append(key)
     return true
   }
 
-  /// Takes the keys for which `mayLeave` out of those that must not.
-  func takeReleased(where mayLeave: (KeyIndex) -> Bool) -> [KeyIndex] {
+  /// Takes the keys that may leave out of those that must not.
+  ///
+  /// They may when no crash would send something older after their newest value, when nothing can
+  /// be written anyway, and when they are urgent and have waited long enough.
+  func takeReleased(at now: Moment, named name: (KeyIndex) -> String) -> [KeyIndex] {
     guard !withheld.isEmpty else { return [] }
+    let isImpatient = patienceEnds.map { $0 <= now } ?? false
+    if isImpatient { patienceEnds = nil }
     var released: [KeyIndex] = []
     withheld.removeAll { key in
-      guard mayLeave(key) else { return false }
+      if journal.fault == nil, let ticket = rows[Int(key.rawValue)].newest,
+        !(isImpatient && ticket.isUrgent),
+        journal.holdsOlder(name(key), than: ticket.sequence, at: now)
+      {
+        return false
+      }
       isWithheld[Int(key.rawValue)] = false
       released.append(key)
       return true
     }
+    if withheld.isEmpty { patienceEnds = nil }
     return released
   }
 }

@@ -156,6 +156,9 @@ package final class Journal {
   /// Nothing is being written, and nothing waits to be.
   package var isIdle: Bool { plan.isIdle }
 
+  /// Nothing can be written, and no attempt is under way.
+  package var isStuck: Bool { plan.isStuck }
+
   /// Ends the writer after the work it has; `onResult` is called once more, then ``isClosed``.
   package func beginClosing() {
     writer.beginClosing()

@@ -286,6 +286,9 @@ package struct JournalPlan: Sendable {
   /// Nothing is being written, and nothing waits to be.
   package var isIdle: Bool { running == nil && dirty.isEmpty }
 
+  /// Nothing can be written, and no attempt is under way.
+  package var isStuck: Bool { fault != nil && running == nil }
+
   /// Keys that a restart would send again, and those whose rows are still to be removed.
   package var keyCount: Int { slots.count }
 
