@@ -16,9 +16,11 @@ final class JournalLink {
   }
 
   /// The commands of one key that a restart would send: as in the journal, the newest that has not
-  /// left, and the one that the broker has not acknowledged.
+  /// left, an older one that has not left either and may still, and the one that the broker has not
+  /// acknowledged.
   struct Row {
     var newest: Ticket?
+    var earlier: Ticket?
     var underWay: Ticket?
   }
 
@@ -67,14 +69,26 @@ final class JournalLink {
 
   /// Ties a command to its value in the journal, as the key's newest.
   func bind(_ key: KeyIndex, number: UInt64, sequence: UInt64, isUrgent: Bool) {
-    rows[Int(key.rawValue)].newest = Ticket(number: number, sequence: sequence, isUrgent: isUrgent)
+    let place = Int(key.rawValue)
+    if rows[place].earlier == nil { rows[place].earlier = rows[place].newest }
+    rows[place].newest = Ticket(number: number, sequence: sequence, isUrgent: isUrgent)
   }
 
   /// A command was handed to the broker.
   func left(_ key: KeyIndex, named name: String, number: UInt64) {
-    guard let ticket = rows[Int(key.rawValue)].newest, ticket.number == number else { return }
-    rows[Int(key.rawValue)].underWay = ticket
-    rows[Int(key.rawValue)].newest = nil
+    let place = Int(key.rawValue)
+    let ticket: Ticket
+    if let newest = rows[place].newest, newest.number == number {
+      ticket = newest
+      rows[place].newest = nil
+      rows[place].earlier = nil  // Nothing older may follow.
+    } else if let earlier = rows[place].earlier, earlier.number == number {
+      ticket = earlier
+      rows[place].earlier = nil
+    } else {
+      return
+    }
+    rows[place].underWay = ticket
     journal.sending(name, sequence: ticket.sequence)
   }
 
@@ -93,6 +107,9 @@ final class JournalLink {
     if let newest = rows[place].newest, newest.number == number {
       ticket = newest
       rows[place].newest = nil
+    } else if let earlier = rows[place].earlier, earlier.number == number {
+      ticket = earlier
+      rows[place].earlier = nil
     } else if let underWay = rows[place].underWay, underWay.number == number {
       ticket = underWay
       rows[place].underWay = nil
@@ -123,7 +140,8 @@ final class JournalLink {
     if isImpatient { patienceEnds = nil }
     var released: [KeyIndex] = []
     withheld.removeAll { key in
-      if journal.fault == nil, let ticket = rows[Int(key.rawValue)].newest,
+      let row = rows[Int(key.rawValue)]
+      if journal.fault == nil, let ticket = row.newest ?? row.earlier,
         !(isImpatient && ticket.isUrgent),
         journal.holdsOlder(name(key), than: ticket.sequence, at: now)
       {

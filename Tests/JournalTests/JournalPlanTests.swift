@@ -178,6 +178,28 @@ struct JournalPlanTests {
     #expect(plan.batch(at: ms(100)) == ["a=1"])
   }
 
+  /// While the newest waits for quiet, an older value may still be on its road, and leave.
+  @Test func `a value that leaves after a newer one was accepted is kept when that is cancelled`() {
+    var plan = JournalPlan.fresh()
+    let first = plan.take("1", for: "a", at: ms(0))
+    let second = plan.take("2", for: "a", at: ms(0))
+    plan.sending("a", sequence: first)
+    #expect(plan.batch(at: ms(0)) == ["a=2"])
+    plan.completed(.done, at: ms(3))
+    plan.ended("a", second, at: ms(10), promptly: true)
+    #expect(plan.batch(at: ms(100)) == ["a=1"])
+    plan.completed(.done, at: ms(103))
+    plan.ended("a", first, at: ms(110), promptly: false)
+    #expect(plan.batch(at: ms(1110)) == ["-a"])
+  }
+
+  @Test func `a newer value that is cancelled takes one that nobody has taken up with it`() {
+    var plan = JournalPlan(contents: JournalContents(entries: [stored("a", sequence: 1)]))
+    let second = plan.take("2", for: "a", at: ms(0))
+    plan.ended("a", second, at: ms(0), promptly: true)
+    #expect(plan.batch(at: ms(0)) == ["-a"])
+  }
+
   @Test func `a cancelled value's row goes with the next commit`() {
     var plan = JournalPlan.fresh()
     let first = plan.take("1", for: "a", at: ms(0))

@@ -48,6 +48,9 @@ package struct JournalPlan: Sendable {
   struct Slot: Sendable {
     /// The newest accepted value that has not been handed to the broker.
     var newest: JournalEntry?
+    /// An older one that has not left either, and may still: it is on its road while the newest
+    /// waits for quiet.
+    var earlier: JournalEntry?
     /// The value that the broker has not acknowledged yet.
     var underWay: JournalEntry?
     var disk: DiskRow?
@@ -55,8 +58,8 @@ package struct JournalPlan: Sendable {
     var isDirty = false
 
     /// What the disk should have.
-    var wanted: JournalEntry? { newest ?? underWay }
-    var isEmpty: Bool { newest == nil && underWay == nil && disk == nil && !isDirty }
+    var wanted: JournalEntry? { newest ?? earlier ?? underWay }
+    var isEmpty: Bool { wanted == nil && disk == nil && !isDirty }
   }
 
   /// The work that the writer has.
@@ -150,6 +153,9 @@ package struct JournalPlan: Sendable {
     isUrgent: Bool = false
   ) -> Receipt {
     sequence += 1
+    if let older = slots[key]?.newest, slots[key]?.earlier == nil, !isUndecided(older) {
+      slots[key]?.earlier = older
+    }
     slots[key, default: Slot()].newest = JournalEntry(
       key: key,
       sequence: sequence,
@@ -165,9 +171,14 @@ package struct JournalPlan: Sendable {
 
   /// A value was handed to the broker: it stays journalled even when a newer one is withdrawn.
   package mutating func sending(_ key: String, sequence: UInt64) {
-    guard let newest = slots[key]?.newest, newest.sequence == sequence else { return }
-    slots[key]?.underWay = newest
-    slots[key]?.newest = nil
+    if let newest = slots[key]?.newest, newest.sequence == sequence {
+      slots[key]?.underWay = newest
+      slots[key]?.newest = nil
+      slots[key]?.earlier = nil  // Nothing older may follow.
+    } else if let earlier = slots[key]?.earlier, earlier.sequence == sequence {
+      slots[key]?.underWay = earlier
+      slots[key]?.earlier = nil
+    }
   }
 
   /// Everything of a key up to `sequence` is acknowledged, expired or superseded for good.
@@ -180,6 +191,10 @@ package struct JournalPlan: Sendable {
     var changed = false
     if let entry = slot.newest, entry.sequence <= sequence {
       slot.newest = nil
+      changed = true
+    }
+    if let entry = slot.earlier, entry.sequence <= sequence {
+      slot.earlier = nil
       changed = true
     }
     if let entry = slot.underWay, entry.sequence <= sequence {
@@ -218,6 +233,8 @@ package struct JournalPlan: Sendable {
     guard var slot = slots[key] else { return true }
     if slot.newest?.sequence == sequence {
       slot.newest = nil
+    } else if slot.earlier?.sequence == sequence {
+      slot.earlier = nil
     } else if slot.underWay?.sequence == sequence {
       slot.underWay = nil
     } else {
@@ -293,6 +310,11 @@ package struct JournalPlan: Sendable {
   package var keyCount: Int { slots.count }
 
   // MARK: - Shared
+
+  /// Whether nobody has taken up a value of an earlier process yet.
+  private func isUndecided(_ entry: JournalEntry) -> Bool {
+    undecided.contains { $0.key == entry.key && $0.sequence == entry.sequence }
+  }
 
   /// Notes that a key's row may differ from what is wanted.
   mutating func touch(_ key: String) {
