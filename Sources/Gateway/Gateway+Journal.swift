@@ -252,7 +252,13 @@ extension Gateway {
     var told: Set<UInt64> = []
     var held = link.held.take(key)
     if let first { held.append(first) }
+    // What is on its way cannot be refused any more.
+    let left = link.rows[Int(key.rawValue)].underWay?.number
     for var event in held {
+      if event.phase == .accepted, event.number == left {
+        tellHeld([event], inMemoryBecause: fault)
+        continue
+      }
       let owed = event.phase == .accepted && event.number != first?.number
       let client = owed ? event.origin?.replyTo ?? 0 : 0
       if event.phase == .accepted {
