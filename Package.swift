@@ -52,7 +52,8 @@ let package = Package(
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "JSON", "LastOut", "MQTT", "Operations",
+        "Commands", "Configuration", "Control", "Devices", "JSON", "Journal", "LastOut", "MQTT",
+        "Operations",
       ]
     ),
     .target(
@@ -65,7 +66,7 @@ let package = Package(
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
-    .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "LastOut"]),
+    .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "Journal", "LastOut"]),
     .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
 
     // The two programs.
@@ -84,8 +85,8 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT",
-        "Operations", "Simulation",
+        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
+        "MQTT", "Operations", "Simulation",
       ]
     ),
 
@@ -102,7 +103,10 @@ let package = Package(
     ),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
-    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation", "LastOut"]),
+    .testTarget(
+      name: "FaultSimulationTests",
+      dependencies: ["Commands", "FaultSimulation", "LastOut"]
+    ),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),

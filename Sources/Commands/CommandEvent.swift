@@ -19,4 +19,8 @@ package struct CommandEvent: Sendable {
   package var origin: ChangeOrigin?
   /// Nothing follows for this command.
   package var isFinal: Bool
+  /// Until when an accepted value may wait; told to a journal alone.
+  package var expiresAt: Moment?
+  /// What rides with an accepted value; told to a journal alone.
+  package var options: [JSONValue.Member]?
 }

@@ -140,7 +140,9 @@ extension CommandStateMachine {
     if !heldSteps.isEmpty { dropHeld(key, as: .superseded, reason: Self.newerValue, at: now) }
     if let replaced = core.enqueue(pending, for: key, at: now) {
       statistics.collapsed += 1
-      if isWatched || replaced.origin != nil { tellReplaced(replaced, of: key, at: now) }
+      if isWatched || isJournalled || replaced.origin != nil {
+        tellReplaced(replaced, of: key, at: now)
+      }
     }
     if states[place].ready != nil { dropRepetition(of: key, reason: Self.newerValue, at: now) }
     if !facts[place].excluded.isEmpty { dropExcluded(by: key, at: now) }

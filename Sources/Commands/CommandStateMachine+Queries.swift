@@ -71,7 +71,7 @@ extension CommandStateMachine {
     guard registry.devices[device].merge, lead.payload.isObject, !isAction(key) else { return [] }
     return registry.indices(ofDevice: device).map { KeyIndex($0) }.filter {
       $0 != key && states[Int($0.rawValue)].ready != nil && !isSending($0) && !isAction($0)
-        && shares(lead, $0)
+        && !states[Int($0.rawValue)].isWithheld && shares(lead, $0)
     }
   }
 

@@ -16,6 +16,8 @@ extension CommandStateMachine {
     /// What is left of the `ttl`; one second at least.
     package var expiry: Duration
     package var keys: [KeyIndex]
+    /// Some of it was accepted before a restart.
+    package var isReplayed = false
   }
 
   /// What became of a publish.
@@ -131,7 +133,7 @@ extension CommandStateMachine {
     } else {
       deadlines.set(.expiry, of: key, at: ready.change.expiresAt)
     }
-    if devices[facts[place].device].isOnline, !isSending(key) {
+    if devices[facts[place].device].isOnline, !isSending(key), !states[place].isWithheld {
       lanes.add(key, device: facts[place].device, isUrgent: ready.isUrgent)
     } else {
       lanes.remove(key, device: facts[place].device)
@@ -187,10 +189,12 @@ extension CommandStateMachine {
     let road = registry.properties[Int(first.rawValue)].property.command
     var qos = road.qos
     var expiry = Moment(nanoseconds: .max)
+    var isReplayed = false
     let transition = Self.transition(of: values)
     for (key, ready) in zip(keys, values) {
       qos = max(qos, registry.properties[Int(key.rawValue)].property.command.qos)
       expiry = min(expiry, ready.change.expiresAt)
+      isReplayed = isReplayed || ready.change.isReplayed
       leave(key, ready, transition: transition, at: now)
     }
     statistics.published += 1
@@ -200,7 +204,8 @@ extension CommandStateMachine {
       payload: payload,
       qos: qos,
       expiry: max(now.duration(to: expiry), .seconds(1)),
-      keys: keys
+      keys: keys,
+      isReplayed: isReplayed
     )
   }
 
@@ -247,7 +252,7 @@ extension CommandStateMachine {
       let key = KeyIndex(raw)
       if key != first {
         guard core.isPending(key) || states[Int(raw)].ready != nil, !isSending(key),
-          !isAction(key), shares(lead, key)
+          !isAction(key), !states[Int(raw)].isWithheld, shares(lead, key)
         else { continue }
         if case .run(let run) = core.flush(key, at: now) { settle(run, at: now) }
         guard states[Int(raw)].ready != nil else { continue }

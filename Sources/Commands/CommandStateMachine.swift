@@ -47,6 +47,9 @@ package struct CommandStateMachine: ~Copyable {
   package var changedKeys: [KeyIndex] = []
   /// Whether somebody sees every event, also of changes that nobody waits for.
   package var isWatched = false
+  /// Whether somebody keeps what was accepted: every event is told then, with all that the value
+  /// brings along.
+  package var isJournalled = false
 
   let settings: Settings
   var facts: [PropertyFacts]
@@ -168,7 +171,7 @@ package struct CommandStateMachine: ~Copyable {
     }
     switch phase {
     case .accepted, .superseded, .sending:
-      guard isWatched || change.origin != nil else { return }
+      guard isWatched || isJournalled || change.origin != nil else { return }
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: break
     }
     events.append(
@@ -183,7 +186,9 @@ package struct CommandStateMachine: ~Copyable {
         attempt: attempt,
         reason: reason,
         origin: change.origin,
-        isFinal: phase.isFinal(canConfirm: facts[place].canConfirm)
+        isFinal: phase.isFinal(canConfirm: facts[place].canConfirm),
+        expiresAt: isJournalled ? change.expiresAt : nil,
+        options: isJournalled ? change.options : nil
       )
     )
   }

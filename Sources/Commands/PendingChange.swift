@@ -16,4 +16,6 @@ struct PendingChange: Sendable {
   var origin: ChangeOrigin?
   /// Members of the device-level set that ride with the command.
   var options: [JSONValue.Member]?
+  /// Accepted before a restart.
+  var isReplayed = false
 }

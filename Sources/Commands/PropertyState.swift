@@ -22,6 +22,8 @@ struct PropertyState {
   var ready: ReadyValue?
   /// Handed to MQTT, or sent and not yet confirmed.
   var onItsWay: Outstanding?
+  /// Nothing of the key may leave: see ``CommandStateMachine/withhold(_:at:)``.
+  var isWithheld = false
   /// What the device may show on its way.
   var approach = Approach()
 }

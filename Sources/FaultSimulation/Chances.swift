@@ -17,6 +17,9 @@ struct Chances {
   var pause: Int
   var restart: Int
   var shutdown: Int
+  /// With a journal, on top of ``restart``.
+  var crash: Int
+  var disk: Int
   var slowDevice: Int
   var missedTurn: Int
   /// How many keys people like most; few keys meet each other more often.
@@ -39,6 +42,8 @@ struct Chances {
     pause = draw(3)
     restart = random.chance(40) ? 1 : 0
     shutdown = random.chance(40) ? 1 : 0
+    crash = draw(4)
+    disk = draw(6)
     slowDevice = draw(40)
     missedTurn = draw(30)
     favourites = random.within(1...13)

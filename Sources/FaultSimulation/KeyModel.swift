@@ -61,6 +61,8 @@ struct KeyModel {
   var flight: Flight?
   var held: [Held] = []
   var heldUntil = Moment.zero
+  /// Nothing may leave, for the journal's sake.
+  var isWithheld = false
 
   // What is known of the device.
   var actual: Value?

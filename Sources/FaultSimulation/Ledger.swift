@@ -14,16 +14,12 @@ struct Ledger {
     /// Counts accepted changes, restarts of the gateway included.
     var order: UInt64
     var place: Int
-    var acceptedAt: Moment
     var expiresAt: Moment
-    /// Whether the broker had it, whatever was tried after that.
-    var wasSent = false
   }
 
   private var open: [UInt64: Command] = [:]
   /// Callers that wait for a final event.
   private var owed: [UInt64: Duration?] = [:]
-  private var order: UInt64 = 0
   /// The newest that was sent of each key; restarts included.
   private var newestSent: [UInt64]
   /// The newest number of each key since the start of the gateway.
@@ -38,13 +34,6 @@ struct Ledger {
 
   /// Until when an open command may wait for an absent party.
   func expiry(of number: UInt64) -> Moment? { open[number]?.expiresAt }
-
-  /// The newest command of a key, if the broker never had it and it may wait on.
-  func unsent(_ place: Int, at now: Moment) -> UInt64? {
-    guard let command = open[newestNumber[place]], command.place == place, now < command.expiresAt
-    else { return nil }
-    return command.wasSent ? nil : newestNumber[place]
-  }
 
   /// Which command or caller never got its end; `nil` when all did.
   var unfinished: String? {
@@ -67,10 +56,30 @@ struct Ledger {
     }
   }
 
+  /// A value of an earlier process goes on as a command of this one.
+  mutating func resumed(_ survivor: Survivor, as number: UInt64) {
+    open[number] = Command(
+      phase: .accepted,
+      order: survivor.order,
+      place: Int(survivor.key.rawValue),
+      expiresAt: survivor.expiresAt
+    )
+    newestNumber[Int(survivor.key.rawValue)] = number
+  }
+
+  /// A command was handed to the broker.
+  mutating func left(_ number: UInt64) {
+    guard let command = open[number] else { return }
+    newestSent[command.place] = command.order
+  }
+
   /// Notes one event; `nil`, or which promise it breaks.
+  ///
+  /// `order` counts accepted values, restarts included.
   mutating func note(
     _ event: CommandEvent,
     of property: Property,
+    order: UInt64,
     isOnline: Bool
   ) -> String? {
     let caller = event.origin?.replyTo ?? 0
@@ -81,24 +90,23 @@ struct Ledger {
     let place = Int(event.key.rawValue)
     switch event.phase {
     case .accepted:
-      order += 1
       let expiresAt = event.at.advanced(by: ttl ?? property.ttl)
       let command = Command(
         phase: .accepted,
         order: order,
         place: place,
-        acceptedAt: event.at,
         expiresAt: expiresAt
       )
       guard open.updateValue(command, forKey: event.number) == nil else { return "accepted twice" }
       newestNumber[place] = event.number
       return nil
-    case .rejected: return nil
+    case .rejected:
+      open[event.number] = nil
+      return nil
     case .sending: return noteSending(event, place)
     case .sent:
       guard open[event.number]?.phase == .sending else { return "sent, but was not on its way" }
       open[event.number]?.phase = .sent
-      open[event.number]?.wasSent = true
       if event.isFinal { open[event.number] = nil }
       return nil
     case .unchanged, .cancelled, .superseded, .confirmed, .failed, .expired:
@@ -118,7 +126,6 @@ struct Ledger {
     {
       return "is repeated although something newer waits"
     }
-    newestSent[place] = command.order
     open[event.number]?.phase = .sending
     return nil
   }

@@ -3,7 +3,8 @@
 
 /// What one seed's life came to; a broken one is lived again to tell its last happenings.
 ///
-/// Seeds that are divisible by three live with a memory that outlives restarts.
+/// Even seeds live with a journal, every sixth with a memory that forgets nothing, the others with
+/// none.
 package struct LifeReport: Sendable {
   /// The seed, the broken rule and what led there; `nil` when no rule was broken.
   package let breach: String?
@@ -36,7 +37,12 @@ package struct LifeReport: Sendable {
     isTraced: Bool,
     _ listener: ((String) -> Void)? = nil
   ) -> SimulatedLife {
-    let memory: any RestartMemory = seed.isMultiple(of: 3) ? Faithful() : Forgetful()
+    let memory: any RestartMemory =
+      switch seed % 6 {
+      case 0, 2, 4: Journalled(seed: seed)
+      case 3: Faithful()
+      default: Forgetful()
+      }
     return SimulatedLife(seed: seed, memory: memory, isTraced: isTraced, listener: listener)
   }
 }

@@ -156,6 +156,7 @@ extension Model {
         continue
       }
       guard keys[place].hasNewer, !keys[place].isSending, !keys[place].isAction,
+        !keys[place].isWithheld,
         keys[place].property.command.topic == road.topic
       else { continue }
       flush(place, at: now)

@@ -43,13 +43,21 @@ struct Model {
   var isConnected = false
   var isClosing = false
   let isWatched: Bool
+  /// Every event is told to a journal.
+  let isJournalled: Bool
   var lastNumber: UInt64 = 0
   /// What has to be told for what happened since the last comparison.
   var expected: [ExpectedEvent] = []
 
-  init(_ registry: Registry, _ settings: CommandStateMachine.Settings, isWatched: Bool) {
+  init(
+    _ registry: Registry,
+    _ settings: CommandStateMachine.Settings,
+    isWatched: Bool,
+    isJournalled: Bool
+  ) {
     self.registry = registry
     self.isWatched = isWatched
+    self.isJournalled = isJournalled
     pendingLimit = settings.pendingLimit
     patience = settings.stepPatience
     lanes = LaneMeter(registry, settings.lanes)
@@ -111,6 +119,7 @@ struct Model {
   /// Whether a value may leave as far as its own key and device go; only its lane may hold it.
   func isInLane(_ place: Int) -> Bool {
     keys[place].ready != nil && devices[keys[place].device].isOnline && !keys[place].isSending
+      && !keys[place].isWithheld
   }
 
   var isDrained: Bool {
@@ -188,7 +197,7 @@ struct Model {
     }
     switch phase {
     case .accepted, .superseded, .sending:
-      guard isWatched || entry.caller != 0 else { return }
+      guard isWatched || isJournalled || entry.caller != 0 else { return }
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: break
     }
     expected.append(

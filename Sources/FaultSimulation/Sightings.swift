@@ -19,6 +19,12 @@ package struct Sightings: Sendable {
   package internal(set) var superseded = 0
   package internal(set) var byHand = 0
   package internal(set) var replayed = 0
+  package internal(set) var powerCuts = 0
+  package internal(set) var sleeps = 0
+  package internal(set) var diskTroubles = 0
+  package internal(set) var unkept = 0
+  package internal(set) var expiredAtStart = 0
+  package internal(set) var withheld = 0
 
   package init() {}
 
@@ -40,5 +46,11 @@ package struct Sightings: Sendable {
     superseded += other.superseded
     byHand += other.byHand
     replayed += other.replayed
+    powerCuts += other.powerCuts
+    sleeps += other.sleeps
+    diskTroubles += other.diskTroubles
+    unkept += other.unkept
+    expiredAtStart += other.expiredAtStart
+    withheld += other.withheld
   }
 }

@@ -25,6 +25,7 @@ extension SimulatedLife {
       fail("\(moment): \(difference)")
     }
     model.expected.removeAll(keepingCapacity: true)
+    listen()
   }
 
   /// Each command's events have to come in order; between commands no order is promised.
@@ -42,26 +43,17 @@ extension SimulatedLife {
   }
 
   private mutating func enter(_ event: CommandEvent) {
-    if isTraced { note("  told \(ExpectedEvent(event))") }
+    if isTraced { note("  told \(ExpectedEvent(event)), value \(acceptedCount)") }
     count(event)
     let isOnline = model.isOnline(Int(event.key.rawValue))
     let property = registry[event.key].property
-    if model.isWatched || event.origin != nil,
-      let wrong = ledger.note(event, of: property, isOnline: isOnline)
+    if event.phase == .accepted { acceptedCount += 1 }
+    if model.isWatched || isJournalled || event.origin != nil, event.reason != Self.tooOld,
+      let wrong = ledger.note(event, of: property, order: acceptedCount, isOnline: isOnline)
     {
       fail("#\(event.number) of \(name(event.key)) \(wrong)")
     }
-    guard let value = event.value else { return }
-    switch event.phase {
-    case .accepted:
-      guard let expiresAt = ledger.expiry(of: event.number), !property.kind.isAction else { return }
-      memory.accepted(
-        Survivor(key: event.key, value: value, number: event.number, expiresAt: expiresAt)
-      )
-    case .rejected, .sending: break
-    case .superseded, .unchanged, .cancelled, .sent, .confirmed, .failed, .expired:
-      memory.ended(event.number, of: event.key)
-    }
+    if isJournalled { remember(event, isAction: property.kind.isAction) }
   }
 
   private mutating func count(_ event: CommandEvent) {
@@ -103,6 +95,7 @@ extension SimulatedLife {
     case (let due?, let wake?):
       if wake > due { fail("wakes up at \(wake.nanoseconds), not at \(due.nanoseconds)") }
     }
+    if isJournalled { checkPromises() }
   }
 
   private mutating func checkPending(_ key: KeyIndex, _ place: Int) {
@@ -147,6 +140,7 @@ extension SimulatedLife {
   mutating func calmDown() {
     if isTraced { note("calm") }
     isCalm = true
+    memory.heal()
     for device in world.devices.indices {
       world.devices[device].isDeaf = false
       power(device, isOn: true)
@@ -160,7 +154,7 @@ extension SimulatedLife {
       agenda.plan(.reminder(KeyIndex(Int32(place))), at: now)
     }
     var rounds = 0
-    while breach == nil, agenda.count > 0 || machine.nextDeadline(after: now) != nil {
+    while breach == nil, isBusy {
       rounds += 1
       guard rounds < 5000 else { return fail("it never comes to rest") }
       moveToNext()
@@ -171,12 +165,19 @@ extension SimulatedLife {
     checkEnd()
   }
 
+  private var isBusy: Bool {
+    agenda.count > 0 || machine.nextDeadline(after: now) != nil || memory.nextDeadline != nil
+  }
+
   private mutating func checkEnd() {
     guard breach == nil else { return }
     if machine.hasUnsent || !machine.isDrained || machine.pendingCount > 0 {
       fail("something waits for ever: \(machine.unsentKeys().map { name($0) })")
     }
-    if let unfinished = ledger.unfinished { fail(unfinished) }
+    if let unfinished = ledger.unfinished ?? promises.unfinished { fail(unfinished) }
+    if !memory.isIdle || memory.images.contains(where: { !$0.isEmpty }) {
+      fail("the memory never comes to rest")
+    }
     for place in model.places {
       let key = KeyIndex(Int32(place))
       if world.lastDelivered[place] < world.lastAcknowledged[place] {

@@ -13,6 +13,8 @@ extension SimulatedLife {
     if draw < 10 + chances.hand { return moveByHand() }
     if draw < 22 + chances.power / 2 { return switchPower() }
     if random.chance(chances.restart), random.chance(30) { return kill() }
+    if isJournalled, random.chance(chances.crash) { return kill() }
+    if isJournalled, random.chance(chances.disk) { return disturbDisk() }
     if random.chance(chances.shutdown), random.chance(30) { return beginClosing() }
     if random.chance(chances.repetition), let token = pickLanded() {
       return agenda.plan(.stray(token), at: now.advanced(by: .milliseconds(random.below(100))))
@@ -84,6 +86,7 @@ extension SimulatedLife {
     wake()
     guard breach == nil else { return }
     seen.changes += 1
+    guard !isUnkept(change, of: key) else { return }
     if isTraced {
       note("\(name(key)) \(change), caller \(terms.caller), skips quiet \(terms.skipsQuiet)")
     }
@@ -179,27 +182,56 @@ extension SimulatedLife {
     agree("after closing")
   }
 
-  /// The shutdown is over when all has left, or its time has.
+  /// The shutdown is over when all has left, or its time has; the journal gets a moment of its own.
   mutating func endClosing() {
     guard breach == nil, let until = closingUntil else { return }
-    let isDone = (model.isConnected && machine.isDrained) || machine.unsentKeys().isEmpty
-    if isDone || until <= now { restart() }
+    if let keeping = keepingUntil {
+      if memory.isIdle || keeping <= now { restart(after: .shutdown) }
+      return
+    }
+    let isDrained = machine.isDrained && memory.withheld.isEmpty
+    guard (model.isConnected && isDrained) || machine.unsentKeys().isEmpty || until <= now else {
+      return
+    }
+    guard isJournalled else { return restart(after: .shutdown) }
+    keepingUntil = now.advanced(by: .seconds(2))
+    memory.flush(at: now)
   }
 
   private mutating func kill() {
-    if isTraced { note("the gateway is killed") }
-    restart()
+    guard isJournalled, random.chance(40) else {
+      if isTraced { note("the gateway is killed") }
+      return restart(after: .killed)
+    }
+    if isTraced { note("the power is cut") }
+    seen.powerCuts += 1
+    let start = now.advanced(by: .milliseconds(random.within(0...40_000)))
+    var clockSet = start
+    if random.chance(20) {
+      isTimeDoubtful = true
+      clockSet = start.advanced(by: .seconds(random.within(1...90)))
+    }
+    restart(after: .powerCut(clockSet: clockSet), start: start)
   }
 
   /// A new machine, which knows what the memory kept.
-  mutating func restart() {
+  private mutating func restart(after end: GatewayEnd, start: Moment? = nil) {
     seen.restarts += 1
-    let survivors = memory.takeSurvivors(at: now)
-    checkSurvivors(survivors)
+    news = []
+    let found = memory.restart(after: end, at: now, start: start ?? now)
+    promises.restart(found: found)
+    now = start ?? now
     closingUntil = nil
+    keepingUntil = nil
     machine = CommandStateMachine(registry: registry, settings: settings)
     machine.isWatched = model.isWatched
-    model = Model(registry, settings, isWatched: model.isWatched)
+    machine.isJournalled = isJournalled
+    model = Model(
+      registry,
+      settings,
+      isWatched: model.isWatched,
+      isJournalled: isJournalled
+    )
     ledger.restart()
     outstanding = []
     landed = []
@@ -208,31 +240,6 @@ extension SimulatedLife {
       .reconnection(generation: world.generation),
       at: now.advanced(by: .milliseconds(random.within(1...3000)))
     )
-    for survivor in survivors where breach == nil {
-      seen.replayed += 1
-      lastCaller += 1
-      let terms = Model.Terms(
-        caller: lastCaller,
-        ttl: now.duration(to: survivor.expiresAt),
-        skipsQuiet: true
-      )
-      ask(.set(survivor.value), of: survivor.key, terms)
-    }
-  }
-
-  /// A memory that promises so has kept all that was accepted and not sent, and nothing else.
-  private mutating func checkSurvivors(_ survivors: [Survivor]) {
-    guard memory.keepsAll, model.isWatched else { return }
-    for place in model.places where !model.keys[place].isAction {
-      let key = KeyIndex(Int32(place))
-      let kept = survivors.first { $0.key == key }?.number
-      let due = ledger.unsent(place, at: now)
-      if kept != due {
-        fail(
-          "of \(name(key)) the memory kept \(kept.map { "#\($0)" } ?? "nothing"), "
-            + "not \(due.map { "#\($0)" } ?? "nothing")"
-        )
-      }
-    }
+    listen()
   }
 }

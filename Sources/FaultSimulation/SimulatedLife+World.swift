@@ -81,6 +81,8 @@ extension SimulatedLife {
       guard let entry = model.keys[Int(key.rawValue)].flight?.entry else { continue }
       if entry.attempt > 1 { seen.repetitions += 1 }
       values.append((key, entry.value))
+      if let wrong = promises.left(number: entry.number) { fail(wrong) }
+      if !promises.isExempt(entry.number) { ledger.left(entry.number) }
     }
     let letter = Agenda.Letter(
       token: publish.token,

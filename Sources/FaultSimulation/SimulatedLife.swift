@@ -34,6 +34,18 @@ package struct SimulatedLife: ~Copyable {
   var agenda = Agenda()
   var now = Moment(nanoseconds: 1_000_000_000)
   var memory: any RestartMemory
+  /// The memory makes promises.
+  let isJournalled: Bool
+  var promises: Promises
+  /// What the memory has said and was not heard yet.
+  var news: [MemoryNews] = []
+  var isListening = false
+  /// Counts accepted values, restarts included.
+  var acceptedCount: UInt64 = 0
+  /// How long the machine has slept, unnoticed by the monotonic clock.
+  var slept = Duration.zero
+  /// The time of day was wrong for a while.
+  var isTimeDoubtful = false
   /// Publishes without an answer.
   var outstanding: [(letter: Agenda.Letter, keys: [KeyIndex])] = []
   /// Tokens that were answered.
@@ -41,6 +53,8 @@ package struct SimulatedLife: ~Copyable {
   var publishCount = 0
   var lastCaller: UInt64 = 0
   var closingUntil: Moment?
+  /// The way out waits for the journal until then.
+  var keepingUntil: Moment?
   var isCalm = false
 
   /// - Parameters:
@@ -58,6 +72,7 @@ package struct SimulatedLife: ~Copyable {
     self.isTraced = isTraced || listener != nil
     self.listener = listener
     self.memory = memory
+    isJournalled = memory.isJournal
     random = SeededGenerator(seed: seed)
     chances = Chances(&random)
     registry = Registry(House.devices)
@@ -68,7 +83,9 @@ package struct SimulatedLife: ~Copyable {
     let isWatched = random.chance(80)
     machine = CommandStateMachine(registry: registry, settings: settings)
     machine.isWatched = isWatched
-    model = Model(registry, settings, isWatched: isWatched)
+    machine.isJournalled = isJournalled
+    model = Model(registry, settings, isWatched: isWatched, isJournalled: isJournalled)
+    promises = Promises(keys: registry.properties.count)
     ledger = Ledger(keys: registry.properties.count)
     world = World(registry)
     agenda.plan(.reconnection(generation: 0), at: now)
@@ -110,6 +127,7 @@ package struct SimulatedLife: ~Copyable {
     if random.chance(chances.pause) {
       // The machine slept, or the process was stopped: everything is late.
       seen.pauses += 1
+      if isJournalled, random.chance(30) { return sleep() }
       now = now.advanced(by: .milliseconds(random.within(1000...90_000)))
       if isTraced { note("the clock jumps") }
     } else if random.chance(75) {
@@ -125,6 +143,7 @@ package struct SimulatedLife: ~Copyable {
   mutating func moveToNext() {
     var next = agenda.next?.at
     if let deadline = machine.nextDeadline(after: now) { next = min(next ?? deadline, deadline) }
+    if let due = memory.nextDeadline { next = min(next ?? due, due) }
     if let next, next > now { now = next }
   }
 
@@ -134,6 +153,9 @@ package struct SimulatedLife: ~Copyable {
     machine.advance(to: now)
     model.advance(to: now, told: machine.events)
     agree("after waking")
+    guard isJournalled, breach == nil else { return }
+    memory.advance(to: now)
+    listen()
   }
 
   mutating func note(_ text: String) {

@@ -25,6 +25,7 @@ final class BrokerLink {
     var qos = 1
     var retain = false
     var correlationData: [UInt8]?
+    var userProperties: [String: String] = [:]
     /// Sent again if the connection ends before it is acknowledged.
     var isKept = false
   }
@@ -99,6 +100,7 @@ final class BrokerLink {
     ownToken += 1
     var properties = PublishProperties()
     properties.correlationData = message.correlationData
+    properties.userProperties = message.userProperties
     if message.isKept { unanswered[ownToken] = message }
     let isTaken = client.publish(
       topic: message.topic,

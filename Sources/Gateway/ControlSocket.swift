@@ -140,6 +140,11 @@ final class ControlSocket {
     tellWatchers(object)
   }
 
+  /// A client's reply comes later: its connection stays until ``hasReplied(to:)``.
+  func owesReply(to client: UInt64) { connections[client]?.beginWait() }
+
+  func hasReplied(to client: UInt64) { connections[client]?.endWait() }
+
   /// Tells whoever watches.
   func tellWatchers(_ object: EventObject) {
     for connection in connections.values {

@@ -66,9 +66,7 @@ extension Gateway {
     if isUp {
       connectionCount += 1
       links[0].endDropping()
-      links[0].enqueue(
-        .init(topic: surface.statusTopic, payload: Array("online".utf8), retain: true)
-      )
+      links[0].enqueue(statusMessage)
       for request in surface.stateRequests {
         links[0].enqueue(.init(topic: request.topic, payload: request.payload))
       }
@@ -105,6 +103,7 @@ extension Gateway {
     while link.client.canPublish, let publish = machine.nextPublish(at: now) {
       var properties = PublishProperties()
       properties.messageExpiry = publish.expiry
+      if publish.isReplayed { properties.userProperties["replayed"] = "1" }
       onCommand?(
         publish.topic,
         publish.payload,

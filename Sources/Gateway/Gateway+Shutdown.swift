@@ -4,6 +4,7 @@
 import Commands
 import Configuration
 import Devices
+import Journal
 import LastOut
 import MQTT
 import Operations
@@ -33,8 +34,9 @@ extension Gateway {
   /// Reports at once, whatever is still under way.
   private func giveUp() {
     guard var ending = shutdown else { return }
-    if ending.stage == .draining {
+    if ending.stage != .parting {
       ending.report = report(for: ending)
+      ending.report.isHurried = true
       sayGoodbye(at: EventLoop.now())
     }
     ending.stage = .parting
@@ -48,20 +50,48 @@ extension Gateway {
     let isLate = ending.deadline.map { $0 <= now } ?? false
     switch ending.stage {
     case .draining:
-      guard isLate || (isConnected && machine.isDrained && routes.isDrained) || hasNothing else {
-        return
-      }
-      ending.report = report(for: ending)
-      ending.stage = .parting
-      // The last targets and the status get a moment of their own, within the same limit.
-      let moment = now.advanced(by: .seconds(1))
-      ending.deadline = min(moment, ending.deadline ?? moment)
+      guard isLate || (isConnected && hasDrained) || hasNothing else { return }
+      guard let journal else { return takeLeave(ending, isLate: isLate, at: now) }
+      ending.stage = .keeping
+      ending.drainingDeadline = ending.deadline
+      ending.deadline = now.advanced(by: Shutdown.keepingLimit)
       shutdown = ending
-      sayGoodbye(at: now)
-      if isLate || !isConnected { part() }
+      journal.journal.flush(at: now)
+      _ = advanceJournal(at: now)
+    case .keeping:
+      guard isLate || hasClosedJournal else { return }
+      ending.deadline = ending.drainingDeadline
+      takeLeave(ending, isLate: ending.deadline.map { $0 <= now } ?? false, at: now)
     case .parting:
       if isLate || !isConnected || (links[0].isIdle && echo.isEmpty) { part() }
     }
+  }
+
+  /// Makes the report, and gives the last targets and the status a moment of their own, within the
+  /// same limit.
+  private func takeLeave(_ ending: Shutdown, isLate: Bool, at now: Moment) {
+    var ending = ending
+    ending.report = report(for: ending)
+    ending.stage = .parting
+    let moment = now.advanced(by: .seconds(1))
+    ending.deadline = min(moment, ending.deadline ?? moment)
+    shutdown = ending
+    sayGoodbye(at: now)
+    if isLate || !isConnected { part() }
+  }
+
+  /// Whether the journal has written everything and is closed; begins that when it can.
+  private var hasClosedJournal: Bool {
+    guard let journal else { return true }
+    if !journal.isClosing, journal.journal.isIdle || journal.journal.isStuck {
+      journal.isClosing = true
+      journal.journal.beginClosing()
+    }
+    return journal.isClosing && journal.journal.isClosed
+  }
+
+  private var hasDrained: Bool {
+    machine.isDrained && routes.isDrained && journal?.withheld.isEmpty ?? true
   }
 
   /// Shows the last targets and the status.
@@ -77,10 +107,11 @@ extension Gateway {
 
   private func report(for ending: Shutdown) -> ShutdownReport {
     let acknowledged = machine.statistics.acknowledged + routes.statistics.acknowledged
+    let keys = machine.unsentKeys().map { registry.properties[Int($0.rawValue)].key }
     return ShutdownReport(
       sent: Int(acknowledged - ending.acknowledgedBefore),
-      unsent: machine.unsentKeys().map { registry.properties[Int($0.rawValue)].key }
-        + routes.unsentTopics()
+      unsent: keys + routes.unsentTopics(),
+      kept: keys.filter { journal?.journal.keeps($0) ?? false }
     )
   }
 

@@ -28,6 +28,8 @@ package final class Gateway {
   var echoLoops: EchoLoopDetector
   var links: [BrokerLink] = []
   var controlSocket: ControlSocket?
+  /// What survives a crash, if anything is to.
+  var journal: JournalLink?
   var shutdown: Shutdown?
   /// The way out has come to its end.
   var isParted = false
@@ -84,14 +86,27 @@ package final class Gateway {
     loop.afterBatch = { [weak self] in self?.settleUp() }
   }
 
-  /// Starts connecting and opens the control socket.
+  /// Opens the control socket; nothing that comes is looked at before the loop runs.
   ///
   /// - Throws: When the control socket cannot be had, another gateway's lock included.
-  package func start() throws(OperationsError) {
+  package func listen() throws(OperationsError) {
     controlSocket = try ControlSocket(
       path: configuration.socket ?? ControlSocket.defaultPath(),
       gateway: self
     )
+  }
+
+  /// Gives the control socket up again, when the start comes to nothing.
+  package func stopListening() {
+    controlSocket?.close()
+    controlSocket = nil
+  }
+
+  /// Starts connecting, and opens the control socket if ``listen()`` has not.
+  ///
+  /// - Throws: When the control socket cannot be had, another gateway's lock included.
+  package func start() throws(OperationsError) {
+    if controlSocket == nil { try listen() }
     for link in links { link.client.start() }
     settleUp()
   }
@@ -129,6 +144,7 @@ package final class Gateway {
     skipsQuiet: Bool = false
   ) throws(ValidationError) {
     advanceIfDue(at: now)
+    if let journal { try admit(change, of: key, to: journal, at: now) }
     try machine.change(
       change,
       of: key,
@@ -164,10 +180,15 @@ package final class Gateway {
     guard !isParted else { return }
     let now = EventLoop.now()
     advance(to: now)  // Leading values, and those with no delay, leave with their batch.
+    if journal != nil { _ = advanceJournal(at: now) }
     distribute(at: now)
     loop.enter(phases.publishing)
     publish(at: now)
     distribute(at: now)
+    if advanceJournal(at: now) {
+      publish(at: now)
+      distribute(at: now)
+    }
     loop.enter(phases.telling)
     publishOwn(at: now)
     advanceShutdown(at: now)
@@ -177,7 +198,7 @@ package final class Gateway {
   private func armTimer(after now: Moment) {
     let candidates = [
       machine.nextDeadline(after: now), routes.nextDeadline, echo.nextDeadline,
-      shutdown?.deadline,
+      shutdown?.deadline, journal?.nextDeadline,
     ]
     let next = candidates.compactMap { $0 }.min()
     guard next != deadline else { return }
@@ -200,10 +221,15 @@ package final class Gateway {
     guard !machine.events.isEmpty else { return }
     var events: [CommandEvent] = []
     swap(&events, &machine.events)
-    for event in events { tell(event) }
+    if let journal {
+      for event in events { record(event, in: journal, at: now) }
+    } else {
+      for event in events { tell(event) }
+    }
   }
 
-  private func tell(_ event: CommandEvent) {
+  /// Tells an event to whoever listens or waits for it.
+  func tell(_ event: CommandEvent) {
     let object = identifiers.object(event, key: registry.properties[Int(event.key.rawValue)].key)
     onEvent?(object)
     controlSocket?.tell(object, of: event)

@@ -90,6 +90,11 @@ struct Identifiers {
     return ulid(at: event.acceptedAt, number: event.number)
   }
 
+  /// The caller's id as it was given, else the gateway's.
+  func identifier(of event: CommandEvent) -> JSONValue {
+    event.origin?.id ?? .string(ulid(at: event.acceptedAt, number: event.number))
+  }
+
   private func ulid(at moment: Moment, number: UInt64) -> String {
     let milliseconds = UInt64(max(0, wallMilliseconds(at: moment)))
     let high = (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | UInt64(session)

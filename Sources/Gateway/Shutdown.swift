@@ -8,6 +8,8 @@ struct Shutdown {
   enum Stage {
     /// Commands and routed messages leave and are acknowledged.
     case draining
+    /// The journal writes what is left to write, and is closed.
+    case keeping
     /// The last targets and the status are told.
     case parting
   }
@@ -15,9 +17,13 @@ struct Shutdown {
   var stage = Stage.draining
   /// When waiting ends.
   var deadline: Moment?
+  /// When waiting for the broker ends; set while the journal is being closed.
+  var drainingDeadline: Moment?
   let acknowledgedBefore: UInt64
   let completion: (ShutdownReport) -> Void
   var report = ShutdownReport(sent: 0, unsent: [])
+  /// How long the journal may take to write and close.
+  static let keepingLimit = Duration.seconds(2)
 }
 
 /// What became of everything that was pending at shutdown.
@@ -26,14 +32,21 @@ package struct ShutdownReport: Hashable, Sendable {
   package var sent: Int
   /// Keys and topics whose last value was not.
   package var unsent: [String]
+  /// Those of ``unsent`` that the journal keeps for the next start.
+  package var kept: [String] = []
+  /// It was asked for a second time, and did not wait.
+  package var isHurried = false
 
-  /// `N sent`, or `N sent, M not sent: keys…`.
+  /// `N sent`, or `N sent, M not sent: keys…`, or `…; K kept in the journal: keys…`.
   package var description: String {
-    unsent.isEmpty
-      ? "\(sent) sent"
-      : "\(sent) sent, \(unsent.count) not sent: \(unsent.joined(separator: " "))"
+    guard !unsent.isEmpty else { return "\(sent) sent" }
+    let report = "\(sent) sent, \(unsent.count) not sent: \(unsent.joined(separator: " "))"
+    guard !kept.isEmpty else { return report }
+    return "\(report); \(kept.count) kept in the journal: \(kept.joined(separator: " "))"
   }
 
-  /// 0 if everything was sent, else 1.
-  package var exitCode: Int32 { unsent.isEmpty ? 0 : 1 }
+  /// 0 if everything was sent, or is kept in good order; else 1.
+  package var exitCode: Int32 {
+    unsent.isEmpty || (kept.count == unsent.count && !isHurried) ? 0 : 1
+  }
 }

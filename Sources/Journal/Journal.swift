@@ -85,6 +85,24 @@ package final class Journal {
     plan.finished(key, through: sequence, at: now)
   }
 
+  /// One value is over; others of its key are not concerned.
+  ///
+  /// `promptly`: a crash must not send it, so its row goes with the next commit.
+  ///
+  /// - Returns: Whether the key's replies are due at once, without waiting for a commit.
+  @discardableResult
+  package func ended(
+    _ key: String,
+    _ sequence: UInt64,
+    at now: Moment,
+    promptly: Bool
+  ) -> Bool {
+    plan.ended(key, sequence, at: now, promptly: promptly)
+  }
+
+  /// Whether the disk surely has the key's newest value.
+  package func keeps(_ key: String) -> Bool { plan.keeps(key) }
+
   /// The value that waits was cancelled: a crash must not send it.
   package func withdrawn(
     _ key: String,
@@ -137,6 +155,9 @@ package final class Journal {
 
   /// Nothing is being written, and nothing waits to be.
   package var isIdle: Bool { plan.isIdle }
+
+  /// Nothing can be written, and no attempt is under way.
+  package var isStuck: Bool { plan.isStuck }
 
   /// Ends the writer after the work it has; `onResult` is called once more, then ``isClosed``.
   package func beginClosing() {

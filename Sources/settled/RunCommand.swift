@@ -6,6 +6,8 @@ import Configuration
 import Devices
 import Gateway
 import Glibc
+import Journal
+import Journal
 import Operations
 
 /// The gateway until a signal ends it.
@@ -16,8 +18,8 @@ struct RunCommand: Command {
     Takes changes by MQTT and over the control socket, and publishes each value where it stopped.
 
     SIGTERM and SIGINT flush everything pending, wait for the broker's acknowledgements, report \
-    what was sent and what was not, and end: with 0 if everything was sent, else with 1. A second \
-    signal reports at once.
+    what was sent and what was not, and end: with 0 if everything was sent or is kept in the \
+    journal, else with 1. A second signal reports at once.
     """
   static let examples = [
     Example("settle run", "the configuration in /etc/settle, or a broker on this machine"),
@@ -89,6 +91,14 @@ struct RunCommand: Command {
     try loop.onSignal(SIGHUP) {
       log.warning("SIGHUP ignored: this gateway cannot reload yet; restart it")
     }
+    try gateway.listen()
+    do throws(JournalRefusal) {
+      try gateway.openJournal()
+    } catch {
+      gateway.stopListening()
+      StandardError.write(error.description)
+      return .badConfiguration
+    }
     try gateway.start()
     log.info(
       "Running",
@@ -124,9 +134,6 @@ struct RunCommand: Command {
 /// Says which parts of a valid configuration this gateway does not act on.
 enum NotYet {
   static func warn(about configuration: GatewayConfiguration, log: Logger) {
-    if configuration.journal != nil {
-      log.warning("journal: is not acted on yet: what is pending at a crash is lost")
-    }
     if configuration.http != nil {
       log.warning("http: is not acted on yet: use MQTT or the control socket")
     }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
 import FaultSimulation
 import FoundationEssentials
 import LastOut
@@ -18,9 +19,10 @@ import Testing
     }
   }
 
-  @Test func `the same seed lives the same life`() {
-    var first = SimulatedLife(seed: 7, isTraced: true)
-    var second = SimulatedLife(seed: 7, isTraced: true)
+  @Test(arguments: [Forgetful(), Journalled(seed: 7)] as [any RestartMemory])
+  func `the same seed lives the same life`(memory: any RestartMemory) {
+    var first = SimulatedLife(seed: 7, memory: memory, isTraced: true)
+    var second = SimulatedLife(seed: 7, memory: memory, isTraced: true)
     first.live(steps: 400)
     second.live(steps: 400)
     #expect(!first.trace.isEmpty)
@@ -34,7 +36,8 @@ import Testing
     let counts = [
       seen.changes, seen.refusedChanges, seen.publishes, seen.repetitions, seen.cuts,
       seen.restarts, seen.shutdowns, seen.pauses, seen.confirmed, seen.failed, seen.expired,
-      seen.cancelled, seen.unchanged, seen.superseded, seen.byHand, seen.replayed,
+      seen.cancelled, seen.unchanged, seen.superseded, seen.byHand, seen.replayed, seen.powerCuts,
+      seen.sleeps, seen.diskTroubles, seen.unkept, seen.expiredAtStart, seen.withheld,
     ]
     #expect(counts.allSatisfy { $0 > 0 }, "\(seen)")
   }
@@ -49,18 +52,37 @@ import Testing
     let broken = (0..<60 as Range<UInt64>).contains { seed in
       var life = SimulatedLife(seed: seed, memory: Absentminded())
       life.live(steps: 400)
-      return life.breach?.contains("the memory kept") ?? false
+      return life.breach?.contains("a crash would lose") ?? false
     }
     #expect(broken)
   }
 
-  @Test func `a long life takes no more memory than a short one`() throws {
-    var life = SimulatedLife(seed: 11)
-    life.live(steps: 6000)
-    let before = try Self.residentPages()
-    life.live(steps: 12_000)
-    #expect(life.breach == nil, "\(life.breach ?? "")")
-    #expect(try Self.residentPages() - before < 512, "pages of resident memory")
+  /// The seeds are among the thousand that continuous integration lives, whose lives are longer.
+  @Test(arguments: JournalFlaw.allCases)
+  func `a mistake about the journal is found`(flaw: JournalFlaw) {
+    let seed = (1...500 as ClosedRange<UInt64>).first { number in
+      var life = SimulatedLife(
+        seed: 2 * number,
+        memory: Journalled(seed: 2 * number, flaw: flaw)
+      )
+      life.live(steps: 1000)
+      return life.breach != nil
+    }
+    #expect(seed != nil, "\(flaw) was not found")
+  }
+
+  /// In a process of its own: others would be measured with it.
+  @Test func `a long life takes no more memory than a short one`() async {
+    await #expect(processExitsWith: .success) {
+      for memory in [Forgetful(), Journalled(seed: 11)] as [any RestartMemory] {
+        var life = SimulatedLife(seed: 11, memory: memory)
+        life.live(steps: 6000)
+        let before = try Self.residentPages()
+        life.live(steps: 12_000)
+        #expect(life.breach == nil, "\(life.breach ?? "")")
+        #expect(try Self.residentPages() - before < 512, "pages of resident memory")
+      }
+    }
   }
 
   private static func residentPages() throws -> Int {
@@ -74,14 +96,20 @@ private struct Absentminded: RestartMemory {
   private var whole = Faithful()
   private var count = 0
 
-  var keepsAll: Bool { true }
+  var images: [[Survivor]] { whole.images }
 
-  mutating func accepted(_ survivor: Survivor) {
-    count += 1
-    if !count.isMultiple(of: 5) { whole.accepted(survivor) }
+  mutating func take(_ event: CommandEvent, _ survivor: Survivor?) {
+    if survivor != nil { count += 1 }
+    whole.take(event, count.isMultiple(of: 5) ? nil : survivor)
   }
 
-  mutating func ended(_ number: UInt64, of key: KeyIndex) { whole.ended(number, of: key) }
+  mutating func takeNews() -> [MemoryNews] { whole.takeNews() }
 
-  mutating func takeSurvivors(at now: Moment) -> [Survivor] { whole.takeSurvivors(at: now) }
+  mutating func resumed(_ survivor: Survivor, as number: UInt64) {
+    whole.resumed(survivor, as: number)
+  }
+
+  mutating func restart(after end: GatewayEnd, at now: Moment, start: Moment) -> [Survivor] {
+    whole.restart(after: end, at: now, start: start)
+  }
 }

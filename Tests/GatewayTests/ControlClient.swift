@@ -85,6 +85,9 @@ final class ControlClient {
     }
   }
 
+  /// Reads what has come, for later, so that the gateway is not held up.
+  func takeIn() { reader.readAvailable() }
+
   /// Takes what has come so far without looking at it.
   func passOverReplies() {
     reader.readAvailable()

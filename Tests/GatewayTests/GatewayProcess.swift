@@ -75,6 +75,17 @@ final class GatewayProcess {
 
   func signal(_ number: Int32) { process.signal(number) }
 
+  /// Lets every write to a file fail beyond so many bytes; `nil` lets them through again.
+  func limitFiles(to bytes: UInt?) throws {
+    let limit = "--fsize=\(bytes.map { String($0) } ?? "unlimited"):unlimited"
+    let tool = try SpawnedProcess(
+      arguments: ["/usr/bin/prlimit", "--pid", String(process.processID), limit]
+    )
+    guard case .exited(0)? = tool.wait(milliseconds: 5000) else {
+      throw Failure(description: "prlimit failed")
+    }
+  }
+
   /// Waits for the end: its exit code, or -SIGNAL; `nil` if it does not come in time.
   func waitForExit(within limit: Duration = .seconds(10)) -> Int32? {
     let end = EventLoop.now().advanced(by: limit)

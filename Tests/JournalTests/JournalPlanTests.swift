@@ -178,6 +178,28 @@ struct JournalPlanTests {
     #expect(plan.batch(at: ms(100)) == ["a=1"])
   }
 
+  /// While the newest waits for quiet, an older value may still be on its road, and leave.
+  @Test func `a value that leaves after a newer one was accepted is kept when that is cancelled`() {
+    var plan = JournalPlan.fresh()
+    let first = plan.take("1", for: "a", at: ms(0))
+    let second = plan.take("2", for: "a", at: ms(0))
+    plan.sending("a", sequence: first)
+    #expect(plan.batch(at: ms(0)) == ["a=2"])
+    plan.completed(.done, at: ms(3))
+    plan.ended("a", second, at: ms(10), promptly: true)
+    #expect(plan.batch(at: ms(100)) == ["a=1"])
+    plan.completed(.done, at: ms(103))
+    plan.ended("a", first, at: ms(110), promptly: false)
+    #expect(plan.batch(at: ms(1110)) == ["-a"])
+  }
+
+  @Test func `a newer value that is cancelled takes one that nobody has taken up with it`() {
+    var plan = JournalPlan(contents: JournalContents(entries: [stored("a", sequence: 1)]))
+    let second = plan.take("2", for: "a", at: ms(0))
+    plan.ended("a", second, at: ms(0), promptly: true)
+    #expect(plan.batch(at: ms(0)) == ["-a"])
+  }
+
   @Test func `a cancelled value's row goes with the next commit`() {
     var plan = JournalPlan.fresh()
     let first = plan.take("1", for: "a", at: ms(0))
@@ -284,6 +306,66 @@ struct JournalPlanTests {
       return
     }
     #expect(entry.key == "b")
+  }
+
+  @Test func `a file that opens late gives no value of a key that has taken and sent a newer one`()
+  {
+    var plan = JournalPlan(fault: .readOnly, at: ms(0))
+    let sequence = plan.take("new", for: "a", at: ms(10))
+    plan.sending("a", sequence: sequence)
+    #expect(plan.ended("a", sequence, at: ms(20), promptly: false) == true)
+    #expect(plan.batch(at: ms(500)) == ["reopen"])
+    plan.completed(.reopened(JournalContents(entries: [stored("a"), stored("b")])), at: ms(510))
+    #expect(plan.batch(at: ms(510))?.sorted() == ["-a", "b=old"])
+    plan.completed(.done, at: ms(520))
+    _ = plan.takeNews()
+    plan.decideReplay(JournalClock(moment: ms(521), stamps: stamps(age: .seconds(1))))
+    let news = plan.takeNews()
+    #expect(news.map { if case .replay(let entry, _) = $0 { entry.key } else { "" } } == ["b"])
+  }
+
+  @Test func `ending one value leaves another of its key alone`() {
+    var plan = JournalPlan.fresh()
+    let first = plan.take("1", for: "a", at: ms(0))
+    _ = plan.batch(at: ms(0))
+    plan.completed(.done, at: ms(5))
+    #expect(plan.keeps("a"))
+    plan.sending("a", sequence: first)
+    let second = plan.take("2", for: "a", at: ms(10))
+    #expect(!plan.keeps("a"))
+    // The second is cancelled while the first is on its way: the first stays on the disk.
+    #expect(plan.ended("a", second, at: ms(20), promptly: true) == false)
+    #expect(plan.batch(at: ms(100)) == nil)
+    #expect(plan.keeps("a"))
+    #expect(plan.ended("a", second, at: ms(110), promptly: true) == false)
+    // Its row may be removed lazily, unless a crash must not send it.
+    #expect(plan.ended("a", first, at: ms(120), promptly: false) == false)
+    #expect(plan.nextDeadline == ms(1120))
+    #expect(plan.batch(at: ms(1120)) == ["-a"])
+    plan.completed(.done, at: ms(1125))
+    #expect(plan.isIdle && plan.keyCount == 0)
+  }
+
+  @Test func `what is over before it touches the disk needs no commit`() {
+    var plan = JournalPlan.fresh()
+    _ = plan.take("0", for: "b", at: ms(0))
+    _ = plan.batch(at: ms(0))
+    plan.completed(.done, at: ms(5))
+    let sequence = plan.take("1", for: "a", at: ms(10))
+    plan.sending("a", sequence: sequence)
+    #expect(plan.ended("a", sequence, at: ms(11), promptly: false) == true)
+    #expect(plan.batch(at: ms(100)) == nil)
+    #expect(plan.durableThrough == sequence)
+  }
+
+  @Test func `a value that is replaced promptly leaves the disk with the next commit`() {
+    var plan = JournalPlan.fresh()
+    let sequence = plan.take("1", for: "a", at: ms(0))
+    _ = plan.batch(at: ms(0))
+    plan.completed(.done, at: ms(5))
+    #expect(plan.ended("a", sequence, at: ms(20), promptly: true) == false)
+    #expect(plan.nextDeadline == ms(100))
+    #expect(plan.batch(at: ms(100)) == ["-a"])
   }
 
   @Test func `a value that was found at the start is replayed once and then removed`() {

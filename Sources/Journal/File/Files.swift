@@ -79,11 +79,13 @@ enum Files {
     return Array(bytes[..<got])
   }
 
-  /// Extends a file with written zeros, which later writes replace in place.
+  /// Extends a file with written zeros, which later writes replace in place, and syncs it, also
+  /// when it is long enough already.
   ///
-  /// Not `fallocate`: blocks it reserved need a write of the file system's own when first used.
+  /// A process that was killed may have left its last changes unsynced: who has read them would
+  /// otherwise act on what a power cut takes back. Not `fallocate`: blocks it reserved need a write of the file system's own when first used.
   static func extend(_ path: String, to size: Int) throws(JournalFault) {
-    guard var place = try status(path)?.size, place < size else { return }
+    guard var place = try status(path)?.size else { return }
     let descriptor = unsafe open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open \(path)") }
     defer { close(descriptor) }

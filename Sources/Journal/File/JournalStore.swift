@@ -166,7 +166,8 @@ struct JournalStore: ~Copyable, Sendable {
     return try Files.head(of: path + "-wal", count: size)
   }
 
-  /// Gives the log the space that it will need, so that a full disk does not stop it.
+  /// Gives the log the space that it will need, so that a full disk does not stop it, and syncs what
+  /// was read from it.
   private func extendLog() throws(JournalFault) {
     try Files.extend(path + "-wal", to: JournalFormat.logSize)
   }

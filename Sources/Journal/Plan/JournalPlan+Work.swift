@@ -168,8 +168,10 @@ extension JournalPlan {
     nextRetry = settings.retry
     if let found = contents.setAside { news.append(.setAside(found)) }
     for entry in contents.entries {
+      // A key that this process has taken a value for has something newer, sent or not.
+      let isOvertaken = slots[entry.key] != nil
       var slot = slots[entry.key] ?? Slot()
-      if slot.wanted == nil {
+      if !isOvertaken {
         sequence += 1
         slot.newest = entry
         slot.newest?.sequence = sequence

@@ -48,6 +48,9 @@ package struct JournalPlan: Sendable {
   struct Slot: Sendable {
     /// The newest accepted value that has not been handed to the broker.
     var newest: JournalEntry?
+    /// An older one that has not left either, and may still: it is on its road while the newest
+    /// waits for quiet.
+    var earlier: JournalEntry?
     /// The value that the broker has not acknowledged yet.
     var underWay: JournalEntry?
     var disk: DiskRow?
@@ -55,8 +58,8 @@ package struct JournalPlan: Sendable {
     var isDirty = false
 
     /// What the disk should have.
-    var wanted: JournalEntry? { newest ?? underWay }
-    var isEmpty: Bool { newest == nil && underWay == nil && disk == nil && !isDirty }
+    var wanted: JournalEntry? { newest ?? earlier ?? underWay }
+    var isEmpty: Bool { wanted == nil && disk == nil && !isDirty }
   }
 
   /// The work that the writer has.
@@ -150,6 +153,9 @@ package struct JournalPlan: Sendable {
     isUrgent: Bool = false
   ) -> Receipt {
     sequence += 1
+    if let older = slots[key]?.newest, slots[key]?.earlier == nil, !isUndecided(older) {
+      slots[key]?.earlier = older
+    }
     slots[key, default: Slot()].newest = JournalEntry(
       key: key,
       sequence: sequence,
@@ -165,9 +171,14 @@ package struct JournalPlan: Sendable {
 
   /// A value was handed to the broker: it stays journalled even when a newer one is withdrawn.
   package mutating func sending(_ key: String, sequence: UInt64) {
-    guard let newest = slots[key]?.newest, newest.sequence == sequence else { return }
-    slots[key]?.underWay = newest
-    slots[key]?.newest = nil
+    if let newest = slots[key]?.newest, newest.sequence == sequence {
+      slots[key]?.underWay = newest
+      slots[key]?.newest = nil
+      slots[key]?.earlier = nil  // Nothing older may follow.
+    } else if let earlier = slots[key]?.earlier, earlier.sequence == sequence {
+      slots[key]?.underWay = earlier
+      slots[key]?.earlier = nil
+    }
   }
 
   /// Everything of a key up to `sequence` is acknowledged, expired or superseded for good.
@@ -180,6 +191,10 @@ package struct JournalPlan: Sendable {
     var changed = false
     if let entry = slot.newest, entry.sequence <= sequence {
       slot.newest = nil
+      changed = true
+    }
+    if let entry = slot.earlier, entry.sequence <= sequence {
+      slot.earlier = nil
       changed = true
     }
     if let entry = slot.underWay, entry.sequence <= sequence {
@@ -199,6 +214,52 @@ package struct JournalPlan: Sendable {
     touch(key)
     want(at: now.advanced(by: settings.removal))
     return slot.disk == nil
+  }
+
+  /// One value is over, whatever became of it; others of its key are not concerned.
+  ///
+  /// `promptly`: its row goes with the next commit, because a crash must not send it; else it may
+  /// wait for `removal`, because sending it once more does no harm.
+  ///
+  /// - Returns: Whether the key's replies are due now: nothing of it is or can get onto the disk, so
+  ///   no commit has to be waited for.
+  @discardableResult
+  package mutating func ended(
+    _ key: String,
+    _ sequence: UInt64,
+    at now: Moment,
+    promptly: Bool
+  ) -> Bool {
+    guard var slot = slots[key] else { return true }
+    if slot.newest?.sequence == sequence {
+      slot.newest = nil
+    } else if slot.earlier?.sequence == sequence {
+      slot.earlier = nil
+    } else if slot.underWay?.sequence == sequence {
+      slot.underWay = nil
+    } else {
+      return false
+    }
+    if slot.isEmpty {
+      slots[key] = nil
+      return true
+    }
+    slots[key] = slot
+    touch(key)
+    guard slot.wanted == nil else {
+      if promptly { want(at: now) }
+      return false
+    }
+    want(at: promptly ? now : now.advanced(by: settings.removal))
+    return slot.disk == nil
+  }
+
+  /// Whether the disk surely has the key's newest value.
+  package func keeps(_ key: String) -> Bool {
+    guard fault == nil, running == nil, let slot = slots[key], let wanted = slot.wanted else {
+      return false
+    }
+    return slot.disk?.sequence == wanted.sequence
   }
 
   /// The value that waits was cancelled: a crash must not send it.
@@ -242,10 +303,18 @@ package struct JournalPlan: Sendable {
   /// Nothing is being written, and nothing waits to be.
   package var isIdle: Bool { running == nil && dirty.isEmpty }
 
+  /// Nothing can be written, and no attempt is under way.
+  package var isStuck: Bool { fault != nil && running == nil }
+
   /// Keys that a restart would send again, and those whose rows are still to be removed.
   package var keyCount: Int { slots.count }
 
   // MARK: - Shared
+
+  /// Whether nobody has taken up a value of an earlier process yet.
+  private func isUndecided(_ entry: JournalEntry) -> Bool {
+    undecided.contains { $0.key == entry.key && $0.sequence == entry.sequence }
+  }
 
   /// Notes that a key's row may differ from what is wanted.
   mutating func touch(_ key: String) {
