@@ -54,6 +54,7 @@ bench: install-deps ## Measure the queue against a C reference; QUICK=1 takes ha
 	@mkdir -p Benchmarks/out
 	@clang -O3 -std=gnu17 -Wall -Wextra -o Benchmarks/out/reference Benchmarks/Reference/*.c
 	@SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product bench
+	@SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product settled
 	@QUICK=$(QUICK) python3 Benchmarks/bench
 
 install: build ## Install programs, manual pages and completions under PREFIX=/usr/local

@@ -127,7 +127,7 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut",
+        "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
         "Operations", "PrivateBroker", "TestBroker",
       ]
     ),

@@ -209,6 +209,7 @@ extension Gateway {
         "Journal degraded: what is accepted from now on does not survive a crash",
         ["path": link.path, "reason": fault.description]
       )
+      Notify.status("Journal degraded: \(fault)")
       showStatus()
       for name in overtaken {
         guard let key = try? registry.index(of: name) else { continue }
@@ -217,6 +218,7 @@ extension Gateway {
       tellHeld(link.held.take(through: sequence), inMemoryBecause: fault)
     case .recovered:
       log.info("Journal works again", ["path": link.path])
+      Notify.status("Running")
       showStatus()
     case .replay(let entry, let remaining):
       if resume(entry, remaining: remaining, in: link, at: now) {

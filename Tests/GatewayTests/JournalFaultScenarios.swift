@@ -116,6 +116,43 @@ import Testing
     _ = disk
   }
 
+  @Test func `a value whose commit fails is refused when the disk has an older one`() throws {
+    let bench = try Bench.journalling(
+      DeviceText.levels(2, policy: Self.patient),
+      journal: "commit: 500ms"
+    )
+    let client = try bench.client()
+    client.send(#"{"watch":"*","id":"w"}"#)
+    _ = try client.ask(#"{"key":"dev0/level","set":1}"#)
+    try bench.running().limitFiles(to: 0)
+    // Both are held until the next commit, which fails.
+    for value in 2...3 {
+      client.send(#"{"key":"dev0/level","set":\#(value),"wait":"sent","id":\#(value)}"#)
+    }
+    client.send(#"{"key":"dev1/level","set":4,"id":4}"#)
+
+    for value in 2...3 {
+      let reply = try client.next { $0["id"] == .integer(Int64(value)) }
+      #expect(reply["phase"] == "rejected")
+      #expect(reply["value"] == .integer(Int64(value)))
+      #expect(reply["reason"]?.string?.contains("would send an older value again") == true)
+    }
+    let other = try client.next { $0["id"] == 4 }
+    #expect(other["phase"] == "accepted")
+    #expect(other["reason"]?.string?.hasPrefix("held in memory only") == true)
+    let rows = try client.next(afterAsking: #"{"pending":"*","id":"p"}"#)["pending"]
+    guard case .array(let pending)? = rows else {
+      Issue.record("no rows")
+      return
+    }
+    #expect(pending.map { $0["key"] } == ["dev1/level"])
+    // What was accepted is not undone: after a crash it is the value.
+    try bench.crash()
+    try bench.startGateway()
+    #expect(try bench.witness().waitFor("cmd/dev0", #"{"v":1}"#))
+    #expect(try bench.witness().texts(on: "cmd/dev0") == [#"{"v":1}"#])
+  }
+
   @Test func `a disk that fails meanwhile refuses what a crash would undo, and nothing else`()
     throws
   {
@@ -155,5 +192,13 @@ import Testing
     #expect(witness.waitFor("cmd/dev0", #"{"v":3}"#))
     #expect(witness.waitFor("cmd/dev1", #"{"v":1}"#))
     #expect(!witness.texts(on: "cmd/mode").contains("heat"))
+  }
+}
+
+extension ControlClient {
+  /// Asks, and returns the reply that carries the id `p`.
+  fileprivate func next(afterAsking line: String) throws -> JSONValue {
+    send(line)
+    return try next { $0["id"] == "p" }
   }
 }

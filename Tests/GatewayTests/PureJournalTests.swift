@@ -3,7 +3,10 @@
 
 @testable import Commands
 import Devices
+import Journal
 import LastOut
+import Operations
+import PrivateBroker
 import Testing
 
 @testable import Gateway
@@ -83,6 +86,35 @@ import Testing
     }
     #expect(held.capacityInUse < 200)
     #expect(held.take(through: 1).map(\.number) == [1])
+  }
+
+  @Test(arguments: [true, false])
+  func `only an urgent value leaves without its commit, after a quarter second`(isUrgent: Bool)
+    throws
+  {
+    let folder = try TemporaryFolder.make("settle-link")
+    defer { TemporaryFolder.remove(folder) }
+    let link = try JournalLink(
+      path: folder + "/journal.db",
+      settings: .init(),
+      keys: 1,
+      loop: EventLoop()
+    )
+    let start = EventLoop.now()
+    let key = KeyIndex(0)
+    _ = link.journal.accept([1], for: "a/b", ttl: .seconds(60), at: start)
+    // The commit is under way and its end never heard of.
+    link.journal.advance(to: start)
+    let receipt = link.journal.accept([2], for: "a/b", ttl: .seconds(60), at: start)
+    link.bind(key, number: 2, sequence: receipt.sequence, isUrgent: isUrgent)
+    #expect(link.journal.holdsOlder("a/b", than: receipt.sequence, at: start))
+    #expect(link.withhold(key, at: start))
+    #expect(!link.withhold(key, at: start))
+    #expect(link.takeReleased(at: start) { _ in "a/b" } == [])
+    let later = start.advanced(by: JournalLink.patience)
+    #expect((link.nextDeadline == later) == isUrgent)
+    #expect(link.takeReleased(at: later) { _ in "a/b" } == (isUrgent ? [key] : []))
+    #expect(link.withheld == (isUrgent ? [] : [key]))
   }
 
   @Test(
