@@ -82,9 +82,20 @@ extension MQTTClient {
     }
     if came.contains(.write) { writeOut() }
     if came.contains(.read) || came.contains(.hangUp) { readAll() }
-    if came.contains(.hangUp), pendingEnd == nil {
+    if pendingEnd == nil, came.contains(.hangUp) || isDeadInHandshake {
       pendingEnd = ConnectionProblem(.dropped, "the connection was closed by the other side")
     }
+  }
+
+  /// In the middle of a TLS handshake the library takes a reset for nothing to read, and the loop
+  /// would report the socket again and again.
+  private var isDeadInHandshake: Bool {
+    guard case .handshaking = phase, descriptor >= 0 else { return false }
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    _ = unsafe poll(&request, 1, 0)
+    guard request.revents & Int16(POLLERR | POLLHUP) != 0 else { return false }
+    var byte: UInt8 = 0
+    return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
   }
 
   /// Reads until a call brings nothing, which is cheaper than asking the kernel after each packet.
