@@ -215,6 +215,11 @@ extension MQTTClient {
   func received(_ message: UnsafePointer<mosquitto_message>, properties: OpaquePointer?) {
     let message = unsafe message.pointee
     guard let name = unsafe message.topic else { return }
+    guard unsafe strpbrk(name, "+#") == nil else {
+      // The library takes it for a message; no broker that keeps to the protocol sends it.
+      pendingEnd = ConnectionProblem(.silent, "the broker sent a message to a wildcard topic")
+      return
+    }
     statistics.received += 1
     let size = unsafe max(0, Int(message.payloadlen))
     if size > configuration.maximumPacket {
