@@ -29,9 +29,13 @@ package final class ScriptedBroker: Sendable {
     package var atConnection: @Sendable (_ number: Int) -> [Action]
     package var atPacket: @Sendable (ScriptedPacket) -> [Action]
 
+    package init(_ atPacket: @escaping @Sendable (ScriptedPacket) -> [Action]) {
+      self.init(atConnection: { _ in [] }, atPacket: atPacket)
+    }
+
     package init(
-      atConnection: @escaping @Sendable (_ number: Int) -> [Action] = { _ in [] },
-      atPacket: @escaping @Sendable (ScriptedPacket) -> [Action] = { $0.politeAnswer }
+      atConnection: @escaping @Sendable (_ number: Int) -> [Action],
+      atPacket: @escaping @Sendable (ScriptedPacket) -> [Action]
     ) {
       self.atConnection = atConnection
       self.atPacket = atPacket
@@ -46,7 +50,7 @@ package final class ScriptedBroker: Sendable {
   /// Takes connections from now on.
   ///
   /// - Throws: ``TestBrokerError`` if there is no port or no thread.
-  package init(_ script: Script = Script()) throws {
+  package init(_ script: Script = Script { $0.politeAnswer }) throws {
     let listener = try LoopbackPort.listener()
     port = listener.port
     stage = try ScriptedStage(listener: listener.descriptor, script: script)
