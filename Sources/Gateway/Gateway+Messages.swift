@@ -72,6 +72,7 @@ extension Gateway {
     at now: Moment
   ) {
     guard let origin = origin(of: message), let topic = origin.responseTopic else { return }
+    tieClocks(at: now)
     let object = identifiers.rejection(
       key: key,
       source: origin.source,
