@@ -81,7 +81,18 @@ extension MQTTClient {
       return
     }
     if came.contains(.write) { writeOut() }
-    if came.contains(.read) || came.contains(.hangUp) { readAll() }
+    if came.contains(.read) || came.contains(.hangUp) {
+      let (count, waiting) = (connection?.callbackCount, unfinished.waiting(at: descriptor))
+      readAll()
+      let isFinished = connection?.callbackCount != count
+      unfinished.read(waiting, isFinished: isFinished)
+      if pendingEnd == nil, unfinished.bytes > configuration.largestUnfinished {
+        pendingEnd = ConnectionProblem(
+          .silent,
+          "the broker sends a packet larger than \(configuration.largestUnfinished) bytes"
+        )
+      }
+    }
     if pendingEnd == nil, came.contains(.hangUp) || isDeadInHandshake {
       pendingEnd = ConnectionProblem(.dropped, "the connection was closed by the other side")
     }
