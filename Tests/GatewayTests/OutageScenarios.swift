@@ -101,4 +101,33 @@ import Testing
     #expect(gateway.waitForExit() == 0)
     #expect(end.duration(to: EventLoop.now()) < .seconds(2))
   }
+
+  /// 52: a packet of 256 MB, at a network's pace, from a broker that was told a limit.
+  @Test func `a broker that sends more than it was allowed is left before it fills the memory`()
+    throws
+  {
+    // PUBLISH with the largest length there is, to the topic "a".
+    let start: [UInt8] = [0x30, 0xFF, 0xFF, 0xFF, 0x7F, 0, 1, 0x61, 0]
+    let part = [UInt8](repeating: 0x78, count: 1 << 16)
+    let hostile = try ScriptedBroker(
+      .init { packet in
+        guard packet.connection == 1, packet.kind == .subscribe else { return packet.politeAnswer }
+        return packet.politeAnswer + [.send(start), .drip(part, count: 5000)]
+      }
+    )
+    let bench = try Bench(devices: DeviceText.levels(1, policy: "{delay: 20ms}"))
+    try bench.launchGateway(
+      environment: ["SETTLE_MQTT_URL": "mqtt://127.0.0.1:\(hostile.port)"]
+    )
+    let gateway = try bench.running()
+
+    let before = gateway.peakBytes()
+    let line = gateway.waitForLine(containing: "No connection")
+    #expect(line?.contains("larger than") == true, "\(line ?? "")")
+    #expect(hostile.waitFor(connections: 2))
+    #expect(gateway.peakBytes() - before < 32 << 20)
+    let client = try bench.client()
+    client.send(#"{"key":"dev0/level","set":1,"id":"a","wait":"sent"}"#)
+    #expect(try client.next { $0["id"] == "a" && $0["phase"] == "sent" }["value"] == 1)
+  }
 }

@@ -16,8 +16,8 @@ package final class ScriptedBroker: Sendable {
   /// What the peer does, in order.
   package enum Action: Sendable {
     case send([UInt8])
-    /// Sends the bytes again and again, so many times, as fast as they are taken.
-    case flood([UInt8], count: Int)
+    /// Sends the bytes again and again, so many times, a millisecond apart.
+    case drip([UInt8], count: Int)
     /// Ends the connection in order.
     case close
     /// Ends the connection with a reset.

@@ -130,9 +130,12 @@ final class ScriptedStage: Sendable {
     for action in actions {
       switch action {
       case .send(let bytes): send(bytes, to: visitor)
-      case .flood(let bytes, let count):
+      case .drip(let bytes, let count):
         var isTaken = true
-        for _ in 0..<count where isTaken { isTaken = send(bytes, to: visitor) }
+        for _ in 0..<count where isTaken {
+          isTaken = send(bytes, to: visitor)
+          _ = poll(nil, 0, 1)
+        }
       case .close:
         close(visitor.descriptor)
         return false
