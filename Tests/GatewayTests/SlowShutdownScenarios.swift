@@ -32,7 +32,9 @@ import Testing
     // Messages of one sender come in order: after this one all of them are there.
     flood.publish("settle/desk-lamp/power/set", "ON")
     flood.flush()
-    try #require(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"state":"ON"}"#))
+    try #require(
+      witness.waitFor { $0.contains { $0.topic == "settle/desk-lamp/power/event" } }
+    )
     proxy.set { $0.delay = delay }
     return (bench, proxy)
   }
