@@ -72,6 +72,7 @@ extension Gateway {
     at now: Moment
   ) {
     guard let origin = origin(of: message), let topic = origin.responseTopic else { return }
+    tieClocks(at: now)
     let object = identifiers.rejection(
       key: key,
       source: origin.source,
@@ -117,9 +118,8 @@ extension Gateway {
       refusals.note(.closing, topic: Text.of(topic), reason: "shutting down", at: now)
       return true
     }
-    if message.userProperty(MQTTSurface.routeMark)
-      == surface.routeProperties.userProperties[MQTTSurface.routeMark]
-    {
+    let trail = message.userProperty(MQTTSurface.routeMark) ?? ""
+    if RouteTrail.leads(trail, backTo: surface.routeName) {
       refusals.note(.loop, topic: Text.of(topic), reason: "it came back to where it left", at: now)
       return true
     }
@@ -127,6 +127,7 @@ extension Gateway {
       topic,
       payload,
       retained: message.flags.retained,
+      trail: trail,
       from: broker,
       at: now
     )

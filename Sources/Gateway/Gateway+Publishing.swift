@@ -133,7 +133,7 @@ extension Gateway {
         payload: publish.payload,
         qos: publish.qos,
         retain: publish.retain,
-        properties: surface.routeProperties,
+        properties: surface.routeProperties(trail: publish.trail),
         token: BrokerLink.token(publish.token, of: .route)
       )
       if !isTaken { routes.finish(publish.token, .lost) }

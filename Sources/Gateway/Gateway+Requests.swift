@@ -196,6 +196,7 @@ extension Gateway {
   ) {
     var value: JSONValue?
     if case .set(let given) = request.operation { value = given }
+    tieClocks(at: now)
     let object = identifiers.rejection(
       of: request,
       value: value,

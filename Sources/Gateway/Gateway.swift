@@ -19,7 +19,7 @@ package final class Gateway {
   let registry: Registry
   let loop: EventLoop
   let log: Logger
-  let identifiers: Identifiers
+  var identifiers: Identifiers
   var machine: CommandStateMachine
   var routes: RouteMachine
   var echo: TargetEcho
@@ -219,6 +219,7 @@ package final class Gateway {
       swap(&keys, &machine.changedKeys)  // The capacity goes back.
     }
     guard !machine.events.isEmpty else { return }
+    tieClocks(at: now)
     var events: [CommandEvent] = []
     swap(&events, &machine.events)
     if let journal {
@@ -226,6 +227,11 @@ package final class Gateway {
     } else {
       for event in events { tell(event) }
     }
+  }
+
+  /// Before events are told: the wall clock may have been set.
+  func tieClocks(at now: Moment) {
+    identifiers.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
   }
 
   /// Tells an event to whoever listens or waits for it.

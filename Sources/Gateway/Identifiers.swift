@@ -10,8 +10,11 @@ import Operations
 /// Turns what the state machine counts into what people read: ids, times, event objects.
 struct Identifiers {
   private let session: UInt16
+  /// Of ids, which must not change while a command lives.
   private let wallStart: Int64
   private let monotonicStart: Moment
+  /// What was last known of the time of day, and when.
+  private var wall: (milliseconds: Int64, at: Moment)
 
   /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
   ///
@@ -19,7 +22,14 @@ struct Identifiers {
   init(wallMilliseconds: Int64, now: Moment, session: UInt16) {
     wallStart = wallMilliseconds
     monotonicStart = now
+    wall = (wallMilliseconds, now)
     self.session = session
+  }
+
+  /// Ties the clocks anew for the times that people read: the wall clock is set now and then, and
+  /// goes on while the machine sleeps.
+  mutating func tie(wallMilliseconds: Int64, now: Moment) {
+    wall = (wallMilliseconds, now)
   }
 
   /// The event as every surface shows it.
@@ -77,7 +87,7 @@ struct Identifiers {
   }
 
   private func wallMilliseconds(at moment: Moment) -> Int64 {
-    wallStart + monotonicStart.duration(to: moment).wholeNanoseconds / 1_000_000
+    wall.milliseconds + wall.at.duration(to: moment).wholeNanoseconds / 1_000_000
   }
 
   /// The caller's id, else a ULID: 48 bits of time, 16 of the session, 64 of the change's number.
@@ -96,7 +106,8 @@ struct Identifiers {
   }
 
   private func ulid(at moment: Moment, number: UInt64) -> String {
-    let milliseconds = UInt64(max(0, wallMilliseconds(at: moment)))
+    let life = monotonicStart.duration(to: moment).wholeNanoseconds / 1_000_000
+    let milliseconds = UInt64(max(0, wallStart + life))
     let high = (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | UInt64(session)
     return CrockfordText.of(high: high, low: number)
   }

@@ -11,8 +11,9 @@ struct MQTTSurface: ~Copyable {
   let statusTopic: String
   /// What to ask once connected, each request once.
   let stateRequests: [StateRequest]
-  /// Marks what routes publish, so that a message of our own is known when it comes back.
-  let routeProperties: PublishProperties
+  /// What this gateway is called on the trail of a routed message.
+  let routeName: String
+  private let ownRouteProperties: PublishProperties
   private let base: String
   private let routes: [RouteConfiguration]
   private let stateTopics: [String]
@@ -25,9 +26,8 @@ struct MQTTSurface: ~Copyable {
     base = configuration.baseTopic
     routes = configuration.routes
     statusTopic = "\(base)/status"
-    var properties = PublishProperties()
-    properties.userProperties[Self.routeMark] = "\(HostName.current)/\(configuration.baseTopic)"
-    routeProperties = properties
+    routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
+    ownRouteProperties = Self.routeProperties(routeName)
     var requests: [StateRequest] = []
     var states: [String] = []
     for (place, entry) in registry.properties.enumerated() {
@@ -60,8 +60,20 @@ struct MQTTSurface: ~Copyable {
     inputTopics = Self.unique(configuration.inputs.map(\.topic))
   }
 
-  /// The user property that marks routed messages.
+  /// The user property that marks routed messages with the gateways they have come through.
   static let routeMark = "settle-route"
+
+  /// Marks what routes publish, so that it is known when it comes back, by whatever way.
+  func routeProperties(trail: String) -> PublishProperties {
+    trail.isEmpty
+      ? ownRouteProperties : Self.routeProperties(RouteTrail.joined(trail, routeName))
+  }
+
+  private static func routeProperties(_ trail: String) -> PublishProperties {
+    var properties = PublishProperties()
+    properties.userProperties[routeMark] = trail
+    return properties
+  }
 
   private static func addCommands(
     _ key: KeyIndex,

@@ -14,6 +14,7 @@ extension RouteMachine {
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     retained: Bool,
+    trail: String = "",
     from broker: Int,
     at now: Moment
   ) -> Verdict {
@@ -24,10 +25,10 @@ extension RouteMachine {
     for key in keys {
       let route = roads[lanes[Int(key.rawValue)].road].configuration
       if route.policy == nil {
-        if !pass(payload, for: key, retain: retained, at: now) { verdict = .overflow }
+        if !pass(payload, trail, for: key, retain: retained, at: now) { verdict = .overflow }
       } else if retained {
         verdict = .retained
-      } else if !settle(payload, for: key, by: route, at: now) {
+      } else if !settle(payload, trail, for: key, by: route, at: now) {
         verdict = .overflow
       }
     }
@@ -37,18 +38,21 @@ extension RouteMachine {
   /// Lets a message leave as it is; `false` when too many wait already.
   private mutating func pass(
     _ payload: Span<UInt8>,
+    _ trail: String,
     for key: KeyIndex,
     retain: Bool,
     at now: Moment
   ) -> Bool {
     dropExpired(Int(key.rawValue), at: now)
     guard waitingCount < limit else { return false }
-    wait(.bytes(Bytes.of(payload)), for: key, retain: retain, isPassed: true, at: now)
+    let content = Pending(content: .bytes(Bytes.of(payload)), trail: trail)
+    wait(content, for: key, retain: retain, isPassed: true, at: now)
     return true
   }
 
   private mutating func settle(
     _ payload: Span<UInt8>,
+    _ trail: String,
     for key: KeyIndex,
     by route: RouteConfiguration,
     at now: Moment
@@ -57,11 +61,11 @@ extension RouteMachine {
     let document = needsDocument ? try? JSONParser.parse(payload) : nil
     if passes(payload, document, by: route) {
       flush(key, at: now)
-      return pass(payload, for: key, retain: false, at: now)
+      return pass(payload, trail, for: key, retain: false, at: now)
     }
-    var pending = Pending.bytes(Bytes.of(payload))
+    var pending = Pending(content: .bytes(Bytes.of(payload)), trail: trail)
     if route.mergesJSON, case .object(let members)? = document {
-      pending = .members(RouteMachine.newest([], members))
+      pending.content = .members(RouteMachine.newest([], members))
     }
     guard makeWay(for: pending, of: key, at: now) else { return false }
     if let older = core.pending(key)?.value { pending = older.replaced(by: pending) }
@@ -187,7 +191,8 @@ extension RouteMachine {
           topic: lanes[place].topic,
           payload: entry.content.payload,
           qos: roads[lanes[place].road].configuration.qos,
-          retain: entry.retain
+          retain: entry.retain,
+          trail: entry.content.trail
         )
       )
     }
@@ -202,6 +207,7 @@ extension RouteMachine {
   private mutating func dropExpired(_ place: Int, at now: Moment) {
     let expired = lanes[place].waiting.dropExpired(after: ttl, at: now)
     waitingCount -= expired
+    departures += expired
     statistics.expired += UInt64(expired)
   }
 
@@ -213,6 +219,7 @@ extension RouteMachine {
     else { return }
     lanes[place].inFlight = nil
     inFlightCount -= 1
+    departures += 1
     switch outcome {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break
@@ -234,6 +241,26 @@ extension RouteMachine {
       !lanes[$0].waiting.isEmpty || lanes[$0].inFlight != nil
         || core.pending(KeyIndex(Int32($0))) != nil
     }.map { lanes[$0].topic }
+  }
+}
+
+/// The marks of the gateways that a routed message has come through, in order, apart by spaces.
+enum RouteTrail {
+  /// More than anybody's house has one after the other.
+  private static let longest = 16
+
+  /// Whether a message with this trail has been here, or goes round without an end.
+  static func leads(_ trail: String, backTo mark: String) -> Bool {
+    let marks = trail.split(separator: " ")
+    return marks.count >= longest || marks.contains { $0 == mark }
+  }
+
+  /// Both trails, each mark once.
+  static func joined(_ trail: String, _ other: String) -> String {
+    if trail.isEmpty || trail == other { return other }
+    var marks = trail.split(separator: " ")
+    for mark in other.split(separator: " ") where !marks.contains(mark) { marks.append(mark) }
+    return marks.joined(separator: " ")
   }
 }
 

@@ -19,6 +19,8 @@ struct RouteMachine: ~Copyable {
     var payload: [UInt8]
     var qos: Int
     var retain: Bool
+    /// The marks of the gateways it has come through.
+    var trail: String
   }
 
   enum Outcome {
@@ -77,13 +79,19 @@ struct RouteMachine: ~Copyable {
   }
 
   /// A value in its quiet period.
-  enum Pending {
-    case bytes([UInt8])
-    /// `merge: json`: the newest of each member.
-    case members([JSONValue.Member])
+  struct Pending {
+    enum Content {
+      case bytes([UInt8])
+      /// `merge: json`: the newest of each member.
+      case members([JSONValue.Member])
+    }
+
+    var content: Content
+    /// The marks of the gateways it has come through; empty for most.
+    var trail: String
 
     var payload: [UInt8] {
-      switch self {
+      switch content {
       case .bytes(let bytes): bytes
       case .members(let members): JSONWriter.bytes(.object(members))
       }
@@ -91,7 +99,7 @@ struct RouteMachine: ~Copyable {
 
     /// Whether both are objects to merge, or neither is: only then one stands for the other.
     func isSameKind(as other: Pending) -> Bool {
-      switch (self, other) {
+      switch (content, other.content) {
       case (.bytes, .bytes), (.members, .members): true
       case (.bytes, .members), (.members, .bytes): false
       }
@@ -99,8 +107,13 @@ struct RouteMachine: ~Copyable {
 
     /// What is left when `newer` replaces this: of two objects, the newest of each member.
     func replaced(by newer: Pending) -> Pending {
-      guard case .members(let old) = self, case .members(let new) = newer else { return newer }
-      return .members(RouteMachine.newest(old, new))
+      guard case .members(let old) = content, case .members(let new) = newer.content else {
+        return newer
+      }
+      return Pending(
+        content: .members(RouteMachine.newest(old, new)),
+        trail: RouteTrail.joined(trail, newer.trail)
+      )
     }
   }
 
@@ -122,12 +135,16 @@ struct RouteMachine: ~Copyable {
   var waitingCount = 0
   var statistics = Statistics()
   private var nameBuffer: [UInt8] = []
+  /// Places whose topic was forgotten, for new ones.
+  private var freePlaces: [KeyIndex] = []
+  /// Messages that have left or expired since idle topics were last looked for.
+  var departures = 0
 
   /// Numbers the brokers and starts with no topics.
   ///
   /// `brokers` are the names of the further ones, in the order of their numbers from 1; `ttl` is how
-  /// long a value may wait for an absent broker; `limit` bounds the topics that are remembered, and
-  /// the messages that wait.
+  /// long a value may wait for an absent broker; `limit` bounds the topics that are remembered, of
+  /// which idle ones give way to new ones, and the messages that wait.
   init(_ routes: [RouteConfiguration], brokers: [String], ttl: Duration, limit: Int) {
     func number(_ name: String?) -> Int {
       name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
@@ -163,7 +180,9 @@ struct RouteMachine: ~Copyable {
     name.append(UInt8(truncatingIfNeeded: broker))
     for position in topic.indices { name.append(topic[position]) }
     if let known = names.find(name.span) { return lanesByName[Int(known.rawValue)] }
-    guard names.count < limit else { return takes(topic, from: broker) ? nil : [] }
+    guard names.count < limit || hasForgottenIdle() else {
+      return takes(topic, from: broker) ? nil : []
+    }
     let found = newLanes(fedBy: topic, broker: broker)
     // A topic that no route takes is not remembered: anybody could fill the table with those.
     guard !found.isEmpty else { return [] }
@@ -179,13 +198,44 @@ struct RouteMachine: ~Copyable {
       guard let destination = RouteTopic.destination(of: name, by: road.configuration) else {
         continue
       }
-      let key = KeyIndex(Int32(lanes.count))
-      lanes.append(Lane(road: place, topic: destination))
-      flights.append(0)
+      let key = freePlaces.popLast() ?? KeyIndex(Int32(lanes.count))
+      if Int(key.rawValue) < lanes.count {
+        lanes[Int(key.rawValue)] = Lane(road: place, topic: destination)
+      } else {
+        lanes.append(Lane(road: place, topic: destination))
+        flights.append(0)
+      }
       if let policy = road.configuration.policy { core.setPolicy(policy, for: key) }
       found.append(key)
     }
     return found
+  }
+
+  /// Forgets the topics with nothing pending, waiting or under way; `false` if there is no room yet.
+  ///
+  /// Costs a look at every topic, so that some must have become idle since the last.
+  private mutating func hasForgottenIdle() -> Bool {
+    guard departures > limit / 16 else { return false }
+    departures = 0
+    var kept = KeyTable()
+    var keptLanes: [[KeyIndex]] = []
+    for (number, keys) in lanesByName.enumerated() {
+      if keys.contains(where: { isBusy($0) }) {
+        _ = kept.intern(names.name(of: KeyIndex(Int32(number))))
+        keptLanes.append(keys)
+      } else {
+        freePlaces += keys
+      }
+    }
+    names = kept
+    lanesByName = keptLanes
+    return names.count < limit
+  }
+
+  private func isBusy(_ key: KeyIndex) -> Bool {
+    let lane = lanes[Int(key.rawValue)]
+    return lane.inFlight != nil || lane.isQueued || !lane.waiting.isEmpty
+      || core.pending(key) != nil
   }
 }
 

@@ -44,6 +44,7 @@ extension MQTTClient {
       connection.client = self
       self.connection = connection
       descriptor = socket
+      unfinished = UnfinishedPacket()
       do {
         watch = try loop.watch(socket, for: [.read, .write], named: "MQTT") { [weak self] came in
           self?.work { $0.serve(came) }

@@ -81,10 +81,32 @@ extension MQTTClient {
       return
     }
     if came.contains(.write) { writeOut() }
-    if came.contains(.read) || came.contains(.hangUp) { readAll() }
-    if came.contains(.hangUp), pendingEnd == nil {
+    if came.contains(.read) || came.contains(.hangUp) {
+      let (count, waiting) = (connection?.callbackCount, unfinished.waiting(at: descriptor))
+      readAll()
+      let isFinished = connection?.callbackCount != count
+      unfinished.read(waiting, isFinished: isFinished)
+      if pendingEnd == nil, unfinished.bytes > configuration.largestUnfinished {
+        pendingEnd = ConnectionProblem(
+          .silent,
+          "the broker sends a packet larger than \(configuration.largestUnfinished) bytes"
+        )
+      }
+    }
+    if pendingEnd == nil, came.contains(.hangUp) || isDeadInHandshake {
       pendingEnd = ConnectionProblem(.dropped, "the connection was closed by the other side")
     }
+  }
+
+  /// In the middle of a TLS handshake the library takes a reset for nothing to read, and the loop
+  /// would report the socket again and again.
+  private var isDeadInHandshake: Bool {
+    guard case .handshaking = phase, descriptor >= 0 else { return false }
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    _ = unsafe poll(&request, 1, 0)
+    guard request.revents & Int16(POLLERR | POLLHUP) != 0 else { return false }
+    var byte: UInt8 = 0
+    return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
   }
 
   /// Reads until a call brings nothing, which is cheaper than asking the kernel after each packet.
@@ -204,6 +226,11 @@ extension MQTTClient {
   func received(_ message: UnsafePointer<mosquitto_message>, properties: OpaquePointer?) {
     let message = unsafe message.pointee
     guard let name = unsafe message.topic else { return }
+    guard unsafe strpbrk(name, "+#") == nil else {
+      // The library takes it for a message; no broker that keeps to the protocol sends it.
+      pendingEnd = ConnectionProblem(.silent, "the broker sent a message to a wildcard topic")
+      return
+    }
     statistics.received += 1
     let size = unsafe max(0, Int(message.payloadlen))
     if size > configuration.maximumPacket {

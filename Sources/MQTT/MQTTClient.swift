@@ -49,6 +49,7 @@ package final class MQTTClient {
   var watch: IOWatch?
   /// The watched descriptor; compared with the library's after each call.
   var descriptor: Int32 = -1
+  var unfinished = UnfinishedPacket()
   var window: PublishWindow
   var backoff: Backoff
   var alarm = TakeoverAlarm()

@@ -58,6 +58,16 @@ extension MQTTConfiguration {
   }
 }
 
+extension MQTTConfiguration {
+  /// How much of a packet may come before the connection is given up, in bytes.
+  ///
+  /// Under MQTT 5 brokers know ``maximumPacket``; under 3.1.1 an honest one may send what it was sent.
+  var largestUnfinished: Int {
+    let known = maximumPacket + (1 << 18)
+    return version == .v5 ? known : max(known, 16 << 20)
+  }
+}
+
 extension MQTTConfiguration.Endpoint: CustomStringConvertible {
   /// As a URL, for people.
   package var description: String {

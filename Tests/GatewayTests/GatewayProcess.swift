@@ -127,6 +127,13 @@ final class GatewayProcess {
     return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
   }
 
+  /// The most resident memory it has had so far, in bytes.
+  func peakBytes() -> Int {
+    let text = TextFile.read("/proc/\(process.processID)/status") ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+    return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 1024
+  }
+
   /// Processor time used so far, in clock ticks of a hundredth of a second.
   func processorTicks() -> Int {
     let text = TextFile.read("/proc/\(process.processID)/stat") ?? ""

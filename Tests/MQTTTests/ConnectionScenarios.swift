@@ -124,13 +124,16 @@ import Testing
     #expect(harness.client.statistics.connections == 3)
   }
 
-  @Test func `two clients with one id do not throw each other out for ever`() throws {
+  @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
+  func `two clients with one id do not throw each other out for ever`(
+    version: MQTTConfiguration.ProtocolVersion
+  ) throws {
     let broker = try TestBroker()
     try broker.start()
-    let first = try Harness(.local(broker))
+    let first = try Harness(.local(broker, version: version))
     #expect(first.connect())
     for _ in 0..<3 {
-      let rival = try Harness(.local(broker))
+      let rival = try Harness(.local(broker, version: version))
       #expect(rival.connect())
       #expect(first.run { !first.isConnected })
       guard case .waiting(let until, _) = first.client.state else { break }

@@ -1,0 +1,88 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import Glibc
+import LastOut
+import PrivateBroker
+import Testing
+
+@testable import Commands
+@testable import Gateway
+
+/// The wall clock jumps; what is decided does not look at it.
+@Suite struct ClockTests {
+  private static func moment(_ seconds: UInt64) -> Moment {
+    Moment(nanoseconds: seconds * 1_000_000_000)
+  }
+
+  private static func event(at seconds: UInt64) -> CommandEvent {
+    CommandEvent(
+      key: KeyIndex(0),
+      phase: .sent,
+      value: .number(40),
+      collapsed: 0,
+      number: seconds,
+      acceptedAt: moment(seconds),
+      at: moment(seconds),
+      attempt: 1,
+      reason: nil,
+      origin: nil,
+      isFinal: true
+    )
+  }
+
+  /// 10: a machine without a clock of its own starts in 1970 and learns the time later.
+  @Test func `events show the time of day as it is, not as it was at the start`() {
+    var identifiers = Identifiers(wallMilliseconds: 5000, now: Self.moment(60), session: 7)
+    let early = identifiers.object(Self.event(at: 61), key: "a/b")
+    #expect(early.at == "1970-01-01T00:00:06.000Z")
+
+    identifiers.tie(wallMilliseconds: 1_795_248_000_000, now: Self.moment(70))
+
+    let late = identifiers.object(Self.event(at: 70), key: "a/b")
+    #expect(late.at == "2026-11-21T08:00:00.000Z")
+    #expect(early.id < late.id)
+    // A command keeps its id, whatever is learned of the time meanwhile.
+    #expect(identifiers.object(Self.event(at: 61), key: "a/b").id == early.id)
+  }
+
+  /// 11: only what people read is taken from the wall clock.
+  @Test func `nothing but events, identifiers, the log and the journal asks for the time of day`() {
+    let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+    var askers: Set<String> = []
+    // The journal keeps the age of values over a restart of the machine, by the wall clock.
+    for file in Self.sources(in: "/\(root)/Sources") where !file.contains("Journal") {
+      let text = TextFile.read(file) ?? ""
+      let asks = [
+        "WallClock.milliseconds()", "WallClock.text()", "CLOCK_REALTIME", "gettimeofday(",
+      ]
+      if asks.contains(where: { text.contains($0) }) {
+        askers.insert(file.split(separator: "/").suffix(2).joined(separator: "/"))
+      }
+    }
+    #expect(
+      askers == [
+        "Gateway/Gateway.swift", "Operations/IdentifierGenerator.swift", "Operations/Logger.swift",
+        "Operations/WallClock.swift",
+      ]
+    )
+  }
+
+  private static func sources(in folder: String) -> [String] {
+    guard let directory = unsafe opendir(folder) else { return [] }
+    defer { unsafe closedir(directory) }
+    var found: [String] = []
+    while let entry = unsafe readdir(directory) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+          unsafe String(cString: $0)
+        }
+      }
+      if name.hasSuffix(".swift") { found.append("\(folder)/\(name)") }
+      if !name.contains(".") { found += sources(in: "\(folder)/\(name)") }
+    }
+    return found
+  }
+}

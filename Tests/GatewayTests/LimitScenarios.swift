@@ -1,0 +1,146 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Glibc
+import JSON
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// More than anybody needs: bytes, changes, clients, and names that are none.
+@Suite struct LimitScenarios {
+  private let quick = DeviceText.levels(1, policy: "{delay: 20ms, max_wait: none}")
+
+  /// 19: a line that does not end.
+  @Test func `64 MB on one line of the control socket are refused without being kept`() throws {
+    let bench = try Bench.running(devices: quick)
+    let witness = try bench.witness()
+    let client = try bench.client()
+    let gateway = try bench.running()
+    let before = gateway.residentBytes()
+
+    let part = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+    for _ in 0..<64 { #expect(client.send(bytes: part)) }
+    // Others are served in the middle of it.
+    #expect(try bench.client().ask(#"{"key":"dev0/level","set":3}"#)["phase"] == "accepted")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":3}"#))
+    client.send("")
+
+    #expect(try client.next()["error"]?["code"] == "line_too_long")
+    #expect(gateway.residentBytes() - before < 4 << 20)
+    #expect(try client.ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
+  }
+
+  /// 21: keys that no topic could be made of, and some that could be anything.
+  @Test func `a key that is none is refused, and nothing is published anywhere`() throws {
+    let bench = try Bench.running(devices: quick)
+    let witness = try bench.witness()
+    let client = try bench.client()
+    let keys = [
+      "$SYS/level", "/level", "dev0/", "dev0//level", "dev0/level/", "dev0/../level", "..", ".",
+      "dev0/le+vel", "dev0/#", #"dev0\u0000/level"#, #"dev0/level\u0000"#, #"dev0/level\n"#,
+      #"\u0001/level"#, "DEV0/level", "dev0/level/set", "settle/dev0/level", "status", "dev0",
+      String(repeating: "x", count: 60_000) + "/level", String(repeating: "a/", count: 250) + "b",
+      "dev0/" + String(repeating: "é", count: 5000),
+    ]
+
+    for key in keys {
+      let reply = try client.ask(#"{"key":"\#(key)","set":1,"now":true}"#)
+      let reason = reply["reason"]?.string ?? reply["error"]?["message"]?.string
+      #expect(reply["phase"] == "rejected" || reply["error"] != nil, "\(key.prefix(80))")
+      #expect(reason?.isEmpty == false, "\(key.prefix(80))")
+      #expect((reason?.utf8.count ?? 0) < 1000, "\(key.prefix(80))")
+    }
+    // Half a surrogate pair is no text.
+    #expect(try client.ask(#"{"key":"dev0/\ud800","set":1}"#)["error"]?["code"] == "syntax")
+
+    #expect(try client.ask(#"{"key":"dev0/level","set":7}"#)["phase"] == "accepted")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":7}"#))
+    let commands = witness.messages.filter { !$0.topic.hasPrefix("settle/") }
+    #expect(commands.map(\.topic) == ["cmd/dev0"])
+  }
+
+  /// 47: one key by the control socket, as fast as it goes.
+  @Test func `50,000 changes of one key in one go leave as the last, and take no room`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1, policy: "{delay: 50ms, max_wait: none}")
+    )
+    let witness = try bench.witness()
+    let client = try bench.client()
+    let gateway = try bench.running()
+    func change(_ values: ClosedRange<Int>) {
+      for start in stride(from: values.lowerBound, to: values.upperBound, by: 500) {
+        let lines = (start..<(start + 500)).map { #"{"key":"dev0/level","set":\#($0)}"# + "\n" }
+        client.send(bytes: Array(lines.joined().utf8))
+        for _ in lines { _ = client.nextLine() }
+      }
+    }
+    change(1...2500)
+    let before = gateway.residentBytes()
+
+    change(2501...50_000)
+
+    #expect(witness.waitFor("cmd/dev0", #"{"v":50000}"#))
+    #expect(gateway.residentBytes() - before < 4 << 20)
+    let values = witness.texts(on: "cmd/dev0").compactMap { Int($0.dropFirst(5).dropLast()) }
+    #expect(values == values.sorted())
+    // Only a machine that stops for longer than the quiet period lets one through in between.
+    #expect(values.count < 50)
+  }
+
+  /// 42: half a line and then nothing, from more clients than there is room for.
+  @Test func `clients that hang in the middle of a line hold up nobody else`() throws {
+    let bench = try Bench(devices: quick)
+    try bench.broker.start()
+    let witness = try bench.witness()
+    try bench.launchGateway(descriptorLimit: 256)
+    let gateway = try bench.running()
+    #expect(witness.waitFor("settle/status", "online"))
+
+    var hanging: [ControlClient] = []
+    for _ in 0..<150 {
+      let client = try bench.client()
+      client.send(bytes: Array(#"{"key":"dev0/level","#.utf8))
+      hanging.append(client)
+    }
+    let client = try bench.client()
+    #expect(try client.ask(#"{"key":"dev0/level","set":1}"#)["phase"] == "accepted")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":1}"#))
+    // Beyond the limit of descriptors, somebody is turned away; who is inside stays so.
+    for _ in 0..<150 { hanging.append(try bench.client()) }
+    #expect(gateway.waitForLine(containing: "Control connection refused") != nil)
+    witness.publish("settle/dev0/level/set", "2")
+    #expect(witness.waitFor("cmd/dev0", #"{"v":2}"#))
+    #expect(try client.ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
+    // Whoever wakes up again is heard to the end.
+    hanging[0].send(#""set":3,"id":"late"}"#)
+    #expect(try hanging[0].next { $0["id"] == "late" }["phase"] == "accepted")
+
+    hanging = []
+    #expect(try bench.client().ask(#"{"get":"dev0/level","id":2}"#)["id"] == 2)
+  }
+
+  /// 41: what is at the socket's path is not ours.
+  @Test(arguments: ["s.sock", "s.sock.lock"])
+  func `a link at the socket's place is neither followed nor removed`(name: String) throws {
+    let bench = try Bench(devices: quick)
+    let precious = bench.folder + "/precious"
+    try TextFile.write("mine", to: precious)
+    let link = bench.folder + "/" + name
+    #expect(unsafe symlink(precious, link) == 0)
+    let gateway = try GatewayProcess(
+      configuration: bench.folder + "/settle.yaml",
+      socketPath: bench.socketPath
+    )
+
+    #expect(gateway.waitForExit() == 1)
+    #expect(gateway.log().contains(name))
+    #expect(TextFile.read(precious) == "mine")
+    var status = stat()
+    #expect(unsafe lstat(link, &status) == 0)
+    #expect(status.st_mode & S_IFMT == S_IFLNK)
+  }
+}

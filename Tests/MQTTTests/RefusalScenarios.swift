@@ -1,0 +1,189 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import MQTT
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// A broker that says no, in each of its words; the peer follows a script.
+@Suite struct RefusalScenarios {
+  /// 6: what only a person can mend is asked again about once a minute, everything else soon.
+  @Test(
+    arguments: [
+      (.v311, 4, "bad user name or password (0x04)"), (.v311, 5, "not authorized (0x05)"),
+      (.v311, 2, "client id rejected (0x02)"),
+      (.v5, 0x86, "bad user name or password (0x86)"), (.v5, 0x87, "not authorized (0x87)"),
+      (.v5, 0x8A, "banned (0x8a)"), (.v5, 0x85, "client id not valid (0x85)"),
+    ] as [(MQTTConfiguration.ProtocolVersion, UInt8, String)]
+  )
+  func `a refusal that only a person can mend is said in words and tried again slowly`(
+    version: MQTTConfiguration.ProtocolVersion,
+    code: UInt8,
+    words: String
+  ) throws {
+    let broker = try ScriptedBroker(.init { [.send($0.connack(code))] })
+    let harness = try Harness(.local(port: broker.port, version: version))
+
+    harness.client.start()
+
+    #expect(harness.run { harness.waitingReason != nil })
+    #expect(harness.waitingReason == "the broker refused the connection: \(words)")
+    guard case .waiting(let until, _) = harness.client.state else { return }
+    #expect(EventLoop.now().duration(to: until) > .seconds(25))
+    #expect(broker.connections.count == 1)
+  }
+
+  @Test(
+    arguments: [
+      (.v311, 3, "server unavailable (0x03)"), (.v5, 0x88, "server unavailable (0x88)"),
+      (.v5, 0x89, "server busy (0x89)"), (.v5, 0x97, "quota exceeded (0x97)"),
+      (.v5, 0x9F, "connection rate exceeded (0x9f)"), (.v5, 0x80, "unspecified error (0x80)"),
+    ] as [(MQTTConfiguration.ProtocolVersion, UInt8, String)]
+  )
+  func `a broker that says not now is asked until it says yes`(
+    version: MQTTConfiguration.ProtocolVersion,
+    code: UInt8,
+    words: String
+  ) throws {
+    let broker = try ScriptedBroker(
+      .init {
+        $0.kind == .connect && $0.connection <= 3 ? [.send($0.connack(code))] : $0.politeAnswer
+      }
+    )
+    let harness = try Harness(.local(port: broker.port, version: version))
+
+    #expect(harness.connect())
+
+    #expect(broker.connections.count == 4)
+    #expect(harness.log.count(of: "No connection to the broker") == 1)
+    #expect(harness.log.count(of: words) == 1)
+    harness.set("a", "1")
+    #expect(harness.run { harness.isSettled })
+  }
+
+  /// 7: the broker ends the connection and says why.
+  @Test(
+    arguments: [
+      (0x8B, "server shutting down (0x8b)"), (0x95, "packet too large (0x95)"),
+      (0x97, "quota exceeded (0x97)"), (0x82, "protocol error (0x82)"),
+      (0x98, "administrative action (0x98)"),
+    ] as [(UInt8, String)]
+  )
+  func `a connection that the broker ends with a reason is made anew`(
+    code: UInt8,
+    words: String
+  ) throws {
+    let broker = try ScriptedBroker(
+      .init { packet in
+        guard packet.kind == .publish, packet.connection == 1 else { return packet.politeAnswer }
+        return [.send(ScriptedPacket.disconnect(code)), .close]
+      }
+    )
+    let harness = try Harness(.local(port: broker.port))
+    #expect(harness.connect())
+
+    harness.set("a", "1")
+
+    #expect(harness.run { harness.waitingReason != nil })
+    #expect(harness.waitingReason == "the broker closed the connection: \(words)")
+    #expect(harness.run { harness.isSettled })
+    #expect(broker.packets.compactMap(\.topic) == ["a", "a"])
+  }
+
+  @Test func `told that another client has its id, it waits about a minute and says so`() throws {
+    let broker = try ScriptedBroker(
+      .init {
+        $0.kind == .subscribe ? [.send(ScriptedPacket.disconnect(0x8E)), .close] : $0.politeAnswer
+      }
+    )
+    let harness = try Harness(.local(port: broker.port))
+    harness.client.subscribe([.init(filter: "in", wantsRetained: false)])
+
+    harness.client.start()
+
+    #expect(harness.run { harness.waitingReason != nil })
+    #expect(harness.waitingReason?.contains("same client id (0x8e)") == true)
+    guard case .waiting(let until, _) = harness.client.state else { return }
+    #expect(EventLoop.now().duration(to: until) > .seconds(25))
+  }
+
+  /// 16: sending the same again is pointless, and whoever asked learns why.
+  @Test(
+    arguments: [
+      (0x80, "unspecified error (0x80)"), (0x83, "implementation specific error (0x83)"),
+      (0x87, "not authorized (0x87)"), (0x90, "topic name invalid (0x90)"),
+      (0x95, "packet too large (0x95)"), (0x97, "quota exceeded (0x97)"),
+      (0x99, "payload format invalid (0x99)"), (0xC5, "reason 0xc5"),
+    ] as [(UInt8, String)]
+  )
+  func `a publish that the broker refuses ends with the reason in words, and is not sent again`(
+    code: UInt8,
+    words: String
+  ) throws {
+    let broker = try ScriptedBroker(
+      .init { $0.topic == "no" ? [.send($0.puback(code))] : $0.politeAnswer }
+    )
+    let harness = try Harness(.local(port: broker.port))
+    #expect(harness.connect())
+
+    harness.set("no", "1")
+    harness.set("yes", "1")
+
+    #expect(harness.run { harness.isSettled })
+    #expect(harness.outcomes.map(\.outcome) == [.refused(reason: words), .acknowledged])
+    #expect(broker.packets.compactMap(\.topic) == ["no", "yes"])
+    #expect(harness.client.statistics.losses == 0)
+  }
+
+  @Test func `no matching subscribers is no refusal`() throws {
+    let broker = try ScriptedBroker(
+      .init { $0.kind == .publish ? [.send($0.puback(0x10))] : $0.politeAnswer }
+    )
+    let harness = try Harness(.local(port: broker.port))
+    #expect(harness.connect())
+
+    harness.set("a", "1")
+
+    #expect(harness.run { harness.isSettled })
+    #expect(harness.outcomes.map(\.outcome) == [.acknowledged])
+  }
+
+  /// 14: the line ends in the middle of the TLS handshake, or before it.
+  @Test(arguments: [true, false], [true, false])
+  func `a peer that hangs up in the TLS handshake costs no time`(
+    isReset: Bool,
+    isBeforeHello: Bool
+  ) throws {
+    let end: [ScriptedBroker.Action] = isReset ? [.reset] : [.close]
+    let broker = try ScriptedBroker(
+      .init(
+        atConnection: { _ in isBeforeHello ? end : [] },
+        atPacket: { _ in isBeforeHello ? [] : end }
+      )
+    )
+    var configuration = MQTTConfiguration.local(port: broker.port)
+    configuration.endpoint = .tls(host: "localhost", port: broker.port)
+    let harness = try Harness(configuration)
+    harness.client.start()
+
+    #expect(harness.run { harness.client.statistics.attempts >= 2 })
+
+    // The loop runs on this thread; what it takes is counted from the first attempt's end on.
+    let (before, start) = (ownProcessorTime(), EventLoop.now())
+    #expect(harness.run { harness.client.statistics.attempts >= 5 })
+    let used = ownProcessorTime() - before
+    #expect(used < start.duration(to: EventLoop.now()) / 5)
+    #expect(harness.client.statistics.connections == 0)
+  }
+}
+
+/// What the calling thread has used of the processor.
+private func ownProcessorTime() -> Duration {
+  var time = timespec()
+  unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+  return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+}
