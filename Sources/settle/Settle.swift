@@ -27,6 +27,7 @@ struct Settle {
       entry(SetCommand.self, "CHANGE"),
       entry(StepCommand.self, "CHANGE"),
       entry(ToggleCommand.self, "CHANGE"),
+      entry(ControlCommand.self, "LOOK"),
       entry(GetCommand.self, "LOOK"),
       entry(WatchCommand.self, "LOOK"),
       entry(PendingCommand.self, "QUEUE"),

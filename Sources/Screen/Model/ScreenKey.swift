@@ -1,0 +1,12 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A key that a person pressed.
+package enum ScreenKey: Hashable, Sendable {
+  case up, down, left, right
+  /// With Shift: ten steps at once.
+  case farLeft, farRight
+  case pageUp, pageDown, home, end
+  case enter, escape, backspace
+  case character(Character)
+}

@@ -1,0 +1,102 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Devices
+internal import LastOut
+
+/// The lines below the list.
+extension ScreenRenderer {
+  func footer(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
+    let size = screen.size
+    let keys = size.rows - 1
+    if ScreenLayout.hasRule(size) { rule(row: keys - 2, into: &grid) }
+    let (text, style) = detail(screen)
+    if ScreenLayout.hasDetail(size) {
+      put(text, row: keys - 1, column: 1, width: size.columns - 2, style: style, into: &grid)
+      bar(screen, row: keys, into: &grid)
+    } else if screen.notice != nil || screen.mode != .browsing {
+      put(text, row: keys, column: 1, width: size.columns - 2, style: style, into: &grid)
+    } else {
+      bar(screen, row: keys, into: &grid)
+    }
+  }
+
+  /// A line across, which leaves what is there already.
+  private func rule(row: Int, into grid: inout Grid) {
+    for column in 0..<grid.size.columns where grid[row, column].text == " " {
+      grid.put(glyphs.rule, row: row, column: column, style: .faint)
+    }
+  }
+
+  /// What is typed, else what is to be said, else more about the selected property.
+  private func detail(_ screen: ControlScreen) -> (String, Style) {
+    let typed = Style(.cyan, isBold: true)
+    switch screen.mode {
+    case .typing(let text):
+      let key = screen.selectedKey ?? ""
+      let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.facts))" } ?? ""
+      return ("\(key) = \(text)_\(rule)", typed)
+    case .filtering: return ("/\(screen.filter)_", typed)
+    case .help: return ("any key closes", .faint)
+    case .browsing: break
+    }
+    if let notice = screen.notice {
+      return (notice.text, notice.isBad ? Style(.red, isBold: true) : .bold)
+    }
+    if case .lost(let reason) = screen.link { return (reason, .faint) }
+    guard let row = screen.selectedRow else { return ("", .faint) }
+    return (facts(row), .faint)
+  }
+
+  private func facts(_ row: ScreenRow) -> String {
+    var parts = [row.facts.key, ValueFormat.rule(row.facts), ValueFormat.policy(row.facts)]
+    if row.isApart { parts.insert("actual \(ValueFormat.text(row.actual))", at: 1) }
+    if case .ended(let phase, .some(let reason), _) = row.progress {
+      parts.insert("\(phase.rawValue): \(reason)", at: 1)
+    } else if let tally = row.tally, row.gathered == 0, tally.changes > 1 {
+      let commands = tally.commands == 1 ? "1 command" : "\(tally.commands) commands"
+      parts.insert("\(tally.changes) changes \(glyphs.arrow) \(commands)", at: 1)
+    }
+    return parts.joined(separator: "  \(glyphs.dot)  ")
+  }
+
+  // MARK: - Keys
+
+  /// What can be pressed; the last ones give way where there is no room.
+  private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
+    let always = [("?", "help"), ("q", "quit")]
+    let width = screen.size.columns - 2
+    var shown = hints(screen)
+    while !shown.isEmpty, length(shown + always) > width { shown.removeLast() }
+    var column = 1
+    for (key, meaning) in shown + always {
+      column = grid.put(key, row: line, column: column, style: .bold)
+      column = grid.put(meaning, row: line, column: column + 1, style: .faint) + 2
+    }
+  }
+
+  private func hints(_ screen: ControlScreen) -> [(String, String)] {
+    switch screen.mode {
+    case .typing: return [("Enter", "set"), ("Esc", "leave")]
+    case .filtering: return [("Enter", "keep"), ("Esc", "undo")]
+    case .help, .browsing: break
+    }
+    guard let row = screen.selectedRow else { return [("/", "filter")] }
+    var hints: [(String, String)] =
+      switch row.facts.kind {
+      case .number, .integer: [(glyphs.horizontal, "step"), ("0-9", "type")]
+      case .boolean: [("Space", "switch")]
+      case .choice: [(glyphs.horizontal, "choose")]
+      case .text, .color: [("Enter", "type")]
+      case .action: [(glyphs.horizontal, "choose"), ("Space", "do")]
+      }
+    if let urgent = screen.urgent(for: row) { hints.append(("!", ValueFormat.text(urgent.value))) }
+    hints += [("f", "flush"), ("c", "cancel"), ("/", "filter")]
+    return hints
+  }
+
+  private func length(_ hints: [(String, String)]) -> Int {
+    hints.reduce(-2) { $0 + CellWidth.of($1.0) + 1 + CellWidth.of($1.1) + 2 }
+  }
+}
