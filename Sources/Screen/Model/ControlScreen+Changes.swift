@@ -112,7 +112,7 @@ extension ControlScreen {
   mutating func stop(at now: Moment) {
     guard let row = selectedRow else { return }
     guard let (place, value) = urgent(for: row) else {
-      return say("\(row.facts.deviceName) has no urgent value", at: now)
+      return say("\(row.facts.deviceName) has nothing that stops it", at: now)
     }
     change(place, to: value, .set(value), at: now)
     if rows[place].facts.key != row.facts.key {
@@ -120,16 +120,15 @@ extension ControlScreen {
     }
   }
 
-  /// The urgent value of the property itself, else of one that ends it, else of its device.
+  /// What stops the property: its own value, else that of one that ends it, else of its device.
   func urgent(for row: ScreenRow) -> (place: Int, value: JSONValue)? {
-    let siblings = rows.indices.filter { rows[$0].deviceID == row.deviceID }
+    let places = rows.indices.filter {
+      rows[$0].deviceID == row.deviceID && rows[$0].facts.stopValue != nil
+    }
     let found =
-      siblings.first { rows[$0].facts.key == row.facts.key && !rows[$0].facts.urgent.isEmpty }
-      ?? siblings.first {
-        rows[$0].facts.ends.contains(row.facts.key) && !rows[$0].facts.urgent.isEmpty
-      }
-      ?? siblings.first { !rows[$0].facts.urgent.isEmpty }
-    return found.flatMap { place in rows[place].facts.urgent.first.map { (place, $0) } }
+      places.first { rows[$0].facts.key == row.facts.key }
+      ?? places.first { rows[$0].facts.ends.contains(row.facts.key) } ?? places.first
+    return found.flatMap { place in rows[place].facts.stopValue.map { (place, $0) } }
   }
 
   private mutating func isReady(at now: Moment) -> Bool {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
-package import Devices
+internal import Devices
 package import LastOut
 
 /// What keys do.
@@ -92,7 +92,7 @@ extension ControlScreen {
   }
 
   private mutating func leaf(_ key: ScreenKey, from offset: Int) {
-    let last = max(0, KeyHelp.lines.count - listHeight)
+    let last = max(0, KeyHelp.count - listHeight)
     switch key {
     case .down, .character("j"): mode = .help(offset: min(last, offset + 1))
     case .up, .character("k"): mode = .help(offset: max(0, offset - 1))

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Control
-package import Devices
-package import LastOut
+internal import LastOut
 
 /// The full-screen stepper as a value: keys, replies and ticks in, requests and a new state out.
 ///

@@ -39,6 +39,17 @@ extension PropertyRow {
     }
   }
 
+  /// The urgent value that stops or switches off, else the only one that there is.
+  ///
+  /// A cover's OPEN is urgent, too, and nothing to send to whoever wants it to stop.
+  var stopValue: JSONValue? {
+    for word in ["stop", "halt", "off"] {
+      let found = urgent.first { ValueFormat.text($0).lowercased() == word }
+      if let found { return found }
+    }
+    return urgent.count == 1 ? urgent.first : .none
+  }
+
   /// What is typed, as a value of this type; `nil` with a reason where it is none.
   ///
   /// Only what can be said here is refused here: the gateway has the last word.

@@ -22,7 +22,7 @@ package struct Glyphs: Hashable, Sendable {
   let online: String
   let offline: String
   let horizontal: String
-  let enter: String
+  let vertical: String
   /// Whether letters beyond ASCII can be shown.
   let isUnicode: Bool
 
@@ -46,7 +46,7 @@ package struct Glyphs: Hashable, Sendable {
     online: "●",
     offline: "○",
     horizontal: "←→",
-    enter: "⏎",
+    vertical: "↑↓",
     isUnicode: true
   )
 
@@ -70,7 +70,7 @@ package struct Glyphs: Hashable, Sendable {
     online: "*",
     offline: "o",
     horizontal: "+-",
-    enter: "Enter",
+    vertical: "Up Down",
     isUnicode: false
   )
 

@@ -1,23 +1,32 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the help says.
-enum KeyHelp {
-  static let lines: [(keys: String, meaning: String)] = [
-    ("Up Down, j k", "choose a property; PgUp PgDn, Home End too"),
-    ("Right +, Left -", "one step more, one step less"),
-    ("] [, Shift", "ten steps"),
-    ("0-9 . Enter", "type a number and set it; Esc leaves"),
-    ("Space, Enter", "switch, next word, or do the action"),
-    ("f, F", "send now what waits: this one, all"),
-    ("c", "cancel what waits"),
-    ("!", "urgent: stop, or whatever leaves at once here"),
-    ("/", "filter by name or pattern; Esc shows all"),
-    ("q, Ctrl-C", "quit; what was asked goes on"),
-    ("", ""),
-    ("bar", "the value leaves when it is empty"),
-    ("sent", "the broker has it"),
-    ("confirmed", "the device shows it"),
-    ("47 > 1", "47 changes became one command"),
-  ]
+/// What the help says, in lines that fit forty columns.
+struct KeyHelp {
+  /// How many lines there are, whatever the glyphs.
+  static let count = KeyHelp(.unicode).lines.count
+  /// The cells of the left column.
+  static let keyWidth = 12
+
+  let lines: [(keys: String, meaning: String)]
+
+  init(_ glyphs: Glyphs) {
+    lines = [
+      ("\(glyphs.vertical)  j k", "choose a property"),
+      ("\(glyphs.horizontal)  - +", "a step less, a step more"),
+      ("[ ]", "ten steps; Shift too"),
+      ("0-9 Enter", "type a number, set it"),
+      ("Space", "switch, next word, do it"),
+      ("f  F", "send now: this, all"),
+      ("c", "cancel what waits"),
+      ("!", "stop: leaves at once"),
+      ("/  Esc", "filter, show all"),
+      ("q  Ctrl-C", "quit; changes go on"),
+      ("", ""),
+      (String(repeating: glyphs.blocks[7], count: 3) + " 0.2s", "leaves when it is empty"),
+      ("\(glyphs.tick) sent", "the broker has it"),
+      ("\(glyphs.doubleTick) confirm", "the device shows it"),
+      ("47 \(glyphs.arrow) 1", "changes, and commands"),
+    ]
+  }
 }

@@ -9,6 +9,9 @@ struct ScreenLayout {
   /// Below this there is no room to say anything useful.
   static let smallest = ScreenSize(columns: 20, rows: 4)
 
+  /// More than a reason in words needs.
+  private static let widestState = 48
+
   /// The places of a property's line: where each part starts, and its width; 0 where it is left out.
   struct Column: Hashable {
     var start: Int
@@ -30,12 +33,12 @@ struct ScreenLayout {
     self.size = size
     let width = size.columns
     let isNarrow = width < 64
-    let unitRoom = min(unitWidth, isNarrow ? 4 : 8)
+    let unitRoom = min(unitWidth, isNarrow ? (width < 36 ? 2 : 4) : 8)
     let valueRoom = isNarrow ? 6 : 8
     let stateRoom = width < 36 ? 5 : 12
     let labelMost =
-      isNarrow ? width - 4 - valueRoom - 1 - unitRoom - 1 - stateRoom : max(16, width / 4)
-    label = Column(start: 4, width: max(4, min(labelWidth, labelMost)))
+      isNarrow ? width - 3 - valueRoom - 2 - unitRoom - 1 - stateRoom : max(16, width / 4)
+    label = Column(start: isNarrow ? 2 : 3, width: max(4, min(labelWidth, labelMost)))
     value = Column(start: label.end + 1, width: valueRoom)
     unit = Column(start: value.end + (unitRoom > 0 ? 1 : 0), width: unitRoom)
     var next = unit.end + (isNarrow ? 1 : 2)
@@ -44,12 +47,13 @@ struct ScreenLayout {
       defer { next += wanted + 2 }
       return Column(start: next, width: wanted)
     }
-    level = take(21, from: 104)
+    level = take(width < 140 ? 21 : 41, from: 104)
     actual = take(valueRoom, from: 64)
-    let tallyRoom = width >= 76 ? 12 : 0
-    let stateEnd = width - 1 - (tallyRoom > 0 ? tallyRoom + 2 : 0)
-    state = Column(start: next, width: max(0, stateEnd - next))
-    tally = Column(start: width - 1 - tallyRoom, width: tallyRoom)
+    let tallyRoom = width >= 76 ? 10 : 0
+    let stateEnd = width - (isNarrow ? 0 : 1) - (tallyRoom > 0 ? tallyRoom + 2 : 0)
+    // On a wide terminal the eye must not travel far.
+    state = Column(start: next, width: max(0, min(Self.widestState, stateEnd - next)))
+    tally = Column(start: state.end + 2, width: tallyRoom)
   }
 
   // MARK: - Rows

@@ -38,7 +38,7 @@ extension ScreenRenderer {
       let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.facts))" } ?? ""
       return ("\(key) = \(text)_\(rule)", typed)
     case .filtering: return ("/\(screen.filter)_", typed)
-    case .help: return ("any key closes", .faint)
+    case .help: return ("", .faint)
     case .browsing: break
     }
     if let notice = screen.notice {
@@ -46,10 +46,11 @@ extension ScreenRenderer {
     }
     if case .lost(let reason) = screen.link { return (reason, .faint) }
     guard let row = screen.selectedRow else { return ("", .faint) }
-    return (facts(row), .faint)
+    return (facts(row, within: screen.size.columns - 2), .faint)
   }
 
-  private func facts(_ row: ScreenRow) -> String {
+  /// As much as there is room for, the most interesting first.
+  private func facts(_ row: ScreenRow, within width: Int) -> String {
     var parts = [row.facts.key, ValueFormat.rule(row.facts), ValueFormat.policy(row.facts)]
     if row.isApart { parts.insert("actual \(ValueFormat.text(row.actual))", at: 1) }
     if case .ended(let phase, .some(let reason), _) = row.progress {
@@ -58,14 +59,20 @@ extension ScreenRenderer {
       let commands = tally.commands == 1 ? "1 command" : "\(tally.commands) commands"
       parts.insert("\(tally.changes) changes \(glyphs.arrow) \(commands)", at: 1)
     }
-    return parts.joined(separator: "  \(glyphs.dot)  ")
+    let separator = "  \(glyphs.dot)  "
+    var text = parts[0]
+    for part in parts.dropFirst() where CellWidth.of(text + separator + part) <= width {
+      text += separator + part
+    }
+    return text
   }
 
   // MARK: - Keys
 
   /// What can be pressed; the last ones give way where there is no room.
   private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
-    let always = [("?", "help"), ("q", "quit")]
+    let isHelp = if case .help = screen.mode { true } else { false }
+    let always = isHelp ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]
     let width = screen.size.columns - 2
     var shown = hints(screen)
     while !shown.isEmpty, length(shown + always) > width { shown.removeLast() }
@@ -80,7 +87,9 @@ extension ScreenRenderer {
     switch screen.mode {
     case .typing: return [("Enter", "set"), ("Esc", "leave")]
     case .filtering: return [("Enter", "keep"), ("Esc", "undo")]
-    case .help, .browsing: break
+    case .help:
+      return screen.listHeight < KeyHelp.count ? [(glyphs.vertical, "scroll")] : []
+    case .browsing: break
     }
     guard let row = screen.selectedRow else { return [("/", "filter")] }
     var hints: [(String, String)] =

@@ -110,12 +110,12 @@ extension ScreenRenderer {
     let isSelected = row.facts.key == screen.selectedKey
     let isKnown = screen.link == .ready
     if isSelected {
-      grid.put(glyphs.selected, row: line, column: 1, style: Style(.cyan, isBold: true))
+      grid.put(glyphs.selected, row: line, column: 0, style: Style(.cyan, isBold: true))
     }
     put(
       row.label,
       row: line,
-      column: layout.label.start - 1,
+      column: layout.label.start,
       width: layout.label.width,
       style: isSelected ? Style(.cyan, isBold: true) : isKnown ? .plain : .faint,
       into: &grid
@@ -166,13 +166,12 @@ extension ScreenRenderer {
       style: style,
       into: &grid
     )
-    put(
-      row.facts.kind.numberRule?.unit ?? "",
+    grid.put(
+      glyphs.shown(row.facts.kind.numberRule?.unit ?? ""),
       row: line,
       column: layout.unit.start,
-      width: layout.unit.width,
-      style: .faint,
-      into: &grid
+      limit: layout.unit.width,
+      style: .faint
     )
   }
 

@@ -81,10 +81,9 @@ package struct ScreenRenderer: Sendable {
       grid.fill(row: 1, style: .heading)
       grid.put("KEYS", row: 1, column: 1, style: .heading)
     }
-    let width = min(18, screen.size.columns / 2 - 4)
-    for (row, line) in KeyHelp.lines.dropFirst(offset).prefix(height).enumerated() {
-      grid.put(line.keys, row: top + row, column: 2, limit: width, style: .bold)
-      let column = 2 + width + 1
+    for (row, line) in KeyHelp(glyphs).lines.dropFirst(offset).prefix(height).enumerated() {
+      grid.put(line.keys, row: top + row, column: 1, limit: KeyHelp.keyWidth, style: .bold)
+      let column = 1 + KeyHelp.keyWidth + 1
       put(
         line.meaning,
         row: top + row,
