@@ -110,7 +110,8 @@ extension ScreenRenderer {
     let isSelected = row.facts.key == screen.selectedKey
     let isKnown = screen.link == .ready
     if isSelected {
-      grid.put(glyphs.selected, row: line, column: 0, style: Style(.cyan, isBold: true))
+      let column = layout.label.start - 2
+      grid.put(glyphs.selected, row: line, column: column, style: Style(.cyan, isBold: true))
     }
     put(
       row.label,
