@@ -108,7 +108,7 @@ let package = Package(
       exclude: ["Fixtures"]
     ),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
-    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
+    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
     .testTarget(
       name: "ScreenTests",
       dependencies: ["Control", "Devices", "LastOut", "Screen"]

@@ -24,6 +24,7 @@ static inline void settle_curses_prepare(void) {
   cbreak();
   noecho();
   nonl();
+  noqiflush();  // What was typed before Ctrl-Z is there after fg.
   keypad(stdscr, TRUE);
   nodelay(stdscr, TRUE);
   set_escdelay(25);
@@ -41,10 +42,12 @@ static inline void settle_curses_put(
   mvwaddstr(stdscr, row, column, text);
 }
 
-// Shows what was put; a forced one draws the whole screen anew.
+// Shows what was put; a forced one draws the whole screen anew, and sets up the arrow keys again,
+// which ncurses would do only when the first of them has been read.
 static inline void settle_curses_show(int force) {
   if (force) clearok(curscr, TRUE);
   wrefresh(stdscr);
+  if (force) keypad(stdscr, TRUE);
 }
 
 // The next key that has come: 1 a key code, 0 a character, -1 none.

@@ -38,23 +38,24 @@ struct PictureTests {
   @Test func `eighty columns show every column but the level`() {
     let picture = """
        settle  4 devices · 9 properties · 2 settling                      ● connected
-       PROPERTY               TARGET          ACTUAL  STATE                   CHANGES
+       PROPERTY               TARGET       ACTUAL  STATE                      CHANGES
        Desk lamp
          power                    on
-       ▌ brightness              112             100  ██████████▋      0.2s         3
+       ▌ brightness              112          100  ██████████▊      0.2s            3
 
        Boiler
-         target_temperature     22.5 °C           21  · offline 42s                 3
+         target_temperature     22.5 °C        21  · offline 41s                    3
          mode                   heat
 
        Blind
-         position                 30 %                ✗ failed: not confir…
+         position                 30 %             ✗ failed: not confirm…       1 → 0
          command                OPEN
 
        Strip
          color               #ff8800
          gain                    0.5
          speed                     -
+
 
 
       ────────────────────────────────────────────────────────────────────────────────
@@ -67,13 +68,13 @@ struct PictureTests {
   @Test func `forty columns and ten rows are enough to work with`() {
     let picture = """
        settle  9 properties       ● connected
-       PROPERTY       TARGET     STATE
+       PROPERTY        TARGET    STATE
        Desk lamp
-        power             on
-      ▌ brightness       112     ███████ 0.2s
+        power              on
+      ▌ brightness        112    █████▍   0.2s
        Boiler
-        target_tempe…   22.5 °C  · offline 42s
-        mode            heat
+        target_temper…   22.5 °C · offline 41s
+        mode             heat
        desk-lamp/brightness  ·  actual 100
        ←→ step  0-9 type  ? help  q quit
       """
@@ -82,9 +83,9 @@ struct PictureTests {
 
   @Test func `twenty columns and four rows still step`() {
     let picture = """
-       settle ● connected
+       settle   ● connected
        Desk lamp
-      ▌ brig…    112    0.2s
+      ▌ bri…    112    0.2s
        ? help  q quit
       """
     #expect(compare(Self.stage(columns: 22, rows: 4), picture) == [])
@@ -106,7 +107,8 @@ struct PictureTests {
   }
 
   @Test func `a wide terminal shows where in its range a value is`() {
-    let line = Self.stage(columns: 110, rows: 24).texts()
+    let line =
+      Self.stage(columns: 110, rows: 24).texts()
       .first { $0.contains("brightness") } ?? ""
     #expect(line.contains("────────○●───────────"))
   }

@@ -63,9 +63,10 @@ extension ControlScreen {
   }
 
   private mutating func select(nearest line: Int) {
-    let candidates = lines[min(line, lines.count)...]
-    guard let found = candidates.firstIndex(where: { if case .property = $0 { true } else { false } })
-    else {
+    let found = lines[min(line, lines.count)...].firstIndex {
+      if case .property = $0 { true } else { false }
+    }
+    guard let found else {
       selectedKey = nil
       return
     }

@@ -3,7 +3,7 @@
 
 package import Control
 package import Devices
-package import LastOut
+internal import LastOut
 
 /// One property: what it takes, its values, and where its newest change stands.
 ///
@@ -161,9 +161,9 @@ package struct ScreenRow: Hashable, Sendable {
       progress = .ended(event.phase, reason: event.reason, at: now)
     }
     switch event.phase {
-    case .unchanged, .cancelled, .expired: count(event, commands: 0)
+    case .superseded, .unchanged, .cancelled, .failed, .expired: count(event, commands: 0)
     case .confirmed: if let value = event.value { actual = value }
-    case .accepted, .rejected, .sending, .sent, .superseded, .failed: break
+    case .accepted, .rejected, .sending, .sent: break
     }
     switch event.phase {
     case .cancelled, .expired, .failed: if let actual { target = actual }
@@ -173,7 +173,7 @@ package struct ScreenRow: Hashable, Sendable {
 
   /// What was gathered has become so many commands.
   private mutating func count(_ event: EventObject, commands: Int) {
-    // What never waited, such as what was cancelled after it had left, has its tally already.
+    // What has left, and then failed or was cancelled, has its tally already.
     if commands == 1 || taken > 0 {
       tally = Tally(changes: max(taken, event.collapsed + 1), commands: commands)
     }

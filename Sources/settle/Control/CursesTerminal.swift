@@ -69,13 +69,13 @@ struct CursesTerminal: ~Copyable {
 
   /// The keys that have come; unknown ones are passed over.
   func keys() -> [ScreenKey] {
-    var keys: [ScreenKey] = []
+    var inputs: [KeyInput] = []
     var code: UInt32 = 0
     while true {
       switch unsafe settle_curses_key(&code) {
-      case 1: if let key = Self.key(Int32(bitPattern: code)) { keys.append(key) }
-      case 0: if let key = Self.key(character: code) { keys.append(key) }
-      default: return keys
+      case 1: if let key = Self.key(Int32(bitPattern: code)) { inputs.append(.key(key)) }
+      case 0: if let scalar = Unicode.Scalar(code) { inputs.append(.scalar(scalar)) }
+      default: return KeyInput.keys(inputs)
       }
     }
   }
@@ -95,16 +95,6 @@ struct CursesTerminal: ~Copyable {
     case KEY_ENTER: .enter
     case KEY_BACKSPACE: .backspace
     default: nil
-    }
-  }
-
-  private static func key(character code: UInt32) -> ScreenKey? {
-    switch code {
-    case 0x0A, 0x0D: .enter
-    case 0x1B: .escape
-    case 0x08, 0x7F: .backspace
-    case 0..<0x20: nil
-    default: Unicode.Scalar(code).map { .character(Character($0)) }
     }
   }
 

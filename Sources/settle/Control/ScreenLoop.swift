@@ -80,13 +80,14 @@ struct ScreenLoop: ~Copyable {
       pollfd(fd: client?.descriptor ?? -1, events: readable, revents: 0),
     ]
     guard unsafe poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { return }
-    if entries[1].revents != 0 { for number in signals.take() { handle(number) } }
     if entries[2].revents != 0 { receive() }
+    // Before the signals: what was typed before Ctrl-Z is not for the shell.
     if entries[0].revents & readable != 0 {
       for key in terminal.keys() { screen.press(key, at: Self.now()) }
     } else if entries[0].revents != 0 {
       screen.quit()  // The terminal is gone.
     }
+    if entries[1].revents != 0 { for number in signals.take() { handle(number) } }
   }
 
   private mutating func receive() {
