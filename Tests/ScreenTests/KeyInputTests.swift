@@ -16,7 +16,7 @@ struct KeyInputTests {
     ("\u{1B}[Dq", [.left, .character("q")]),
     ("\u{1B}[1;5Cq", [.character("q")]),
     ("\u{1B}[15~q", [.character("q")]),
-    ("\u{1B}q", []),
+    ("\u{1B}q", [.escape, .character("q")]),
     ("\u{1B}[", []),
     ("ü電", [.character("ü"), .character("電")]),
   ])

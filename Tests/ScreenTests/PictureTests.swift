@@ -37,7 +37,7 @@ struct PictureTests {
 
   @Test func `eighty columns show every column but the level`() {
     let picture = """
-       settle  4 devices · 9 properties · 2 settling                      ● connected
+       settle  4 devices · 9 properties · 2 pending                       ● connected
        PROPERTY               TARGET       ACTUAL  STATE                      CHANGES
        Desk lamp
          power                    on
@@ -63,6 +63,13 @@ struct PictureTests {
        ←→ step  0-9 type  f flush  c cancel  / filter  ? help  q quit
       """
     #expect(compare(Self.stage(columns: 80, rows: 24), picture) == [])
+  }
+
+  @Test func `the line below the list tells how many properties follow`() {
+    var stage = Stage(columns: 30, rows: 20)
+    #expect(stage.texts()[17] == "──────────────────── 1 more ──")
+    stage.type("G")
+    #expect(stage.texts()[17] == String(repeating: "─", count: 30))
   }
 
   @Test func `forty columns and ten rows are enough to work with`() {

@@ -14,6 +14,14 @@ extension ControlScreen {
     lines.count { if case .property = $0 { true } else { false } }
   }
 
+  /// How many values have not left yet.
+  package var openCount: Int { rows.indices.count { rows[$0].progress.isOpen } }
+
+  /// How many properties come below those in view.
+  package var countBelow: Int {
+    lines.dropFirst(firstLine + listHeight).count { if case .property = $0 { true } else { false } }
+  }
+
   /// The places of the properties in view.
   package var placesInView: [Int] {
     lines.dropFirst(firstLine).prefix(listHeight).compactMap { line in

@@ -130,6 +130,7 @@ extension ControlScreen {
     }
     places = [:]
     for (place, row) in rows.enumerated() { places[row.facts.key] = place }
+    deviceCount = Set(rows.map(\.deviceID)).count
     labelWidth = rows.map { CellWidth.of($0.label) }.max() ?? 0
     unitWidth = rows.map { CellWidth.of($0.facts.kind.numberRule?.unit ?? "") }.max() ?? 0
     if link == .reading { link = .ready }

@@ -61,6 +61,8 @@ package struct ControlScreen: Sendable {
   /// Nothing more is to be shown.
   package internal(set) var isDone = false
 
+  /// How many devices the properties belong to.
+  var deviceCount = 0
   /// The widest name of a property, and the widest unit, in cells.
   var labelWidth = 0
   var unitWidth = 0

@@ -25,9 +25,10 @@ package enum KeyInput: Hashable, Sendable {
 
   /// Takes what follows an Escape: nothing where it was the key itself.
   private static func sequence(_ rest: inout ArraySlice<KeyInput>) -> ScreenKey? {
-    guard case .scalar(let first) = rest.first, first != "\u{1B}" else { return .escape }
+    guard case .scalar(let first) = rest.first, first == "[" || first == "O" else {
+      return .escape
+    }
     rest.removeFirst()
-    guard first == "[" || first == "O" else { return nil }
     var isPlain = true
     while case .scalar(let scalar) = rest.first {
       rest.removeFirst()

@@ -20,6 +20,10 @@ package struct ScreenRow: Hashable, Sendable {
   private static let refusalStays = Duration.seconds(6)
 
   package let facts: PropertyRow
+  /// The device's identifier.
+  package let deviceID: String
+  /// The property's name, else its identifier.
+  package let label: String
   package internal(set) var target: JSONValue?
   package internal(set) var actual: JSONValue?
   package internal(set) var progress = Progress.idle
@@ -37,13 +41,12 @@ package struct ScreenRow: Hashable, Sendable {
   private var base: Moment?
   private var lastChange: Moment?
 
-  package init(_ facts: PropertyRow) { self.facts = facts }
-
-  /// The device's identifier.
-  package var deviceID: String { String(facts.key.prefix { $0 != "/" }) }
-
-  /// The property's name, else its identifier.
-  package var label: String { facts.name ?? String(facts.key.dropFirst(deviceID.count + 1)) }
+  package init(_ facts: PropertyRow) {
+    self.facts = facts
+    let parts = facts.key.split(separator: "/", maxSplits: 1)
+    deviceID = String(parts.first ?? "")
+    label = facts.name ?? String(parts.last ?? "")
+  }
 
   /// Changes that have not left yet.
   package var gathered: Int { taken + unanswered }

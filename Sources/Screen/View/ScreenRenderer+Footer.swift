@@ -10,7 +10,7 @@ extension ScreenRenderer {
   func footer(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
     let size = screen.size
     let keys = size.rows - 1
-    if ScreenLayout.hasRule(size) { rule(row: keys - 2, into: &grid) }
+    if ScreenLayout.hasRule(size) { rule(screen, row: keys - 2, into: &grid) }
     let (text, style) = detail(screen)
     if ScreenLayout.hasDetail(size) {
       put(text, row: keys - 1, column: 1, width: size.columns - 2, style: style, into: &grid)
@@ -22,11 +22,14 @@ extension ScreenRenderer {
     }
   }
 
-  /// A line across, which leaves what is there already.
-  private func rule(row: Int, into grid: inout Grid) {
-    for column in 0..<grid.size.columns where grid[row, column].text == " " {
-      grid.put(glyphs.rule, row: row, column: column, style: .faint)
-    }
+  /// A line across, which says whether the list goes on.
+  private func rule(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
+    let width = grid.size.columns
+    grid.put(String(repeating: glyphs.rule, count: width), row: row, column: 0, style: .faint)
+    let below = screen.countBelow
+    guard below > 0 else { return }
+    let text = " \(below) more "
+    grid.put(text, row: row, column: max(0, width - CellWidth.of(text) - 2), style: .faint)
   }
 
   /// What is typed, else what is to be said, else more about the selected property.
@@ -100,7 +103,9 @@ extension ScreenRenderer {
       case .text, .color: [("Enter", "type")]
       case .action: [(glyphs.horizontal, "choose"), ("Space", "do")]
       }
-    if let urgent = screen.urgent(for: row) { hints.append(("!", ValueFormat.text(urgent.value))) }
+    if let urgent = screen.urgent(for: row) {
+      hints.insert(("!", glyphs.shown(ValueFormat.text(urgent.value))), at: 1)
+    }
     hints += [("f", "flush"), ("c", "cancel"), ("/", "filter")]
     return hints
   }

@@ -33,7 +33,6 @@ extension ScreenRenderer {
         }
       }
     }
-    more(screen, top: top, height: height, into: &grid)
   }
 
   private func headings(_ layout: ScreenLayout, into grid: inout Grid) {
@@ -71,19 +70,6 @@ extension ScreenRenderer {
       width: screen.size.columns - 3,
       style: .faint,
       into: &grid
-    )
-  }
-
-  /// Says at the edge that the list goes on.
-  private func more(_ screen: ControlScreen, top: Int, height: Int, into grid: inout Grid) {
-    let below = screen.lines.count - screen.firstLine - height
-    guard below > 0, ScreenLayout.hasRule(screen.size) else { return }
-    let text = " \(below) more "
-    grid.put(
-      text,
-      row: top + height,
-      column: max(0, screen.size.columns - CellWidth.of(text) - 2),
-      style: .faint
     )
   }
 

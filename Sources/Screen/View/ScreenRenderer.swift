@@ -58,16 +58,15 @@ package struct ScreenRenderer: Sendable {
 
   /// How much there is, in words, longest first.
   private func summary(_ screen: ControlScreen) -> [String] {
-    let devices = Set(screen.rows.map(\.deviceID)).count
     let shown = screen.shownCount
-    let open = screen.rows.count { $0.progress.isOpen }
+    let open = screen.openCount
     let dot = " \(glyphs.dot) "
-    let all = count(devices, "device", "devices")
+    let all = count(screen.deviceCount, "device", "devices")
     let properties =
       screen.filter.isEmpty
       ? count(shown, "property", "properties") : "\(shown) of \(screen.rows.count) properties"
-    let settling = open > 0 ? "\(dot)\(open) settling" : ""
-    return [all + dot + properties + settling, properties + settling, properties, ""]
+    let pending = open > 0 ? "\(dot)\(open) pending" : ""
+    return [all + dot + properties + pending, properties + pending, properties, ""]
   }
 
   private func count(_ number: Int, _ one: String, _ many: String) -> String {
