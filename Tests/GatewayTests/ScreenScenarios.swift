@@ -158,6 +158,16 @@ import Testing
     #expect(witness.texts(on: command) == [#"{"brightness":101}"#])
   }
 
+  @Test func `a gateway that hangs is told, and so is its return`() throws {
+    let bench = try bench()
+    let terminal = try started(bench)
+
+    try bench.running().signal(SIGSTOP)
+    try terminal.waitForRow("○ gateway does not answer")
+    try bench.running().signal(SIGCONT)
+    try terminal.waitForRow("● connected")
+  }
+
   // MARK: - The terminal afterwards
 
   private static let endings = ["q", "C-c", "killed gateway", "TERM", "HUP", "QUIT"]

@@ -9,6 +9,7 @@ struct KeyInputTests {
     ("a+", [ScreenKey.character("a"), .character("+")]),
     ("\r\n", [.enter, .enter]),
     ("\u{7F}\u{8}", [.backspace, .backspace]),
+    ("\u{C}", [.redraw]),
     ("\u{1}\u{90}x", [.character("x")]),
     ("\u{1B}", [.escape]),
     ("\u{1B}\u{1B}", [.escape, .escape]),

@@ -42,9 +42,9 @@ extension ControlScreen {
       filter = ""
       notice = nil
       updateLines()
-    case .character(let character) where character.isNumber || character == ".":
+    case .character(let character) where character.isNumber || ".#".contains(character):
       startTyping(String(character))
-    case .backspace, .character: break
+    case .backspace, .redraw, .character: break
     }
   }
 
@@ -53,9 +53,9 @@ extension ControlScreen {
   private mutating func startTyping(_ text: String) {
     guard let row = selectedRow else { return }
     switch row.facts.kind {
-    case .number, .integer: mode = .typing(text)
-    case .text, .color: mode = .typing("")
-    case .action(let words) where words.isEmpty: mode = .typing("")
+    case .number, .integer: if text != "#" { mode = .typing(text) }
+    case .text, .color: mode = .typing(text)
+    case .action(let words) where words.isEmpty: mode = .typing(text)
     case .boolean, .choice, .action: break
     }
   }
@@ -71,7 +71,8 @@ extension ControlScreen {
       if let value { change(to: value, .set(value), at: now) }
       if let mistake { say(mistake, isBad: true, at: now) }
     case .character(let character): mode = .typing(text + String(character))
-    case .up, .down, .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end: break
+    case .up, .down, .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw:
+      break
     }
   }
 
@@ -86,7 +87,7 @@ extension ControlScreen {
     case .character(let character): filter.append(character)
     case .up: return move(by: -1)
     case .down: return move(by: 1)
-    case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end: return
+    case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw: return
     }
     updateLines()
   }
@@ -96,6 +97,7 @@ extension ControlScreen {
     switch key {
     case .down, .character("j"): mode = .help(offset: min(last, offset + 1))
     case .up, .character("k"): mode = .help(offset: max(0, offset - 1))
+    case .redraw: break
     case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .enter, .escape,
       .backspace, .character:
       mode = .browsing

@@ -55,6 +55,7 @@ package enum KeyInput: Hashable, Sendable {
     switch scalar.value {
     case 0x0A, 0x0D: .enter
     case 0x08, 0x7F: .backspace
+    case 0x0C: .redraw
     case 0..<0x20, 0x80..<0xA0: nil
     default: .character(Character(scalar))
     }

@@ -8,5 +8,7 @@ package enum ScreenKey: Hashable, Sendable {
   case farLeft, farRight
   case pageUp, pageDown, home, end
   case enter, escape, backspace
+  /// Ctrl-L: the screen is to be drawn anew, which is up to whoever draws.
+  case redraw
   case character(Character)
 }

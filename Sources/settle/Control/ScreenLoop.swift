@@ -83,7 +83,10 @@ struct ScreenLoop: ~Copyable {
     if entries[2].revents != 0 { receive() }
     // Before the signals: what was typed before Ctrl-Z is not for the shell.
     if entries[0].revents & readable != 0 {
-      for key in terminal.keys() { screen.press(key, at: Self.now()) }
+      for key in terminal.keys() {
+        if key == .redraw { mustDrawAnew = true }
+        screen.press(key, at: Self.now())
+      }
     } else if entries[0].revents != 0 {
       screen.quit()  // The terminal is gone.
     }
