@@ -33,7 +33,7 @@ struct ScreenLayout {
     self.size = size
     let width = size.columns
     let isNarrow = width < 64
-    let unitRoom = min(unitWidth, isNarrow ? (width < 36 ? 2 : 4) : 8)
+    let unitRoom = min(unitWidth, isNarrow ? (width < 36 ? 2 : 5) : 8)
     let valueRoom = isNarrow ? 6 : 8
     let stateRoom = width < 36 ? 5 : 12
     let labelMost =
