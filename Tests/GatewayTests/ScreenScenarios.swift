@@ -127,7 +127,7 @@ import Testing
     let small = try terminal.waitFor("forty columns") { rows in
       rows.count == 10 && rows[9].hasSuffix("? help  q quit") && rows[0].hasSuffix("● connected")
     }
-    #expect(small[1] == " PROPERTY    TARGET      STATE")
+    #expect(small[1] == " PROPERTY    TARGET       STATE")
     #expect(small[2] == " Desk lamp")
     #expect(small[4] == "  brightness    100")
 
