@@ -33,7 +33,7 @@ let package = Package(
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
     // The ways in and out.
-    .target(name: "Control", dependencies: ["Devices", "JSON"]),
+    .target(name: "Control", dependencies: ["Devices", "JSON", "LastOut"]),
     .systemLibrary(
       name: "CMosquitto",
       pkgConfig: "libmosquitto",
@@ -69,10 +69,17 @@ let package = Package(
     .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "Journal", "LastOut"]),
     .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
 
+    // The full-screen stepper as values; only the program draws.
+    .target(name: "Screen", dependencies: ["Control", "Devices", "LastOut"]),
+    // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
+    .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
+
     // The two programs.
     .executableTarget(
       name: "settle",
-      dependencies: ["Arguments", "Control", "Devices", "JSON"],
+      dependencies: [
+        "Arguments", "CNcurses", "Control", "Devices", "JSON", "LastOut", "Screen",
+      ],
       // It is started for every tap: no dynamic linker and no symbols. lld, because gold warns
       // about a dlopen in the Swift runtime that is never reached.
       linkerSettings: [
@@ -102,7 +109,11 @@ let package = Package(
       exclude: ["Fixtures"]
     ),
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
-    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
+    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
+    .testTarget(
+      name: "ScreenTests",
+      dependencies: ["Control", "Devices", "LastOut", "Screen"]
+    ),
     .testTarget(
       name: "FaultSimulationTests",
       dependencies: ["Commands", "FaultSimulation", "LastOut"]

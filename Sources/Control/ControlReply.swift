@@ -12,6 +12,7 @@ package enum ControlReply: Hashable, Sendable {
   case watched(EventObject, watch: JSONValue?)
   case targets([TargetRow], id: JSONValue?)
   case pending([PendingRow], id: JSONValue?)
+  case described([PropertyRow], id: JSONValue?)
   case flushed(Int, id: JSONValue?)
   case cancelled(Int, id: JSONValue?)
   case failure(ErrorReply, id: JSONValue?)
@@ -20,8 +21,8 @@ package enum ControlReply: Hashable, Sendable {
   package var id: JSONValue? {
     switch self {
     case .event(let event, let id): id ?? .string(event.id)
-    case .watched(_, let id), .targets(_, let id), .pending(_, let id), .flushed(_, let id),
-      .cancelled(_, let id), .failure(_, let id):
+    case .watched(_, let id), .targets(_, let id), .pending(_, let id), .described(_, let id),
+      .flushed(_, let id), .cancelled(_, let id), .failure(_, let id):
       id
     }
   }
@@ -51,6 +52,8 @@ extension ControlReply {
       append("get", .array(rows.map(\.json)), id, to: &output)
     case .pending(let rows, let id):
       append("pending", .array(rows.map(\.json)), id, to: &output)
+    case .described(let rows, let id):
+      append("describe", .array(rows.map(\.json)), id, to: &output)
     case .flushed(let count, let id): append("flushed", .integer(Int64(count)), id, to: &output)
     case .cancelled(let count, let id): append("cancelled", .integer(Int64(count)), id, to: &output)
     case .failure(let failure, let id): append("error", failure.json, id, to: &output)
@@ -92,6 +95,8 @@ extension ControlReply {
       self = .targets(rows.compactMap(TargetRow.init), id: id)
     } else if case .array(let rows) = json["pending"] {
       self = .pending(rows.compactMap(PendingRow.init), id: id)
+    } else if case .array(let rows) = json["describe"] {
+      self = .described(rows.compactMap(PropertyRow.init), id: id)
     } else if let count = json["flushed"]?.count {
       self = .flushed(count, id: id)
     } else if let count = json["cancelled"]?.count {

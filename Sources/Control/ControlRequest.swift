@@ -15,6 +15,7 @@ package struct ControlRequest: Hashable, Sendable {
     case get
     case pending
     case watch
+    case describe
   }
 
   /// How far a change is followed; every phase up to it is answered.
@@ -93,7 +94,7 @@ extension ControlRequest {
     let takesKey =
       switch operation {
       case .set, .step, .toggle, .cancel, .flush: true
-      case .get, .pending, .watch: false
+      case .get, .pending, .watch, .describe: false
       }
     if takesKey { add("key", .string(key)) }
     switch operation {
@@ -105,6 +106,7 @@ extension ControlRequest {
     case .get: add("get", .string(key))
     case .pending: add("pending", .string(key))
     case .watch: add("watch", .string(key))
+    case .describe: add("describe", .string(key))
     }
     add("id", replyID)
     add("source", source.map(JSONValue.string))

@@ -7,6 +7,7 @@ internal import Devices
 struct RequestReader {
   private static let operations = [
     "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
+    "describe",
   ]
   private static let options = ["key", "id", "source", "now", "ttl", "wait", "at"]
 
@@ -58,7 +59,8 @@ struct RequestReader {
     guard let operation = found.first else {
       throw error(
         .missingOperation,
-        "nothing to do: one of set, step, toggle, cancel, flush, get, pending or watch is needed"
+        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch or describe"
+          + " is needed"
       )
     }
     guard found.count == 1 else {
@@ -83,6 +85,7 @@ struct RequestReader {
     case "flush": return ControlRequest(.flush, key: try keyOrPattern(member))
     case "get": return ControlRequest(.get, key: try pattern(member))
     case "pending": return ControlRequest(.pending, key: try pattern(member))
+    case "describe": return ControlRequest(.describe, key: try pattern(member))
     default: return ControlRequest(.watch, key: try pattern(member))
     }
   }
@@ -112,7 +115,7 @@ struct RequestReader {
       switch request.operation {
       case .set, .step, .toggle: Self.options
       case .cancel, .flush: ["key", "id", "source", "at"]
-      case .get, .pending, .watch: ["id", "source"]
+      case .get, .pending, .watch, .describe: ["id", "source"]
       }
     guard !allowed.contains(member.name) else { return }
     let operation = members.first { Self.operations.contains($0.name) }?.name ?? ""

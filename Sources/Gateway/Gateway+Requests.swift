@@ -57,9 +57,10 @@ extension Gateway {
           .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
         )
       }
-    case .get where connection.isDeaf, .pending where connection.isDeaf:
+    case .get where connection.isDeaf, .pending where connection.isDeaf,
+      .describe where connection.isDeaf:
       break  // Nobody reads the answer.
-    case .get, .pending, .flush, .cancel:
+    case .get, .pending, .describe, .flush, .cancel:
       do throws(ValidationError) {
         let keys = try keys(request.key)
         connection.send(reply(to: request, about: keys, at: now))
@@ -97,6 +98,7 @@ extension Gateway {
     case .pending:
       let rows = machine.pendingStatuses(of: keys, at: now).map { pendingRow($0, at: now) }
       return .pending(rows, id: id)
+    case .describe: return .described(keys.map(propertyRow), id: id)
     case .flush:
       var count = 0
       for key in keys where machine.flush(key, at: now) { count += 1 }
@@ -165,7 +167,7 @@ extension Gateway {
       case .set(let value): change = .set(try property.value(from: value))
       case .step(let amount): change = .step(amount)
       case .toggle: change = .toggle
-      case .cancel, .flush, .get, .pending, .watch:
+      case .cancel, .flush, .get, .pending, .watch, .describe:
         preconditionFailure("Only changes are taken here.")
       }
       if origin.wantsPhases { connection.beginWait() }

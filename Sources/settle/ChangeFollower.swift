@@ -39,7 +39,7 @@ struct ChangeFollower {
         && request.wait == .confirmed:
         request.wait = .sent
         try client.send(request)
-      case .failure, .watched, .targets, .pending, .flushed, .cancelled:
+      case .failure, .watched, .targets, .pending, .described, .flushed, .cancelled:
         return .unexpected(reply)
       }
     }

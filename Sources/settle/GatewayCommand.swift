@@ -29,16 +29,20 @@ extension GatewayCommand {
   /// The rows that all these commands share.
   static var connectionParameters: [Parameter<Self>] {
     [
-      .flag("json", \.connection.json, help: "Print JSON, one object per line."),
-      .option(
-        "socket",
-        \.connection.socket,
-        value: "PATH",
-        completion: .files,
-        help: "The gateway's control socket; else SETTLE_SOCKET, else the first that exists of"
-          + " $XDG_RUNTIME_DIR/settle.sock and /run/settle/settle.sock."
-      ),
+      .flag("json", \.connection.json, help: "Print JSON, one object per line."), socketParameter,
     ]
+  }
+
+  /// Where the gateway is.
+  static var socketParameter: Parameter<Self> {
+    .option(
+      "socket",
+      \.connection.socket,
+      value: "PATH",
+      completion: .files,
+      help: "The gateway's control socket; else SETTLE_SOCKET, else the first that exists of"
+        + " $XDG_RUNTIME_DIR/settle.sock and /run/settle/settle.sock."
+    )
   }
 
   /// Sends one request and waits for its one reply; refusals are printed.

@@ -28,6 +28,7 @@ struct Settle {
       entry(StepCommand.self, "CHANGE"),
       entry(ToggleCommand.self, "CHANGE"),
       entry(PipeCommand.self, "CHANGE"),
+      entry(ControlCommand.self, "LOOK"),
       entry(GetCommand.self, "LOOK"),
       entry(WatchCommand.self, "LOOK"),
       entry(PendingCommand.self, "QUEUE"),

@@ -4,6 +4,7 @@
 import Control
 import Devices
 import JSON
+import LastOut
 import Testing
 
 struct ControlReplyTests {
@@ -19,6 +20,42 @@ struct ControlReplyTests {
   private static let eventText =
     #"{"id":"01J","key":"desk-lamp/brightness","phase":"sent","value":40,"collapsed":17,"#
     + #""source":"cli","at":"2026-11-21T08:00:00.123Z","attempt":1,"reason":null}"#
+
+  private static let position: PropertyRow = {
+    var row = PropertyRow(
+      key: "blind/position",
+      deviceName: "Blind",
+      kind: .integer(NumberRule(range: 0...100, step: 5, unit: "%")),
+      policy: Policy(delay: .milliseconds(500))
+    )
+    row.confirmWithin = .seconds(5)
+    return row
+  }()
+
+  private static let mode: PropertyRow = {
+    var row = PropertyRow(
+      key: "boiler/mode",
+      deviceName: "boiler",
+      kind: .choice(["off", "heat"]),
+      policy: .live
+    )
+    row.name = "Mode"
+    row.urgent = ["off"]
+    row.ends = ["boiler/target"]
+    return row
+  }()
+
+  @Test(arguments: [
+    #"{}"#, #"{"key":"a/b"}"#,
+    #"{"key":"a/b","device":"a","type":"wheel","policy":{"delay_ms":1}}"#,
+    #"{"key":"a/b","device":"a","type":"text"}"#,
+    #"{"key":"a/b","device":"a","type":"text","policy":{"delay_ms":-1}}"#,
+    #"{"key":"a/b","device":"a","type":"text","policy":{"delay_ms":1e300}}"#,
+  ])
+  func `a description without its parts is passed over`(row: String) {
+    let line = #"{"describe":[\#(row)],"id":null}"#
+    #expect(ControlReply(line: line.utf8.span) == .described([], id: nil))
+  }
 
   @Test(arguments: [
     (ControlReply.event(event, id: "01J"), eventText),
@@ -39,6 +76,20 @@ struct ControlReplyTests {
       ),
       #"{"pending":[{"key":"a/b","value":40.5,"collapsed":3,"waits":"in_flight","due_ms":null}],"#
         + #""id":null}"#
+    ),
+    (
+      .described([position], id: "d"),
+      #"{"describe":[{"key":"blind/position","device":"Blind","name":null,"type":"integer","#
+        + #""range":[0,100],"step":5,"unit":"%","values":null,"#
+        + #""policy":{"delay_ms":500,"max_wait_ms":null,"leading":false},"confirm_ms":5000,"#
+        + #""urgent":[],"ends":[]}],"id":"d"}"#
+    ),
+    (
+      .described([mode], id: nil),
+      #"{"describe":[{"key":"boiler/mode","device":"boiler","name":"Mode","type":"choice","#
+        + #""range":null,"step":null,"unit":null,"values":["off","heat"],"#
+        + #""policy":{"delay_ms":200,"max_wait_ms":200,"leading":true},"confirm_ms":null,"#
+        + #""urgent":["off"],"ends":["boiler/target"]}],"id":null}"#
     ),
     (.flushed(2, id: nil), #"{"flushed":2,"id":null}"#),
     (.cancelled(0, id: "c"), #"{"cancelled":0,"id":"c"}"#),

@@ -242,8 +242,8 @@ struct SettleCommandTests {
     (["set", "a/b"], "settle set: VALUE is missing\nSee \"settle set --help\".\n"),
     (
       ["reload"],
-      "settle: unknown command \"reload\"; there are set, step, toggle, pipe, get, watch, pending,"
-        + " flush, cancel, run, check, completions, manual, demo,"
+      "settle: unknown command \"reload\"; there are set, step, toggle, pipe, control, get, watch,"
+        + " pending, flush, cancel, run, check, completions, manual, demo,"
         + " simulate\nSee \"settle --help\".\n"
     ),
     (
@@ -276,7 +276,7 @@ struct SettleCommandTests {
   }
 
   @Test(arguments: [
-    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch",
+    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch", "control",
   ])
   func `every command has help with examples`(command: String) throws {
     let result = try SettleProcess.run([command, "--help"])

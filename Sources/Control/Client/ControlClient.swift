@@ -13,8 +13,8 @@ package struct ControlClient: ~Copyable {
   private static let sendTimeout = 5
 
   private let path: String
-  /// To be watched beside others; reading and writing belong to this type.
-  let descriptor: Int32
+  /// To wait for with `poll`; readable when replies have come or the gateway went.
+  package let descriptor: Int32
   private var framer = LineFramer(limit: replyLimit)
 
   /// Connects.
@@ -97,17 +97,33 @@ package struct ControlClient: ~Copyable {
     }
   }
 
+  /// The replies that have come, without waiting for more; lines that are none are passed over.
+  ///
+  /// Call it when ``descriptor`` is readable, and again then: one call reads a bounded amount.
+  package mutating func available() throws(ClientError) -> [ControlReply] {
+    try receive(flags: Int32(MSG_DONTWAIT))
+    var replies: [ControlReply] = []
+    while let output = framer.next() {
+      if case .line(let bytes, _) = output, let reply = ControlReply(line: bytes.span) {
+        replies.append(reply)
+      }
+    }
+    return replies
+  }
+
   private mutating func receive(by deadline: Deadline?) throws(ClientError) {
     try wait(by: deadline)
     try receive()
   }
 
   /// Takes what has come; waits if nothing has.
-  mutating func receive() throws(ClientError) {
+  mutating func receive() throws(ClientError) { try receive(flags: 0) }
+
+  private mutating func receive(flags: Int32) throws(ClientError) {
     var count = 0
     // Not filled with zeros: most replies are short, and every page that is touched costs.
     let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 16 * 1024) { buffer, length in
-      count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, flags)
       length = max(0, count)
     }
     if count > 0 {

@@ -72,6 +72,7 @@ package struct TimelineSimulator: ~Copyable {
     case .get: throw .notPlayable("get")
     case .pending: throw .notPlayable("pending")
     case .watch: throw .notPlayable("watch")
+    case .describe: throw .notPlayable("describe")
     }
   }
 

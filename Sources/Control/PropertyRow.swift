@@ -1,0 +1,133 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// One line of `describe`: what a key takes, and how it settles; the same until devices are reloaded.
+package struct PropertyRow: Hashable, Sendable {
+  package var key: String
+  /// What people read instead of the device's identifier.
+  package var deviceName: String
+  /// What people read instead of the property's identifier, if they gave one.
+  package var name: String?
+  /// The type, with range, step, unit and words.
+  package var kind: ValueKind
+  package var policy: Policy
+  /// How long the device may take to confirm; `nil` where nothing can confirm.
+  package var confirmWithin: Duration?
+  /// Values that leave at once.
+  package var urgent: [JSONValue] = []
+  /// Keys whose commands an urgent value ends.
+  package var ends: [String] = []
+
+  package init(key: String, deviceName: String, kind: ValueKind, policy: Policy) {
+    self.key = key
+    self.deviceName = deviceName
+    self.kind = kind
+    self.policy = policy
+  }
+}
+
+// MARK: - Writing
+
+extension PropertyRow {
+  package var json: JSONValue {
+    var members: [JSONValue.Member] = []
+    func add(_ name: String, _ value: JSONValue?) { members.append(.init(name, value ?? .null)) }
+    let rule = kind.numberRule
+    add("key", .string(key))
+    add("device", .string(deviceName))
+    add("name", name.map(JSONValue.string))
+    add("type", .string(kind.name))
+    add("range", rule?.range.map { .array([number($0.lowerBound), number($0.upperBound)]) })
+    add("step", rule?.step.map(number))
+    add("unit", rule?.unit.map(JSONValue.string))
+    add("values", words.map { .array($0.map(JSONValue.string)) })
+    add("policy", policyJSON)
+    add("confirm_ms", confirmWithin.map(milliseconds))
+    add("urgent", .array(urgent))
+    add("ends", .array(ends.map(JSONValue.string)))
+    return .object(members)
+  }
+
+  private var policyJSON: JSONValue {
+    .object([
+      "delay_ms": milliseconds(policy.delay),
+      "max_wait_ms": policy.maxWait.map(milliseconds) ?? .null,
+      "leading": .boolean(policy.leading),
+    ])
+  }
+
+  /// What may be chosen, where that is a list.
+  package var words: [String]? {
+    switch kind {
+    case .choice(let words), .action(let words): words
+    case .number, .integer, .boolean, .text, .color: nil
+    }
+  }
+
+  private func number(_ number: Double) -> JSONValue { JSONValue(shortest: number) }
+
+  private func milliseconds(_ duration: Duration) -> JSONValue {
+    JSONValue(shortest: Double(duration.wholeNanoseconds) / 1e6)
+  }
+}
+
+// MARK: - Reading
+
+extension PropertyRow {
+  /// Reads a row; `nil` when a member is missing or of the wrong type.
+  package init?(_ json: JSONValue) {
+    guard let key = json["key"]?.string, let device = json["device"]?.string,
+      let kind = Self.kind(json), let policy = json["policy"].flatMap(Self.policy)
+    else { return nil }
+    self.init(key: key, deviceName: device, kind: kind, policy: policy)
+    name = json["name"]?.string
+    confirmWithin = Self.duration(json["confirm_ms"])
+    urgent = Self.elements(json["urgent"])
+    ends = Self.elements(json["ends"]).compactMap(\.string)
+  }
+
+  private static func kind(_ json: JSONValue) -> ValueKind? {
+    let words = elements(json["values"]).compactMap(\.string)
+    return switch json["type"]?.string {
+    case "number": .number(rule(json))
+    case "integer": .integer(rule(json))
+    case "boolean": .boolean
+    case "choice": .choice(words)
+    case "text": .text
+    case "color": .color
+    case "action": .action(words)
+    default: nil
+    }
+  }
+
+  private static func rule(_ json: JSONValue) -> NumberRule {
+    let ends = elements(json["range"]).compactMap(\.double)
+    let isRange = ends.count == 2 && ends[0] <= ends[1]
+    return NumberRule(
+      range: isRange ? ends[0]...ends[1] : nil,
+      step: json["step"]?.double,
+      unit: json["unit"]?.string
+    )
+  }
+
+  private static func policy(_ json: JSONValue) -> Policy? {
+    guard let delay = duration(json["delay_ms"]) else { return nil }
+    return Policy(
+      delay: delay,
+      maxWait: duration(json["max_wait_ms"]),
+      leading: json["leading"] == true
+    )
+  }
+
+  private static func duration(_ json: JSONValue?) -> Duration? {
+    guard let milliseconds = json?.double, (0...1e12).contains(milliseconds) else { return nil }
+    return .nanoseconds(Int64((milliseconds * 1e6).rounded()))
+  }
+
+  private static func elements(_ json: JSONValue?) -> [JSONValue] {
+    if case .array(let elements) = json { elements } else { [] }
+  }
+}

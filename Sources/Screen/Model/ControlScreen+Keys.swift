@@ -1,0 +1,106 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Devices
+package import LastOut
+
+/// What keys do.
+extension ControlScreen {
+  /// A key was pressed.
+  package mutating func press(_ key: ScreenKey, at now: Moment) {
+    switch mode {
+    case .browsing: browse(key, at: now)
+    case .typing(let text): type(key, into: text, at: now)
+    case .filtering(let previous): editFilter(key, previous: previous)
+    case .help(let offset): leaf(key, from: offset)
+    }
+  }
+
+  private mutating func browse(_ key: ScreenKey, at now: Moment) {
+    switch key {
+    case .up, .character("k"): move(by: -1)
+    case .down, .character("j"): move(by: 1)
+    case .pageUp: move(by: -max(1, listHeight - 1))
+    case .pageDown: move(by: max(1, listHeight - 1))
+    case .home, .character("g"): move(by: -rows.count)
+    case .end, .character("G"): move(by: rows.count)
+    case .right, .character("+"), .character("="), .character("l"): step(by: 1, at: now)
+    case .left, .character("-"), .character("h"): step(by: -1, at: now)
+    case .farRight, .character("]"), .character("L"): step(by: 10, at: now)
+    case .farLeft, .character("["), .character("H"): step(by: -10, at: now)
+    case .character(" "): toggle(at: now)
+    case .enter: enter(at: now)
+    case .character("f"): order(.flush, of: selectedKey, at: now)
+    case .character("F"): order(.flush, of: "*", at: now)
+    case .character("c"): order(.cancel, of: selectedKey, at: now)
+    case .character("!"): stop(at: now)
+    case .character("/"): mode = .filtering(previous: filter)
+    case .character("?"): mode = .help(offset: 0)
+    case .character("q"): quit()
+    case .escape:
+      filter = ""
+      notice = nil
+      updateLines()
+    case .character(let character) where character.isNumber || ".#".contains(character):
+      startTyping(String(character))
+    case .backspace, .redraw, .character: break
+    }
+  }
+
+  // MARK: - Typing
+
+  private mutating func startTyping(_ text: String) {
+    guard let row = selectedRow else { return }
+    switch row.facts.kind {
+    case .number, .integer: if text != "#" { mode = .typing(text) }
+    case .text, .color: mode = .typing(text)
+    case .action(let words) where words.isEmpty: mode = .typing(text)
+    case .boolean, .choice, .action: break
+    }
+  }
+
+  private mutating func type(_ key: ScreenKey, into text: String, at now: Moment) {
+    switch key {
+    case .escape: mode = .browsing
+    case .backspace: mode = text.isEmpty ? .browsing : .typing(String(text.dropLast()))
+    case .enter:
+      mode = .browsing
+      guard !text.isEmpty, let row = selectedRow else { return }
+      let (value, mistake) = row.facts.value(typed: text)
+      if let value { change(to: value, .set(value), at: now) }
+      if let mistake { say(mistake, isBad: true, at: now) }
+    case .character(let character): mode = .typing(text + String(character))
+    case .up, .down, .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw:
+      break
+    }
+  }
+
+  private mutating func editFilter(_ key: ScreenKey, previous: String) {
+    switch key {
+    case .escape:
+      filter = previous
+      mode = .browsing
+    case .enter: mode = .browsing
+    case .backspace:
+      if filter.isEmpty { mode = .browsing } else { filter.removeLast() }
+    case .character(let character): filter.append(character)
+    case .up: return move(by: -1)
+    case .down: return move(by: 1)
+    case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw: return
+    }
+    updateLines()
+  }
+
+  private mutating func leaf(_ key: ScreenKey, from offset: Int) {
+    let last = max(0, KeyHelp.count - listHeight)
+    switch key {
+    case .down, .character("j"): mode = .help(offset: min(last, offset + 1))
+    case .up, .character("k"): mode = .help(offset: max(0, offset - 1))
+    case .redraw: break
+    case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .enter, .escape,
+      .backspace, .character:
+      mode = .browsing
+    }
+  }
+}

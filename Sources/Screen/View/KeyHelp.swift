@@ -1,0 +1,32 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the help says, in lines that fit forty columns.
+struct KeyHelp {
+  /// How many lines there are, whatever the glyphs.
+  static let count = KeyHelp(.unicode).lines.count
+  /// The cells of the left column.
+  static let keyWidth = 12
+
+  let lines: [(keys: String, meaning: String)]
+
+  init(_ glyphs: Glyphs) {
+    lines = [
+      ("\(glyphs.vertical)  j k", "choose a property"),
+      ("\(glyphs.horizontal)  - +", "a step less, a step more"),
+      ("[ ]", "ten steps; Shift too"),
+      ("0-9 Enter", "type a number, set it"),
+      ("Space", "switch, next word, do it"),
+      ("f  F", "send now: this, all"),
+      ("c", "cancel what waits"),
+      ("!", "stop: leaves at once"),
+      ("/  Esc", "filter, show all"),
+      ("q  Ctrl-C", "quit; changes go on"),
+      ("", ""),
+      (String(repeating: glyphs.blocks[7], count: 3) + " 0.2s", "leaves when it is empty"),
+      ("\(glyphs.tick) sent", "the broker has it"),
+      ("\(glyphs.doubleTick) confirm", "the device shows it"),
+      ("47 \(glyphs.arrow) 1", "changes, and commands"),
+    ]
+  }
+}

@@ -1,0 +1,116 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Devices
+internal import LastOut
+
+/// The lines below the list.
+extension ScreenRenderer {
+  func footer(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
+    let size = screen.size
+    let keys = size.rows - 1
+    if ScreenLayout.hasRule(size) { rule(screen, row: keys - 2, into: &grid) }
+    let (text, style) = detail(screen)
+    if ScreenLayout.hasDetail(size) {
+      put(text, row: keys - 1, column: 1, width: size.columns - 2, style: style, into: &grid)
+      bar(screen, row: keys, into: &grid)
+    } else if screen.notice != nil || screen.mode != .browsing {
+      put(text, row: keys, column: 1, width: size.columns - 2, style: style, into: &grid)
+    } else {
+      bar(screen, row: keys, into: &grid)
+    }
+  }
+
+  /// A line across, which says whether the list goes on.
+  private func rule(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
+    let width = grid.size.columns
+    grid.put(String(repeating: glyphs.rule, count: width), row: row, column: 0, style: .faint)
+    let below = screen.countBelow
+    guard below > 0 else { return }
+    let text = " \(below) more "
+    grid.put(text, row: row, column: max(0, width - CellWidth.of(text) - 2), style: .faint)
+  }
+
+  /// What is typed, else what is to be said, else more about the selected property.
+  private func detail(_ screen: ControlScreen) -> (String, Style) {
+    let typed = Style(.cyan, isBold: true)
+    switch screen.mode {
+    case .typing(let text):
+      let key = screen.selectedKey ?? ""
+      let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.facts))" } ?? ""
+      return ("\(key) = \(text)_\(rule)", typed)
+    case .filtering: return ("/\(screen.filter)_", typed)
+    case .help: return ("", .faint)
+    case .browsing: break
+    }
+    if let notice = screen.notice {
+      return (notice.text, notice.isBad ? Style(.red, isBold: true) : .bold)
+    }
+    if case .lost(let reason) = screen.link { return (reason, .faint) }
+    guard let row = screen.selectedRow else { return ("", .faint) }
+    return (facts(row, within: screen.size.columns - 2), .faint)
+  }
+
+  /// As much as there is room for, the most interesting first.
+  private func facts(_ row: ScreenRow, within width: Int) -> String {
+    var parts = [row.facts.key, ValueFormat.rule(row.facts), ValueFormat.policy(row.facts)]
+    if row.isApart { parts.insert("actual \(ValueFormat.text(row.actual))", at: 1) }
+    if case .ended(let phase, .some(let reason), _) = row.progress {
+      parts.insert("\(phase.rawValue): \(reason)", at: 1)
+    } else if let tally = row.tally, row.gathered == 0, tally.changes > 1 {
+      let commands = tally.commands == 1 ? "1 command" : "\(tally.commands) commands"
+      parts.insert("\(tally.changes) changes \(glyphs.arrow) \(commands)", at: 1)
+    }
+    let separator = "  \(glyphs.dot)  "
+    var text = parts[0]
+    for part in parts.dropFirst() where CellWidth.of(text + separator + part) <= width {
+      text += separator + part
+    }
+    return text
+  }
+
+  // MARK: - Keys
+
+  /// What can be pressed; the last ones give way where there is no room.
+  private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
+    let isHelp = if case .help = screen.mode { true } else { false }
+    let always = isHelp ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]
+    let width = screen.size.columns - 2
+    var shown = hints(screen)
+    while !shown.isEmpty, length(shown + always) > width { shown.removeLast() }
+    var column = 1
+    for (key, meaning) in shown + always {
+      column = grid.put(key, row: line, column: column, style: .bold)
+      column = grid.put(meaning, row: line, column: column + 1, style: .faint) + 2
+    }
+  }
+
+  private func hints(_ screen: ControlScreen) -> [(String, String)] {
+    switch screen.mode {
+    case .typing: return [("Enter", "set"), ("Esc", "leave")]
+    case .filtering: return [("Enter", "keep"), ("Esc", "undo")]
+    case .help:
+      return screen.listHeight < KeyHelp.count ? [(glyphs.vertical, "scroll")] : []
+    case .browsing: break
+    }
+    guard let row = screen.selectedRow else { return [("/", "filter")] }
+    var hints: [(String, String)] =
+      switch row.facts.kind {
+      case .number, .integer: [(glyphs.horizontal, "step"), ("0-9", "type")]
+      case .boolean: [("Space", "switch")]
+      case .choice: [(glyphs.horizontal, "choose")]
+      case .text, .color: [("Enter", "type")]
+      case .action: [(glyphs.horizontal, "choose"), ("Space", "do")]
+      }
+    if let urgent = screen.urgent(for: row) {
+      hints.insert(("!", glyphs.shown(ValueFormat.text(urgent.value))), at: 1)
+    }
+    hints += [("f", "flush"), ("c", "cancel"), ("/", "filter")]
+    return hints
+  }
+
+  private func length(_ hints: [(String, String)]) -> Int {
+    hints.reduce(-2) { $0 + CellWidth.of($1.0) + 1 + CellWidth.of($1.1) + 2 }
+  }
+}

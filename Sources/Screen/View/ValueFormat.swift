@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Devices
+internal import LastOut
+
+/// Values and times as the screen shows them.
+enum ValueFormat {
+  /// A value without its unit; `–` for none.
+  static func text(_ value: JSONValue?) -> String {
+    switch value {
+    case nil, .null: "-"
+    case .boolean(let flag): flag ? "on" : "off"
+    case .string(let text): text
+    case .some(let value): JSONWriter.text(value)
+    }
+  }
+
+  /// A length of time in as few letters as can be: `0.3s`, `12s`, `5m`.
+  static func time(_ duration: Duration) -> String {
+    let tenths = (duration.wholeNanoseconds + 99_999_999) / 100_000_000
+    if tenths < 100 { return "\(tenths / 10).\(tenths % 10)s" }
+    let seconds = tenths / 10
+    if seconds < 120 { return "\(seconds)s" }
+    return seconds < 7200 ? "\(seconds / 60)m" : "\(seconds / 3600)h"
+  }
+
+  /// What a property takes, such as `0 to 254, step 1`.
+  static func rule(_ facts: PropertyRow) -> String {
+    switch facts.kind {
+    case .number(let rule), .integer(let rule):
+      rule.allowed + (rule.step.map { ", step \(NumberText.shortest($0))" } ?? "")
+    case .boolean: "on or off"
+    case .choice(let words), .action(let words): words.joined(separator: ", ")
+    case .text: "a text"
+    case .color: "a color"
+    }
+  }
+
+  /// How a property settles, such as `300ms, at most 2s`.
+  static func policy(_ facts: PropertyRow) -> String {
+    let policy = facts.policy
+    if policy.delay == .zero { return "sent at once" }
+    let most = policy.maxWait.map { ", at most \(DurationText.text($0))" } ?? ""
+    return "settles \(DurationText.text(policy.delay))\(most)"
+      + (policy.leading ? ", first at once" : "")
+  }
+}

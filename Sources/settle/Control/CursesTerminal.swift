@@ -1,0 +1,130 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CNcurses
+import Control
+import Glibc
+import Screen
+
+/// The terminal while a full screen is shown on it; there is one at a time.
+///
+/// It decides nothing: it draws the cells that it is given and tells which keys came. Whoever ends
+/// the program calls ``leave()`` first, which gives the terminal back as it was.
+struct CursesTerminal: ~Copyable {
+  /// Why a full screen cannot be had.
+  struct Failure: Error { let message: String }
+
+  private let hasColor: Bool
+  let glyphs: Glyphs
+
+  /// Takes the terminal over.
+  init() throws(Failure) {
+    // What the locale says must be known before the first cell is drawn.
+    let isUTF8 = Self.isUTF8()
+    try Self.open()
+    settle_curses_prepare()
+    let isColored = Terminal.hasColor && has_colors() && start_color() == OK
+    if isColored {
+      use_default_colors()
+      for color in Style.Color.allCases where color != .plain {
+        init_pair(Int16(color.rawValue), Int16(color.rawValue), -1)
+      }
+    }
+    hasColor = isColored
+    glyphs = isUTF8 ? .unicode : .ascii
+  }
+
+  /// Gives the terminal back.
+  func leave() { endwin() }
+
+  /// The terminal's size now.
+  var size: ScreenSize {
+    var size = winsize()
+    guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0,
+      size.ws_row > 0
+    else { return ScreenSize(columns: 80, rows: 24) }
+    return ScreenSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
+  }
+
+  /// Takes note of another size.
+  func resize(to size: ScreenSize) { resizeterm(Int32(size.rows), Int32(size.columns)) }
+
+  /// Draws what has changed; everything where `anew`.
+  func draw(_ grid: Grid, anew: Bool = false) {
+    for row in 0..<grid.size.rows {
+      for run in grid.runs(row: row) {
+        unsafe settle_curses_put(
+          Int32(row),
+          Int32(run.column),
+          run.text,
+          hasColor ? Int32(run.style.color.rawValue) : 0,
+          run.style.isBold ? 1 : 0,
+          run.style.isFaint ? 1 : 0,
+          run.style.isReverse ? 1 : 0
+        )
+      }
+    }
+    settle_curses_show(anew ? 1 : 0)
+  }
+
+  /// The keys that have come; unknown ones are passed over.
+  func keys() -> [ScreenKey] {
+    var inputs: [KeyInput] = []
+    var code: UInt32 = 0
+    while true {
+      switch unsafe settle_curses_key(&code) {
+      case 1: if let key = Self.key(Int32(bitPattern: code)) { inputs.append(.key(key)) }
+      case 0: if let scalar = Unicode.Scalar(code) { inputs.append(.scalar(scalar)) }
+      default: return KeyInput.keys(inputs)
+      }
+    }
+  }
+
+  private static func key(_ code: Int32) -> ScreenKey? {
+    switch code {
+    case KEY_UP: .up
+    case KEY_DOWN: .down
+    case KEY_LEFT: .left
+    case KEY_RIGHT: .right
+    case KEY_SLEFT: .farLeft
+    case KEY_SRIGHT: .farRight
+    case KEY_PPAGE: .pageUp
+    case KEY_NPAGE: .pageDown
+    case KEY_HOME: .home
+    case KEY_END: .end
+    case KEY_ENTER: .enter
+    case KEY_BACKSPACE: .backspace
+    default: nil
+    }
+  }
+
+  private static func open() throws(Failure) {
+    guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {
+      throw Failure(message: "control needs a terminal on standard input and standard output")
+    }
+    let name = SocketPath.environment("TERM") ?? ""
+    guard !name.isEmpty, name != "dumb", settle_curses_open() != 0 else {
+      throw Failure(message: unfit(name))
+    }
+  }
+
+  /// Whether the locale's letters are UTF-8.
+  ///
+  /// One that is named but not installed here is stood in for by the C library's own.
+  private static func isUTF8() -> Bool {
+    if unsafe setlocale(LC_ALL, "") == nil {
+      let names = ["LC_ALL", "LC_CTYPE", "LANG"]
+      let named = names.compactMap { SocketPath.environment($0) }.first { !$0.isEmpty }
+      let wanted = (named ?? "").lowercased()
+      guard wanted.contains("utf-8") || wanted.contains("utf8"),
+        unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil
+      else { return false }
+    }
+    return unsafe String(cString: nl_langinfo(nl_item(CODESET))) == "UTF-8"
+  }
+
+  private static func unfit(_ name: String) -> String {
+    let found = name.isEmpty ? "TERM is not set" : "TERM is \"\(Terminal.visible(name))\""
+    return "control needs a terminal that can place its cursor, and \(found)"
+  }
+}

@@ -1,0 +1,35 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CNcurses
+import Glibc
+
+/// The signals that concern a full screen, as something to wait for with `poll`.
+struct SignalInbox: ~Copyable {
+  /// Readable when a signal has come.
+  let descriptor: Int32
+
+  /// Blocks the signals, so that none ends the program while the terminal is not its own.
+  init() {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT] {
+      unsafe sigaddset(&set, number)
+    }
+    unsafe sigprocmask(SIG_BLOCK, &set, nil)
+    descriptor = unsafe signalfd(-1, &set, Int32(SFD_NONBLOCK | SFD_CLOEXEC))
+  }
+
+  deinit { close(descriptor) }
+
+  /// The numbers of those that have come.
+  func take() -> [Int32] {
+    var numbers: [Int32] = []
+    var info = signalfd_siginfo()
+    let size = MemoryLayout<signalfd_siginfo>.size
+    while unsafe read(descriptor, &info, size) == size {
+      numbers.append(Int32(bitPattern: info.ssi_signo))
+    }
+    return numbers
+  }
+}

@@ -1,0 +1,112 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import LastOut
+@testable import Screen
+import Testing
+
+/// The connection to the gateway, and time.
+struct LinkTests {
+  @Test func `a connection begins with asking for everything`() {
+    var screen = ControlScreen(name: "me", size: ScreenSize(columns: 80, rows: 24))
+    #expect(screen.wantsConnection(at: .zero))
+    screen.connected(at: .zero)
+    #expect(!screen.wantsConnection(at: .zero))
+    #expect(
+      screen.takeRequests().map { String(decoding: $0.line, as: UTF8.self) } == [
+        #"{"describe":"*","id":"describe"}"#, #"{"watch":"*","id":"watch"}"#,
+        #"{"get":"*","id":"get"}"#, #"{"pending":"*","id":"pending"}"#,
+      ]
+    )
+    #expect(screen.takeRequests() == [])
+  }
+
+  @Test func `a lost gateway is looked for, ever less often`() {
+    var stage = Stage()
+    var waits: [Int64] = []
+    for _ in 0..<6 {
+      stage.screen.disconnected("gone", at: stage.now)
+      #expect(!stage.screen.wantsConnection(at: stage.now))
+      let next = stage.screen.nextTick(after: stage.now)
+      waits.append(stage.now.duration(to: next).wholeNanoseconds / 1_000_000)
+      stage.now = next
+      #expect(stage.screen.wantsConnection(at: stage.now))
+    }
+    #expect(waits == [200, 400, 800, 1600, 2000, 2000])
+  }
+
+  @Test func `without a gateway the values stay and nothing can be changed`() {
+    var stage = Stage()
+    stage.select("desk-lamp/brightness")
+    stage.type(">")
+    _ = stage.requests()
+    stage.screen.disconnected("the gateway closed the connection", at: stage.now)
+    stage.type(">f")
+    #expect(stage.requests() == [])
+    #expect(stage.line("brightness") == "brightness 101 100")
+    #expect(stage.texts()[0].hasSuffix("○ no gateway, trying again"))
+    #expect(stage.texts()[22] == " no gateway: nothing was changed")
+  }
+
+  @Test func `after a restart the gateway's values count`() {
+    var stage = Stage()
+    stage.select("desk-lamp/brightness")
+    stage.type(">")
+    stage.screen.disconnected("gone", at: stage.now)
+    stage.connect()
+    #expect(stage.row("desk-lamp/brightness")?.target == 100)
+    #expect(stage.row("desk-lamp/brightness")?.progress == .idle)
+    #expect(stage.screen.selectedKey == "desk-lamp/brightness")
+    #expect(stage.texts()[0].hasSuffix("● connected"))
+    stage.type(">")
+    #expect(stage.changes() == [#"{"key":"desk-lamp/brightness","set":101}"#])
+  }
+
+  @Test func `a selection whose property is gone moves to the first`() {
+    var stage = Stage()
+    stage.select("strip/speed")
+    stage.screen.receive(.described([Stage.lamp], id: "describe"), at: stage.now)
+    #expect(stage.screen.selectedKey == "desk-lamp/brightness")
+  }
+
+  @Test func `an event of an unknown property has the devices described again`() {
+    var stage = Stage()
+    stage.hear(.accepted, "01J", "new/one", 1)
+    #expect(stage.requests() == [#"{"describe":"*","id":"describe"}"#])
+  }
+
+  @Test func `what is in view is read again each second, unless an answer is missing`() {
+    var stage = Stage(rows: 11)
+    stage.pass(999)
+    #expect(stage.requests() == [])
+    stage.pass(1)
+    #expect(
+      stage.requests()
+        == [#"{"get":"desk-lamp/*","id":"get"}"#, #"{"get":"boiler/*","id":"get"}"#]
+    )
+    stage.pass(1000)
+    #expect(stage.requests() == [])
+    stage.pass(2000)
+    #expect(stage.screen.isSilent)
+    #expect(stage.texts()[0].hasSuffix("○ gateway does not answer"))
+    stage.screen.receive(.targets([], id: "get"), at: stage.now)
+    #expect(!stage.screen.isSilent)
+  }
+
+  @Test func `the screen sleeps for a second, and for a frame while a bar moves`() {
+    var stage = Stage()
+    #expect(stage.now.duration(to: stage.screen.nextTick(after: stage.now)) == .seconds(1))
+    stage.type("j>")
+    #expect(stage.now.duration(to: stage.screen.nextTick(after: stage.now)) == .milliseconds(50))
+  }
+
+  @Test func `a notice goes after a while`() {
+    var stage = Stage()
+    stage.screen.receive(.flushed(2, id: "flush"), at: stage.now)
+    #expect(stage.texts()[22] == " flushed 2")
+    stage.pass(3000)
+    #expect(stage.texts()[22] == " desk-lamp/power  ·  on or off  ·  settles 20ms")
+  }
+}
