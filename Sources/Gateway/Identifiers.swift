@@ -115,17 +115,28 @@ struct Identifiers {
 
 /// Crockford's base 32 of 128 bits: 26 characters, sorted as the number is.
 enum CrockfordText {
-  private static let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
-
   static func of(high: UInt64, low: UInt64) -> String {
-    var high = high
-    var low = low
-    var characters = [UInt8](repeating: 0, count: 26)
-    for position in characters.indices.reversed() {
-      characters[position] = digits[Int(low & 31)]
-      low = low >> 5 | high << 59
-      high >>= 5
+    unsafe String(unsafeUninitializedCapacity: 26) { characters in
+      var high = high
+      var low = low
+      for position in stride(from: 25, through: 0, by: -1) {
+        unsafe characters.initializeElement(at: position, to: digit(UInt8(low & 31)))
+        low = low >> 5 | high << 59
+        high >>= 5
+      }
+      return 26
     }
-    return String(decoding: characters, as: UTF8.self)
+  }
+
+  /// The digits, then the letters without I, L, O and U.
+  private static func digit(_ number: UInt8) -> UInt8 {
+    switch number {
+    case ..<10: number + 48
+    case ..<18: number + 55
+    case ..<20: number + 56
+    case ..<22: number + 57
+    case ..<27: number + 58
+    default: number + 59
+    }
   }
 }

@@ -143,6 +143,10 @@ import Testing
     #expect(Set(ids).count == 4)
     #expect(CrockfordText.of(high: .max, low: .max) == "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     #expect(CrockfordText.of(high: 0, low: 33) == "00000000000000000000000011")
+    let digits = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+    for number in digits.indices {
+      #expect(CrockfordText.of(high: 0, low: UInt64(number)).last == digits[number])
+    }
   }
 }
 
