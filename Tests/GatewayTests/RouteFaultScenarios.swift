@@ -132,8 +132,11 @@ import Testing
     for number in 1...50_000 { flood.publish("in/knob", "\(number)") }
     flood.flush()
 
+    // A broker may drop what it is sent at QoS 0 so fast: the last word is one it must deliver.
     #expect(
-      witness.waitFor("out/knob", "50000", within: .seconds(60)),
+      bench.repeating(try bench.witness(), "in/knob", "last") { limit in
+        witness.waitFor("out/knob", "last", within: limit)
+      },
       "\(witness.texts(on: "out/knob").last ?? "")"
     )
     #expect(try bench.running().residentBytes() - before < 8 << 20)
