@@ -82,8 +82,8 @@ import Testing
 }
 
 extension TestBroker.Options {
-  /// Keeps more for a slow subscriber than mosquitto does of itself.
-  fileprivate static var roomy: Self {
+  /// Keeps more for a slow subscriber than mosquitto does of itself, which drops the newest.
+  static var roomy: Self {
     var options = Self()
     options.lines = ["max_queued_messages 100000", "max_inflight_messages 1000"]
     return options
