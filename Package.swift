@@ -49,10 +49,21 @@ let package = Package(
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
+    .systemLibrary(
+      name: "CMicroHTTPD",
+      pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"])]
+    ),
+    .target(
+      name: "HTTP",
+      dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
+      resources: [.embedInCode("Resources")]
+    ),
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "JSON", "LastOut", "MQTT", "Operations",
+        "Commands", "Configuration", "Control", "Devices", "HTTP", "JSON", "LastOut", "MQTT",
+        "Operations",
       ]
     ),
     .target(
@@ -103,6 +114,7 @@ let package = Package(
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
     .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation", "LastOut"]),
+    .testTarget(name: "HTTPTests", dependencies: ["Devices", "HTTP", "JSON", "LastOut"]),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),

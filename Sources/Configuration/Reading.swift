@@ -93,6 +93,9 @@ final class Reading {
     let secrets = Secrets(environment: environment, problems: problems)
     settings.mqtt.password = secrets.mainPassword(places.main)
     check(settings.mqtt, places.main, file: file)
+    if let path = settings.http?.tokenFile {
+      settings.http?.token = secrets.token(in: path, at: places.tokenFile ?? .start(of: path))
+    }
     for name in settings.brokers.keys.sorted() {
       let place = places.brokers[name] ?? BrokerPlaces()
       settings.brokers[name]?.password = secrets.filePassword(place)

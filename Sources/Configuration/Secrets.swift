@@ -42,6 +42,32 @@ struct Secrets {
     }
   }
 
+  /// The token in `http.token_file`.
+  func token(in path: String, at position: SourcePosition) -> String? {
+    do throws(SafeFile.Problem) {
+      let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
+      if file.mode & 0o007 != 0 {
+        problems.warn(position, "token_file: '\(path)' is open to everybody; chmod o= it")
+      }
+      guard let token = password(file.bytes, path: path, at: position) else { return nil }
+      guard token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        problems.add(position, "token_file: '\(path)' holds more than one word of ASCII")
+        return nil
+      }
+      if token.utf8.count < 22 {
+        problems.warn(
+          position,
+          "token_file: the token in '\(path)' has \(token.utf8.count) characters and can be "
+            + "guessed; 'openssl rand -hex 16' makes a good one"
+        )
+      }
+      return token
+    } catch {
+      problems.add(position, "token_file: '\(path)' \(error.message)")
+      return nil
+    }
+  }
+
   /// Without the line end that editors put there.
   private func password(_ bytes: [UInt8], path: String, at position: SourcePosition) -> String? {
     var bytes = bytes

@@ -28,6 +28,8 @@ package final class Gateway {
   var echoLoops: EchoLoopDetector
   var links: [BrokerLink] = []
   var controlSocket: ControlSocket?
+  var http: HTTPSurface?
+  var tallies: GatewayTallies
   var shutdown: Shutdown?
   /// The way out has come to its end.
   var isParted = false
@@ -72,6 +74,7 @@ package final class Gateway {
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
     surface = MQTTSurface(configuration: gateway, registry: registry)
     refusals = Refusals(log: log)
+    tallies = GatewayTallies(devices: registry.devices.count)
     phases = Phases(loop)
     echoLoops = EchoLoopDetector(keys: registry.properties.count)
     identifiers = Identifiers(
@@ -92,6 +95,9 @@ package final class Gateway {
       path: configuration.socket ?? ControlSocket.defaultPath(),
       gateway: self
     )
+    http = try configuration.http.map { settings throws(OperationsError) in
+      try HTTPSurface(settings, gateway: self)
+    }
     for link in links { link.client.start() }
     settleUp()
   }
@@ -126,6 +132,7 @@ package final class Gateway {
     skipsQuiet: Bool = false
   ) throws(ValidationError) {
     advanceIfDue(at: now)
+    tallies.devices[registry[key].device].changes += 1
     try machine.change(
       change,
       of: key,
@@ -169,6 +176,7 @@ package final class Gateway {
     publishOwn(at: now)
     advanceShutdown(at: now)
     armTimer(after: now)
+    http?.settle(at: now)
   }
 
   private func armTimer(after now: Moment) {
@@ -201,9 +209,12 @@ package final class Gateway {
   }
 
   private func tell(_ event: CommandEvent) {
-    let object = identifiers.object(event, key: registry.properties[Int(event.key.rawValue)].key)
+    let entry = registry[event.key]
+    let object = identifiers.object(event, key: entry.key)
+    tallies.devices[entry.device].note(event)
     onEvent?(object)
     controlSocket?.tell(object, of: event)
+    http?.tell(object, of: event)
     switch event.phase {
     case .accepted, .superseded, .sending: break
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired:
@@ -223,9 +234,10 @@ package final class Gateway {
     }
   }
 
-  /// Everybody who sees all events: listeners in memory and watchers on the control socket.
+  /// Everybody who sees all events: listeners in memory, watchers on the control socket, streams.
   func updateWatching() {
-    machine.isWatched = onEvent != nil || (controlSocket?.hasWatchers ?? false)
+    machine.isWatched =
+      onEvent != nil || (controlSocket?.hasWatchers ?? false) || (http?.isWatching ?? false)
   }
 
   /// What is done after each batch, named for whoever watches the loop.

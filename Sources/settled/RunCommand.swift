@@ -127,9 +127,6 @@ enum NotYet {
     if configuration.journal != nil {
       log.warning("journal: is not acted on yet: what is pending at a crash is lost")
     }
-    if configuration.http != nil {
-      log.warning("http: is not acted on yet: use MQTT or the control socket")
-    }
     if configuration.discovery != nil {
       log.warning("discovery: is not acted on yet: devices are not announced")
     }

@@ -3,6 +3,15 @@
 
 /// Where HTTP may listen.
 enum ListenAddress {
+  /// The address, if it is one.
+  static func read(_ text: String) -> HTTPConfiguration.Address? {
+    if text.hasPrefix("unix:") { return .unix(path: String(text.dropFirst(5))) }
+    guard let (host, port) = try? BrokerURL.hostAndPort(text[...], standard: nil) else {
+      return nil
+    }
+    return .tcp(host: host, port: port)
+  }
+
   /// Why `text` is not taken; anything beyond loopback needs a token.
   static func problem(in text: String, hasToken: Bool) -> String? {
     if text.hasPrefix("unix:") {

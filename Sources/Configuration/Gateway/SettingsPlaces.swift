@@ -5,6 +5,8 @@
 struct SettingsPlaces {
   var main = BrokerPlaces()
   var brokers: [String: BrokerPlaces] = [:]
+  /// `http.token_file:`, if it is there.
+  var tokenFile: SourcePosition?
   /// `devices:`, if it is there.
   var devices: SourcePosition?
   /// Whether there is a `lanes:` section, so that other lanes are mistakes.
