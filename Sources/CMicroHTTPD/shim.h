@@ -22,7 +22,7 @@ static inline struct MHD_Daemon *settle_http_start(MHD_AccessHandlerCallback han
       context, MHD_OPTION_URI_LOG_CALLBACK, line, context, MHD_OPTION_NOTIFY_COMPLETED, completed,
       context, MHD_OPTION_NOTIFY_CONNECTION, changed, context, MHD_OPTION_CONNECTION_LIMIT,
       connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory, MHD_OPTION_CONNECTION_TIMEOUT,
-      idle_seconds, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+      idle_seconds, MHD_OPTION_END);
 }
 
 static inline int settle_http_epoll(struct MHD_Daemon *daemon) {

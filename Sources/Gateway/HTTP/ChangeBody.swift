@@ -37,19 +37,17 @@ enum ChangeBody {
   /// Reads the pattern that a request is about, from the query or the body; `nil` if there is none.
   static func pattern(of request: HTTPRequest) throws(Problem) -> String? {
     try checkQuery(request, allowed: ["key"])
-    if let key = request.target.query.first(where: { $0.name == "key" }) { return key.value }
-    guard !request.body.isEmpty else { return nil }
+    let stated = request.target.query.first { $0.name == "key" }?.value
+    guard !request.body.isEmpty else { return stated }
     let document = try parse(request.body)
-    guard case .object(let members) = document, members.allSatisfy({ $0.name == "key" }),
-      members.count < 2
-    else {
+    guard case .object(let members) = document, members.allSatisfy({ $0.name == "key" }) else {
       throw Problem(
         422,
         ErrorCode.badType.rawValue,
-        #"the body is {"key":"PATTERN"}; found \#(Excerpt.of(document))"#
+        #"the body is {"key":"PATTERN"} and nothing else; found \#(Excerpt.of(document))"#
       )
     }
-    guard let member = members.first else { return nil }
+    guard let member = members.first else { return stated }
     guard let pattern = member.value.string else {
       throw Problem(
         422,
@@ -57,7 +55,7 @@ enum ChangeBody {
         #""key" must be a key or a pattern; found \#(Excerpt.of(member.value))"#
       )
     }
-    return pattern
+    return stated ?? pattern
   }
 
   /// Refuses parameters that mean nothing here, and those that come twice.

@@ -17,6 +17,9 @@ package struct HostRule: Hashable, Sendable {
   package func takes(_ authority: String) -> Bool {
     guard let host = Self.host(of: authority)?.lowercased() else { return false }
     let bare = host.hasSuffix(".") ? String(host.dropLast()) : host
+    guard bare.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/@?#\\".utf8.contains($0) }) else {
+      return false
+    }
     return bare == "localhost" || bare.hasSuffix(".localhost") || names.contains(bare)
       || Self.isAddress(bare)
   }

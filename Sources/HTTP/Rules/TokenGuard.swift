@@ -32,6 +32,9 @@ package struct TokenGuard: Sendable {
     self.token = Array(token.utf8)
   }
 
+  /// How many addresses are remembered that sent a wrong token.
+  package var rememberedAddresses: Int { tallies.count }
+
   /// Judges the `Authorization` headers of a request from `peer`.
   package mutating func judge(
     _ authorization: [String],
@@ -43,7 +46,7 @@ package struct TokenGuard: Sendable {
     tally.allowance = min(Self.burst, tally.allowance + passed * Self.rate)
     tally.at = now
     guard tally.allowance >= 1 else {
-      tallies[peer] = tally
+      tallies[peer] = tally  // It is remembered already.
       return .tooMany(retryAfter: .seconds(1))
     }
     guard authorization.count == 1, let given = Self.bearer(authorization[0]) else {
