@@ -28,8 +28,7 @@ struct SettingsReader {
       settings.devicesDirectory = resolve(devices)
       places.devices = node.position
     }
-    settings.http = http(section)
-    places.tokenFile = section["http"]?.pairs?.first { $0.key == "token_file" }?.value.position
+    settings.http = http(section, &places)
     settings.journal = journal(section)
     if let timeout = section.nested("shutdown", .shutdown)?.duration("timeout") {
       settings.shutdownTimeout = timeout
@@ -77,8 +76,12 @@ struct SettingsReader {
     return table
   }
 
-  private func http(_ section: Section) -> HTTPConfiguration? {
+  private func http(
+    _ section: Section,
+    _ places: inout SettingsPlaces
+  ) -> HTTPConfiguration? {
     guard let fields = section.nested("http", .http) else { return nil }
+    places.tokenFile = fields["token_file"]?.position
     let token = fields.text("token_file").map { resolve($0) }
     guard let node = fields["listen"] else {
       fields.missing("listen", "such as [127.0.0.1:8484]")
@@ -91,11 +94,14 @@ struct SettingsReader {
           fields.refuse(element, "listen", expected: "HOST:PORT or unix:PATH") as String?
         continue
       }
-      if text.hasPrefix("unix:"), text.count > 5 { text = "unix:" + resolve(String(text.dropFirst(5))) }
-      if let problem = ListenAddress.problem(in: text, hasToken: token != nil) {
+      if text.hasPrefix("unix:"), text.count > 5 {
+        text = "unix:" + resolve(String(text.dropFirst(5)))
+      }
+      if let problem = ListenAddress.problem(in: text) {
         problems.add(element.position, "listen: \(problem)")
       } else {
         addresses.append(text)
+        places.listen.append(element.position)
       }
     }
     var http = HTTPConfiguration(listen: addresses, tokenFile: token)
