@@ -24,7 +24,8 @@ import Testing
     }
   }
 
-  @Test func `each of its operations is one that the router knows, and the other way round`() throws {
+  @Test func `each of its operations is one that the router knows, and the other way round`() throws
+  {
     guard case .object(let paths) = document["paths"] else {
       Issue.record("no paths")
       return

@@ -37,7 +37,8 @@ import Testing
   @Test(arguments: [
     ("/v1/device", "/v1/devices"), ("/v1/Events", "/v1/events"), ("/metric", "/metrics"),
     ("/v1/devices/a/b/c", nil), ("/v1/devices/a/b/step/d", nil), ("/v1", nil), ("/", nil),
-    ("/v1/devices/", "/v1/devices"), ("/v1//devices", "/v1/devices"), ("/v1/pending/x", "/v1/pending"),
+    ("/v1/devices/", "/v1/devices"), ("/v1//devices", "/v1/devices"),
+    ("/v1/pending/x", "/v1/pending"),
   ])
   func `an unknown path is not found, with a near miss`(target: String, meant: String?) throws {
     let problem = try #require(throws: Problem.self) {

@@ -91,7 +91,8 @@ enum ChangeBody {
           400,
           ErrorCode.syntax.rawValue,
           operation == "set"
-            ? "a value is needed in the body, such as 40" : "a number is needed in the body, such as 5"
+            ? "a value is needed in the body, such as 40"
+            : "a number is needed in the body, such as 5"
         )
       }
       return [.init("toggle", true)]

@@ -60,7 +60,8 @@ enum HTTPProblems {
       case .lineTooLong: 413
       case .limit: 429
       case .stopping: 503
-      case .badKey, .unknownMember, .misplacedMember, .missingOperation, .severalOperations, .missingKey,
+      case .badKey, .unknownMember, .misplacedMember, .missingOperation, .severalOperations,
+        .missingKey,
         .badType, .badValue, .cannotConfirm, .unsupported, nil:
         422
       }

@@ -38,7 +38,11 @@ package struct RequestTarget: Hashable, Sendable {
     guard rest.first == "/" else {
       throw Mistake(message: "a path begins with '/'")
     }
-    let parts = rest.dropFirst().split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let parts = rest.dropFirst().split(
+      separator: "?",
+      maxSplits: 1,
+      omittingEmptySubsequences: false
+    )
     path = []
     for segment in parts[0].split(separator: "/", omittingEmptySubsequences: false) {
       path.append(try Self.decoded(segment, isQuery: false))
