@@ -114,6 +114,20 @@ import Testing
     #expect(try (0..<50).contains { _ in try curl("/healthz").status == 200 })
   }
 
+  @Test func `a key for which there is no room is refused with 429, a known one is not`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(2, policy: slow),
+      settings: "limits: {pending: 1}"
+    )
+
+    #expect(try curl.send("PUT", "/v1/devices/dev0/level", "1").status == 202)
+    let refused = try curl.send("PUT", "/v1/devices/dev1/level", "1")
+    #expect(refused.status == 429)
+    #expect(refused.json["code"] == "limit")
+    #expect(try curl.send("PUT", "/v1/devices/dev0/level", "2").status == 202)
+    withExtendedLifetime(bench) {}
+  }
+
   @Test func `requests that come in one piece are answered one after the other`() throws {
     let (bench, _) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
     let client = try bench.rawHTTP()

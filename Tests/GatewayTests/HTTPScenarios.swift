@@ -318,6 +318,9 @@ import Testing
     .init((["-X", "POST"], "/v1/cancel", 422, "missing_key")),
     .init((["-X", "POST"], "/v1/flush?key=dev7/level", 404, "unknown_key")),
     .init((["-X", "POST", "--json", "[]"], "/v1/flush", 422, "bad_type")),
+    .init(
+      (["-X", "POST", "--json", #"{"key":"b"}"#], "/v1/flush?key=*", 422, "several_operations")
+    ),
     .init((["-X", "POST", "--json", "{}"], "/v1/changes?x=1", 400, "unknown_parameter")),
     .init(([], "/v1/devices/dev1", 404, "unknown_key")),
     .init(([], "/v1/devcies", 404, "not_found")),

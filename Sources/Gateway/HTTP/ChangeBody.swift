@@ -55,7 +55,14 @@ enum ChangeBody {
         #""key" must be a key or a pattern; found \#(Excerpt.of(member.value))"#
       )
     }
-    return stated ?? pattern
+    guard stated == nil || stated == pattern else {
+      throw Problem(
+        422,
+        ErrorCode.severalOperations.rawValue,
+        "one key stands in the query and another in the body"
+      )
+    }
+    return pattern
   }
 
   /// Refuses parameters that mean nothing here, and those that come twice.

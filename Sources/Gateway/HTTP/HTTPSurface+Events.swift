@@ -98,6 +98,8 @@ extension HTTPSurface {
 
   /// Adds an event for everybody who streams.
   func append(_ object: EventObject) {
+    // Before the first stream there is nobody who could ask for it.
+    guard hasStreamed else { return }
     buffer.append(object.bytes, key: object.key)
     hasNews = !streams.isEmpty
   }

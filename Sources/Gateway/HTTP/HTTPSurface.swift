@@ -68,6 +68,7 @@ final class HTTPSurface: HTTPService {
       close()
       throw error
     }
+    gateway.log.info("Serving HTTP", ["listen": configuration.listen.joined(separator: " ")])
   }
 
   private func listen(

@@ -4,8 +4,10 @@
 package import LastOut
 package import Operations
 
-/// Counts refusals by reason and logs them without flooding: the first of each reason at once, then
-/// at most one line in ten seconds with the count. What was refused is never part of a line.
+/// Counts refusals by reason and logs them without flooding.
+///
+/// The first of each reason is logged at once, then at most one line in ten seconds with the count.
+/// What was refused is never part of a line.
 package struct RefusalLog {
   private struct Tally {
     var total: UInt64 = 0

@@ -16,10 +16,8 @@ package struct HTTPListener {
 
   /// Binds and listens on every address of a host.
   ///
-  /// - Parameters:
-  ///   - host: An address or a name; resolving it may take as long as the system's resolver does.
-  ///   - port: 1 to 65535.
-  ///   - loopbackOnly: Refuses addresses that other machines can reach.
+  /// `host` is an address or a name; resolving that may take as long as the system's resolver does.
+  /// `loopbackOnly` refuses addresses that other machines can reach.
   package static func sockets(
     host: String,
     port: Int,
@@ -120,13 +118,13 @@ package struct HTTPListener {
     }
   }
 
-  /// The address of a client, without its port; empty for a unix socket.
+  /// The address of a client, without its port; `unix` for a unix socket.
   static func text(of address: inout sockaddr_storage) -> String {
     let size: socklen_t
     switch Int32(address.ss_family) {
     case AF_INET: size = socklen_t(MemoryLayout<sockaddr_in>.size)
     case AF_INET6: size = socklen_t(MemoryLayout<sockaddr_in6>.size)
-    default: return ""
+    default: return "unix"
     }
     var buffer = [CChar](repeating: 0, count: 64)
     let code = unsafe withUnsafePointer(to: &address) { pointer in
