@@ -114,7 +114,10 @@ let package = Package(
     .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
     .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON"]),
     .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation", "LastOut"]),
-    .testTarget(name: "HTTPTests", dependencies: ["Devices", "HTTP", "JSON", "LastOut"]),
+    .testTarget(
+      name: "HTTPTests",
+      dependencies: ["Devices", "HTTP", "JSON", "LastOut", "Operations", "PrivateBroker"]
+    ),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),

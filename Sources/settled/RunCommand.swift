@@ -13,7 +13,7 @@ struct RunCommand: Command {
   static let name = "run"
   static let summary = "Run the gateway."
   static let discussion = """
-    Takes changes by MQTT and over the control socket, and publishes each value where it stopped.
+    Takes changes by MQTT, over the control socket and by HTTP, and publishes each value where it stopped.
 
     SIGTERM and SIGINT flush everything pending, wait for the broker's acknowledgements, report \
     what was sent and what was not, and end: with 0 if everything was sent, else with 1. A second \

@@ -98,8 +98,7 @@ import Testing
     var clients: [ControlClient] = []
     for _ in 0..<4 {
       let client = try bench.rawHTTP()
-      client.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r")
-      #expect(client.nextLine() == "HTTP/1.1 200 OK\r")
+      client.send("GET /healthz HTTP/1.1\r")
       clients.append(client)
     }
 
@@ -112,6 +111,45 @@ import Testing
     #expect(try control.ask(#"{"key":"dev0/level","set":5}"#)["phase"] == "accepted")
     clients = []
     #expect(try (0..<50).contains { _ in try curl("/healthz").status == 200 })
+  }
+
+  @Test func `clients between two requests make room for others`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: slow),
+      settings: "limits: {http_clients: 4}"
+    )
+    let clients = try (0..<4).map { _ in
+      let client = try bench.rawHTTP()
+      client.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r")
+      #expect(client.nextLine() == "HTTP/1.1 200 OK\r")
+      return client
+    }
+
+    for _ in 0..<3 { #expect(try curl("/healthz").status == 200) }
+    #expect(clients[0].isClosed())
+    clients[3].send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r")
+    while let line = clients[3].nextLine(), !line.hasPrefix("HTTP/1.1 200") {}
+  }
+
+  @Test func `requests that wait leave room for others`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(4, policy: slow),
+      settings: "limits: {http_clients: 4}"
+    )
+    let waiting = try (0..<3).map {
+      try curl.start("/v1/devices/dev\($0)/level?wait=sent", ["-X", "PUT", "--json", "1"])
+    }
+    let control = try bench.client()
+    while case .array(let rows) = try control.ask(#"{"pending":"*","id":1}"#)["pending"],
+      rows.count < 3
+    {}
+
+    let refused = try curl.send("PUT", "/v1/devices/dev3/level?wait=sent", "1")
+    #expect(refused.status == 503)
+    #expect(try curl.send("PUT", "/v1/devices/dev3/level", "1").status == 202)
+    #expect(try curl("/v1/flush", "-X", "POST").json["flushed"] == 4)
+    for call in waiting { #expect(try call.answer().status == 200) }
+    #expect(try curl.send("PUT", "/v1/devices/dev3/level?wait=sent&now", "1").status == 200)
   }
 
   @Test func `a key for which there is no room is refused with 429, a known one is not`() throws {

@@ -112,6 +112,7 @@ extension HTTPSurface {
   ) throws(Problem) {
     var request = try ChangeBody.request(operation, key: key, from: exchange.request)
     request.source = request.source ?? Self.source
+    if request.wait != nil { try checkRoomToLast(asStream: false) }
     perform(request, exchange, wait: request.wait)
   }
 
@@ -123,9 +124,12 @@ extension HTTPSurface {
     let change = makeChange(wait: wait) { [weak self, weak exchange] reply, change, isLast in
       guard isLast, let exchange else { return }
       exchange.onEnd = nil
+      if wait != nil { self?.waiting -= 1 }
       self?.answer(exchange, reply, to: change)
     }
+    if wait != nil { waiting += 1 }
     exchange.onEnd = { [weak self] _ in
+      if wait != nil { self?.waiting -= 1 }
       change.forget()
       self?.remove(change)
     }

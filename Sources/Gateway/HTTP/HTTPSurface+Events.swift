@@ -17,10 +17,30 @@ extension HTTPSurface {
   /// How soon a client that lost its connection may come again, in milliseconds.
   private static let retry = 2000
 
-  /// Of all connections so many may be streams, so that commands still get in.
-  private var streamLimit: Int {
+  /// Of all connections so many may be streams, so that changes still get in; and so many streams or
+  /// waiting changes, so that those who are quick still do.
+  private var limits: (streams: Int, lasting: Int) {
     let clients = gateway.configuration.limits.httpClients
-    return max(1, clients - max(1, clients / 4))
+    return (max(1, clients - max(1, clients / 4)), max(1, clients - max(1, clients / 8)))
+  }
+
+  /// Refuses one more stream, or one more request that would wait.
+  func checkRoomToLast(asStream isStream: Bool) throws(Problem) {
+    let (streamLimit, lastingLimit) = limits
+    let message: String
+    if isStream, streams.count >= streamLimit {
+      message = "\(streamLimit) event streams are open, which is the limit"
+    } else if streams.count + waiting >= lastingLimit {
+      message = "\(lastingLimit) streams and waiting requests are open, which is the limit"
+    } else {
+      return
+    }
+    throw Problem(
+      503,
+      ErrorCode.limit.rawValue,
+      message,
+      headers: [HTTPHeader("Retry-After", "5")]
+    )
   }
 
   func serveEvents(_ exchange: HTTPExchange) throws(Problem) {
@@ -29,14 +49,7 @@ extension HTTPSurface {
     if exchange.request.method == "HEAD" {
       return answer(exchange, HTTPResponse(type: EventStreamText.mediaType, []))
     }
-    guard streams.count < streamLimit else {
-      throw Problem(
-        503,
-        ErrorCode.limit.rawValue,
-        "\(streamLimit) event streams are open, which is the limit",
-        headers: [HTTPHeader("Retry-After", "5")]
-      )
-    }
+    try checkRoomToLast(asStream: true)
     let (cursor, opening) = beginning(exchange.request.value(of: "Last-Event-ID"))
     let now = EventLoop.now()
     let stream = EventStream(

@@ -25,6 +25,8 @@ final class HTTPSurface: HTTPService {
   /// Requests that wait for the gateway's word.
   private var changes: [UInt64: HTTPChange] = [:]
   private var batches: [ObjectIdentifier: ChangeBatch] = [:]
+  /// Single requests that wait for a later phase.
+  var waiting = 0
   /// Apart from the numbers of control connections.
   private var lastNumber: UInt64 = 1 << 63
   /// Locks of unix sockets, held as long as this lives, and the sockets' paths.

@@ -14,6 +14,8 @@ final class HTTPConnection {
   let isTrusted: Bool
   /// When the client must have said what it has begun to say.
   var deadline: Moment?
+  /// Since when it has been between two requests; `nil` during one and before the first.
+  var idleSince: Moment?
   /// The request that is under way.
   var exchange: HTTPExchange?
   private var hangUp: IOWatch?

@@ -141,6 +141,8 @@ internal import Operations
     unsafe pointer = nil
     isLost = true
     isSuspended = false
+    // A stream may hold this exchange.
+    response = nil
     connection?.stopWatching()
     let onEnd = onEnd
     self.onEnd = nil

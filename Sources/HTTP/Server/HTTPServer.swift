@@ -34,6 +34,8 @@ package import Operations
     package var accepted: UInt64 = 0
     package var tooMany: UInt64 = 0
     package var tooSlow: UInt64 = 0
+    /// Ended between two requests, to make room.
+    package var idleEnded: UInt64 = 0
     package var outOfDescriptors: UInt64 = 0
   }
 
@@ -171,7 +173,7 @@ package import Operations
     _ size: socklen_t,
     isTrusted: Bool
   ) {
-    guard connections.count < limits.clients else {
+    guard connections.count < limits.clients || endIdle() else {
       counts.tooMany += 1
       let problem = Problem(
         503,
@@ -201,6 +203,22 @@ package import Operations
     counts.accepted += 1
     connections[ObjectIdentifier(fresh)] = fresh
     setDeadline(of: fresh, after: limits.headTime)
+  }
+
+  /// Makes room by ending the connection that has been between two requests for longest; `false` if
+  /// there is none.
+  private func endIdle() -> Bool {
+    var longest: (connection: HTTPConnection, since: Moment)?
+    for connection in connections.values {
+      guard let since = connection.idleSince else { continue }
+      if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
+    }
+    guard let longest else { return false }
+    counts.idleEnded += 1
+    longest.connection.idleSince = nil
+    longest.connection.end()
+    run()
+    return true
   }
 
   /// Turns away the client that waits first: the process is out of descriptors.
@@ -310,6 +328,7 @@ package import Operations
       target: String(cString: target)
     )
     connection.exchange = exchange
+    connection.idleSince = nil
     connection.server?.setDeadline(of: connection, after: connection.server?.limits.headTime)
   }
 
@@ -345,6 +364,7 @@ package import Operations
       return
     }
     connection.exchange = nil
+    connection.idleSince = EventLoop.now()
     connection.server?.setDeadline(of: connection, after: nil)
     exchange.ended(isTooSlow: code == .REQUEST_TERMINATED_TIMEOUT_REACHED)
   }
