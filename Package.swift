@@ -49,10 +49,21 @@ let package = Package(
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
+    .systemLibrary(
+      name: "CMicroHTTPD",
+      pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"])]
+    ),
+    .target(
+      name: "HTTP",
+      dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
+      resources: [.embedInCode("Resources")]
+    ),
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "JSON", "Journal", "LastOut", "MQTT",
+        "Commands", "Configuration", "Control", "Devices", "HTTP", "JSON", "Journal", "LastOut",
+        "MQTT",
         "Operations",
       ]
     ),
@@ -117,6 +128,10 @@ let package = Package(
     .testTarget(
       name: "FaultSimulationTests",
       dependencies: ["Commands", "FaultSimulation", "LastOut"]
+    ),
+    .testTarget(
+      name: "HTTPTests",
+      dependencies: ["Devices", "HTTP", "JSON", "LastOut", "Operations", "PrivateBroker"]
     ),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),

@@ -44,6 +44,9 @@ extension CommandStateMachine {
     )
   }
 
+  /// Whether a device counts as there; one that has said nothing does.
+  package func isDeviceOnline(_ device: Int) -> Bool { devices[device].isOnline }
+
   /// What waits for those of `keys` that have something waiting.
   ///
   /// Of a value in a lane, ``PendingStatus/due`` is when its token comes, if no urgent value goes

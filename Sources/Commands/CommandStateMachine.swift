@@ -37,6 +37,11 @@ package struct CommandStateMachine: ~Copyable {
     package var expired: UInt64 = 0
     /// The longest time between a value's deadline and its leaving the queue.
     package var worstLateness: Duration = .zero
+    /// Those times.
+    package var lateness = DurationHistogram(
+      bounds: [100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 1_000_000]
+        .map { .microseconds($0) }
+    )
   }
 
   package internal(set) var registry: Registry
@@ -100,6 +105,7 @@ package struct CommandStateMachine: ~Copyable {
     while let run = core.nextRun(at: now) {
       let lateness = run.due.duration(to: now)
       if lateness > statistics.worstLateness { statistics.worstLateness = lateness }
+      statistics.lateness.note(lateness)
       settle(run, at: now)
     }
     while let first = deadlines.first, first.at <= now {

@@ -12,7 +12,7 @@ struct EnvironmentOverrides {
   static let variables = [
     "SETTLE_CONFIG", "SETTLE_DEVICES", "SETTLE_SOCKET", "SETTLE_MQTT_URL", "SETTLE_MQTT_USERNAME",
     "SETTLE_MQTT_PASSWORD", "SETTLE_MQTT_CLIENT_ID", "SETTLE_MQTT_BASE_TOPIC",
-    "SETTLE_HTTP_LISTEN", "SETTLE_JOURNAL",
+    "SETTLE_HTTP_LISTEN", "SETTLE_HTTP_TOKEN", "SETTLE_JOURNAL",
   ]
 
   /// A variable's value; an empty one counts as absent.
@@ -62,15 +62,24 @@ struct EnvironmentOverrides {
       journal.path = path
       settings.journal = journal
     }
-    if let listen = value("SETTLE_HTTP_LISTEN") { applyListen(listen, to: &settings) }
+    if let listen = value("SETTLE_HTTP_LISTEN") { applyListen(listen, to: &settings, &places) }
   }
 
-  private func applyListen(_ listen: String, to settings: inout GatewayConfiguration) {
+  private func applyListen(
+    _ listen: String,
+    to settings: inout GatewayConfiguration,
+    _ places: inout SettingsPlaces
+  ) {
     var http = settings.http ?? HTTPConfiguration(listen: [])
-    http.listen = listen.split(separator: ",").map { String($0) }
-    for address in http.listen {
-      if let problem = ListenAddress.problem(in: address, hasToken: http.tokenFile != nil) {
+    http.listen = []
+    places.listen = []
+    for part in listen.split(separator: ",") {
+      let address = String(part)
+      if let problem = ListenAddress.problem(in: address) {
         problems.add(position("SETTLE_HTTP_LISTEN"), problem)
+      } else {
+        http.listen.append(address)
+        places.listen.append(position("SETTLE_HTTP_LISTEN"))
       }
     }
     settings.http = http

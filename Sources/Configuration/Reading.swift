@@ -96,10 +96,24 @@ final class Reading {
     let secrets = Secrets(environment: environment, problems: problems)
     settings.mqtt.password = secrets.mainPassword(places.main)
     check(settings.mqtt, places.main, file: file)
+    if let http = settings.http {
+      let token = secrets.token(in: http.tokenFile, at: places.tokenFile)
+      settings.http?.token = token
+      // A token that is stated and cannot be read is a mistake already.
+      if token == nil, http.tokenFile == nil { checkListen(http, places) }
+    }
     for name in settings.brokers.keys.sorted() {
       let place = places.brokers[name] ?? BrokerPlaces()
       settings.brokers[name]?.password = secrets.filePassword(place)
       if let broker = settings.brokers[name] { check(broker, place, file: file) }
+    }
+  }
+
+  private func checkListen(_ http: HTTPConfiguration, _ places: SettingsPlaces) {
+    for (address, position) in zip(http.addresses, places.listen) {
+      if let reason = ListenAddress.reason(toProtect: address) {
+        problems.add(position, "listen: \(reason)")
+      }
     }
   }
 

@@ -42,6 +42,61 @@ struct Secrets {
     }
   }
 
+  /// The token that HTTP clients need: `SETTLE_HTTP_TOKEN`, else the file, else the credential
+  /// `http.token` of the service manager; `nil` for none.
+  func token(in file: String?, at position: SourcePosition?) -> String? {
+    if let token = environment["SETTLE_HTTP_TOKEN"], !token.isEmpty {
+      return checked(token, named: "the token", at: .start(of: "$SETTLE_HTTP_TOKEN"))
+    }
+    if let file {
+      return token(inFile: file, at: position ?? .start(of: file), isOptional: false)
+    }
+    guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
+    let path = FilePath.join(folder, "http.token")
+    return token(inFile: path, at: .start(of: path), isOptional: true)
+  }
+
+  private func token(
+    inFile path: String,
+    at position: SourcePosition,
+    isOptional: Bool
+  ) -> String? {
+    do throws(SafeFile.Problem) {
+      let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
+      if file.mode & 0o007 != 0 {
+        problems.warn(position, "token_file: '\(path)' is open to everybody; chmod o= it")
+      }
+      return password(file.bytes, path: path, at: position).flatMap {
+        checked($0, named: "token_file: the token in '\(path)'", at: position)
+      }
+    } catch {
+      if !isOptional || !error.isMissing {
+        problems.add(position, "token_file: '\(path)' \(error.message)")
+      }
+      return nil
+    }
+  }
+
+  /// A token travels in a header, and must not be guessed.
+  private func checked(
+    _ token: String,
+    named name: String,
+    at position: SourcePosition
+  ) -> String? {
+    guard token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+      problems.add(position, "\(name) is not one word of ASCII")
+      return nil
+    }
+    if token.utf8.count < 22 {
+      problems.warn(
+        position,
+        "\(name) has \(token.utf8.count) characters and can be guessed; "
+          + "'openssl rand -hex 16' makes a good one"
+      )
+    }
+    return token
+  }
+
   /// Without the line end that editors put there.
   private func password(_ bytes: [UInt8], path: String, at position: SourcePosition) -> String? {
     var bytes = bytes

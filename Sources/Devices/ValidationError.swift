@@ -20,6 +20,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   /// Several changes that are taken or refused together: `needed` more values than now would be
   /// pending, and there is room for `free`.
   case noRoomForAll(needed: Int, free: Int, limit: Int)
+  /// It cannot be kept as it must be.
+  case notDurable(String)
   /// The gateway is on its way out and takes nothing more.
   case shuttingDown
   /// What a state topic reports comes back on a command topic.
@@ -40,7 +42,7 @@ extension ValidationError: CustomStringConvertible {
     case .outOfRange(let found, let allowed): "\(Excerpt.of(found)) is outside \(allowed)"
     case .notAChoice(let found, let allowed, let suggestion):
       "found \(Excerpt.of(found)), allowed: \(Self.list(allowed))\(Self.question(suggestion))"
-    case .unsupported(let message): message
+    case .unsupported(let message), .notDurable(let message): message
     case .noBase:
       "nothing to count from: no value is pending, on its way or known; set a value first"
     case .tooManyPending(let limit):

@@ -8,7 +8,7 @@ import LastOut
 import Operations
 
 /// One client of the control socket: lines in, replies out, nothing waited for.
-final class ControlConnection {
+final class ControlConnection: Asker {
   /// A pattern whose events the client wants, under the id it gave.
   struct Watch {
     let pattern: Pattern

@@ -50,10 +50,10 @@ extension Gateway {
       return
     }
     if link.held.count >= configuration.limits.pending {
-      throw .unsupported("\(link.held.count) changes wait for the journal's disk, which is slow")
+      throw .notDurable("\(link.held.count) changes wait for the journal's disk, which is slow")
     }
     if let fault = link.journal.refusal(of: registry.properties[place].key, at: now) {
-      throw .unsupported(Self.overtakenReason(fault))
+      throw .notDurable(Self.overtakenReason(fault))
     }
   }
 

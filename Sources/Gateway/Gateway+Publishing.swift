@@ -77,6 +77,9 @@ extension Gateway {
 
   private func finished(_ token: UInt64, _ outcome: MQTTClient.Outcome) {
     let bare = BrokerLink.bare(token)
+    if BrokerLink.sender(of: token) == .command {
+      tallies.landed(bare, isAcknowledged: outcome == .acknowledged, at: EventLoop.now())
+    }
     switch (BrokerLink.sender(of: token), outcome) {
     case (.command, .acknowledged): machine.finish(bare, .acknowledged, at: EventLoop.now())
     case (.command, .refused(let reason)):
@@ -117,7 +120,11 @@ extension Gateway {
         properties: properties,
         token: BrokerLink.token(publish.token, of: .command)
       )
-      if !isTaken { machine.finish(publish.token, .lost, at: now) }
+      if isTaken {
+        tallies.left(publish.token, at: now)
+      } else {
+        machine.finish(publish.token, .lost, at: now)
+      }
     }
     guard !configuration.routes.isEmpty else { return }
     for number in links.indices { publishRoutes(to: number, at: now) }

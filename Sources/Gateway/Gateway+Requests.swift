@@ -8,7 +8,7 @@ import Devices
 import LastOut
 import Operations
 
-/// What the control socket asks.
+/// What the control socket asks, and HTTP after it.
 extension Gateway {
   /// Answers one line of a client.
   func answer(_ line: ControlConnection.Line, on connection: ControlConnection) {
@@ -38,9 +38,10 @@ extension Gateway {
     }
   }
 
-  private func perform(
+  /// Does what a request asks; the replies go to `connection`.
+  func perform(
     _ request: ControlRequest,
-    on connection: ControlConnection,
+    on connection: any Asker,
     line: Int
   ) {
     let now = EventLoop.now()
@@ -49,8 +50,11 @@ extension Gateway {
     switch request.operation {
     case .set, .step, .toggle: change(request, on: connection, line: line, at: now)
     case .watch:
+      guard let watcher = connection as? ControlConnection else {
+        preconditionFailure("Only clients of the control socket watch.")
+      }
       do throws(ValidationError) {
-        connection.watches.append(.init(pattern: try watched(request.key), id: id))
+        watcher.watches.append(.init(pattern: try watched(request.key), id: id))
         updateWatching()
       } catch {
         connection.send(
@@ -81,7 +85,7 @@ extension Gateway {
   }
 
   /// The pattern of a watch; an alias is watched by the name that events carry.
-  private func watched(_ text: String) throws(ValidationError) -> Pattern {
+  func watched(_ text: String) throws(ValidationError) -> Pattern {
     let pattern = Pattern(text)
     guard pattern.isLiteral else { return pattern }
     return Pattern(registry.properties[Int(try registry.index(of: text).rawValue)].key)
@@ -136,7 +140,7 @@ extension Gateway {
 
   private func change(
     _ request: ControlRequest,
-    on connection: ControlConnection,
+    on connection: any Asker,
     line: Int,
     at now: Moment
   ) {
@@ -181,19 +185,19 @@ extension Gateway {
           skipsQuiet: request.now
         )
       } catch {
-        refuse(request, on: connection, reason: error.description, at: now)
+        refuse(request, on: connection, reason: error, at: now)
         if origin.wantsPhases { connection.endWait() }
       }
     } catch {
-      refuse(request, on: connection, reason: error.description, at: now)
+      refuse(request, on: connection, reason: error, at: now)
     }
   }
 
   /// A change that could be read but not taken is answered with its event.
   private func refuse(
     _ request: ControlRequest,
-    on connection: ControlConnection,
-    reason: String,
+    on connection: any Asker,
+    reason: ValidationError,
     at now: Moment
   ) {
     var value: JSONValue?
@@ -202,13 +206,15 @@ extension Gateway {
     let object = identifiers.rejection(
       of: request,
       value: value,
-      reason: reason,
+      reason: reason.description,
       at: now,
       number: machine.nextNumber()
     )
+    connection.note(reason)
     connection.send(.event(object, id: request.replyID))
     onEvent?(object)
     controlSocket?.tellWatchers(object)
+    http?.append(object)
     // A key that does not exist has no topic.
     guard let key = try? registry.index(of: request.key) else { return }
     let topic = surface.eventTopic(registry.properties[Int(key.rawValue)].key)

@@ -21,6 +21,7 @@ extension Gateway {
     log.info("Shutting down", ["pending": String(machine.pendingCount)])
     advanceIfDue(at: now)
     controlSocket?.stopListening()
+    http?.stopListening()
     shutdown = Shutdown(
       deadline: now.advanced(by: configuration.shutdownTimeout),
       acknowledgedBefore: machine.statistics.acknowledged + routes.statistics.acknowledged,
@@ -120,6 +121,7 @@ extension Gateway {
     isParted = true
     shutdown?.deadline = nil
     controlSocket?.close()
+    http?.close()
     // A broker that has not taken the status is not told goodbye: it says so with the last will.
     for link in links where link.isIdle { link.client.close() }
     links[0].endDropping()

@@ -30,6 +30,8 @@ package final class Gateway {
   var controlSocket: ControlSocket?
   /// What survives a crash, if anything is to.
   var journal: JournalLink?
+  var http: HTTPSurface?
+  var tallies: GatewayTallies
   var shutdown: Shutdown?
   /// The way out has come to its end.
   var isParted = false
@@ -74,6 +76,7 @@ package final class Gateway {
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
     surface = MQTTSurface(configuration: gateway, registry: registry)
     refusals = Refusals(log: log)
+    tallies = GatewayTallies(devices: registry.devices.count)
     phases = Phases(loop)
     echoLoops = EchoLoopDetector(keys: registry.properties.count)
     identifiers = Identifiers(
@@ -86,7 +89,7 @@ package final class Gateway {
     loop.afterBatch = { [weak self] in self?.settleUp() }
   }
 
-  /// Opens the control socket; nothing that comes is looked at before the loop runs.
+  /// Opens the control socket and HTTP; nothing that comes is looked at before the loop runs.
   ///
   /// - Throws: When the control socket cannot be had, another gateway's lock included.
   package func listen() throws(OperationsError) {
@@ -94,12 +97,17 @@ package final class Gateway {
       path: configuration.socket ?? ControlSocket.defaultPath(),
       gateway: self
     )
+    http = try configuration.http.map { settings throws(OperationsError) in
+      try HTTPSurface(settings, gateway: self)
+    }
   }
 
-  /// Gives the control socket up again, when the start comes to nothing.
+  /// Gives them up again, when the start comes to nothing.
   package func stopListening() {
     controlSocket?.close()
     controlSocket = nil
+    http?.close()
+    http = nil
   }
 
   /// Starts connecting, and opens the control socket if ``listen()`` has not.
@@ -144,6 +152,7 @@ package final class Gateway {
     skipsQuiet: Bool = false
   ) throws(ValidationError) {
     advanceIfDue(at: now)
+    tallies.devices[registry[key].device].changes += 1
     if let journal { try admit(change, of: key, to: journal, at: now) }
     try machine.change(
       change,
@@ -193,6 +202,7 @@ package final class Gateway {
     publishOwn(at: now)
     advanceShutdown(at: now)
     armTimer(after: now)
+    http?.settle(at: now)
   }
 
   private func armTimer(after now: Moment) {
@@ -236,9 +246,12 @@ package final class Gateway {
 
   /// Tells an event to whoever listens or waits for it.
   func tell(_ event: CommandEvent) {
-    let object = identifiers.object(event, key: registry.properties[Int(event.key.rawValue)].key)
+    let entry = registry[event.key]
+    let object = identifiers.object(event, key: entry.key)
+    tallies.devices[entry.device].note(event)
     onEvent?(object)
     controlSocket?.tell(object, of: event)
+    http?.tell(object, of: event)
     switch event.phase {
     case .accepted, .superseded, .sending: break
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired:
@@ -258,9 +271,10 @@ package final class Gateway {
     }
   }
 
-  /// Everybody who sees all events: listeners in memory and watchers on the control socket.
+  /// Everybody who sees all events: listeners in memory, watchers on the control socket, streams.
   func updateWatching() {
-    machine.isWatched = onEvent != nil || (controlSocket?.hasWatchers ?? false)
+    machine.isWatched =
+      onEvent != nil || (controlSocket?.hasWatchers ?? false) || (http?.isWatching ?? false)
   }
 
   /// What is done after each batch, named for whoever watches the loop.

@@ -80,7 +80,7 @@ extension Refusals.Kind {
     case .tooManyPending, .noRoomForAll: self = .overflow
     case .shuttingDown: self = .closing
     case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,
-      .unsupported, .noBase:
+      .unsupported, .notDurable, .noBase:
       self = .badValue
     }
   }

@@ -38,13 +38,16 @@ struct PipeCommand: DaemonCommand {
     overrides.config = config
     overrides.devices = devices
     overrides.socket = folder.path + "/settle.sock"
-    let configuration: LoadedConfiguration
+    var configuration: LoadedConfiguration
     do throws(ConfigurationFailure) {
       configuration = try ConfigurationLoader.load(overrides, environment: ProcessEnvironment.all())
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
       return .badConfiguration
     }
+    // Both may belong to the gateway that runs beside.
+    configuration.gateway.http = nil
+    configuration.gateway.journal = nil
     for warning in configuration.warnings { StandardError.write(warning.description) }
     do throws(OperationsError) {
       return try serve(configuration)

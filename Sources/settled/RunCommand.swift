@@ -15,7 +15,7 @@ struct RunCommand: Command {
   static let name = "run"
   static let summary = "Run the gateway."
   static let discussion = """
-    Takes changes by MQTT and over the control socket, and publishes each value where it stopped.
+    Takes changes by MQTT, over the control socket and by HTTP, and publishes each value where it stopped.
 
     SIGTERM and SIGINT flush everything pending, wait for the broker's acknowledgements, report \
     what was sent and what was not, and end: with 0 if everything was sent or is kept in the \
@@ -134,9 +134,6 @@ struct RunCommand: Command {
 /// Says which parts of a valid configuration this gateway does not act on.
 enum NotYet {
   static func warn(about configuration: GatewayConfiguration, log: Logger) {
-    if configuration.http != nil {
-      log.warning("http: is not acted on yet: use MQTT or the control socket")
-    }
     if configuration.discovery != nil {
       log.warning("discovery: is not acted on yet: devices are not announced")
     }

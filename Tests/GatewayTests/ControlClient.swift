@@ -94,6 +94,12 @@ final class ControlClient {
     taken = reader.lines.count
   }
 
+  /// Throws away what the system holds for this client; costs nothing per line.
+  func discard() {
+    var scratch = [UInt8](repeating: 0, count: 1 << 16)
+    while unsafe recv(descriptor, &scratch, scratch.count, Int32(MSG_DONTWAIT)) > 0 {}
+  }
+
   /// Whether the gateway has closed the connection, or does so in time.
   func isClosed(within limit: Duration = .seconds(10)) -> Bool {
     _ = reader.waitFor(within: limit) { _ in nil as Bool? }

@@ -14,6 +14,9 @@ final class LineReader {
   private let reader: Int32
   private var rest: [UInt8] = []
 
+  /// What has come of a line that is not whole.
+  var unfinished: String { String(decoding: rest, as: UTF8.self) }
+
   /// Makes a pipe.
   init() throws {
     var ends: [Int32] = [-1, -1]

@@ -41,7 +41,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .mqtt: Self.connection + ["base_topic"]
     case .broker: Self.connection
     case .policies: ["number", "integer", "boolean", "choice", "text", "color", "action"]
-    case .http: ["listen", "token_file"]
+    case .http: ["listen", "token_file", "hosts"]
     case .journal: ["path", "commit"]
     case .shutdown: ["timeout"]
     case .lane: ["rate", "burst"]

@@ -3,17 +3,29 @@
 
 /// Where HTTP may listen.
 enum ListenAddress {
-  /// Why `text` is not taken; anything beyond loopback needs a token.
-  static func problem(in text: String, hasToken: Bool) -> String? {
+  /// The address, if it is one.
+  static func read(_ text: String) -> HTTPConfiguration.Address? {
+    if text.hasPrefix("unix:") { return .unix(path: String(text.dropFirst(5))) }
+    guard let (host, port) = try? BrokerURL.hostAndPort(text[...], standard: nil) else {
+      return nil
+    }
+    return .tcp(host: host, port: port)
+  }
+
+  /// Why `address` needs a token; `nil` when only this machine can reach it.
+  static func reason(toProtect address: HTTPConfiguration.Address) -> String? {
+    guard case .tcp(let host, _) = address, HostReach(host) != .loopback else { return nil }
+    return "'\(host.prefix(60))' is beyond this machine, which needs 'token_file'"
+  }
+
+  /// Why `text` is not taken.
+  static func problem(in text: String) -> String? {
     if text.hasPrefix("unix:") {
       let path = text.dropFirst(5)
       return path.isEmpty || path.utf8.count > 107 ? "unix: needs a path of at most 107 bytes" : nil
     }
     do throws(BrokerURL.Problem) {
-      let (host, _) = try BrokerURL.hostAndPort(text[...], standard: nil)
-      if HostReach(host) != .loopback, !hasToken {
-        return "'\(host.prefix(60))' is beyond this machine, which needs 'token_file'"
-      }
+      _ = try BrokerURL.hostAndPort(text[...], standard: nil)
       return nil
     } catch {
       return "\(error.message); expected HOST:PORT or unix:PATH, found '\(text.prefix(60))'"

@@ -5,6 +5,10 @@
 struct SettingsPlaces {
   var main = BrokerPlaces()
   var brokers: [String: BrokerPlaces] = [:]
+  /// The elements of `http.listen:`.
+  var listen: [SourcePosition] = []
+  /// `http.token_file:`, if it is there.
+  var tokenFile: SourcePosition?
   /// `devices:`, if it is there.
   var devices: SourcePosition?
   /// Whether there is a `lanes:` section, so that other lanes are mistakes.

@@ -28,7 +28,7 @@ struct SettingsReader {
       settings.devicesDirectory = resolve(devices)
       places.devices = node.position
     }
-    settings.http = http(section)
+    settings.http = http(section, &places)
     settings.journal = journal(section)
     if let timeout = section.nested("shutdown", .shutdown)?.duration("timeout") {
       settings.shutdownTimeout = timeout
@@ -76,8 +76,12 @@ struct SettingsReader {
     return table
   }
 
-  private func http(_ section: Section) -> HTTPConfiguration? {
+  private func http(
+    _ section: Section,
+    _ places: inout SettingsPlaces
+  ) -> HTTPConfiguration? {
     guard let fields = section.nested("http", .http) else { return nil }
+    places.tokenFile = fields["token_file"]?.position
     let token = fields.text("token_file").map { resolve($0) }
     guard let node = fields["listen"] else {
       fields.missing("listen", "such as [127.0.0.1:8484]")
@@ -85,18 +89,41 @@ struct SettingsReader {
     }
     var addresses: [String] = []
     for element in node.elements ?? [node] {
-      guard let text = element.text, !text.isEmpty else {
+      guard var text = element.text, !text.isEmpty else {
         _ =
           fields.refuse(element, "listen", expected: "HOST:PORT or unix:PATH") as String?
         continue
       }
-      if let problem = ListenAddress.problem(in: text, hasToken: token != nil) {
+      if text.hasPrefix("unix:"), text.count > 5 {
+        text = "unix:" + resolve(String(text.dropFirst(5)))
+      }
+      if let problem = ListenAddress.problem(in: text) {
         problems.add(element.position, "listen: \(problem)")
       } else {
         addresses.append(text)
+        places.listen.append(element.position)
       }
     }
-    return HTTPConfiguration(listen: addresses, tokenFile: token)
+    var http = HTTPConfiguration(listen: addresses, tokenFile: token)
+    http.hosts = hosts(fields)
+    return http
+  }
+
+  /// Further names of this gateway, without ports.
+  private func hosts(_ fields: Section) -> [String] {
+    guard let node = fields["hosts"] else { return [] }
+    var names: [String] = []
+    for element in node.elements ?? [node] {
+      let expected = "a host name without a port"
+      guard let text = element.text, !text.isEmpty,
+        text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/:?#@*".utf8.contains($0) })
+      else {
+        _ = fields.refuse(element, "hosts", expected: expected) as String?
+        continue
+      }
+      names.append(text)
+    }
+    return names
   }
 
   private func journal(_ section: Section) -> JournalConfiguration? {

@@ -1,0 +1,129 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import HTTP
+
+/// The changes of one request, one per line, each taken as it comes; the results are its answer.
+final class ChangeBatch: ResponseStream {
+  /// Results are sent when the request has ended, as HTTP/1.1 clients expect; more than this is not
+  /// kept for one request.
+  static let outputLimit = 16 << 20
+
+  private var framer: LineFramer
+  private var output: [UInt8] = []
+  private var sent = 0
+  /// Changes whose last reply has not come.
+  private var open: [UInt64: HTTPChange] = [:]
+  private var isFull = false
+  private let lineLimit: Int
+  private unowned let exchange: HTTPExchange
+  private unowned let surface: HTTPSurface
+
+  init(exchange: HTTPExchange, surface: HTTPSurface, lineLimit: Int) {
+    self.exchange = exchange
+    self.surface = surface
+    self.lineLimit = lineLimit
+    framer = LineFramer(limit: lineLimit)
+  }
+
+  /// Takes part of the request.
+  func take(_ bytes: Span<UInt8>) {
+    framer.append(bytes)
+    while let line = framer.next() {
+      switch line {
+      case .line(let bytes, let number): take(bytes, number: number)
+      case .tooLong(let number):
+        fail(.lineTooLong, "the line has more than \(lineLimit) bytes", line: number)
+      }
+    }
+  }
+
+  /// The request has ended: its last line needs no line break.
+  func end() {
+    if let rest = framer.finish() { take(rest.bytes, number: rest.number) }
+    let type = "application/x-ndjson"
+    if open.isEmpty {
+      exchange.respond(HTTPResponse(type: type, output))
+    } else {
+      exchange.respond(
+        HTTPResponse(
+          status: 200,
+          headers: [HTTPHeader("Content-Type", type)],
+          body: .stream(self)
+        )
+      )
+    }
+  }
+
+  /// The gateway ends: nothing more is heard about what is still open.
+  func close() {
+    for change in open.values {
+      change.forget()
+      surface.remove(change)
+    }
+    open = [:]
+    exchange.wake()
+  }
+
+  func next(_ room: Int) -> ResponsePiece {
+    guard sent < output.count else {
+      output.removeAll()
+      sent = 0
+      return open.isEmpty ? .end : .wait
+    }
+    let piece = output[sent..<min(sent + room, output.count)]
+    sent += piece.count
+    return .bytes(Array(piece))
+  }
+
+  private func take(_ bytes: ArraySlice<UInt8>, number: Int) {
+    guard !isFull else { return }
+    guard output.count < Self.outputLimit else {
+      isFull = true
+      return fail(
+        .limit,
+        "the results of one request take at most \(Self.outputLimit) bytes; this line and those "
+          + "after it were not taken",
+        line: number
+      )
+    }
+    do throws(GrammarError) {
+      var request = try ControlRequest(line: bytes.span)
+      switch request.operation {
+      case .set, .step, .toggle, .flush, .cancel: break
+      case .get, .pending, .describe, .watch:
+        throw GrammarError(
+          code: .unsupported,
+          message: "only changes, flush and cancel are taken here; see GET /v1/devices, "
+            + "/v1/pending and /v1/events",
+          id: request.replyID
+        )
+      }
+      request.source = request.source ?? HTTPSurface.source
+      let change = surface.makeChange(wait: request.wait) { [weak self] reply, change, isLast in
+        self?.hear(reply, change, isLast: isLast)
+      }
+      open[change.number] = change
+      surface.perform(request, for: change, line: number)
+    } catch {
+      append(.failure(ErrorReply(error, line: number), id: error.replyID))
+    }
+  }
+
+  private func hear(_ reply: ControlReply, _ change: HTTPChange, isLast: Bool) {
+    if isLast { open[change.number] = nil }
+    append(reply)
+  }
+
+  private func fail(_ code: ErrorCode, _ message: String, line: Int) {
+    append(.failure(ErrorReply(code, message, line: line), id: nil))
+  }
+
+  private func append(_ reply: ControlReply) {
+    reply.append(to: &output)
+    output.append(0x0A)
+    exchange.wake()
+  }
+}

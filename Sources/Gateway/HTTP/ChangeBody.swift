@@ -1,0 +1,159 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import HTTP
+import JSON
+
+/// Reads a change from a path, a query and a body: the same members as a line of the grammar.
+enum ChangeBody {
+  private static let options = ["id", "source", "now", "ttl", "wait"]
+
+  /// Reads the change that a request asks for.
+  ///
+  /// The body of a `set` is the value itself, or an object with `value` and options beside it; that
+  /// of a `step` the amount, or an object with `step`; a `toggle` needs none. Options stand in the
+  /// query as well, which counts more.
+  static func request(_ operation: String, key: String, from request: HTTPRequest)
+    throws(Problem) -> ControlRequest
+  {
+    var members = try content(operation, of: request)
+    for option in try queryOptions(request) {
+      members.removeAll { $0.name == option.name }
+      members.append(option)
+    }
+    members.insert(.init("key", .string(key)), at: 0)
+    do throws(GrammarError) {
+      return try ControlRequest(.object(members), keys: .any)
+    } catch {
+      var problem = HTTPProblems.problem(error)
+      // The key is the path's.
+      if error.code == ErrorCode.badKey.rawValue { problem.status = 404 }
+      throw problem
+    }
+  }
+
+  /// Reads the pattern that a request is about, from the query or the body; `nil` if there is none.
+  static func pattern(of request: HTTPRequest) throws(Problem) -> String? {
+    try checkQuery(request, allowed: ["key"])
+    let stated = request.target.query.first { $0.name == "key" }?.value
+    guard !request.body.isEmpty else { return stated }
+    let document = try parse(request.body)
+    guard case .object(let members) = document, members.allSatisfy({ $0.name == "key" }) else {
+      throw Problem(
+        422,
+        ErrorCode.badType.rawValue,
+        #"the body is {"key":"PATTERN"} and nothing else; found \#(Excerpt.of(document))"#
+      )
+    }
+    guard let member = members.first else { return stated }
+    guard let pattern = member.value.string else {
+      throw Problem(
+        422,
+        ErrorCode.badType.rawValue,
+        #""key" must be a key or a pattern; found \#(Excerpt.of(member.value))"#
+      )
+    }
+    guard stated == nil || stated == pattern else {
+      throw Problem(
+        422,
+        ErrorCode.severalOperations.rawValue,
+        "one key stands in the query and another in the body"
+      )
+    }
+    return pattern
+  }
+
+  /// Refuses parameters that mean nothing here, and those that come twice.
+  static func checkQuery(_ request: HTTPRequest, allowed: [String]) throws(Problem) {
+    var seen: Set<String> = []
+    for parameter in request.target.query {
+      guard allowed.contains(parameter.name) else {
+        let names = allowed.isEmpty ? "none" : allowed.joined(separator: ", ")
+        throw Problem(
+          400,
+          "unknown_parameter",
+          "unknown parameter '\(Excerpt.of(parameter.name))'; allowed: \(names)"
+            + Suggestion.hint(for: parameter.name, in: allowed)
+        )
+      }
+      guard seen.insert(parameter.name).inserted else {
+        throw Problem(
+          400,
+          "unknown_parameter",
+          "the parameter '\(parameter.name)' stands more than once"
+        )
+      }
+    }
+  }
+
+  private static func content(
+    _ operation: String,
+    of request: HTTPRequest
+  ) throws(Problem) -> [JSONValue.Member] {
+    guard !request.body.isEmpty else {
+      guard operation == "toggle" else {
+        throw Problem(
+          400,
+          ErrorCode.syntax.rawValue,
+          operation == "set"
+            ? "a value is needed in the body, such as 40"
+            : "a number is needed in the body, such as 5"
+        )
+      }
+      return [.init("toggle", true)]
+    }
+    let document = try parse(request.body)
+    guard case .object(let members) = document,
+      operation != "set" || document["value"] != nil || document["set"] != nil
+    else { return [.init(operation, document)] }
+    let names = (operation == "set" ? ["value", "set"] : [operation]) + options
+    for member in members where !names.contains(member.name) {
+      throw Problem(
+        422,
+        ErrorCode.unknownMember.rawValue,
+        "unknown member '\(Excerpt.of(member.name))'; allowed: "
+          + names.joined(separator: ", ") + Suggestion.hint(for: member.name, in: names)
+      )
+    }
+    if operation == "toggle", document["toggle"] == nil {
+      return [.init("toggle", true)] + members
+    }
+    return members
+  }
+
+  private static func queryOptions(
+    _ request: HTTPRequest
+  ) throws(Problem) -> [JSONValue.Member] {
+    try checkQuery(request, allowed: options)
+    var members: [JSONValue.Member] = []
+    for parameter in request.target.query {
+      switch (parameter.name, parameter.value) {
+      case ("now", ""), ("now", "true"): members.append(.init("now", true))
+      case ("now", "false"): members.append(.init("now", false))
+      case ("wait", ""): members.append(.init("wait", true))
+      case ("now", let other):
+        throw Problem(
+          400,
+          ErrorCode.badValue.rawValue,
+          "now is true or false; found '\(Excerpt.of(other))'"
+        )
+      default: members.append(.init(parameter.name, .string(parameter.value)))
+      }
+    }
+    return members
+  }
+
+  private static func parse(_ body: [UInt8]) throws(Problem) -> JSONValue {
+    do throws(JSONParseError) {
+      return try JSONParser.parse(body.span)
+    } catch {
+      throw Problem(
+        400,
+        ErrorCode.syntax.rawValue,
+        "the body is not JSON: \(error.message) (line \(error.line), column \(error.column))"
+      )
+    }
+  }
+}

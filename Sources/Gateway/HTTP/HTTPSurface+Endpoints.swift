@@ -1,0 +1,162 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import HTTP
+import Journal
+import LastOut
+import Operations
+
+/// What each path does.
+extension HTTPSurface {
+  func complete(_ exchange: HTTPExchange) {
+    do throws(Problem) {
+      let endpoint = try Router.endpoint(exchange.request.method, exchange.request.target.path)
+      try serve(endpoint, exchange)
+    } catch {
+      refuse(exchange, error)
+    }
+  }
+
+  private func serve(_ endpoint: Endpoint, _ exchange: HTTPExchange) throws(Problem) {
+    let request = exchange.request
+    switch endpoint {
+    case .changes:
+      try ChangeBody.checkQuery(request, allowed: [])
+      _ = end(exchange)
+    case .property(let key):
+      guard request.method == "PUT" else { return try serveProperty(key, exchange) }
+      try change("set", key, exchange)
+    case .step(let key): try change("step", key, exchange)
+    case .toggle(let key): try change("toggle", key, exchange)
+    case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
+    case .events: try serveEvents(exchange)
+    case .devices, .device, .metrics, .health, .readiness, .openAPI:
+      try ChangeBody.checkQuery(request, allowed: [])
+      try serveDocument(endpoint, exchange)
+    }
+  }
+
+  private func serveDocument(_ endpoint: Endpoint, _ exchange: HTTPExchange) throws(Problem) {
+    switch endpoint {
+    case .devices:
+      let now = EventLoop.now()
+      let devices = gateway.registry.deviceNumbers.map { gateway.deviceObject($0, at: now) }
+      answer(exchange, .object(["devices": .array(devices)]))
+    case .device(let id):
+      do throws(ValidationError) {
+        let device = try gateway.registry.deviceIndex(of: id)
+        answer(exchange, gateway.deviceObject(device, at: EventLoop.now()))
+      } catch {
+        throw HTTPProblems.problem(error, key: nil)
+      }
+    case .metrics:
+      answer(exchange, HTTPResponse(type: MetricsText.mediaType, gateway.metrics(of: self)))
+    case .health: answer(exchange, .object(["status": "alive"]))
+    case .readiness:
+      guard gateway.shutdown == nil else {
+        throw Problem(503, "stopping", "the gateway is shutting down")
+      }
+      guard gateway.isConnected else {
+        throw Problem(503, "not_ready", "the broker is not connected")
+      }
+      if let fault = gateway.journal?.journal.fault {
+        throw Problem(503, "not_durable", "the journal cannot be written: \(fault)")
+      }
+      answer(exchange, .object(["status": "ready"]))
+    case .openAPI:
+      answer(exchange, HTTPResponse(type: "application/json", OpenAPIDocument.bytes))
+    case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events:
+      preconditionFailure("Only documents are served here.")
+    }
+  }
+
+  private func serveProperty(_ key: String, _ exchange: HTTPExchange) throws(Problem) {
+    try ChangeBody.checkQuery(exchange.request, allowed: [])
+    do throws(ValidationError) {
+      let index = try gateway.registry.index(of: key)
+      answer(exchange, gateway.propertyObject(index, at: EventLoop.now()))
+    } catch {
+      throw HTTPProblems.problem(error, key: key)
+    }
+  }
+
+  /// Pending, flush and cancel: about all keys that a pattern names.
+  private func servePattern(_ endpoint: Endpoint, _ exchange: HTTPExchange) throws(Problem) {
+    let pattern = try ChangeBody.pattern(of: exchange.request)
+    let name: String
+    switch endpoint {
+    case .pending: name = "pending"
+    case .flush: name = "flush"
+    default:
+      name = "cancel"
+      guard pattern != nil else {
+        throw Problem(
+          422,
+          ErrorCode.missingKey.rawValue,
+          "which keys? ?key=PATTERN is needed; * names all"
+        )
+      }
+    }
+    let request: ControlRequest
+    do throws(GrammarError) {
+      request = try ControlRequest(.object([.init(name, .string(pattern ?? "*"))]))
+    } catch {
+      throw HTTPProblems.problem(error)
+    }
+    perform(request, exchange, wait: nil)
+  }
+
+  private func change(
+    _ operation: String,
+    _ key: String,
+    _ exchange: HTTPExchange
+  ) throws(Problem) {
+    var request = try ChangeBody.request(operation, key: key, from: exchange.request)
+    request.source = request.source ?? Self.source
+    if request.wait != nil { try checkRoomToLast(asStream: false) }
+    perform(request, exchange, wait: request.wait)
+  }
+
+  private func perform(
+    _ request: ControlRequest,
+    _ exchange: HTTPExchange,
+    wait: ControlRequest.Wait?
+  ) {
+    let change = makeChange(wait: wait) { [weak self, weak exchange] reply, change, isLast in
+      guard isLast, let exchange else { return }
+      exchange.onEnd = nil
+      if wait != nil { self?.waiting -= 1 }
+      self?.answer(exchange, reply, to: change)
+    }
+    if wait != nil { waiting += 1 }
+    exchange.onEnd = { [weak self] _ in
+      if wait != nil { self?.waiting -= 1 }
+      change.forget()
+      self?.remove(change)
+    }
+    perform(request, for: change, line: 1)
+  }
+
+  private func answer(_ exchange: HTTPExchange, _ reply: ControlReply, to change: HTTPChange) {
+    switch reply {
+    case .event(let event, _):
+      switch event.phase {
+      case .accepted: answer(exchange, event.json, status: 202)
+      case .unchanged, .sending, .sent, .confirmed: answer(exchange, event.json)
+      case .superseded, .cancelled, .rejected, .failed, .expired:
+        refuse(exchange, HTTPProblems.problem(event, refusal: change.refusal))
+      }
+    case .pending(let rows, _):
+      answer(exchange, .object(["pending": .array(rows.map(\.json))]))
+    case .flushed(let count, _): answer(exchange, .object(["flushed": .integer(Int64(count))]))
+    case .cancelled(let count, _):
+      answer(exchange, .object(["cancelled": .integer(Int64(count))]))
+    case .failure(let failure, _): refuse(exchange, HTTPProblems.problem(failure))
+    case .targets, .described, .watched:
+      preconditionFailure("Nobody asks for that over HTTP.")
+    }
+  }
+}

@@ -1,0 +1,82 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// The last events, numbered in a row, ready to be sent to any number of clients.
+///
+/// Clients hold a number each and no bytes, so that a slow one costs nothing; one that falls behind
+/// the oldest event has lost some.
+package struct EventBuffer {
+  private struct Entry {
+    var key: String
+    var bytes: [UInt8]
+  }
+
+  /// The entries in a ring: number `n` stands at `n % capacity`.
+  private var ring: [Entry?]
+  private var storedBytes = 0
+  private let byteLimit: Int
+  /// The number of the oldest event that is kept.
+  package private(set) var first: UInt64
+  /// The number that the next event gets.
+  package private(set) var next: UInt64
+
+  /// Keeps at most `capacity` events and `byteLimit` bytes; the first one gets the number `start`.
+  package init(capacity: Int, startingAt start: UInt64, byteLimit: Int = 4 << 20) {
+    ring = Array(repeating: nil, count: max(1, capacity))
+    first = start
+    next = start
+    self.byteLimit = byteLimit
+  }
+
+  /// Adds an event about `key`, whose JSON text has no line break.
+  package mutating func append(_ json: [UInt8], key: String) {
+    var bytes = Array("id: \(next)\ndata: ".utf8)
+    bytes += json
+    bytes += [0x0A, 0x0A]
+    storedBytes += bytes.count
+    if next - first == UInt64(ring.count) { dropFirst() }
+    ring[place(next)] = Entry(key: key, bytes: bytes)
+    next += 1
+    while storedBytes > byteLimit, first + 1 < next { dropFirst() }
+  }
+
+  /// Appends what a client wants from `cursor` on to `output`, at most `room` bytes beyond its first
+  /// event, and moves the cursor.
+  package func read(
+    from cursor: inout UInt64,
+    matching pattern: Pattern?,
+    room: Int,
+    into output: inout [UInt8]
+  ) {
+    cursor = max(cursor, first)
+    while cursor < next {
+      guard let entry = ring[place(cursor)] else {
+        preconditionFailure("Every number from the first to the next has its event.")
+      }
+      if pattern?.matches(entry.key) ?? true {
+        guard output.isEmpty || output.count + entry.bytes.count <= room else { return }
+        output += entry.bytes
+      }
+      cursor += 1
+    }
+  }
+
+  /// Moves a cursor past the events that its client does not want.
+  package func skip(from cursor: inout UInt64, matching pattern: Pattern?) {
+    cursor = max(cursor, first)
+    guard let pattern else { return }
+    while cursor < next, let entry = ring[place(cursor)], !pattern.matches(entry.key) {
+      cursor += 1
+    }
+  }
+
+  private mutating func dropFirst() {
+    storedBytes -= ring[place(first)]?.bytes.count ?? 0
+    ring[place(first)] = nil
+    first += 1
+  }
+
+  private func place(_ number: UInt64) -> Int { Int(number % UInt64(ring.count)) }
+}

@@ -1,0 +1,25 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// One line of a message's head.
+package struct HTTPHeader: Hashable, Sendable {
+  package var name: String
+  package var value: String
+
+  package init(_ name: String, _ value: String) {
+    self.name = name
+    self.value = value
+  }
+
+  /// Whether this is the header `name`, in any case.
+  package func isCalled(_ name: String) -> Bool {
+    self.name.utf8.elementsEqual(name.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }
+  }
+}
+
+extension UInt8 {
+  /// A letter of ASCII in lower case, anything else as it is.
+  var lowercasedASCII: UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+  }
+}

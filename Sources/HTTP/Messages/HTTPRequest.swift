@@ -1,0 +1,42 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The head of a request, and its body where one is collected.
+package struct HTTPRequest: Hashable, Sendable {
+  package var method: String
+  package var target: RequestTarget
+  package var headers: [HTTPHeader]
+  package var body: [UInt8] = []
+
+  package init(method: String, target: RequestTarget, headers: [HTTPHeader] = []) {
+    self.method = method
+    self.target = target
+    self.headers = headers
+  }
+
+  /// The values of a header, in the order in which they came.
+  package func values(of name: String) -> [String] {
+    headers.filter { $0.isCalled(name) }.map(\.value)
+  }
+
+  /// The first value of a header.
+  package func value(of name: String) -> String? {
+    headers.first { $0.isCalled(name) }?.value
+  }
+
+  /// Bytes that follow, as stated; `nil` where that is not stated, or not a number.
+  package var contentLength: Int? { value(of: "Content-Length").flatMap { Int($0) } }
+
+  /// Whether a body follows, empty or not.
+  package var hasBody: Bool {
+    value(of: "Transfer-Encoding") != nil || (contentLength ?? 0) > 0
+  }
+
+  /// The media type of the body, without its parameters, in lower case.
+  package var mediaType: String? {
+    value(of: "Content-Type").map { value in
+      let type = value.prefix { $0 != ";" }
+      return String(type).lowercased().filter { $0 != " " && $0 != "\t" }
+    }
+  }
+}

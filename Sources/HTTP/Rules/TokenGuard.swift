@@ -1,0 +1,83 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+/// Compares tokens, and slows down whoever guesses.
+package struct TokenGuard: Sendable {
+  /// What becomes of a request.
+  package enum Verdict: Hashable, Sendable {
+    case welcome
+    /// No token, or none that has the right form.
+    case missing
+    case wrong
+    /// Too many wrong ones came from there: not even looked at.
+    case tooMany(retryAfter: Duration)
+  }
+
+  private struct Tally: Sendable {
+    var allowance: Double
+    var at: Moment
+  }
+
+  private let token: [UInt8]
+  private var tallies: [String: Tally] = [:]
+  /// Wrong tokens that one address may send at once.
+  private static let burst = 10.0
+  /// Wrong tokens that one address may send in a second thereafter.
+  private static let rate = 1.0
+  private static let addressLimit = 1024
+
+  package init(token: String) {
+    self.token = Array(token.utf8)
+  }
+
+  /// How many addresses are remembered that sent a wrong token.
+  package var rememberedAddresses: Int { tallies.count }
+
+  /// Judges the `Authorization` headers of a request from `peer`.
+  package mutating func judge(
+    _ authorization: [String],
+    from peer: String,
+    at now: Moment
+  ) -> Verdict {
+    var tally = tallies[peer] ?? Tally(allowance: Self.burst, at: now)
+    let passed = tally.at.duration(to: now) / .seconds(1)
+    tally.allowance = min(Self.burst, tally.allowance + passed * Self.rate)
+    tally.at = now
+    guard tally.allowance >= 1 else {
+      tallies[peer] = tally  // It is remembered already.
+      return .tooMany(retryAfter: .seconds(1))
+    }
+    guard authorization.count == 1, let given = Self.bearer(authorization[0]) else {
+      return .missing
+    }
+    if isToken(given) { return .welcome }
+    tally.allowance -= 1
+    if tallies.count >= Self.addressLimit, tallies[peer] == nil { forgetRested(at: now) }
+    tallies[peer] = tally
+    return .wrong
+  }
+
+  /// Looks at every byte, whatever the first difference is.
+  private func isToken(_ given: [UInt8]) -> Bool {
+    guard !token.isEmpty else { return false }
+    var difference = given.count ^ token.count
+    for (position, byte) in given.enumerated() {
+      difference |= Int(byte ^ token[position % token.count])
+    }
+    return difference == 0
+  }
+
+  private static func bearer(_ header: String) -> [UInt8]? {
+    let parts = header.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+    return Array(parts[1].utf8).filter { $0 != UInt8(ascii: " ") }
+  }
+
+  private mutating func forgetRested(at now: Moment) {
+    tallies = tallies.filter { $0.value.at.duration(to: now) < .seconds(10) }
+    // A flood from more addresses than that: all start anew rather than grow.
+    if tallies.count >= Self.addressLimit { tallies = [:] }
+  }
+}

@@ -1,0 +1,141 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+package import Operations
+
+/// A listening socket, and what is done with sockets before the library has them.
+package struct HTTPListener {
+  let descriptor: Int32
+  let watch: IOWatch
+
+  func close() {
+    watch.cancel()
+    Glibc.close(descriptor)
+  }
+
+  /// Binds and listens on every address of a host.
+  ///
+  /// `host` is an address or a name; resolving that may take as long as the system's resolver does.
+  /// `loopbackOnly` refuses addresses that other machines can reach.
+  package static func sockets(
+    host: String,
+    port: Int,
+    loopbackOnly: Bool
+  ) throws(OperationsError) -> [Int32] {
+    var hints = unsafe addrinfo()
+    unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    unsafe hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
+    var found: UnsafeMutablePointer<addrinfo>?
+    let code = unsafe getaddrinfo(host, String(port), &hints, &found)
+    guard code == 0, let first = unsafe found else {
+      throw OperationsError(
+        call: "resolve \(host)",
+        code: code,
+        reason: unsafe String(cString: gai_strerror(code))
+      )
+    }
+    defer { unsafe freeaddrinfo(first) }
+    var sockets: [Int32] = []
+    var next: UnsafeMutablePointer<addrinfo>? = unsafe first
+    while let entry = unsafe next {
+      unsafe next = entry.pointee.ai_next
+      do throws(OperationsError) {
+        sockets.append(
+          try unsafe socket(for: entry.pointee, "\(host):\(port)", loopbackOnly: loopbackOnly)
+        )
+      } catch {
+        for socket in sockets { Glibc.close(socket) }
+        throw error
+      }
+    }
+    return sockets
+  }
+
+  private static func socket(
+    for entry: addrinfo,
+    _ name: String,
+    loopbackOnly: Bool
+  ) throws(OperationsError) -> Int32 {
+    if loopbackOnly, unsafe !isLoopback(entry.ai_addr) {
+      throw OperationsError(
+        call: "bind \(name)",
+        code: EACCES,
+        reason: "the name leads beyond this machine, which needs http.token_file"
+      )
+    }
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    let descriptor = unsafe Glibc.socket(entry.ai_family, type, 0)
+    guard descriptor >= 0 else { throw OperationsError(call: "socket", code: errno) }
+    var on: Int32 = 1
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
+    if unsafe entry.ai_family == AF_INET6 {
+      unsafe setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size)
+    }
+    guard unsafe bind(descriptor, entry.ai_addr, entry.ai_addrlen) == 0,
+      Glibc.listen(descriptor, 512) == 0
+    else {
+      let code = errno
+      Glibc.close(descriptor)
+      throw OperationsError(call: "bind \(name)", code: code)
+    }
+    return descriptor
+  }
+
+  private static func isLoopback(_ address: UnsafeMutablePointer<sockaddr>?) -> Bool {
+    guard let address = unsafe address else { return false }
+    switch Int32(unsafe address.pointee.sa_family) {
+    case AF_INET:
+      return unsafe address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+        unsafe UInt32(bigEndian: $0.pointee.sin_addr.s_addr) >> 24 == 127
+      }
+    case AF_INET6:
+      return unsafe address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+        unsafe withUnsafeBytes(of: &$0.pointee.sin6_addr) { bytes in
+          unsafe bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+        }
+      }
+    default: return false
+    }
+  }
+
+  /// Makes a fresh connection ready: nothing of it blocks or is inherited, and it may hold little
+  /// that its client has not read.
+  static func prepare(_ descriptor: Int32) {
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    var bytes: Int32 = 64 * 1024
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, size)
+  }
+
+  /// Says why a connection ends, to a client that was told nothing yet.
+  static func say(_ problem: Problem, on descriptor: Int32) {
+    let message = problem.closingMessage
+    _ = unsafe message.withUnsafeBytes {
+      unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+    }
+  }
+
+  /// The address of a client, without its port; `unix` for a unix socket.
+  static func text(of address: inout sockaddr_storage) -> String {
+    let size: socklen_t
+    switch Int32(address.ss_family) {
+    case AF_INET: size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    case AF_INET6: size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    default: return "unix"
+    }
+    var buffer = [CChar](repeating: 0, count: 64)
+    let code = unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe getnameinfo($0, size, &buffer, 64, nil, 0, NI_NUMERICHOST)
+      }
+    }
+    guard code == 0 else { return "" }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// A descriptor that can be given up; -1 if there is none.
+  static func spareDescriptor() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
+}

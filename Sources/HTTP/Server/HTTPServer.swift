@@ -1,0 +1,371 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CMicroHTTPD
+internal import Glibc
+internal import LastOut
+package import Operations
+
+/// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol.
+///
+/// The library gets no thread and no listening socket: connections are taken here and handed to
+/// it, its epoll descriptor is watched by the loop, and its timeout is a deadline of the loop.
+@safe package final class HTTPServer {
+  /// What a client may take.
+  package struct Limits: Sendable {
+    /// Connections at a time.
+    package var clients = 64
+    /// Bytes of a body that is collected.
+    package var body = 64 * 1024
+    /// Bytes of a request's head.
+    package var head = 8 * 1024
+    /// How long a head may take, from the connection or from its first line on.
+    package var headTime: Duration = .seconds(5)
+    /// How long a collected body may take.
+    package var bodyTime: Duration = .seconds(10)
+    /// Seconds after which a connection ends where nothing moves.
+    package var idleSeconds = 60
+
+    package init() {}
+  }
+
+  /// Connections refused or cut off since the start.
+  package struct Counts: Sendable {
+    package var accepted: UInt64 = 0
+    package var tooMany: UInt64 = 0
+    package var tooSlow: UInt64 = 0
+    /// Ended between two requests, to make room.
+    package var idleEnded: UInt64 = 0
+    package var outOfDescriptors: UInt64 = 0
+  }
+
+  package private(set) var counts = Counts()
+  let limits: Limits
+  unowned let loop: EventLoop
+  private(set) weak var service: (any HTTPService)?
+  /// The library's daemon; `nil` once closed.
+  private var daemon: OpaquePointer?
+  private var watch: IOWatch?
+  private var timer: LoopTimer?
+  private var listeners: [HTTPListener] = []
+  private var connections: [ObjectIdentifier: HTTPConnection] = [:]
+  /// The connection that is being handed over.
+  private var incoming: HTTPConnection?
+  private var isRunning = false
+  /// A connection was resumed since the library ran.
+  private var needsRun = false
+  /// When the timer is due; moved only to be earlier.
+  private var due: Moment?
+  private var spare: Int32
+
+  package init(
+    loop: EventLoop,
+    limits: Limits,
+    service: any HTTPService
+  ) throws(OperationsError) {
+    self.loop = loop
+    self.limits = limits
+    self.service = service
+    spare = HTTPListener.spareDescriptor()
+    unsafe daemon = nil
+    let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+    guard
+      let started = unsafe settle_http_start(
+        { context, connection, _, method, _, bytes, count, _ in
+          unsafe HTTPServer.handle(context, connection, method, bytes, count)
+        },
+        { context, target, connection in
+          unsafe HTTPServer.begin(context, target, connection)
+          return nil
+        },
+        { _, connection, _, code in unsafe HTTPServer.completed(connection, code) },
+        { context, connection, place, code in
+          unsafe HTTPServer.changed(context, place, code)
+        },
+        this,
+        UInt32(limits.clients + 16),
+        limits.head + 16 * 1024,
+        UInt32(limits.idleSeconds)
+      )
+    else { throw OperationsError(call: "MHD_start_daemon", code: errno) }
+    unsafe daemon = started
+    watch = try unsafe loop.watch(settle_http_epoll(started), for: .read, named: "HTTP") {
+      [unowned self] _ in run()
+    }
+    timer = try loop.makeTimer(named: "HTTP timeouts") { [unowned self] in timePassed() }
+  }
+
+  deinit {
+    close()
+  }
+
+  /// Connections at present.
+  package var connectionCount: Int { connections.count }
+
+  /// Takes connections from a listening socket, which it owns from now on.
+  ///
+  /// `isTrusted`: whoever can connect may do everything, as with a unix socket's file mode.
+  package func listen(on descriptor: Int32, isTrusted: Bool) throws(OperationsError) {
+    let watch: IOWatch
+    do throws(OperationsError) {
+      watch = try loop.watch(descriptor, for: .read, named: "HTTP connections") {
+        [unowned self] _ in accept(descriptor, isTrusted: isTrusted)
+      }
+    } catch {
+      Glibc.close(descriptor)
+      throw error
+    }
+    listeners.append(HTTPListener(descriptor: descriptor, watch: watch))
+  }
+
+  /// Takes no new connections; those that are open stay.
+  package func stopListening() {
+    for listener in listeners { listener.close() }
+    listeners = []
+  }
+
+  /// Ends everything; what was answered last is still handed to the system.
+  package func close() {
+    guard let daemon = unsafe daemon else { return }
+    stopListening()
+    for connection in connections.values { connection.exchange?.abandon() }
+    run()
+    watch?.cancel()
+    watch = nil
+    timer?.cancel()
+    timer = nil
+    unsafe self.daemon = nil
+    unsafe MHD_stop_daemon(daemon)
+    connections = [:]
+    if spare >= 0 { Glibc.close(spare) }
+    spare = -1
+  }
+
+  /// Lets resumed connections go on at once; called after each batch of the loop.
+  package func settle() {
+    if needsRun { run() }
+  }
+
+  // MARK: - Taking connections
+
+  private func accept(_ listener: Int32, isTrusted: Bool) {
+    for _ in 0..<64 {
+      var address = sockaddr_storage()
+      var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+      let descriptor = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe Glibc.accept(listener, $0, &size)
+        }
+      }
+      guard descriptor >= 0 else {
+        if errno == EMFILE || errno == ENFILE { refuseOne(listener) }
+        break
+      }
+      HTTPListener.prepare(descriptor)
+      take(descriptor, &address, size, isTrusted: isTrusted)
+    }
+    run()
+  }
+
+  private func take(
+    _ descriptor: Int32,
+    _ address: inout sockaddr_storage,
+    _ size: socklen_t,
+    isTrusted: Bool
+  ) {
+    guard connections.count < limits.clients || endIdle() else {
+      counts.tooMany += 1
+      let problem = Problem(
+        503,
+        "limit",
+        "\(limits.clients) clients are connected already, which is the limit",
+        headers: [HTTPHeader("Retry-After", "5")]
+      )
+      HTTPListener.say(problem, on: descriptor)
+      Glibc.close(descriptor)
+      service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
+      return
+    }
+    let fresh = HTTPConnection(
+      server: self,
+      descriptor: descriptor,
+      peer: HTTPListener.text(of: &address),
+      isTrusted: isTrusted
+    )
+    incoming = fresh
+    defer { incoming = nil }
+    let result = unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe MHD_add_connection(daemon, descriptor, $0, size)
+      }
+    }
+    guard result == .YES else { return }
+    counts.accepted += 1
+    connections[ObjectIdentifier(fresh)] = fresh
+    setDeadline(of: fresh, after: limits.headTime)
+  }
+
+  /// Makes room by ending the connection that has been between two requests for longest; `false` if
+  /// there is none.
+  private func endIdle() -> Bool {
+    var longest: (connection: HTTPConnection, since: Moment)?
+    for connection in connections.values {
+      guard let since = connection.idleSince else { continue }
+      if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
+    }
+    guard let longest else { return false }
+    counts.idleEnded += 1
+    longest.connection.idleSince = nil
+    longest.connection.end()
+    run()
+    return true
+  }
+
+  /// Turns away the client that waits first: the process is out of descriptors.
+  private func refuseOne(_ listener: Int32) {
+    counts.outOfDescriptors += 1
+    if spare >= 0 { Glibc.close(spare) }
+    let descriptor = Glibc.accept(listener, nil, nil)
+    if descriptor >= 0 { Glibc.close(descriptor) }
+    spare = HTTPListener.spareDescriptor()
+    service?.connectionRefused(reason: "no file descriptor is left", at: EventLoop.now())
+  }
+
+  // MARK: - Running the library
+
+  /// Resumed connections go on when the library runs next.
+  func noteResumed() { needsRun = true }
+
+  private func run() {
+    guard let daemon = unsafe daemon, !isRunning else { return }
+    isRunning = true
+    defer { isRunning = false }
+    var timeout: UInt64 = 0
+    var hasTimeout = false
+    // A bounded number of rounds, so that no client keeps the loop.
+    for _ in 0..<8 {
+      needsRun = false
+      _ = unsafe MHD_run(daemon)
+      hasTimeout = unsafe MHD_get_timeout(daemon, &timeout) == .YES
+      if !needsRun, !hasTimeout || timeout > 0 { break }
+    }
+    guard hasTimeout || needsRun else { return }
+    let wait = needsRun ? 0 : Int64(clamping: min(timeout, 3_600_000))
+    arm(at: EventLoop.now().advanced(by: .milliseconds(wait)))
+  }
+
+  private func arm(at moment: Moment) {
+    if let due, due <= moment { return }
+    due = moment
+    timer?.arm(at: moment)
+  }
+
+  private func timePassed() {
+    due = nil
+    let now = EventLoop.now()
+    for connection in connections.values {
+      guard let deadline = connection.deadline else { continue }
+      if deadline <= now {
+        counts.tooSlow += 1
+        connection.endAsTooSlow()
+      } else {
+        arm(at: deadline)
+      }
+    }
+    run()
+  }
+
+  /// Ends the connection after `time`, unless the deadline is set anew; `nil` for no deadline.
+  func setDeadline(of connection: HTTPConnection, after time: Duration?) {
+    connection.deadline = time.map { EventLoop.now().advanced(by: $0) }
+    if let deadline = connection.deadline { arm(at: deadline) }
+  }
+
+  // MARK: - What the library says
+
+  private static func server(_ context: UnsafeMutableRawPointer?) -> HTTPServer? {
+    guard let context = unsafe context else { return nil }
+    return unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  private static func connection(_ pointer: OpaquePointer?) -> HTTPConnection? {
+    guard let pointer = unsafe pointer,
+      let context = unsafe settle_http_socket_context(pointer)
+    else { return nil }
+    return unsafe Unmanaged<HTTPConnection>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  /// A connection began or ended: its object lives as long.
+  private static func changed(
+    _ context: UnsafeMutableRawPointer?,
+    _ place: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ code: MHD_ConnectionNotificationCode
+  ) {
+    guard let server = unsafe server(context), let place = unsafe place else { return }
+    if code == .CONNECTION_NOTIFY_STARTED {
+      guard let fresh = server.incoming else { return }
+      unsafe place.pointee = Unmanaged.passRetained(fresh).toOpaque()
+    } else if let object = unsafe place.pointee {
+      let connection = unsafe Unmanaged<HTTPConnection>.fromOpaque(object).takeRetainedValue()
+      unsafe place.pointee = nil
+      connection.ended()
+      server.connections[ObjectIdentifier(connection)] = nil
+    }
+  }
+
+  /// The first line of a request has come.
+  private static func begin(
+    _ context: UnsafeMutableRawPointer?,
+    _ target: UnsafePointer<CChar>?,
+    _ pointer: OpaquePointer?
+  ) {
+    guard let connection = unsafe connection(pointer), let pointer = unsafe pointer,
+      let target = unsafe target
+    else { return }
+    let exchange = unsafe HTTPExchange(
+      connection: connection,
+      pointer: pointer,
+      target: String(cString: target)
+    )
+    connection.exchange = exchange
+    connection.idleSince = nil
+    connection.server?.setDeadline(of: connection, after: connection.server?.limits.headTime)
+  }
+
+  /// The head has come, or more of the body, or its end; or a suspended connection goes on.
+  private static func handle(
+    _ context: UnsafeMutableRawPointer?,
+    _ pointer: OpaquePointer?,
+    _ method: UnsafePointer<CChar>?,
+    _ bytes: UnsafePointer<CChar>?,
+    _ count: UnsafeMutablePointer<Int>?
+  ) -> MHD_Result {
+    guard let exchange = unsafe connection(pointer)?.exchange, let method = unsafe method else {
+      return .NO
+    }
+    let available = unsafe count?.pointee ?? 0
+    guard let bytes = unsafe bytes, available > 0 else {
+      return exchange.proceed(method: unsafe String(cString: method))
+    }
+    let buffer = unsafe UnsafeBufferPointer(
+      start: UnsafeRawPointer(bytes).assumingMemoryBound(to: UInt8.self),
+      count: available
+    )
+    exchange.take(unsafe buffer.span)
+    unsafe count?.pointee = 0
+    return exchange.isLost ? .NO : .YES
+  }
+
+  private static func completed(
+    _ pointer: OpaquePointer?,
+    _ code: MHD_RequestTerminationCode
+  ) {
+    guard let connection = unsafe connection(pointer), let exchange = connection.exchange else {
+      return
+    }
+    connection.exchange = nil
+    connection.idleSince = EventLoop.now()
+    connection.server?.setDeadline(of: connection, after: nil)
+    exchange.ended(isTooSlow: code == .REQUEST_TERMINATED_TIMEOUT_REACHED)
+  }
+}

@@ -1,0 +1,84 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Testing
+
+@Suite struct HTTPSettingsTests {
+  private static let good = "0123456789abcdef0123456789abcdef"
+
+  private func load(
+    _ http: String,
+    token: String? = nil,
+    environment: [String: String] = [:]
+  ) throws -> (gateway: GatewayConfiguration?, lines: [String]) {
+    let folder = try TemporaryFolder()
+    try folder.write(Array("http: {\(http)}\ndevices: ../devices".utf8), to: "c/settle.yaml")
+    try folder.write(Array("# none".utf8), to: "devices/d.yaml")
+    if let token { try folder.write(Array(token.utf8), to: "c/token") }
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = folder.path + "/c/settle.yaml"
+    switch Loading.load(overrides, environment: environment) {
+    case .loaded(let loaded):
+      return (loaded.gateway, Loading.lines(loaded.warnings, in: folder))
+    case .refused(let problems): return (nil, Loading.lines(problems, in: folder))
+    }
+  }
+
+  @Test func `addresses, token and names are read`() throws {
+    let http = try #require(
+      try load(
+        #"listen: ["0.0.0.0:8484", "[::1]:1", "unix:/run/h"], token_file: token, hosts: [panel.lan]"#,
+        token: Self.good + "\n"
+      ).gateway?.http
+    )
+
+    #expect(
+      http.addresses == [
+        .tcp(host: "0.0.0.0", port: 8484), .tcp(host: "::1", port: 1), .unix(path: "/run/h"),
+      ]
+    )
+    #expect(http.token == Self.good)
+    #expect(http.hosts == ["panel.lan"])
+  }
+
+  @Test func `the variable counts more than the file, and serves without one`() throws {
+    let environment = ["SETTLE_HTTP_TOKEN": Self.good]
+    let first = try load("listen: 1.2.3.4:5, token_file: gone", environment: environment)
+    let second = try load("listen: 1.2.3.4:5", environment: environment)
+
+    #expect(first.gateway?.http?.token == Self.good)
+    #expect(second.gateway?.http?.token == Self.good)
+  }
+
+  @Test(arguments: [
+    ("listen: 192.168.1.2:80", nil, "settle.yaml:1:16: listen: '192.168.1.2' is beyond"),
+    ("listen: [localhost:1, 0.0.0.0:2]", nil, "listen: '0.0.0.0' is beyond this machine"),
+    ("listen: localhost:1, token_file: token", nil, "token' does not exist"),
+    ("listen: localhost:1, token_file: token", "", "token' is empty"),
+    ("listen: localhost:1, token_file: token", "two words", "is not one word of ASCII"),
+    ("listen: localhost", nil, "the port is missing"),
+    ("token_file: token", good, "'listen' is missing"),
+    ("listen: localhost:1, hosts: [http://x]", nil, "expected a host name without a port"),
+    ("listen: localhost:1, host: x", nil, "did you mean 'hosts'"),
+  ])
+  func `a mistake is told with its place`(
+    settings: String,
+    token: String?,
+    message: String
+  ) throws {
+    let (gateway, lines) = try load(settings, token: token)
+
+    #expect(gateway == nil)
+    #expect(lines.contains { $0.contains(message) }, "\(lines)")
+    #expect(lines.count == 1)
+  }
+
+  @Test func `a token that can be guessed is warned of`() throws {
+    let (gateway, lines) = try load("listen: localhost:1, token_file: token", token: "secret")
+
+    #expect(gateway?.http?.token == "secret")
+    #expect(lines.contains { $0.contains("has 6 characters and can be guessed") }, "\(lines)")
+    #expect(!lines.contains { $0.contains("secret") })
+  }
+}

@@ -1,0 +1,305 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Glibc
+import JSON
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// 16: HTTP under pressure: limits, tokens, slow clients, the way out.
+@Suite struct HTTPLimitScenarios {
+  private let quick = "{delay: 20ms, max_wait: none}"
+  private let slow = "{delay: 60s, max_wait: none}"
+
+  @Test func `half a head is closed after five seconds, and others are served meanwhile`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    let halves = try (0..<10).map { number in
+      let client = try bench.rawHTTP()
+      client.send(
+        bytes: Array(
+          "GET /v1/devices HTTP/1.1\r\nHost: x\r\nX-\(number)".utf8.prefix(10 + 5 * number)
+        )
+      )
+      return client
+    }
+    let start = EventLoop.now()
+
+    #expect(try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "3").status == 200)
+    for half in halves { #expect(half.nextLine() == "HTTP/1.1 408 Request Timeout\r") }
+    for half in halves { #expect(half.isClosed()) }
+
+    let passed = start.duration(to: EventLoop.now())
+    #expect(passed > .seconds(4) && passed < .seconds(8))
+  }
+
+  @Test func `a client that sends its head byte by byte gets no more time`() throws {
+    let (bench, _) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    let client = try bench.rawHTTP()
+    let start = EventLoop.now()
+
+    client.send("GET /healthz HTTP/1.1\r")
+    Pace.every(.milliseconds(250), count: 30) { number in
+      client.send(bytes: Array("X-\(number): y\r\n".utf8))
+    }
+
+    #expect(client.nextLine() == "HTTP/1.1 408 Request Timeout\r")
+    #expect(start.duration(to: EventLoop.now()) < .seconds(9))
+  }
+
+  @Test func `what is too large is refused before it is kept`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: quick),
+      settings: "limits: {line: 1KiB}"
+    )
+    let before = try bench.running().residentBytes()
+    let path = "/v1/devices/dev0/level"
+    let body = bench.folder + "/body"
+    try TextFile.write(String(repeating: "1", count: 5000), to: body)
+
+    let stated = try curl.send("PUT", path, "@\(body)")
+    let chunked = try curl.send("PUT", path, "@\(body)", "-H", "Transfer-Encoding: chunked")
+    let head = try curl(path, "-H", "X: \(String(repeating: "x", count: 9000))")
+    let line = try curl(
+      "/v1/changes",
+      "-H",
+      "Content-Type: application/x-ndjson",
+      "--data-binary",
+      "@\(body)"
+    )
+    for answer in [stated, chunked] {
+      #expect(answer.status == 413)
+      #expect(answer.json["code"] == "body_too_long")
+    }
+    #expect(head.status == 431)
+    #expect(head.json["code"] == "head_too_long")
+    #expect(line.status == 200)
+    #expect(line.lines.map { $0["error"]?["code"] } == ["line_too_long"])
+
+    let flood = try bench.rawHTTP()
+    flood.send("PUT \(path) HTTP/1.1\r\nHost: x\r")
+    flood.send("Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r")
+    let chunk = Array("10000\r\n".utf8) + Array(repeating: 0x31, count: 65_536) + [0x0D, 0x0A]
+    var rounds = 0
+    while rounds < 10_000, flood.send(bytes: chunk) { rounds += 1 }
+    #expect(rounds < 10_000)
+    #expect(try bench.running().residentBytes() - before < 16 << 20)
+    #expect(try curl.send("PUT", path + "?wait=sent", "3").status == 200)
+  }
+
+  @Test func `more clients than the limit are told so`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: quick),
+      settings: "limits: {http_clients: 4}"
+    )
+    var clients: [ControlClient] = []
+    for _ in 0..<4 {
+      let client = try bench.rawHTTP()
+      client.send("GET /healthz HTTP/1.1\r")
+      clients.append(client)
+    }
+
+    let refused = try curl("/healthz")
+    #expect(refused.status == 503)
+    #expect(refused.json["code"] == "limit")
+    #expect(try bench.running().lines(containing: "too many clients").count == 1)
+    // The control socket and MQTT go on.
+    let control = try bench.client()
+    #expect(try control.ask(#"{"key":"dev0/level","set":5}"#)["phase"] == "accepted")
+    clients = []
+    #expect(try (0..<50).contains { _ in try curl("/healthz").status == 200 })
+  }
+
+  @Test func `clients between two requests make room for others`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: slow),
+      settings: "limits: {http_clients: 4}"
+    )
+    let clients = try (0..<4).map { _ in
+      let client = try bench.rawHTTP()
+      client.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r")
+      #expect(client.nextLine() == "HTTP/1.1 200 OK\r")
+      return client
+    }
+
+    for _ in 0..<3 { #expect(try curl("/healthz").status == 200) }
+    #expect(clients[0].isClosed())
+    clients[3].send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r")
+    while let line = clients[3].nextLine(), !line.hasPrefix("HTTP/1.1 200") {}
+  }
+
+  @Test func `requests that wait leave room for others`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(4, policy: slow),
+      settings: "limits: {http_clients: 4}"
+    )
+    let waiting = try (0..<3).map {
+      try curl.start("/v1/devices/dev\($0)/level?wait=sent", ["-X", "PUT", "--json", "1"])
+    }
+    let control = try bench.client()
+    while case .array(let rows) = try control.ask(#"{"pending":"*","id":1}"#)["pending"],
+      rows.count < 3
+    {}
+
+    let refused = try curl.send("PUT", "/v1/devices/dev3/level?wait=sent", "1")
+    #expect(refused.status == 503)
+    #expect(try curl.send("PUT", "/v1/devices/dev3/level", "1").status == 202)
+    #expect(try curl("/v1/flush", "-X", "POST").json["flushed"] == 4)
+    for call in waiting { #expect(try call.answer().status == 200) }
+    #expect(try curl.send("PUT", "/v1/devices/dev3/level?wait=sent&now", "1").status == 200)
+  }
+
+  @Test func `a key for which there is no room is refused with 429, a known one is not`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(2, policy: slow),
+      settings: "limits: {pending: 1}"
+    )
+
+    #expect(try curl.send("PUT", "/v1/devices/dev0/level", "1").status == 202)
+    let refused = try curl.send("PUT", "/v1/devices/dev1/level", "1")
+    #expect(refused.status == 429)
+    #expect(refused.json["code"] == "limit")
+    #expect(try curl.send("PUT", "/v1/devices/dev0/level", "2").status == 202)
+    withExtendedLifetime(bench) {}
+  }
+
+  @Test func `requests that come in one piece are answered one after the other`() throws {
+    let (bench, _) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    let client = try bench.rawHTTP()
+    let body = #"{"value":5,"wait":"sent"}"#
+    client.send(
+      bytes: Array(
+        ("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+          + "PUT /v1/devices/dev0/level HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+          + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+          + "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").utf8
+      )
+    )
+    var text = ""
+    while let line = client.nextLine() { text += line + "\n" }
+    let places = [#""alive""#, #""phase":"sent""#, #""ready""#].map { text.firstRange(of: $0) }
+    #expect(places.allSatisfy { $0 != nil }, "\(text)")
+    #expect(text.split(separator: "HTTP/1.1 200 OK").count == 3)
+  }
+
+  @Test func `the token is needed over TCP, not on the socket, and is never logged`() throws {
+    let token = "0123456789abcdef-secret-token"
+    let folder = try TemporaryFolder.make("settle-token")
+    defer { TemporaryFolder.remove(folder) }
+    try TextFile.write(token + "\n", to: folder + "/token")
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: quick),
+      http: ", token_file: \(folder)/token"
+    )
+    let good = "Authorization: Bearer \(token)"
+
+    let missing = try curl("/v1/devices")
+    #expect(missing.status == 401)
+    #expect(missing.headers["www-authenticate"] == #"Bearer realm="settle""#)
+    #expect(try curl("/v1/nothing").status == 401)
+    #expect(try curl("/healthz").status == 200)
+    #expect(try curl("/readyz").status == 200)
+    #expect(try curl("/v1/devices", "-H", good).status == 200)
+    #expect(try curl("/v1/devices", "-H", "Authorization: Bearer \(token)x").status == 401)
+    for _ in 0..<30 { _ = try curl("/v1/devices", "-H", "Authorization: Bearer wrong-guess") }
+    let blocked = try curl("/v1/devices", "-H", "Authorization: Bearer wrong-guess")
+    #expect(blocked.status == 429)
+    #expect(blocked.headers["retry-after"] == "1")
+    let local = try bench.rawHTTP()
+    local.send("GET /v1/devices HTTP/1.1\r\nHost: anything\r\nOrigin: http://proxy\r\n\r")
+    #expect(local.nextLine() == "HTTP/1.1 200 OK\r")
+    let log = try bench.running().log()
+    #expect(log.contains("reason=unauthorized peer=127.0.0.1"))
+    #expect(!log.contains("secret-token") && !log.contains("wrong-guess"))
+    #expect(try bench.running().lines(containing: "HTTP request refused").count <= 4)
+  }
+
+  @Test func `without descriptors clients are turned away, and commands still flow`() throws {
+    let port = try LoopbackPort.free()
+    let bench = try Bench(
+      devices: DeviceText.levels(1, policy: quick),
+      settings: "http: {listen: [\"127.0.0.1:\(port)\", \"unix:h.sock\"]}"
+    )
+    try bench.broker.start()
+    let witness = try bench.witness()
+    try bench.launchGateway(descriptorLimit: 48)
+    #expect(witness.waitFor("settle/status", "online"))
+
+    var clients: [ControlClient] = []
+    for _ in 0..<60 { clients.append(try bench.rawHTTP()) }
+    #expect(try bench.running().waitForLine(containing: "no file descriptor is left") != nil)
+    witness.publish("settle/dev0/level/set", "5")
+
+    #expect(witness.waitFor("cmd/dev0", #"{"v":5}"#))
+    let before = try bench.running().processorTicks()
+    #expect(clients[0].nextLine(within: .milliseconds(300)) == nil)
+    #expect(try bench.running().processorTicks() - before <= 5)
+  }
+
+  @Test func `the way out answers who waits, ends the streams and removes the socket`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(2, policy: slow))
+    let waiting = try curl.start("/v1/devices/dev0/level?wait=sent", ["-X", "PUT", "--json", "8"])
+    let stream = try curl.start("/v1/events", ["-N"])
+    #expect(stream.waitForLine(containing: "retry:") != nil)
+    let control = try bench.client()
+    while try control.ask(#"{"pending":"*","id":1}"#)["pending"] == [] {}
+    let gateway = try bench.running()
+
+    gateway.signal(SIGTERM)
+
+    let answer = try waiting.answer()
+    #expect(answer.status == 200)
+    #expect(answer.json["phase"] == "sent")
+    let end = try stream.answer()
+    #expect(end.text.contains(#""phase":"sent""#))
+    #expect(gateway.waitForExit() == 0)
+    #expect(!ControlClient.accepts(bench.folder + "/h.sock"))
+    var status = stat()
+    #expect(unsafe lstat(bench.folder + "/h.sock", &status) != 0)
+  }
+
+  @Test func `who still waits when the gateway gives up is told`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: slow),
+      settings: "shutdown: {timeout: 300ms}"
+    )
+    bench.broker.stop(signal: SIGKILL)
+    let waiting = try curl.start("/v1/devices/dev0/level?wait=sent", ["-X", "PUT", "--json", "8"])
+    let control = try bench.client()
+    while try control.ask(#"{"pending":"*","id":1}"#)["pending"] == [] {}
+    let gateway = try bench.running()
+
+    gateway.signal(SIGTERM)
+
+    let answer = try waiting.answer()
+    #expect(answer.status == 503)
+    #expect(answer.json["code"] == "stopping")
+    #expect(gateway.waitForExit() == 1)
+  }
+
+  @Test func `the metrics can be read by a parser that is not ours`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.lamp(policy: quick))
+    _ = try curl.send("PUT", "/v1/devices/desk-lamp/brightness?wait=sent", "40")
+    _ = try curl.send("PUT", "/v1/devices/desk-lamp/brightness", "999")
+
+    let answer = try curl("/metrics")
+    #expect(answer.headers["content-type"]?.hasPrefix("text/plain; version=0.0.4") == true)
+    let families = try PrometheusText.parse(answer.text)
+    let sent = try #require(families["settle_sent_total"])
+    #expect(sent.kind == "counter")
+    #expect(sent.samples[#"settle_sent_total{device="desk-lamp"}"#] == 1)
+    #expect(families["settle_changes_total"]?.samples.values.reduce(0, +) == 1)
+    #expect(families["settle_broker_connected"]?.samples.values.first == 1)
+    #expect(families["settle_pending_values"]?.kind == "gauge")
+    for name in ["settle_lateness_seconds", "settle_acknowledgement_seconds"] {
+      let histogram = try #require(families[name])
+      #expect(histogram.kind == "histogram")
+      #expect(histogram.samples["\(name)_count"] == 1)
+      #expect(histogram.samples[#"\#(name)_bucket{le="+Inf"}"#] == 1)
+    }
+    withExtendedLifetime(bench) {}
+  }
+}
