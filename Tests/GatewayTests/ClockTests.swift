@@ -48,7 +48,8 @@ import Testing
     #expect(identifiers.object(Self.event(at: 61), key: "a/b").id == early.id)
   }
 
-  /// 11: only what people read is taken from the wall clock.
+  /// 11: only what people read is taken from the wall clock, and where the numbers of event streams
+  /// begin.
   @Test func `nothing but events, identifiers, the log and the journal asks for the time of day`() {
     let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
     var askers: Set<String> = []
@@ -64,7 +65,8 @@ import Testing
     }
     #expect(
       askers == [
-        "Gateway/Gateway.swift", "Operations/IdentifierGenerator.swift", "Operations/Logger.swift",
+        "Gateway/Gateway.swift", "HTTP/HTTPSurface.swift", "Operations/IdentifierGenerator.swift",
+        "Operations/Logger.swift",
         "Operations/WallClock.swift",
       ]
     )
