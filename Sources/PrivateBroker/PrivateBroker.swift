@@ -57,10 +57,11 @@ package final class PrivateBroker {
     let lifeline = try Lifeline()
     let log = directory + "/mosquitto.log"
     // The shell becomes the broker; the guard beside it waits for the end of this process. In a
-    // session of its own, Ctrl-C in the terminal reaches this process and not the broker.
+    // session of its own, Ctrl-C in the terminal reaches this process and not the broker; the guard
+    // stays when the terminal goes.
     let script = """
       exec 3<&0
-      (read line <&3 || kill -9 $$) &
+      (trap '' HUP INT TERM; read line <&3 || kill -9 $$) &
       exec setsid "$1" -c "$2" </dev/null 3<&-
       """
     let process = try SpawnedProcess(

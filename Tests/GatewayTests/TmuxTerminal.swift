@@ -118,6 +118,9 @@ final class TmuxTerminal {
     return found
   }
 
+  /// Closes the terminal, as closing its window does.
+  func hangUp() throws { try tmux("kill-server") }
+
   /// Waits for the shell's prompt after a program has ended.
   func waitForPrompt() throws {
     try waitFor("the prompt") { rows in

@@ -1,0 +1,24 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// The demo in a terminal whose window is closed.
+@Suite struct DemoTerminalScenarios {
+  @Test func `a demo whose terminal is closed leaves no broker behind`() throws {
+    let terminal = try TmuxTerminal(columns: 120, rows: 40)
+    try terminal.enter("\(BuiltProgram.path("settled")) demo --keep")
+    let row = try terminal.waitForRow("a real mosquitto on 127.0.0.1:", "simulated devices")
+    let text = row.split(separator: "127.0.0.1:").last?.prefix { $0.isNumber } ?? ""
+    let port = try #require(Int(text))
+    #expect(LoopbackPort.accepts(port))
+    try terminal.hangUp()
+    let end = EventLoop.now().advanced(by: .seconds(10))
+    while LoopbackPort.accepts(port), EventLoop.now() < end {}
+    #expect(!LoopbackPort.accepts(port))
+  }
+}
