@@ -13,8 +13,13 @@ extension CommandStateMachine {
   ///
   /// What is pending stays, with the deadline it has; policies apply from the next change on. A
   /// value that its property does not allow any more, and whatever waits of a key that is gone, is
-  /// cancelled. Lanes keep their tokens. Costs time in proportion to all keys.
-  package mutating func reload(_ registry: Registry, at now: Moment) {
+  /// cancelled. Lanes keep their tokens; `limits`, as in ``Settings/lanes``, are their new limits,
+  /// where they have any. Costs time in proportion to all keys.
+  package mutating func reload(
+    _ registry: Registry,
+    lanes limits: [String: (rate: Double, burst: Int)]? = nil,
+    at now: Moment
+  ) {
     precondition(
       registry.properties.count >= self.registry.properties.count,
       "A registry is reloaded only by one that continues it."
@@ -23,6 +28,7 @@ extension CommandStateMachine {
     for place in old.properties.indices {
       endWhatIsGone(place, old.properties[place], registry.properties[place], at: now)
     }
+    if let limits { settings.lanes = limits }
     self.registry = registry
     facts = PropertyFacts.all(in: registry)
     makeRoom(continuing: old)
@@ -66,7 +72,7 @@ extension CommandStateMachine {
 
   /// Lanes may be others now; whatever waits joins them in the order in which it was asked for.
   private mutating func takeRoadsAgain(at now: Moment) {
-    lanes = LaneTable(registry: registry, limits: settings.lanes, continuing: lanes)
+    lanes = LaneTable(registry: registry, limits: settings.lanes, continuing: lanes, at: now)
     let waiting = states.indices.filter { states[$0].ready != nil }
       .sorted { readyNumber($0) < readyNumber($1) }
     for place in waiting { takeRoad(KeyIndex(Int32(place)), at: now) }

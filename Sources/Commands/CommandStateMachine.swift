@@ -56,7 +56,7 @@ package struct CommandStateMachine: ~Copyable {
   /// brings along.
   package var isJournalled = false
 
-  let settings: Settings
+  var settings: Settings
   var facts: [PropertyFacts]
   var core: LastOutCore<PendingChange>
   var states: [PropertyState]
@@ -82,7 +82,7 @@ package struct CommandStateMachine: ~Copyable {
     core = LastOutCore(policy: .standard, capacity: max(keys, 1))
     states = Array(repeating: PropertyState(), count: keys)
     devices = registry.devices.map { DeviceState(sources: $0.availability.count) }
-    lanes = LaneTable(registry: registry, limits: settings.lanes, continuing: nil)
+    lanes = LaneTable(registry: registry, limits: settings.lanes, continuing: nil, at: .zero)
     deadlines = DeadlineHeap(keys: keys)
     for (position, entry) in registry.properties.enumerated() {
       core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))

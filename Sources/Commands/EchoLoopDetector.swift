@@ -63,7 +63,7 @@ package struct EchoLoopDetector {
   }
 
   private let settings: Settings
-  private let keys: Int
+  private var keys: Int
   /// By key; empty before the first report.
   private var traces: [Trace] = []
 
@@ -73,6 +73,13 @@ package struct EchoLoopDetector {
   package init(keys: Int, settings: Settings = Settings()) {
     self.keys = keys
     self.settings = settings
+  }
+
+  /// Makes room for more keys.
+  package mutating func extend(keys: Int) {
+    self.keys = keys
+    guard !traces.isEmpty else { return }
+    for _ in traces.count..<keys { traces.append(Trace()) }
   }
 
   /// Notes what a device reported by one of the property's state sources.

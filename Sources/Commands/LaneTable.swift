@@ -59,15 +59,23 @@ struct LaneTable {
   ///   - registry: The devices, with the names of their lanes.
   ///   - limits: Tokens a second and burst, by lane.
   ///   - old: Lanes before these, whose tokens are kept.
-  init(registry: Registry, limits: [String: (rate: Double, burst: Int)], continuing old: Self?) {
+  init(
+    registry: Registry,
+    limits: [String: (rate: Double, burst: Int)],
+    continuing old: Self?,
+    at now: Moment
+  ) {
     var numbers: [String: Int] = [:]
     var buckets: [TokenBucket?] = [nil]
     let laneOfDevice = registry.devices.map { device in
       guard let name = device.lane, let limit = limits[name] else { return 0 }
       if let known = numbers[name] { return known }
       numbers[name] = buckets.count
-      let kept = old?.numbers[name].flatMap { old?.lanes[$0].bucket }
-      buckets.append(kept ?? TokenBucket(rate: limit.rate, burst: limit.burst))
+      let known = old?.numbers[name].flatMap { old?.lanes[$0].bucket }
+      buckets.append(
+        known?.limited(rate: limit.rate, burst: limit.burst, at: now)
+          ?? TokenBucket(rate: limit.rate, burst: limit.burst)
+      )
       return buckets.count - 1
     }
     self.init(

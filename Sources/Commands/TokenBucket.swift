@@ -22,6 +22,17 @@ struct TokenBucket {
     reach = overflow ? UInt64(Int64.max) : min(product, UInt64(Int64.max))
   }
 
+  /// The same bucket with another limit: as many tokens are missing, as far as it has held them.
+  func limited(rate: Double, burst: Int, at now: Moment) -> Self {
+    var bucket = Self(rate: rate, burst: burst)
+    guard fullAt > now.nanoseconds else { return bucket }
+    let missing = (fullAt - now.nanoseconds + interval - 1) / interval
+    let (wait, overflow) = min(missing, UInt64(max(burst, 1)))
+      .multipliedReportingOverflow(by: bucket.interval)
+    bucket.fullAt = now.nanoseconds + (overflow ? UInt64(Int64.max) / 2 : wait)
+    return bucket
+  }
+
   /// Takes a token if there is one.
   mutating func take(at now: Moment) -> Bool {
     guard nextToken(after: now) <= now else { return false }

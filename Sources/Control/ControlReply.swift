@@ -10,19 +10,23 @@ package enum ControlReply: Hashable, Sendable {
   case event(EventObject, id: JSONValue?)
   /// A watched event.
   case watched(EventObject, watch: JSONValue?)
+  /// A change that was taken, with its time in `at`, as `simulate` reads it.
+  case recorded(ControlRequest, record: JSONValue?)
   case targets([TargetRow], id: JSONValue?)
   case pending([PendingRow], id: JSONValue?)
   case described([PropertyRow], id: JSONValue?)
   case flushed(Int, id: JSONValue?)
   case cancelled(Int, id: JSONValue?)
+  case reloaded(ReloadReport, id: JSONValue?)
   case failure(ErrorReply, id: JSONValue?)
 
   /// The request's `id`, or the watch's.
   package var id: JSONValue? {
     switch self {
     case .event(let event, let id): id ?? .string(event.id)
-    case .watched(_, let id), .targets(_, let id), .pending(_, let id), .described(_, let id),
-      .flushed(_, let id), .cancelled(_, let id), .failure(_, let id):
+    case .watched(_, let id), .recorded(_, let id), .targets(_, let id), .pending(_, let id),
+      .described(_, let id),
+      .flushed(_, let id), .cancelled(_, let id), .reloaded(_, let id), .failure(_, let id):
       id
     }
   }
@@ -48,6 +52,12 @@ extension ControlReply {
       output.append(contentsOf: #","event":"#.utf8)
       event.append(to: &output)
       output.append(UInt8(ascii: "}"))
+    case .recorded(let change, let id):
+      output.append(contentsOf: #"{"record":"#.utf8)
+      JSONWriter.append(id ?? .null, to: &output)
+      output.append(contentsOf: #","change":"#.utf8)
+      JSONWriter.append(change.json, to: &output)
+      output.append(UInt8(ascii: "}"))
     case .targets(let rows, let id):
       append("get", .array(rows.map(\.json)), id, to: &output)
     case .pending(let rows, let id):
@@ -56,6 +66,7 @@ extension ControlReply {
       append("describe", .array(rows.map(\.json)), id, to: &output)
     case .flushed(let count, let id): append("flushed", .integer(Int64(count)), id, to: &output)
     case .cancelled(let count, let id): append("cancelled", .integer(Int64(count)), id, to: &output)
+    case .reloaded(let report, let id): append("reloaded", report.json, id, to: &output)
     case .failure(let failure, let id): append("error", failure.json, id, to: &output)
     }
   }
@@ -89,6 +100,8 @@ extension ControlReply {
       self = .event(event, id: id)
     } else if let event = json["event"].flatMap(EventObject.init) {
       self = .watched(event, watch: json["watch"]?.unlessNull)
+    } else if let change = json["change"].flatMap({ try? ControlRequest($0) }) {
+      self = .recorded(change, record: json["record"]?.unlessNull)
     } else if let failure = json["error"].flatMap(ErrorReply.init) {
       self = .failure(failure, id: id)
     } else if case .array(let rows) = json["get"] {
@@ -101,6 +114,8 @@ extension ControlReply {
       self = .flushed(count, id: id)
     } else if let count = json["cancelled"]?.count {
       self = .cancelled(count, id: id)
+    } else if let report = json["reloaded"].flatMap(ReloadReport.init) {
+      self = .reloaded(report, id: id)
     } else {
       return nil
     }

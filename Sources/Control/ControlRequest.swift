@@ -16,6 +16,10 @@ package struct ControlRequest: Hashable, Sendable {
     case pending
     case watch
     case describe
+    /// Tell every change that is taken, as a line for `simulate`.
+    case record
+    /// Read the configuration anew; about no key.
+    case reload
   }
 
   /// How far a change is followed; every phase up to it is answered.
@@ -94,7 +98,7 @@ extension ControlRequest {
     let takesKey =
       switch operation {
       case .set, .step, .toggle, .cancel, .flush: true
-      case .get, .pending, .watch, .describe: false
+      case .get, .pending, .watch, .describe, .record, .reload: false
       }
     if takesKey { add("key", .string(key)) }
     switch operation {
@@ -107,6 +111,8 @@ extension ControlRequest {
     case .pending: add("pending", .string(key))
     case .watch: add("watch", .string(key))
     case .describe: add("describe", .string(key))
+    case .record: add("record", .string(key))
+    case .reload: add("reload", true)
     }
     add("id", replyID)
     add("source", source.map(JSONValue.string))

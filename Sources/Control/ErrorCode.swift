@@ -26,6 +26,8 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
   case unsupported
   /// A stated limit is reached, as that of pending keys.
   case limit
+  /// The configuration on the disk has mistakes; the gateway goes on with what it had.
+  case badConfiguration = "bad_configuration"
   /// The gateway is about to end and takes no changes.
   case stopping
 }

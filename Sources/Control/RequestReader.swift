@@ -7,7 +7,7 @@ internal import Devices
 struct RequestReader {
   private static let operations = [
     "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
-    "describe",
+    "describe", "record", "reload",
   ]
   private static let options = ["key", "id", "source", "now", "ttl", "wait", "at"]
 
@@ -59,8 +59,8 @@ struct RequestReader {
     guard let operation = found.first else {
       throw error(
         .missingOperation,
-        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch or describe"
-          + " is needed"
+        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe,"
+          + " record or reload is needed"
       )
     }
     guard found.count == 1 else {
@@ -86,6 +86,10 @@ struct RequestReader {
     case "get": return ControlRequest(.get, key: try pattern(member))
     case "pending": return ControlRequest(.pending, key: try pattern(member))
     case "describe": return ControlRequest(.describe, key: try pattern(member))
+    case "record": return ControlRequest(.record, key: try pattern(member))
+    case "reload":
+      try expectTrue(member)
+      return ControlRequest(.reload, key: "")
     default: return ControlRequest(.watch, key: try pattern(member))
     }
   }
@@ -115,12 +119,12 @@ struct RequestReader {
       switch request.operation {
       case .set, .step, .toggle: Self.options
       case .cancel, .flush: ["key", "id", "source", "at"]
-      case .get, .pending, .watch, .describe: ["id", "source"]
+      case .get, .pending, .watch, .describe, .record, .reload: ["id", "source"]
       }
     guard !allowed.contains(member.name) else { return }
     let operation = members.first { Self.operations.contains($0.name) }?.name ?? ""
     let hint =
-      member.name == "key"
+      member.name == "key" && request.operation != .reload
       ? #"; the pattern itself stands there: {"\#(operation)":"desk-lamp/*"}"# : ""
     throw error(.misplacedMember, #""\#(member.name)" does not go with "\#(operation)""# + hint)
   }

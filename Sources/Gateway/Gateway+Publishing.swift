@@ -183,6 +183,7 @@ extension Gateway {
   }
 
   private func targets(ofDevice device: Int) -> [UInt8] {
+    guard !registry.indices(ofDevice: device).isEmpty else { return [] }  // It was taken out.
     var members: [JSONValue.Member] = []
     for raw in registry.indices(ofDevice: device) {
       guard let target = machine.status(KeyIndex(raw)).target else { continue }
@@ -192,6 +193,7 @@ extension Gateway {
   }
 
   private func info(ofDevice device: Int, at now: Moment) -> [UInt8] {
+    guard !registry.indices(ofDevice: device).isEmpty else { return [] }
     var members: [JSONValue.Member] = []
     for raw in registry.indices(ofDevice: device) {
       let row = targetRow(KeyIndex(raw), at: now)

@@ -61,6 +61,11 @@ extension Gateway {
           .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
         )
       }
+    case .record:
+      connection.send(
+        .failure(ErrorReply(.unsupported, "nothing is recorded yet", line: line), id: id)
+      )
+    case .reload: reload(for: connection, id: id, line: line)
     case .get where connection.isDeaf, .pending where connection.isDeaf,
       .describe where connection.isDeaf:
       break  // Nobody reads the answer.
@@ -111,7 +116,7 @@ extension Gateway {
       var count = 0
       for key in keys where machine.cancel(key, at: now) { count += 1 }
       return .cancelled(count, id: id)
-    case .set, .step, .toggle, .watch:
+    case .set, .step, .toggle, .watch, .record, .reload:
       preconditionFailure("Only requests about several keys are answered here.")
     }
   }
@@ -171,7 +176,7 @@ extension Gateway {
       case .set(let value): change = .set(try property.value(from: value))
       case .step(let amount): change = .step(amount)
       case .toggle: change = .toggle
-      case .cancel, .flush, .get, .pending, .watch, .describe:
+      case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:
         preconditionFailure("Only changes are taken here.")
       }
       if origin.wantsPhases { connection.beginWait() }

@@ -15,8 +15,8 @@ package import Operations
 /// ``take(_:of:at:origin:ttl:options:skipsQuiet:)``; the ``CommandStateMachine`` decides; after each
 /// batch of events ``settleUp()`` hands out what is to be done.
 package final class Gateway {
-  let configuration: GatewayConfiguration
-  let registry: Registry
+  var configuration: GatewayConfiguration
+  var registry: Registry
   let loop: EventLoop
   let log: Logger
   var identifiers: Identifiers
@@ -31,6 +31,8 @@ package final class Gateway {
   /// What survives a crash, if anything is to.
   var journal: JournalLink?
   var http: HTTPSurface?
+  /// Reads the configuration anew, if there is one to read.
+  var reloader: Reloader?
   var tallies: GatewayTallies
   var shutdown: Shutdown?
   /// The way out has come to its end.
@@ -64,7 +66,7 @@ package final class Gateway {
     let gateway = configuration.gateway
     var settings = CommandStateMachine.Settings()
     settings.pendingLimit = gateway.limits.pending
-    settings.lanes = gateway.lanes.mapValues { (rate: $0.rate, burst: $0.burst) }
+    settings.lanes = gateway.machineLanes
     machine = CommandStateMachine(registry: registry, settings: settings)
     let brokers = gateway.brokers.keys.sorted()
     routes = RouteMachine(
@@ -178,7 +180,7 @@ package final class Gateway {
     advance(to: EventLoop.now())
   }
 
-  private func advance(to now: Moment) {
+  func advance(to now: Moment) {
     machine.advance(to: now)
     routes.advance(to: now)
     echo.advance(to: now)

@@ -67,6 +67,14 @@ final class JournalLink {
     return min(patienceEnds, journal.nextDeadline ?? patienceEnds)
   }
 
+  /// Makes room for more keys.
+  func extend(keys: Int) {
+    for _ in rows.count..<keys {
+      rows.append(Row())
+      isWithheld.append(false)
+    }
+  }
+
   /// Ties a command to its value in the journal, as the key's newest.
   func bind(_ key: KeyIndex, number: UInt64, sequence: UInt64, isUrgent: Bool) {
     let place = Int(key.rawValue)

@@ -30,7 +30,7 @@ struct MQTTSurface: ~Copyable {
     ownRouteProperties = Self.routeProperties(routeName)
     var requests: [StateRequest] = []
     var states: [String] = []
-    for (place, entry) in registry.properties.enumerated() {
+    for (place, entry) in registry.properties.enumerated() where !entry.isRetired {
       let key = KeyIndex(Int32(place))
       Self.addCommands(key, named: entry, of: registry, base: base, to: &topics)
       for (number, source) in entry.property.states.enumerated() {
@@ -39,7 +39,8 @@ struct MQTTSurface: ~Copyable {
         if let get = source.get, !requests.contains(get) { requests.append(get) }
       }
     }
-    for (number, device) in registry.devices.enumerated() {
+    for number in registry.deviceNumbers {
+      let device = registry.devices[number]
       topics.add(.deviceSet(number), for: "\(base)/\(device.id)/set")
       topics.add(.deviceGet(number), for: "\(base)/\(device.id)/get")
       for (place, source) in device.availability.enumerated() {

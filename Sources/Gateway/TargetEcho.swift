@@ -21,28 +21,46 @@ struct TargetEcho: ~Copyable {
   /// What changed too soon after it was shown.
   private var queue: LastOutCore<Bool>
   /// From when on each topic may be shown again.
-  private var readyAt: [Moment]
-  private let properties: Int
-  private let devices: Int
+  private var readyAt: [Moment] = []
+  /// What each place shows; places are given once and stay.
+  private var items: [Item] = []
+  /// The place of each property's target, and of each device's targets, with its info behind.
+  private var targetPlaces: [Int32] = []
+  private var devicePlaces: [Int32] = []
   /// What waits for room at the broker, each once.
   private var due: [Int32] = []
   /// How many of ``due`` have been taken.
   private var taken = 0
-  private var isDue: [Bool]
+  private var isDue: [Bool] = []
   /// A digest of what each topic showed last on this connection.
-  private var shown: [Int?]
+  private var shown: [Int?] = []
   /// The broker may keep something of these topics, from this connection or one before.
-  private var mayBeKept: [Bool]
+  private var mayBeKept: [Bool] = []
 
   init(properties: Int, devices: Int) {
-    self.properties = properties
-    self.devices = devices
     let count = properties + 2 * devices
     queue = LastOutCore(policy: Policy(delay: Self.pace), capacity: max(count, 1))
-    readyAt = Array(repeating: .zero, count: count)
-    isDue = Array(repeating: false, count: count)
-    shown = Array(repeating: nil, count: count)
-    mayBeKept = Array(repeating: false, count: count)
+    extend(properties: properties, devices: devices)
+  }
+
+  /// Makes room for more keys and devices.
+  mutating func extend(properties: Int, devices: Int) {
+    for key in targetPlaces.count..<properties {
+      targetPlaces.append(add(.target(KeyIndex(Int32(key)))))
+    }
+    for device in devicePlaces.count..<devices {
+      devicePlaces.append(add(.targets(device: device)))
+      _ = add(.info(device: device))
+    }
+  }
+
+  private mutating func add(_ item: Item) -> Int32 {
+    items.append(item)
+    readyAt.append(.zero)
+    isDue.append(false)
+    shown.append(nil)
+    mayBeKept.append(false)
+    return Int32(items.count - 1)
   }
 
   var nextDeadline: Moment? { queue.nextDeadline }
@@ -50,9 +68,9 @@ struct TargetEcho: ~Copyable {
 
   /// Something about `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
-    changed(key, at: now)
-    changed(KeyIndex(Int32(properties + device)), at: now)
-    changed(KeyIndex(Int32(properties + devices + device)), at: now)
+    changed(KeyIndex(targetPlaces[Int(key.rawValue)]), at: now)
+    changed(KeyIndex(devicePlaces[device]), at: now)
+    changed(KeyIndex(devicePlaces[device] + 1), at: now)
   }
 
   private mutating func changed(_ topic: KeyIndex, at now: Moment) {
@@ -86,8 +104,8 @@ struct TargetEcho: ~Copyable {
 
   /// Shows `device` again although nothing changed.
   mutating func repeatTargets(ofDevice device: Int) {
-    shown[properties + device] = nil
-    demand(Int32(properties + device))
+    shown[Int(devicePlaces[device])] = nil
+    demand(devicePlaces[device])
   }
 
   /// A new connection: the broker may have forgotten everything.
@@ -120,12 +138,7 @@ struct TargetEcho: ~Copyable {
 
   mutating func putBack(_ place: Int32) { demand(place) }
 
-  func item(at place: Int32) -> Item {
-    let place = Int(place)
-    if place < properties { return .target(KeyIndex(Int32(place))) }
-    if place < properties + devices { return .targets(device: place - properties) }
-    return .info(device: place - properties - devices)
-  }
+  func item(at place: Int32) -> Item { items[Int(place)] }
 
   /// Notes what a topic shows now; `false` when it showed the same already.
   mutating func note(_ payload: [UInt8], at place: Int32) -> Bool {

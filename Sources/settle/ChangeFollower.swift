@@ -39,7 +39,8 @@ struct ChangeFollower {
         && request.wait == .confirmed:
         request.wait = .sent
         try client.send(request)
-      case .failure, .watched, .targets, .pending, .described, .flushed, .cancelled:
+      case .failure, .watched, .recorded, .targets, .pending, .described, .flushed, .cancelled,
+        .reloaded:
         return .unexpected(reply)
       }
     }

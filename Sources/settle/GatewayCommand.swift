@@ -60,6 +60,7 @@ extension ExitCode {
     return switch ErrorCode(rawValue: error.code) {
     case .stopping: .unavailable
     case .limit: .failed
+    case .badConfiguration: .badConfiguration
     case .syntax, .lineTooLong, .incompleteLine, .unknownMember, .misplacedMember,
       .missingOperation, .severalOperations, .missingKey, .badType, .badValue, .badKey,
       .unknownKey, .cannotConfirm, .unsupported, nil:

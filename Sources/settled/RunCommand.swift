@@ -7,7 +7,6 @@ import Devices
 import Gateway
 import Glibc
 import Journal
-import Journal
 import Operations
 
 /// The gateway until a signal ends it.
@@ -20,6 +19,8 @@ struct RunCommand: Command {
     SIGTERM and SIGINT flush everything pending, wait for the broker's acknowledgements, report \
     what was sent and what was not, and end: with 0 if everything was sent or is kept in the \
     journal, else with 1. A second signal reports at once.
+
+    SIGHUP reads devices and policies anew, as "settle reload" does; what is pending stays.
     """
   static let examples = [
     Example("settle run", "the configuration in /etc/settle, or a broker on this machine"),
@@ -47,32 +48,43 @@ struct RunCommand: Command {
   /// Runs until the end; returns the exit code.
   func run() -> ExitCode {
     let log = Logger(level: isVerbose ? .debug : .info)
-    var overrides = ConfigurationLoader.Overrides()
-    overrides.config = config
-    overrides.devices = devices
-    overrides.socket = socket
+    let read = reading()
     let configuration: LoadedConfiguration
-    do throws(ConfigurationFailure) {
-      configuration = try ConfigurationLoader.load(
-        overrides,
-        environment: ProcessEnvironment.all()
-      )
-    } catch {
-      for problem in error.problems { StandardError.write(problem.description) }
+    switch read() {
+    case .success(let loaded): configuration = loaded
+    case .failure(let failure):
+      for problem in failure.problems { StandardError.write(problem.description) }
       return .badConfiguration
     }
     for warning in configuration.warnings { StandardError.write(warning.description) }
     NotYet.warn(about: configuration.gateway, log: log)
     do throws(OperationsError) {
-      return try serve(configuration, log: log)
+      return try serve(configuration, rereading: read, log: log)
     } catch {
       log.error("Cannot start", ["reason": error.description])
       return .failed
     }
   }
 
+  /// How to read settings and devices, now and whenever they are to be read anew.
+  private func reading() -> @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure> {
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = config
+    overrides.devices = devices
+    overrides.socket = socket
+    let environment = ProcessEnvironment.all()
+    return { [overrides] in
+      do throws(ConfigurationFailure) {
+        return .success(try ConfigurationLoader.load(overrides, environment: environment))
+      } catch {
+        return .failure(error)
+      }
+    }
+  }
+
   private func serve(
     _ configuration: LoadedConfiguration,
+    rereading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
     log: Logger
   ) throws(OperationsError) -> ExitCode {
     let loop = try EventLoop()
@@ -88,8 +100,9 @@ struct RunCommand: Command {
         }
       }
     }
+    try gateway.enableReload(reading: read)
     try loop.onSignal(SIGHUP) {
-      log.warning("SIGHUP ignored: this gateway cannot reload yet; restart it")
+      gateway.reload { _ in }  // The log tells what became of it.
     }
     try gateway.listen()
     do throws(JournalRefusal) {

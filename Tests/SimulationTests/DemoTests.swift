@@ -45,7 +45,7 @@ import Testing
       switch request.operation {
       case .step: continue  // The simulator knows no state to count from.
       case .set(let value): _ = try registry[key].property.value(from: value)
-      case .toggle, .cancel, .flush, .get, .pending, .watch, .describe:
+      case .toggle, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:
         Issue.record("\(request.operation) is not played")
       }
       try simulator.apply(request)

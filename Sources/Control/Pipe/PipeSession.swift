@@ -117,7 +117,7 @@ package struct PipeSession {
       unanswered += 1
     case .flush, .cancel:
       queries.append(number)
-    case .get, .pending, .describe, .watch:
+    case .get, .pending, .describe, .watch, .record, .reload:
       let message = "a pipe takes changes, flush and cancel; ask the control socket for the rest"
       let reply = ErrorReply(.unsupported, message, line: number)
       return refuse(reply, number, id: request.replyID)
@@ -173,7 +173,7 @@ package struct PipeSession {
       } else if ownFlushes > 0 {
         ownFlushes -= 1
       }
-    case .watched, .targets, .pending, .described: break
+    case .watched, .recorded, .targets, .pending, .described, .reloaded: break
     }
   }
 

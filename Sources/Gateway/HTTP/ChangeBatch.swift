@@ -93,7 +93,7 @@ final class ChangeBatch: ResponseStream {
       var request = try ControlRequest(line: bytes.span)
       switch request.operation {
       case .set, .step, .toggle, .flush, .cancel: break
-      case .get, .pending, .describe, .watch:
+      case .get, .pending, .describe, .watch, .record, .reload:
         throw GrammarError(
           code: .unsupported,
           message: "only changes, flush and cancel are taken here; see GET /v1/devices, "

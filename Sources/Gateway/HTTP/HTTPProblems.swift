@@ -68,6 +68,7 @@ enum HTTPProblems {
       case .lineTooLong: 413
       case .limit: 429
       case .stopping: 503
+      case .badConfiguration: 409
       case .badKey, .unknownMember, .misplacedMember, .missingOperation, .severalOperations,
         .missingKey,
         .badType, .badValue, .cannotConfirm, .unsupported, nil:

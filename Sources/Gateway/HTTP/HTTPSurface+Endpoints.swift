@@ -155,7 +155,7 @@ extension HTTPSurface {
     case .cancelled(let count, _):
       answer(exchange, .object(["cancelled": .integer(Int64(count))]))
     case .failure(let failure, _): refuse(exchange, HTTPProblems.problem(failure))
-    case .targets, .described, .watched:
+    case .targets, .described, .watched, .recorded, .reloaded:
       preconditionFailure("Nobody asks for that over HTTP.")
     }
   }

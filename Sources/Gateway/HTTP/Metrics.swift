@@ -50,6 +50,10 @@ struct GatewayTallies {
     self.devices = Array(repeating: DeviceTally(), count: devices)
   }
 
+  mutating func extend(devices count: Int) {
+    for _ in devices.count..<count { devices.append(DeviceTally()) }
+  }
+
   mutating func left(_ token: UInt64, at now: Moment) { departures[token] = now }
 
   mutating func landed(_ token: UInt64, isAcknowledged: Bool, at now: Moment) {

@@ -23,6 +23,7 @@ extension ControlScreen {
     link = .reading
     retries = 0
     isSilent = false
+    isDescribing = false
     asked = [:]
     openReads = 0
     readSince = nil
@@ -54,11 +55,15 @@ extension ControlScreen {
     case .watched(let event, _): watch(event, at: now)
     case .described(let facts, _):
       endRead()
+      isDescribing = false
       describe(facts, at: now)
     case .targets(let targets, _):
       endRead()
       for row in targets {
-        guard let place = places[row.key] else { continue }
+        guard let place = places[row.key] else {
+          describeAnew(at: now)
+          continue
+        }
         rows[place].hear(row, at: now)
         if row.phase == .accepted, !rows[place].progress.isOpen { hurryRefresh(at: now) }
       }
@@ -72,6 +77,7 @@ extension ControlScreen {
     case .cancelled(let count, _):
       say(count == 0 ? "nothing to cancel" : "cancelled \(count)", at: now)
     case .failure(let failure, let id): refuse(failure, id: id?.string, at: now)
+    case .recorded, .reloaded: break  // Not asked for here.
     }
   }
 
@@ -104,9 +110,7 @@ extension ControlScreen {
 
   private mutating func watch(_ event: EventObject, at now: Moment) {
     guard let place = places[event.key] else {
-      // The devices were read again, and there is one more.
-      if link == .ready { request(.describe, "*", ReadID.describe, at: now) }
-      return
+      return describeAnew(at: now)
     }
     rows[place].hear(event, isOwn: event.id.hasPrefix("\(name)-"), at: now)
     switch event.phase {
@@ -114,6 +118,13 @@ extension ControlScreen {
       hurryRefresh(at: now)
     case .accepted, .rejected, .sending, .sent: break
     }
+  }
+
+  /// The devices were read again, and there is one more.
+  private mutating func describeAnew(at now: Moment) {
+    guard link == .ready, !isDescribing else { return }
+    isDescribing = true
+    request(.describe, "*", ReadID.describe, at: now)
   }
 
   private mutating func describe(_ facts: [PropertyRow], at now: Moment) {

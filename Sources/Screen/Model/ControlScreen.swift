@@ -80,6 +80,8 @@ package struct ControlScreen: Sendable {
   /// Requests for rows without an answer, and since when.
   var openReads = 0
   var readSince: Moment?
+  /// The devices are asked for, and not told yet.
+  var isDescribing = false
 
   /// A screen that is not connected yet.
   ///

@@ -78,7 +78,7 @@ extension DemoScript {
     }
     switch request.operation {
     case .set, .step, .toggle, .flush, .cancel: break
-    case .get, .pending, .watch, .describe:
+    case .get, .pending, .watch, .describe, .record, .reload:
       throw Mistake(line: number, message: "set, step, toggle, flush and cancel can be played")
     }
     if !request.key.contains(where: { $0 == "*" || $0 == "?" }) {

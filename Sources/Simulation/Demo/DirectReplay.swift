@@ -84,7 +84,7 @@ package struct DirectReplay {
     case .set(let input): return try? property.value(from: input)
     case .step(let amount): return base.flatMap { try? property.stepped(from: $0, by: amount) }
     case .toggle: return base.flatMap { try? property.toggled(from: $0) }
-    case .cancel, .flush, .get, .pending, .watch, .describe: return nil
+    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload: return nil
     }
   }
 

@@ -88,7 +88,7 @@ package final class Hands {
         link.publish("settle/\(name)/toggle", [])
       case .flush: link.publish("settle/\(name)/flush", [])
       case .cancel: link.publish("settle/\(name)/cancel", [])
-      case .get, .pending, .watch, .describe:
+      case .get, .pending, .watch, .describe, .record, .reload:
         preconditionFailure("A script has changes, flush and cancel only.")
       }
       if request.now { link.publish("settle/\(name)/flush", []) }

@@ -88,7 +88,7 @@ package struct TimelineSession: ~Copyable {
     }
     switch request.operation {
     case .set, .step, .toggle: plot?.noteChange(of: request.key, at: simulator.now)
-    case .cancel, .flush, .get, .pending, .watch, .describe: break
+    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload: break
     }
   }
 

@@ -73,6 +73,8 @@ package struct TimelineSimulator: ~Copyable {
     case .pending: throw .notPlayable("pending")
     case .watch: throw .notPlayable("watch")
     case .describe: throw .notPlayable("describe")
+    case .record: throw .notPlayable("record")
+    case .reload: throw .notPlayable("reload")
     }
   }
 

@@ -1,0 +1,216 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+package import Configuration
+package import Control
+import Devices
+import LastOut
+import MQTT
+package import Operations
+
+/// Other devices and policies while the gateway runs: what is pending stays.
+///
+/// The files are read on another thread and refused as a whole if anything in them is wrong. The
+/// way is: ``reload(_:)``, ``Reloader``, ``apply(_:at:)``.
+extension Gateway {
+  /// Why the configuration was not taken.
+  package struct ReloadRefusal: Error {
+    package var error: ErrorReply
+    package var problems: [ConfigurationProblem] = []
+  }
+
+  /// Says how to read the configuration anew; without, a reload is refused.
+  ///
+  /// `read` is called on another thread.
+  package func enableReload(
+    reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+  ) throws(OperationsError) {
+    reloader = try Reloader(loop, continuing: { [unowned self] in registry }, reading: read)
+  }
+
+  /// Reads the configuration anew and goes on with it; `done` hears what became of it, once.
+  package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
+    guard shutdown == nil else {
+      return done(.failure(.init(error: ErrorReply(.stopping, "the gateway is about to end"))))
+    }
+    guard let reloader else {
+      let reason = "this gateway was not started from files: there is nothing to read anew"
+      return done(.failure(.init(error: ErrorReply(.unsupported, reason))))
+    }
+    Notify.reloading()
+    reloader.reload { [weak self] outcome in
+      guard let self else { return }
+      done(take(outcome, at: EventLoop.now()))
+      Notify.ready()
+    }
+  }
+
+  /// Reloads for a client of the control socket.
+  func reload(for asker: any Asker, id: JSONValue?, line: Int) {
+    asker.beginWait()
+    reload { result in
+      switch result {
+      case .success(let report): asker.send(.reloaded(report, id: id))
+      case .failure(var refusal):
+        refusal.error.line = line
+        asker.send(.failure(refusal.error, id: id))
+      }
+      asker.endWait()
+    }
+  }
+
+  private func take(
+    _ outcome: Reloader.Outcome,
+    at now: Moment
+  ) -> Result<ReloadReport, ReloadRefusal> {
+    switch outcome {
+    case .success where shutdown != nil:
+      return .failure(.init(error: ErrorReply(.stopping, "the gateway is about to end")))
+    case .success(let loaded):
+      let report = apply(loaded, at: now)
+      tell(report)
+      return .success(report)
+    case .failure(let failure):
+      log.error(
+        "Reload refused: the gateway goes on with what it had",
+        ["problems": String(failure.problems.count)]
+      )
+      for problem in failure.problems { log.error("Mistake in the configuration", ["problem": problem.description]) }
+      return .failure(.init(error: Self.reply(to: failure), problems: failure.problems))
+    }
+  }
+
+  private static let shownProblems = 20
+
+  private static func reply(to failure: ConfigurationFailure) -> ErrorReply {
+    var lines = ["refused, the gateway goes on with what it had:"]
+    lines += failure.problems.prefix(shownProblems).map(\.description)
+    let rest = failure.problems.count - shownProblems
+    if rest > 0 { lines.append("and \(rest) more, in the gateway's log") }
+    return ErrorReply(.badConfiguration, lines.joined(separator: "\n"))
+  }
+
+  private func tell(_ report: ReloadReport) {
+    log.info(
+      "Reloaded",
+      [
+        "devices": String(report.devices), "keys": String(report.keys),
+        "added": String(report.added.count), "removed": String(report.removed.count),
+        "changed": String(report.changed.count),
+      ]
+    )
+    for warning in report.warnings { log.warning("Doubtful in the configuration", ["problem": warning]) }
+    if !report.restart.isEmpty {
+      log.warning(
+        "Changed sections that count only after a restart",
+        ["sections": report.restart.joined(separator: ", ")]
+      )
+    }
+  }
+
+  // MARK: - Going on
+
+  /// Goes on with other devices, policies, lanes, inputs; what is pending stays.
+  ///
+  /// Costs time in proportion to all keys.
+  private func apply(_ loaded: LoadedConfiguration, at now: Moment) -> ReloadReport {
+    advance(to: now)
+    distribute(at: now)
+    var report = Self.differences(from: registry, to: loaded.registry)
+    report.restart = Self.sectionsForRestart(configuration, loaded.gateway)
+    report.warnings = loaded.warnings.map(\.description)
+    let old = registry
+    machine.reload(loaded.registry, lanes: loaded.gateway.machineLanes, at: now)
+    registry = loaded.registry
+    configuration.takeWhatReloads(from: loaded.gateway)
+    echo.extend(properties: registry.properties.count, devices: registry.devices.count)
+    echoLoops.extend(keys: registry.properties.count)
+    tallies.extend(devices: registry.devices.count)
+    journal?.extend(keys: registry.properties.count)
+    takeTopicsAnew()
+    clearRetired(since: old, at: now)
+    return report
+  }
+
+  /// Which keys are new, gone or other than before.
+  private static func differences(from old: Registry, to new: Registry) -> ReloadReport {
+    var report = ReloadReport(devices: new.deviceNumbers.count, keys: new.keyCount)
+    var otherDevices: Set<Int> = []
+    for number in old.devices.indices {
+      var (before, after) = (old.devices[number], new.devices[number])
+      before.properties = []
+      after.properties = []
+      if before != after { otherDevices.insert(number) }
+    }
+    for (place, entry) in new.properties.enumerated() {
+      let before = place < old.properties.count ? old.properties[place] : nil
+      switch (before?.isRetired ?? true, entry.isRetired) {
+      case (true, true): break
+      case (true, false): report.added.append(entry.key)
+      case (false, true): report.removed.append(entry.key)
+      case (false, false):
+        if before?.property != entry.property || otherDevices.contains(entry.device) {
+          report.changed.append(entry.key)
+        }
+      }
+    }
+    return report
+  }
+
+  private static func sectionsForRestart(
+    _ old: GatewayConfiguration,
+    _ new: GatewayConfiguration
+  ) -> [String] {
+    let isOther: KeyValuePairs = [
+      "mqtt": old.mqtt != new.mqtt || old.baseTopic != new.baseTopic,
+      "socket": old.socket != new.socket, "http": old.http != new.http,
+      "journal": old.journal != new.journal, "brokers": old.brokers != new.brokers,
+      "routes": old.routes != new.routes, "limits": old.limits != new.limits,
+      "discovery": old.discovery != new.discovery,
+    ]
+    return isOther.filter(\.value).map(\.key)
+  }
+
+  /// Subscribes to what is new, gives up what is gone, and leaves the rest alone, so that no
+  /// retained message comes twice.
+  private func takeTopicsAnew() {
+    let before = surface.subscriptions(forBroker: nil, isOwn: true)
+    let asked = surface.stateRequests
+    surface = MQTTSurface(configuration: configuration, registry: registry)
+    let wanted = surface.subscriptions(forBroker: nil, isOwn: true)
+    let filters = Set(wanted.map(\.filter))
+    let known = Set(before)
+    links[0].client.unsubscribe(before.map(\.filter).filter { !filters.contains($0) })
+    links[0].client.subscribe(wanted.filter { !known.contains($0) })
+    guard isConnected else { return }
+    for request in surface.stateRequests where !asked.contains(request) {
+      links[0].enqueue(.init(topic: request.topic, payload: request.payload))
+    }
+  }
+
+  /// Takes the targets of what is gone from the broker, and shows those that changed.
+  private func clearRetired(since old: Registry, at now: Moment) {
+    for (place, entry) in old.properties.enumerated()
+    where !entry.isRetired && registry.properties[place].isRetired {
+      echo.changed(KeyIndex(Int32(place)), device: entry.device, at: now)
+    }
+  }
+}
+
+extension GatewayConfiguration {
+  /// Tokens a second and burst, by lane.
+  var machineLanes: [String: (rate: Double, burst: Int)] {
+    lanes.mapValues { (rate: $0.rate, burst: $0.burst) }
+  }
+
+  /// What a running gateway can take over; the rest counts after a restart.
+  fileprivate mutating func takeWhatReloads(from new: GatewayConfiguration) {
+    policies = new.policies
+    ttl = new.ttl
+    devicesDirectory = new.devicesDirectory
+    shutdownTimeout = new.shutdownTimeout
+    lanes = new.lanes
+    inputs = new.inputs
+  }
+}
