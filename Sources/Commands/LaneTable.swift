@@ -59,6 +59,7 @@ struct LaneTable {
   ///   - registry: The devices, with the names of their lanes.
   ///   - limits: Tokens a second and burst, by lane.
   ///   - old: Lanes before these, whose tokens are kept.
+  ///   - now: When the limits begin to count.
   init(
     registry: Registry,
     limits: [String: (rate: Double, burst: Int)],

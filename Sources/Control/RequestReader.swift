@@ -59,8 +59,8 @@ struct RequestReader {
     guard let operation = found.first else {
       throw error(
         .missingOperation,
-        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe,"
-          + " record or reload is needed"
+        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record"
+          + " or reload is needed"
       )
     }
     guard found.count == 1 else {

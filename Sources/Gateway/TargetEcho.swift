@@ -10,7 +10,7 @@ import LastOut
 /// At most one of each per 100 ms, the first at once, the last guaranteed.
 struct TargetEcho: ~Copyable {
   /// One topic of the echo.
-  enum Item {
+  enum Item: Hashable {
     case target(KeyIndex)
     case targets(device: Int)
     case info(device: Int)

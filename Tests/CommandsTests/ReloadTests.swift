@@ -129,6 +129,25 @@ import Testing
     #expect(bench.send() == ["2"])
   }
 
+  @Test func `a lane's new limit counts at once and gives no token away`() throws {
+    var settings = CommandStateMachine.Settings()
+    settings.lanes["bus"] = (rate: 0.1, burst: 2)
+    let devices = ["p", "q", "r", "s"].map { Device.of($0, lane: "bus", [.level("x")]) }
+    var bench = Bench(devices, settings: settings)
+    for device in devices { try bench.set("\(device.id)/x", 1, now: true) }
+    #expect(bench.send().count == 2)
+
+    bench.machine.reload(bench.machine.registry, lanes: ["bus": (10, 1)], at: bench.now)
+
+    #expect(bench.send() == [])
+    bench.pass(100)
+    #expect(bench.send().count == 1)
+    bench.pass(99)
+    #expect(bench.send() == [])
+    bench.pass(1)
+    #expect(bench.send().count == 1)
+  }
+
   @Test func `a device whose availability topic is gone counts as there`() throws {
     var bench = Bench([.of("d", [.level("a")])])
     bench.online(false)

@@ -81,8 +81,8 @@ struct ControlRequestTests {
     (#"{"key":"a/b","brightness":1}"#, "unknown_member", #"unknown member "brightness""#),
     (
       #"{"key":"a/b"}"#, "missing_operation",
-      "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch or describe"
-        + " is needed"
+      "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record"
+        + " or reload is needed"
     ),
     (
       #"{"key":"a/b","set":1,"step":2}"#, "several_operations",

@@ -45,8 +45,25 @@ import Testing
   @Test func `a key's change shows its target, its device's targets and info`() {
     var echo = TargetEcho(properties: 3, devices: 2)
     echo.changed(KeyIndex(2), device: 1, at: Self.moment(0))
-    #expect(echo.takeDue() == [2, 4, 6])
+    let shown = echo.takeDue().map { echo.item(at: $0) }
+    #expect(shown == [.target(KeyIndex(2)), .targets(device: 1), .info(device: 1)])
     #expect(echo.takeDue() == [])
+  }
+
+  @Test func `places stay what they were when keys and devices are added`() {
+    var echo = TargetEcho(properties: 1, devices: 1)
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    let before = echo.takeDue()
+    #expect(echo.note([52], at: before[0]) == true)
+
+    echo.extend(properties: 3, devices: 2)
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(500))
+    echo.changed(KeyIndex(2), device: 1, at: Self.moment(500))
+
+    let after = echo.takeDue()
+    #expect(Array(after.prefix(3)) == before)
+    #expect(after.count == 6)
+    #expect(echo.note([52], at: before[0]) == false)
   }
 
   @Test func `what shows the same already is not shown again, until a new connection`() {

@@ -76,7 +76,9 @@ extension Gateway {
         "Reload refused: the gateway goes on with what it had",
         ["problems": String(failure.problems.count)]
       )
-      for problem in failure.problems { log.error("Mistake in the configuration", ["problem": problem.description]) }
+      for problem in failure.problems {
+        log.error("Mistake in the configuration", ["problem": problem.description])
+      }
       return .failure(.init(error: Self.reply(to: failure), problems: failure.problems))
     }
   }
@@ -100,7 +102,9 @@ extension Gateway {
         "changed": String(report.changed.count),
       ]
     )
-    for warning in report.warnings { log.warning("Doubtful in the configuration", ["problem": warning]) }
+    for warning in report.warnings {
+      log.warning("Doubtful in the configuration", ["problem": warning])
+    }
     if !report.restart.isEmpty {
       log.warning(
         "Changed sections that count only after a restart",
@@ -130,6 +134,7 @@ extension Gateway {
     journal?.extend(keys: registry.properties.count)
     takeTopicsAnew()
     clearRetired(since: old, at: now)
+    distribute(at: now)
     return report
   }
 
@@ -189,7 +194,7 @@ extension Gateway {
     }
   }
 
-  /// Takes the targets of what is gone from the broker, and shows those that changed.
+  /// Takes the targets of what is gone from the broker.
   private func clearRetired(since old: Registry, at now: Moment) {
     for (place, entry) in old.properties.enumerated()
     where !entry.isRetired && registry.properties[place].isRetired {
