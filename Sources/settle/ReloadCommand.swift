@@ -35,7 +35,9 @@ struct ReloadCommand: GatewayCommand {
 
   private func show(_ report: ReloadReport, _ reply: ControlReply) {
     if connection.json { return StandardOutput.print(bytes: reply.line) }
-    StandardOutput.print("\(report.devices) devices, \(report.keys) keys")
+    StandardOutput.print(
+      "\(Self.counted(report.devices, "device")), \(Self.counted(report.keys, "key"))"
+    )
     for key in report.added { StandardOutput.print("added    \(key)") }
     for key in report.removed { StandardOutput.print("removed  \(key)") }
     for key in report.changed { StandardOutput.print("changed  \(key)") }
@@ -44,5 +46,9 @@ struct ReloadCommand: GatewayCommand {
       let sections = report.restart.joined(separator: ", ")
       Terminal.complain("changed, but counts only after a restart: \(sections)")
     }
+  }
+
+  private static func counted(_ count: Int, _ what: String) -> String {
+    "\(count) \(what)\(count == 1 ? "" : "s")"
   }
 }
