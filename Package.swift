@@ -59,11 +59,13 @@ let package = Package(
       dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
       resources: [.embedInCode("Resources")]
     ),
+    // What other programs are told about devices.
+    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices"]),
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "HTTP", "JSON", "Journal", "LastOut",
-        "MQTT",
+        "Commands", "Configuration", "Control", "Devices", "HTTP", "HomeAssistant", "JSON",
+        "Journal", "LastOut", "MQTT",
         "Operations",
       ]
     ),
@@ -132,6 +134,10 @@ let package = Package(
     .testTarget(
       name: "HTTPTests",
       dependencies: ["Devices", "HTTP", "JSON", "LastOut", "Operations", "PrivateBroker"]
+    ),
+    .testTarget(
+      name: "HomeAssistantTests",
+      dependencies: ["Configuration", "Devices", "HomeAssistant"]
     ),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),

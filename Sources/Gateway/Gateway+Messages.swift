@@ -23,7 +23,9 @@ extension Gateway {
   ) {
     let now = EventLoop.now()
     advanceIfDue(at: now)
+    let isHomeAssistants = broker == 0 && hearHomeAssistant(topic, payload, message)
     guard payload.count <= configuration.limits.payload else {
+      if isHomeAssistants { return }
       refusals.note(
         .tooLarge,
         topic: Text.of(topic),
@@ -32,11 +34,11 @@ extension Gateway {
       )
       return
     }
-    var isTaken = false
+    var isTaken = isHomeAssistants
     if broker == 0 {
       let roles = surface.roles(of: topic)
-      isTaken = !roles.isEmpty
-      if isTaken { perform(roles, topic, payload, message, at: now) }
+      isTaken = isTaken || !roles.isEmpty
+      if !roles.isEmpty { perform(roles, topic, payload, message, at: now) }
     }
     if !configuration.routes.isEmpty {
       let isRouted = route(topic, payload, message, from: broker, at: now)

@@ -71,6 +71,7 @@ extension Gateway {
         links[0].enqueue(.init(topic: request.topic, payload: request.payload))
       }
       echo.forget()
+      announceAll()
     }
     onConnection?(isUp)
   }
@@ -156,6 +157,7 @@ extension Gateway {
       guard echo.note(message.payload, at: place) else { continue }
       if !links[0].send(message) { return echo.putBack(place) }
     }
+    publishAnnouncements()
   }
 
   private func message(for item: TargetEcho.Item, at now: Moment) -> BrokerLink.Message {

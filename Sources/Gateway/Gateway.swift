@@ -5,6 +5,7 @@ package import Commands
 package import Configuration
 package import Control
 import Devices
+import HomeAssistant
 import LastOut
 import MQTT
 package import Operations
@@ -31,6 +32,8 @@ package final class Gateway {
   /// What survives a crash, if anything is to.
   var journal: JournalLink?
   var http: HTTPSurface?
+  /// What Home Assistant is told, if it is to be told anything.
+  var announcements: Announcements?
   /// Reads the configuration anew, if there is one to read.
   var reloader: Reloader?
   var tallies: GatewayTallies
@@ -77,6 +80,15 @@ package final class Gateway {
     )
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
     surface = MQTTSurface(configuration: gateway, registry: registry)
+    announcements = gateway.discovery.map { settings in
+      Announcements(
+        DiscoveryAnnouncer(
+          baseTopic: gateway.baseTopic,
+          configuration: settings,
+          version: Release.version
+        )
+      )
+    }
     refusals = Refusals(log: log)
     tallies = GatewayTallies(devices: registry.devices.count)
     phases = Phases(loop)

@@ -3,6 +3,7 @@
 
 import Configuration
 import Devices
+import HomeAssistant
 import LastOut
 import MQTT
 
@@ -18,12 +19,20 @@ struct MQTTSurface: ~Copyable {
   private let routes: [RouteConfiguration]
   private let stateTopics: [String]
   private let inputTopics: [String]
+  /// Home Assistant's start, and the announcements there are.
+  private let birthTopic: String?
+  private let announcementFilters: [String]
   private(set) var topics = TopicTable()
   /// Inputs whose topic has wildcards, by their number.
   private var wildInputs: [(filter: String, number: Int)] = []
 
   init(configuration: GatewayConfiguration, registry: Registry) {
     base = configuration.baseTopic
+    let announcer = configuration.discovery.map {
+      DiscoveryAnnouncer(baseTopic: configuration.baseTopic, configuration: $0)
+    }
+    birthTopic = announcer?.birthTopic
+    announcementFilters = announcer?.filters ?? []
     routes = configuration.routes
     statusTopic = "\(base)/status"
     routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
@@ -130,6 +139,12 @@ struct MQTTSurface: ~Copyable {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: statusTopic, wantsRetained: true, noLocal: true))
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
+      if let birthTopic {
+        subscriptions.append(.init(filter: birthTopic, wantsRetained: false, noLocal: true))
+      }
+      subscriptions += announcementFilters.map {
+        .init(filter: $0, wantsRetained: true, noLocal: true)
+      }
       subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
     }
     for route in routes where (route.from.broker ?? "") == (name ?? "") {

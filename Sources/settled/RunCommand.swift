@@ -57,7 +57,6 @@ struct RunCommand: Command {
       return .badConfiguration
     }
     for warning in configuration.warnings { StandardError.write(warning.description) }
-    NotYet.warn(about: configuration.gateway, log: log)
     do throws(OperationsError) {
       return try serve(configuration, rereading: read, log: log)
     } catch {
@@ -141,14 +140,5 @@ struct RunCommand: Command {
     loop.run()
     withExtendedLifetime((watchdog, feeding)) {}
     return exitCode
-  }
-}
-
-/// Says which parts of a valid configuration this gateway does not act on.
-enum NotYet {
-  static func warn(about configuration: GatewayConfiguration, log: Logger) {
-    if configuration.discovery != nil {
-      log.warning("discovery: is not acted on yet: devices are not announced")
-    }
   }
 }

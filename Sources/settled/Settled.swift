@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import Control
 
 /// The commands that need more than a socket; `settle` executes this program for them.
 @main

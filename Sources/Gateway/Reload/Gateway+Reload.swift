@@ -134,6 +134,7 @@ extension Gateway {
     journal?.extend(keys: registry.properties.count)
     takeTopicsAnew()
     clearRetired(since: old, at: now)
+    announceChanges(since: old)
     distribute(at: now)
     return report
   }

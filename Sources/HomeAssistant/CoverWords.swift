@@ -1,0 +1,34 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+
+/// What a property that moves a cover says for up, down and halt.
+struct CoverWords {
+  private let open: String
+  private let close: String
+  private let stop: String?
+
+  /// `nil` when the property does not move a cover.
+  init?(_ property: Property) {
+    let words: [String]
+    switch property.kind {
+    case .action(let all), .choice(let all): words = all
+    case .number, .integer, .boolean, .text, .color: return nil
+    }
+    func word(_ names: String...) -> String? {
+      words.first { names.contains($0.lowercased()) }
+    }
+    guard let open = word("open", "up"), let close = word("close", "down") else { return nil }
+    self.open = open
+    self.close = close
+    stop = word("stop", "halt")
+  }
+
+  var members: [JSONValue.Member] {
+    [
+      .init("payload_open", .string(open)), .init("payload_close", .string(close)),
+      .init("payload_stop", stop.map { .string($0) } ?? .null),
+    ]
+  }
+}

@@ -1,0 +1,119 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Configuration
+package import Devices
+
+/// What Home Assistant is told about devices, so that it shows them without being configured.
+///
+/// Topics and members are those of its MQTT documentation. Commands go to Settle's topics and the
+/// targets come back from them, so that a slider there settles like any other.
+package struct DiscoveryAnnouncer: Sendable {
+  /// One retained message.
+  package struct Message: Hashable, Sendable {
+    package var topic: String
+    /// `nil`: what was announced there is taken back.
+    package var payload: JSONValue?
+
+    package init(topic: String, payload: JSONValue?) {
+      self.topic = topic
+      self.payload = payload
+    }
+  }
+
+  /// What the announcements of this program say they come from.
+  package static let origin = "Settle"
+
+  private let base: String
+  private let prefix: String
+  private let format: DiscoveryConfiguration.Format
+  private let version: String
+
+  /// `version` is this program's, shown with its announcements.
+  package init(
+    baseTopic: String,
+    configuration: DiscoveryConfiguration,
+    version: String = ""
+  ) {
+    base = baseTopic
+    prefix = configuration.prefix
+    format = configuration.format
+    self.version = version
+  }
+
+  /// Whether a topic begins like those that are of interest here; allocates nothing.
+  package func mayMean(_ topic: Span<UInt8>) -> Bool {
+    let bytes = prefix.utf8
+    guard topic.count > bytes.count, topic[bytes.count] == UInt8(ascii: "/") else { return false }
+    var place = 0
+    for byte in bytes {
+      guard topic[place] == byte else { return false }
+      place += 1
+    }
+    return true
+  }
+
+  /// Where Home Assistant says `online` when it has started.
+  package var birthTopic: String { "\(prefix)/status" }
+
+  /// Every announcement there is, whoever made it.
+  package var filters: [String] { ["\(prefix)/device/+/config", "\(prefix)/+/+/+/config"] }
+
+  /// Announces a device: one message, or one for each entity; none if it has nothing to control.
+  package func messages(for device: Device) -> [Message] {
+    let entities = EntityPlan(device, base: base).entities
+    guard !entities.isEmpty else { return [] }
+    switch format {
+    case .device:
+      let components = entities.map { entity in
+        JSONValue.Member(entity.name, .object(entity.members(of: device, base: base)))
+      }
+      let members =
+        about(device) + [.init("cmps", .object(components))] + availability(of: device)
+        + [.init("qos", 1)]
+      return [.init(topic: "\(prefix)/device/\(device.id)/config", payload: .object(members))]
+    case .component:
+      return entities.map { entity in
+        let members =
+          entity.members(of: device, base: base).filter { $0.name != "p" } + about(device)
+          + availability(of: device) + [.init("qos", 1)]
+        let topic = "\(prefix)/\(entity.platform)/\(device.id)/\(entity.name)/config"
+        return .init(topic: topic, payload: .object(members))
+      }
+    }
+  }
+
+  /// Whether an announcement was made by this program for this base topic, now or earlier.
+  package func isOwn(_ announcement: JSONValue) -> Bool {
+    guard announcement["o"]?["name"]?.string == Self.origin,
+      case .array(let sources) = announcement["availability"]
+    else { return false }
+    return sources.first?["topic"]?.string == statusTopic
+  }
+
+  private var statusTopic: String { "\(base)/status" }
+
+  private func about(_ device: Device) -> [JSONValue.Member] {
+    [
+      .init(
+        "dev",
+        .object([
+          "ids": .array([.string(Entity.uniqueID(base, device.id))]), "name": .string(device.name),
+        ])
+      ),
+      .init("o", .object(["name": .string(Self.origin), "sw": .string(version)])),
+    ]
+  }
+
+  /// The gateway's last will, and whatever says that the device is there.
+  private func availability(of device: Device) -> [JSONValue.Member] {
+    var sources: [JSONValue] = [.object(["topic": .string(statusTopic)])]
+    sources += device.availability.map { source in
+      .object([
+        "topic": .string(source.topic),
+        "value_template": .string(Templates.availability(source)),
+      ])
+    }
+    return [.init("availability", .array(sources)), .init("availability_mode", "all")]
+  }
+}

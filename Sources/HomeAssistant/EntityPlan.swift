@@ -1,0 +1,285 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+
+/// Which properties of a device make which entities.
+///
+/// Properties that belong together by the names that the profiles use become one light, cover,
+/// climate control or fan; every other one becomes what fits its type.
+struct EntityPlan {
+  private(set) var entities: [Entity] = []
+  private let device: Device
+  private let base: String
+  /// Properties that are part of an entity already.
+  private var used: Set<String> = []
+
+  init(_ device: Device, base: String) {
+    self.device = device
+    self.base = base
+    addLight()
+    addFan()
+    addCover()
+    addClimate()
+    for property in device.properties where !used.contains(property.id) { addSingle(property) }
+    if entities.count == 1, let only = entities.first {
+      // Called like its device, as Home Assistant wants it.
+      entities = [
+        Entity(platform: only.platform, name: only.name, title: nil, facts: only.facts)
+      ]
+    }
+  }
+
+  // MARK: - Looking for properties
+
+  private func find(_ names: Set<String>, where fits: (ValueKind) -> Bool) -> Property? {
+    let free = device.properties.filter { !used.contains($0.id) && fits($0.kind) }
+    return free.first { names.contains($0.id) } ?? free.first { $0.isCalled(names) }
+  }
+
+  private static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
+
+  private static func isBoolean(_ kind: ValueKind) -> Bool {
+    if case .boolean = kind { true } else { false }
+  }
+
+  private static func isColor(_ kind: ValueKind) -> Bool {
+    if case .color = kind { true } else { false }
+  }
+
+  private static func isChoice(_ kind: ValueKind) -> Bool {
+    if case .choice = kind { true } else { false }
+  }
+
+  /// The on and off of a lamp or fan.
+  private var power: Property? { find(["power", "state", "on"], where: Self.isBoolean) }
+
+  // MARK: - Facts
+
+  private func target(_ property: Property) -> JSONValue {
+    .string("\(base)/\(device.id)/\(property.id)")
+  }
+
+  private func command(_ property: Property) -> JSONValue {
+    .string("\(base)/\(device.id)/\(property.id)/set")
+  }
+
+  /// `brightness_command_topic` and `brightness_state_topic` for `brightness_`, and such.
+  private func topics(_ property: Property, _ prefix: String = "") -> [JSONValue.Member] {
+    [
+      .init("\(prefix)command_topic", command(property)),
+      .init("\(prefix)state_topic", target(property)),
+    ]
+  }
+
+  private func number(_ name: String, _ value: Double?) -> [JSONValue.Member] {
+    value.map { [.init(name, JSONValue(shortest: $0))] } ?? []
+  }
+
+  private mutating func add(
+    _ platform: String,
+    _ main: Property,
+    titled title: String?,
+    _ facts: [JSONValue.Member],
+    using parts: [Property?] = []
+  ) {
+    entities.append(Entity(platform: platform, name: main.id, title: title, facts: facts))
+    used.insert(main.id)
+    for part in parts { if let part { used.insert(part.id) } }
+  }
+
+  // MARK: - Several properties in one
+
+  private mutating func addLight() {
+    guard let power else { return }
+    let brightness = find(["brightness", "level"], where: Self.isNumber)
+    let temperature = find(["color_temp", "color_temperature", "ct"], where: Self.isNumber)
+    let color = find(["color", "colour"], where: Self.isColor)
+    guard brightness != nil || temperature != nil || color != nil else { return }
+    var facts = topics(power)
+    facts += [
+      .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
+      .init("on_command_type", "first"),
+    ]
+    if let brightness {
+      facts += topics(brightness, "brightness_")
+      facts += number("brightness_scale", brightness.kind.numberRule?.range?.upperBound ?? 255)
+    }
+    if let temperature { facts += self.temperature(temperature) }
+    if let color {
+      facts += topics(color, "rgb_")
+      facts += [
+        .init("rgb_command_template", .string(Templates.colorFromRGB)),
+        .init("rgb_value_template", .string(Templates.rgbFromColor)),
+      ]
+    }
+    add("light", power, titled: nil, facts, using: [brightness, temperature, color])
+  }
+
+  private func temperature(_ property: Property) -> [JSONValue.Member] {
+    var facts = topics(property, "color_temp_")
+    guard let rule = property.kind.numberRule else { return facts }
+    let isKelvin = rule.unit == "K" || rule.unit == "kelvin" || (rule.range?.lowerBound ?? 0) > 1000
+    guard let range = rule.range, range.lowerBound > 0 else { return facts }
+    if isKelvin {
+      facts += [
+        .init("color_temp_command_template", .string(Templates.reciprocal)),
+        .init("color_temp_value_template", .string(Templates.reciprocal)),
+        .init("min_mireds", .integer(Int64((1_000_000 / range.upperBound).rounded(.up)))),
+        .init("max_mireds", .integer(Int64((1_000_000 / range.lowerBound).rounded(.down)))),
+      ]
+    } else {
+      facts += [
+        .init("min_mireds", .integer(Int64(range.lowerBound.rounded(.up)))),
+        .init("max_mireds", .integer(Int64(range.upperBound.rounded(.down)))),
+      ]
+    }
+    return facts
+  }
+
+  private mutating func addFan() {
+    guard let power,
+      let speed = find(["speed", "percentage", "fan_speed", "speed_level"], where: Self.isNumber)
+    else { return }
+    var facts = topics(power)
+    facts += [
+      .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
+    ]
+    facts += topics(speed, "percentage_")
+    let range = speed.kind.numberRule?.range ?? 0...100
+    facts += number("speed_range_min", max(1, range.lowerBound))
+    facts += number("speed_range_max", max(2, range.upperBound))
+    let preset = find(["mode", "preset", "preset_mode"], where: Self.isChoice)
+    if let preset, case .choice(let words) = preset.kind {
+      facts += topics(preset, "preset_mode_")
+      facts.append(.init("preset_modes", .array(words.map { .string($0) })))
+    }
+    add("fan", power, titled: nil, facts, using: [speed, preset])
+  }
+
+  private mutating func addCover() {
+    let position = find(["position"], where: Self.isNumber)
+    var moves: (Property, CoverWords)?
+    for property in device.properties where moves == nil && !used.contains(property.id) {
+      moves = CoverWords(property).map { (property, $0) }
+    }
+    guard let main = moves?.0 ?? position, moves != nil || position != nil else { return }
+    var facts: [JSONValue.Member] = []
+    let range = position?.kind.numberRule?.range ?? 0...100
+    if let (property, words) = moves {
+      facts.append(.init("command_topic", command(property)))
+      facts += words.members
+    } else if let position {
+      facts += [
+        .init("command_topic", command(position)),
+        .init("payload_open", .string(JSONWriter.text(JSONValue(shortest: range.upperBound)))),
+        .init("payload_close", .string(JSONWriter.text(JSONValue(shortest: range.lowerBound)))),
+        .init("payload_stop", .null),
+      ]
+    }
+    if let position {
+      facts += [
+        .init("set_position_topic", command(position)), .init("position_topic", target(position)),
+      ]
+      facts += number("position_open", range.upperBound)
+      facts += number("position_closed", range.lowerBound)
+    }
+    if let tilt = find(["tilt", "slats"], where: Self.isNumber) {
+      facts += [
+        .init("tilt_command_topic", command(tilt)), .init("tilt_status_topic", target(tilt)),
+      ]
+      facts += number("tilt_min", tilt.kind.numberRule?.range?.lowerBound)
+      facts += number("tilt_max", tilt.kind.numberRule?.range?.upperBound)
+      used.insert(tilt.id)
+    }
+    facts.append(.init("optimistic", false))
+    add("cover", main, titled: nil, facts, using: [position])
+  }
+
+  /// The modes that Home Assistant's climate controls have.
+  private static let climateModes = [
+    "auto", "off", "cool", "heat", "dry", "fan_only", "heat_cool",
+  ]
+
+  private mutating func addClimate() {
+    let names: Set = ["target_temperature", "setpoint", "occupied_heating_setpoint"]
+    guard let target = find(names, where: Self.isNumber), let rule = target.kind.numberRule else {
+      return
+    }
+    var facts = topics(target, "temperature_")
+    facts += number("min_temp", rule.range?.lowerBound)
+    facts += number("max_temp", rule.range?.upperBound)
+    facts += number("temp_step", rule.step)
+    facts.append(.init("temperature_unit", rule.unit?.hasSuffix("F") == true ? "F" : "C"))
+    let mode = find(["mode", "system_mode"]) { kind in
+      guard case .choice(let words) = kind else { return false }
+      return words.allSatisfy { Self.climateModes.contains($0) }
+    }
+    if let mode, case .choice(let words) = mode.kind {
+      facts += topics(mode, "mode_")
+      facts.append(.init("modes", .array(words.map { .string($0) })))
+    } else {
+      // It has none: it heats.
+      facts += [
+        .init("modes", ["heat"]), .init("mode_state_topic", self.target(target)),
+        .init("mode_state_template", "heat"),
+      ]
+    }
+    facts.append(.init("optimistic", false))
+    add("climate", target, titled: nil, facts, using: [mode])
+  }
+
+  // MARK: - One property
+
+  private mutating func addSingle(_ property: Property) {
+    var facts = topics(property)
+    switch property.kind {
+    case .boolean:
+      facts += [
+        .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
+      ]
+      add("switch", property, titled: property.title, facts)
+    case .number(let rule), .integer(let rule):
+      let isWhole = if case .integer = property.kind { true } else { false }
+      facts += numberFacts(rule, isWhole: isWhole)
+      add("number", property, titled: property.title, facts)
+    case .choice(let words):
+      facts += [.init("options", .array(words.map { .string($0) })), .init("optimistic", false)]
+      add("select", property, titled: property.title, facts)
+    case .text, .color:
+      add("text", property, titled: property.title, facts)
+    case .action(let words): addButtons(property, words)
+    }
+  }
+
+  private func numberFacts(_ rule: NumberRule, isWhole: Bool) -> [JSONValue.Member] {
+    let range = rule.range ?? -1e9...1e9
+    var facts = number("min", range.lowerBound) + number("max", range.upperBound)
+    // Home Assistant takes no finer grid than this.
+    facts += number("step", max(rule.step ?? (isWhole ? 1 : 0.01), 0.001))
+    facts.append(.init("mode", rule.range == nil ? "box" : "slider"))
+    if let unit = rule.unit { facts.append(.init("unit_of_measurement", .string(unit))) }
+    facts.append(.init("optimistic", false))
+    return facts
+  }
+
+  /// A button for each word; an action that takes any word is a text.
+  private mutating func addButtons(_ property: Property, _ words: [String]) {
+    used.insert(property.id)
+    guard !words.isEmpty else {
+      return add("text", property, titled: property.title, topics(property))
+    }
+    for word in words {
+      entities.append(
+        Entity(
+          platform: "button",
+          name: Entity.uniqueID(property.id, word),
+          title: words.count == 1 ? property.title : "\(property.title) \(word)",
+          facts: [
+            .init("command_topic", command(property)), .init("payload_press", .string(word)),
+          ]
+        )
+      )
+    }
+  }
+}

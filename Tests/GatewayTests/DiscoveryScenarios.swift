@@ -1,0 +1,103 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Glibc
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// Home Assistant hears of the devices.
+@Suite struct DiscoveryScenarios {
+  private let topic = "homeassistant/device/desk-lamp/config"
+
+  private func count(_ messages: [RecordingSubscriber.Message], _ topic: String) -> Int {
+    messages.count { $0.topic == topic && !$0.payload.isEmpty }
+  }
+
+  @Test func `every device is announced when connected, and again on Home Assistant's birth`()
+    throws
+  {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
+    let witness = try bench.witness()
+    #expect(witness.waitFor { $0.contains { $0.topic == topic } })
+    let message = try #require(witness.messages.first { $0.topic == topic })
+    #expect(message.text.contains(#""brightness_command_topic":"settle/desk-lamp/brightness/set""#))
+
+    witness.publish("homeassistant/status", "offline")
+    witness.publish("homeassistant/status", "online")
+    #expect(witness.waitFor { count($0, topic) == 2 })
+    // It is kept for whoever comes later.
+    let late = try RecordingSubscriber(port: bench.broker.port, filters: [topic])
+    #expect(late.waitFor(count: 1))
+    #expect(late.messages.first?.retained == true)
+  }
+
+  @Test func `a device that is taken out is taken back`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
+    let witness = try bench.witness()
+    #expect(witness.waitFor { $0.contains { $0.topic == topic } })
+
+    try TextFile.write(
+      DeviceText.lamp().replacing("desk-lamp", with: "floor"),
+      to: bench.folder + "/devices/devices.yaml"
+    )
+    _ = try bench.client().ask(#"{"reload":true}"#)
+
+    #expect(witness.waitFor(topic, ""))
+    #expect(witness.waitFor { $0.contains { $0.topic == "homeassistant/device/floor/config" } })
+  }
+
+  @Test func `what an earlier run announced and nobody has any more is taken back`() throws {
+    let bench = try Bench(devices: DeviceText.lamp(), settings: "discovery: {format: component}")
+    try bench.broker.start()
+    let witness = try bench.witness()
+    let own =
+      #"{"o":{"name":"Settle"},"availability":[{"topic":"settle/status"}],"command_topic":"x"}"#
+    let other = #"{"o":{"name":"zigbee2mqtt"},"command_topic":"x"}"#
+    witness.publish("homeassistant/device/old/config", Array(own.utf8), retain: true)
+    witness.publish("homeassistant/light/desk-lamp/gone/config", Array(own.utf8), retain: true)
+    witness.publish("homeassistant/device/0x1/config", Array(other.utf8), retain: true)
+    try bench.startGateway()
+
+    #expect(witness.waitFor("homeassistant/device/old/config", ""))
+    #expect(witness.waitFor("homeassistant/light/desk-lamp/gone/config", ""))
+    #expect(
+      witness.waitFor { $0.contains { $0.topic == "homeassistant/light/desk-lamp/power/config" } }
+    )
+    // The other program's stays, and so do this gateway's.
+    let late = try RecordingSubscriber(port: bench.broker.port, filters: ["homeassistant/#"])
+    #expect(late.waitFor(count: 2))
+    #expect(
+      late.messages.map(\.topic).sorted() == [
+        "homeassistant/device/0x1/config", "homeassistant/light/desk-lamp/power/config",
+      ]
+    )
+  }
+
+  @Test func `a thousand devices are all announced, however slow the broker takes them`() throws {
+    let bench = try Bench.running(
+      devices: DeviceText.levels(1000, policy: "{delay: 100ms, max_wait: none}"),
+      settings: "discovery: {}"
+    )
+    let witness = try bench.witness()
+    #expect(
+      witness.waitFor(within: .seconds(30)) { messages in
+        Set(messages.lazy.map(\.topic).filter { $0.hasPrefix("homeassistant/device/") }).count
+          == 1000
+      }
+    )
+  }
+
+  @Test func `without discovery nothing is announced`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+    witness.publish("homeassistant/status", "online")
+    let client = try bench.client()
+    _ = try client.ask(#"{"key":"desk-lamp/brightness","set":4,"now":true}"#)
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", #"{"brightness":4}"#))
+    #expect(count(witness.messages, topic) == 0)
+  }
+}

@@ -1,0 +1,331 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import FoundationEssentials
+import HomeAssistant
+import Testing
+
+/// What Home Assistant is told about devices, by its MQTT documentation.
+@Suite struct AnnouncementTests {
+  // MARK: - Devices from text
+
+  private func devices(_ text: String) throws -> [Device] {
+    let folder = FileManager.default.temporaryDirectory.path + "/settle-ha-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try Data(text.utf8).write(to: URL(filePath: folder + "/devices.yaml"))
+    let loaded = try ConfigurationLoader.loadDevices(in: folder)
+    return loaded.registry.devices
+  }
+
+  private func announcer(
+    _ format: DiscoveryConfiguration.Format = .device,
+    base: String = "settle"
+  ) -> DiscoveryAnnouncer {
+    var settings = DiscoveryConfiguration()
+    settings.format = format
+    return DiscoveryAnnouncer(baseTopic: base, configuration: settings, version: "9.9")
+  }
+
+  /// The entities of the first device, by name.
+  private func entities(_ text: String) throws -> [String: JSONValue] {
+    let device = try #require(try devices(text).first)
+    let message = try #require(announcer().messages(for: device).first)
+    guard case .object(let members) = message.payload?["cmps"] else { return [:] }
+    return Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.value) })
+  }
+
+  private func profile(_ name: String, _ more: String = "") -> String {
+    "lamp:\n  profile: \(name)\n  topic: t/lamp\n\(more)"
+  }
+
+  // MARK: - The whole message
+
+  @Test func `a device is one retained message with its origin and availability`() throws {
+    let device = try #require(
+      try devices(
+        """
+        desk-lamp:
+          name: Desk lamp
+          availability: {topic: z/lamp/availability, value: /state, online: online, offline: gone}
+          properties:
+            level: {type: integer, range: [0, 254], step: 1, unit: "%", \
+        command: {topic: z/lamp/set, payload: $value}}
+        """
+      ).first
+    )
+
+    let messages = announcer().messages(for: device)
+
+    #expect(messages.map(\.topic) == ["homeassistant/device/desk-lamp/config"])
+    let expected = """
+      {"dev":{"ids":["settle_desk-lamp"],"name":"Desk lamp"},"o":{"name":"Settle","sw":"9.9"},\
+      "cmps":{"level":{"p":"number","unique_id":"settle_desk-lamp_level","name":null,\
+      "command_topic":"settle/desk-lamp/level/set","state_topic":"settle/desk-lamp/level",\
+      "min":0,"max":254,"step":1,"mode":"slider","unit_of_measurement":"%","optimistic":false}},\
+      "availability":[{"topic":"settle/status"},{"topic":"z/lamp/availability","value_template":\
+      "{% set v = value_json['state'] | default('') | string | lower %}{{ 'online' if v in \
+      ['online'] else 'offline' if v in ['gone'] else '' }}"}],"availability_mode":"all","qos":1}
+      """
+    #expect(messages.first?.payload.map { JSONWriter.text($0) } == expected)
+  }
+
+  @Test func `for older versions each entity is a message of its own`() throws {
+    let device = try #require(
+      try devices(
+        profile("zigbee2mqtt/light", "  name: Lamp\n  properties:\n    color: none\n")
+          + "    effect: {type: choice, values: [a, b], command: {topic: x, payload: $value}}\n"
+      ).first
+    )
+
+    let messages = announcer(.component).messages(for: device)
+
+    #expect(
+      messages.map(\.topic) == [
+        "homeassistant/light/lamp/power/config", "homeassistant/select/lamp/effect/config",
+      ]
+    )
+    for message in messages {
+      #expect(message.payload?["p"] == nil)
+      #expect(message.payload?["dev"]?["name"] == "Lamp")
+      #expect(message.payload?["o"]?["name"] == "Settle")
+      #expect(message.payload?["availability_mode"] == "all")
+      #expect(message.payload?["optimistic"] == false)
+    }
+    #expect(messages.last?.payload?["name"] == "Effect")
+  }
+
+  // MARK: - Which entity
+
+  private static let platforms: [(String, [String: String])] = [
+    ("zigbee2mqtt/light", ["power": "light"]),
+    ("zigbee2mqtt/switch", ["power": "switch"]),
+    ("zigbee2mqtt/cover", ["command": "cover"]),
+    ("zigbee2mqtt/thermostat", ["target_temperature": "climate"]),
+    ("tasmota/dimmer", ["power": "light"]),
+    ("tasmota/relay", ["power": "switch"]),
+    ("shelly/gen1-relay", ["power": "switch"]),
+    ("wled/light", ["power": "light"]),
+    ("zwave-js/thermostat", ["target_temperature": "climate"]),
+    ("homeassistant/climate", ["target_temperature": "climate"]),
+  ]
+
+  @Test(arguments: platforms)
+  func `a profile's properties make the entity that people expect`(
+    _ profile: String,
+    _ expected: [String: String]
+  ) throws {
+    let found = try entities(self.profile(profile))
+    for (name, platform) in expected {
+      #expect(found[name]?["p"]?.string == platform)
+    }
+  }
+
+  @Test func `every profile's device is announced without leaving a property out`() throws {
+    let folder = FileManager.default.currentDirectoryPath + "/devices/profiles"
+    let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    var count = 0
+    for file in files where file.hasSuffix(".yaml") {
+      let text = try String(contentsOfFile: folder + "/" + file, encoding: .utf8)
+      for line in text.split(separator: "\n") {
+        guard let first = line.first, first.isLetter, line.hasSuffix(":") else { continue }
+        let name = String(line.dropLast())
+        let device = try #require(
+          try devices(profile(name, try parameters(of: name, in: text))).first
+        )
+        let message = try #require(announcer().messages(for: device).first)
+        let shown = JSONWriter.text(message.payload ?? .null)
+        for property in device.properties {
+          #expect(shown.contains("settle/lamp/\(property.id)/set"), "\(name): \(property.id)")
+        }
+        count += 1
+      }
+    }
+    #expect(count >= 25)
+  }
+
+  /// Values for the parameters that a profile asks for.
+  private func parameters(of profile: String, in text: String) throws -> String {
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    let block = lines.drop { $0 != "\(profile):" }.dropFirst()
+      .prefix { $0.hasPrefix(" ") || $0.isEmpty }
+    guard var line = block.first(where: { $0.hasPrefix("  parameters: ") }) else { return "" }
+    if line.hasSuffix("*parameters") {
+      line = try #require(lines.first { $0.contains("parameters: &parameters {") })
+    }
+    let values = line.drop { $0 != "{" }
+    return "  parameters: \(values.replacing("null", with: "\"1\""))\n"
+  }
+
+  // MARK: - Details
+
+  @Test func `a light has its scale, its white tones in mireds, and its color`() throws {
+    let light = try #require(try entities(profile("zigbee2mqtt/light"))["power"])
+    #expect(light["name"] == .null)
+    #expect(light["payload_on"] == "true")
+    #expect(light["brightness_command_topic"] == "settle/lamp/brightness/set")
+    #expect(light["brightness_state_topic"] == "settle/lamp/brightness")
+    #expect(light["brightness_scale"] == 254)
+    #expect(light["min_mireds"] == 150)
+    #expect(light["max_mireds"] == 500)
+    #expect(light["rgb_command_topic"] == "settle/lamp/color/set")
+    #expect(light["optimistic"] == false)
+  }
+
+  @Test func `a light in kelvin is told in mireds`() throws {
+    let light = try #require(
+      try entities(
+        """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: a, payload: $value}}
+            color_temp: {type: integer, range: [2000, 6500], step: 1, unit: K, \
+        command: {topic: b, payload: $value}}
+        """
+      )["power"]
+    )
+    #expect(light["min_mireds"] == 154)
+    #expect(light["max_mireds"] == 500)
+    #expect(light["color_temp_command_template"]?.string?.contains("1000000 /") == true)
+  }
+
+  @Test func `a cover opens, closes, stops, and goes to a position`() throws {
+    let cover = try #require(try entities(profile("zigbee2mqtt/cover"))["command"])
+    #expect(cover["command_topic"] == "settle/lamp/command/set")
+    #expect(cover["payload_open"] == "OPEN")
+    #expect(cover["payload_close"] == "CLOSE")
+    #expect(cover["payload_stop"] == "STOP")
+    #expect(cover["set_position_topic"] == "settle/lamp/position/set")
+    #expect(cover["position_topic"] == "settle/lamp/position")
+    #expect(cover["position_open"] == 100)
+    #expect(cover["position_closed"] == 0)
+  }
+
+  @Test func `a position alone opens and closes by going to its ends`() throws {
+    let cover = try #require(
+      try entities(
+        """
+        blind:
+          properties:
+            position: {type: integer, range: [0, 100], step: 1, \
+        command: {topic: a, payload: $value}}
+        """
+      )["position"]
+    )
+    #expect(cover["p"] == "cover")
+    #expect(cover["payload_open"] == "100")
+    #expect(cover["payload_close"] == "0")
+    #expect(cover["payload_stop"] == .null)
+  }
+
+  @Test func `a thermostat has its range and its modes`() throws {
+    let climate = try #require(
+      try entities(profile("zigbee2mqtt/thermostat"))["target_temperature"]
+    )
+    #expect(climate["temperature_command_topic"] == "settle/lamp/target_temperature/set")
+    #expect(climate["min_temp"] == 5)
+    #expect(climate["max_temp"] == 30)
+    #expect(climate["temp_step"] == 0.5)
+    #expect(climate["modes"] == ["off", "heat", "auto"])
+    #expect(climate["mode_command_topic"] == "settle/lamp/mode/set")
+  }
+
+  @Test func `modes that Home Assistant does not have stay a choice of their own`() throws {
+    let found = try entities(
+      """
+      boiler:
+        properties:
+          target_temperature: {type: number, range: [5, 30], step: 0.5, unit: °F, \
+      command: {topic: a, payload: $value}}
+          mode: {type: choice, values: [party, away], command: {topic: b, payload: $value}}
+      """
+    )
+    #expect(found["target_temperature"]?["modes"] == ["heat"])
+    #expect(found["target_temperature"]?["temperature_unit"] == "F")
+    #expect(found["mode"]?["p"] == "select")
+    #expect(found["mode"]?["options"] == ["party", "away"])
+  }
+
+  @Test func `a fan has its speed`() throws {
+    let fan = try #require(
+      try entities(profile("esphome/fan", "  parameters: {object: o}\n"))["power"]
+    )
+    #expect(fan["p"] == "fan")
+    #expect(fan["percentage_command_topic"] == "settle/lamp/speed/set")
+    #expect(fan["speed_range_min"] == 1)
+    #expect(fan["speed_range_max"] == 100)
+  }
+
+  @Test func `an action is a button for each word`() throws {
+    let found = try entities(
+      """
+      door:
+        properties:
+          open: {type: action, values: [buzz], command: {topic: a, payload: $value}}
+          bell: {type: action, values: [ring, "mute it"], command: {topic: b, payload: $value}}
+          say: {type: text, command: {topic: c, payload: $value}}
+      """
+    )
+    #expect(found["open_buzz"]?["p"] == "button")
+    #expect(found["open_buzz"]?["payload_press"] == "buzz")
+    #expect(found["bell_mute_it"]?["payload_press"] == "mute it")
+    #expect(found["bell_mute_it"]?["unique_id"] == "settle_door_bell_mute_it")
+    #expect(found["say"]?["p"] == "text")
+  }
+
+  @Test func `a number without a range is a box, and no step is finer than allowed`() throws {
+    let found = try entities(
+      """
+      thing:
+        properties:
+          free: {type: number, command: {topic: a, payload: $value}}
+          fine: {type: number, range: [0, 1], step: 0.0001, command: {topic: b, payload: $value}}
+      """
+    )
+    #expect(found["free"]?["mode"] == "box")
+    #expect(found["fine"]?["step"] == 0.001)
+  }
+
+  @Test func `identifiers keep to letters, digits, lines and dashes`() throws {
+    let device = try #require(
+      try devices(
+        "d_1:\n  properties:\n    x: {type: boolean, command: {topic: a, payload: $value}}\n"
+      )
+      .first
+    )
+    let payload = announcer(base: "haus/süd.1:x").messages(for: device).first?.payload
+    #expect(payload?["cmps"]?["x"]?["unique_id"] == "haus_s_d_1_x_d_1_x")
+  }
+
+  // MARK: - Whose it is
+
+  @Test func `its own announcements are known again, of this base topic only`() throws {
+    let device = try #require(
+      try devices(
+        "d:\n  properties:\n    x: {type: boolean, command: {topic: a, payload: $value}}\n"
+      )
+      .first
+    )
+    for format in [DiscoveryConfiguration.Format.device, .component] {
+      let payload = try #require(announcer(format).messages(for: device).first?.payload)
+      #expect(announcer().isOwn(payload))
+      #expect(!announcer(base: "other").isOwn(payload))
+    }
+    let others: JSONValue = .object([
+      "o": .object(["name": "zigbee2mqtt"]), "availability": .array([]),
+    ])
+    #expect(!announcer().isOwn(others))
+    #expect(!announcer().isOwn("Settle"))
+  }
+
+  @Test func `only topics below the prefix may be of interest`() {
+    for (topic, expected) in [
+      ("homeassistant/status", true), ("homeassistant", false), ("homeassistants/x", false),
+      ("home/x", false), ("homeassistant/", true),
+    ] {
+      #expect(announcer().mayMean(Array(topic.utf8).span) == expected, "\(topic)")
+    }
+  }
+}
