@@ -39,7 +39,8 @@ let package = Package(
       pkgConfig: "libmosquitto",
       providers: [.apt(["libmosquitto-dev"])]
     ),
-    .target(name: "MQTT", dependencies: ["CMosquitto", "Operations", "LastOut"]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+    .target(name: "MQTT", dependencies: ["CMosquitto", "COpenSSL", "Operations", "LastOut"]),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",

@@ -106,8 +106,8 @@ final class ConnectThread: Sendable {
         do {
           try connection.handle.connect(configuration)
         } catch {
-          let detail = connection.lastComplaint.map { " (\($0))" } ?? ""
-          return .failure(ConnectionProblem(.unreachable, error.reason + detail))
+          let reason = connection.reason(error.reason, configuration)
+          return .failure(ConnectionProblem(.unreachable, reason))
         }
         return .connection(connection)
       } catch {

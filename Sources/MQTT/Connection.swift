@@ -22,6 +22,8 @@ import CMosquitto
   private(set) var disconnectCode: Int32?
   /// The last error the library wrote to its log, such as OpenSSL's words on a certificate.
   private(set) var lastComplaint: String?
+  /// What OpenSSL found about the broker's certificate when the library complained last.
+  private var verdict: Int?
 
   /// The broker's answer to CONNECT.
   struct Connack: Hashable, Sendable {
@@ -66,10 +68,26 @@ import CMosquitto
       guard let message = unsafe message else { return }
       unsafe Connection.from(context)?.client?.received(message, properties: properties)
     }
-    unsafe mosquitto_log_callback_set(pointer) { _, context, level, text in
+    unsafe mosquitto_log_callback_set(pointer) { mosquitto, context, level, text in
       guard level & MOSQ_LOG_ERR != 0, let text = unsafe text else { return }
-      unsafe Connection.from(context)?.lastComplaint = String(cString: text)
+      let connection = unsafe Connection.from(context)
+      unsafe connection?.lastComplaint = String(cString: text)
+      unsafe connection?.verdict = TLSFailure.verdict(of: mosquitto)
     }
+  }
+
+  /// A failure's reason, with the library's last complaint or, better, what it means.
+  func reason(_ reason: String, _ configuration: MQTTConfiguration) -> String {
+    guard case .tls(let host, _) = configuration.endpoint, let complaint = lastComplaint else {
+      return reason
+    }
+    let words = TLSFailure.words(
+      complaint,
+      verdict: verdict,
+      host: host,
+      authority: configuration.caFile
+    )
+    return words.map { "TLS: \($0)" } ?? "\(reason) (\(complaint))"
   }
 
   private static func from(_ context: UnsafeMutableRawPointer?) -> Connection? {

@@ -154,9 +154,7 @@ extension MQTTClient {
       return ConnectionProblem(disconnectCode: code)
     }
     var reason = failure?.reason ?? "the connection was closed by the other side"
-    if configuration.isEncrypted, let complaint = connection?.lastComplaint {
-      reason += " (\(complaint))"
-    }
+    if let connection { reason = connection.reason(reason, configuration) }
     if case .connected = phase {
       let isSilent = failure?.code == Int32(MOSQ_ERR_KEEPALIVE.rawValue)
       return ConnectionProblem(isSilent ? .silent : .dropped, reason)

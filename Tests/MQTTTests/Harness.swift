@@ -108,6 +108,13 @@ final class Harness {
     if case .waiting(_, let reason) = client.state { reason } else { nil }
   }
 
+  /// Why the latest attempt came to nothing.
+  var lastReason: String? {
+    states.reversed().lazy
+      .compactMap { if case .waiting(_, let reason) = $0 { reason } else { nil } }
+      .first
+  }
+
   /// Wants `payload` to be the last word on `topic`.
   func set(_ topic: String, _ payload: String) {
     if wanted[topic] == nil { order.append(topic) }

@@ -21,8 +21,8 @@ package final class TestAuthority {
 
   deinit { TemporaryFolder.remove(directory) }
 
-  /// A server certificate for `name`, and its key.
-  package func certificate(name: String) throws -> (file: String, key: String) {
+  /// A certificate for `name`, and its key; `days` of -1 has expired yesterday.
+  package func certificate(name: String, days: Int = 2) throws -> (file: String, key: String) {
     let base = directory + "/" + name
     try TextFile.write("subjectAltName=DNS:\(name)\n", to: base + ".ext")
     try Self.openssl([
@@ -31,7 +31,7 @@ package final class TestAuthority {
     ])
     try Self.openssl([
       "x509", "-req", "-in", base + ".csr", "-CA", file, "-CAkey", directory + "/ca.key",
-      "-CAcreateserial", "-days", "2", "-extfile", base + ".ext", "-out", base + ".pem",
+      "-CAcreateserial", "-days", String(days), "-extfile", base + ".ext", "-out", base + ".pem",
     ])
     return (base + ".pem", base + ".key")
   }

@@ -1,0 +1,70 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CMosquitto
+import COpenSSL
+
+/// Why TLS did not come about, in words that name what is to be mended.
+///
+/// libmosquitto tells of "certificate verify failed" alone; the cause is asked of OpenSSL.
+enum TLSFailure {
+  /// What the check of the broker's certificate came to: to be asked of the handle within its log
+  /// callback, while the library complains.
+  static func verdict(of mosquitto: OpaquePointer?) -> Int? {
+    guard let mosquitto = unsafe mosquitto, let tls = unsafe mosquitto_ssl_get(mosquitto) else {
+      return nil
+    }
+    return unsafe SSL_get_verify_result(OpaquePointer(tls))
+  }
+
+  /// The words for a complaint of the library's; `nil` when it is best read as it is.
+  static func words(
+    _ complaint: String,
+    verdict: Int?,
+    host: String,
+    authority: String?
+  ) -> String? {
+    if complaint.contains("certificate verify failed"), let verdict {
+      return words(verdict, host: host, authority: authority)
+    }
+    if complaint.contains("host name verification failed") { return otherName(host) }
+    return alerts.first { complaint.contains($0.alert) }?.words
+  }
+
+  /// Answers of the broker's to the certificate that it was shown, or was not.
+  private static let alerts: [(alert: String, words: String)] = [
+    ("alert certificate required", "the broker wants a client certificate; see `cert`"),
+    (
+      "alert handshake failure", "the broker refused the TLS handshake; does it want a certificate?"
+    ),
+    ("alert unknown ca", "the broker does not know the authority of the client certificate"),
+    ("alert certificate expired", "the client certificate has expired"),
+    ("alert bad certificate", "the broker refused the client certificate"),
+    ("alert protocol version", "the broker speaks no TLS 1.2 or newer"),
+    ("wrong version number", "the broker does not speak TLS at this port"),
+  ]
+
+  private static func words(_ verdict: Int, host: String, authority: String?) -> String {
+    switch Int32(clamping: verdict) {
+    // The library's own check of the name leaves no code behind.
+    case X509_V_OK, X509_V_ERR_UNSPECIFIED, X509_V_ERR_HOSTNAME_MISMATCH,
+      X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return otherName(host)
+    case X509_V_ERR_CERT_HAS_EXPIRED: return "the broker's certificate has expired"
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "the broker's certificate is not valid yet; is the clock right?"
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
+      X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
+      X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      let known = authority.map { "in \($0)" } ?? "in the system's store"
+      return "the broker's certificate was issued by an authority that is not \(known)"
+    default:
+      let text = unsafe X509_verify_cert_error_string(verdict).map { unsafe String(cString: $0) }
+      return "the broker's certificate was refused: \(text ?? "error \(verdict)")"
+    }
+  }
+
+  private static func otherName(_ host: String) -> String {
+    "the broker's certificate is for another name than \(host)"
+  }
+}
