@@ -31,6 +31,8 @@ package final class Gateway {
   /// What survives a crash, if anything is to.
   var journal: JournalLink?
   var http: HTTPSurface?
+  /// Somebody writes down what is taken.
+  var isRecorded = false
   /// Reads the configuration anew, if there is one to read.
   var reloader: Reloader?
   var tallies: GatewayTallies
@@ -156,6 +158,7 @@ package final class Gateway {
     advanceIfDue(at: now)
     tallies.devices[registry[key].device].changes += 1
     if let journal { try admit(change, of: key, to: journal, at: now) }
+    let recorded = isRecorded ? try? machine.value(after: change, of: key) : nil
     try machine.change(
       change,
       of: key,
@@ -165,6 +168,7 @@ package final class Gateway {
       options: options,
       skipsQuiet: skipsQuiet
     )
+    if let recorded { record(recorded, of: key, at: now, origin: origin, skipsQuiet: skipsQuiet) }
   }
 
   /// A timer due at an instant fires before anything that arrives at that instant.
@@ -220,6 +224,7 @@ package final class Gateway {
 
   /// Tells events to whoever listens and notes which targets to show.
   func distribute(at now: Moment) {
+    if isRecorded { recordAppliedSteps() }
     if !machine.changedKeys.isEmpty {
       var keys: [KeyIndex] = []
       swap(&keys, &machine.changedKeys)
