@@ -223,7 +223,7 @@ struct SettleCommandTests {
 
   private static let recorded = [
     #"{"at":0.5,"key":"a/b","set":40,"source":"mqtt"}"#,
-    #"{"at":120,"key":"a/b","set":"on","now":true,"source":"cli"}"#,
+    #"{"at":120,"key":"a/b","set":"on","source":"cli","now":true}"#,
     #"{"at":120,"key":"a/c","cancel":true,"source":"http"}"#,
   ]
 

@@ -134,7 +134,7 @@ import Testing
         { _ = try client.ask(#"{"key":"boiler/target","set":21}"#) }
       ),
       (
-        #""boiler/target","set":21.5,"now":true,"source":"cli""#,
+        #""boiler/target","set":21.5,"source":"cli","now":true"#,
         { _ = try client.ask(#"{"key":"boiler/target","step":0.5,"now":true,"source":"cli"}"#) }
       ),
       (
@@ -191,11 +191,14 @@ import Testing
     let played = try play(record.lines, bench)
     #expect(played.code == 0)
     #expect(played.errors == "")
-    #expect(played.values == real)
+    // A color leaves as its device wants it.
+    #expect(played.values["lamp/tone"] == [#"{"h":30,"s":100}"#])
+    #expect(real["lamp/tone"] == ["#ff8000"])
+    let isOther = { (entry: (key: String, value: [String])) in entry.key != "lamp/tone" }
+    #expect(played.values.filter(isOther) == real.filter(isOther))
     #expect(real["lamp/brightness"] == ["130", "7"])
     #expect(real["boiler/target"] == ["21.5"])
     #expect(real["boiler/mode"] == ["off"])
-    #expect(real["lamp/tone"]?.count == 1)
     #expect(real["lamp/power"] == nil)
   }
 
@@ -270,12 +273,12 @@ import Testing
     let client = try bench.client()
     let answer = try client.ask(#"{"record":"dev0/levle","id":"r"}"#)
     #expect(answer["error"]?["code"] == "unknown_key")
-    #expect(answer["error"]?["message"]?.string?.contains("dev0/level") == true)
+    #expect(answer["error"]?["message"]?.string?.contains("did you mean 'level'") == true)
     let lines = try curl.send("POST", "/v1/changes", #"{"record":"*"}"#).lines
     #expect(lines.first?["error"]?["code"] == "unsupported")
     let run = try SettleRun(["record", "dev0/levle"], socketPath: bench.socketPath)
     #expect(run.waitForExit() == 65)
-    #expect(run.errors.contains("dev0/level"))
+    #expect(run.errors.contains("did you mean 'level'"))
   }
 
   @Test func `a recorder that does not read is dropped, the others go on`() throws {
