@@ -32,6 +32,7 @@ run: build ## Run the gateway, with ARGS="--config FILE --devices DIR"
 build: install-deps ## Build settle and settled for release, into .build/release
 	@echo "Building for release (some minutes the first time)"
 	@swift build $(RELEASE) -j $(JOBS)
+	@.ci/read-anew .build/release/settle .build/release/settled
 
 test: install-deps lint ## Check the format, build without a warning, run every test
 	@echo "Building the tests, warnings as errors"

@@ -56,7 +56,9 @@ extension CommandStateMachine {
   }
 
   /// The absolute value a change asks for; `nil` when there is nothing to count from.
-  private func value(after change: Change, of key: KeyIndex) throws(ValidationError) -> Value? {
+  ///
+  /// - Throws: When the kind has no such change.
+  package func value(after change: Change, of key: KeyIndex) throws(ValidationError) -> Value? {
     switch change {
     case .set(let value): return value
     case .step(let amount):
@@ -339,6 +341,17 @@ extension CommandStateMachine {
       do throws(ValidationError) {
         guard let value = try value(after: held.change, of: key) else { throw .noBase }
         try take(value, of: key, held.terms, at: now)
+        if notesAppliedSteps {
+          appliedSteps.append(
+            AppliedStep(
+              key: key,
+              value: value,
+              at: now,
+              origin: held.terms.origin,
+              skipsQuiet: held.terms.skipsQuiet
+            )
+          )
+        }
       } catch {
         statistics.rejected += 1
         tell(.rejected, of: held, for: key, reason: error.description, at: now)

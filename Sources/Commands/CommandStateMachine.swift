@@ -56,6 +56,12 @@ package struct CommandStateMachine: ~Copyable {
   /// brings along.
   package var isJournalled = false
 
+  /// Whether steps that had waited are kept in ``appliedSteps``.
+  package var notesAppliedSteps = false
+  /// Steps that had waited for their device's state, in the order in which they were taken then;
+  /// the owner takes them out.
+  package var appliedSteps: [AppliedStep] = []
+
   var settings: Settings
   var facts: [PropertyFacts]
   var core: LastOutCore<PendingChange>

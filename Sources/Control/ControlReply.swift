@@ -56,7 +56,7 @@ extension ControlReply {
       output.append(contentsOf: #"{"record":"#.utf8)
       JSONWriter.append(id ?? .null, to: &output)
       output.append(contentsOf: #","change":"#.utf8)
-      JSONWriter.append(change.json, to: &output)
+      JSONWriter.append(change.timed, to: &output)
       output.append(UInt8(ascii: "}"))
     case .targets(let rows, let id):
       append("get", .array(rows.map(\.json)), id, to: &output)

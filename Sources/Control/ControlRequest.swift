@@ -89,6 +89,13 @@ extension ControlRequest {
   /// The line that says this, without a line break.
   package var line: [UInt8] { JSONWriter.bytes(json) }
 
+  /// As ``json``, but the moment comes first, where a recording is read by people.
+  package var timed: JSONValue {
+    guard case .object(let members) = json else { return json }
+    let isTime = { (member: JSONValue.Member) in member.name == "at" }
+    return .object(members.filter(isTime) + members.filter { !isTime($0) })
+  }
+
   /// The object that says this, members in the order of the grammar.
   package var json: JSONValue {
     var members: [JSONValue.Member] = []

@@ -15,6 +15,14 @@ final class ControlConnection: Asker {
     let id: JSONValue?
   }
 
+  /// A pattern whose changes the client writes down, under the id it gave.
+  struct Recording {
+    let pattern: Pattern
+    let id: JSONValue?
+    /// From when on their time is counted.
+    let start: Moment
+  }
+
   /// What the framer found.
   enum Line {
     case whole(ArraySlice<UInt8>, number: Int)
@@ -25,6 +33,7 @@ final class ControlConnection: Asker {
 
   let number: UInt64
   var watches: [Watch] = []
+  var recordings: [Recording] = []
   var onLine: ((Line, ControlConnection) -> Void)?
   var onEnd: ((ControlConnection) -> Void)?
   /// Lines are left that wait for ``takeTurn()``.
@@ -183,7 +192,8 @@ final class ControlConnection: Asker {
 
   private func endIfDone() {
     guard isAtEnd, !hasLines else { return }
-    if isDeaf || (openWaits == 0 && watches.isEmpty && written == output.count) { end() }
+    let isListening = !watches.isEmpty || !recordings.isEmpty
+    if isDeaf || (openWaits == 0 && !isListening && written == output.count) { end() }
   }
 
   private var isPaused: Bool { output.count - written > Self.pauseAt }

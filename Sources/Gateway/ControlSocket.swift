@@ -60,6 +60,8 @@ final class ControlSocket {
 
   var hasWatchers: Bool { connections.values.contains { !$0.watches.isEmpty } }
 
+  var hasRecorders: Bool { connections.values.contains { !$0.recordings.isEmpty } }
+
   private func accept() {
     for connection in connections.values { connection.endIfAbandoned() }
     // Who has come before, and hung up, is heard to the end before who comes now.
@@ -127,6 +129,7 @@ final class ControlSocket {
       gateway.log.warning("Control client dropped: it does not read what it asked for")
     }
     if !connection.watches.isEmpty { gateway.updateWatching() }
+    if !connection.recordings.isEmpty { gateway.updateRecording() }
   }
 
   /// Answers whoever asked, and tells whoever watches.
@@ -150,6 +153,17 @@ final class ControlSocket {
     for connection in connections.values {
       for watch in connection.watches where watch.pattern.matches(object.key) {
         connection.send(.watched(object, watch: watch.id))
+      }
+    }
+  }
+
+  /// Tells whoever records; each counts the time from its own beginning.
+  func tellRecorders(_ change: ControlRequest, at now: Moment) {
+    for connection in connections.values {
+      for recording in connection.recordings where recording.pattern.matches(change.key) {
+        var change = change
+        change.at = Double(recording.start.duration(to: now).wholeNanoseconds) / 1_000_000
+        connection.send(.recorded(change, record: recording.id))
       }
     }
   }

@@ -242,8 +242,8 @@ extension Gateway {
         try breakEchoLoop(toggling: key, by: topic, at: now)
         try take(.toggle, of: key, at: now, origin: origin)
       }
-    case .flush(let key): machine.flush(key, at: now)
-    case .cancel(let key): machine.cancel(key, at: now)
+    case .flush(let key): flush(key, at: now, source: "mqtt")
+    case .cancel(let key): cancel(key, at: now, source: "mqtt")
     case .deviceSet(let device): try set(device: device, topic, payload, message, at: now)
     case .input(let number): try input(configuration.inputs[number], topic, payload, at: now)
     case .state, .availability, .deviceGet, .status: break

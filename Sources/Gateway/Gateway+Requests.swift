@@ -49,22 +49,25 @@ extension Gateway {
     let id = request.replyID
     switch request.operation {
     case .set, .step, .toggle: change(request, on: connection, line: line, at: now)
-    case .watch:
-      guard let watcher = connection as? ControlConnection else {
-        preconditionFailure("Only clients of the control socket watch.")
+    case .watch, .record:
+      guard let listener = connection as? ControlConnection else {
+        preconditionFailure("Only clients of the control socket watch or record.")
       }
       do throws(ValidationError) {
-        watcher.watches.append(.init(pattern: try watched(request.key), id: id))
-        updateWatching()
+        let pattern = try watched(request.key)
+        if request.operation == .record {
+          recordAppliedSteps()  // What came before belongs to those who were there.
+          listener.recordings.append(.init(pattern: pattern, id: id, start: now))
+          updateRecording()
+        } else {
+          listener.watches.append(.init(pattern: pattern, id: id))
+          updateWatching()
+        }
       } catch {
         connection.send(
           .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
         )
       }
-    case .record:
-      connection.send(
-        .failure(ErrorReply(.unsupported, "nothing is recorded yet", line: line), id: id)
-      )
     case .reload: reload(for: connection, id: id, line: line)
     case .get where connection.isDeaf, .pending where connection.isDeaf,
       .describe where connection.isDeaf:
@@ -102,6 +105,7 @@ extension Gateway {
     at now: Moment
   ) -> ControlReply {
     let id = request.replyID
+    let source = request.source ?? "socket"
     switch request.operation {
     case .get: return .targets(keys.map { targetRow($0, at: now) }, id: id)
     case .pending:
@@ -110,11 +114,11 @@ extension Gateway {
     case .describe: return .described(keys.map(propertyRow), id: id)
     case .flush:
       var count = 0
-      for key in keys where machine.flush(key, at: now) { count += 1 }
+      for key in keys where flush(key, at: now, source: source) { count += 1 }
       return .flushed(count, id: id)
     case .cancel:
       var count = 0
-      for key in keys where machine.cancel(key, at: now) { count += 1 }
+      for key in keys where cancel(key, at: now, source: source) { count += 1 }
       return .cancelled(count, id: id)
     case .set, .step, .toggle, .watch, .record, .reload:
       preconditionFailure("Only requests about several keys are answered here.")

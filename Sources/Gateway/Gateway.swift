@@ -34,6 +34,8 @@ package final class Gateway {
   var http: HTTPSurface?
   /// What Home Assistant is told, if it is to be told anything.
   var announcements: Announcements?
+  /// Somebody writes down what is taken.
+  var isRecorded = false
   /// Reads the configuration anew, if there is one to read.
   var reloader: Reloader?
   var tallies: GatewayTallies
@@ -168,6 +170,7 @@ package final class Gateway {
     advanceIfDue(at: now)
     tallies.devices[registry[key].device].changes += 1
     if let journal { try admit(change, of: key, to: journal, at: now) }
+    let recorded = isRecorded ? try? machine.value(after: change, of: key) : nil
     try machine.change(
       change,
       of: key,
@@ -177,6 +180,7 @@ package final class Gateway {
       options: options,
       skipsQuiet: skipsQuiet
     )
+    if let recorded { record(recorded, of: key, at: now, origin: origin, skipsQuiet: skipsQuiet) }
   }
 
   /// A timer due at an instant fires before anything that arrives at that instant.
@@ -232,6 +236,7 @@ package final class Gateway {
 
   /// Tells events to whoever listens and notes which targets to show.
   func distribute(at now: Moment) {
+    if isRecorded { recordAppliedSteps() }
     if !machine.changedKeys.isEmpty {
       var keys: [KeyIndex] = []
       swap(&keys, &machine.changedKeys)

@@ -31,6 +31,7 @@ struct Settle {
       entry(ControlCommand.self, "LOOK"),
       entry(GetCommand.self, "LOOK"),
       entry(WatchCommand.self, "LOOK"),
+      entry(RecordCommand.self, "LOOK"),
       entry(PendingCommand.self, "QUEUE"),
       entry(FlushCommand.self, "QUEUE"),
       entry(CancelCommand.self, "QUEUE"),

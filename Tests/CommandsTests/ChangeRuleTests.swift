@@ -104,6 +104,25 @@ import Testing
     #expect(events.map(\.phase) == [.accepted, .superseded])
   }
 
+  @Test func `steps that waited can be had as the values they became, refused ones not`() throws {
+    var bench = Bench(Self.asked())
+    bench.machine.notesAppliedSteps = true
+    try bench.step("level", 5, origin: ChangeOrigin(source: "first"))
+    try bench.step("level", 1e9)
+    try bench.step("level", 1, origin: ChangeOrigin(source: "last"))
+    #expect(bench.machine.appliedSteps.isEmpty)
+    try bench.report("level", 10)
+    let steps = bench.machine.appliedSteps
+    #expect(steps.first?.value == 15)
+    #expect(steps.first?.origin?.source == "first")
+    #expect(steps.last?.value == bench.machine.base(of: try bench.key("level")))
+    #expect(steps.last?.origin?.source == "last")
+    #expect(steps.allSatisfy { $0.at == bench.now })
+
+    try bench.step("level", 1)
+    #expect(bench.machine.appliedSteps.count == steps.count)
+  }
+
   @Test func `each waiting step is refused for its own caller when no state comes`() throws {
     var bench = Bench(Self.asked())
     for caller in [1, 2] as [UInt64] {

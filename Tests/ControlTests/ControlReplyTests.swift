@@ -45,6 +45,19 @@ struct ControlReplyTests {
     return row
   }()
 
+  private static func change(
+    _ operation: ControlRequest.Operation,
+    source: String? = nil,
+    now: Bool = false,
+    at: Double
+  ) -> ControlRequest {
+    var request = ControlRequest(operation, key: "a/b")
+    request.source = source
+    request.now = now
+    request.at = at
+    return request
+  }
+
   @Test(arguments: [
     #"{}"#, #"{"key":"a/b"}"#,
     #"{"key":"a/b","device":"a","type":"wheel","policy":{"delay_ms":1}}"#,
@@ -99,6 +112,34 @@ struct ControlReplyTests {
     ),
   ])
   func `replies have these lines`(reply: ControlReply, line: String) {
+    #expect(String(decoding: reply.line, as: UTF8.self) == line)
+    #expect(ControlReply(line: line.utf8.span) == reply)
+  }
+
+  private static let recordings: [(ControlReply, String)] = [
+    (
+      .recorded(change(.set(40), source: "mqtt", at: 1500.25), record: 3),
+      #"{"record":3,"change":{"at":1500.25,"key":"a/b","set":40,"source":"mqtt"}}"#
+    ),
+    (
+      .recorded(change(.set(.object(["h": 30])), now: true, at: 0), record: "r"),
+      #"{"record":"r","change":{"at":0,"key":"a/b","set":{"h":30},"now":true}}"#
+    ),
+    (
+      .recorded(change(.flush, source: "cli", at: 86_400_000.000001), record: nil),
+      #"{"record":null,"change":{"at":86400000.000001,"key":"a/b","flush":true,"source":"cli"}}"#
+    ),
+    (
+      .recorded(change(.cancel, at: 7), record: nil),
+      #"{"record":null,"change":{"at":7,"key":"a/b","cancel":true}}"#
+    ),
+  ]
+
+  @Test(arguments: recordings)
+  func `a recorded change is a line of the grammar, its moment first`(
+    reply: ControlReply,
+    line: String
+  ) {
     #expect(String(decoding: reply.line, as: UTF8.self) == line)
     #expect(ControlReply(line: line.utf8.span) == reply)
   }

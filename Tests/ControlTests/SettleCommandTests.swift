@@ -68,6 +68,8 @@ struct SettleCommandTests {
     (["flush"], #"{"key":"*","flush":true}"#),
     (["cancel", "a/b"], #"{"key":"a/b","cancel":true}"#),
     (["watch", "a/?"], #"{"watch":"a/?"}"#),
+    (["record"], #"{"record":"*"}"#),
+    (["record", "a/*", "--for", "5s"], #"{"record":"a/*"}"#),
   ]
 
   @Test(arguments: requests)
@@ -219,6 +221,30 @@ struct SettleCommandTests {
     #expect(result.code == 69)
   }
 
+  private static let recorded = [
+    #"{"at":0.5,"key":"a/b","set":40,"source":"mqtt"}"#,
+    #"{"at":120,"key":"a/b","set":"on","source":"cli","now":true}"#,
+    #"{"at":120,"key":"a/c","cancel":true,"source":"http"}"#,
+  ]
+
+  @Test func `recorded changes come one per line as they are, for as long as was said`() throws {
+    let answer = Self.recorded.map { #"{"record":null,"change":\#($0)}"# }
+    let result = try run(["record", "--for", "300ms"], answer: answer)
+    #expect(result.output == Self.recorded.map { "\($0)\n" }.joined())
+    #expect(result.errors == "")
+    #expect(result.code == 0)
+  }
+
+  @Test func `a gateway that goes while it is recorded is told with what there is`() throws {
+    let listener = try FakeGateway { _ in nil }
+    let result = try SettleProcess.run(
+      ["record"],
+      environment: ["SETTLE_SOCKET=\(listener.path)"]
+    )
+    #expect(result.errors == "settle: the gateway closed the connection; 0 changes recorded\n")
+    #expect(result.code == 69)
+  }
+
   @Test func `without a gateway the exit code is 69`() throws {
     let folder = try makeFolder()
     let result = try SettleProcess.run(
@@ -241,9 +267,9 @@ struct SettleCommandTests {
     (["sett"], "settle: unknown command \"sett\"; did you mean \"set\"?\nSee \"settle --help\".\n"),
     (["set", "a/b"], "settle set: VALUE is missing\nSee \"settle set --help\".\n"),
     (
-      ["reload"],
-      "settle: unknown command \"reload\"; there are set, step, toggle, pipe, control, get, watch,"
-        + " pending, flush, cancel, run, check, completions, manual, demo,"
+      ["panel"],
+      "settle: unknown command \"panel\"; there are set, step, toggle, pipe, control, get, watch,"
+        + " record, pending, flush, cancel, run, check, reload, completions, manual, demo,"
         + " simulate\nSee \"settle --help\".\n"
     ),
     (
@@ -276,7 +302,7 @@ struct SettleCommandTests {
   }
 
   @Test(arguments: [
-    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch", "control",
+    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch", "record", "control",
   ])
   func `every command has help with examples`(command: String) throws {
     let result = try SettleProcess.run([command, "--help"])

@@ -16,7 +16,7 @@ package struct Deadline: Sendable {
   }
 
   /// What is left, rounded up to milliseconds as `poll` counts them; 0 once it has passed.
-  var remainingMilliseconds: Int32 {
+  package var remainingMilliseconds: Int32 {
     let left = nanoseconds - Self.now
     return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
   }

@@ -100,12 +100,13 @@ extension HTTPSurface {
         )
       }
     }
-    let request: ControlRequest
+    var request: ControlRequest
     do throws(GrammarError) {
       request = try ControlRequest(.object([.init(name, .string(pattern ?? "*"))]))
     } catch {
       throw HTTPProblems.problem(error)
     }
+    request.source = Self.source
     perform(request, exchange, wait: nil)
   }
 

@@ -4,16 +4,16 @@
 import CNcurses
 import Glibc
 
-/// The signals that concern a full screen, as something to wait for with `poll`.
+/// The signals that concern a full screen or a recording, as something to wait for with `poll`.
 struct SignalInbox: ~Copyable {
   /// Readable when a signal has come.
   let descriptor: Int32
 
-  /// Blocks the signals, so that none ends the program while the terminal is not its own.
-  init() {
+  /// Blocks the signals, so that none ends the program at a moment of its own.
+  init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) {
     var set = sigset_t()
     unsafe sigemptyset(&set)
-    for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT] {
+    for number in numbers {
       unsafe sigaddset(&set, number)
     }
     unsafe sigprocmask(SIG_BLOCK, &set, nil)

@@ -1,0 +1,126 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+import Devices
+import Glibc
+
+struct RecordCommand: PatternCommand {
+  static let name = "record"
+  static let summary = "Write down the changes that come in, as input for simulate."
+  static let discussion = """
+    One line for each change that the gateway takes, whoever asks for it: \
+    {"at":1500,"key":"desk-lamp/brightness","set":40,"source":"cli"}, "at" in milliseconds since the \
+    recording began. Ends with Ctrl-C, SIGTERM or --for; each line is out when it has come.
+
+    Steps and toggles are written down as the values that they lead to, since nothing is known of \
+    the devices where a recording is played. What is refused is left out.
+    """
+  static let examples = [
+    Example("settle record > morning.ndjson", "Everything, until Ctrl-C."),
+    Example("settle record 'boiler/*' --for 10m > boiler.ndjson", "One device, for ten minutes."),
+    Example(
+      "settle simulate --devices devices < morning.ndjson",
+      "What the same changes would send under other policies."
+    ),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [.option("for", \.duration, value: "D", help: "End after D, such as 30s.")]
+    + patternParameters(isOptional: true)
+
+  /// How often is read on after the end, so that a flood has one, too.
+  private static let lastRounds = 64
+
+  var pattern = "*"
+  var duration: Duration?
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    let signals = SignalInbox([SIGINT, SIGTERM])
+    var client = try connection.connect()
+    try client.send(ControlRequest(.record, key: pattern))
+    let deadline = duration.map { Deadline(after: $0) }
+    var notes = RecordingNotes()
+    var rest = Self.lastRounds
+    do throws(ClientError) {
+      while true {
+        notes.show()
+        // What came before the end belongs to the recording.
+        let isOver = Self.wait(client.descriptor, signals, deadline, notes.patience)
+        for reply in try client.available() {
+          guard case .recorded(let change, _) = reply else {
+            notes.clear()
+            return .unexpected(reply)
+          }
+          StandardOutput.print(bytes: JSONWriter.bytes(change.timed))
+          notes.count += 1
+        }
+        if isOver { rest -= 1 }
+        if rest == 0 || (isOver && !Self.isReadable(client.descriptor)) { break }
+      }
+    } catch {
+      notes.clear()
+      Terminal.complain("\(error); \(notes.summary)")
+      return .unavailable
+    }
+    notes.clear()
+    if notes.isPerson { Terminal.complain(notes.summary) }
+    return .done
+  }
+
+  /// Waits for changes; `true` when the recording is to end.
+  private static func wait(
+    _ socket: Int32,
+    _ signals: borrowing SignalInbox,
+    _ deadline: Deadline?,
+    _ patience: Int32?
+  ) -> Bool {
+    let left = deadline?.remainingMilliseconds
+    var entries = [
+      pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: signals.descriptor, events: Int16(POLLIN), revents: 0),
+    ]
+    unsafe poll(&entries, nfds_t(entries.count), [left, patience].compactMap { $0 }.min() ?? -1)
+    return entries[1].revents != 0 || deadline?.remainingMilliseconds == 0
+  }
+
+  private static func isReadable(_ socket: Int32) -> Bool {
+    var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    return unsafe poll(&entry, 1, 0) > 0
+  }
+}
+
+/// The line that shows a person how far a recording has come.
+private struct RecordingNotes {
+  private static let clear = "\r\u{1B}[K"
+  /// How often the line is written anew, in milliseconds.
+  private static let period: Int32 = 200
+
+  /// Changes so far.
+  var count = 0
+  /// Somebody reads standard error.
+  let isPerson = isatty(STDERR_FILENO) == 1
+  /// The changes themselves are not on the same terminal.
+  private let isAlone = isatty(STDERR_FILENO) == 1 && !Terminal.isInteractive
+  private var shown = -1
+  private var next = Deadline(after: .zero)
+
+  /// How long to wait before the line is to be written anew; `nil`: it is up to date.
+  var patience: Int32? { isAlone && shown != count ? next.remainingMilliseconds : nil }
+
+  var summary: String { "\(count) \(count == 1 ? "change" : "changes") recorded" }
+
+  mutating func show() {
+    guard isAlone, shown != count, next.remainingMilliseconds == 0 else { return }
+    StandardError.show("\(Self.clear)\(summary), Ctrl-C ends")
+    shown = count
+    next = Deadline(after: .milliseconds(Int(Self.period)))
+  }
+
+  /// Takes the line away again.
+  mutating func clear() {
+    if shown >= 0 { StandardError.show(Self.clear) }
+    shown = -1
+  }
+}
