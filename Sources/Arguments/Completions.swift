@@ -92,9 +92,12 @@ extension Completions {
       let spellings = (options.flatMap(Self.spellings) + ["--help"]).joined(separator: " ")
       words +=
         "  '\(command.name) -'*) COMPREPLY=($(compgen -W \"\(spellings)\" -- \"$word\")) ;;\n"
-      if let positional = parameters.first(where: \.isPositional) {
-        let reply = reply(positional.completion)
-        if !reply.isEmpty { words += "  '\(command.name) '*) \(reply) ;;\n" }
+      let positional = parameters.filter(\.isPositional)
+      if let reply = positional.first.map({ reply($0.completion) }), !reply.isEmpty {
+        // Where others follow, the first is what stands behind the command or a flag.
+        let place =
+          positional.count > 1 ? "[[ $before == \(command.name) || $before == -* ]] && " : ""
+        words += "  '\(command.name) '*) \(place)\(reply) ;;\n"
       }
     }
     var text = "\(name)() {\n"
@@ -159,11 +162,19 @@ extension Completions {
     var text = ""
     let condition = Self.quoted("__fish_seen_subcommand_from \(command.name)")
     let start = "complete -c \(program.name) -n \(condition)"
-    for parameter in command.details().parameters {
+    let parameters = command.details().parameters
+    let positional = parameters.filter(\.isPositional)
+    if let values = positional.first.map({ fishValues($0.completion) }), !values.isEmpty {
+      // Where others follow, the first is what stands behind the command or a flag.
+      let place =
+        positional.count > 1
+        ? #"; and string match -qr -- "^(\#(command.name)|-.*)\$" (commandline -opc)[-1]"# : ""
+      text += "complete -c \(program.name)"
+      text += " -n \(Self.quoted("__fish_seen_subcommand_from \(command.name)\(place)")) \(values)\n"
+    }
+    for parameter in parameters {
       let values = fishValues(parameter.completion)
-      if parameter.isPositional {
-        if !values.isEmpty { text += "\(start) \(values)\n" }
-      } else {
+      if !parameter.isPositional {
         let needsValue = parameter.kind == .option ? " -r" : ""
         let short = parameter.short.map { " -s \($0)" } ?? ""
         text += "\(start)\(short) -l \(parameter.name)\(needsValue)"

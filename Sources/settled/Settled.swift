@@ -28,13 +28,7 @@ struct Settled {
       entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
-      CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
-        let names = command.commands.split(separator: ",").map(String.init)
-        // Keys are offered by settle's part only.
-        let completions = Completions(for: program, listingKeysWith: ":")
-        StandardOutput.show(completions.part(for: command.shell, of: names))
-        return .done
-      },
+      CommandEntry(CompletionsCommand.self, section: "SHELL") { printPart($0) },
     ]
   )
 
@@ -45,6 +39,15 @@ struct Settled {
       return .usage
     }
     StandardOutput.show(ManualPage.text(of: entry, in: program))
+    return .done
+  }
+
+  /// Prints the part of a completion script for the commands that it names.
+  private static func printPart(_ command: CompletionsCommand) -> ExitCode {
+    let names = command.commands.split(separator: ",").map(String.init)
+    // Keys are offered by settle's part only.
+    let completions = Completions(for: program, listingKeysWith: ":")
+    StandardOutput.show(completions.part(for: command.shell, of: names))
     return .done
   }
 
