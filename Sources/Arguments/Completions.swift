@@ -40,6 +40,7 @@ package struct Completions: Sendable {
 
   private var passedName: String { "_\(program.name)_passed" }
   private var ownName: String { "_\(program.name)_own" }
+  private var pathsName: String { "_\(program.name)_paths" }
 }
 
 // MARK: - Bash
@@ -69,6 +70,14 @@ extension Completions {
     if !passed.isEmpty { text += "  \(passed)) \(passedName) ;;\n" }
     text += "  *) \(ownName) ;;\n  esac\n}\n"
     text += function(ownName, own)
+    text += """
+      \(pathsName)() {
+        local IFS=$'\\n'
+        COMPREPLY=($(compgen $1 -- "$word"))
+        compopt -o filenames 2>/dev/null
+      }
+
+      """
     return text + "complete -F _\(program.name) \(program.name)\n"
   }
 
@@ -116,8 +125,8 @@ extension Completions {
   private func reply(_ completion: ParameterDescription.Completion) -> String {
     switch completion {
     case .none: ""
-    case .files: #"COMPREPLY=($(compgen -f -- "$word"))"#
-    case .directories: #"COMPREPLY=($(compgen -d -- "$word"))"#
+    case .files: "\(pathsName) -f"
+    case .directories: "\(pathsName) -d"
     case .keys: #"COMPREPLY=($(compgen -W "$(\#(listing))" -- "$word"))"#
     case .commands: wordReply(program.commands.map(\.name))
     case .words(let words): wordReply(words)
@@ -149,7 +158,9 @@ extension Completions {
 
 extension Completions {
   private func fish() -> String {
-    var text = "complete -c \(program.name) -f\n"
+    let start = "complete -c \(program.name)"
+    var text = "\(start) -f\n\(start) -s h -l help -d 'Show help.'\n"
+    text += "\(start) -n __fish_use_subcommand -l version -d 'Show the version.'\n"
     for command in program.commands {
       text += "complete -c \(program.name) -n __fish_use_subcommand -a \(command.name)"
       text += " -d \(Self.quoted(command.summary))\n"

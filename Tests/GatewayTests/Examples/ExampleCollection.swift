@@ -123,7 +123,9 @@ enum ExampleCollection {
   }
 
   private static func files(in folder: String, ending: String) throws -> [String] {
-    let directory = try #require(unsafe opendir("\(root)/\(folder)"), "no folder \(folder)")
+    guard let directory = unsafe opendir("\(root)/\(folder)") else {
+      throw GatewayProcess.Failure(description: "no folder \(folder)")
+    }
     defer { unsafe closedir(directory) }
     var names: [String] = []
     while let entry = unsafe readdir(directory) {

@@ -17,7 +17,9 @@ final class ExampleRun {
   private let errorFile: String
 
   /// Starts the line and returns at once; its standard input is a file of changes.
-  init(_ line: String, in house: ExampleHouse) throws {
+  ///
+  /// `shell` is a command that takes the line as its last argument.
+  init(_ line: String, in house: ExampleHouse, shell: String = "bash -c") throws {
     lifeline = try Lifeline()
     let place = try TemporaryFolder.make(house.folder.split(separator: "/").last.map(String.init) ?? "")
     outputFile = place + "/output"
@@ -33,7 +35,7 @@ final class ExampleRun {
       exec 3<&0
       (read line <&3 || kill -9 -- -$$) >/dev/null 2>&1 &
       cd "$1" || exit 99
-      exec setsid bash -c "$2" <changes.ndjson 3<&-
+      exec setsid \(shell) "$2" <changes.ndjson 3<&-
       """
     process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", house.folder, house.localized(line)],
