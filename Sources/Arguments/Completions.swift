@@ -52,27 +52,30 @@ extension Completions {
     let passed = program.commands.filter(\.isPassed).map(\.name).joined(separator: "|")
     var text = """
       _\(program.name)() {
-        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} start=
         COMPREPLY=()
         if ((COMP_CWORD == 1)); then
           COMPREPLY=($(compgen -W "\(names) --help --version" -- "$word"))
           return
         fi
-        # Where "=" ends a word, --name=VALUE is three of them.
+        # Where "=" ends a word, as in bash, --name=VALUE is three of them; in zsh it is one.
         if [[ $word == = ]]; then
           before+== word=
         elif [[ $before == = ]]; then
           before=${COMP_WORDS[COMP_CWORD-2]}=
+        elif [[ $word == --*=* ]]; then
+          start=${word%%=*}= before=$start word=${word#*=}
         fi
         case "${COMP_WORDS[1]}" in
 
       """
     if !passed.isEmpty { text += "  \(passed)) \(passedName) ;;\n" }
-    text += "  *) \(ownName) ;;\n  esac\n}\n"
+    text += "  *) \(ownName) ;;\n  esac\n"
+    text += "  COMPREPLY=(\"${COMPREPLY[@]/#/$start}\")\n}\n"
     text += function(ownName, own)
     text += """
       \(pathsName)() {
-        local IFS=$'\\n'
+        local IFS=$'\\n' PREFIX=$word  # where zsh looks
         COMPREPLY=($(compgen $1 -- "$word"))
         compopt -o filenames 2>/dev/null
       }
@@ -186,7 +189,9 @@ extension Completions {
     for parameter in parameters {
       let values = fishValues(parameter.completion)
       if !parameter.isPositional {
-        let needsValue = parameter.kind == .option ? " -r" : ""
+        // -x is -r without files.
+        let value = parameter.completion == .files ? " -r" : " -x"
+        let needsValue = parameter.kind == .option ? value : ""
         let short = parameter.short.map { " -s \($0)" } ?? ""
         text += "\(start)\(short) -l \(parameter.name)\(needsValue)"
         text += " -d \(Self.quoted(parameter.help))\(values.isEmpty ? "" : " \(values)")\n"
@@ -199,7 +204,9 @@ extension Completions {
     switch completion {
     case .none: ""
     case .files: "-F"
-    case .directories: "-a '(__fish_complete_directories)'"
+    case .directories:
+      // What it completes may stand behind --name=.
+      #"-a '(__fish_complete_directories (commandline -ct | string replace -r "^--[^=]*=" ""))'"#
     case .keys: "-a \(Self.quoted("(\(listing))"))"
     case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"
     case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"

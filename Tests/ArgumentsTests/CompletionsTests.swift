@@ -65,32 +65,40 @@ struct CompletionsTests {
   private static func bash(names: String, passed: String = "") -> String {
     #"""
     _tool() {
-      local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+      local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} start=
       COMPREPLY=()
       if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W "\#(names) --help --version" -- "$word"))
         return
       fi
-      # Where "=" ends a word, --name=VALUE is three of them.
+      # Where "=" ends a word, as in bash, --name=VALUE is three of them; in zsh it is one.
       if [[ $word == = ]]; then
         before+== word=
       elif [[ $before == = ]]; then
         before=${COMP_WORDS[COMP_CWORD-2]}=
+      elif [[ $word == --*=* ]]; then
+        start=${word%%=*}= before=$start word=${word#*=}
       fi
       case "${COMP_WORDS[1]}" in
     \#(passed)  *) _tool_own ;;
       esac
+      COMPREPLY=("${COMPREPLY[@]/#/$start}")
     }
     _tool_own() {
       case "${COMP_WORDS[1]} $before" in
       'send --wait=') COMPREPLY=($(compgen -W "sent confirmed" -- "$word")); return ;;
-      'send --socket'|'send --socket=') COMPREPLY=($(compgen -f -- "$word")); return ;;
+      'send --socket'|'send --socket=') _tool_paths -f; return ;;
       'send --count'|'send --count=') return ;;
       esac
       case "${COMP_WORDS[1]} $word" in
       'send -'*) COMPREPLY=($(compgen -W "--wait --wait=sent --wait=confirmed --socket --count --json --help" -- "$word")) ;;
       'send '*) COMPREPLY=($(compgen -W "$(keys)" -- "$word")) ;;
       esac
+    }
+    _tool_paths() {
+      local IFS=$'\n' PREFIX=$word  # where zsh looks
+      COMPREPLY=($(compgen $1 -- "$word"))
+      compopt -o filenames 2>/dev/null
     }
     complete -F _tool tool
 
@@ -100,7 +108,7 @@ struct CompletionsTests {
   private static let part = #"""
     _tool_passed() {
       case "${COMP_WORDS[1]} $before" in
-      'serve --config'|'serve --config=') COMPREPLY=($(compgen -f -- "$word")); return ;;
+      'serve --config'|'serve --config=') _tool_paths -f; return ;;
       esac
       case "${COMP_WORDS[1]} $word" in
       'serve -'*) COMPREPLY=($(compgen -W "--config --verbose --help" -- "$word")) ;;
@@ -114,11 +122,13 @@ struct CompletionsTests {
 
   private static let fish = #"""
     complete -c tool -f
+    complete -c tool -s h -l help -d 'Show help.'
+    complete -c tool -n __fish_use_subcommand -l version -d 'Show the version.'
     complete -c tool -n __fish_use_subcommand -a send -d 'Send it, don\'t wait.'
     complete -c tool -n '__fish_seen_subcommand_from send' -a '(keys)'
     complete -c tool -n '__fish_seen_subcommand_from send' -l wait -d 'Wait.' -a 'sent confirmed'
     complete -c tool -n '__fish_seen_subcommand_from send' -l socket -r -d 'The socket.' -F
-    complete -c tool -n '__fish_seen_subcommand_from send' -l count -r -d 'How often.'
+    complete -c tool -n '__fish_seen_subcommand_from send' -l count -x -d 'How often.'
     complete -c tool -n '__fish_seen_subcommand_from send' -l json -d 'JSON.'
 
     """#

@@ -13,7 +13,9 @@ import Testing
     "hall-thermostat/mode", "hall-thermostat/target_temperature", "porch-light/brightness",
     "porch-light/power",
   ]
-  private static let files = ["changes.ndjson", "my changes.ndjson", "settle.yaml"]
+  private static let files = [
+    "changes.ndjson", "my changes.ndjson", "settle.yaml", "s.sock", "s.sock.lock",
+  ]
   private static let folders = ["config", "devices", "home"]
 
   /// A command line, and what is offered for its last word.
@@ -121,7 +123,7 @@ import Testing
     let offers = try shell.offers(for: rows.map(\.words), in: Self.house())
     try #require(offers.count == rows.count)
     for (row, offered) in zip(rows, offers) {
-      // An options's own name may stand before its value.
+      // An option's own name may stand before its value.
       #expect(Self.plain(offered) == Set(row.offered), "settle \(row.words)")
     }
   }
@@ -175,10 +177,11 @@ import Testing
     try terminal.waitFor("the shell") { $0.contains("begun") }
     for (typed, completed) in Self.typed {
       try terminal.type(typed)
-      try terminal.waitFor(typed) { $0.contains { $0.hasSuffix(typed) } }
       try terminal.press("Tab")
-      try terminal.waitForRow(completed)
-      try terminal.press("C-c")
+      // A word that is whole is followed by a blank; what a shell merely suggests is not.
+      try terminal.type("Z")
+      try terminal.waitForRow(completed + " Z")
+      try terminal.press("C-u")
     }
   }
 }
