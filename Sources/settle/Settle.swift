@@ -52,9 +52,11 @@ struct Settle {
       StandardOutput.show(ManualPage.text(of: program, exitCodes: ExitCode.meanings))
       return .done
     }
-    guard let entry = program.commands.first(where: { $0.name == name }) else {
-      let names = program.commands.map(\.name).joined(separator: ", ")
-      Terminal.complain(#"there is no command "\#(name)"; there are \#(names)"#)
+    let entry: CommandEntry
+    do throws(UsageError) {
+      entry = try program.command(name, calledAs: "settle manual")
+    } catch {
+      StandardError.write(error.description)
       return .usage
     }
     if entry.isPassed { return Daemon.execute("manual", [name]) }

@@ -33,13 +33,14 @@ struct Settled {
   )
 
   private static func manual(of name: String) -> ExitCode {
-    guard let entry = program.commands.first(where: { $0.name == name }) else {
-      let names = program.commands.map(\.name).joined(separator: ", ")
-      StandardError.write("settle manual: there is no command \"\(name)\"; there are \(names)")
+    do throws(UsageError) {
+      let entry = try program.command(name, calledAs: "settle manual")
+      StandardOutput.show(ManualPage.text(of: entry, in: program))
+      return .done
+    } catch {
+      StandardError.write(error.description)
       return .usage
     }
-    StandardOutput.show(ManualPage.text(of: entry, in: program))
-    return .done
   }
 
   /// Prints the part of a completion script for the commands that it names.

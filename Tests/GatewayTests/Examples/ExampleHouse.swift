@@ -52,7 +52,7 @@ final class ExampleHouse {
     variables["PATH"] = "/\(programs.joined(separator: "/")):\(variables["PATH"] ?? "/bin:/usr/bin")"
     variables.merge(addresses) { $1 }
     variables["HOME"] = folder + "/home"
-    variables["XDG_CONFIG_HOME"] = nil
+    for name in ["XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "NO_COLOR"] { variables[name] = nil }
     variables["LANG"] = "C.UTF-8"
     return variables
   }
