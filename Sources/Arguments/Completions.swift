@@ -184,7 +184,8 @@ extension Completions {
         positional.count > 1
         ? #"; and string match -qr -- "^(\#(command.name)|-.*)\$" (commandline -opc)[-1]"# : ""
       text += "complete -c \(program.name)"
-      text += " -n \(Self.quoted("__fish_seen_subcommand_from \(command.name)\(place)")) \(values)\n"
+      text +=
+        " -n \(Self.quoted("__fish_seen_subcommand_from \(command.name)\(place)")) \(values)\n"
     }
     for parameter in parameters {
       let values = fishValues(parameter.completion)

@@ -53,9 +53,8 @@ package struct Program: Sendable {
     return try entry.read("\(name) \(entry.name)", ["--help"]) ?? .help(help(of: entry))
   }
 
-  /// The command with this name.
+  /// The command with this name; `path` is what was called, for the mistake, and else the program.
   ///
-  /// - Parameter path: What was called, for the mistake; the program if `nil`.
   /// - Throws: When there is none, with the one that was probably meant, or with all there are.
   package func command(
     _ word: String,

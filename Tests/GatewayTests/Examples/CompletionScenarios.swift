@@ -72,7 +72,9 @@ import Testing
     for command in try ProgramHelp.commands() {
       let help = try ProgramHelp("settle", [command, "--help"])
       for option in help.options {
-        let parts = option.split(separator: "--").last?.split(whereSeparator: { " [=]".contains($0) })
+        let parts = option.split(separator: "--").last?.split(whereSeparator: {
+          " [=]".contains($0)
+        })
         guard let parts, parts.count == 2 else { continue }
         let value = String(parts[1])
         let isOptional = option.contains("[=")

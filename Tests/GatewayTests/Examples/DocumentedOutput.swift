@@ -10,7 +10,9 @@ struct DocumentedOutput {
 
   init(_ lines: [String]) {
     let text = Self.plain(lines.joined(separator: "\n"))
-    pieces = text.isEmpty ? [] : text.split(separator: "…", omittingEmptySubsequences: false).map(String.init)
+    pieces =
+      text.isEmpty
+      ? [] : text.split(separator: "…", omittingEmptySubsequences: false).map(String.init)
   }
 
   /// Whether `output` is this, whole; so is anything where nothing is documented.
@@ -44,9 +46,10 @@ struct DocumentedOutput {
     var result = ""
     var rest = text.filter { !$0.isWhitespace }[...]
     while let first = rest.first {
-      if let mark = volatile.first(where: { rest.hasPrefix($0) }) {
-        result += mark
-        rest = rest.dropFirst(mark.count).drop { $0.isASCII && ($0.isLetter || $0.isNumber) }
+      if let place = volatile.first(where: { rest.hasPrefix($0.mark) }) {
+        result += place.mark
+        rest = rest.dropFirst(place.mark.count)
+          .drop { $0.isASCII && ($0.isNumber || place.hasLetters && $0.isLetter) }
       } else {
         result.append(first)
         rest = rest.dropFirst()
@@ -55,6 +58,8 @@ struct DocumentedOutput {
     return result
   }
 
-  /// What stands before such a value.
-  private static let volatile = [#"{"id":""#, #""age_ms":"#, #"{"cancelled":"#, "id:"]
+  /// What stands before such a value, and whether it is more than a number.
+  private static let volatile: [(mark: String, hasLetters: Bool)] = [
+    (#"{"id":""#, true), (#""age_ms":"#, false), (#"{"cancelled":"#, false), ("id:", false),
+  ]
 }

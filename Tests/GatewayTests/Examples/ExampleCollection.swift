@@ -41,8 +41,12 @@ enum ExampleCollection {
 
   /// The shell blocks of `README.md`, `CONTRIBUTING.md` and `docs`.
   static func fromDocuments() throws -> [DocumentedExample] {
-    let names = try ["README.md", "CONTRIBUTING.md"] + files(in: "docs", ending: ".md")
-    return try names.flatMap { try examples(inDocument: $0, text: text(of: $0)) }
+    try documents().flatMap { try examples(inDocument: $0, text: text(of: $0)) }
+  }
+
+  /// What people read, by its path in the project.
+  static func documents() throws -> [String] {
+    try ["README.md", "CONTRIBUTING.md"] + files(in: "docs", ending: ".md")
   }
 
   /// The comments of the shipped device files.
@@ -50,7 +54,9 @@ enum ExampleCollection {
     try files(in: "devices", ending: ".yaml").flatMap { name in
       try text(of: name).split(separator: "\n", omittingEmptySubsequences: false).enumerated()
         .filter { $0.element.hasPrefix("#   settle ") }
-        .map { DocumentedExample(place: "\(name):\($0.offset + 1)", line: "\($0.element.dropFirst(4))") }
+        .map {
+          DocumentedExample(place: "\(name):\($0.offset + 1)", line: "\($0.element.dropFirst(4))")
+        }
     }
   }
 

@@ -49,7 +49,8 @@ final class ExampleHouse {
   var environment: [String: String] {
     var variables = Variables.all().filter { !$0.key.hasPrefix("SETTLE_") }
     let programs = BuiltProgram.path("settle").split(separator: "/").dropLast()
-    variables["PATH"] = "/\(programs.joined(separator: "/")):\(variables["PATH"] ?? "/bin:/usr/bin")"
+    variables["PATH"] =
+      "/\(programs.joined(separator: "/")):\(variables["PATH"] ?? "/bin:/usr/bin")"
     variables.merge(addresses) { $1 }
     variables["HOME"] = folder + "/home"
     for name in ["XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "NO_COLOR"] { variables[name] = nil }

@@ -21,7 +21,9 @@ final class ExampleRun {
   /// `shell` is a command that takes the line as its last argument.
   init(_ line: String, in house: ExampleHouse, shell: String = "bash -c") throws {
     lifeline = try Lifeline()
-    let place = try TemporaryFolder.make(house.folder.split(separator: "/").last.map(String.init) ?? "")
+    let place = try TemporaryFolder.make(
+      house.folder.split(separator: "/").last.map(String.init) ?? ""
+    )
     outputFile = place + "/output"
     errorFile = place + "/errors"
     try TextFile.write("", to: outputFile)

@@ -15,14 +15,19 @@ import Testing
       let help = try ProgramHelp(program, call)
       #expect(help.code == 0, "\(call)")
       #expect(help.examples.count >= 2, "\(call)")
-      let lines = try #require(help.text.split(separator: "EXAMPLES:\n").last).split(separator: "\n")
+      let lines = try #require(help.text.split(separator: "EXAMPLES:\n").last).split(
+        separator: "\n"
+      )
       let meanings = zip(lines, lines.dropFirst()).filter {
         !$0.0.hasPrefix("   ") && $0.1.hasPrefix("      ")
       }
       #expect(meanings.count == help.examples.count, "\(call)")
       let command = call.count > 1 ? " \(call[0])" : ""
       for example in help.examples {
-        #expect(["settle\(command)", "settled\(command)"].contains { example.contains($0) }, "\(call)")
+        #expect(
+          ["settle\(command)", "settled\(command)"].contains { example.contains($0) },
+          "\(call)"
+        )
       }
     }
   }
@@ -106,5 +111,29 @@ import Testing
     }
     #expect(Set(named) == Set(commands))
     #expect(named.count == commands.count)
+  }
+
+  @Test func `no document speaks of a command that is not there`() throws {
+    let commands = try ProgramHelp.commands()
+    var spoken = 0
+    for name in try ExampleCollection.documents() {
+      // Blocks are examples, and are run; what is left stands between single marks.
+      let blocks = try ExampleCollection.text(of: name).split(
+        separator: "```",
+        omittingEmptySubsequences: false
+      )
+      for text in blocks.enumerated().filter({ $0.offset % 2 == 0 }).map(\.element) {
+        let parts = text.split(separator: "`", omittingEmptySubsequences: false)
+        for code in parts.enumerated().filter({ $0.offset % 2 == 1 }).map(\.element) {
+          let words = code.split(separator: " ")
+          guard words.count > 1, words[0] == "settle", words[1].first?.isLetter == true else {
+            continue
+          }
+          spoken += 1
+          #expect(commands.contains(String(words[1])), "\(name): \(code)")
+        }
+      }
+    }
+    #expect(spoken > 15)
   }
 }
