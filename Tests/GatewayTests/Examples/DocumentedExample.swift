@@ -11,9 +11,22 @@ struct DocumentedExample: Hashable, Sendable, CustomTestStringConvertible {
   /// The lines under it, as documented; empty if none are.
   var output: [String] = []
 
-  /// Where it is run: a broker is always there, and a gateway unless the example brings its own.
+  /// Commands that ask no gateway, or are one.
+  private static let standAlone: Set = [
+    "run", "demo", "check", "simulate", "manual", "completions",
+  ]
+
+  /// The commands of `settle` and `settled` in the line.
+  var commands: [String] {
+    let words = line.split { $0.isWhitespace || "()".contains($0) }
+    return zip(words, words.dropFirst()).filter { ["settle", "settled"].contains($0.0) }
+      .map { String($0.1) }
+  }
+
+  /// Whether a gateway has to run beside: unless nothing in the line asks one.
   var needsGateway: Bool {
-    ![" run", " demo", " --standalone"].contains { line.contains($0) }
+    let asking = commands.filter { !Self.standAlone.contains($0) }
+    return line.hasPrefix("curl ") || !asking.isEmpty && !line.contains("--standalone")
   }
 
   var testDescription: String { "\(line.split(separator: "\n").first ?? "") (\(place))" }

@@ -30,18 +30,28 @@ import Testing
     Endless("settle watch", output: "desk-lamp/brightness\taccepted", end: SIGINT, code: 130),
     Endless("settle watch 'boiler/*' --json", output: #""confirmed""#, end: SIGINT, code: 130),
     Endless("settle demo --keep", output: "Ctrl-C ends it", end: SIGINT, code: 0),
-    Endless("curl -sN ", output: #"data: {"id":"#, end: SIGINT, code: 130),
+    Endless("curl -sN ", ready: "retry: ", output: #"data: {"id":"#, end: SIGINT, code: 130),
   ]
 
   struct Endless: Sendable {
     var start: String
+    /// What the output has before anything happens.
+    var ready = ""
     var output = ""
     var errors = ""
     var signal: Int32
     var code: Int32
 
-    init(_ start: String, output: String = "", errors: String = "", end: Int32, code: Int32) {
+    init(
+      _ start: String,
+      ready: String = "",
+      output: String = "",
+      errors: String = "",
+      end: Int32,
+      code: Int32
+    ) {
       self.start = start
+      self.ready = ready
       self.output = output
       self.errors = errors
       signal = end
@@ -179,6 +189,7 @@ import Testing
     let house = try ExampleHouse(withGateway: example.needsGateway)
     let run = try ExampleRun(example.line, in: house)
     if example.needsGateway {
+      #expect(run.waitFor { output, _ in output.contains(row.ready) })
       // What is watched has to happen, and not before somebody watches: again and again.
       var number = 0
       let isWatched = run.waitFor { output, _ in
