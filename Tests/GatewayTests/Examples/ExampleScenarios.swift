@@ -163,12 +163,14 @@ import Testing
       #expect(try ExampleRun(line, in: house).waitForExit() == 0)
     }
     let run = try ExampleRun(example.line, in: house)
-    var code = run.waitForExit()
-    if code == nil, Self.saysHowItIsInterrupted(example.line) {
+    let goesOn = Self.saysHowItIsInterrupted(example.line)
+    var code = run.waitForExit(within: .seconds(goesOn ? 10 : 30))
+    if code == nil, goesOn {
       run.signal(SIGINT)
       code = run.waitForExit().map { $0 == 130 ? 0 : $0 }
     }
     let told = Comment(rawValue: "\(example)\n\(run.output)\n\(run.errors)")
+    #expect(code != nil, "\(example) goes on, and its help speaks of no Ctrl-C or interruption")
     #expect(code == 0, told)
     // Within a pipeline the exit code does not tell.
     #expect(!run.errors.split(separator: "\n").contains { $0.hasPrefix("settle") }, told)
