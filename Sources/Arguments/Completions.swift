@@ -2,54 +2,119 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Writes shell scripts that complete a program's commands, options and values.
-package enum Completions {
+///
+/// A command that another program does is completed by that program's part of the script, which
+/// goes behind.
+package struct Completions: Sendable {
   package enum Shell: String, CaseIterable, ArgumentValue {
     case bash, zsh, fish
   }
 
-  /// The script; `listing` is a shell command that prints the keys, one per line.
-  package static func script(
-    for program: Program,
-    shell: Shell,
-    listingKeysWith listing: String
-  ) -> String {
+  private let program: Program
+  /// A shell command that prints the keys, one per line.
+  private let listing: String
+
+  package init(for program: Program, listingKeysWith listing: String) {
+    self.program = program
+    self.listing = listing
+  }
+
+  /// The script of the whole program, without what `part` adds.
+  package func script(for shell: Shell) -> String {
     switch shell {
-    case .bash: bash(program, listing)
-    case .zsh: "autoload -U +X bashcompinit && bashcompinit\n" + bash(program, listing)
-    case .fish: fish(program, listing)
+    case .bash: bash()
+    case .zsh: zsh()
+    case .fish: fish()
     }
   }
 
-  private static func bash(_ program: Program, _ listing: String) -> String {
+  /// What goes behind the script of a program that passes these commands on to this one.
+  package func part(for shell: Shell, of names: [String]) -> String {
+    let commands = program.commands.filter { names.contains($0.name) }
+    switch shell {
+    case .bash: return function(passedName, commands)
+    case .zsh: return function(passedName, commands) + zshEnd
+    case .fish: return commands.map { fishParameters(of: $0) }.joined()
+    }
+  }
+
+  private var passedName: String { "_\(program.name)_passed" }
+  private var ownName: String { "_\(program.name)_own" }
+  private var pathsName: String { "_\(program.name)_paths" }
+}
+
+// MARK: - Bash
+
+extension Completions {
+  private func bash() -> String {
     let names = program.commands.map(\.name).joined(separator: " ")
+    let own = program.commands.filter { !$0.isPassed }
+    let passed = program.commands.filter(\.isPassed).map(\.name).joined(separator: "|")
     var text = """
       _\(program.name)() {
-        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+        local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} start=
         COMPREPLY=()
         if ((COMP_CWORD == 1)); then
           COMPREPLY=($(compgen -W "\(names) --help --version" -- "$word"))
           return
         fi
-        case "${COMP_WORDS[1]} $before" in
+        # Where "=" ends a word, as in bash, --name=VALUE is three of them; in zsh it is one.
+        if [[ $word == = ]]; then
+          before+== word=
+        elif [[ $before == = ]]; then
+          before=${COMP_WORDS[COMP_CWORD-2]}=
+        elif [[ $word == --*=* ]]; then
+          start=${word%%=*}= before=$start word=${word#*=}
+        fi
+        case "${COMP_WORDS[1]}" in
 
       """
-    for command in program.commands {
-      for option in command.details().parameters where option.kind == .option {
-        let values = reply(option.completion, listing)
-        text += "  '\(command.name) --\(option.name)')"
-        text += values.isEmpty ? " return ;;\n" : " \(values); return ;;\n"
+    if !passed.isEmpty { text += "  \(passed)) \(passedName) ;;\n" }
+    text += "  *) \(ownName) ;;\n  esac\n"
+    text += "  COMPREPLY=(\"${COMPREPLY[@]/#/$start}\")\n}\n"
+    text += function(ownName, own)
+    text += """
+      \(pathsName)() {
+        local IFS=$'\\n' PREFIX=$word  # where zsh looks
+        COMPREPLY=($(compgen $1 -- "$word"))
+        compopt -o filenames 2>/dev/null
+      }
+
+      """
+    return text + "complete -F _\(program.name) \(program.name)\n"
+  }
+
+  /// A function that answers for these commands; `word` and `before` are its caller's.
+  private func function(_ name: String, _ commands: [CommandEntry]) -> String {
+    var values = ""
+    var words = ""
+    for command in commands {
+      let parameters = command.details().parameters
+      for option in parameters {
+        let reply = reply(option.completion)
+        let action = reply.isEmpty ? "return" : "\(reply); return"
+        let spelled = "'\(command.name) --\(option.name)"
+        switch option.kind {
+        case .option: values += "  \(spelled)'|\(spelled)=') \(action) ;;\n"
+        case .optionalValue: values += "  \(spelled)=') \(action) ;;\n"
+        case .argument, .optionalArgument, .flag: break
+        }
+      }
+      let options = parameters.filter { !$0.isPositional }
+      let spellings = (options.flatMap(Self.spellings) + ["--help"]).joined(separator: " ")
+      words +=
+        "  '\(command.name) -'*) COMPREPLY=($(compgen -W \"\(spellings)\" -- \"$word\")) ;;\n"
+      let positional = parameters.filter(\.isPositional)
+      if let reply = positional.first.map({ reply($0.completion) }), !reply.isEmpty {
+        // Where others follow, the first is what stands behind the command or a flag.
+        let place =
+          positional.count > 1 ? "[[ $before == \(command.name) || $before == -* ]] && " : ""
+        words += "  '\(command.name) '*) \(place)\(reply) ;;\n"
       }
     }
-    text += "  esac\n  case \"${COMP_WORDS[1]} $word\" in\n"
-    for command in program.commands {
-      let options = command.details().parameters.filter { !$0.isPositional }
-      let words = (options.flatMap(spellings) + ["--help"]).joined(separator: " ")
-      let positional = command.details().parameters.first { $0.isPositional }
-      let other = reply(positional?.completion ?? .files, listing)
-      text += "  '\(command.name) -'*) COMPREPLY=($(compgen -W \"\(words)\" -- \"$word\")) ;;\n"
-      text += "  '\(command.name) '*) \(other) ;;\n"
-    }
-    return text + "  esac\n}\ncomplete -F _\(program.name) \(program.name)\n"
+    var text = "\(name)() {\n"
+    if !values.isEmpty { text += "  case \"${COMP_WORDS[1]} $before\" in\n\(values)  esac\n" }
+    return text + "  case \"${COMP_WORDS[1]} $word\" in\n\(words)  esac\n}\n"
   }
 
   /// `--wait --wait=sent --wait=confirmed`.
@@ -60,50 +125,92 @@ package enum Completions {
     return ["--\(option.name)"] + words.map { "--\(option.name)=\($0)" }
   }
 
-  private static func reply(
-    _ completion: ParameterDescription.Completion,
-    _ listing: String
-  ) -> String {
+  private func reply(_ completion: ParameterDescription.Completion) -> String {
     switch completion {
     case .none: ""
-    case .files: #"COMPREPLY=($(compgen -f -- "$word"))"#
-    case .directories: #"COMPREPLY=($(compgen -d -- "$word"))"#
+    case .files: "\(pathsName) -f"
+    case .directories: "\(pathsName) -d"
     case .keys: #"COMPREPLY=($(compgen -W "$(\#(listing))" -- "$word"))"#
-    case .words(let words):
-      #"COMPREPLY=($(compgen -W "\#(words.joined(separator: " "))" -- "$word"))"#
+    case .commands: wordReply(program.commands.map(\.name))
+    case .words(let words): wordReply(words)
     }
   }
 
-  private static func fish(_ program: Program, _ listing: String) -> String {
-    var text = "complete -c \(program.name) -f\n"
+  private func wordReply(_ words: [String]) -> String {
+    #"COMPREPLY=($(compgen -W "\#(words.joined(separator: " "))" -- "$word"))"#
+  }
+}
+
+// MARK: - Zsh
+
+extension Completions {
+  /// The script for bash, which zsh can use; the first line is for a folder in `fpath`.
+  private func zsh() -> String {
+    let isWhole = !program.commands.contains(where: \.isPassed)
+    return "#compdef \(program.name)\nautoload -U +X bashcompinit && bashcompinit\n" + bash()
+      + (isWhole ? zshEnd : "")
+  }
+
+  /// Loaded from such a folder by the first completion, the script has to answer it, too.
+  private var zshEnd: String {
+    "[[ ${funcstack[1]} == _\(program.name) ]] && _bash_complete -F _\(program.name)\n:\n"
+  }
+}
+
+// MARK: - Fish
+
+extension Completions {
+  private func fish() -> String {
+    let start = "complete -c \(program.name)"
+    var text = "\(start) -f\n\(start) -s h -l help -d 'Show help.'\n"
+    text += "\(start) -n __fish_use_subcommand -l version -d 'Show the version.'\n"
     for command in program.commands {
-      let start = "complete -c \(program.name) -n"
-      text += "\(start) __fish_use_subcommand -a \(command.name) -d \(quoted(command.summary))\n"
-      let condition = quoted("__fish_seen_subcommand_from \(command.name)")
-      for parameter in command.details().parameters {
-        let values = fishValues(parameter.completion, listing)
-        if parameter.isPositional {
-          if !values.isEmpty { text += "\(start) \(condition) \(values)\n" }
-        } else {
-          let needsValue = parameter.kind == .option ? " -r" : ""
-          text += "\(start) \(condition) -l \(parameter.name)\(needsValue)"
-          text += " -d \(quoted(parameter.help))\(values.isEmpty ? "" : " \(values)")\n"
-        }
+      text += "complete -c \(program.name) -n __fish_use_subcommand -a \(command.name)"
+      text += " -d \(Self.quoted(command.summary))\n"
+      if !command.isPassed { text += fishParameters(of: command) }
+    }
+    return text
+  }
+
+  private func fishParameters(of command: CommandEntry) -> String {
+    var text = ""
+    let condition = Self.quoted("__fish_seen_subcommand_from \(command.name)")
+    let start = "complete -c \(program.name) -n \(condition)"
+    let parameters = command.details().parameters
+    let positional = parameters.filter(\.isPositional)
+    if let values = positional.first.map({ fishValues($0.completion) }), !values.isEmpty {
+      // Where others follow, the first is what stands behind the command or a flag.
+      let place =
+        positional.count > 1
+        ? #"; and string match -qr -- "^(\#(command.name)|-.*)\$" (commandline -opc)[-1]"# : ""
+      text += "complete -c \(program.name)"
+      text +=
+        " -n \(Self.quoted("__fish_seen_subcommand_from \(command.name)\(place)")) \(values)\n"
+    }
+    for parameter in parameters {
+      let values = fishValues(parameter.completion)
+      if !parameter.isPositional {
+        // -x is -r without files.
+        let value = parameter.completion == .files ? " -r" : " -x"
+        let needsValue = parameter.kind == .option ? value : ""
+        let short = parameter.short.map { " -s \($0)" } ?? ""
+        text += "\(start)\(short) -l \(parameter.name)\(needsValue)"
+        text += " -d \(Self.quoted(parameter.help))\(values.isEmpty ? "" : " \(values)")\n"
       }
     }
     return text
   }
 
-  private static func fishValues(
-    _ completion: ParameterDescription.Completion,
-    _ listing: String
-  ) -> String {
+  private func fishValues(_ completion: ParameterDescription.Completion) -> String {
     switch completion {
     case .none: ""
     case .files: "-F"
-    case .directories: "-a '(__fish_complete_directories)'"
-    case .keys: "-a \(quoted("(\(listing))"))"
-    case .words(let words): "-a \(quoted(words.joined(separator: " ")))"
+    case .directories:
+      // What it completes may stand behind --name=.
+      #"-a '(__fish_complete_directories (commandline -ct | string replace -r "^--[^=]*=" ""))'"#
+    case .keys: "-a \(Self.quoted("(\(listing))"))"
+    case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"
+    case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"
     }
   }
 

@@ -19,6 +19,8 @@ package struct ParameterDescription: Hashable, Sendable {
     case directories
     /// Keys of the running gateway.
     case keys
+    /// Names of the program's commands.
+    case commands
     case words([String])
   }
 

@@ -53,16 +53,22 @@ package struct Program: Sendable {
     return try entry.read("\(name) \(entry.name)", ["--help"]) ?? .help(help(of: entry))
   }
 
-  private func command(_ word: String) throws(UsageError) -> CommandEntry {
+  /// The command with this name; `path` is what was called, for the mistake, and else the program.
+  ///
+  /// - Throws: When there is none, with the one that was probably meant, or with all there are.
+  package func command(
+    _ word: String,
+    calledAs path: String? = nil
+  ) throws(UsageError) -> CommandEntry {
     if let entry = commands.first(where: { $0.name == word }) { return entry }
     if word.hasPrefix("-") {
       throw UsageError(
-        path: name,
+        path: path ?? name,
         message: #"unknown option "\#(Excerpt.of(word))"; options come behind a command"#
       )
     }
     throw UsageError(
-      path: name,
+      path: path ?? name,
       message: #"unknown command "\#(Excerpt.of(word))""# + hint(for: word)
     )
   }

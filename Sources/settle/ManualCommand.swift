@@ -14,7 +14,13 @@ struct ManualCommand: Command {
     Example("settle manual > settle.1", "Keep it."),
   ]
   static let parameters: [Parameter<Self>] = [
-    .argument("command", \.command, isOptional: true, help: "The command; else settle itself.")
+    .argument(
+      "command",
+      \.command,
+      isOptional: true,
+      completion: .commands,
+      help: "The command; else settle itself."
+    )
   ]
 
   var command = ""

@@ -15,7 +15,10 @@ struct PendingCommand: PatternCommand {
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \
     milliseconds until it leaves; "-" stands for none.
     """
-  static let examples = [Example("settle pending 'desk-lamp/*'", "Those of one device.")]
+  static let examples = [
+    Example("settle pending", "All of them."),
+    Example("settle pending 'desk-lamp/*'", "Those of one device."),
+  ]
   static let parameters = patternParameters(isOptional: true)
 
   var pattern = "*"

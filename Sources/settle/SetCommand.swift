@@ -20,7 +20,8 @@ struct SetCommand: ChangeCommand {
     Example("settle set desk-lamp/brightness 40", "Dim the lamp to 40."),
     Example("settle set boiler/target_temperature 21.5 --wait", "Wait until the boiler shows it."),
     Example("settle set desk-lamp/power off --now", "Switch it off without the quiet period."),
-    Example(#"settle set strip/color '{"h":30,"s":100}'"#, "A colour as hue and saturation."),
+    Example("settle set desk-lamp/color '#ff8800'", "A color."),
+    Example("settle set boiler/mode off --ttl 1h", "Good for an hour, should the boiler be away."),
   ]
   static let parameters = changeParameters([
     .argument("value", \.value, help: "The value to settle at.")

@@ -39,8 +39,7 @@ struct Settle {
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
       CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
-        StandardOutput.print(String(completions(for: command.shell).dropLast()))
-        return .done
+        printCompletions(for: command.shell)
       },
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
@@ -54,9 +53,11 @@ struct Settle {
       StandardOutput.show(ManualPage.text(of: program, exitCodes: ExitCode.meanings))
       return .done
     }
-    guard let entry = program.commands.first(where: { $0.name == name }) else {
-      let names = program.commands.map(\.name).joined(separator: ", ")
-      Terminal.complain(#"there is no command "\#(name)"; there are \#(names)"#)
+    let entry: CommandEntry
+    do throws(UsageError) {
+      entry = try program.command(name, calledAs: "settle manual")
+    } catch {
+      StandardError.write(error.description)
       return .usage
     }
     if entry.isPassed { return Daemon.execute("manual", [name]) }
@@ -64,12 +65,13 @@ struct Settle {
     return .done
   }
 
-  private static func completions(for shell: Completions.Shell) -> String {
-    Completions.script(
-      for: program,
-      shell: shell,
-      listingKeysWith: "settle get 2>/dev/null | cut -f1"
-    )
+  /// Prints the script; `settled` adds its part for the commands that it does.
+  private static func printCompletions(for shell: Completions.Shell) -> ExitCode {
+    let listing = "settle get 2>/dev/null | cut -f1"
+    let script = Completions(for: program, listingKeysWith: listing).script(for: shell)
+    StandardOutput.print(String(script.dropLast()))
+    let passed = program.commands.filter(\.isPassed).map(\.name).joined(separator: ",")
+    return Daemon.execute(CompletionsCommand.name, [shell.rawValue, "--commands=\(passed)"])
   }
 
   /// A command that asks the gateway.

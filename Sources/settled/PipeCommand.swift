@@ -17,6 +17,16 @@ import Synchronization
 struct PipeCommand: DaemonCommand {
   static let name = "pipe"
   static let summary = "Take changes from standard input, with a gateway for the time of the pipe."
+  static let examples = [
+    Example(
+      "settle pipe --standalone < changes.ndjson",
+      "The settings' broker, no gateway beside."
+    ),
+    Example(
+      "settle pipe --standalone --devices ./devices --timeout 30s < changes.ndjson",
+      "Other device files; half a minute at most."
+    ),
+  ]
   static let parameters: [Parameter<Self>] =
     configurationParameters(config: \.config, devices: \.devices) + [
       .option("timeout", \.timeout, value: "D", help: "Wait at most D after the end of the input."),

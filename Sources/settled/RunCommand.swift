@@ -23,12 +23,19 @@ struct RunCommand: Command {
     SIGHUP reads devices and policies anew, as "settle reload" does; what is pending stays.
     """
   static let examples = [
-    Example("settle run", "the configuration in /etc/settle, or a broker on this machine"),
-    Example("settle run --config settle.yaml", "another configuration"),
-    Example("settle run --devices ./devices", "other device files"),
+    Example("settle run", "The settings in /etc/settle; without, a broker on this machine."),
+    Example("settle run --config settle.yaml", "Other settings."),
+    Example("settle run --devices ./devices", "Other device files."),
   ]
   static let parameters: [Parameter<Self>] = [
-    .option("config", \.config, value: "FILE", completion: .files, help: "The configuration file."),
+    .option(
+      "config",
+      \.config,
+      value: "FILE",
+      completion: .files,
+      help: "The settings; else SETTLE_CONFIG, else \(ConfigurationLoader.standardPath), else"
+        + " built-in values."
+    ),
     .option(
       "devices",
       \.devices,

@@ -14,21 +14,42 @@ struct Settled {
     name: "settle",
     version: Release.version,
     summary: "The part of settle that runs the gateway and works without one.",
+    discussion: "settle executes this program, settled, for these commands; both take the same.",
+    examples: [
+      Example("settle run --config settle.yaml", "The gateway."),
+      Example(
+        "settled run --config settle.yaml",
+        "The same, where no other program may be between."
+      ),
+    ],
     commands: [
       CommandEntry(RunCommand.self, section: "GATEWAY") { $0.run() },
       entry(CheckCommand.self, "GATEWAY"),
       entry(PipeCommand.self, "CHANGE"),
       entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),
-      CommandEntry(passing: "manual", summary: "Print a manual page.", section: "SHELL") {
-        manual(of: $0.first ?? "")
-      },
+      CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
+      CommandEntry(CompletionsCommand.self, section: "SHELL") { printPart($0) },
     ]
   )
 
   private static func manual(of name: String) -> ExitCode {
-    guard let entry = program.commands.first(where: { $0.name == name }) else { return .usage }
-    StandardOutput.show(ManualPage.text(of: entry, in: program))
+    do throws(UsageError) {
+      let entry = try program.command(name, calledAs: "settle manual")
+      StandardOutput.show(ManualPage.text(of: entry, in: program))
+      return .done
+    } catch {
+      StandardError.write(error.description)
+      return .usage
+    }
+  }
+
+  /// Prints the part of a completion script for the commands that it names.
+  private static func printPart(_ command: CompletionsCommand) -> ExitCode {
+    let names = command.commands.split(separator: ",").map(String.init)
+    // Keys are offered by settle's part only.
+    let completions = Completions(for: program, listingKeysWith: ":")
+    StandardOutput.show(completions.part(for: command.shell, of: names))
     return .done
   }
 

@@ -43,6 +43,7 @@ struct SimulateCommand: DaemonCommand {
       "max-wait",
       \.maxWait,
       value: "D|none",
+      completion: .words(["none"]),
       help: "The longest time between runs while changes keep coming (default: none)."
     ),
     .flag("leading", \.leading, help: "The first change of a burst leaves at once."),

@@ -267,12 +267,6 @@ struct SettleCommandTests {
     (["sett"], "settle: unknown command \"sett\"; did you mean \"set\"?\nSee \"settle --help\".\n"),
     (["set", "a/b"], "settle set: VALUE is missing\nSee \"settle set --help\".\n"),
     (
-      ["panel"],
-      "settle: unknown command \"panel\"; there are set, step, toggle, pipe, control, get, watch,"
-        + " record, pending, flush, cancel, run, check, reload, completions, manual, demo,"
-        + " simulate\nSee \"settle --help\".\n"
-    ),
-    (
       ["set", "a/b", "1", "--wiat"],
       "settle set: unknown option \"--wiat\"; did you mean \"--wait\"?\nSee \"settle set --help\".\n"
     ),
@@ -301,14 +295,38 @@ struct SettleCommandTests {
     )
   }
 
-  @Test(arguments: [
-    "set", "step", "toggle", "get", "pending", "flush", "cancel", "watch", "record", "control",
-  ])
-  func `every command has help with examples`(command: String) throws {
-    let result = try SettleProcess.run([command, "--help"])
-    #expect(result.code == 0)
-    #expect(result.output.contains("USAGE: settle \(command) "))
-    #expect(result.output.contains("EXAMPLES:\n  settle "))
-    #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+  /// The commands in the lists of `settle --help`, in their order.
+  private static func commands() throws -> [String] {
+    let help = try SettleProcess.run(["--help"]).output
+    let lists = try help.prefix(upTo: #require(help.firstRange(of: "OPTIONS:")).lowerBound)
+    return lists.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
+      .compactMap { $0.split(separator: " ").first.map(String.init) }
+  }
+
+  @Test func `a word far from every command is answered with all of them`() throws {
+    let commands = try Self.commands()
+    #expect(commands.count > 10)
+    #expect(
+      try SettleProcess.run(["xylophone"])
+        == SettleProcess(
+          code: 64,
+          output: "",
+          errors: "settle: unknown command \"xylophone\"; there are "
+            + commands.joined(separator: ", ") + "\nSee \"settle --help\".\n"
+        )
+    )
+  }
+
+  @Test func `every command has help with two examples`() throws {
+    for command in try Self.commands() {
+      let result = try SettleProcess.run([command, "--help"])
+      #expect(result.code == 0)
+      #expect(result.output.contains("USAGE: settle \(command)"))
+      let examples = result.output.split(separator: "EXAMPLES:\n").last ?? ""
+      let lines = examples.split(separator: "\n").filter { !$0.hasPrefix("   ") }
+      #expect(lines.count >= 2, "\(command)")
+      #expect(lines.allSatisfy { $0.contains("settle") }, "\(command)")
+      #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(command)")
+    }
   }
 }

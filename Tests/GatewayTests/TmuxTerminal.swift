@@ -65,9 +65,12 @@ final class TmuxTerminal {
   /// Presses keys by the names that tmux has for them, such as `Right`, `C-c` or `x`.
   func press(_ keys: String...) throws { try tmux(["send-keys"] + keys) }
 
+  /// Types without ending the line.
+  func type(_ text: String) throws { try tmux("send-keys", "-l", text) }
+
   /// Types a line into the shell.
   func enter(_ line: String) throws {
-    try tmux("send-keys", "-l", line)
+    try type(line)
     try tmux("send-keys", "Enter")
   }
 

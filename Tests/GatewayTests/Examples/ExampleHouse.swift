@@ -1,0 +1,116 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+
+/// The house that examples are about: a private broker, the shipped settings and devices, which
+/// obey, the gateway, and a folder to stand in.
+///
+/// All of it goes with this object.
+final class ExampleHouse {
+  let folder: String
+  let broker: TestBroker
+  let witness: RecordingSubscriber
+  private let httpPort: Int
+  private let devices: HouseDevices
+  private var gateway: GatewayProcess?
+
+  /// What every file of changes in the folder holds.
+  static let changes = """
+    {"key":"desk-lamp/brightness","set":10,"at":0}
+    {"key":"desk-lamp/brightness","set":40,"at":120}
+    {"key":"boiler/target_temperature","set":21.5,"at":200}
+
+    """
+
+  init(withGateway: Bool) throws {
+    folder = try TemporaryFolder.make("settle-example")
+    httpPort = try LoopbackPort.free()
+    broker = try TestBroker()
+    try broker.start()
+    witness = try RecordingSubscriber(port: broker.port)
+    devices = try HouseDevices(port: broker.port)
+    try prepareFolder()
+    if withGateway { try startGateway() }
+  }
+
+  deinit {
+    gateway = nil
+    broker.stop()
+    let removal = try? SpawnedProcess(arguments: ["rm", "-rf", folder])
+    removal?.wait(milliseconds: 10_000)
+  }
+
+  /// Variables that lead the programs to this house, and away from the machine's own settings.
+  var environment: [String: String] {
+    var variables = Variables.all().filter { !$0.key.hasPrefix("SETTLE_") }
+    let programs = BuiltProgram.path("settle").split(separator: "/").dropLast()
+    variables["PATH"] =
+      "/\(programs.joined(separator: "/")):\(variables["PATH"] ?? "/bin:/usr/bin")"
+    variables.merge(addresses) { $1 }
+    variables["HOME"] = folder + "/home"
+    for name in ["XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "NO_COLOR"] { variables[name] = nil }
+    variables["LANG"] = "C.UTF-8"
+    return variables
+  }
+
+  /// Where the broker, the gateway's socket, its settings and its HTTP are.
+  var addresses: [String: String] {
+    [
+      "SETTLE_CONFIG": folder + "/settle.yaml",
+      "SETTLE_MQTT_URL": "mqtt://127.0.0.1:\(broker.port)",
+      "SETTLE_SOCKET": folder + "/s.sock",
+      "SETTLE_HTTP_LISTEN": "127.0.0.1:\(httpPort)",
+    ]
+  }
+
+  /// The line with this house's addresses in place of those that documents use.
+  func localized(_ line: String) -> String {
+    line.split(separator: "localhost:8484", omittingEmptySubsequences: false)
+      .joined(separator: "127.0.0.1:\(httpPort)")
+  }
+
+  /// Waits until a gateway has joined the broker and has heard of the devices.
+  func awaitGateway() throws {
+    let known = [
+      "settle/status", "settle/desk-lamp/power", "settle/desk-lamp/brightness",
+      "settle/boiler/target_temperature", "settle/hall-blind/position",
+    ]
+    guard
+      witness.waitFor({ messages in
+        known.allSatisfy { topic in messages.contains { $0.topic == topic } }
+      })
+    else {
+      throw GatewayProcess.Failure(description: "no gateway: \(gateway?.log() ?? "")")
+    }
+  }
+
+  private func startGateway() throws {
+    let gateway = try GatewayProcess(
+      configuration: folder + "/settle.yaml",
+      socketPath: folder + "/s.sock",
+      environment: addresses
+    )
+    self.gateway = gateway
+    try gateway.awaitSocket()
+    try awaitGateway()
+  }
+
+  private func prepareFolder() throws {
+    let script = """
+      cd "$1" && cp -r "$2/config" "$2/devices" . && mkdir -p home/.config/fish/completions &&
+      sed 's|\\.\\./devices|devices|' config/settle.yaml >settle.yaml
+      """
+    let process = try SpawnedProcess(
+      arguments: ["/bin/sh", "-c", script, "sh", folder, ExampleCollection.root]
+    )
+    guard process.wait(milliseconds: 10_000) == .exited(code: 0) else {
+      throw GatewayProcess.Failure(description: "\(folder) could not be prepared")
+    }
+    try TextFile.write(Self.changes, to: folder + "/changes.ndjson")
+  }
+}
