@@ -10,13 +10,15 @@ SOURCES := Package.swift Sources Tests
 # Which simulated life to live, or how many: make soak SEED=7, make soak COUNT=1000
 SEED ?=
 COUNT ?=
+# How long requests are made up: make check-api FOR=600
+FOR ?=
 # What the programs are called with: make run ARGS="--devices devices"
 ARGS ?=
 # Where make install puts things; DESTDIR goes before it, for packages.
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test soak lint format bench install install-deps clean
+.PHONY: help demo run build test check-api soak lint format bench install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -39,6 +41,9 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"
 	@swift test --disable-xctest --skip-build $(ARGS)
+
+check-api: install-deps ## Check the HTTP API with programs from elsewhere; FOR=600 makes requests up for so long
+	@.ci/check-api $(FOR)
 
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak

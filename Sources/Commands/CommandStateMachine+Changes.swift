@@ -103,19 +103,23 @@ extension CommandStateMachine {
   }
 
   /// Tells that a change was refused before it was one, because its value could not be read.
+  ///
+  /// - Returns: The number of the event.
+  @discardableResult
   package mutating func reject(
     _ key: KeyIndex,
     reason: String,
     at now: Moment,
     origin: ChangeOrigin? = nil
-  ) {
+  ) -> UInt64 {
+    let number = nextNumber()
     events.append(
       CommandEvent(
         key: key,
         phase: .rejected,
         value: nil,
         collapsed: 0,
-        number: nextNumber(),
+        number: number,
         acceptedAt: now,
         at: now,
         attempt: 1,
@@ -124,6 +128,7 @@ extension CommandStateMachine {
         isFinal: true
       )
     )
+    return number
   }
 
   /// What a step counts from: the pending value, the target on its way or unconfirmed, the last one

@@ -53,18 +53,26 @@ extension Gateway {
       }
     } catch {
       // Whoever sent it gets one answer for all of it: here only the event topics are told.
-      for key in keys(namedBy: members, ofDevice: device) {
-        machine.reject(key, reason: error.description, at: now)
+      for (key, value) in values(namedBy: members, ofDevice: device) {
+        refusedValues[machine.reject(key, reason: error.description, at: now)] = value
       }
       throw error
     }
   }
 
-  /// The properties that are named, each once; a name that is none is left out.
-  private func keys(namedBy members: [JSONValue.Member], ofDevice device: Int) -> [KeyIndex] {
+  /// The properties that are named and what they were to be, each once; a name that is none is left
+  /// out.
+  private func values(
+    namedBy members: [JSONValue.Member],
+    ofDevice device: Int
+  ) -> [(key: KeyIndex, value: JSONValue)] {
     var seen: Set<KeyIndex> = []
-    return members.compactMap { try? registry.index(of: $0.name, inDevice: device) }
-      .filter { seen.insert($0).inserted }
+    return members.compactMap { member in
+      guard let key = try? registry.index(of: member.name, inDevice: device),
+        seen.insert(key).inserted
+      else { return nil }
+      return (key, member.value)
+    }
   }
 
   /// The properties and the options of a device-level set, all of them valid.

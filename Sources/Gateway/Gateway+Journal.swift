@@ -268,6 +268,7 @@ extension Gateway {
         event.phase = .rejected
         event.reason = reason
         event.isFinal = true
+        http?.note(.notDurable(reason), of: event)
       } else if told.contains(event.number) {
         continue
       }
@@ -283,6 +284,7 @@ extension Gateway {
       if told.contains(event.number) {
         _ = ended(event, in: link, at: now, promptly: true)
       } else {
+        if event.phase == .rejected { http?.note(.notDurable(reason), of: event) }
         record(event, in: link, at: now)
       }
     }

@@ -226,6 +226,7 @@ extension Gateway {
     http?.append(object)
     // A key that does not exist has no topic.
     guard let key = try? registry.index(of: request.key) else { return }
+    tallies.devices[registry[key].device].rejected += 1
     let topic = surface.eventTopic(registry.properties[Int(key.rawValue)].key)
     links[0].enqueue(.init(topic: topic, payload: object.bytes, qos: 0))
   }

@@ -39,6 +39,8 @@ package final class Gateway {
   /// Reads the configuration anew, if there is one to read.
   var reloader: Reloader?
   var tallies: GatewayTallies
+  /// What was to be taken and was refused, by the number of the event that will tell.
+  var refusedValues: [UInt64: JSONValue] = [:]
   var shutdown: Shutdown?
   /// The way out has come to its end.
   var isParted = false
@@ -266,7 +268,10 @@ package final class Gateway {
   /// Tells an event to whoever listens or waits for it.
   func tell(_ event: CommandEvent) {
     let entry = registry[event.key]
-    let object = identifiers.object(event, key: entry.key)
+    var object = identifiers.object(event, key: entry.key)
+    if !refusedValues.isEmpty, let value = refusedValues.removeValue(forKey: event.number) {
+      object.value = value
+    }
     tallies.devices[entry.device].note(event)
     onEvent?(object)
     controlSocket?.tell(object, of: event)

@@ -8,6 +8,7 @@ package struct PublishProperties: Hashable, Sendable {
   /// How long the broker keeps the message for absent subscribers; whole seconds, rounded up.
   package var messageExpiry: Duration?
   package var correlationData: [UInt8]?
+  /// Control characters, for which brokers hang up, are sent as spaces.
   package var userProperties: [String: String] = [:]
   package init() {}
 
@@ -21,8 +22,20 @@ package struct PublishProperties: Hashable, Sendable {
       list.add(MQTT_PROP_CORRELATION_DATA.code, bytes: correlationData)
     }
     for (name, value) in userProperties {
-      list.add(MQTT_PROP_USER_PROPERTY.code, name: name, value: value)
+      list.add(MQTT_PROP_USER_PROPERTY.code, name: name, value: Self.printable(value))
     }
     return list
+  }
+
+  private static func printable(_ text: String) -> String {
+    let isControl = { (scalar: Unicode.Scalar) in
+      scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+    }
+    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    var result = ""
+    for scalar in text.unicodeScalars {
+      result.unicodeScalars.append(isControl(scalar) ? " " : scalar)
+    }
+    return result
   }
 }

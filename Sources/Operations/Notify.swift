@@ -24,7 +24,9 @@ package enum Notify {
   package static func alive() { send("WATCHDOG=1") }
 
   /// One line for people, shown by `systemctl status`.
-  package static func status(_ text: String) { send("STATUS=\(text)") }
+  package static func status(_ text: String) {
+    send("STATUS=" + text.map { $0.isNewline ? " " : String($0) }.joined())
+  }
 
   /// Sends one message to the socket at `path`; a leading `@` names an abstract socket.
   ///

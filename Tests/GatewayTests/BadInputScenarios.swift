@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 import LastOut
 import Operations
 import PrivateBroker
@@ -119,6 +120,20 @@ import Testing
     #expect(line?.contains(said) == true, "\(line ?? "")")
     try expectAtWork(bench)
     #expect(witness.texts(on: "zigbee2mqtt/desk_lamp/set").isEmpty)
+  }
+
+  @Test func `a refused device-level set tells of each property what it was to be`() throws {
+    let bench = try Bench.running(devices: devices)
+    let witness = try bench.witness()
+
+    witness.publish("settle/desk-lamp/set", #"{"power":true,"brightness":"loud","nothing":1}"#)
+
+    for (property, value) in [("power", JSONValue.boolean(true)), ("brightness", "loud")] {
+      let topic = "settle/desk-lamp/\(property)/event"
+      let event = try JSONParser.parse(try #require(witness.texts(on: topic, count: 1).first))
+      #expect(event["phase"] == "rejected")
+      #expect(event["value"] == value)
+    }
   }
 
   @Test func `a flood of bad messages is counted, not written line by line`() throws {

@@ -78,6 +78,10 @@ import Testing
     #expect(head.json["code"] == "head_too_long")
     #expect(line.status == 200)
     #expect(line.lines.map { $0["error"]?["code"] } == ["line_too_long"])
+    #expect(chunked.json["detail"] == "the body has more than 1024 bytes, which is the limit")
+    let answers = try PrometheusText.parse(try curl("/metrics").text)["settle_http_responses_total"]
+    #expect(answers?.samples[#"settle_http_responses_total{code="413"}"#] == 2)
+    #expect(answers?.samples[#"settle_http_responses_total{code="431"}"#] == 1)
 
     let flood = try bench.rawHTTP()
     flood.send("PUT \(path) HTTP/1.1\r\nHost: x\r")
@@ -203,14 +207,18 @@ import Testing
     #expect(try curl("/healthz").status == 200)
     #expect(try curl("/readyz").status == 200)
     #expect(try curl("/v1/devices", "-H", good).status == 200)
+    let description = try curl("/v1/openapi.json", "-H", good).json
+    #expect(description["security"] == .array([.object(["token": .array([])])]))
     #expect(try curl("/v1/devices", "-H", "Authorization: Bearer \(token)x").status == 401)
     for _ in 0..<30 { _ = try curl("/v1/devices", "-H", "Authorization: Bearer wrong-guess") }
     let blocked = try curl("/v1/devices", "-H", "Authorization: Bearer wrong-guess")
     #expect(blocked.status == 429)
     #expect(blocked.headers["retry-after"] == "1")
     let local = try bench.rawHTTP()
-    local.send("GET /v1/devices HTTP/1.1\r\nHost: anything\r\nOrigin: http://proxy\r\n\r")
+    local.send("GET /v1/openapi.json HTTP/1.1\r\nHost: anything\r\nOrigin: http://proxy\r\n\r")
     #expect(local.nextLine() == "HTTP/1.1 200 OK\r")
+    while let line = local.nextLine(), line != "\r" {}
+    #expect(local.nextLine()?.contains(#""security":[],"#) == true)
     let log = try bench.running().log()
     #expect(log.contains("reason=unauthorized peer=127.0.0.1"))
     #expect(!log.contains("secret-token") && !log.contains("wrong-guess"))
@@ -292,6 +300,8 @@ import Testing
     #expect(sent.kind == "counter")
     #expect(sent.samples[#"settle_sent_total{device="desk-lamp"}"#] == 1)
     #expect(families["settle_changes_total"]?.samples.values.reduce(0, +) == 1)
+    #expect(families["settle_rejected_total"]?.samples.values.reduce(0, +) == 1)
+    #expect(families["settle_messages_dropped_total"]?.samples.values.reduce(0, +) == 0)
     #expect(families["settle_broker_connected"]?.samples.values.first == 1)
     #expect(families["settle_pending_values"]?.kind == "gauge")
     for name in ["settle_lateness_seconds", "settle_acknowledgement_seconds"] {

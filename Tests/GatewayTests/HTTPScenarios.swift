@@ -288,6 +288,13 @@ import Testing
     .init(
       (["-X", "PUT", "--json", #"{"value":1,"ttl":5}"#], "/v1/devices/dev0/level", 422, "bad_type")
     ),
+    // The query counts more, and the body must be right all the same.
+    .init(
+      (
+        ["-X", "PUT", "--json", #"{"value":1,"wait":"now"}"#], "/v1/devices/dev0/level?wait=sent",
+        422, "bad_value"
+      )
+    ),
     .init((["-X", "PUT", "--json", "{"], "/v1/devices/dev0/level", 400, "syntax")),
     .init((["-X", "PUT", "--json", ""], "/v1/devices/dev0/level", 400, "syntax")),
     .init((["-X", "PUT", "--json", "1"], "/v1/devices/dev0/levle", 404, "unknown_key")),

@@ -136,6 +136,7 @@ import Testing
     ("GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "400"),
     ("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n1", "400"),
     ("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", "400"),
+    ("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n1", "400"),
     ("GET / HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "x", count: 9000))\r\n\r\n", "431"),
     ("GET / HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "x", count: 40_000))\r\n\r\n", "431"),
     ("GET /\(String(repeating: "x", count: 40_000)) HTTP/1.1\r\nHost: x\r\n\r\n", "414"),

@@ -110,7 +110,7 @@ import Testing
     var properties = PublishProperties()
     properties.messageExpiry = .milliseconds(59_500)
     properties.correlationData = [1, 0, 2]
-    properties.userProperties = ["replayed": "1"]
+    properties.userProperties = ["replayed": "1", "reason": "two\nlines\u{7F}"]
     let sent = harness.client.publish(
       topic: "a",
       payload: [],
@@ -124,7 +124,7 @@ import Testing
     let message = try #require(witness.messages.first)
     #expect(message.expirySeconds == 60)
     #expect(message.correlationData == [1, 0, 2])
-    #expect(message.userProperties == ["replayed": "1"])
+    #expect(message.userProperties == ["replayed": "1", "reason": "two lines "])
   }
 
   @Test func `a topic no broker takes is refused before it does harm`() throws {

@@ -18,13 +18,16 @@ enum ChangeBody {
   static func request(_ operation: String, key: String, from request: HTTPRequest)
     throws(Problem) -> ControlRequest
   {
-    var members = try content(operation, of: request)
-    for option in try queryOptions(request) {
-      members.removeAll { $0.name == option.name }
-      members.append(option)
-    }
-    members.insert(.init("key", .string(key)), at: 0)
+    var members = [.init("key", .string(key))] + (try content(operation, of: request))
+    let options = try queryOptions(request)
     do throws(GrammarError) {
+      // What stands in the body must be right even where the query counts more.
+      let stated = try ControlRequest(.object(members), keys: .any)
+      guard !options.isEmpty else { return stated }
+      for option in options {
+        members.removeAll { $0.name == option.name }
+        members.append(option)
+      }
       return try ControlRequest(.object(members), keys: .any)
     } catch {
       var problem = HTTPProblems.problem(error)
@@ -135,7 +138,7 @@ enum ChangeBody {
       case ("wait", ""): members.append(.init("wait", true))
       case ("now", let other):
         throw Problem(
-          400,
+          422,
           ErrorCode.badValue.rawValue,
           "now is true or false; found '\(Excerpt.of(other))'"
         )

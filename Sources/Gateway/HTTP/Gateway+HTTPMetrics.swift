@@ -88,6 +88,18 @@ extension Gateway {
       "How often the gateway's own broker was connected."
     )
     text.sample("settle_broker_connections_total", [:], UInt64(connectionCount))
+    text.family(
+      "settle_messages_dropped_total",
+      .counter,
+      "Events and answers by MQTT that a broker was away or too slow for."
+    )
+    for link in links {
+      text.sample(
+        "settle_messages_dropped_total",
+        ["broker": link.name ?? "mqtt"],
+        link.droppedMessages
+      )
+    }
   }
 
   private func addJournal(to text: inout MetricsText) {
@@ -106,7 +118,7 @@ extension Gateway {
     text.family("settle_http_connections", .gauge, "Connections over HTTP.")
     text.sample("settle_http_connections", [:], UInt64(surface.server?.connectionCount ?? 0))
     text.family("settle_http_responses_total", .counter, "Answers over HTTP, by status.")
-    for (status, count) in surface.answers.sorted(by: { $0.key < $1.key }) {
+    for (status, count) in (surface.server?.answers ?? [:]).sorted(by: { $0.key < $1.key }) {
       text.sample("settle_http_responses_total", ["code": String(status)], count)
     }
     text.family(

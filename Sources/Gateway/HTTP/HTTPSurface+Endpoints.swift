@@ -56,20 +56,23 @@ extension HTTPSurface {
       answer(exchange, HTTPResponse(type: MetricsText.mediaType, gateway.metrics(of: self)))
     case .health: answer(exchange, .object(["status": "alive"]))
     case .readiness:
-      guard gateway.shutdown == nil else {
-        throw Problem(503, "stopping", "the gateway is shutting down")
-      }
-      guard gateway.isConnected else {
-        throw Problem(503, "not_ready", "the broker is not connected")
-      }
-      if let fault = gateway.journal?.journal.fault {
-        throw Problem(503, "not_durable", "the journal cannot be written: \(fault)")
+      if let (code, reason) = trouble {
+        throw Problem(503, code, reason, headers: [HTTPHeader("Retry-After", "5")])
       }
       answer(exchange, .object(["status": "ready"]))
     case .openAPI:
-      answer(exchange, HTTPResponse(type: "application/json", OpenAPIDocument.bytes))
+      answer(exchange, HTTPResponse(type: "application/json", description(for: exchange)))
     case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events:
       preconditionFailure("Only documents are served here.")
+    }
+  }
+
+  /// Why changes cannot leave, or do not survive a crash.
+  private var trouble: (code: String, reason: String)? {
+    if gateway.shutdown != nil { return ("stopping", "the gateway is shutting down") }
+    guard gateway.isConnected else { return ("not_ready", "the broker is not connected") }
+    return gateway.journal?.journal.fault.map {
+      ("not_durable", "the journal cannot be written: \($0)")
     }
   }
 

@@ -21,6 +21,7 @@ final class HTTPSurface: HTTPService {
   private(set) var server: HTTPServer?
   private let hosts: HostRule
   private var tokens: TokenGuard?
+  private let description = APIDescription()
   private var log: RefusalLog
   /// Requests that wait for the gateway's word.
   private var changes: [UInt64: HTTPChange] = [:]
@@ -44,8 +45,6 @@ final class HTTPSurface: HTTPService {
   var streamTimer: LoopTimer?
   /// Clients of event streams that were cut off, by reason.
   var droppedStreams: [String: UInt64] = [:]
-  /// Answers by status.
-  private(set) var answers: [Int: UInt64] = [:]
 
   /// Listens where the configuration says.
   init(_ configuration: HTTPConfiguration, gateway: Gateway) throws(OperationsError) {
@@ -133,6 +132,11 @@ final class HTTPSurface: HTTPService {
   func settle(at now: Moment) {
     if hasNews { tellStreams(at: now) }
     server?.settle()
+  }
+
+  /// Why the command of an event that follows is refused after all.
+  func note(_ refusal: ValidationError, of event: CommandEvent) {
+    if let origin = event.origin { changes[origin.replyTo]?.note(refusal) }
   }
 
   /// A phase of some command: for whoever asked for it, and for the streams.
@@ -256,12 +260,17 @@ final class HTTPSurface: HTTPService {
       var problem = refusal(
         429,
         "too_many_tokens",
-        "too many wrong tokens came from there",
+        "too many wrong tokens came from this address; one a second is looked at",
         from: exchange.peer
       )
       problem.headers = [HTTPHeader("Retry-After", String(max(1, Int(wait / .seconds(1)))))]
       throw problem
     }
+  }
+
+  /// The API's own description, as it is for this client.
+  func description(for exchange: HTTPExchange) -> [UInt8] {
+    exchange.isTrusted || tokens == nil ? description.open : description.guarded
   }
 
   private func checkBody(_ request: HTTPRequest, _ endpoint: Endpoint) throws(Problem) {
@@ -305,7 +314,6 @@ final class HTTPSurface: HTTPService {
   // MARK: - Answers
 
   func answer(_ exchange: HTTPExchange, _ response: HTTPResponse) {
-    answers[response.status, default: 0] += 1
     exchange.respond(response)
   }
 
@@ -323,7 +331,6 @@ final class HTTPSurface: HTTPService {
   /// Ends a batch's request.
   func end(_ exchange: HTTPExchange) -> Bool {
     guard let batch = batches[ObjectIdentifier(exchange)] else { return false }
-    answers[200, default: 0] += 1
     batch.end()
     return true
   }

@@ -55,6 +55,7 @@ final class HTTPConnection {
     if exchange?.isAnswered != true {
       let problem = Problem(408, "too_slow", "the request did not come in time")
       HTTPListener.say(problem, on: descriptor)
+      server?.noteAnswer(problem.status)
     }
     end()
   }

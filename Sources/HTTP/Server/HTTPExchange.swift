@@ -202,6 +202,15 @@ internal import Operations
     if let length = lengths.first, length.isEmpty || Int(length) == nil || length.first == "+" {
       return respond(Problem(400, "bad_request", "Content-Length is no number"))
     }
+    if let coding = codings.first, coding.lowercased() != "chunked" {
+      return respond(
+        Problem(
+          400,
+          "bad_request",
+          "the only Transfer-Encoding taken is chunked; found '\(coding.prefix(40))'"
+        )
+      )
+    }
     if request.values(of: "Host").count > 1 {
       return respond(Problem(400, "bad_request", "there is more than one Host header"))
     }
@@ -216,8 +225,10 @@ internal import Operations
   }
 
   private func tooLong(_ limit: Int) -> Problem {
-    let found = request.contentLength.map { "\($0) bytes" } ?? "more"
-    return Problem(413, "body_too_long", "the body has \(found); at most \(limit) are taken")
+    let found =
+      request.contentLength.map { "\($0) bytes; at most \(limit) are taken" }
+      ?? "more than \(limit) bytes, which is the limit"
+    return Problem(413, "body_too_long", "the body has \(found)")
   }
 
   // MARK: - Answer
@@ -233,7 +244,10 @@ internal import Operations
   private func queue() -> MHD_Result {
     guard let response, let pointer = unsafe pointer else { return .NO }
     stage = .answered
-    if let connection { connection.server?.setDeadline(of: connection, after: nil) }
+    if let connection {
+      connection.server?.setDeadline(of: connection, after: nil)
+      connection.server?.noteAnswer(response.status)
+    }
     let made: OpaquePointer?
     switch response.body {
     case .bytes(let bytes):

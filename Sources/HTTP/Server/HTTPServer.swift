@@ -40,6 +40,8 @@ package import Operations
   }
 
   package private(set) var counts = Counts()
+  /// Answers since the start by status, those to requests that no service saw included.
+  package private(set) var answers: [Int: UInt64] = [:]
   let limits: Limits
   unowned let loop: EventLoop
   private(set) weak var service: (any HTTPService)?
@@ -182,6 +184,7 @@ package import Operations
         headers: [HTTPHeader("Retry-After", "5")]
       )
       HTTPListener.say(problem, on: descriptor)
+      noteAnswer(problem.status)
       Glibc.close(descriptor)
       service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
       return
@@ -232,6 +235,8 @@ package import Operations
   }
 
   // MARK: - Running the library
+
+  func noteAnswer(_ status: Int) { answers[status, default: 0] += 1 }
 
   /// Resumed connections go on when the library runs next.
   func noteResumed() { needsRun = true }

@@ -47,7 +47,7 @@ internal import CSQLite
   /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(SQLiteError) {
     let code = unsafe sqlite3_exec(connection, sql, nil, nil, nil)
-    guard code == SQLITE_OK else { throw failure(sql, code) }
+    guard code == SQLITE_OK else { throw failure(Self.name(sql, of: "sqlite3_exec"), code) }
   }
 
   func prepare(_ sql: String) throws(SQLiteError) -> Statement {
@@ -60,7 +60,9 @@ internal import CSQLite
       &statement,
       nil
     )
-    guard code == SQLITE_OK, let statement = unsafe statement else { throw failure(sql, code) }
+    guard code == SQLITE_OK, let statement = unsafe statement else {
+      throw failure(Self.name(sql, of: "sqlite3_prepare_v3"), code)
+    }
     return unsafe Statement(statement, connection: connection)
   }
 
@@ -91,6 +93,11 @@ internal import CSQLite
       nil
     )
     guard code == SQLITE_OK else { throw failure("sqlite3_wal_checkpoint_v2", code) }
+  }
+
+  /// A statement as errors name it: a reason goes into one line of a log, and into MQTT properties.
+  private static func name(_ sql: String, of call: String) -> String {
+    sql.contains("\n") ? call : sql
   }
 
   private func failure(_ call: String, _ code: Int32) -> SQLiteError {
