@@ -12,7 +12,9 @@ struct RecordCommand: PatternCommand {
   static let discussion = """
     One line for each change that the gateway takes, whoever asks for it: \
     {"at":1500,"key":"desk-lamp/brightness","set":40,"source":"cli"}, "at" in milliseconds since the \
-    recording began. Ends with Ctrl-C, SIGTERM or --for; each line is out when it has come.
+    recording began. Ends with Ctrl-C, SIGTERM or --for; each line is out when it has come. \
+    "settle simulate --devices devices < morning.ndjson" shows what the same changes would send \
+    under other policies.
 
     Steps and toggles are written down as the values that they lead to, since nothing is known of \
     the devices where a recording is played. What is refused is left out.
@@ -20,10 +22,6 @@ struct RecordCommand: PatternCommand {
   static let examples = [
     Example("settle record > morning.ndjson", "Everything, until Ctrl-C."),
     Example("settle record 'boiler/*' --for 10m > boiler.ndjson", "One device, for ten minutes."),
-    Example(
-      "settle simulate --devices devices < morning.ndjson",
-      "What the same changes would send under other policies."
-    ),
   ]
   static let parameters: [Parameter<Self>] =
     [.option("for", \.duration, value: "D", help: "End after D, such as 30s.")]

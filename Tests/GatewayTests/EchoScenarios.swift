@@ -47,9 +47,7 @@ import Testing
     let tenths = Int(start.duration(to: last) / .milliseconds(100))
     #expect(shown.count <= tenths + 2)
     #expect(shown.count >= tenths / 2)
-    for (earlier, later) in zip(shown, shown.dropFirst()) {
-      #expect(earlier.at.duration(to: later.at) > .milliseconds(60))
-    }
+    // The distances are PureSurfaceTests' matter: here they are those of the arrivals.
   }
 
   @Test func `after a cancel the target is the actual value again`() throws {

@@ -183,7 +183,6 @@ import Testing
     #expect(rows.last == 1)
     #expect(rows == rows.sorted())
     #expect(greedy.isClosed())
-    #expect(try bench.running().lines(containing: "Event loop blocked") == [])
   }
 
   @Test func `watchers see every phase of every change, also refusals`() throws {
