@@ -211,7 +211,7 @@ extension CommandStateMachine {
   /// An urgent value: ends what it overrides, and goes to the head of its lane.
   private mutating func override(_ key: KeyIndex, with pending: PendingChange, at now: Moment) {
     let place = Int(key.rawValue)
-    tell(.accepted, of: pending, for: key, at: now)
+    tell(.accepted, of: pending, for: key, isUrgent: true, at: now)
     endWaiting(key, as: .cancelled, reason: "urgent", at: now)
     endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
     for other in facts[place].ends {

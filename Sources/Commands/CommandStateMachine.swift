@@ -171,6 +171,7 @@ package struct CommandStateMachine: ~Copyable {
     collapsed: Int = 0,
     attempt: Int = 1,
     reason: String? = nil,
+    isUrgent: Bool = false,
     at now: Moment
   ) {
     let place = Int(key.rawValue)
@@ -195,7 +196,9 @@ package struct CommandStateMachine: ~Copyable {
         origin: change.origin,
         isFinal: phase.isFinal(canConfirm: facts[place].canConfirm),
         expiresAt: isJournalled ? change.expiresAt : nil,
-        options: isJournalled ? change.options : nil
+        options: isJournalled ? change.options : nil,
+        isUrgent: isUrgent,
+        isAction: facts[place].isAction
       )
     )
   }
