@@ -23,4 +23,8 @@ package struct CommandEvent: Sendable {
   package var expiresAt: Moment?
   /// What rides with an accepted value; told to a journal alone.
   package var options: [JSONValue.Member]?
+  /// The accepted value leaves at once.
+  package var isUrgent = false
+  /// The key stands for momentary commands rather than a value.
+  package var isAction = false
 }

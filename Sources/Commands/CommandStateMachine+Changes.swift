@@ -44,11 +44,15 @@ extension CommandStateMachine {
     let terms = Terms(origin: origin, ttl: ttl, options: options, skipsQuiet: skipsQuiet)
     do throws(ValidationError) {
       guard !isClosing else { throw .shuttingDown }
-      if let value = try value(after: change, of: key) {
-        try take(value, of: key, terms, at: now)
+      let value: Value
+      if case .set(let given) = change {
+        value = given
+      } else if let found = try self.value(after: change, of: key) {
+        value = found
       } else {
-        try hold(change, of: key, terms, at: now)
+        return try hold(change, of: key, terms, at: now)
       }
+      try take(value, of: key, terms, at: now)
     } catch {
       statistics.rejected += 1
       throw error
@@ -70,6 +74,8 @@ extension CommandStateMachine {
     }
   }
 
+  // Inlined, with the next: a change of a known key then copies its value once.
+  @inline(__always)
   private mutating func take(
     _ value: Value,
     of key: KeyIndex,
@@ -79,20 +85,22 @@ extension CommandStateMachine {
     let place = Int(key.rawValue)
     let isUrgent =
       facts[place].hasUrgent && registry.properties[place].property.urgent.contains(value)
-    guard isUrgent || hasRoom(for: key) else {
+    guard isUrgent || waitingCount < settings.pendingLimit || hasValue(key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
     changeNumber += 1
+    let expiresAt =
+      if let ttl = terms.ttl { now.advanced(by: ttl) } else { facts[place].expiry(from: now) }
     let pending = PendingChange(
       value: value,
       number: changeNumber,
       acceptedAt: now,
-      expiresAt: now.advanced(by: terms.ttl ?? facts[place].timeToLive),
+      expiresAt: expiresAt,
       origin: terms.origin,
       options: terms.options
     )
-    if isUrgent { return override(key, with: pending, at: now) }
-    enqueue(pending, for: key, at: now)
+    guard !isUrgent else { return override(key, with: pending, at: now) }
+    enqueue(consume pending, of: value, for: key, at: now)
     if terms.skipsQuiet { flush(key, at: now) }
   }
 
@@ -141,7 +149,13 @@ extension CommandStateMachine {
       ?? states[place].actual
   }
 
-  private mutating func enqueue(_ pending: PendingChange, for key: KeyIndex, at now: Moment) {
+  @inline(__always)
+  private mutating func enqueue(
+    _ pending: consuming PendingChange,
+    of value: Value,
+    for key: KeyIndex,
+    at now: Moment
+  ) {
     let place = Int(key.rawValue)
     tell(.accepted, of: pending, for: key, at: now)
     if !heldSteps.isEmpty { dropHeld(key, as: .superseded, reason: Self.newerValue, at: now) }
@@ -153,7 +167,7 @@ extension CommandStateMachine {
     }
     if states[place].ready != nil { dropRepetition(of: key, reason: Self.newerValue, at: now) }
     if !facts[place].excluded.isEmpty { dropExcluded(by: key, at: now) }
-    if !facts[place].isAction { setTarget(pending.value, of: key) }
+    if !facts[place].isAction { setTarget(value, of: key) }
     // A leading value leaves at once.
     while let run = core.nextReady(at: now) { settle(run, at: now) }
   }
@@ -204,7 +218,7 @@ extension CommandStateMachine {
   /// An urgent value: ends what it overrides, and goes to the head of its lane.
   private mutating func override(_ key: KeyIndex, with pending: PendingChange, at now: Moment) {
     let place = Int(key.rawValue)
-    tell(.accepted, of: pending, for: key, at: now)
+    tell(.accepted, of: pending, for: key, isUrgent: true, at: now)
     endWaiting(key, as: .cancelled, reason: "urgent", at: now)
     endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
     for other in facts[place].ends {

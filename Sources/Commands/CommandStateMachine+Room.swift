@@ -7,12 +7,16 @@ package import LastOut
 /// How many values may wait.
 extension CommandStateMachine {
   /// Everything that counts against the limit.
-  private var waitingCount: Int { core.pendingCount + readyCount + heldSteps.count }
+  @inline(__always)
+  var waitingCount: Int { core.pendingCount + readyCount + heldSteps.count }
 
   /// Whether another value of `key` may wait: one key's newer value is always welcome.
   func hasRoom(for key: KeyIndex) -> Bool {
-    waitingCount < settings.pendingLimit || waiting(for: key).hasValue
+    waitingCount < settings.pendingLimit || hasValue(key)
   }
+
+  /// Whether a value of `key` waits.
+  func hasValue(_ key: KeyIndex) -> Bool { waiting(for: key).hasValue }
 
   /// Refuses values of several keys if one of them would find no room, taken in this order at one
   /// instant.

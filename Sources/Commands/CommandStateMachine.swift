@@ -126,7 +126,14 @@ package struct CommandStateMachine: ~Copyable {
     isConnected && devices[facts[Int(key.rawValue)].device].isOnline
   }
 
-  func isAction(_ key: KeyIndex) -> Bool { facts[Int(key.rawValue)].isAction }
+  /// Whether `key` stands for momentary commands rather than a value.
+  package func isAction(_ key: KeyIndex) -> Bool { facts[Int(key.rawValue)].isAction }
+
+  /// Whether `value` is one that leaves at once.
+  package func isUrgent(_ value: Value, of key: KeyIndex) -> Bool {
+    facts[Int(key.rawValue)].hasUrgent
+      && registry.properties[Int(key.rawValue)].property.urgent.contains(value)
+  }
 
   func isSending(_ key: KeyIndex) -> Bool {
     guard let stage = states[Int(key.rawValue)].onItsWay?.stage else { return false }
@@ -147,9 +154,7 @@ package struct CommandStateMachine: ~Copyable {
   }
 
   mutating func setTarget(_ target: Value?, of key: KeyIndex) {
-    guard states[Int(key.rawValue)].target != target else { return }
-    states[Int(key.rawValue)].target = target
-    note(key)
+    if states[Int(key.rawValue)].setTarget(target) { note(key) }
   }
 
   /// The value that is on its way or unconfirmed, unless its command was ended.
@@ -159,6 +164,7 @@ package struct CommandStateMachine: ~Copyable {
   }
 
   /// Notes that something about a key changed.
+  @inline(__always)
   mutating func note(_ key: KeyIndex) {
     if changedKeys.last != key { changedKeys.append(key) }
   }
@@ -171,16 +177,12 @@ package struct CommandStateMachine: ~Copyable {
     collapsed: Int = 0,
     attempt: Int = 1,
     reason: String? = nil,
+    isUrgent: Bool = false,
     at now: Moment
   ) {
     let place = Int(key.rawValue)
     // What becomes of an older command says nothing about the newest.
-    if change.number >= states[place].newest {
-      states[place].newest = change.number
-      states[place].phase = phase
-      states[place].changedAt = now
-      note(key)
-    }
+    if states[place].note(phase, of: change.number, at: now) { note(key) }
     switch phase {
     case .accepted, .superseded, .sending:
       guard isWatched || isJournalled || change.origin != nil else { return }
@@ -200,7 +202,9 @@ package struct CommandStateMachine: ~Copyable {
         origin: change.origin,
         isFinal: phase.isFinal(canConfirm: facts[place].canConfirm),
         expiresAt: isJournalled ? change.expiresAt : nil,
-        options: isJournalled ? change.options : nil
+        options: isJournalled ? change.options : nil,
+        isUrgent: isUrgent,
+        isAction: facts[place].isAction
       )
     )
   }

@@ -15,7 +15,7 @@ struct PropertyFacts {
   let canConfirm: Bool
   /// Whether the device can be asked for the state.
   let canAsk: Bool
-  let timeToLive: Duration
+  private let timeToLive: UInt64
   /// Other keys of the device whose commands an urgent value of this one ends.
   let ends: [KeyIndex]
   /// Other keys of the device that this one replaces, or that replace this one.
@@ -44,7 +44,7 @@ struct PropertyFacts {
     hasUrgent = !property.urgent.isEmpty
     canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
     canAsk = property.states.contains { $0.get != nil }
-    timeToLive = property.ttl
+    timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))
     var ends: [KeyIndex] = []
     var excluded: [KeyIndex] = []
     if relates {
@@ -58,6 +58,12 @@ struct PropertyFacts {
     }
     self.ends = ends
     self.excluded = excluded
+  }
+
+  /// Until when a value may wait that was accepted at `now`.
+  func expiry(from now: Moment) -> Moment {
+    let (end, isBeyond) = now.nanoseconds.addingReportingOverflow(timeToLive)
+    return Moment(nanoseconds: isBeyond ? .max : end)
   }
 
   private static func names(_ ids: [String], _ property: Property) -> Bool {

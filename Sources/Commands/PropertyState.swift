@@ -26,6 +26,29 @@ struct PropertyState {
   var isWithheld = false
   /// What the device may show on its way.
   var approach = Approach()
+
+  /// Sets the target; `false` when it was the same.
+  @inline(__always)
+  mutating func setTarget(_ target: Value?) -> Bool {
+    // Most targets are numbers, which are compared at once.
+    if case .number(let new)? = target, case .number(let old)? = self.target {
+      if new == old { return false }
+    } else if self.target == target {
+      return false
+    }
+    self.target = target
+    return true
+  }
+
+  /// Notes a phase of the newest command; `false` for older ones.
+  @inline(__always)
+  mutating func note(_ phase: Phase, of number: UInt64, at now: Moment) -> Bool {
+    guard number >= newest else { return false }
+    newest = number
+    self.phase = phase
+    changedAt = now
+    return true
+  }
 }
 
 /// A value that has settled and waits for its lane, an earlier acknowledgement, or an absent party.

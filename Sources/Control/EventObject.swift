@@ -56,25 +56,18 @@ extension EventObject {
   ///
   /// `replyID` stands in for the identifier where the caller's was not a text.
   package func append(to output: inout [UInt8], replyID: JSONValue? = nil) {
-    output.append(contentsOf: #"{"id":"#.utf8)
-    JSONWriter.append(replyID ?? .string(id), to: &output)
-    output.append(contentsOf: #","key":"#.utf8)
-    JSONWriter.appendString(key, to: &output)
-    output.append(contentsOf: #","phase":""#.utf8)
-    output.append(contentsOf: phase.rawValue.utf8)
-    output.append(contentsOf: #"","value":"#.utf8)
-    JSONWriter.append(value ?? .null, to: &output)
-    output.append(contentsOf: #","collapsed":"#.utf8)
-    output.append(contentsOf: String(collapsed).utf8)
-    output.append(contentsOf: #","source":"#.utf8)
-    JSONWriter.append(source.map(JSONValue.string) ?? .null, to: &output)
-    output.append(contentsOf: #","at":"#.utf8)
-    JSONWriter.appendString(at, to: &output)
-    output.append(contentsOf: #","attempt":"#.utf8)
-    output.append(contentsOf: String(attempt).utf8)
-    output.append(contentsOf: #","reason":"#.utf8)
-    JSONWriter.append(reason.map(JSONValue.string) ?? .null, to: &output)
-    output.append(UInt8(ascii: "}"))
+    EventText.append(
+      id: { JSONWriter.append(replyID ?? .string(id), to: &$0) },
+      key: key,
+      phase: phase,
+      value: value,
+      collapsed: collapsed,
+      source: source,
+      at: { JSONWriter.appendString(at, to: &$0) },
+      attempt: attempt,
+      reason: reason,
+      to: &output
+    )
   }
 
   /// Reads an event; `nil` when a member is missing or of the wrong type.

@@ -15,6 +15,7 @@ package enum KeySyntax: Hashable, Sendable {
 
   /// Why `key` cannot name one key; `nil` when it can.
   package func mistake(inKey key: String) -> String? {
+    if isPlain(key) { return nil }
     if let mistake = commonMistake(in: key, called: "key") { return mistake }
     if key.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") }) {
       return #"a key names one property, and "\#(Excerpt.of(key))" is a pattern;"#
@@ -32,6 +33,24 @@ package enum KeySyntax: Hashable, Sendable {
   /// Why `pattern` cannot stand for keys; `nil` when it can.
   package func mistake(inPattern pattern: String) -> String? {
     commonMistake(in: pattern, called: "pattern")
+  }
+
+  /// Whether nothing can be wrong with a key, seen at a glance: printable ASCII, one slash.
+  private func isPlain(_ key: String) -> Bool {
+    let bytes = key.utf8.span
+    guard (1...Self.longest).contains(bytes.count) else { return false }
+    var slashes = 0
+    for index in bytes.indices {
+      switch bytes[index] {
+      case UInt8(ascii: "/"): slashes += 1
+      case UInt8(ascii: "*"), UInt8(ascii: "?"), UInt8(ascii: "+"), UInt8(ascii: "#"): return false
+      case 0x20..<0x7F: break
+      default: return false
+      }
+    }
+    guard self == .deviceProperty else { return true }
+    return slashes == 1 && bytes[0] != UInt8(ascii: "/")
+      && bytes[bytes.count - 1] != UInt8(ascii: "/")
   }
 
   private func commonMistake(in text: String, called name: String) -> String? {

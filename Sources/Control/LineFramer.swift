@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Cuts a stream of bytes into lines: bytes in with ``append(_:)``, lines out with ``next()``.
 ///
 /// A line ends with LF or CR LF and does not contain it. Blank lines are skipped but counted. A line
@@ -49,7 +51,7 @@ package struct LineFramer: Sendable {
 
   /// The next line, or `nil` until more bytes come.
   package mutating func next() -> Output? {
-    while let end = buffer[searched...].firstIndex(of: 0x0A) {
+    while let end = nextLineFeed() {
       let line = buffer[start..<end]
       start = end + 1
       searched = start
@@ -78,6 +80,14 @@ package struct LineFramer: Sendable {
     guard !wasSkipping, !rest.allSatisfy(Self.isBlank) else { return nil }
     lineCount += 1
     return Remainder(bytes: rest, number: lineCount)
+  }
+
+  private func nextLineFeed() -> Int? {
+    unsafe buffer.withUnsafeBytes { bytes in
+      guard searched < bytes.count, let start = bytes.baseAddress else { return nil }
+      let found = unsafe memchr(start + searched, 0x0A, bytes.count - searched)
+      return unsafe found.map { unsafe UnsafeRawPointer($0) - start }
+    }
   }
 
   private mutating func reportIfTooLong() -> Output? {

@@ -5,11 +5,11 @@ internal import Devices
 
 /// Reads the members of one request.
 struct RequestReader {
-  private static let operations = [
+  /// The members that there are, for suggestions.
+  private static let known = [
     "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
-    "describe", "record", "reload",
+    "describe", "record", "reload", "key", "id", "source", "now", "ttl", "wait", "at",
   ]
-  private static let options = ["key", "id", "source", "now", "ttl", "wait", "at"]
 
   private let members: [JSONValue.Member]
   private let keys: KeySyntax
@@ -40,36 +40,67 @@ struct RequestReader {
     let operation = try operationMember()
     var request = try request(for: operation)
     request.replyID = id
-    for member in members where member.name != operation.name {
-      try read(member, into: &request)
+    for member in members {
+      switch Self.role(of: member.name) {
+      case .operation, .none: continue
+      case .key: try checkPlace(of: member, in: request)
+      case .option: try read(member, into: &request)
+      }
     }
     return request
   }
 
   /// The one member that says what to do.
   private func operationMember() throws(GrammarError) -> JSONValue.Member {
-    let known = Self.operations + Self.options
-    if let unknown = members.first(where: { !known.contains($0.name) })?.name {
-      throw error(
-        .unknownMember,
-        #"unknown member "\#(Excerpt.of(unknown))""# + Suggestion.hint(for: unknown, in: known)
-      )
+    var first: JSONValue.Member?
+    var count = 0
+    for member in members {
+      switch Self.role(of: member.name) {
+      case .key, .option: continue
+      case .operation:
+        if first == nil { first = member }
+        count += 1
+      case nil:
+        let hint = Suggestion.hint(for: member.name, in: Self.known)
+        throw error(.unknownMember, #"unknown member "\#(Excerpt.of(member.name))""# + hint)
+      }
     }
-    let found = members.filter { Self.operations.contains($0.name) }
-    guard let operation = found.first else {
+    guard let operation = first else {
       throw error(
         .missingOperation,
         "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record"
           + " or reload is needed"
       )
     }
-    guard found.count == 1 else {
+    guard count == 1 else {
+      let found = members.lazy.map(\.name).filter { Self.role(of: $0) == .operation }
       throw error(
         .severalOperations,
-        "one operation per line; found \(found.map(\.name).joined(separator: ", "))"
+        "one operation per line; found \(found.joined(separator: ", "))"
       )
     }
     return operation
+  }
+
+  /// What a member is there for.
+  private enum Role {
+    case operation
+    /// Read with the operation that needs it.
+    case key
+    case option
+  }
+
+  /// The role of a member, `nil` for one that does not exist; the usual ones come first.
+  private static func role(of name: String) -> Role? {
+    switch name {
+    case "key": .key
+    case "set": .operation
+    case "id", "source", "now", "ttl", "wait", "at": .option
+    case "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch", "describe",
+      "record", "reload":
+      .operation
+    default: nil
+    }
   }
 
   private func request(for member: JSONValue.Member) throws(GrammarError) -> ControlRequest {
@@ -100,14 +131,14 @@ struct RequestReader {
     into request: inout ControlRequest
   ) throws(GrammarError) {
     try checkPlace(of: member, in: request)
-    if member.value == .null, member.name != "key", member.name != "now" { return }
+    if case .null = member.value, member.name != "now" { return }
     switch member.name {
     case "source": request.source = try text(member, atMost: 64)
     case "now": request.now = try boolean(member)
     case "ttl": request.ttl = try duration(member)
     case "wait": request.wait = try wait(member)
     case "at": request.at = try instant(member)
-    default: break  // `key` and `id` have been read.
+    default: break  // `id` has been read.
     }
   }
 
@@ -115,14 +146,14 @@ struct RequestReader {
     of member: JSONValue.Member,
     in request: ControlRequest
   ) throws(GrammarError) {
-    let allowed: [String] =
-      switch request.operation {
-      case .set, .step, .toggle: Self.options
-      case .cancel, .flush: ["key", "id", "source", "at"]
-      case .get, .pending, .watch, .describe, .record, .reload: ["id", "source"]
-      }
-    guard !allowed.contains(member.name) else { return }
-    let operation = members.first { Self.operations.contains($0.name) }?.name ?? ""
+    switch request.operation {
+    case .set, .step, .toggle: return
+    case .cancel, .flush:
+      if ["key", "id", "source", "at"].contains(member.name) { return }
+    case .get, .pending, .watch, .describe, .record, .reload:
+      if ["id", "source"].contains(member.name) { return }
+    }
+    let operation = members.first { Self.role(of: $0.name) == .operation }?.name ?? ""
     let hint =
       member.name == "key" && request.operation != .reload
       ? #"; the pattern itself stands there: {"\#(operation)":"desk-lamp/*"}"# : ""

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A JSON value as a plain tree; objects keep the order of their members.
-package indirect enum JSONValue: Hashable, Sendable {
+///
+/// Scalars need no memory of their own.
+package enum JSONValue: Hashable, Sendable {
   case null
   case boolean(Bool)
   /// A number written without fraction or exponent that fits 64 bits.

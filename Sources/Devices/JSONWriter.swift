@@ -18,9 +18,9 @@ package enum JSONWriter {
   /// Appends the text of `value`.
   package static func append(_ value: JSONValue, to output: inout [UInt8]) {
     switch value {
-    case .null: output.append(contentsOf: "null".utf8)
-    case .boolean(let flag): output.append(contentsOf: (flag ? "true" : "false").utf8)
-    case .integer(let number): output.append(contentsOf: String(number).utf8)
+    case .null: output.append(literal: "null")
+    case .boolean(let flag): output.append(literal: flag ? "true" : "false")
+    case .integer(let number): appendInteger(number, to: &output)
     case .number(let number): appendNumber(number, to: &output)
     case .string(let text): appendString(text, to: &output)
     case .array(let elements):
@@ -46,37 +46,82 @@ package enum JSONWriter {
   /// fraction, numbers that JSON cannot carry as `null`.
   package static func appendNumber(_ number: Double, to output: inout [UInt8]) {
     guard number.isFinite else {
-      output.append(contentsOf: "null".utf8)
+      output.append(literal: "null")
       return
     }
     if number == number.rounded(.towardZero), abs(number) <= 0x1p53 {
-      output.append(contentsOf: String(Int64(number)).utf8)
+      appendInteger(Int64(number), to: &output)
     } else {
       output.append(contentsOf: number.description.utf8)
+    }
+  }
+
+  /// Appends `number` in decimal digits.
+  package static func appendInteger(_ number: Int64, to output: inout [UInt8]) {
+    if number < 0 { output.append(UInt8(ascii: "-")) }
+    var rest = number.magnitude
+    var first = output.count
+    repeat {
+      output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+      rest /= 10
+    } while rest > 0
+    var last = output.count - 1
+    while first < last {
+      output.swapAt(first, last)
+      first += 1
+      last -= 1
     }
   }
 
   /// Appends `text` in quotes, with what JSON demands escaped.
   package static func appendString(_ text: String, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "\""))
-    for byte in text.utf8 {
+    let bytes = text.utf8.span
+    if isPlain(bytes) {
+      unsafe bytes.withUnsafeBufferPointer { unsafe output.append(contentsOf: $0) }
+    } else {
+      appendEscaped(bytes, to: &output)
+    }
+    output.append(UInt8(ascii: "\""))
+  }
+
+  /// Whether nothing has to be escaped.
+  private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
+    for index in bytes.indices {
+      let byte = bytes[index]
+      if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
+    }
+    return true
+  }
+
+  private static func appendEscaped(_ bytes: Span<UInt8>, to output: inout [UInt8]) {
+    for index in bytes.indices {
+      let byte = bytes[index]
       switch byte {
-      case UInt8(ascii: "\""): output.append(contentsOf: "\\\"".utf8)
-      case UInt8(ascii: "\\"): output.append(contentsOf: "\\\\".utf8)
-      case 0x0A: output.append(contentsOf: "\\n".utf8)
-      case 0x0D: output.append(contentsOf: "\\r".utf8)
-      case 0x09: output.append(contentsOf: "\\t".utf8)
+      case UInt8(ascii: "\""): output.append(literal: "\\\"")
+      case UInt8(ascii: "\\"): output.append(literal: "\\\\")
+      case 0x0A: output.append(literal: "\\n")
+      case 0x0D: output.append(literal: "\\r")
+      case 0x09: output.append(literal: "\\t")
       case 0..<0x20:
-        output.append(contentsOf: "\\u00".utf8)
+        output.append(literal: "\\u00")
         output.append(hexDigit(byte >> 4))
         output.append(hexDigit(byte & 15))
       default: output.append(byte)
       }
     }
-    output.append(UInt8(ascii: "\""))
   }
 
   private static func hexDigit(_ nibble: UInt8) -> UInt8 {
     nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
+  }
+}
+
+extension [UInt8] {
+  /// Appends the bytes of a text that the program contains.
+  package mutating func append(literal text: StaticString) {
+    unsafe append(
+      contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+    )
   }
 }

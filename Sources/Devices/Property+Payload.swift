@@ -10,11 +10,11 @@ extension Property {
     switch kind {
     case .number(let rule):
       if let number = NumberText.parse(word) {
-        return try checked(number, rule, wholeOnly: false)
+        return try kind.checked(number, rule, wholeOnly: false)
       }
     case .integer(let rule):
       if let number = NumberText.parse(word) {
-        return try checked(number, rule, wholeOnly: true)
+        return try kind.checked(number, rule, wholeOnly: true)
       }
     case .boolean:
       if let flag = Self.flag(word: word) { return .boolean(flag) }

@@ -6,15 +6,7 @@ extension Property {
   ///
   /// Numbers are snapped to the step. Nothing is clamped.
   package func value(from input: JSONValue) throws(ValidationError) -> Value {
-    switch kind {
-    case .number(let rule): try number(from: input, rule, wholeOnly: false)
-    case .integer(let rule): try number(from: input, rule, wholeOnly: true)
-    case .boolean: try boolean(from: input)
-    case .choice(let words): try word(from: input, of: words)
-    case .action(let words): try word(from: input, of: words)
-    case .text: .text(try scalar(input, expected: "text"))
-    case .color: try color(from: input)
-    }
+    try kind.value(from: input)
   }
 
   /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
@@ -23,6 +15,56 @@ extension Property {
   package func value(fromText text: String) throws(ValidationError) -> Value {
     if case .text = kind { return .text(text) }
     return try value(from: .string(text))
+  }
+
+  /// `true/false`, `on/off`, `1/0`, in any case.
+  static func flag(_ input: JSONValue) -> Bool? {
+    switch input {
+    case .boolean(let flag): return flag
+    case .integer, .number:
+      if input.double == 1 { return true }
+      return input.double == 0 ? false : nil
+    case .string(let text):
+      let bytes = Array(text.trimmed.utf8)
+      return flag(word: bytes.span)
+    case .null, .array, .object: return nil
+    }
+  }
+
+  /// The same from bytes, without spaces around.
+  static func flag(word bytes: Span<UInt8>) -> Bool? {
+    func isWord(_ word: StaticString) -> Bool {
+      guard bytes.count == word.utf8CodeUnitCount else { return false }
+      var index = 0
+      for byte in word.description.utf8 {
+        if bytes[index] | 0x20 != byte { return false }
+        index += 1
+      }
+      return true
+    }
+    if isWord("true") || isWord("on") { return true }
+    if isWord("false") || isWord("off") { return false }
+    guard bytes.count == 1 else { return nil }
+    switch bytes[0] {
+    case UInt8(ascii: "1"): return true
+    case UInt8(ascii: "0"): return false
+    default: return nil
+    }
+  }
+}
+
+extension ValueKind {
+  /// The same for whoever has the kind alone.
+  func value(from input: JSONValue) throws(ValidationError) -> Value {
+    switch self {
+    case .number(let rule): try number(from: input, rule, wholeOnly: false)
+    case .integer(let rule): try number(from: input, rule, wholeOnly: true)
+    case .boolean: try boolean(from: input)
+    case .choice(let words): try word(from: input, of: words)
+    case .action(let words): try word(from: input, of: words)
+    case .text: .text(try scalar(input, expected: "text"))
+    case .color: try color(from: input)
+    }
   }
 
   private func number(
@@ -73,7 +115,7 @@ extension Property {
   }
 
   private func boolean(from input: JSONValue) throws(ValidationError) -> Value {
-    if let flag = Self.flag(input) { return .boolean(flag) }
+    if let flag = Property.flag(input) { return .boolean(flag) }
     let suggestion = input.string.flatMap {
       Suggestion.nearest(to: $0, in: ["true", "false", "on", "off"])
     }
@@ -120,41 +162,6 @@ extension Property {
       )
     }
     return .color(color)
-  }
-
-  /// `true/false`, `on/off`, `1/0`, in any case.
-  static func flag(_ input: JSONValue) -> Bool? {
-    switch input {
-    case .boolean(let flag): return flag
-    case .integer, .number:
-      if input.double == 1 { return true }
-      return input.double == 0 ? false : nil
-    case .string(let text):
-      let bytes = Array(text.trimmed.utf8)
-      return flag(word: bytes.span)
-    case .null, .array, .object: return nil
-    }
-  }
-
-  /// The same from bytes, without spaces around.
-  static func flag(word bytes: Span<UInt8>) -> Bool? {
-    func isWord(_ word: StaticString) -> Bool {
-      guard bytes.count == word.utf8CodeUnitCount else { return false }
-      var index = 0
-      for byte in word.description.utf8 {
-        if bytes[index] | 0x20 != byte { return false }
-        index += 1
-      }
-      return true
-    }
-    if isWord("true") || isWord("on") { return true }
-    if isWord("false") || isWord("off") { return false }
-    guard bytes.count == 1 else { return nil }
-    switch bytes[0] {
-    case UInt8(ascii: "1"): return true
-    case UInt8(ascii: "0"): return false
-    default: return nil
-    }
   }
 }
 

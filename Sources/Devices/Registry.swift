@@ -5,7 +5,9 @@ package import LastOut
 
 /// All devices, with every property numbered densely: a property's ``KeyIndex`` is its place in
 /// ``properties``, and the same number serves the queue.
-package struct Registry: Sendable {
+///
+/// It never changes, so those who hold it share it.
+package final class Registry: Sendable {
   package struct Entry: Sendable {
     /// `device/property`.
     package let key: String
@@ -29,7 +31,7 @@ package struct Registry: Sendable {
   private let order: [Int]
 
   /// Numbers the properties of `devices` in the order given.
-  package init(_ devices: [Device]) { self.init(devices, continuing: nil) }
+  package convenience init(_ devices: [Device]) { self.init(devices, continuing: nil) }
 
   /// Numbers the properties of `devices` so that those that `old` has too keep their numbers; new
   /// ones follow.
@@ -72,8 +74,7 @@ package struct Registry: Sendable {
 
   /// Resolves `device/property`; aliases are taken.
   package func index(of key: String) throws(ValidationError) -> KeyIndex {
-    let bytes = Array(key.utf8)
-    if let found = index(ofKey: bytes.span) { return found }
+    if let found = index(ofKey: key.utf8.span) { return found }
     let parts = key.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { throw .invalidKey(key) }
     return try index(of: String(parts[1]), inDevice: deviceIndex(of: String(parts[0])))
@@ -86,11 +87,10 @@ package struct Registry: Sendable {
 
   /// The device called `id`.
   package func deviceIndex(of id: String) throws(ValidationError) -> Int {
-    let bytes = Array(id.utf8)
-    if let found = deviceIndex(ofID: bytes.span) { return found }
+    if let found = deviceIndex(ofID: id.utf8.span) { return found }
     throw .unknownDevice(
       id,
-      suggestion: Suggestion.nearest(to: id, in: order.lazy.map { devices[$0].id })
+      suggestion: Suggestion.nearest(to: id, in: order.map { devices[$0].id })
     )
   }
 
@@ -117,6 +117,15 @@ package struct Registry: Sendable {
     )
   }
 
+  /// Reads a value as a person or program gave it; see ``Property/value(from:)``.
+  package func value(
+    from input: JSONValue,
+    of key: KeyIndex
+  ) throws(ValidationError) -> Value {
+    // A kind is small; a copy of the property would cost more than the reading.
+    try properties[Int(key.rawValue)].property.kind.value(from: input)
+  }
+
   /// The properties of a device, in order of definition; none of a device that was taken out.
   package func indices(ofDevice device: Int) -> [Int32] { members[device] }
 
@@ -126,8 +135,7 @@ package struct Registry: Sendable {
   package func indices(matching pattern: String) -> [KeyIndex] {
     let matcher = Pattern(pattern)
     if matcher.isLiteral {
-      let bytes = Array(pattern.utf8)
-      return index(ofKey: bytes.span).map { [$0] } ?? []
+      return index(ofKey: pattern.utf8.span).map { [$0] } ?? []
     }
     return order.flatMap { members[$0] }
       .filter { matcher.matches(properties[Int($0)].key) }

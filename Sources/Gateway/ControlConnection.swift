@@ -36,6 +36,8 @@ final class ControlConnection: Asker {
   var recordings: [Recording] = []
   var onLine: ((Line, ControlConnection) -> Void)?
   var onEnd: ((ControlConnection) -> Void)?
+  /// Replies wait to be sent with ``flush()``.
+  var onUnsent: ((ControlConnection) -> Void)?
   /// Lines are left that wait for ``takeTurn()``.
   var onTurnWanted: ((ControlConnection) -> Void)?
   private(set) var isTooSlow = false
@@ -56,12 +58,18 @@ final class ControlConnection: Asker {
   private var isAtLines = false
   /// The next turn was asked for.
   private var isQueued = false
+  /// The end of the batch was asked to send what waits.
+  private var isUnsent = false
+  /// The client does not read as fast as it is told; the descriptor is watched for room.
+  private var isFull = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
   /// The lines of a turn; whoever sends more at once must let others have theirs.
   private static let turnLines = 128
   /// How long a turn may take, when lines cost more than usual; one line is always taken.
   private static let turnTime: Duration = .milliseconds(5)
+  /// Replies beyond which the end of the batch is not waited for.
+  private static let sendAt = 64 * 1024
   /// Unread output beyond which a watching client is dropped.
   private static let dropAt = 16 * 1024 * 1024
 
@@ -71,9 +79,16 @@ final class ControlConnection: Asker {
     framer = LineFramer(limit: lineLimit)
   }
 
+  deinit {
+    guard !isEnded else { return }
+    watch?.cancel()
+    close(descriptor)
+  }
+
   func start(on loop: EventLoop) throws(OperationsError) {
-    watch = try loop.watch(descriptor, for: .read, named: "control client") { [weak self] ready in
-      self?.handle(ready)
+    // The watch ends with the connection.
+    watch = try loop.watch(descriptor, for: .read, named: "control client") {
+      [unowned self] ready in handle(ready)
     }
   }
 
@@ -85,15 +100,25 @@ final class ControlConnection: Asker {
     endIfDone()
   }
 
-  func send(_ reply: ControlReply) {
+  func send(_ reply: ControlReply) { sendLine { reply.append(to: &$0) } }
+
+  /// Sends a line with everything else of the batch.
+  func sendLine(_ line: [UInt8]) { sendLine { $0.append(contentsOf: line) } }
+
+  /// The same with what `write` appends.
+  func sendLine(_ write: (inout [UInt8]) -> Void) {
     guard !isEnded, !isDeaf else { return }
-    reply.append(to: &output)
+    write(&output)
     output.append(0x0A)
-    if output.count - written > Self.dropAt {
+    let unread = output.count - written
+    if unread > Self.dropAt {
       isTooSlow = true
       return end()
     }
-    flush()
+    if unread > Self.sendAt, !isFull { return flush() }
+    guard !isUnsent else { return }
+    isUnsent = true
+    onUnsent?(self)
   }
 
   func end() {
@@ -118,7 +143,10 @@ final class ControlConnection: Asker {
 
   private func handle(_ ready: IOInterest) {
     if ready.contains(.hangUp) { becomeDeaf() }
-    if ready.contains(.write) { flush() }
+    if ready.contains(.write) {
+      isFull = false
+      flush()
+    }
     if hasLines, !isPaused { wantTurn() }
     if ready.contains(.read) || ready.contains(.hangUp) { read() }
   }
@@ -169,13 +197,14 @@ final class ControlConnection: Asker {
     hasLines = true
     isAtLines = true
     defer { isAtLines = false }
-    let start = EventLoop.now()
+    let end = EventLoop.now().advanced(by: Self.turnTime)
     var count = 0
     while !isEnded, !isPaused {
-      let isOver =
-        count == Self.turnLines
-        || (count > 0 && start.duration(to: EventLoop.now()) >= Self.turnTime)
-      if isOver, !isDeaf { return wantTurn() }
+      let isOver = count == Self.turnLines || (count > 0 && EventLoop.now() >= end)
+      if isOver, !isDeaf {
+        flush()  // Only this shows that the client has hung up.
+        if !isDeaf { return wantTurn() }
+      }
       count = min(count + 1, Self.turnLines)
       switch framer.next() {
       case .line(let bytes, let number): onLine?(.whole(bytes, number: number), self)
@@ -198,8 +227,10 @@ final class ControlConnection: Asker {
 
   private var isPaused: Bool { output.count - written > Self.pauseAt }
 
-  private func flush() {
-    while written < output.count {
+  /// Sends what waits, as far as the client takes it.
+  func flush() {
+    isUnsent = false
+    while written < output.count, !isFull, !isEnded {
       let count = unsafe output.withUnsafeBytes { bytes in
         unsafe Glibc.send(
           descriptor,
@@ -210,16 +241,16 @@ final class ControlConnection: Asker {
       }
       if count > 0 {
         written += count
-      } else if errno == EAGAIN || errno == EINTR {
-        break
-      } else {
+      } else if errno == EAGAIN {
+        isFull = true
+      } else if errno != EINTR {
         becomeDeaf()
       }
     }
     if written == output.count {
       output.removeAll(keepingCapacity: output.count <= Self.pauseAt)
       written = 0
-    } else if written > Self.pauseAt {
+    } else if written > Self.pauseAt, written > output.count / 2 {
       // A client that never quite catches up must not make this grow.
       output.removeFirst(written)
       written = 0

@@ -21,6 +21,10 @@ final class ControlSocket {
   /// Connections with lines left, in the order in which they get their next turn.
   private var turns: [UInt64] = []
   private var turnTimer: LoopTimer?
+  /// Connections with replies that were not sent yet.
+  private var unsent: [ControlConnection] = []
+  /// Who asked last; the next event is often theirs too.
+  private var lastAsker: ControlConnection?
   /// Kept open to be given up when the process is out of descriptors: without one, a waiting client
   /// could be neither taken nor refused.
   private var spare: Int32
@@ -87,11 +91,13 @@ final class ControlSocket {
         descriptor: descriptor,
         lineLimit: gateway.configuration.limits.line
       )
-      connection.onLine = { [weak self] line, connection in
-        self?.gateway.answer(line, on: connection)
+      // The gateway owns this socket, which owns the connection and ends it first.
+      connection.onLine = { [unowned gateway] line, connection in
+        gateway.answer(line, on: connection)
       }
-      connection.onTurnWanted = { [weak self] connection in self?.queue(connection) }
-      connection.onEnd = { [weak self] connection in self?.ended(connection) }
+      connection.onUnsent = { [unowned self] connection in unsent.append(connection) }
+      connection.onTurnWanted = { [unowned self] connection in queue(connection) }
+      connection.onEnd = { [unowned self] connection in ended(connection) }
       do throws(OperationsError) {
         try connection.start(on: gateway.loop)
         connections[lastNumber] = connection
@@ -125,6 +131,7 @@ final class ControlSocket {
 
   private func ended(_ connection: ControlConnection) {
     connections[connection.number] = nil
+    lastAsker = nil
     if connection.isTooSlow {
       gateway.log.warning("Control client dropped: it does not read what it asked for")
     }
@@ -134,19 +141,42 @@ final class ControlSocket {
 
   /// Answers whoever asked, and tells whoever watches.
   func tell(_ object: EventObject, of event: CommandEvent) {
-    if let origin = event.origin, origin.replyTo != 0, let asker = connections[origin.replyTo],
-      origin.wantsPhases || event.phase == .accepted || event.phase == .rejected
-    {
-      asker.send(.event(object, id: origin.id))
+    if let origin = event.origin, let asker = asker(origin, event.phase) {
+      asker.sendLine { object.append(to: &$0, replyID: origin.id) }
       if event.isFinal, origin.wantsPhases { asker.endWait() }
     }
     tellWatchers(object)
   }
 
-  /// A client's reply comes later: its connection stays until ``hasReplied(to:)``.
-  func owesReply(to client: UInt64) { connections[client]?.beginWait() }
+  /// The client who asked and wants to hear of `phase`.
+  func asker(_ origin: ChangeOrigin, _ phase: Phase) -> ControlConnection? {
+    guard origin.replyTo != 0, origin.wantsPhases || phase == .accepted || phase == .rejected else {
+      return nil
+    }
+    return connection(origin.replyTo)
+  }
 
-  func hasReplied(to client: UInt64) { connections[client]?.endWait() }
+  /// A client's reply comes later: its connection stays until ``hasReplied(to:)``.
+  func owesReply(to client: UInt64) { connection(client)?.beginWait() }
+
+  func hasReplied(to client: UInt64) { connection(client)?.endWait() }
+
+  private func connection(_ number: UInt64) -> ControlConnection? {
+    if let lastAsker, lastAsker.number == number { return lastAsker }
+    guard let found = connections[number] else { return nil }
+    lastAsker = found
+    return found
+  }
+
+  /// Sends what was told in this batch.
+  func sendReplies() {
+    guard !unsent.isEmpty else { return }
+    var due: [ControlConnection] = []
+    swap(&due, &unsent)
+    for connection in due { connection.flush() }
+    due.removeAll(keepingCapacity: true)
+    if unsent.isEmpty { swap(&due, &unsent) }  // The capacity goes back.
+  }
 
   /// Tells whoever watches.
   func tellWatchers(_ object: EventObject) {
@@ -179,8 +209,10 @@ final class ControlSocket {
 
   func close() {
     stopListening()
+    sendReplies()
     for connection in connections.values { connection.end() }
     connections = [:]
+    lastAsker = nil
     turnTimer?.cancel()
     // The file stays: removed, it could be locked by two gateways, each with a file of its own.
     Glibc.close(lock)

@@ -27,6 +27,20 @@ extension Gateway {
       loop: loop
     )
     machine.isJournalled = true
+    journal?.journal.keptValue = { [unowned self] key, sequence in kept(key, sequence) }
+  }
+
+  /// What the journal writes of a value that it has accepted.
+  private func kept(_ key: JournalKey, _ sequence: UInt64) -> JournalledValue {
+    guard let (change, number) = journal?.change(key, sequence) else {
+      preconditionFailure("Without a journal nothing is written.")
+    }
+    return JournalledValue(
+      change.value,
+      id: identifiers.identifier(of: number, acceptedAt: change.acceptedAt, origin: change.origin),
+      origin: change.origin,
+      options: change.options
+    )
   }
 
   // MARK: - Before a change
@@ -44,23 +58,18 @@ extension Gateway {
     guard link.journal.fault != nil || link.held.count >= configuration.limits.pending else {
       return
     }
-    let place = Int(key.rawValue)
     guard isJournalled(key) else { return }
-    if case .set(let value) = change, registry.properties[place].property.urgent.contains(value) {
-      return
-    }
+    if case .set(let value) = change, machine.isUrgent(value, of: key) { return }
     if link.held.count >= configuration.limits.pending {
       throw .notDurable("\(link.held.count) changes wait for the journal's disk, which is slow")
     }
-    if let fault = link.journal.refusal(of: registry.properties[place].key, at: now) {
+    if let fault = link.journal.refusal(of: name(of: key), at: now) {
       throw .notDurable(Self.overtakenReason(fault))
     }
   }
 
   /// Whether values of `key` survive a crash: an action is for the moment.
-  func isJournalled(_ key: KeyIndex) -> Bool {
-    if case .action = registry.properties[Int(key.rawValue)].property.kind { false } else { true }
-  }
+  func isJournalled(_ key: KeyIndex) -> Bool { !machine.isAction(key) }
 
   static func overtakenReason(_ fault: JournalFault) -> String {
     "the journal cannot be written (\(fault)), and after a crash would send an older value again"
@@ -73,29 +82,31 @@ extension Gateway {
   // MARK: - Events
 
   /// Brings an event to the journal, then tells it, or holds it until its value is on the disk.
-  func record(_ event: CommandEvent, in link: JournalLink, at now: Moment) {
-    let isHeard = machine.isWatched || event.origin != nil
+  func record(_ event: borrowing CommandEvent, in link: JournalLink, at now: Moment) {
     var isDue = false
     switch event.phase {
-    case .accepted: return accept(event, isHeard: isHeard, in: link, at: now)
+    case .accepted: return accept(event, in: link, at: now)
     case .sending:
       link.left(event.key, named: name(of: event.key), number: event.number)
-      guard isHeard else { return }
+      guard isHeard(event) else { return }
     case .sent, .confirmed, .unchanged:
       isDue = ended(event, in: link, at: now, promptly: false)
     case .superseded:
       isDue = ended(event, in: link, at: now, promptly: true)
-      guard isHeard || link.held.holds(event.key) else { return }
+      guard isHeard(event) else {
+        if isDue { tellHeld(link.held.take(event.key)) }
+        return
+      }
     case .cancelled, .rejected, .failed, .expired:
       isDue = ended(event, in: link, at: now, promptly: true)
     }
     guard link.held.holds(event.key) else { return tell(event) }
-    link.held.hold(event)
+    link.held.hold(copy event)
     if isDue { tellHeld(link.held.take(event.key)) }
   }
 
   private func ended(
-    _ event: CommandEvent,
+    _ event: borrowing CommandEvent,
     in link: JournalLink,
     at now: Moment,
     promptly: Bool
@@ -109,31 +120,27 @@ extension Gateway {
     )
   }
 
-  private func accept(
-    _ event: CommandEvent,
-    isHeard: Bool,
-    in link: JournalLink,
-    at now: Moment
-  ) {
-    let place = Int(event.key.rawValue)
-    guard isJournalled(event.key), let value = event.value, let expiresAt = event.expiresAt else {
-      if isHeard { tell(event) }
+  private func accept(_ event: borrowing CommandEvent, in link: JournalLink, at now: Moment) {
+    guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
+      if isHeard(event) { tell(event) }
       return
     }
-    let isUrgent = registry.properties[place].property.urgent.contains(value)
-    let kept = JournalledValue(value, id: identifiers.identifier(of: event), event: event)
-    let receipt = link.journal.accept(
-      kept.bytes,
-      for: registry.properties[place].key,
-      ttl: event.acceptedAt.duration(to: expiresAt),
-      at: event.acceptedAt,
+    let isUrgent = event.isUrgent
+    let receipt = link.accept(
+      event,
+      value,
+      named: name(of: event.key),
+      expiresAt: expiresAt,
       isUrgent: isUrgent
     )
-    link.bind(event.key, number: event.number, sequence: receipt.sequence, isUrgent: isUrgent)
-    if let fault = receipt.fault { return acceptInMemory(event, isUrgent, fault, link, at: now) }
-    withholdIfNeeded(event.key, receipt.sequence, in: link, at: now)
-    guard isHeard else { return }
-    link.held.hold(event, until: receipt.sequence)
+    if let fault = receipt.fault {
+      return acceptInMemory(copy event, isUrgent, fault, link, at: now)
+    }
+    if isUrgent || !link.withholds(event.key) {
+      withholdIfNeeded(event.key, receipt.sequence, in: link, at: now)
+    }
+    guard isHeard(event) else { return }
+    link.held.hold(copy event, until: receipt.sequence)
     if let client = event.origin?.replyTo, client != 0 { controlSocket?.owesReply(to: client) }
   }
 
@@ -150,7 +157,7 @@ extension Gateway {
       // A step that waited for the device's state: it was not refused when it came.
       return refuseOvertaken(event.key, first: event, fault, in: link, at: now)
     }
-    guard machine.isWatched || event.origin != nil else { return }
+    guard isHeard(event) else { return }
     var event = event
     event.reason = Self.memoryReason(fault)
     tell(event)
@@ -163,19 +170,29 @@ extension Gateway {
     in link: JournalLink,
     at now: Moment
   ) {
-    guard link.journal.holdsOlder(name(of: key), than: sequence, at: now),
-      link.withhold(key, at: now)
+    let number = link.journalKey(key, named: name(of: key))
+    guard link.journal.holdsOlder(number, than: sequence, at: now), link.withhold(key, at: now)
     else { return }
     machine.withhold(key, at: now)
   }
 
   /// Tells what was held; whoever waited for it waits no more.
   func tellHeld(_ events: [CommandEvent], inMemoryBecause fault: JournalFault? = nil) {
-    for var event in events {
-      let owed = event.phase == .accepted ? event.origin?.replyTo ?? 0 : 0
-      if event.phase == .accepted, let fault { event.reason = Self.memoryReason(fault) }
-      tell(event)
-      if owed != 0 { controlSocket?.hasReplied(to: owed) }
+    let events = events.span
+    for index in events.indices {
+      guard events[index].phase == .accepted else {
+        tell(events[index])
+        continue
+      }
+      if let fault {
+        var event = events[index]
+        event.reason = Self.memoryReason(fault)
+        tell(event)
+      } else {
+        tell(events[index])
+      }
+      guard let client = events[index].origin?.replyTo, client != 0 else { continue }
+      controlSocket?.hasReplied(to: client)
     }
   }
 
@@ -186,7 +203,7 @@ extension Gateway {
   /// Gives the journal its turn; `true` when it had something to tell.
   func advanceJournal(at now: Moment) -> Bool {
     guard let link = journal, !link.isClosing else { return false }
-    link.journal.advance(to: now)
+    link.advance(to: now)
     let news = link.journal.takeNews()
     var resumption = Resumption()
     for item in news { hear(item, &resumption, in: link, at: now) }

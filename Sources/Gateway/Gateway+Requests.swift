@@ -161,8 +161,9 @@ extension Gateway {
     )
     do throws(ValidationError) {
       let key = try registry.index(of: request.key)
-      let property = registry.properties[Int(key.rawValue)].property
-      if request.wait == .confirmed, property.confirm == nil {
+      if request.wait == .confirmed,
+        registry.properties[Int(key.rawValue)].property.confirm == nil
+      {
         connection.send(
           .failure(
             ErrorReply(
@@ -177,7 +178,7 @@ extension Gateway {
       }
       let change: CommandStateMachine.Change
       switch request.operation {
-      case .set(let value): change = .set(try property.value(from: value))
+      case .set(let value): change = .set(try registry.value(from: value, of: key))
       case .step(let amount): change = .step(amount)
       case .toggle: change = .toggle
       case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:

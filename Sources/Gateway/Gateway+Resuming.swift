@@ -74,7 +74,8 @@ extension Gateway {
       "Journalled value dropped",
       ["key": entry.key, "value": Self.shown(entry), "reason": reason]
     )
-    link.journal.ended(entry.key, entry.sequence, at: now, promptly: true)
+    let number = link.journal.number(of: entry.key)
+    link.journal.ended(number, entry.sequence, at: now, promptly: true)
     return false
   }
 

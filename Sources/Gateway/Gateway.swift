@@ -49,6 +49,8 @@ package final class Gateway {
   /// How often the gateway's own broker was connected.
   var connectionCount = 0
   private var timer: LoopTimer?
+  /// The newest reply; kept for its memory.
+  private var line: [UInt8] = []
   private let phases: Phases
   /// What the timer is armed for.
   var deadline: Moment?
@@ -170,7 +172,7 @@ package final class Gateway {
     skipsQuiet: Bool = false
   ) throws(ValidationError) {
     advanceIfDue(at: now)
-    tallies.devices[registry[key].device].changes += 1
+    tallies.devices[registry.properties[Int(key.rawValue)].device].changes += 1
     if let journal { try admit(change, of: key, to: journal, at: now) }
     let recorded = isRecorded ? try? machine.value(after: change, of: key) : nil
     try machine.change(
@@ -223,6 +225,7 @@ package final class Gateway {
     advanceShutdown(at: now)
     armTimer(after: now)
     http?.settle(at: now)
+    controlSocket?.sendReplies()
   }
 
   private func armTimer(after now: Moment) {
@@ -254,10 +257,15 @@ package final class Gateway {
     var events: [CommandEvent] = []
     swap(&events, &machine.events)
     if let journal {
-      for event in events { record(event, in: journal, at: now) }
+      let due = events.span
+      for index in due.indices { record(due[index], in: journal, at: now) }
     } else {
-      for event in events { tell(event) }
+      let due = events.span
+      for index in due.indices { tell(due[index]) }
     }
+    guard machine.events.isEmpty else { return }
+    events.removeAll(keepingCapacity: true)
+    swap(&events, &machine.events)  // The capacity goes back.
   }
 
   /// Before events are told: the wall clock may have been set.
@@ -266,13 +274,15 @@ package final class Gateway {
   }
 
   /// Tells an event to whoever listens or waits for it.
-  func tell(_ event: CommandEvent) {
-    let entry = registry[event.key]
-    var object = identifiers.object(event, key: entry.key)
+  func tell(_ event: borrowing CommandEvent) {
+    guard isForOthers(event) else { return answer(event) }
+    let event = copy event
+    let place = Int(event.key.rawValue)
+    tallies.devices[registry.properties[place].device].note(event)
+    var object = identifiers.object(event, key: registry.properties[place].key)
     if !refusedValues.isEmpty, let value = refusedValues.removeValue(forKey: event.number) {
       object.value = value
     }
-    tallies.devices[entry.device].note(event)
     onEvent?(object)
     controlSocket?.tell(object, of: event)
     http?.tell(object, of: event)
@@ -293,6 +303,34 @@ package final class Gateway {
         )
       )
     }
+  }
+
+  /// Tells an event to the client of the control socket who asked, if one did.
+  private func answer(_ event: borrowing CommandEvent) {
+    guard let origin = event.origin, let asker = controlSocket?.asker(origin, event.phase) else {
+      return
+    }
+    line.removeAll(keepingCapacity: true)
+    identifiers.append(event, key: registry.properties[Int(event.key.rawValue)].key, to: &line)
+    asker.sendLine(line)
+    if event.isFinal, origin.wantsPhases { asker.endWait() }
+  }
+
+  /// Whether anybody at all hears of an event.
+  func isHeard(_ event: borrowing CommandEvent) -> Bool {
+    if let origin = event.origin, origin.wantsPhases || event.phase == .accepted { return true }
+    return isForOthers(event)
+  }
+
+  /// Whether somebody hears of an event beside the client of the control socket who asked.
+  private func isForOthers(_ event: borrowing CommandEvent) -> Bool {
+    if machine.isWatched || onEvent != nil { return true }
+    switch event.phase {
+    case .accepted, .superseded, .sending: break
+    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: return true
+    }
+    guard let origin = event.origin else { return false }
+    return origin.responseTopic != nil || origin.replyTo > HTTPSurface.lowestNumber
   }
 
   /// Everybody who sees all events: listeners in memory, watchers on the control socket, streams.

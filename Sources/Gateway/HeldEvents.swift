@@ -7,24 +7,30 @@ import LastOut
 /// Events that wait until a value is on the disk, oldest first: `accepted`, and whatever comes of
 /// the same key after it.
 ///
-/// Every operation takes time in proportion to what it gives out; an event is looked at twice or
-/// three times in all.
+/// One queue for all keys, in which each key's events are linked. Every operation takes time in
+/// proportion to what it gives out; an event is looked at twice or three times in all.
 struct HeldEvents {
   private struct Entry {
     /// `nil` once it was taken.
     var event: CommandEvent?
     /// It waits for everything up to here.
     var sequence: UInt64
+    /// The place of the key's next event; -1 at the last.
+    var next = -1
   }
 
-  private struct Waiting {
-    var sequence: UInt64
-    /// Places in ``entries``.
-    var places: [Int]
+  /// The events of one key.
+  private struct Chain {
+    /// Places in ``entries``; -1 where there are none.
+    var first = -1
+    var last = -1
+    /// What the last one waits for.
+    var sequence: UInt64 = 0
   }
 
   private var entries: [Entry] = []
-  private var waiting: [KeyIndex: Waiting] = [:]
+  /// By key, as far as a key had an event.
+  private var chains: [Chain] = []
   /// How many events wait.
   private(set) var count = 0
 
@@ -32,27 +38,34 @@ struct HeldEvents {
   var capacityInUse: Int { entries.count }
 
   /// Whether events of `key` wait, and a further one has to wait behind them.
-  func holds(_ key: KeyIndex) -> Bool { count > 0 && waiting[key] != nil }
+  func holds(_ key: KeyIndex) -> Bool {
+    let place = Int(key.rawValue)
+    return place < chains.count && chains[place].first >= 0
+  }
 
   /// Holds an event until everything up to `sequence` is durable; without one, as long as those of
   /// its key that wait already.
-  mutating func hold(_ event: CommandEvent, until sequence: UInt64? = nil) {
+  mutating func hold(_ event: consuming CommandEvent, until sequence: UInt64? = nil) {
     if entries.count > 2 * count + 64 { compact() }
-    let known = waiting[event.key]?.sequence ?? 0
+    let key = Int(event.key.rawValue)
+    while chains.count <= key { chains.append(Chain()) }
+    let known = chains[key].first >= 0 ? chains[key].sequence : 0
     let sequence = max(sequence ?? known, known)
-    waiting[event.key, default: Waiting(sequence: sequence, places: [])].sequence = sequence
-    waiting[event.key]?.places.append(entries.count)
+    link(entries.count, of: key, until: sequence)
     entries.append(Entry(event: event, sequence: sequence))
     count += 1
   }
 
   /// Takes the events of one key.
   mutating func take(_ key: KeyIndex) -> [CommandEvent] {
-    guard let found = waiting.removeValue(forKey: key) else { return [] }
-    let events = found.places.compactMap { place -> CommandEvent? in
-      defer { entries[place].event = nil }
-      return entries[place].event
+    guard holds(key) else { return [] }
+    var events: [CommandEvent] = []
+    var place = chains[Int(key.rawValue)].first
+    while place >= 0 {
+      if let event = entries[place].event.take() { events.append(event) }
+      place = entries[place].next
     }
+    chains[Int(key.rawValue)].first = -1
     count -= events.count
     if count == 0 { entries.removeAll(keepingCapacity: true) }
     return events
@@ -62,9 +75,10 @@ struct HeldEvents {
   mutating func take(through sequence: UInt64) -> [CommandEvent] {
     guard count > 0 else { return [] }
     var events: [CommandEvent] = []
+    events.reserveCapacity(count)
     for place in entries.indices where entries[place].sequence <= sequence {
-      guard let event = entries[place].event else { continue }
-      entries[place].event = nil
+      guard let event = entries[place].event.take() else { continue }
+      chains[Int(event.key.rawValue)].first = -1
       events.append(event)
     }
     count -= events.count
@@ -74,12 +88,30 @@ struct HeldEvents {
 
   /// Drops what was taken.
   private mutating func compact() {
-    entries.removeAll { $0.event == nil }
-    waiting.removeAll(keepingCapacity: true)
-    for (place, entry) in entries.enumerated() {
-      guard let key = entry.event?.key else { continue }
-      waiting[key, default: Waiting(sequence: 0, places: [])].places.append(place)
-      waiting[key]?.sequence = entry.sequence  // It never falls within a key.
+    var kept = 0
+    for place in entries.indices {
+      guard let key = entries[place].event?.key else { continue }
+      chains[Int(key.rawValue)].first = -1
+      if kept < place { entries.swapAt(kept, place) }
+      kept += 1
     }
+    entries.removeSubrange(kept...)
+    for place in entries.indices {
+      guard let key = entries[place].event?.key else { continue }
+      entries[place].next = -1
+      // Within a key the sequence never falls.
+      link(place, of: Int(key.rawValue), until: entries[place].sequence)
+    }
+  }
+
+  /// Puts a place at the end of its key's chain.
+  private mutating func link(_ place: Int, of key: Int, until sequence: UInt64) {
+    if chains[key].first < 0 {
+      chains[key].first = place
+    } else {
+      entries[chains[key].last].next = place
+    }
+    chains[key].last = place
+    chains[key].sequence = sequence
   }
 }

@@ -15,6 +15,8 @@ struct Identifiers {
   private let monotonicStart: Moment
   /// What was last known of the time of day, and when.
   private var wall: (milliseconds: Int64, at: Moment)
+  /// The time of day that was written last; many events share one.
+  private var written: (milliseconds: Int64, json: [UInt8]) = (.min, [])
 
   /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
   ///
@@ -40,11 +42,34 @@ struct Identifiers {
       phase: event.phase,
       value: event.value?.json,
       collapsed: event.collapsed,
-      // Only what comes by MQTT may say nothing about where it comes from.
-      source: event.origin == nil ? "mqtt" : event.origin?.source,
+      source: Self.source(of: event),
       at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
       attempt: event.attempt,
       reason: event.reason
+    )
+  }
+
+  /// Appends the event's object, with the caller's identifier as it was given.
+  mutating func append(_ event: borrowing CommandEvent, key: String, to output: inout [UInt8]) {
+    let milliseconds = wallMilliseconds(at: event.at)
+    if written.milliseconds != milliseconds {
+      let text = WallClock.text(milliseconds: milliseconds)
+      written = (milliseconds, JSONWriter.bytes(.string(text)))
+    }
+    let origin = event.origin
+    let number = event.number
+    let acceptedAt = event.acceptedAt
+    EventText.append(
+      id: { appendID(origin?.id, number: number, acceptedAt: acceptedAt, to: &$0) },
+      key: key,
+      phase: event.phase,
+      value: event.value?.json,
+      collapsed: event.collapsed,
+      source: Self.source(of: event),
+      at: { $0.append(contentsOf: written.json) },
+      attempt: event.attempt,
+      reason: event.reason,
+      to: &output
     )
   }
 
@@ -87,7 +112,17 @@ struct Identifiers {
   }
 
   private func wallMilliseconds(at moment: Moment) -> Int64 {
-    wall.milliseconds + wall.at.duration(to: moment).wholeNanoseconds / 1_000_000
+    wall.milliseconds + Self.milliseconds(from: wall.at, to: moment)
+  }
+
+  private static func milliseconds(from start: Moment, to end: Moment) -> Int64 {
+    Int64(bitPattern: end.nanoseconds &- start.nanoseconds) / 1_000_000
+  }
+
+  /// Only what comes by MQTT may say nothing about where it comes from.
+  private static func source(of event: borrowing CommandEvent) -> String? {
+    guard let origin = event.origin else { return "mqtt" }
+    return origin.source
   }
 
   /// The caller's id, else a ULID: 48 bits of time, 16 of the session, 64 of the change's number.
@@ -101,42 +136,54 @@ struct Identifiers {
   }
 
   /// The caller's id as it was given, else the gateway's.
-  func identifier(of event: CommandEvent) -> JSONValue {
-    event.origin?.id ?? .string(ulid(at: event.acceptedAt, number: event.number))
+  func identifier(of number: UInt64, acceptedAt: Moment, origin: ChangeOrigin?) -> JSONValue {
+    origin?.id ?? .string(ulid(at: acceptedAt, number: number))
+  }
+
+  private func appendID(
+    _ given: JSONValue?,
+    number: UInt64,
+    acceptedAt: Moment,
+    to output: inout [UInt8]
+  ) {
+    if let given { return JSONWriter.append(given, to: &output) }
+    output.append(UInt8(ascii: "\""))
+    CrockfordText.append(high: high(at: acceptedAt), low: number, to: &output)
+    output.append(UInt8(ascii: "\""))
   }
 
   private func ulid(at moment: Moment, number: UInt64) -> String {
-    let life = monotonicStart.duration(to: moment).wholeNanoseconds / 1_000_000
+    CrockfordText.of(high: high(at: moment), low: number)
+  }
+
+  /// The upper half of a ULID: 48 bits of time, 16 of the session.
+  private func high(at moment: Moment) -> UInt64 {
+    let life = Self.milliseconds(from: monotonicStart, to: moment)
     let milliseconds = UInt64(max(0, wallStart + life))
-    let high = (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | UInt64(session)
-    return CrockfordText.of(high: high, low: number)
+    return (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | UInt64(session)
   }
 }
 
 /// Crockford's base 32 of 128 bits: 26 characters, sorted as the number is.
 enum CrockfordText {
   static func of(high: UInt64, low: UInt64) -> String {
-    unsafe String(unsafeUninitializedCapacity: 26) { characters in
-      var high = high
-      var low = low
-      for position in stride(from: 25, through: 0, by: -1) {
-        unsafe characters.initializeElement(at: position, to: digit(UInt8(low & 31)))
-        low = low >> 5 | high << 59
-        high >>= 5
-      }
-      return 26
+    var text: [UInt8] = []
+    append(high: high, low: low, to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends the characters.
+  static func append(high: UInt64, low: UInt64, to output: inout [UInt8]) {
+    var characters = InlineArray<26, UInt8>(repeating: 0)
+    var (high, low) = (high, low)
+    for position in stride(from: 25, through: 0, by: -1) {
+      characters[position] = unsafe alphabet.utf8Start[Int(low & 31)]
+      low = low >> 5 | high << 59
+      high >>= 5
     }
+    unsafe characters.span.withUnsafeBufferPointer { unsafe output.append(contentsOf: $0) }
   }
 
   /// The digits, then the letters without I, L, O and U.
-  private static func digit(_ number: UInt8) -> UInt8 {
-    switch number {
-    case ..<10: number + 48
-    case ..<18: number + 55
-    case ..<20: number + 56
-    case ..<22: number + 57
-    case ..<27: number + 58
-    default: number + 59
-    }
-  }
+  private static var alphabet: StaticString { "0123456789ABCDEFGHJKMNPQRSTVWXYZ" }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
+import Devices
 import Journal
 import LastOut
 import Operations
@@ -13,6 +14,16 @@ final class JournalLink {
     var number: UInt64
     var sequence: UInt64
     var isUrgent: Bool
+    /// What is to be written of the command; `nil` where the journal has it already.
+    var change: Change?
+  }
+
+  /// What of an accepted command goes to the disk, if it ever gets there.
+  struct Change {
+    var value: Value
+    var acceptedAt: Moment
+    var origin: ChangeOrigin?
+    var options: [JSONValue.Member]?
   }
 
   /// The commands of one key that a restart would send: as in the journal, the newest that has not
@@ -22,6 +33,55 @@ final class JournalLink {
     var newest: Ticket?
     var earlier: Ticket?
     var underWay: Ticket?
+    /// Whether the newest is urgent.
+    private(set) var isUrgent = false
+
+    /// The newest that has not left, and whether it is urgent.
+    var waiting: (sequence: UInt64, isUrgent: Bool)? {
+      if let sequence = newest?.sequence { return (sequence, newest?.isUrgent == true) }
+      if let sequence = earlier?.sequence { return (sequence, earlier?.isUrgent == true) }
+      return nil
+    }
+
+    /// Adds the newest command.
+    mutating func bind(_ ticket: consuming Ticket) {
+      if earlier == nil { swap(&earlier, &newest) }
+      isUrgent = ticket.isUrgent
+      newest = ticket
+    }
+
+    /// A command was handed to the broker; its sequence, unless it is not known.
+    mutating func left(_ number: UInt64) -> UInt64? {
+      if newest?.number == number {
+        underWay = newest.take()
+        isUrgent = false
+        earlier = nil  // Nothing older may follow.
+      } else if earlier?.number == number {
+        underWay = earlier.take()
+      } else {
+        return nil
+      }
+      return underWay?.sequence
+    }
+
+    /// A command is over; its sequence, unless it is not known.
+    mutating func ended(_ number: UInt64) -> UInt64? {
+      if newest?.number == number {
+        isUrgent = false
+        return newest.take()?.sequence
+      }
+      if earlier?.number == number { return earlier.take()?.sequence }
+      if underWay?.number == number { return underWay.take()?.sequence }
+      return nil
+    }
+
+    /// What the journal has not been given of a value.
+    func change(_ sequence: UInt64) -> (change: Change, number: UInt64)? {
+      for ticket in [newest, earlier, underWay] where ticket?.sequence == sequence {
+        if let ticket, let change = ticket.change { return (change, ticket.number) }
+      }
+      return nil
+    }
   }
 
   let path: String
@@ -30,7 +90,15 @@ final class JournalLink {
   var held = HeldEvents()
   /// Keys that must not leave before their newest value is on the disk.
   private(set) var withheld: [KeyIndex] = []
+  /// Something has happened that may let some of them leave.
+  private var mayRelease = false
+  /// When the first row that holds one of them back loses its force.
+  private var nextExpiry: Moment?
+  /// The same by key.
   private var isWithheld: [Bool]
+  /// The journal's keys, and each key's number in the journal, once it was asked for.
+  private var keys: [KeyIndex] = []
+  private var numbers: [JournalKey?]
   /// When the first urgent value among them leaves whatever the disk does.
   private var patienceEnds: Moment?
   /// How long an urgent value waits for its commit at most.
@@ -58,6 +126,7 @@ final class JournalLink {
     journal = try Journal(path: path, settings: settings) { waker.wake() }
     rows = Array(repeating: Row(), count: keys)
     isWithheld = Array(repeating: false, count: keys)
+    numbers = Array(repeating: nil, count: keys)
   }
 
   /// When the journal wants its turn; `nil` when only its writer has something to say.
@@ -72,32 +141,71 @@ final class JournalLink {
     for _ in rows.count..<keys {
       rows.append(Row())
       isWithheld.append(false)
+      numbers.append(nil)
     }
+  }
+
+  /// The key's number in the journal.
+  func journalKey(_ key: KeyIndex, named name: @autoclosure () -> String) -> JournalKey {
+    if let known = numbers[Int(key.rawValue)] { return known }
+    let number = journal.number(of: name())
+    numbers[Int(key.rawValue)] = number
+    while keys.count <= Int(number.rawValue) { keys.append(key) }
+    keys[Int(number.rawValue)] = key
+    return number
+  }
+
+  /// Takes the value of an accepted command, which is written with the next commit if it is still
+  /// the key's newest then.
+  func accept(
+    _ event: borrowing CommandEvent,
+    _ value: Value,
+    named name: @autoclosure () -> String,
+    expiresAt: Moment,
+    isUrgent: Bool
+  ) -> JournalPlan.Receipt {
+    let receipt = journal.accept(
+      journalKey(event.key, named: name()),
+      at: event.acceptedAt,
+      expiresAt: expiresAt,
+      isUrgent: isUrgent
+    )
+    rows[Int(event.key.rawValue)].bind(
+      Ticket(
+        number: event.number,
+        sequence: receipt.sequence,
+        isUrgent: isUrgent,
+        change: Change(
+          value: value,
+          acceptedAt: event.acceptedAt,
+          origin: event.origin,
+          options: event.options
+        )
+      )
+    )
+    return receipt
   }
 
   /// Ties a command to its value in the journal, as the key's newest.
   func bind(_ key: KeyIndex, number: UInt64, sequence: UInt64, isUrgent: Bool) {
-    let place = Int(key.rawValue)
-    if rows[place].earlier == nil { rows[place].earlier = rows[place].newest }
-    rows[place].newest = Ticket(number: number, sequence: sequence, isUrgent: isUrgent)
+    rows[Int(key.rawValue)].bind(
+      Ticket(number: number, sequence: sequence, isUrgent: isUrgent, change: nil)
+    )
+  }
+
+  /// What is to be written of a value that ``accept(_:_:named:expiresAt:isUrgent:)`` has taken.
+  func change(_ key: JournalKey, _ sequence: UInt64) -> (change: Change, number: UInt64) {
+    guard let found = rows[Int(keys[Int(key.rawValue)].rawValue)].change(sequence) else {
+      preconditionFailure("The journal writes only values whose commands are not over.")
+    }
+    return found
   }
 
   /// A command was handed to the broker.
-  func left(_ key: KeyIndex, named name: String, number: UInt64) {
-    let place = Int(key.rawValue)
-    let ticket: Ticket
-    if let newest = rows[place].newest, newest.number == number {
-      ticket = newest
-      rows[place].newest = nil
-      rows[place].earlier = nil  // Nothing older may follow.
-    } else if let earlier = rows[place].earlier, earlier.number == number {
-      ticket = earlier
-      rows[place].earlier = nil
-    } else {
-      return
-    }
-    rows[place].underWay = ticket
-    journal.sending(name, sequence: ticket.sequence)
+  func left(_ key: KeyIndex, named name: @autoclosure () -> String, number: UInt64) {
+    guard let sequence = rows[Int(key.rawValue)].left(number) else { return }
+    noteWaiting(key)
+    journal.sending(journalKey(key, named: name()), sequence: sequence)
   }
 
   /// A command is over as far as a crash is concerned.
@@ -105,57 +213,73 @@ final class JournalLink {
   /// - Returns: Whether what waits of its key may be told at once.
   func ended(
     _ key: KeyIndex,
-    named name: String,
+    named name: @autoclosure () -> String,
     number: UInt64,
     at now: Moment,
     promptly: Bool
   ) -> Bool {
+    guard let sequence = rows[Int(key.rawValue)].ended(number) else { return false }
+    noteWaiting(key)
+    return journal.ended(journalKey(key, named: name()), sequence, at: now, promptly: promptly)
+  }
+
+  /// Whether a key must not leave at the moment.
+  func withholds(_ key: KeyIndex) -> Bool { isWithheld[Int(key.rawValue)] }
+
+  /// A command of a key has left or is over: what is the newest that waits may have changed.
+  private func noteWaiting(_ key: KeyIndex) {
     let place = Int(key.rawValue)
-    let ticket: Ticket
-    if let newest = rows[place].newest, newest.number == number {
-      ticket = newest
-      rows[place].newest = nil
-    } else if let earlier = rows[place].earlier, earlier.number == number {
-      ticket = earlier
-      rows[place].earlier = nil
-    } else if let underWay = rows[place].underWay, underWay.number == number {
-      ticket = underWay
-      rows[place].underWay = nil
-    } else {
-      return false
-    }
-    return journal.ended(name, ticket.sequence, at: now, promptly: promptly)
+    if isWithheld[place], rows[place].newest == nil { mayRelease = true }
   }
 
   /// Notes that a key must not leave; `false` when that is known.
   func withhold(_ key: KeyIndex, at now: Moment) -> Bool {
-    if rows[Int(key.rawValue)].newest?.isUrgent == true, patienceEnds == nil {
+    let place = Int(key.rawValue)
+    if patienceEnds == nil, rows[place].isUrgent {
       patienceEnds = now.advanced(by: Self.patience)
     }
-    guard !isWithheld[Int(key.rawValue)] else { return false }
-    isWithheld[Int(key.rawValue)] = true
+    guard !isWithheld[place] else { return false }
+    isWithheld[place] = true
     withheld.append(key)
+    if let number = numbers[place] { noteExpiry(of: number) }
     return true
+  }
+
+  private func noteExpiry(of key: JournalKey) {
+    guard let expiry = journal.rowExpiry(of: key) else { return }
+    nextExpiry = min(nextExpiry ?? expiry, expiry)
+  }
+
+  /// Takes the writer's results and hands it what is due.
+  func advance(to now: Moment) {
+    if journal.advance(to: now) { mayRelease = true }
   }
 
   /// Takes the keys that may leave out of those that must not.
   ///
   /// They may when no crash would send something older after their newest value, when nothing can
-  /// be written anyway, and when they are urgent and have waited long enough.
+  /// be written anyway, and when they are urgent and have waited long enough. They are looked at
+  /// only after something has happened that could let one of them leave.
   func takeReleased(at now: Moment, named name: (KeyIndex) -> String) -> [KeyIndex] {
     guard !withheld.isEmpty else { return [] }
     let isImpatient = patienceEnds.map { $0 <= now } ?? false
+    let isExpired = nextExpiry.map { $0 <= now } ?? false
+    guard isImpatient || isExpired || mayRelease else { return [] }
     if isImpatient { patienceEnds = nil }
+    mayRelease = false
+    nextExpiry = nil
+    let isBroken = journal.fault != nil
     var released: [KeyIndex] = []
     withheld.removeAll { key in
-      let row = rows[Int(key.rawValue)]
-      if journal.fault == nil, let ticket = row.newest ?? row.earlier,
-        !(isImpatient && ticket.isUrgent),
-        journal.holdsOlder(name(key), than: ticket.sequence, at: now)
-      {
-        return false
+      let place = Int(key.rawValue)
+      if !isBroken, let waiting = rows[place].waiting, !(isImpatient && waiting.isUrgent) {
+        let number = journalKey(key, named: name(key))
+        if journal.holdsOlder(number, than: waiting.sequence, at: now) {
+          noteExpiry(of: number)
+          return false
+        }
       }
-      isWithheld[Int(key.rawValue)] = false
+      isWithheld[place] = false
       released.append(key)
       return true
     }

@@ -4,12 +4,13 @@
 import Commands
 import Devices
 import JSON
+import Journal
 
 /// What the journal keeps of an accepted value: all that is needed to send it after a restart and
 /// to answer for it under the same id.
 ///
 /// The bytes are a JSON object; members that a later version adds are passed over.
-struct JournalledValue {
+struct JournalledValue: JournalValue {
   var value: JSONValue
   var id: JSONValue
   var source: String?
@@ -18,13 +19,17 @@ struct JournalledValue {
   var responseTopic: String?
   var correlationData: [UInt8]?
 
-  init(_ value: Value, id: JSONValue, event: CommandEvent) {
+  init(_ value: Value, id: JSONValue, origin: ChangeOrigin?, options: [JSONValue.Member]?) {
     self.value = value.json
     self.id = id
-    source = event.origin == nil ? "mqtt" : event.origin?.source
-    options = event.options ?? []
-    responseTopic = event.origin?.responseTopic
-    correlationData = event.origin?.correlationData
+    source = origin == nil ? "mqtt" : origin?.source
+    self.options = options ?? []
+    responseTopic = origin?.responseTopic
+    correlationData = origin?.correlationData
+  }
+
+  init(_ value: Value, id: JSONValue, event: CommandEvent) {
+    self.init(value, id: id, origin: event.origin, options: event.options)
   }
 
   /// Reads what ``bytes`` wrote; `nil` for anything else.
@@ -40,7 +45,7 @@ struct JournalledValue {
     correlationData = json["correlation"]?.string.flatMap(Self.bytes(hex:))
   }
 
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(80)
     output.append(contentsOf: #"{"value":"#.utf8)

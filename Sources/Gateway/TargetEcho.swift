@@ -20,6 +20,8 @@ struct TargetEcho: ~Copyable {
 
   /// What changed too soon after it was shown.
   private var queue: LastOutCore<Bool>
+  /// The same in nanoseconds.
+  private let pace = UInt64(Self.pace.wholeNanoseconds)
   /// From when on each topic may be shown again.
   private var readyAt: [Moment] = []
   /// What each place shows; places are given once and stay.
@@ -81,7 +83,7 @@ struct TargetEcho: ~Copyable {
   }
 
   private mutating func show(_ topic: KeyIndex, at now: Moment) {
-    readyAt[Int(topic.rawValue)] = now.advanced(by: Self.pace)
+    readyAt[Int(topic.rawValue)] = Moment(nanoseconds: now.nanoseconds &+ pace)
     demand(topic.rawValue)
   }
 

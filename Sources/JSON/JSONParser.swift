@@ -21,6 +21,7 @@ package enum JSONParser {
   /// Reads `bytes` as one JSON value; anything but white space after it is an error.
   package static func parse(_ bytes: Span<UInt8>) throws(JSONParseError) -> JSONValue {
     if let integer = shortInteger(bytes) { return .integer(integer) }
+    if let object = FlatObject.read(bytes) { return object }
     if isBlank(bytes) {
       throw JSONParseError(message: "expected a JSON value, found nothing", line: 1, column: 1)
     }

@@ -15,6 +15,8 @@ package final class Journal {
   private var plan: JournalPlan
   private let writer: JournalWriter
   private var replayAt: Moment?
+  /// Gives the values that the owner keeps; to be set before one is accepted.
+  package var keptValue: (JournalKey, UInt64) -> any JournalValue = JournalPlan.nobodysValue
 
   /// Opens or makes the file and starts the writer's thread.
   ///
@@ -54,6 +56,9 @@ package final class Journal {
   /// Why nothing can be written at the moment; `nil` while all is well.
   package var fault: JournalFault? { plan.fault }
 
+  /// The number of a key, given with its first mention.
+  package func number(of name: String) -> JournalKey { plan.number(of: name) }
+
   /// Why a change of `key` must be refused now; `nil` when it may be accepted.
   ///
   /// Not `nil` only while nothing can be written and a crash would bring back an older value.
@@ -72,8 +77,18 @@ package final class Journal {
     plan.accept(value, for: key, ttl: ttl, at: now, isUrgent: isUrgent)
   }
 
+  /// Takes the newest value of a key; ``keptValue`` is asked for it when it is written.
+  package func accept(
+    _ key: JournalKey,
+    at now: Moment,
+    expiresAt: Moment,
+    isUrgent: Bool
+  ) -> JournalPlan.Receipt {
+    plan.accept(for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
+  }
+
   /// A value was handed to the broker.
-  package func sending(_ key: String, sequence: UInt64) {
+  package func sending(_ key: JournalKey, sequence: UInt64) {
     plan.sending(key, sequence: sequence)
   }
 
@@ -92,7 +107,7 @@ package final class Journal {
   /// - Returns: Whether the key's replies are due at once, without waiting for a commit.
   @discardableResult
   package func ended(
-    _ key: String,
+    _ key: JournalKey,
     _ sequence: UInt64,
     at now: Moment,
     promptly: Bool
@@ -114,9 +129,16 @@ package final class Journal {
   }
 
   /// Whether a crash now would send an older value of the key than `sequence`.
+  package func holdsOlder(_ key: JournalKey, than sequence: UInt64, at now: Moment) -> Bool {
+    plan.holdsOlder(key, than: sequence, at: now)
+  }
+
   package func holdsOlder(_ key: String, than sequence: UInt64, at now: Moment) -> Bool {
     plan.holdsOlder(key, than: sequence, at: now)
   }
+
+  /// From when on a crash does not send what the disk has of the key; `nil` when not known.
+  package func rowExpiry(of key: JournalKey) -> Moment? { plan.rowExpiry(of: key) }
 
   /// Everything accepted up to here is durable, superseded or finished.
   package var durableThrough: UInt64 { plan.durableThrough }
@@ -128,8 +150,12 @@ package final class Journal {
   }
 
   /// Takes the writer's results and hands it what is due.
-  package func advance(to now: Moment) {
-    for result in writer.takeResults() {
+  ///
+  /// - Returns: Whether the writer had ended something.
+  @discardableResult
+  package func advance(to now: Moment) -> Bool {
+    let results = writer.takeResults()
+    for result in results {
       plan.completed(result, at: now)
       if plan.awaitsReplay { replayAt = now }
     }
@@ -137,7 +163,8 @@ package final class Journal {
       plan.decideReplay(SystemClock.read())
       replayAt = plan.awaitsReplay ? now.advanced(by: .seconds(1)) : nil
     }
-    if let work = plan.nextWork(at: now) { writer.submit(work) }
+    if let work = plan.nextWork(at: now, value: keptValue) { writer.submit(work) }
+    return !results.isEmpty
   }
 
   /// What happened since the last call, in order.

@@ -117,6 +117,63 @@ import Testing
     #expect(link.withheld == (isUrgent ? [] : [key]))
   }
 
+  @Test func `of the changes of a commit only what is newest then is asked for`() throws {
+    let folder = try TemporaryFolder.make("settle-link")
+    defer { TemporaryFolder.remove(folder) }
+    let path = folder + "/journal.db"
+    let link = try JournalLink(path: path, settings: .init(), keys: 2, loop: EventLoop())
+    let now = EventLoop.now()
+    var asked: [UInt64] = []
+    link.journal.keptValue = { [unowned link] key, sequence in
+      let (change, number) = link.change(key, sequence)
+      asked.append(number)
+      let origin = change.origin
+      return JournalledValue(change.value, id: "x", origin: origin, options: change.options)
+    }
+    for number in 1...3 as ClosedRange<UInt64> {
+      let event = Self.event(1, number, value: .number(Double(number)))
+      _ = link.accept(
+        event,
+        .number(Double(number)),
+        named: "a/b",
+        expiresAt: now.advanced(by: .seconds(60)),
+        isUrgent: false
+      )
+      if number > 1 {
+        let isDue = link.ended(
+          KeyIndex(1),
+          named: "a/b",
+          number: number - 1,
+          at: now,
+          promptly: true
+        )
+        #expect(!isDue)
+      }
+    }
+    link.advance(to: now)
+    #expect(asked == [3])
+  }
+
+  @Test func `a command that left before it was written is written as it was`() throws {
+    let folder = try TemporaryFolder.make("settle-link")
+    defer { TemporaryFolder.remove(folder) }
+    let path = folder + "/journal.db"
+    let link = try JournalLink(path: path, settings: .init(), keys: 1, loop: EventLoop())
+    let now = EventLoop.now()
+    let receipt = link.accept(
+      Self.event(0, 7, value: .text("heat")),
+      .text("heat"),
+      named: "a/b",
+      expiresAt: now.advanced(by: .seconds(60)),
+      isUrgent: false
+    )
+    link.left(KeyIndex(0), named: "a/b", number: 7)
+    let key = link.journalKey(KeyIndex(0), named: "a/b")
+    let (change, number) = link.change(key, receipt.sequence)
+    #expect(change.value == .text("heat"))
+    #expect(number == 7)
+  }
+
   @Test(
     arguments: [
       .number(21.5), .number(1e300), .boolean(true), .text("heat \"now\" \u{1F525}"),

@@ -147,6 +147,31 @@ import Testing
     #expect(object.at == "2026-11-21T08:00:00.123Z")
   }
 
+  @Test(
+    arguments: [
+      nil, ChangeOrigin(), ChangeOrigin(id: .integer(5), source: "cli"),
+      ChangeOrigin(id: "a \"b\" \u{1F525}", source: "p\\n"), ChangeOrigin(id: 1.5),
+    ]
+  )
+  func `an event is written for a client of the socket as it is for everybody else`(
+    origin: ChangeOrigin?
+  ) {
+    let start = 1_795_248_000_000 as Int64
+    var identifiers = Identifiers(wallMilliseconds: start, now: Self.moment(0), session: 7)
+    for (number, phase) in Phase.allCases.enumerated() {
+      var event = Self.event(UInt64(number) << 40, origin)
+      event.phase = phase
+      event.at = Self.moment(UInt64(number) * 7)
+      event.value = [.number(21.5), .boolean(true), .text("heat\n"), nil][number % 4]
+      event.reason = number.isMultiple(of: 2) ? nil : "newer value"
+      event.attempt = number
+      var line: [UInt8] = []
+      identifiers.append(event, key: "lamp/level", to: &line)
+      let object = identifiers.object(event, key: "lamp/level")
+      #expect(line == ControlReply.event(object, id: origin?.id).line)
+    }
+  }
+
   @Test func `a change that says nothing about itself came by MQTT`() {
     let identifiers = Identifiers(wallMilliseconds: 1, now: Self.moment(0), session: 7)
     #expect(identifiers.object(Self.event(1), key: "a/b").source == "mqtt")

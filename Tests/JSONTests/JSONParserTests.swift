@@ -134,4 +134,46 @@ struct JSONParserTests {
     ])
     #expect(try JSONParser.parse(JSONWriter.text(value)) == value)
   }
+
+  @Test(
+    arguments: [
+      (#"{"key":"a/b","set":40}"#, .object([.init("key", "a/b"), .init("set", 40)])),
+      ("\t{ \"a\" : -1.25 ,\n\"b\":true}\r", .object([.init("a", -1.25), .init("b", true)])),
+      (#"{"a":null,"b":false,"":""}"#, .object(["a": nil, "b": false, "": ""])),
+      (#"{"a":-0,"b":123456789012345}"#, .object(["a": 0, "b": 123_456_789_012_345])),
+      (#"{"a":1234567890123456,"b":0.1}"#, .object(["a": 1_234_567_890_123_456, "b": 0.1])),
+      (#"{"a":1234567890.123456789}"#, .object(["a": .number(1_234_567_890.123456789)])),
+      (#"{"a":123456789012345.5}"#, .object(["a": .number(123_456_789_012_345.5)])),
+      (#"{"a":1e3,"b":2.5E-1}"#, .object(["a": .number(1000), "b": .number(0.25)])),
+      (#"{"a":"\u00e9\"","b":"é"}"#, .object(["a": "é\"", "b": "é"])),
+      (#"{"a":{"b":[1]}}"#, .object(["a": .object(["b": [1]])])),
+      ("{}", .object([])),
+    ] as [(String, JSONValue)]
+  )
+  func `objects are read alike, plain or not`(text: String, value: JSONValue) throws {
+    #expect(try JSONParser.parse(text) == value)
+  }
+
+  @Test(
+    arguments: [
+      #"{"a":1,"a":2}"#, #"{"a":01}"#, #"{"a":1.}"#, #"{"a":.5}"#, #"{"a":-}"#, #"{"a":+1}"#,
+      #"{"a":1 2}"#, #"{"a":1,}"#, #"{"a" 1}"#, #"{a:1}"#, #"{"a":tru}"#, #"{"a":nulls}"#,
+      #"{"a":"#,
+      #"{"a"#, #"{"a":1}x"#, #"{"a":1.2.3}"#, #"{"a":1,"b"}"#, "{\"a\":\"\n\"}", "{\"a\":\"\\x\"}",
+      "{", "{,}",
+    ]
+  )
+  func `an object with a mistake is refused`(text: String) {
+    #expect(throws: JSONParseError.self) { try JSONParser.parse(text) }
+  }
+
+  @Test func `an object of many members is read whole`() throws {
+    let text = "{" + (0..<40).map { #""m\#($0)":\#($0)"# }.joined(separator: ",") + "}"
+    guard case .object(let members) = try JSONParser.parse(text) else {
+      Issue.record("no object")
+      return
+    }
+    #expect(members.map(\.name) == (0..<40).map { "m\($0)" })
+    #expect(members.map(\.value) == (0..<40).map { .integer($0) })
+  }
 }

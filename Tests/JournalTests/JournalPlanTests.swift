@@ -48,6 +48,45 @@ struct JournalPlanTests {
     #expect(plan.batch(at: ms(10)) == ["a=1"])
   }
 
+  @Test func `of values that the owner keeps it is asked for the newest alone`() {
+    var plan = JournalPlan.fresh()
+    let key = plan.number(of: "a")
+    var last: UInt64 = 0
+    for _ in 0..<3 {
+      let receipt = plan.accept(for: key, at: ms(10), expiresAt: ms(500))
+      if last > 0 { plan.ended(key, last, at: ms(10), promptly: true) }
+      last = receipt.sequence
+    }
+    var asked: [UInt64] = []
+    let work = plan.nextWork(at: ms(10)) { asking, sequence in
+      #expect(asking == key)
+      asked.append(sequence)
+      return Text(text: "kept")
+    }
+    #expect(asked == [last])
+    guard case .commit(let batch)? = work else {
+      Issue.record("nothing is written")
+      return
+    }
+    #expect(batch.removals.isEmpty)
+    let entry = JournalEntry(
+      key: "a",
+      sequence: last,
+      value: Array("kept".utf8),
+      origin: .accepted(at: ms(10)),
+      ttl: .milliseconds(490)
+    )
+    #expect(batch.puts == [entry])
+    #expect(plan.number(of: "a") == key)
+    #expect(plan.rowExpiry(of: key) == ms(500))
+  }
+
+  /// A value that its owner keeps.
+  private struct Text: JournalValue {
+    var text: String
+    var bytes: [UInt8] { Array(text.utf8) }
+  }
+
   @Test func `later changes commit when the interval has passed since the last commit began`() {
     var plan = JournalPlan.fresh()
     _ = plan.take("1", for: "a", at: ms(0))

@@ -29,7 +29,9 @@ final class HTTPSurface: HTTPService {
   /// Single requests that wait for a later phase.
   var waiting = 0
   /// Apart from the numbers of control connections.
-  private var lastNumber: UInt64 = 1 << 63
+  private var lastNumber = HTTPSurface.lowestNumber
+  /// Who asks over HTTP has a number above; clients of the control socket have lower ones.
+  static let lowestNumber: UInt64 = 1 << 63
   /// Locks of unix sockets, held as long as this lives, and the sockets' paths.
   private var locks: [Int32] = []
   private var paths: [String] = []

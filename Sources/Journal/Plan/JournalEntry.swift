@@ -16,19 +16,25 @@ package struct JournalEntry: Hashable, Sendable {
   package var key: String
   /// Grows with every accepted value, over all keys.
   package var sequence: UInt64
-  /// What the owner needs to send it again; opaque here.
-  package var value: [UInt8]
+  package var content: JournalContent
   package var origin: Origin
   /// How long after its acceptance a value may still be sent.
   package var ttl: Duration
 
-  package init(key: String, sequence: UInt64, value: [UInt8], origin: Origin, ttl: Duration) {
+  init(key: String, sequence: UInt64, content: JournalContent, origin: Origin, ttl: Duration) {
     self.key = key
     self.sequence = sequence
-    self.value = value
+    self.content = content
     self.origin = origin
     self.ttl = ttl
   }
+
+  package init(key: String, sequence: UInt64, value: [UInt8], origin: Origin, ttl: Duration) {
+    self.init(key: key, sequence: sequence, content: .bytes(value), origin: origin, ttl: ttl)
+  }
+
+  /// What the owner needs to send it again; opaque here.
+  package var value: [UInt8] { content.bytes }
 
   /// From when on a restart does not send the value any more; `nil` where only the file's stamps
   /// could tell.

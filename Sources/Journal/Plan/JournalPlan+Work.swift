@@ -13,13 +13,18 @@ extension JournalPlan {
   }
 
   /// The next piece of work, if it is due; its end is told by ``completed(_:at:)``.
-  package mutating func nextWork(at now: Moment) -> JournalWork? {
+  ///
+  /// `value` is asked for the values that the owner keeps, by key and sequence.
+  package mutating func nextWork(
+    at now: Moment,
+    value: (JournalKey, UInt64) -> any JournalValue = Self.nobodysValue
+  ) -> JournalWork? {
     guard let due = nextDeadline, due <= now else { return nil }
     guard fault == nil else {
       earliestCommit = now.advanced(by: settings.commit)
-      return isLoaded ? rebuild() : reopen()
+      return isLoaded ? rebuild(value) : reopen()
     }
-    let batch = cut()
+    let batch = cut(value)
     guard !batch.isEmpty else {
       // What was accepted has been finished meanwhile, and never touched the disk.
       becomeDurable(through: sequence)
@@ -54,26 +59,26 @@ extension JournalPlan {
     }
   }
 
+  package static func nobodysValue(_ key: JournalKey, _ sequence: UInt64) -> any JournalValue {
+    preconditionFailure("An owner that keeps values is asked for them.")
+  }
+
   // MARK: - Cutting
 
   /// Takes everything that is dirty into one transaction.
-  private mutating func cut() -> JournalBatch {
+  private mutating func cut(_ value: (JournalKey, UInt64) -> any JournalValue) -> JournalBatch {
     var batch = JournalBatch()
     var work = Running(through: sequence, kind: .commit)
     for key in takeDirty() {
-      guard let slot = slots[key] else { continue }
-      if let entry = slot.wanted {
-        guard entry.sequence != slot.disk?.sequence else { continue }
-        let row = DiskRow(sequence: entry.sequence, expiresAt: entry.expiresAt)
-        batch.puts.append(entry)
-        work.puts.append((key, row))
+      if let wanted = self[key].wanted {
+        guard wanted.sequence != self[key].disk?.sequence else { continue }
+        batch.puts.append(entry(wanted, of: key, value))
+        work.puts.append((key, wanted.row))
         // Until the commit has ended the disk may have either.
-        slots[key]?.disk = slot.disk.map { Self.either($0, row) } ?? row
-      } else if slot.disk != nil {
-        batch.removals.append(key)
+        self[key].disk = self[key].disk.map { Self.either($0, wanted.row) } ?? wanted.row
+      } else if self[key].disk != nil {
+        batch.removals.append(name(of: key))
         work.removals.append(key)
-      } else if slot.isEmpty {
-        slots[key] = nil
       }
     }
     if !batch.isEmpty { running = work }
@@ -81,16 +86,15 @@ extension JournalPlan {
   }
 
   /// Takes every value that a restart should send.
-  private mutating func rebuild() -> JournalWork {
+  private mutating func rebuild(_ value: (JournalKey, UInt64) -> any JournalValue) -> JournalWork {
     var work = Running(through: sequence, kind: .rebuild)
     var entries: [JournalEntry] = []
     _ = takeDirty()
-    for (key, slot) in slots {
-      guard let entry = slot.wanted else { continue }
-      let row = DiskRow(sequence: entry.sequence, expiresAt: entry.expiresAt)
-      entries.append(entry)
-      work.puts.append((key, row))
-      slots[key]?.disk = slot.disk.map { Self.either($0, row) } ?? row
+    for key in keys {
+      guard let wanted = self[key].wanted else { continue }
+      entries.append(entry(wanted, of: key, value))
+      work.puts.append((key, wanted.row))
+      self[key].disk = self[key].disk.map { Self.either($0, wanted.row) } ?? wanted.row
     }
     entries.sort { $0.sequence < $1.sequence }
     running = work
@@ -102,10 +106,28 @@ extension JournalPlan {
     return .reopen
   }
 
-  private mutating func takeDirty() -> [String] {
-    var keys: [String] = []
+  private func entry(
+    _ wanted: KeptValue,
+    of key: JournalKey,
+    _ value: (JournalKey, UInt64) -> any JournalValue
+  ) -> JournalEntry {
+    let content: JournalContent =
+      if let given = wanted.given {
+        .bytes(given.value)
+      } else {
+        .unwritten(value(key, wanted.sequence))
+      }
+    return wanted.entry(of: name(of: key), content: content)
+  }
+
+  private var keys: some Sequence<JournalKey> {
+    slots.indices.lazy.map { JournalKey(rawValue: Int32($0)) }
+  }
+
+  private mutating func takeDirty() -> [JournalKey] {
+    var keys: [JournalKey] = []
     swap(&keys, &dirty)
-    for key in keys { slots[key]?.isDirty = false }
+    for key in keys { self[key].isDirty = false }
     wantedAt = nil
     return keys
   }
@@ -120,19 +142,13 @@ extension JournalPlan {
   // MARK: - Results
 
   private mutating func settle(_ ended: Running) {
-    for (key, row) in ended.puts { slots[key]?.disk = row }
-    for key in ended.removals { forgetRow(of: key) }
+    for (key, row) in ended.puts { self[key].disk = row }
+    for key in ended.removals { self[key].disk = nil }
   }
 
   private mutating func settleRebuild(_ ended: Running) {
-    let written = Set(ended.puts.lazy.map(\.key))
-    for key in Array(slots.keys) where !written.contains(key) { forgetRow(of: key) }
-    for (key, row) in ended.puts { slots[key]?.disk = row }
-  }
-
-  private mutating func forgetRow(of key: String) {
-    slots[key]?.disk = nil
-    if slots[key]?.isEmpty == true { slots[key] = nil }
+    for place in slots.indices { slots[place].disk = nil }
+    for (key, row) in ended.puts { self[key].disk = row }
   }
 
   private mutating func becomeDurable(through: UInt64) {
@@ -153,12 +169,12 @@ extension JournalPlan {
     retryAt = now.advanced(by: nextRetry)
     nextRetry = min(nextRetry * 2, settings.longestRetry)
     guard isNew else { return }
-    let overtaken = slots.filter { _, slot in
-      guard let entry = slot.wanted, let disk = slot.disk else { return false }
-      return disk.sequence < entry.sequence && disk.isLive(at: now)
+    let overtaken = keys.filter { key in
+      guard let wanted = self[key].wanted else { return false }
+      return holdsOlder(key, than: wanted.sequence, at: now)
     }
     news.append(
-      .memoryOnly(through: sequence, fault: fault, overtaken: overtaken.keys.sorted())
+      .memoryOnly(through: sequence, fault: fault, overtaken: overtaken.map(name).sorted())
     )
   }
 
@@ -168,19 +184,20 @@ extension JournalPlan {
     nextRetry = settings.retry
     if let found = contents.setAside { news.append(.setAside(found)) }
     for entry in contents.entries {
+      let key = number(of: entry.key)
       // A key that this process has taken a value for has something newer, sent or not.
-      let isOvertaken = slots[entry.key] != nil
-      var slot = slots[entry.key] ?? Slot()
-      if !isOvertaken {
+      if self[key].isEmpty {
         sequence += 1
-        slot.newest = entry
-        slot.newest?.sequence = sequence
-        undecided += slot.newest.map { [$0] } ?? []
+        var entry = entry
+        entry.sequence = sequence
+        self[key].newest = KeptValue(entry)
+        undecided.append(entry)
       }
-      slot.disk = DiskRow(sequence: 0, expiresAt: nil)
-      slots[entry.key] = slot
+      self[key].disk = DiskRow(sequence: 0, expiresAt: nil)
     }
-    for key in slots.keys.sorted() { touch(key) }
+    for key in keys.filter({ !self[$0].isEmpty }).sorted(by: { name(of: $0) < name(of: $1) }) {
+      touch(key)
+    }
     if !dirty.isEmpty { want(at: now) }
     earliestCommit = min(earliestCommit, now)
   }

@@ -44,30 +44,12 @@ package struct JournalPlan: Sendable {
     func isLive(at now: Moment) -> Bool { expiresAt.map { now < $0 } ?? true }
   }
 
-  /// What is known of one key; a slot without anything is dropped.
-  struct Slot: Sendable {
-    /// The newest accepted value that has not been handed to the broker.
-    var newest: JournalEntry?
-    /// An older one that has not left either, and may still: it is on its road while the newest
-    /// waits for quiet.
-    var earlier: JournalEntry?
-    /// The value that the broker has not acknowledged yet.
-    var underWay: JournalEntry?
-    var disk: DiskRow?
-    /// In ``dirty``.
-    var isDirty = false
-
-    /// What the disk should have.
-    var wanted: JournalEntry? { newest ?? earlier ?? underWay }
-    var isEmpty: Bool { wanted == nil && disk == nil && !isDirty }
-  }
-
   /// The work that the writer has.
   struct Running: Sendable {
     /// Every value up to here is in it, was superseded or finished.
     var through: UInt64
-    var puts: [(key: String, row: DiskRow)] = []
-    var removals: [String] = []
+    var puts: [(key: JournalKey, row: DiskRow)] = []
+    var removals: [JournalKey] = []
     var kind: Kind
 
     enum Kind: Sendable {
@@ -87,9 +69,13 @@ package struct JournalPlan: Sendable {
   /// Counts the values accepted since the start of the file.
   package internal(set) var sequence: UInt64 = 0
 
-  var slots: [String: Slot] = [:]
+  /// What is known of each key, by its number.
+  var slots: [Slot] = []
+  /// The keys' names, and the way back.
+  var names: [String] = []
+  var numbers: [String: JournalKey] = [:]
   /// Keys whose row may differ from what is wanted.
-  var dirty: [String] = []
+  var dirty: [JournalKey] = []
   /// When something first wants to be written; `nil` when nothing does.
   var wantedAt: Moment?
   /// No commit begins before this.
@@ -108,10 +94,9 @@ package struct JournalPlan: Sendable {
   package init(settings: Settings = Settings(), contents: JournalContents) {
     self.init(settings: settings, isLoaded: true)
     for entry in contents.entries {
-      var slot = Slot()
-      slot.newest = entry
-      slot.disk = DiskRow(sequence: entry.sequence, expiresAt: entry.expiresAt)
-      slots[entry.key] = slot
+      let key = number(of: entry.key)
+      self[key].newest = KeptValue(entry)
+      self[key].disk = DiskRow(sequence: entry.sequence, expiresAt: entry.expiresAt)
       sequence = max(sequence, entry.sequence)
     }
     durableThrough = sequence
@@ -137,48 +122,42 @@ package struct JournalPlan: Sendable {
   ///
   /// While nothing can be written and the disk has a live row of the key, a newer value cannot be
   /// accepted: a crash would send the older one after it. Rows lose that force with their `ttl`.
-  package func refusal(of key: String, at now: Moment) -> JournalFault? {
-    guard let fault, slots[key]?.disk?.isLive(at: now) == true else { return nil }
+  package func refusal(of key: JournalKey, at now: Moment) -> JournalFault? {
+    guard let fault, self[key].disk?.isLive(at: now) == true else { return nil }
     return fault
   }
 
   /// Takes the newest value of a key; its reply waits for ``JournalNews/durable(through:)``.
   ///
+  /// `given` is `nil` where the owner keeps the value, which ``nextWork(at:value:)`` then asks for.
   /// `isUrgent`: the next commit does not wait for `commit` to pass.
   package mutating func accept(
-    _ value: [UInt8],
-    for key: String,
-    ttl: Duration,
+    _ given: [UInt8]? = nil,
+    for key: JournalKey,
     at now: Moment,
+    expiresAt: Moment,
     isUrgent: Bool = false
   ) -> Receipt {
     sequence += 1
-    if let older = slots[key]?.newest, slots[key]?.earlier == nil, !isUndecided(older) {
-      slots[key]?.earlier = older
-    }
-    slots[key, default: Slot()].newest = JournalEntry(
-      key: key,
-      sequence: sequence,
-      value: value,
-      origin: .accepted(at: now),
-      ttl: ttl
+    let isUndecided = isUndecided(key)
+    let isNewlyDirty = self[key].accept(
+      KeptValue(
+        sequence: sequence,
+        acceptedAt: now,
+        expiresAt: expiresAt,
+        given: given.map { KeptValue.Given(value: $0) }
+      ),
+      forgettingOlder: isUndecided
     )
-    touch(key)
+    if isNewlyDirty { dirty.append(key) }
     want(at: now)
     if isUrgent { earliestCommit = min(earliestCommit, now) }
     return Receipt(sequence: sequence, fault: fault)
   }
 
   /// A value was handed to the broker: it stays journalled even when a newer one is withdrawn.
-  package mutating func sending(_ key: String, sequence: UInt64) {
-    if let newest = slots[key]?.newest, newest.sequence == sequence {
-      slots[key]?.underWay = newest
-      slots[key]?.newest = nil
-      slots[key]?.earlier = nil  // Nothing older may follow.
-    } else if let earlier = slots[key]?.earlier, earlier.sequence == sequence {
-      slots[key]?.underWay = earlier
-      slots[key]?.earlier = nil
-    }
+  package mutating func sending(_ key: JournalKey, sequence: UInt64) {
+    self[key].left(sequence)
   }
 
   /// Everything of a key up to `sequence` is acknowledged, expired or superseded for good.
@@ -186,34 +165,21 @@ package struct JournalPlan: Sendable {
   /// - Returns: Whether its replies are due now: nothing of the key is or can get onto the disk, so
   ///   no commit has to be waited for.
   @discardableResult
-  package mutating func finished(_ key: String, through sequence: UInt64, at now: Moment) -> Bool {
-    guard var slot = slots[key] else { return true }
-    var changed = false
-    if let entry = slot.newest, entry.sequence <= sequence {
-      slot.newest = nil
-      changed = true
-    }
-    if let entry = slot.earlier, entry.sequence <= sequence {
-      slot.earlier = nil
-      changed = true
-    }
-    if let entry = slot.underWay, entry.sequence <= sequence {
-      slot.underWay = nil
-      changed = true
-    }
-    guard changed else { return false }
-    slots[key] = slot
-    guard slot.wanted == nil else {
+  package mutating func finished(
+    _ key: JournalKey,
+    through sequence: UInt64,
+    at now: Moment
+  ) -> Bool {
+    if self[key].isEmpty { return true }
+    guard self[key].drop(through: sequence) else { return false }
+    guard self[key].wanted == nil else {
       touch(key)  // Nothing to write unless the other value is not on the disk.
       return false
     }
-    if slot.disk == nil, !slot.isDirty {
-      slots[key] = nil
-      return true
-    }
+    if self[key].isEmpty { return true }
     touch(key)
     want(at: now.advanced(by: settings.removal))
-    return slot.disk == nil
+    return self[key].disk == nil
   }
 
   /// One value is over, whatever became of it; others of its key are not concerned.
@@ -225,54 +191,40 @@ package struct JournalPlan: Sendable {
   ///   no commit has to be waited for.
   @discardableResult
   package mutating func ended(
-    _ key: String,
+    _ key: JournalKey,
     _ sequence: UInt64,
     at now: Moment,
     promptly: Bool
   ) -> Bool {
-    guard var slot = slots[key] else { return true }
-    if slot.newest?.sequence == sequence {
-      slot.newest = nil
-    } else if slot.earlier?.sequence == sequence {
-      slot.earlier = nil
-    } else if slot.underWay?.sequence == sequence {
-      slot.underWay = nil
-    } else {
-      return false
-    }
-    if slot.isEmpty {
-      slots[key] = nil
-      return true
-    }
-    slots[key] = slot
+    if self[key].isEmpty { return true }
+    guard self[key].drop(sequence) else { return false }
+    if self[key].isEmpty { return true }
     touch(key)
-    guard slot.wanted == nil else {
+    guard self[key].wanted == nil else {
       if promptly { want(at: now) }
       return false
     }
     want(at: promptly ? now : now.advanced(by: settings.removal))
-    return slot.disk == nil
+    return self[key].disk == nil
   }
 
   /// Whether the disk surely has the key's newest value.
-  package func keeps(_ key: String) -> Bool {
-    guard fault == nil, running == nil, let slot = slots[key], let wanted = slot.wanted else {
-      return false
-    }
-    return slot.disk?.sequence == wanted.sequence
+  package func keeps(_ key: JournalKey) -> Bool {
+    guard fault == nil, running == nil, let wanted = self[key].wanted else { return false }
+    return self[key].disk?.sequence == wanted.sequence
   }
 
   /// The value that waits was cancelled: a crash must not send it.
   ///
   /// Its row goes with the next commit, or is replaced by the value that is on its way.
   package mutating func withdrawn(
-    _ key: String,
+    _ key: JournalKey,
     through sequence: UInt64,
     at now: Moment,
     isUrgent: Bool = false
   ) {
-    guard let entry = slots[key]?.newest, entry.sequence <= sequence else { return }
-    slots[key]?.newest = nil
+    guard let value = self[key].newest, value.sequence <= sequence else { return }
+    self[key].newest = nil
     touch(key)
     want(at: now)
     if isUrgent { earliestCommit = min(earliestCommit, now) }
@@ -290,14 +242,17 @@ package struct JournalPlan: Sendable {
   /// Whether a crash now would send an older value of the key than `sequence`.
   ///
   /// A value that leaves for the broker while this is true could be followed by the older one.
-  package func holdsOlder(_ key: String, than sequence: UInt64, at now: Moment) -> Bool {
-    guard let disk = slots[key]?.disk else { return false }
+  package func holdsOlder(_ key: JournalKey, than sequence: UInt64, at now: Moment) -> Bool {
+    guard let disk = self[key].disk else { return false }
     return disk.sequence < sequence && disk.isLive(at: now)
   }
 
+  /// From when on a crash does not send what the disk has of the key; `nil` when not known.
+  package func rowExpiry(of key: JournalKey) -> Moment? { self[key].disk?.expiresAt }
+
   /// Whether `sequence` is still the newest of its key.
-  package func isNewest(_ key: String, _ sequence: UInt64) -> Bool {
-    slots[key]?.newest?.sequence == sequence
+  package func isNewest(_ key: JournalKey, _ sequence: UInt64) -> Bool {
+    self[key].newest?.sequence == sequence
   }
 
   /// Nothing is being written, and nothing waits to be.
@@ -307,19 +262,25 @@ package struct JournalPlan: Sendable {
   package var isStuck: Bool { fault != nil && running == nil }
 
   /// Keys that a restart would send again, and those whose rows are still to be removed.
-  package var keyCount: Int { slots.count }
+  package var keyCount: Int { slots.count { !$0.isEmpty } }
 
   // MARK: - Shared
 
-  /// Whether nobody has taken up a value of an earlier process yet.
-  private func isUndecided(_ entry: JournalEntry) -> Bool {
-    undecided.contains { $0.key == entry.key && $0.sequence == entry.sequence }
+  subscript(key: JournalKey) -> Slot {
+    _read { yield slots[Int(key.rawValue)] }
+    _modify { yield &slots[Int(key.rawValue)] }
+  }
+
+  /// Whether nobody has taken up the key's newest value, one of an earlier process, yet.
+  private func isUndecided(_ key: JournalKey) -> Bool {
+    guard !undecided.isEmpty, let sequence = self[key].newest?.sequence else { return false }
+    return undecided.contains { $0.sequence == sequence && $0.key == names[Int(key.rawValue)] }
   }
 
   /// Notes that a key's row may differ from what is wanted.
-  mutating func touch(_ key: String) {
-    guard slots[key]?.isDirty == false else { return }
-    slots[key]?.isDirty = true
+  mutating func touch(_ key: JournalKey) {
+    guard !self[key].isDirty else { return }
+    self[key].isDirty = true
     dirty.append(key)
   }
 
