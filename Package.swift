@@ -75,6 +75,11 @@ let package = Package(
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
+    // Device files from what is announced at a broker.
+    .target(
+      name: "Import",
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "MQTT", "Operations"]
+    ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
     .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "Journal", "LastOut"]),
@@ -103,8 +108,8 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
-        "MQTT", "Operations", "Simulation",
+        "Arguments", "Configuration", "Control", "Devices", "Gateway", "Import", "JSON", "Journal",
+        "LastOut", "MQTT", "Operations", "Simulation",
       ]
     ),
 

@@ -1,0 +1,203 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Configuration
+package import Devices
+
+/// What an import makes of announcements: files as they are to be, and what was not taken.
+///
+/// Pure: messages, the files as they are and the settings in; bytes and remarks out.
+package struct ImportPlan: Sendable {
+  /// One device file.
+  package struct File: Sendable {
+    package let source: ImportSource
+    package let path: String
+    package let old: [UInt8]?
+    package let new: [UInt8]
+    /// Where the record of what was written belongs, and its bytes.
+    package let recordPath: String
+    package let record: [UInt8]
+    /// Devices and properties that are announced.
+    package let devices: Int
+    package let properties: Int
+    package let changes: [ImportChange]
+
+    package var isChanged: Bool { old != new }
+  }
+
+  /// What is asked for.
+  package struct Request: Sendable {
+    /// Home Assistant's discovery prefix.
+    package var prefix = "homeassistant"
+    package var sources = Set(ImportSource.allCases)
+    /// Only this Zigbee2MQTT, or all that are announced.
+    package var base: String?
+    /// The gateway's own base topic, whose announcements are its own.
+    package var ownBase = "settle"
+    /// Lanes that the settings have.
+    package var lanes: Set<String> = []
+
+    package init() {}
+  }
+
+  /// A file and its record as they are on the disk.
+  package struct Present: Sendable {
+    package var file: [UInt8]?
+    package var record: [UInt8]?
+    package init(file: [UInt8]?, record: [UInt8]?) {
+      self.file = file
+      self.record = record
+    }
+  }
+
+  package private(set) var files: [File] = []
+  package private(set) var remarks: [Remark] = []
+
+  /// Makes the plan.
+  ///
+  /// - Parameters:
+  ///   - announcements: Retained messages, any order; others than announcements are ignored.
+  ///   - folder: The folder of device files.
+  ///   - present: The files that earlier imports wrote.
+  ///   - others: The devices of all other files in the folder.
+  /// - Throws: Mistakes in a file that an earlier import wrote.
+  package init(
+    _ announcements: [Announcement],
+    request: Request,
+    folder: String,
+    present: [ImportSource: Present],
+    others: Registry
+  ) throws(ConfigurationFailure) {
+    var taken = Set(others.devices.map(\.id))
+    var topics: [String: String] = [:]
+    for property in others.properties {
+      topics[property.property.command.topic] = others.devices[property.device].id
+    }
+    let found = Sources(announcements, request: request)
+    remarks += found.remarks
+    for source in ImportSource.allCases {
+      guard let findings = found.findings[source] else { continue }
+      remarks += findings.remarks
+      var devices: [ImportedDevice] = []
+      for device in findings.devices {
+        if let owner = device.commandTopics.compactMap({ topics[$0] }).first {
+          remarks.append(
+            Remark(.leftOut, device.name, "already in another device file, as '\(owner)'")
+          )
+        } else {
+          devices.append(device)
+        }
+      }
+      try add(source, devices, folder: folder, present: present[source], taken: &taken)
+    }
+  }
+
+  private mutating func add(
+    _ source: ImportSource,
+    _ devices: [ImportedDevice],
+    folder: String,
+    present: Present?,
+    taken: inout Set<String>
+  ) throws(ConfigurationFailure) {
+    let path = folder.hasSuffix("/") ? folder + source.fileName : "\(folder)/\(source.fileName)"
+    let record = present?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
+    if let bytes = present?.record, ImportRecord(bytes) == nil {
+      remarks.append(
+        Remark(
+          .partly,
+          "\(folder)/\(source.recordName)",
+          "cannot be read, so all that the file says counts as written by hand"
+        )
+      )
+    }
+    let old = present?.file
+    let root = try old.map { bytes throws(ConfigurationFailure) in
+      try YAMLOutline.read(bytes, file: path)
+    }
+    let outline = root.flatMap(\.self)
+    var numbering = DeviceNumbering(
+      known: Self.identifiers(record, devices, in: outline),
+      taken: taken
+    )
+    let written = devices.map { device in
+      let id = numbering.id(for: device)
+      return FileDevice(
+        id: id,
+        identity: device.identity,
+        comment: device.comment,
+        members: DeviceFields.members(of: device, id: id)
+      )
+    }
+    taken.formUnion(written.map(\.id))
+    if old == nil, written.isEmpty { return }
+    var new: [UInt8]
+    var changes: [ImportChange] = []
+    if let old {
+      do throws(Refusal) {
+        let merge = try FileMerge(old, root: outline, record: record, devices: written)
+        (new, changes) = (merge.result, merge.changes)
+        remarks += merge.remarks
+      } catch {
+        remarks.append(Remark(.refused, path, error.reason))
+        return
+      }
+    } else {
+      new = Array(ImportedFile.text(written, source: source).utf8)
+      changes = written.map { ImportChange(.added, $0.id) }
+    }
+    files.append(
+      File(
+        source: source,
+        path: path,
+        old: old,
+        new: new,
+        recordPath: String(path.dropLast(source.fileName.count)) + source.recordName,
+        record: Self.record(written, after: record).bytes,
+        devices: written.count,
+        properties: devices.reduce(0) { $0 + $1.properties.count },
+        changes: changes
+      )
+    )
+  }
+
+  /// Identifiers that devices have already: by the record, else by their topic in the file.
+  private static func identifiers(
+    _ record: ImportRecord,
+    _ devices: [ImportedDevice],
+    in outline: YAMLOutline?
+  ) -> [String: String] {
+    var known = record.identifiers
+    let used = Set(known.values)
+    for device in devices where known[device.identity] == nil {
+      guard let topic = device.topic else { continue }
+      let entry = outline?.entries?.first { entry in
+        entry.value["topic"]?.json == .string(topic) && !used.contains(entry.key)
+      }
+      if let entry { known[device.identity] = entry.key }
+    }
+    return known
+  }
+
+  /// What is on record now: what was written, and what was once and is no longer announced.
+  private static func record(_ written: [FileDevice], after old: ImportRecord) -> ImportRecord {
+    var record = old
+    for device in written {
+      var members = device.members
+      let former = old.devices[device.id]?.members.first { $0.name == "properties" }?.value.members
+      if let former {
+        let place = members.firstIndex { $0.name == "properties" }
+        var properties = place.flatMap { members[$0].value.members } ?? []
+        for property in former where !properties.contains(where: { $0.name == property.name }) {
+          properties.append(property)
+        }
+        if let place {
+          members[place].value = .object(properties)
+        } else if !properties.isEmpty {
+          members.append(.init("properties", .object(properties)))
+        }
+      }
+      record.devices[device.id] = ImportRecord.Entry(identity: device.identity, members: members)
+    }
+    return record
+  }
+}
