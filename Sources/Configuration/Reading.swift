@@ -177,7 +177,11 @@ final class Reading {
     } catch {
       if drafts == nil || !error.isMissing { throw error }
     }
-    return paths + (drafts ?? [:]).keys.filter { !paths.contains($0) }.sorted()
+    let new = (drafts ?? [:]).keys.filter { path in
+      FilePath.join(folder, String(path.split(separator: "/").last ?? "")) == path
+        && !paths.contains(path)
+    }
+    return paths + new.sorted()
   }
 
   /// A file's root; `nil` when it is empty or cannot be read.

@@ -23,6 +23,12 @@ package struct ImportPlan: Sendable {
     package let changes: [ImportChange]
 
     package var isChanged: Bool { old != new }
+
+    /// Writes the file, if it changes, and then the record of it.
+    package func write() throws(FileTrouble) {
+      if isChanged { try AtomicFile.write(new, to: path) }
+      try AtomicFile.write(record, to: recordPath)
+    }
   }
 
   /// What is asked for.
@@ -38,6 +44,22 @@ package struct ImportPlan: Sendable {
     package var lanes: Set<String> = []
 
     package init() {}
+
+    /// The topics that announcements come on.
+    package var filters: [String] {
+      var filters: [String] = []
+      if sources.contains(.zigbee2mqtt) {
+        // Base topics have one or two levels, unless somebody says more.
+        for base in base.map({ [$0] }) ?? ["+", "+/+"] {
+          filters += ["\(base)/bridge/devices", "\(base)/bridge/groups"]
+        }
+      }
+      if sources.contains(.homeassistant) {
+        filters += ["\(prefix)/+/+/config", "\(prefix)/+/+/+/config"]
+      }
+      if sources.contains(.homie) { filters.append("+/5/+/$description") }
+      return filters
+    }
   }
 
   /// A file and its record as they are on the disk.
@@ -60,13 +82,15 @@ package struct ImportPlan: Sendable {
   ///   - folder: The folder of device files.
   ///   - present: The files that earlier imports wrote.
   ///   - others: The devices of all other files in the folder.
+  ///   - refused: By identifier: devices that came out wrong before, and why.
   /// - Throws: Mistakes in a file that an earlier import wrote.
   package init(
     _ announcements: [Announcement],
     request: Request,
     folder: String,
     present: [ImportSource: Present],
-    others: Registry
+    others: Registry,
+    refused: [String: String] = [:]
   ) throws(ConfigurationFailure) {
     var taken = Set(others.devices.map(\.id))
     var topics: [String: String] = [:]
@@ -88,7 +112,8 @@ package struct ImportPlan: Sendable {
           devices.append(device)
         }
       }
-      try add(source, devices, folder: folder, present: present[source], taken: &taken)
+      let present = present[source]
+      try add(source, devices, folder: folder, present, taken: &taken, refused: refused)
     }
   }
 
@@ -96,16 +121,17 @@ package struct ImportPlan: Sendable {
     _ source: ImportSource,
     _ devices: [ImportedDevice],
     folder: String,
-    present: Present?,
-    taken: inout Set<String>
+    _ present: Present?,
+    taken: inout Set<String>,
+    refused: [String: String]
   ) throws(ConfigurationFailure) {
-    let path = folder.hasSuffix("/") ? folder + source.fileName : "\(folder)/\(source.fileName)"
+    let path = Self.path(source.fileName, in: folder)
     let record = present?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
     if let bytes = present?.record, ImportRecord(bytes) == nil {
       remarks.append(
         Remark(
           .partly,
-          "\(folder)/\(source.recordName)",
+          Self.path(source.recordName, in: folder),
           "cannot be read, so all that the file says counts as written by hand"
         )
       )
@@ -119,7 +145,7 @@ package struct ImportPlan: Sendable {
       known: Self.identifiers(record, devices, in: outline),
       taken: taken
     )
-    let written = devices.map { device in
+    let announced = devices.map { device in
       let id = numbering.id(for: device)
       return FileDevice(
         id: id,
@@ -128,13 +154,24 @@ package struct ImportPlan: Sendable {
         members: DeviceFields.members(of: device, id: id)
       )
     }
-    taken.formUnion(written.map(\.id))
+    taken.formUnion(announced.map(\.id))
+    let written = announced.filter { refused[$0.id] == nil }
+    for device in announced {
+      guard let reason = refused[device.id] else { continue }
+      remarks.append(Remark(.refused, device.id, reason))
+    }
     if old == nil, written.isEmpty { return }
     var new: [UInt8]
     var changes: [ImportChange] = []
     if let old {
       do throws(Refusal) {
-        let merge = try FileMerge(old, root: outline, record: record, devices: written)
+        let merge = try FileMerge(
+          old,
+          root: outline,
+          record: record,
+          devices: written,
+          announced: Set(announced.map(\.id))
+        )
         (new, changes) = (merge.result, merge.changes)
         remarks += merge.remarks
       } catch {
@@ -151,13 +188,19 @@ package struct ImportPlan: Sendable {
         path: path,
         old: old,
         new: new,
-        recordPath: String(path.dropLast(source.fileName.count)) + source.recordName,
+        recordPath: Self.path(source.recordName, in: folder),
         record: Self.record(written, after: record).bytes,
         devices: written.count,
         properties: devices.reduce(0) { $0 + $1.properties.count },
         changes: changes
       )
     )
+  }
+
+  /// A file's path, as the configuration names it in messages.
+  package static func path(_ name: String, in folder: String) -> String {
+    if folder == "." { return name }
+    return folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
   }
 
   /// Identifiers that devices have already: by the record, else by their topic in the file.

@@ -77,7 +77,7 @@ package struct InBetween: Sendable {
     }
     var routes = [debounced("+/set"), direct(base, inner, "+/set/+"), direct(base, inner, "+/get")]
     // Wildcards for names with a slash would meet the bridge's own topics.
-    let nested = names.filter { $0.contains("/") }.sorted()
+    let nested = Set(names).filter { $0.contains("/") }.sorted()
     for name in nested {
       routes += [debounced("\(name)/set"), direct(base, inner, "\(name)/set/+")]
       routes.append(direct(base, inner, "\(name)/get"))

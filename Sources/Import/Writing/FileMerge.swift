@@ -33,11 +33,14 @@ struct FileMerge {
   }
 
   /// Merges `devices` into the file `bytes`, whose outline is `root`.
+  ///
+  /// `announced` are the identifiers of all that is still there, taken or not.
   init(
     _ bytes: [UInt8],
     root: YAMLOutline?,
     record: ImportRecord,
-    devices: [FileDevice]
+    devices: [FileDevice],
+    announced: Set<String>
   ) throws(Refusal) {
     self.bytes = bytes
     if let root, root.isInline || root.entries == nil {
@@ -55,8 +58,7 @@ struct FileMerge {
         changes.append(ImportChange(.added, device.id))
       }
     }
-    let present = Set(devices.map(\.id))
-    for id in record.devices.keys.sorted() where !present.contains(id) {
+    for id in record.devices.keys.sorted() where !announced.contains(id) {
       guard root?[id] != nil else { continue }
       remarks.append(Remark(.gone, id, "no longer announced; remove it from the file by hand"))
     }

@@ -88,16 +88,17 @@ struct ExposeReader {
   /// People's words for what every device of a kind has, else the device's own.
   private func wantedID(_ expose: JSONValue, property: String, owner: String?) -> String {
     let name = expose["name"]?.string ?? property
-    // `state_l1` is the state of endpoint `l1`.
-    let tail = property.hasPrefix(name) ? String(property.dropFirst(name.count)) : ""
+    // `state_l1` is the state of endpoint `l1`; any other name is the device's own word.
+    guard property == name || property.hasPrefix("\(name)_") else { return property }
+    let tail = property.dropFirst(name.count)
     switch (owner, name) {
-    case ("light", "state"), ("switch", "state"), ("fan", "state"): return "power" + tail
-    case ("lock", "state"): return "lock" + tail
-    case ("cover", "state"): return "command" + tail
-    case ("light", "color_xy"), ("light", "color_hs"): return property
+    case ("light", "state"), ("switch", "state"), ("fan", "state"): return "power\(tail)"
+    case ("lock", "state"): return "lock\(tail)"
+    case ("cover", "state"): return "command\(tail)"
     case ("climate", "occupied_heating_setpoint"), ("climate", "current_heating_setpoint"):
-      return names.has("target_temperature" + tail) ? property : "target_temperature" + tail
-    case ("climate", "system_mode"): return "mode" + tail
+      let id = "target_temperature\(tail)"
+      return names.has(id) ? property : id
+    case ("climate", "system_mode"): return "mode\(tail)"
     default: return property
     }
   }
