@@ -169,6 +169,14 @@ let package = Package(
         "Simulation", "TestBroker",
       ]
     ),
+    .testTarget(
+      name: "ImportTests",
+      dependencies: [
+        "Configuration", "Devices", "Import", "JSON", "LastOut", "Operations", "PrivateBroker",
+        "TestBroker",
+      ],
+      exclude: ["Fixtures"]
+    ),
     .target(
       name: "TestBroker",
       dependencies: ["CMosquitto", "LastOut", "Operations", "PrivateBroker"],

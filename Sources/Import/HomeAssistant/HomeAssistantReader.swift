@@ -29,7 +29,7 @@ struct HomeAssistantReader {
       }
     }
     for (owner, count) in skipped.sorted(by: { $0.key < $1.key }) {
-      findings.remark(.leftOut, "\(count) entities", owner)
+      findings.remark(.leftOut, "\(count) \(count == 1 ? "entity" : "entities")", owner)
     }
     for identity in groups.keys.sorted() {
       take(groups[identity] ?? [], identity: identity, &findings)
@@ -75,7 +75,11 @@ struct HomeAssistantReader {
       reader.read()
       let label = entity.name == name ? entity.platform : entity.name ?? entity.objectID
       for remark in reader.remarks {
-        findings.remark(remark.kind, "\(name): \(label)", remark.reason)
+        // The name says which value it is where there is but one.
+        let id = reader.properties.first?.id ?? "value"
+        let isOwn = reader.isSingle && remark.reason.hasPrefix("\(id): ")
+        let reason = isOwn ? String(remark.reason.dropFirst(id.count + 2)) : remark.reason
+        findings.remark(remark.kind, "\(name): \(label)", reason)
       }
       guard !reader.properties.isEmpty else { continue }
       device.properties += Self.renamed(reader, device: name, &names)
@@ -101,10 +105,11 @@ struct HomeAssistantReader {
   ) -> [ImportedProperty] {
     let entity = reader.entity
     var stem = entity.name ?? ""
-    if stem.hasPrefix(device), stem.count > device.count {
-      stem = stem.dropFirst(device.count).trimmedSpace
+    if stem.hasPrefix(device), let next = stem.dropFirst(device.count).first, " _-:".contains(next)
+    {
+      stem = stem.dropFirst(device.count + 1).trimmedSpace
     }
-    let isMain = stem.isEmpty || stem == device
+    let isMain = stem.isEmpty || PropertyNames.word(stem) == PropertyNames.word(device)
     let prefix = isMain ? "" : PropertyNames.word(stem)
     var ids: [String: String] = [:]
     for property in reader.properties {

@@ -14,6 +14,8 @@ struct ImportedDevice: Hashable, Sendable {
   var topic: String?
   /// A built-in profile that fits; what equals it is not written.
   var profile: String?
+  /// One without properties, for where the former does not fit after all.
+  var plainProfile: String?
   var lane: String?
   var merge = false
   var options: [String] = []

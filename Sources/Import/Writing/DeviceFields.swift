@@ -8,8 +8,14 @@ internal import Devices
 enum DeviceFields {
   /// The device's keys and values, in the order in which they are written.
   static func members(of device: ImportedDevice, id: String) -> [JSONValue.Member] {
-    let profile = device.profile.flatMap { ProfileOutline.json($0) }
-    let overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+    var device = device
+    var profile = device.profile.flatMap { ProfileOutline.json($0) }
+    var overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+    if overriding == nil, let plain = device.plainProfile {
+      device.profile = plain
+      profile = ProfileOutline.json(plain)
+      overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+    }
     let inherited = overriding == nil ? Optional.none : profile
     var members: [JSONValue.Member] = []
     let name = PlainText.clean(device.name)
@@ -61,7 +67,7 @@ enum Overriding {
     }
     // Something in common with the profile is what makes it fit.
     let removed = entries.count { $0.value == "none" }
-    return removed == inherited.count ? nil : entries
+    return removed > 0 && removed == inherited.count ? nil : entries
   }
 
   /// Fields that, where absent, cannot be taken away from a profile's property.

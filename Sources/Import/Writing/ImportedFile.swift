@@ -41,8 +41,8 @@ enum ImportedFile {
     """
     # yaml-language-server: $schema=../config/devices.schema.json
     #
-    # Written by "settle import" from what \(source.title) announces. Edit what you like: the next
-    # import keeps it, adds what is new, and says what is gone.
+    # Written by "settle import" from what \(source.title) announces.
+    # Edit what you like: the next import keeps it, adds what is new, and says what is gone.
 
     """
   }

@@ -11,7 +11,7 @@ enum YAMLText {
   /// `key: value` on as many lines as it takes, each indented; ends with a line break.
   static func entry(_ key: String, _ value: JSONValue, indent: Int, deep: Bool = false) -> String {
     let margin = String(repeating: " ", count: indent)
-    let head = margin + scalar(.string(key)) + ":"
+    let head = margin + Self.key(key) + ":"
     let line = "\(head) \(flow(value))"
     let isNested = deep && value.members?.isEmpty == false
     if !isNested, line.count <= width || value.isScalar { return line + "\n" }
@@ -35,10 +35,15 @@ enum YAMLText {
     switch value {
     case .array(let elements): "[\(elements.map(flow).joined(separator: ", "))]"
     case .object(let members):
-      "{" + members.map { "\(scalar(.string($0.name))): \(flow($0.value))" }.joined(separator: ", ")
+      "{" + members.map { "\(key($0.name)): \(flow($0.value))" }.joined(separator: ", ")
         + "}"
     case .null, .boolean, .integer, .number, .string: scalar(value)
     }
+  }
+
+  /// Keys are words whatever they look like, but for what needs quotes.
+  private static func key(_ name: String) -> String {
+    name == "on" || name == "off" ? name : scalar(.string(name))
   }
 
   private static func scalar(_ value: JSONValue) -> String {
@@ -51,6 +56,7 @@ enum YAMLText {
     guard let first = text.unicodeScalars.first, !typed.contains(text), text.last != " " else {
       return false
     }
+    if (try? DurationText.read(text)) != nil, text.last?.isLetter == true { return true }
     let begins =
       first.properties.isAlphabetic || first == "$" || first == "/" || first == "°" || first == "_"
     return begins

@@ -123,11 +123,12 @@ struct Zigbee2MQTTReader {
         base.contains("/") ? "\(DollarText.literal(base))/bridge/state" : "$root/bridge/state"
       ),
     ]
+    device.plainProfile = "zigbee2mqtt/device"
     let profiles = [
       ("light", "zigbee2mqtt/light"), ("cover", "zigbee2mqtt/cover"),
       ("climate", "zigbee2mqtt/thermostat"), ("switch", "zigbee2mqtt/switch"),
     ]
-    device.profile = profiles.first { kinds.contains($0.0) }?.1
+    device.profile = profiles.first { kinds.contains($0.0) }?.1 ?? "zigbee2mqtt/device"
     if device.profile == "zigbee2mqtt/cover" { device.merge = false }
   }
 
