@@ -77,12 +77,10 @@ package struct ImportPlan: Sendable {
 
   /// Makes the plan.
   ///
-  /// - Parameters:
-  ///   - announcements: Retained messages, any order; others than announcements are ignored.
-  ///   - folder: The folder of device files.
-  ///   - present: The files that earlier imports wrote.
-  ///   - others: The devices of all other files in the folder.
-  ///   - refused: By identifier: devices that came out wrong before, and why.
+  /// Other messages than announcements are ignored, and their order does not matter. `folder` is
+  /// that of the device files, `present` what earlier imports wrote there, and `others` the devices
+  /// of all other files in it. `refused` says, by identifier, which devices came out wrong before.
+  ///
   /// - Throws: Mistakes in a file that an earlier import wrote.
   package init(
     _ announcements: [Announcement],

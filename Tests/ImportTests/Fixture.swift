@@ -71,7 +71,7 @@ enum Fixture {
   static func file(_ announcements: [Announcement]) throws -> String {
     let file = try #require(plan(announcements).files.first)
     return String(decoding: file.new, as: UTF8.self).split(separator: "\n\n")
-      .dropFirst().joined(separator: "\n\n") + "\n"
+      .dropFirst().joined(separator: "\n\n")
   }
 
   /// The remarks, one line each.

@@ -86,12 +86,7 @@ struct HomeAssistantTests {
               step: 1
               command: {topic: b/t}
               state: {topic: b/state, value: /t}
-            power:
-              type: boolean
-              on: "ON"
-              off: "OFF"
-              command: {topic: b/p}
-              state: {topic: b/state}
+            power: {type: boolean, on: "ON", off: "OFF", command: {topic: b/p}, state: {topic: b/state}}
 
         """
     )

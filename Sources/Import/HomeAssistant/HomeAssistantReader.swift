@@ -132,7 +132,10 @@ struct HomeAssistantReader {
         property[field] =
           present.isEmpty ? Optional.none : .array(present.map { .string($0) })
       }
-      if !isMain, property["aliases"] != nil { property["aliases"] = Optional.none }
+      let aliases = property["aliases"]?.elements?.compactMap(\.string) ?? []
+      if !aliases.isEmpty, !isMain || !aliases.allSatisfy({ names.take($0) }) {
+        property["aliases"] = Optional.none
+      }
       return property
     }
   }

@@ -7,7 +7,9 @@ internal import Configuration
 enum DeviceSlug {
   /// `Küche/Decke links` becomes `kueche-decke-links`; empty where no letter or digit is left.
   static func slug(_ name: String) -> String {
-    let slug = String(Identifiers.slug(letters(of: name)).prefix(60))
+    // Hyphens in the name are spaces first, so that `a - b` has one.
+    let words = letters(of: name).split(separator: "-").joined(separator: " ")
+    let slug = String(Identifiers.slug(words).prefix(60))
     let trimmed = String(slug.reversed().drop { $0 == "-" || $0 == "_" }.reversed())
     return Identifiers.problem(inDevice: trimmed) == nil
       ? trimmed : trimmed.isEmpty ? "" : "\(trimmed)-device"

@@ -21,6 +21,11 @@ struct PropertyNames {
     return id
   }
 
+  /// Takes `name` itself for a further name of a property; `false` if that is not possible.
+  mutating func take(_ name: String) -> Bool {
+    Identifiers.problem(inProperty: name) == nil && taken.insert(name).inserted
+  }
+
   /// Whether a property already has this identifier.
   func has(_ id: String) -> Bool { taken.contains(id) }
 

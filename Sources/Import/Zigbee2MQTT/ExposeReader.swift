@@ -36,7 +36,7 @@ struct ExposeReader {
       remarks.append((.refused, type.isEmpty ? "an expose" : type, "it has no usable name"))
       return
     }
-    let access = expose["access"]?.double.map { Int($0) } ?? 1
+    let access = Self.access(of: expose) ?? Access.published
     guard access & Access.settable != 0 || Self.hasSettableFeature(expose) else {
       readOnly.append(name)
       return
@@ -53,9 +53,13 @@ struct ExposeReader {
   private static let owners: Set = ["light", "switch", "fan", "cover", "lock", "climate"]
   private static let formless: Set = ["composite", "list"]
 
+  private static func access(of expose: JSONValue) -> Int? {
+    expose["access"]?.double.flatMap { Int(exactly: $0) }
+  }
+
   private static func hasSettableFeature(_ expose: JSONValue) -> Bool {
     (expose.elements("features") ?? []).contains {
-      Int($0["access"]?.double ?? 0) & Access.settable != 0
+      (access(of: $0) ?? 0) & Access.settable != 0
     }
   }
 
@@ -164,7 +168,7 @@ struct ExposeReader {
   ) {
     var made = made
     made.id = names.unique(made.id)
-    if made.id != name, Self.isIdentifier(name) { made["aliases"] = .array([.string(name)]) }
+    if made.id != name, names.take(name) { made["aliases"] = .array([.string(name)]) }
     made.sends(to: "$topic/set", .object([.init(name, .string(PayloadTemplate.placeholder))]))
     let isAction = made["type"] == "action"
     if access & (Access.published | Access.gettable) != 0, !isAction {
@@ -181,7 +185,7 @@ struct ExposeReader {
   }
 
   /// What kinds of values need beyond their type: how they settle, how long they take.
-  private func habits(_ property: inout ImportedProperty, owner: String?) {
+  private mutating func habits(_ property: inout ImportedProperty, owner: String?) {
     let stem = property.id.prefix { $0 != "_" }
     switch (owner, stem) {
     case ("cover", "position"), ("cover", "tilt"):
@@ -190,7 +194,7 @@ struct ExposeReader {
         property["confirm"] = .object(["within": "60s", "tolerance": 2])
       }
     case ("cover", "command"):
-      if property.id == "command" { property["aliases"] = ["stop"] }
+      if property.id == "command", names.take("stop") { property["aliases"] = ["stop"] }
       let words =
         property["values"]?.elements ?? property["values"]?.members?.map { .string($0.name) }
       property["urgent"] = .array(words ?? [])
@@ -229,10 +233,5 @@ struct ExposeReader {
       let present = ended.filter { id in properties.contains { $0.id == id } }
       if !present.isEmpty { properties[index]["ends"] = .array(present.map { .string($0) }) }
     }
-  }
-
-  private static func isIdentifier(_ name: String) -> Bool {
-    var names = PropertyNames()
-    return names.unique(name) == name
   }
 }
