@@ -170,7 +170,8 @@ struct ImportCommand: DaemonCommand {
       limits: settings.limits
     )
     configuration.maximumPacket = 64 << 20
-    configuration.connectDeadline = min(configuration.connectDeadline, timeout)
+    // The whole has a deadline of its own, which comes first.
+    configuration.connectDeadline = timeout + .seconds(1)
     let address = configuration.endpoint.description
     do throws(OperationsError) {
       let loop = try EventLoop()

@@ -3,6 +3,7 @@
 
 import Devices
 @testable import Import
+import JSON
 import Testing
 
 /// A second import keeps what a person edited.
@@ -63,7 +64,9 @@ struct MergeTests {
   {
     var edited = ""
     let outcome = try run(announced(), then: announced(Self.wider)) { text in
-      edited = text.replacing("step: 1\n", with: "step: 2      # coarse\n")
+      edited =
+        "# Größe über alles 💡\n"
+        + text.replacing("step: 1\n", with: "step: 2      # grob für mich\n")
       return edited
     }
     #expect(outcome.text == edited.replacing("range: [0, 10]", with: "range: [0, 20]"))
@@ -83,6 +86,45 @@ struct MergeTests {
         "kept: lamp/delay/range: the file says [1, 5], announced is [0, 20]"
       ]
     )
+  }
+
+  @Test func `a line end of another system does no harm`() throws {
+    let outcome = try run(announced(), then: announced(Self.wider + Self.effect)) {
+      $0.replacing("\n", with: "\r\n")
+    }
+    #expect(outcome.changes == ["changed lamp/delay/range", "added lamp/effect"])
+  }
+
+  @Test func `what was said once is not said again`() throws {
+    let first = try #require(Fixture.plan(announced()).files.first)
+    let edited = Array(first.text.replacing("[0, 10]", with: "[1, 5]").utf8)
+    var present = ImportPlan.Present(file: edited, record: first.record)
+    let second = try Fixture.plan(announced(Self.wider), present: [.zigbee2mqtt: present])
+    #expect(second.remarks.map(\.kind) == [.kept])
+    present = try #require(second.files.first).asPresent
+    let third = try Fixture.plan(announced(Self.wider), present: [.zigbee2mqtt: present])
+    #expect(third.remarks == [])
+    #expect(third.files.first?.isChanged == false)
+  }
+
+  /// Layouts that a person may give the same device.
+  @Test(arguments: [
+    "{name: Lamp, profile: zigbee2mqtt/device, topic: zigbee2mqtt/Lamp, properties: {delay: DELAY}}",
+    "\n    name: Lamp\n    profile: zigbee2mqtt/device\n    topic: zigbee2mqtt/Lamp\n    properties:\n        delay: DELAY",
+    "\n  properties: {delay: DELAY}\n  topic: 'zigbee2mqtt/Lamp'\n  profile: \"zigbee2mqtt/device\"\n  name: Lamp # end",
+  ])
+  func `any layout of the same device is brought up to date`(layout: String) throws {
+    let delay =
+      "{type: integer, range: [0, 10], step: 1, command: {topic: $topic/set, payload: "
+      + "{delay: $value}}, state: {topic: $topic, value: /delay}}"
+    let outcome = try run(announced(), then: announced(Self.wider + Self.effect)) { _ in
+      "lamp: " + layout.replacing("DELAY", with: delay)
+    }
+    #expect(outcome.changes == ["changed lamp/delay/range", "added lamp/effect"])
+    #expect(outcome.remarks == [])
+    let lamp = try #require(Loaded.devices(["a.yaml": outcome.text]).first)
+    #expect(lamp.properties.map(\.id) == ["delay", "effect"])
+    #expect(lamp.properties.first?.kind.numberRule?.range == 0...20)
   }
 
   @Test func `a property that is new is added, also between brackets`() throws {
@@ -173,6 +215,63 @@ struct MergeTests {
     }
     #expect(outcome.changes == ["changed lamp/delay/range"])
     #expect(outcome.text.contains("range: &r [0, 20]"))
+  }
+
+  /// A home of these devices, some of whose numbers and lists are others than they are here.
+  private func home(
+    _ devices: [JSONValue],
+    _ generator: inout SeededGenerator
+  ) -> [Announcement] {
+    let list = JSONValue.array(devices.map { changed($0, &generator) })
+    return [
+      Announcement(topic: "zigbee2mqtt/bridge/devices", payload: JSONWriter.bytes(list))
+    ]
+  }
+
+  private func changed(_ value: JSONValue, _ generator: inout SeededGenerator) -> JSONValue {
+    switch value {
+    case .integer(let number) where number > 20 && Bool.random(using: &generator):
+      return .integer(number + 10)
+    case .array(let elements):
+      let isList = elements.count > 3 && Int.random(in: 0..<4, using: &generator) == 0
+      return .array((isList ? elements.dropLast() : elements[...]).map { changed($0, &generator) })
+    case .object(let members):
+      return .object(members.map { .init($0.name, changed($0.value, &generator)) })
+    case .null, .boolean, .integer, .number, .string: return value
+    }
+  }
+
+  @Test(arguments: 1...40)
+  func `comments survive whatever is announced the next time`(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let all = try JSONParser.parse(Fixture.text("bridge-devices.json")).elements ?? []
+    let devices = Array(all.shuffled(using: &generator).prefix(8))
+    let before = try #require(Fixture.plan(home(devices, &generator)).files.first)
+    var lines: [String] = []
+    var comments: [String] = []
+    for line in before.text.split(separator: "\n", omittingEmptySubsequences: false) {
+      let comment = "# \(comments.count): größer"
+      switch Int.random(in: 0..<8, using: &generator) {
+      case 0:
+        lines += [line.prefix { $0 == " " } + comment, String(line)]
+        comments.append(comment)
+      case 1 where line.hasSuffix(":") || line.contains(": "):
+        lines.append("\(line)  \(comment)")
+        comments.append(comment)
+      default: lines.append(String(line))
+      }
+    }
+    let edited = lines.joined(separator: "\n")
+    let present = ImportPlan.Present(file: Array(edited.utf8), record: before.record)
+    let plan = try Fixture.plan(
+      home(devices, &generator),
+      present: [.zigbee2mqtt: present]
+    )
+    let after = try #require(plan.files.first)
+    #expect(after.isChanged)
+    for comment in comments { #expect(after.text.contains(comment)) }
+    #expect(try !Loaded.devices(["a.yaml": after.text]).isEmpty)
+    #expect(plan.remarks.allSatisfy { $0.kind != .kept && $0.kind != .refused })
   }
 
   @Test func `importing a whole home twice changes nothing`() throws {

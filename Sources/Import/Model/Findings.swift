@@ -4,14 +4,20 @@
 /// What one source announced: the devices in a stable order, and what could not be taken.
 struct Findings: Sendable {
   var devices: [ImportedDevice] = []
-  var remarks: [Remark] = []
+  private(set) var remarks: [Remark] = []
+  private var seen: Set<Remark> = []
 
   mutating func remark(_ kind: Remark.Kind, _ subject: String, _ reason: String) {
     let remark = Remark(kind, PlainText.clean(subject, limit: 80), reason)
-    if !remarks.contains(remark) { remarks.append(remark) }
+    if seen.insert(remark).inserted { remarks.append(remark) }
   }
 
   static func + (left: Findings, right: Findings) -> Findings {
-    Findings(devices: left.devices + right.devices, remarks: left.remarks + right.remarks)
+    var sum = left
+    sum.devices += right.devices
+    for remark in right.remarks where sum.seen.insert(remark).inserted {
+      sum.remarks.append(remark)
+    }
+    return sum
   }
 }

@@ -6,14 +6,23 @@ internal import Devices
 
 /// What a device file says of an imported device: only what its profile does not say already.
 enum DeviceFields {
+  /// The profiles that importers use; reading them takes longer than all else.
+  private static let profiles: [String: JSONValue] = {
+    var profiles: [String: JSONValue] = [:]
+    for name in ["light", "cover", "thermostat", "switch", "device"] {
+      profiles["zigbee2mqtt/\(name)"] = ProfileOutline.json("zigbee2mqtt/\(name)")
+    }
+    return profiles
+  }()
+
   /// The device's keys and values, in the order in which they are written.
   static func members(of device: ImportedDevice, id: String) -> [JSONValue.Member] {
     var device = device
-    var profile = device.profile.flatMap { ProfileOutline.json($0) }
+    var profile = device.profile.flatMap { profiles[$0] }
     var overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
     if overriding == nil, let plain = device.plainProfile {
       device.profile = plain
-      profile = ProfileOutline.json(plain)
+      profile = profiles[plain]
       overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
     }
     let inherited = overriding == nil ? Optional.none : profile
