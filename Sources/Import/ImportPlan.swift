@@ -40,10 +40,24 @@ package struct ImportPlan: Sendable {
     package var base: String?
     /// The gateway's own base topic, whose announcements are its own.
     package var ownBase = "settle"
+    /// Base topics that routes listen at, and where what is set there goes.
+    package var displaced: [String: String] = [:]
     /// Lanes that the settings have.
     package var lanes: Set<String> = []
 
     package init() {}
+
+    /// Notes the routes that lead from one Zigbee2MQTT's topics to another's.
+    package mutating func note(_ routes: [RouteConfiguration]) {
+      let suffix = "/+/set"
+      for route in routes where route.from.broker == nil && route.to.broker == nil {
+        guard route.from.topic.hasSuffix(suffix), route.to.topic.hasSuffix(suffix) else {
+          continue
+        }
+        let from = String(route.from.topic.dropLast(suffix.count))
+        displaced[from] = String(route.to.topic.dropLast(suffix.count))
+      }
+    }
 
     /// The topics that announcements come on.
     package var filters: [String] {

@@ -9,6 +9,8 @@ struct Sources {
   private(set) var remarks: [Remark] = []
   /// The base topics of all Zigbee2MQTT that were found.
   private(set) var bases: [String] = []
+  /// Those that only repeat what another one says.
+  private var displaced: [String] = []
 
   init(_ announcements: [Announcement], request: ImportPlan.Request) {
     let suffix = "/bridge/devices"
@@ -16,6 +18,12 @@ struct Sources {
     where announcement.topic.hasSuffix(suffix) && !announcement.payload.isEmpty {
       let base = String(announcement.topic.dropLast(suffix.count))
       if request.base == nil || request.base == base { bases.append(base) }
+    }
+    // Where Settle stands in between, devices are told directly.
+    if request.base == nil {
+      let all = bases
+      bases.removeAll { base in request.displaced[base].map { all.contains($0) } ?? false }
+      displaced = all.filter { !bases.contains($0) }
     }
     if request.sources.contains(.zigbee2mqtt) { readZigbee2MQTT(announcements, request) }
     if request.sources.contains(.homeassistant) { readHomeAssistant(announcements, request) }
@@ -75,7 +83,7 @@ struct Sources {
     guard !own.isEmpty else { return }
     var covered = [(base: request.ownBase, owner: "announced by Settle itself")]
     if request.sources.contains(.zigbee2mqtt) {
-      covered += bases.map { ($0, "Zigbee2MQTT's, taken from \($0)/bridge/devices") }
+      covered += (bases + displaced).map { ($0, "Zigbee2MQTT's, taken from \($0)/bridge/devices") }
     }
     let reader = HomeAssistantReader(prefix: request.prefix, covered: covered)
     findings[.homeassistant] = reader.findings(own)

@@ -148,6 +148,7 @@ struct ImportCommand: DaemonCommand {
     request.base = base
     request.ownBase = settings.baseTopic
     request.lanes = Set(settings.lanes.keys)
+    request.note(settings.routes)
     return request
   }
 

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Configuration
 @testable import Import
 import Testing
 
@@ -230,6 +231,32 @@ struct Zigbee2MQTTTests {
     ])
     #expect(text.contains("topic: home/zigbee/Lamp"))
     #expect(text.contains("{topic: home/zigbee/bridge/state, value: /state"))
+  }
+
+  @Test func `behind routes the devices are told directly, under the same identifiers`() throws {
+    let lamp = try #require(Fixture.device(exposes: Self.light).first)
+    let moved = Announcement(topic: "direct/bridge/devices", payload: lamp.payload)
+    let before = try #require(Fixture.plan([lamp]).files.first)
+    let plan = try Fixture.plan([lamp, moved], present: [.zigbee2mqtt: before.asPresent]) {
+      $0.note([
+        .init(
+          from: .init(topic: "zigbee2mqtt/+/set"),
+          to: .init(topic: "direct/+/set"),
+          policy: nil
+        )
+      ])
+    }
+    #expect(plan.files.first?.changes == [ImportChange(.changed, "lamp/topic")])
+    #expect(plan.files.first?.text.contains("  topic: direct/Lamp\n") == true)
+  }
+
+  @Test func `a home that is announced twice is taken once`() throws {
+    let lamp = try #require(Fixture.device(exposes: Self.light).first)
+    let other = Announcement(topic: "other/bridge/devices", payload: lamp.payload)
+    let plan = try Fixture.plan([lamp, other])
+    #expect(plan.files.first?.devices == 1)
+    #expect(plan.remarks.map(\.kind) == [.leftOut])
+    #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.remarks == [])
   }
 
   @Test func `the lane is given where the settings have one for Zigbee`() throws {
