@@ -118,7 +118,11 @@ package struct ImportPlan: Sendable {
       for device in findings.devices {
         if let owner = device.commandTopics.compactMap({ topics[$0] }).first {
           remarks.append(
-            Remark(.leftOut, device.name, "already in another device file, as '\(owner)'")
+            Remark(
+              .leftOut,
+              PlainText.clean(device.name, limit: 80),
+              "already in another device file, as '\(owner)'"
+            )
           )
         } else {
           devices.append(device)

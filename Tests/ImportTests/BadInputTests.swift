@@ -77,6 +77,25 @@ struct BadInputTests {
     #expect(plan.remarks.map(\.kind) == [.refused])
   }
 
+  @Test func `announced text does not steer the terminal that it is shown on`() throws {
+    let evil = "\u{1B}]0;evil\u{7}\u{202E}"
+    let text = JSONWriter.text(
+      .object([
+        "homie": "5.0", "name": .string(evil),
+        "nodes": .object([.init(evil, .object(["properties": .object([.init(evil, .null)])]))]),
+      ])
+    )
+    let lamp = Fixture.device(exposes: #"[{"type":"numeric","name":"a\u001bb","access":1}]"#)
+    let plan = try Fixture.plan(
+      lamp + [Announcement(topic: "homie/5/d/$description", text: text)]
+    )
+    #expect(plan.remarks.count == 2)
+    for remark in plan.remarks {
+      let scalars = (remark.subject + remark.reason).unicodeScalars
+      #expect(scalars.allSatisfy { Excerpt.escape($0) == nil })
+    }
+  }
+
   @Test(arguments: 1...60)
   func `a home that is changed at random gives files that are read, or reasons`(seed: UInt64) throws
   {

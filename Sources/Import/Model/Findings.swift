@@ -8,7 +8,12 @@ struct Findings: Sendable {
   private var seen: Set<Remark> = []
 
   mutating func remark(_ kind: Remark.Kind, _ subject: String, _ reason: String) {
-    let remark = Remark(kind, PlainText.clean(subject, limit: 80), reason)
+    // Announced text must not steer the terminal that it is shown on.
+    let remark = Remark(
+      kind,
+      PlainText.clean(subject, limit: 80),
+      PlainText.clean(reason, limit: 4000)
+    )
     if seen.insert(remark).inserted { remarks.append(remark) }
   }
 
