@@ -78,6 +78,11 @@ let package = Package(
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
+    // Device files from what is announced at a broker.
+    .target(
+      name: "Import",
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "MQTT", "Operations"]
+    ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
     .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "Journal", "LastOut"]),
@@ -112,8 +117,8 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
-        "MQTT", "Operations", "Simulation",
+        "Arguments", "Configuration", "Control", "Devices", "Gateway", "Import", "JSON", "Journal",
+        "LastOut", "MQTT", "Operations", "Simulation",
       ]
     ),
 
@@ -176,6 +181,14 @@ let package = Package(
         "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "PrivateBroker",
         "Simulation", "TestBroker",
       ]
+    ),
+    .testTarget(
+      name: "ImportTests",
+      dependencies: [
+        "Configuration", "Devices", "Import", "JSON", "LastOut", "Operations", "PrivateBroker",
+        "TestBroker",
+      ],
+      exclude: ["Fixtures"]
     ),
     .target(
       name: "TestBroker",

@@ -18,11 +18,15 @@ package enum ConfigurationLoader {
   package static let standardPath = "/etc/settle/settle.yaml"
 
   /// Reads configuration and devices; throws every mistake at once.
+  ///
+  /// `drafts` are device files, by path, that are not on the disk yet, or in another form; where
+  /// they are given, the folder itself may be missing.
   package static func load(
     _ overrides: Overrides,
-    environment: [String: String]
+    environment: [String: String],
+    drafts: [String: [UInt8]]? = nil
   ) throws(ConfigurationFailure) -> LoadedConfiguration {
-    let reading = Reading(environment: environment)
+    let reading = Reading(environment: environment, drafts: drafts)
     let loaded = reading.load(overrides)
     let problems = reading.problems
     guard problems.errors.isEmpty else {

@@ -10,11 +10,15 @@ final class Reading {
 
   let environment: [String: String]
   let problems = Problems()
+  /// Device files, by path, as they would be, instead of those on the disk; with any, or none, the
+  /// folder may be missing.
+  private let drafts: [String: [UInt8]]?
   private var files: [String] = []
   private var profileFiles: [String] = []
 
-  init(environment: [String: String]) {
+  init(environment: [String: String], drafts: [String: [UInt8]]? = nil) {
     self.environment = environment
+    self.drafts = drafts
   }
 
   /// Everything, flags over environment over file.
@@ -144,9 +148,11 @@ final class Reading {
     into decoder: inout DeviceDecoder
   ) {
     do throws(SafeFile.Problem) {
-      for name in try SafeFile.names(in: folder.path, suffix: ".yaml") {
-        if let root = read(FilePath.join(folder.path, name)) { decoder.read(root) }
+      let paths = try devicePaths(in: folder.path)
+      for path in paths {
+        if let root = read(path) { decoder.read(root) }
       }
+      guard drafts == nil else { return }
       for name in try SafeFile.names(in: folder.path, suffix: ".yml") {
         problems.warn(
           .start(of: FilePath.join(folder.path, name)),
@@ -163,12 +169,29 @@ final class Reading {
     }
   }
 
+  /// The device files in a folder, drafts that are not there yet after the others.
+  private func devicePaths(in folder: String) throws(SafeFile.Problem) -> [String] {
+    var paths: [String] = []
+    do throws(SafeFile.Problem) {
+      paths = try SafeFile.names(in: folder, suffix: ".yaml").map { FilePath.join(folder, $0) }
+    } catch {
+      if drafts == nil || !error.isMissing { throw error }
+    }
+    let new = (drafts ?? [:]).keys.filter { path in
+      FilePath.join(folder, String(path.split(separator: "/").last ?? "")) == path
+        && !paths.contains(path)
+    }
+    return paths + new.sorted()
+  }
+
   /// A file's root; `nil` when it is empty or cannot be read.
   private func read(_ path: String) -> YAMLNode? {
     problems.note(path)
     files.append(path)
     do throws(SafeFile.Problem) {
-      let bytes = try SafeFile.read(path, limit: Self.maximumFile).bytes
+      let draft = drafts?[path]
+      let bytes =
+        if let draft { draft } else { try SafeFile.read(path, limit: Self.maximumFile).bytes }
       return YAMLReader.read(bytes, file: path, problems: problems)
     } catch {
       problems.add(.start(of: path), "the file \(error.message)")

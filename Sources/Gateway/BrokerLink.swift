@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Configuration
+package import Configuration
 import LastOut
-import MQTT
+package import MQTT
 import Operations
 
 /// The gateway's connection to one broker, and what waits to be told there beside commands.
@@ -123,7 +123,7 @@ final class BrokerLink {
 
 extension MQTTConfiguration {
   /// What a broker's section says; `fallbackID` is the client id where it names none.
-  init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
+  package init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
     let endpoint: Endpoint =
       switch broker.endpoint {
       case .tcp(let host, let port): .tcp(host: host, port: port)

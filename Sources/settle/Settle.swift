@@ -37,6 +37,7 @@ struct Settle {
       entry(CancelCommand.self, "QUEUE"),
       daemon("run", "Run the gateway.", "GATEWAY"),
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
+      daemon("import", "Write device files from what is announced at the broker.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
       CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
         printCompletions(for: command.shell)

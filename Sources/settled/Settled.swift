@@ -25,6 +25,7 @@ struct Settled {
     commands: [
       CommandEntry(RunCommand.self, section: "GATEWAY") { $0.run() },
       entry(CheckCommand.self, "GATEWAY"),
+      entry(ImportCommand.self, "GATEWAY"),
       entry(PipeCommand.self, "CHANGE"),
       entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),

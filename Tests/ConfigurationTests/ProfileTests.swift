@@ -124,8 +124,12 @@ struct ProfileTests {
       let own =
         name.hasPrefix("esphome")
         ? "{object: o}" : name.hasPrefix("homie") ? "{node: n, property: p}" : parameters
+      // This one brings everything but properties.
+      let added =
+        name == "zigbee2mqtt/device"
+        ? ", properties: {x: {type: text, command: {topic: $topic/set}}}" : ""
       let registry = try registry(
-        "d: {profile: \(name), topic: x\(needed ? ", parameters: \(own)" : "")}"
+        "d: {profile: \(name), topic: x\(needed ? ", parameters: \(own)" : "")\(added)}"
       )
       #expect(!registry.properties.isEmpty, "\(name)")
     }

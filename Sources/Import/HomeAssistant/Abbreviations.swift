@@ -1,0 +1,121 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// The short names that Home Assistant's discovery allows, written out.
+enum Abbreviations {
+  /// A payload with long names, and with `~` replaced in its topics.
+  ///
+  /// `base` is what `~` stands for where the payload does not say.
+  static func expanded(_ payload: JSONValue, base: String? = Optional.none) -> JSONValue {
+    guard var members = payload.members else { return payload }
+    let base = payload["~"]?.string ?? base
+    members.removeAll { $0.name == "~" }
+    for index in members.indices {
+      let name = long[members[index].name] ?? members[index].name
+      var value = members[index].value
+      switch name {
+      case "device", "origin": value = renamed(value, inDevice)
+      case "availability":
+        let sources = value.elements ?? [value]
+        value = .array(sources.map { expanded($0, base: base) })
+      case "components":
+        value = .object(
+          (value.members ?? []).map { .init($0.name, expanded($0.value, base: base)) }
+        )
+      default:
+        if name.hasSuffix("topic"), let base { value = replaced(value, base) }
+      }
+      members[index] = .init(name, value)
+    }
+    return .object(members)
+  }
+
+  private static func replaced(_ value: JSONValue, _ base: String) -> JSONValue {
+    guard var topic = value.string else { return value }
+    if topic.first == "~" { topic = base + topic.dropFirst() }
+    if topic.last == "~" { topic = topic.dropLast() + base }
+    return .string(topic)
+  }
+
+  private static func renamed(_ value: JSONValue, _ names: [String: String]) -> JSONValue {
+    guard let members = value.members else { return value }
+    return .object(members.map { .init(names[$0.name] ?? $0.name, $0.value) })
+  }
+
+  private static let inDevice: [String: String] = [
+    "ids": "identifiers", "cns": "connections", "mf": "manufacturer", "mdl": "model",
+    "mdl_id": "model_id", "sw": "sw_version", "hw": "hw_version", "sa": "suggested_area",
+    "cu": "configuration_url", "url": "support_url", "sn": "serial_number",
+  ]
+
+  /// Short and long name of all that the importer reads, by turns.
+  private static let long: [String: String] = {
+    let words = """
+      dev device o origin cmps components p platform uniq_id unique_id obj_id object_id
+      def_ent_id default_entity_id t topic avty availability avty_mode availability_mode
+      avty_t availability_topic avty_tpl availability_template pl_avail payload_available
+      pl_not_avail payload_not_available cmd_t command_topic cmd_tpl command_template
+      stat_t state_topic stat_tpl state_template stat_val_tpl state_value_template
+      val_tpl value_template opt optimistic ret retain ops options ent_cat entity_category
+      unit_of_meas unit_of_measurement dev_cla device_class
+      pl_on payload_on pl_off payload_off stat_on state_on stat_off state_off
+      bri_cmd_t brightness_command_topic bri_cmd_tpl brightness_command_template
+      bri_stat_t brightness_state_topic bri_val_tpl brightness_value_template
+      bri_scl brightness_scale clr_temp_cmd_t color_temp_command_topic
+      clr_temp_cmd_tpl color_temp_command_template clr_temp_stat_t color_temp_state_topic
+      clr_temp_val_tpl color_temp_value_template clr_temp_k color_temp_kelvin
+      min_mirs min_mireds max_mirs max_mireds min_k min_kelvin max_k max_kelvin
+      rgb_cmd_t rgb_command_topic rgb_cmd_tpl rgb_command_template rgb_stat_t rgb_state_topic
+      rgb_val_tpl rgb_value_template hs_cmd_t hs_command_topic xy_cmd_t xy_command_topic
+      rgbw_cmd_t rgbw_command_topic rgbww_cmd_t rgbww_command_topic
+      whit_cmd_t white_command_topic whit_scl white_scale
+      fx_cmd_t effect_command_topic fx_cmd_tpl effect_command_template fx_list effect_list
+      fx_stat_t effect_state_topic fx_val_tpl effect_value_template
+      sup_clrm supported_color_modes clrm color_mode
+      set_pos_t set_position_topic set_pos_tpl set_position_template pos_t position_topic
+      pos_tpl position_template pos_open position_open pos_clsd position_closed
+      pl_open payload_open pl_cls payload_close pl_stop payload_stop
+      tilt_cmd_t tilt_command_topic tilt_cmd_tpl tilt_command_template
+      tilt_status_t tilt_status_topic tilt_status_tpl tilt_status_template
+      pct_cmd_t percentage_command_topic pct_cmd_tpl percentage_command_template
+      pct_stat_t percentage_state_topic pct_val_tpl percentage_value_template
+      spd_rng_min speed_range_min spd_rng_max speed_range_max
+      pr_mode_cmd_t preset_mode_command_topic pr_mode_cmd_tpl preset_mode_command_template
+      pr_mode_stat_t preset_mode_state_topic pr_mode_val_tpl preset_mode_value_template
+      pr_modes preset_modes osc_cmd_t oscillation_command_topic
+      osc_stat_t oscillation_state_topic osc_val_tpl oscillation_value_template
+      pl_osc_on payload_oscillation_on pl_osc_off payload_oscillation_off
+      dir_cmd_t direction_command_topic dir_stat_t direction_state_topic
+      dir_val_tpl direction_value_template
+      mode_cmd_t mode_command_topic mode_cmd_tpl mode_command_template
+      mode_stat_t mode_state_topic mode_stat_tpl mode_state_template
+      temp_cmd_t temperature_command_topic temp_cmd_tpl temperature_command_template
+      temp_stat_t temperature_state_topic temp_stat_tpl temperature_state_template
+      temp_hi_cmd_t temperature_high_command_topic temp_hi_cmd_tpl temperature_high_command_template
+      temp_hi_stat_t temperature_high_state_topic temp_hi_stat_tpl temperature_high_state_template
+      temp_lo_cmd_t temperature_low_command_topic temp_lo_cmd_tpl temperature_low_command_template
+      temp_lo_stat_t temperature_low_state_topic temp_lo_stat_tpl temperature_low_state_template
+      temp_unit temperature_unit hum_cmd_t target_humidity_command_topic
+      hum_cmd_tpl target_humidity_command_template hum_stat_t target_humidity_state_topic
+      hum_state_tpl target_humidity_state_template min_hum min_humidity max_hum max_humidity
+      fan_mode_cmd_t fan_mode_command_topic fan_mode_cmd_tpl fan_mode_command_template
+      fan_mode_stat_t fan_mode_state_topic fan_mode_stat_tpl fan_mode_state_template
+      swing_mode_cmd_t swing_mode_command_topic swing_mode_cmd_tpl swing_mode_command_template
+      swing_mode_stat_t swing_mode_state_topic swing_mode_stat_tpl swing_mode_state_template
+      pow_cmd_t power_command_topic pow_cmd_tpl power_command_template
+      pl_lock payload_lock pl_unlk payload_unlock
+      stat_locked state_locked stat_unlocked state_unlocked pl_prs payload_press
+      pl_strt payload_start pl_paus payload_pause pl_ret payload_return_to_base
+      pl_cln_sp payload_clean_spot pl_loc payload_locate fanspd_lst fan_speed_list
+      set_fan_spd_t set_fan_speed_topic
+      """
+    let names = words.split { $0 == " " || $0 == "\n" }.map { String($0) }
+    var table: [String: String] = [:]
+    for index in stride(from: 0, to: names.count - 1, by: 2) {
+      table[names[index]] = names[index + 1]
+    }
+    return table
+  }()
+}

@@ -1,0 +1,209 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads the devices that are announced to Home Assistant.
+struct HomeAssistantReader {
+  let prefix: String
+  /// Topics that are taken from a better announcement, or are our own.
+  let covered: [(base: String, owner: String)]
+
+  /// The devices of all announcements, in order of their names.
+  func findings(_ announcements: [Announcement]) -> Findings {
+    var findings = Findings()
+    var entities: [Entity] = []
+    for announcement in announcements.sorted(by: { $0.topic < $1.topic }) {
+      switch Entity.all(in: announcement, prefix: prefix) {
+      case .success(let found): entities += found
+      case .failure(let refusal): findings.remark(.refused, announcement.topic, refusal.reason)
+      }
+    }
+    var groups: [String: [Entity]] = [:]
+    var skipped: [String: Int] = [:]
+    for entity in entities {
+      if let owner = owner(of: entity) {
+        skipped[owner, default: 0] += 1
+      } else {
+        groups[entity.device.identity, default: []].append(entity)
+      }
+    }
+    for (owner, count) in skipped.sorted(by: { $0.key < $1.key }) {
+      findings.remark(.leftOut, "\(count) \(count == 1 ? "entity" : "entities")", owner)
+    }
+    for identity in groups.keys.sorted() {
+      take(groups[identity] ?? [], identity: identity, &findings)
+    }
+    findings.devices.sort { ($0.name, $0.identity) < ($1.name, $1.identity) }
+    return findings
+  }
+
+  private func owner(of entity: Entity) -> String? {
+    let origin = entity.origin.lowercased()
+    if origin == "settle" { return "announced by Settle itself" }
+    let topics = (entity.config.members ?? []).filter {
+      $0.name == "command_topic" || $0.name == "state_topic" || $0.name.hasSuffix("_command_topic")
+    }
+    for member in topics {
+      guard let topic = member.value.string else { continue }
+      if let found = covered.first(where: { topic.hasPrefix($0.base + "/") }) {
+        return found.owner
+      }
+    }
+    return nil
+  }
+
+  private func take(_ entities: [Entity], identity: String, _ findings: inout Findings) {
+    let named = entities.compactMap { $0.device.name }.first { !$0.isEmpty }
+    let first = entities[0]
+    let name = named ?? first.name ?? first.objectID
+    var device = ImportedDevice(
+      identity: identity,
+      name: name,
+      comment: entities.map(\.device.model).first { !$0.isEmpty } ?? ""
+    )
+    let silent = entities.filter { EntityReader.readOnly.contains($0.platform) }
+    if !silent.isEmpty {
+      let names = silent.map { $0.name ?? $0.objectID }
+      findings.remark(.readOnly, name, names.joined(separator: ", "))
+    }
+    var names = PropertyNames()
+    var sources: [[JSONValue]] = []
+    var isOneLight = true
+    for entity in entities where !EntityReader.readOnly.contains(entity.platform) {
+      var reader = EntityReader(entity)
+      reader.read()
+      let label = entity.name == name ? entity.platform : entity.name ?? entity.objectID
+      for remark in reader.remarks {
+        // The name says which value it is where there is but one.
+        let id = reader.properties.first?.id ?? "value"
+        let isOwn = reader.isSingle && remark.reason.hasPrefix("\(id): ")
+        let reason = isOwn ? String(remark.reason.dropFirst(id.count + 2)) : remark.reason
+        findings.remark(remark.kind, "\(name): \(label)", reason)
+      }
+      guard !reader.properties.isEmpty else { continue }
+      device.properties += Self.renamed(reader, device: name, &names)
+      sources.append(availability(entity, label: "\(name): \(label)", &findings))
+      let isJSONLight = entity.platform == "light" && entity.config["schema"] == "json"
+      device.merge = device.merge || isJSONLight
+      isOneLight = isOneLight && isJSONLight
+    }
+    guard !device.properties.isEmpty else { return }
+    if isOneLight, sources.count == 1 { device.options = ["transition"] }
+    device.availability = shared(sources, name, &findings)
+    findings.devices.append(device)
+  }
+
+  /// The entity's properties with identifiers that are theirs in the device.
+  ///
+  /// An entity that is called as its device keeps plain ones such as `power`; others go by the
+  /// entity's name.
+  private static func renamed(
+    _ reader: EntityReader,
+    device: String,
+    _ names: inout PropertyNames
+  ) -> [ImportedProperty] {
+    let entity = reader.entity
+    var stem = entity.name ?? ""
+    if stem.hasPrefix(device), let next = stem.dropFirst(device.count).first, " _-:".contains(next)
+    {
+      stem = stem.dropFirst(device.count + 1).trimmedSpace
+    }
+    let isMain = stem.isEmpty || PropertyNames.word(stem) == PropertyNames.word(device)
+    let prefix = isMain ? "" : PropertyNames.word(stem)
+    var ids: [String: String] = [:]
+    for property in reader.properties {
+      let wanted: String
+      if prefix.isEmpty {
+        wanted =
+          reader.isSingle && property.id == "value"
+          ? PropertyNames.word(entity.objectID) : property.id
+      } else {
+        wanted = reader.isSingle ? prefix : "\(prefix)_\(property.id)"
+      }
+      ids[property.id] = names.unique(wanted)
+    }
+    return reader.properties.map { property in
+      var property = property
+      property.id = ids[property.id] ?? property.id
+      for field in ["ends", "excludes"] {
+        guard let known = property[field]?.elements?.compactMap(\.string) else { continue }
+        let present = known.compactMap { ids[$0] }
+        property[field] =
+          present.isEmpty ? Optional.none : .array(present.map { .string($0) })
+      }
+      let aliases = property["aliases"]?.elements?.compactMap(\.string) ?? []
+      if !aliases.isEmpty, !isMain || !aliases.allSatisfy({ names.take($0) }) {
+        property["aliases"] = Optional.none
+      }
+      return property
+    }
+  }
+
+  // MARK: - Availability
+
+  private func availability(
+    _ entity: Entity,
+    label: String,
+    _ findings: inout Findings
+  ) -> [JSONValue] {
+    let config = entity.config
+    var listed = config.elements("availability") ?? []
+    if listed.isEmpty, let topic = config["availability_topic"] {
+      var members = [JSONValue.Member("topic", topic)]
+      for (from, to) in [
+        ("payload_available", "payload_available"),
+        ("payload_not_available", "payload_not_available"),
+        ("availability_template", "value_template"),
+      ] {
+        if let value = config[from] { members.append(.init(to, value)) }
+      }
+      listed = [.object(members)]
+    }
+    if listed.count > 1, config["availability_mode"] == "any" {
+      findings.remark(
+        .partly,
+        label,
+        "its availability holds if any of \(listed.count) topics says so; Settle wants all, so none is kept"
+      )
+      return []
+    }
+    return listed.compactMap { source in
+      guard let topic = source["topic"]?.string, TopicName.problem(topic) == nil else {
+        return Optional.none
+      }
+      var members = [JSONValue.Member("topic", .string(DollarText.literal(topic)))]
+      if let template = source["value_template"]?.string {
+        guard case .linear(let path, 1, 0)? = TemplateForm.reading(template) else {
+          findings.remark(.partly, label, "the template of its availability is a program")
+          return Optional.none
+        }
+        if !path.isEmpty { members.append(.init("value", .string(DollarText.pointer(path)))) }
+      }
+      let (on, off) = (source["payload_available"], source["payload_not_available"])
+      for (key, value, standard) in [("online", on, "online"), ("offline", off, "offline")] {
+        let word = value.flatMap { $0.isWord ? $0 : Optional.none } ?? .string(standard)
+        members.append(.init(key, word))
+      }
+      return .object(members)
+    }
+  }
+
+  /// What all entities of a device share; Settle's availability is the device's.
+  private func shared(
+    _ sources: [[JSONValue]],
+    _ name: String,
+    _ findings: inout Findings
+  ) -> [JSONValue] {
+    guard let first = sources.first else { return [] }
+    let common = first.filter { source in sources.allSatisfy { $0.contains(source) } }
+    if sources.contains(where: { $0.count > common.count }) {
+      findings.remark(
+        .partly,
+        name,
+        "availability that only some of its entities have; Settle's is the device's"
+      )
+    }
+    return common
+  }
+}

@@ -1,0 +1,199 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads the expressions of templates that only pick, scale or look up a value.
+struct TemplateParser {
+  private enum Token: Hashable {
+    case name(String)
+    case number(Double)
+    case text(String)
+    case sign(Character)
+  }
+
+  /// Filters that leave a value what it is, as far as payloads go.
+  private static let harmless: Set = [
+    "int", "float", "round", "string", "default", "tojson", "trim",
+  ]
+
+  private var tokens: ArraySlice<Token>
+  private let variables: Set<String>
+
+  /// The form of an expression; `nil` if it is another one than the importer knows.
+  static func parse(_ text: String, variables: Set<String>) -> TemplateForm? {
+    guard text.utf8.count <= 2048, let tokens = tokens(of: text) else { return nil }
+    var parser = TemplateParser(tokens: tokens[...], variables: variables)
+    guard let form = parser.sum(depth: 0), parser.tokens.isEmpty else { return nil }
+    return form
+  }
+
+  // MARK: - Grammar
+
+  private mutating func sum(depth: Int) -> TemplateForm? {
+    guard depth < 20, var left = product(depth: depth) else { return nil }
+    while let sign = take(oneOf: "+-") {
+      guard let right = product(depth: depth),
+        let added = Self.added(left, right, sign: sign == "-" ? -1 : 1)
+      else { return nil }
+      left = added
+    }
+    return left
+  }
+
+  private mutating func product(depth: Int) -> TemplateForm? {
+    guard var left = postfix(depth: depth) else { return nil }
+    while let sign = take(oneOf: "*/") {
+      guard let right = postfix(depth: depth) else { return nil }
+      switch (left, right, sign) {
+      case (.linear(let path, let factor, let offset), .number(let number), "*"),
+        (.number(let number), .linear(let path, let factor, let offset), "*"):
+        left = .linear(path: path, factor: factor * number, offset: offset * number)
+      case (.linear(let path, let factor, let offset), .number(let number), _) where number != 0:
+        left = .linear(path: path, factor: factor / number, offset: offset / number)
+      case (.number(let one), .number(let other), "*"): left = .number(one * other)
+      case (.number(let one), .number(let other), _) where other != 0: left = .number(one / other)
+      default: return nil
+      }
+    }
+    return left
+  }
+
+  private static func added(
+    _ left: TemplateForm,
+    _ right: TemplateForm,
+    sign: Double
+  ) -> TemplateForm? {
+    switch (left, right) {
+    case (.linear(let path, let factor, let offset), .number(let number)):
+      .linear(path: path, factor: factor, offset: offset + sign * number)
+    case (.number(let number), .linear(let path, let factor, let offset)):
+      .linear(path: path, factor: sign * factor, offset: number + sign * offset)
+    case (.number(let one), .number(let other)): .number(one + sign * other)
+    default: Optional.none
+    }
+  }
+
+  private mutating func postfix(depth: Int) -> TemplateForm? {
+    guard var form = primary(depth: depth) else { return nil }
+    while let next = tokens.first {
+      switch next {
+      case .sign("."):
+        tokens.removeFirst()
+        guard case .name(let name)? = tokens.popFirst(),
+          case .linear(let path, 1, 0) = form
+        else { return nil }
+        form = .plain(path + [name])
+      case .sign("["):
+        tokens.removeFirst()
+        guard let index = sum(depth: depth + 1), take(oneOf: "]") != nil else { return nil }
+        switch (form, index) {
+        case (.linear(let path, 1, 0), .text(let name)): form = .plain(path + [name])
+        case (.linear(let path, 1, 0), .number(let number)):
+          form = .plain(path + [NumberText.shortest(number)])
+        case (.table(let table), .linear(let path, 1, 0)): form = .lookedUp(path: path, table)
+        default: return nil
+        }
+      case .sign("|"):
+        tokens.removeFirst()
+        guard case .name(let filter)? = tokens.popFirst(), Self.harmless.contains(filter) else {
+          return nil
+        }
+        if take(oneOf: "(") != nil, !skipArguments() { return nil }
+      default: return form
+      }
+    }
+    return form
+  }
+
+  private mutating func primary(depth: Int) -> TemplateForm? {
+    guard depth < 20, let token = tokens.popFirst() else { return nil }
+    switch token {
+    case .number(let number): return .number(number)
+    case .text(let text): return .text(text)
+    case .name(let name): return variables.contains(name) ? .plain([]) : Optional.none
+    case .sign("("):
+      guard let form = sum(depth: depth + 1), take(oneOf: ")") != nil else { return nil }
+      return form
+    case .sign("-"):
+      guard case .number(let number)? = tokens.popFirst() else { return nil }
+      return .number(-number)
+    case .sign("{"): return table()
+    case .sign: return nil
+    }
+  }
+
+  /// A table of words, up to its closing brace.
+  private mutating func table() -> TemplateForm? {
+    var members: [JSONValue.Member] = []
+    while members.count < 200 {
+      if take(oneOf: "}") != nil { return .table(members) }
+      guard let key = constant()?.scalarText, take(oneOf: ":") != nil, let value = constant() else {
+        return nil
+      }
+      members.append(JSONValue.Member(key, value))
+      if take(oneOf: ",") == nil, tokens.first != .sign("}") { return nil }
+    }
+    return nil
+  }
+
+  private mutating func constant() -> JSONValue? {
+    let isNegative = take(oneOf: "-") != nil
+    switch tokens.popFirst() {
+    case .text(let text): return .string(text)
+    case .number(let number): return JSONValue(shortest: isNegative ? -number : number)
+    case .name("true"), .name("True"): return true
+    case .name("false"), .name("False"): return false
+    case .name, .sign, nil: return Optional.none
+    }
+  }
+
+  /// Passes over a filter's arguments, which say what is for values that are missing.
+  private mutating func skipArguments() -> Bool {
+    var depth = 1
+    while let token = tokens.popFirst() {
+      if token == .sign("(") { depth += 1 }
+      if token == .sign(")") { depth -= 1 }
+      if depth == 0 { return true }
+    }
+    return false
+  }
+
+  private mutating func take(oneOf signs: String) -> Character? {
+    guard case .sign(let sign)? = tokens.first, signs.contains(sign) else { return nil }
+    tokens.removeFirst()
+    return sign
+  }
+
+  // MARK: - Words
+
+  private static func tokens(of text: String) -> [Token]? {
+    var tokens: [Token] = []
+    var rest = text[...]
+    while let first = rest.first {
+      if first.isWhitespace {
+        rest.removeFirst()
+      } else if first == "'" || first == "\"" {
+        rest.removeFirst()
+        guard let end = rest.firstIndex(of: first), !rest[..<end].contains("\\") else { return nil }
+        tokens.append(.text(String(rest[..<end])))
+        rest = rest[rest.index(after: end)...]
+      } else if first.isASCII, first.isLetter || first == "_" {
+        let word = rest.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") }
+        tokens.append(.name(String(word)))
+        rest = rest.dropFirst(word.count)
+      } else if first.isASCII, first.isNumber {
+        let word = rest.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        guard let number = NumberText.parse(word) else { return nil }
+        tokens.append(.number(number))
+        rest = rest.dropFirst(word.count)
+      } else if "+-*/.,:|()[]{}".contains(first) {
+        tokens.append(.sign(first))
+        rest.removeFirst()
+      } else {
+        return nil
+      }
+    }
+    return tokens
+  }
+}

@@ -1,0 +1,163 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads Homie 5 devices from their `$description`.
+struct HomieReader {
+  /// The devices of all descriptions, in order of their topics.
+  func findings(_ announcements: [Announcement]) -> Findings {
+    var findings = Findings()
+    for announcement in announcements.sorted(by: { $0.topic < $1.topic }) {
+      guard announcement.topic.hasSuffix("/$description"), !announcement.payload.isEmpty else {
+        continue
+      }
+      let topic = String(announcement.topic.dropLast("/$description".count))
+      switch announcement.json() {
+      case .failure(let error): findings.remark(.refused, announcement.topic, error.reason)
+      case .success(let description): take(description, topic: topic, &findings)
+      }
+    }
+    return findings
+  }
+
+  private func take(_ description: JSONValue, topic: String, _ findings: inout Findings) {
+    guard let version = description["homie"]?.scalarText, version.hasPrefix("5") else {
+      findings.remark(.refused, topic, "its $description states no Homie 5")
+      return
+    }
+    if let problem = TopicName.problem(topic) {
+      findings.remark(.refused, topic, problem)
+      return
+    }
+    let own = topic.split(separator: "/").last.map { String($0) } ?? topic
+    let name = description["name"]?.string ?? own
+    var device = ImportedDevice(
+      identity: topic,
+      name: name.isEmpty ? own : name,
+      comment: description["type"]?.string ?? ""
+    )
+    device.topic = topic
+    device.availability = [Self.availability("$topic/$$state")]
+    if let root = description["root"]?.string, root != own, !root.isEmpty {
+      let above = topic.dropLast(own.utf8.count) + root
+      device.availability.append(
+        Self.availability(DollarText.literal(String(above)) + "/$$state")
+      )
+    }
+    var names = PropertyNames()
+    var readOnly: [String] = []
+    let nodes = description["nodes"]?.members ?? []
+    let ids = nodes.flatMap { $0.value["properties"]?.members?.map(\.name) ?? [] }
+    for node in nodes.prefix(200) {
+      for property in (node.value["properties"]?.members ?? []).prefix(500) {
+        let label = "\(node.name)/\(property.name)"
+        guard property.value["settable"] == true else {
+          readOnly.append(label)
+          continue
+        }
+        let isAlone = ids.count { $0 == property.name } == 1
+        let wanted = isAlone ? property.name : "\(node.name)_\(property.name)"
+        var notes: [String] = []
+        switch made(property.value, wanted, { notes.append($0) }) {
+        case .failure(let refusal):
+          findings.remark(.leftOut, "\(name): \(label)", refusal.reason)
+        case .success(var made):
+          made.id = names.unique(made.id)
+          address(&made, property.value, "$topic/\(DollarText.literal(label))")
+          if let problem = TopicName.problem("\(topic)/\(label)/set") {
+            findings.remark(.refused, "\(name): \(label)", problem)
+          } else {
+            device.properties.append(made)
+          }
+        }
+        for note in notes { findings.remark(.partly, "\(name): \(label)", note) }
+      }
+    }
+    if !readOnly.isEmpty {
+      findings.remark(.readOnly, name, readOnly.joined(separator: ", "))
+    }
+    if !device.properties.isEmpty { findings.devices.append(device) }
+  }
+
+  private static func availability(_ topic: String) -> JSONValue {
+    .object([
+      "topic": .string(topic), "online": "ready",
+      "offline": ["init", "disconnected", "sleeping", "lost"],
+    ])
+  }
+
+  /// Where the property is set and reported; what is not retained has no state.
+  private func address(_ made: inout ImportedProperty, _ property: JSONValue, _ topic: String) {
+    made.sends(to: "\(topic)/set")
+    if property["retained"] != false, made["type"] != "action" { made.reports(on: topic) }
+    if let name = property["name"]?.string.map({ PlainText.clean($0, limit: 60) }), !name.isEmpty,
+      name != made.id
+    {
+      made["name"] = .string(name)
+    }
+  }
+
+  private func made(
+    _ property: JSONValue,
+    _ id: String,
+    _ note: (String) -> Void
+  ) -> Result<ImportedProperty, Refusal> {
+    let format = property["format"]?.string ?? ""
+    let isMomentary = property["retained"] == false
+    let datatype = property["datatype"]?.string ?? ""
+    switch datatype {
+    case "integer", "float":
+      let result = range(format, unit: property["unit"]?.string).flatMap {
+        $0.property(id, note: note)
+      }
+      return result.map { made in
+        guard datatype == "integer", made["type"] == "number" else { return made }
+        var whole = made
+        whole["type"] = "integer"
+        return whole
+      }
+    case "boolean":
+      guard isMomentary else { return .success(ImportedProperty(id, type: "boolean")) }
+      var made = ImportedProperty(id, type: "action")
+      made["values"] = .object(["press": true])
+      return .success(made)
+    case "enum":
+      let words = format.split(separator: ",").map { JSONValue.string(String($0)) }
+      guard let values = ChoiceWords.field(words) else {
+        return .failure(Refusal("an enum whose format lists no values"))
+      }
+      var made = ImportedProperty(id, type: isMomentary ? "action" : "choice")
+      made["values"] = values
+      return .success(made)
+    case "color":
+      guard format.split(separator: ",").contains("rgb") else {
+        return .failure(Refusal("a color in the format '\(Excerpt.of(format))'; rgb is taken"))
+      }
+      var made = ImportedProperty(id, type: "color")
+      made["encode"] = "rgb,r,g,b"
+      return .success(made)
+    case "string", "datetime", "duration":
+      return .success(ImportedProperty(id, type: "text"))
+    case "json": return .failure(Refusal("a JSON structure"))
+    default:
+      return .failure(Refusal("its datatype '\(Excerpt.of(datatype))' is not known"))
+    }
+  }
+
+  /// `min:max:step`, each of which may be left out.
+  private func range(_ format: String, unit: String?) -> Result<NumberRange, Refusal> {
+    var range = NumberRange()
+    range.unit = unit
+    if format.isEmpty { return .success(range) }
+    let parts = format.split(separator: ":", omittingEmptySubsequences: false)
+    let numbers = parts.map { $0.isEmpty ? Optional.none : NumberText.parse($0) }
+    guard parts.count <= 3, zip(parts, numbers).allSatisfy({ $0.isEmpty || $1 != nil }) else {
+      return .failure(Refusal("its format '\(Excerpt.of(format))' is no range"))
+    }
+    range.low = numbers[0]
+    if numbers.count > 1 { range.high = numbers[1] }
+    if numbers.count > 2 { range.step = numbers[2] }
+    return .success(range)
+  }
+}

@@ -1,0 +1,157 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Configuration
+internal import Devices
+
+/// Routes that put Settle between automations that publish to a Zigbee2MQTT and that Zigbee2MQTT.
+///
+/// Automations go on publishing to `BASE/NAME/set`; Zigbee2MQTT moves to another base topic. What is
+/// set goes there debounced, everything that it reports comes back at once.
+package struct InBetween: Sendable {
+  /// The base topic that automations use.
+  package let base: String
+  /// The one that Zigbee2MQTT moves to.
+  package let inner: String
+  /// The entries of `routes:`, in order.
+  private let routes: [JSONValue]
+
+  /// What Zigbee2MQTT retains or sends about itself.
+  private static let bridge = [
+    "state", "info", "devices", "groups", "definitions", "extensions", "converters", "logging",
+    "event", "health",
+  ]
+  /// Members that are no absolute values: they leave at once, after what is pending.
+  private static let passing: [JSONValue] = [
+    "STOP", "TOGGLE", "/brightness_step", "/brightness_move", "/color_temp_step",
+    "/color_temp_move", "/hue_move", "/hue_step", "/saturation_move", "/effect", "/scene_recall",
+    "/alert",
+  ]
+
+  /// Routes for the devices and groups that are announced at `base`; `nil` where none are.
+  package init?(_ announcements: [Announcement], base: String, inner: String) {
+    var names: [String] = []
+    var endpoints: [String: Set<String>] = [:]
+    for list in ["devices", "groups"] {
+      let topic = "\(base)/bridge/\(list)"
+      guard let message = announcements.last(where: { $0.topic == topic }),
+        case .success(let json) = message.json()
+      else { continue }
+      for entry in json.elements ?? [] {
+        guard let name = entry["friendly_name"]?.string,
+          TopicName.problem("\(base)/\(name)") == nil
+        else { continue }
+        names.append(name)
+        for expose in entry["definition"]?.elements("exposes") ?? [] {
+          for part in [expose] + (expose.elements("features") ?? []) {
+            guard let endpoint = part["endpoint"]?.string,
+              TopicName.problem(endpoint) == nil
+            else { continue }
+            endpoints[name, default: []].insert(endpoint)
+          }
+        }
+      }
+    }
+    guard !names.isEmpty else { return nil }
+    self.base = base
+    self.inner = inner
+    routes = Self.routes(base: base, inner: inner, names: names, endpoints: endpoints)
+  }
+
+  private static func routes(
+    base: String,
+    inner: String,
+    names: [String],
+    endpoints: [String: Set<String>]
+  ) -> [JSONValue] {
+    func debounced(_ tail: String) -> JSONValue {
+      .object([
+        "from": .string("\(base)/\(tail)"), "to": .string("\(inner)/\(tail)"), "merge": "json",
+        "pass": .array(passing),
+      ])
+    }
+    func direct(_ from: String, _ to: String, _ tail: String) -> JSONValue {
+      .object([
+        "from": .string("\(from)/\(tail)"), "to": .string("\(to)/\(tail)"), "policy": "none",
+      ])
+    }
+    var routes = [debounced("+/set"), direct(base, inner, "+/set/+"), direct(base, inner, "+/get")]
+    // Wildcards for names with a slash would meet the bridge's own topics.
+    let nested = Set(names).filter { $0.contains("/") }.sorted()
+    for name in nested {
+      routes += [debounced("\(name)/set"), direct(base, inner, "\(name)/set/+")]
+      routes.append(direct(base, inner, "\(name)/get"))
+    }
+    for name in endpoints.keys.sorted() {
+      for endpoint in endpoints[name, default: []].sorted() {
+        routes.append(debounced("\(name)/\(endpoint)/set"))
+      }
+    }
+    routes += [direct(inner, base, "+"), direct(inner, base, "+/availability")]
+    for name in nested {
+      routes += [direct(inner, base, name), direct(inner, base, "\(name)/availability")]
+    }
+    routes += bridge.map { direct(inner, base, "bridge/\($0)") }
+    routes.append(direct(base, inner, "bridge/request/#"))
+    routes.append(direct(inner, base, "bridge/response/#"))
+    return routes
+  }
+
+  /// What to change in Zigbee2MQTT, in words.
+  package var advice: String {
+    """
+    One line to change, in Zigbee2MQTT's configuration.yaml, below "mqtt:":
+      base_topic: \(inner)
+    Start Settle first, then Zigbee2MQTT anew. Automations and dashboards stay at \(base)/…
+    """
+  }
+
+  /// The section for a settings file.
+  package var section: String {
+    "routes:\n" + routes.map { "  - \(YAMLText.flow($0))\n" }.joined()
+  }
+
+  /// How many routes there are.
+  package var count: Int { routes.count }
+
+  /// A settings file with these routes: those that it has already stay as they are.
+  ///
+  /// - Throws: Where its `routes:` cannot be added to.
+  package func added(
+    to bytes: [UInt8],
+    file: String
+  ) throws(ConfigurationFailure) -> (bytes: [UInt8], added: Int) {
+    let outline = try YAMLOutline.read(bytes, file: file)
+    let lacksEnd = bytes.last.map { $0 != 0x0A } ?? false
+    guard let present = outline?["routes"] else {
+      let lead = (lacksEnd ? "\n" : "") + (bytes.isEmpty ? "" : "\n")
+      return (bytes + Array((lead + section).utf8), count)
+    }
+    guard case .sequence(let elements) = present.content, let last = elements.last,
+      let first = elements.first, !present.isInline, !present.isAlias
+    else {
+      throw ConfigurationFailure(problems: [
+        ConfigurationProblem(
+          file: file,
+          line: 1,
+          column: 1,
+          message: "routes: must be a list with an entry on each line for routes to be added"
+        )
+      ])
+    }
+    let known = elements.map { Self.topic($0.json["from"]) }
+    let missing = routes.filter { !known.contains(Self.topic($0["from"])) }
+    let lineStart = (bytes[..<first.range.lowerBound].lastIndex(of: 0x0A) ?? -1) + 1
+    let margin = bytes[lineStart...].prefix { $0 == 0x20 }
+    let end = bytes[last.range.upperBound...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
+    var edits = TextEdits()
+    let indent = String(decoding: margin, as: UTF8.self)
+    let lines = missing.map { "\(indent)- \(YAMLText.flow($0))\n" }.joined()
+    edits.insert((end == bytes.count && lacksEnd ? "\n" : "") + lines, at: end)
+    return (missing.isEmpty ? bytes : edits.applied(to: bytes), missing.count)
+  }
+
+  private static func topic(_ end: JSONValue?) -> String {
+    end?.string ?? end?["topic"]?.string ?? ""
+  }
+}

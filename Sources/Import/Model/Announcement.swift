@@ -1,0 +1,42 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+
+/// One retained message that tells of devices.
+package struct Announcement: Hashable, Sendable {
+  package var topic: String
+  package var payload: [UInt8]
+
+  /// The largest payload that is read, in bytes; `bridge/devices` of 500 devices has about 5 MB.
+  static let largestPayload = 8 << 20
+
+  package init(topic: String, payload: [UInt8]) {
+    self.topic = topic
+    self.payload = payload
+  }
+
+  package init(topic: String, text: String) {
+    self.init(topic: topic, payload: Array(text.utf8))
+  }
+
+  /// The payload as JSON, or why it is none.
+  func json() -> Result<JSONValue, Unreadable> {
+    guard payload.count <= Self.largestPayload else {
+      let limit = Self.largestPayload >> 20
+      return .failure(
+        Unreadable(reason: "\(payload.count) bytes; at most \(limit) MiB are read")
+      )
+    }
+    do throws(JSONParseError) {
+      return .success(try JSONParser.parse(payload.span))
+    } catch {
+      return .failure(Unreadable(reason: "no JSON: \(Excerpt.of(error.description, limit: 160))"))
+    }
+  }
+
+  struct Unreadable: Error {
+    let reason: String
+  }
+}

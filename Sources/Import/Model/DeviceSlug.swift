@@ -1,0 +1,67 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Configuration
+
+/// Makes device identifiers of names that people gave.
+enum DeviceSlug {
+  /// `Küche/Decke links` becomes `kueche-decke-links`; empty where no letter or digit is left.
+  static func slug(_ name: String) -> String {
+    // Hyphens in the name are spaces first, so that `a - b` has one.
+    let words = letters(of: name).split(separator: "-").joined(separator: " ")
+    let slug = String(Identifiers.slug(words).prefix(60))
+    let trimmed = String(slug.reversed().drop { $0 == "-" || $0 == "_" }.reversed())
+    return Identifiers.problem(inDevice: trimmed) == nil
+      ? trimmed : trimmed.isEmpty ? "" : "\(trimmed)-device"
+  }
+
+  /// The text in letters of ASCII, as far as there are any; small ones unless `keepingCase`.
+  static func letters(of text: String, keepingCase: Bool = false) -> String {
+    var result = ""
+    for character in text {
+      for scalar in (keepingCase ? String(character) : character.lowercased()).unicodeScalars {
+        if scalar.isASCII {
+          result.unicodeScalars.append(scalar)
+        } else if let letters = table[scalar] {
+          result += letters
+        } else if let letters = scalar.properties.lowercaseMapping.unicodeScalars.first
+          .flatMap({ table[$0] })
+        {
+          result += letters.uppercased()
+        } else if !scalar.properties.isDiacritic,
+          scalar.properties.generalCategory != .nonspacingMark
+        {
+          result += "-"
+        }
+      }
+    }
+    return result
+  }
+
+  /// Small letters beyond ASCII and what they are written as.
+  private static let table: [Unicode.Scalar: String] = {
+    let rows: [(letters: String, ascii: String)] = [
+      ("àáâãāăąǎ", "a"), ("äæ", "ae"), ("å", "a"), ("çćĉċč", "c"), ("ďđð", "d"),
+      ("èéêëēĕėęěẽ", "e"), ("ĝğġģ", "g"), ("ĥħ", "h"), ("ìíîïĩīĭįı", "i"), ("ĵ", "j"), ("ķ", "k"),
+      ("ĺļľŀł", "l"), ("ñńņňŋ", "n"), ("òóôõōŏőǒ", "o"), ("öøœ", "oe"), ("ŕŗř", "r"),
+      ("śŝşšș", "s"),
+      ("ß", "ss"), ("ţťŧț", "t"), ("þ", "th"), ("ùúûũūŭůűųǔ", "u"), ("ü", "ue"), ("ŵ", "w"),
+      ("ýÿŷ", "y"), ("źżž", "z"),
+      ("а", "a"), ("б", "b"), ("в", "v"), ("гґ", "g"), ("д", "d"), ("еэє", "e"), ("ё", "yo"),
+      ("ж", "zh"), ("з", "z"), ("иіы", "i"), ("їй", "y"), ("к", "k"), ("л", "l"), ("м", "m"),
+      ("н", "n"), ("о", "o"), ("п", "p"), ("р", "r"), ("с", "s"), ("т", "t"), ("у", "u"),
+      ("ф", "f"),
+      ("х", "kh"), ("ц", "ts"), ("ч", "ch"), ("ш", "sh"), ("щ", "shch"), ("ъь", ""), ("ю", "yu"),
+      ("я", "ya"),
+      ("αά", "a"), ("β", "v"), ("γ", "g"), ("δ", "d"), ("εέ", "e"), ("ζ", "z"), ("ηήιίϊ", "i"),
+      ("θ", "th"), ("κ", "k"), ("λ", "l"), ("μ", "m"), ("ν", "n"), ("ξ", "x"), ("οόωώ", "o"),
+      ("π", "p"), ("ρ", "r"), ("σς", "s"), ("τ", "t"), ("υύ", "y"), ("φ", "f"), ("χ", "ch"),
+      ("ψ", "ps"),
+    ]
+    var table: [Unicode.Scalar: String] = [:]
+    for row in rows {
+      for scalar in row.letters.unicodeScalars { table[scalar] = row.ascii }
+    }
+    return table
+  }()
+}

@@ -1,0 +1,52 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Configuration
+
+/// Gives the properties of one device identifiers that are allowed and different.
+struct PropertyNames {
+  private var taken: Set<String> = []
+
+  init() {}
+
+  /// An identifier near `wanted` that no other property of the device has.
+  mutating func unique(_ wanted: String) -> String {
+    let base = Self.allowed(wanted)
+    var id = base
+    var number = 2
+    while !taken.insert(id).inserted {
+      id = "\(base.prefix(60))_\(number)"
+      number += 1
+    }
+    return id
+  }
+
+  /// Takes `name` itself for a further name of a property; `false` if that is not possible.
+  mutating func take(_ name: String) -> Bool {
+    Identifiers.problem(inProperty: name) == nil && taken.insert(name).inserted
+  }
+
+  /// Whether a property already has this identifier.
+  func has(_ id: String) -> Bool { taken.contains(id) }
+
+  /// A name in small letters, its words joined by `_`: `Max Level` becomes `max_level`.
+  static func word(_ name: String) -> String {
+    DeviceSlug.slug(name).replacing("-", with: "_")
+  }
+
+  private static func allowed(_ wanted: String) -> String {
+    var id = DeviceSlug.letters(of: wanted, keepingCase: true)
+    id = String(
+      id.unicodeScalars.prefix(60).map { scalar in
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", "_": Character(scalar)
+        default: "_"
+        }
+      }
+    )
+    while id.last == "_" { id.removeLast() }
+    id = String(id.drop { $0 == "_" })
+    if id.isEmpty { id = "value" }
+    return Identifiers.problem(inProperty: id) == nil ? id : "\(id)_value"
+  }
+}

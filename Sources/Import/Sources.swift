@@ -1,0 +1,91 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Sorts announcements by who makes them, and reads them.
+struct Sources {
+  private(set) var findings: [ImportSource: Findings] = [:]
+  private(set) var remarks: [Remark] = []
+  /// The base topics of all Zigbee2MQTT that were found.
+  private(set) var bases: [String] = []
+  /// Those that only repeat what another one says.
+  private var displaced: [String] = []
+
+  init(_ announcements: [Announcement], request: ImportPlan.Request) {
+    let suffix = "/bridge/devices"
+    for announcement in announcements.sorted(by: { $0.topic < $1.topic })
+    where announcement.topic.hasSuffix(suffix) && !announcement.payload.isEmpty {
+      let base = String(announcement.topic.dropLast(suffix.count))
+      if request.base == nil || request.base == base { bases.append(base) }
+    }
+    // Where Settle stands in between, devices are told directly.
+    if request.base == nil {
+      let all = bases
+      bases.removeAll { base in request.displaced[base].map { all.contains($0) } ?? false }
+      displaced = all.filter { !bases.contains($0) }
+    }
+    if request.sources.contains(.zigbee2mqtt) { readZigbee2MQTT(announcements, request) }
+    if request.sources.contains(.homeassistant) { readHomeAssistant(announcements, request) }
+    if request.sources.contains(.homie) {
+      let own = announcements.filter { $0.topic.hasSuffix("/$description") }
+      if !own.isEmpty { findings[.homie] = HomieReader().findings(own) }
+    }
+  }
+
+  private mutating func readZigbee2MQTT(
+    _ announcements: [Announcement],
+    _ request: ImportPlan.Request
+  ) {
+    var seen: [String: String] = [:]
+    for base in bases {
+      func payload(_ name: String) -> Result<JSONValue, Announcement.Unreadable>? {
+        announcements.last { $0.topic == "\(base)/bridge/\(name)" && !$0.payload.isEmpty }?.json()
+      }
+      var found = findings[.zigbee2mqtt] ?? Findings()
+      defer { findings[.zigbee2mqtt] = found }
+      var groups: JSONValue?
+      if case .failure(let error)? = payload("groups") {
+        found.remark(.refused, "\(base)/bridge/groups", error.reason)
+      } else if case .success(let value)? = payload("groups") {
+        groups = value
+      }
+      switch payload("devices") {
+      case nil: continue
+      case .failure(let error)?:
+        found.remark(.refused, "\(base)/bridge/devices", error.reason)
+      case .success(let devices)?:
+        let lane = request.lanes.contains("zigbee") ? "zigbee" : Optional.none
+        let reader = Zigbee2MQTTReader(base: base, lane: lane)
+        var own = reader.findings(devices: devices, groups: groups)
+        let twice = own.devices.compactMap { seen[$0.identity] }.first
+        if let twice {
+          own.devices.removeAll { seen[$0.identity] != nil }
+          found.remark(
+            .leftOut,
+            "\(base)/bridge/devices",
+            "the same devices as at \(twice)/bridge/devices, which are taken; --base chooses"
+          )
+        }
+        for device in own.devices { seen[device.identity] = base }
+        found = found + own
+      }
+    }
+  }
+
+  private mutating func readHomeAssistant(
+    _ announcements: [Announcement],
+    _ request: ImportPlan.Request
+  ) {
+    let own = announcements.filter {
+      $0.topic.hasPrefix(request.prefix + "/") && $0.topic.hasSuffix("/config")
+    }
+    guard !own.isEmpty else { return }
+    var covered = [(base: request.ownBase, owner: "announced by Settle itself")]
+    if request.sources.contains(.zigbee2mqtt) {
+      covered += (bases + displaced).map { ($0, "Zigbee2MQTT's, taken from \($0)/bridge/devices") }
+    }
+    let reader = HomeAssistantReader(prefix: request.prefix, covered: covered)
+    findings[.homeassistant] = reader.findings(own)
+  }
+}

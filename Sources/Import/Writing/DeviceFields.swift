@@ -1,0 +1,127 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Configuration
+internal import Devices
+
+/// What a device file says of an imported device: only what its profile does not say already.
+enum DeviceFields {
+  /// The profiles that importers use; reading them takes longer than all else.
+  private static let profiles: [String: JSONValue] = {
+    var profiles: [String: JSONValue] = [:]
+    for name in ["light", "cover", "thermostat", "switch", "device"] {
+      profiles["zigbee2mqtt/\(name)"] = ProfileOutline.json("zigbee2mqtt/\(name)")
+    }
+    return profiles
+  }()
+
+  /// The device's keys and values, in the order in which they are written.
+  static func members(of device: ImportedDevice, id: String) -> [JSONValue.Member] {
+    var device = device
+    var profile = device.profile.flatMap { profiles[$0] }
+    var overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+    if overriding == nil, let plain = device.plainProfile {
+      device.profile = plain
+      profile = profiles[plain]
+      overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+    }
+    let inherited = overriding == nil ? Optional.none : profile
+    var members: [JSONValue.Member] = []
+    let name = PlainText.clean(device.name)
+    if name != id, !name.isEmpty { members.append(.init("name", .string(name))) }
+    if inherited != nil, let profile = device.profile {
+      members.append(.init("profile", .string(profile)))
+    }
+    if let topic = device.topic { members.append(.init("topic", .string(topic))) }
+    if let lane = device.lane { members.append(.init("lane", .string(lane))) }
+    let merge = JSONValue.boolean(device.merge)
+    if merge != inherited?["merge"] ?? false { members.append(.init("merge", merge)) }
+    let options = JSONValue.array(device.options.map { .string($0) })
+    if options != inherited?["options"] ?? [] { members.append(.init("options", options)) }
+    let availability = JSONValue.array(device.availability)
+    if availability != inherited?["availability"] ?? [] {
+      members.append(
+        .init(
+          "availability",
+          device.availability.count == 1 ? device.availability[0] : availability
+        )
+      )
+    }
+    let properties =
+      overriding ?? device.properties.map { JSONValue.Member($0.id, .object($0.fields)) }
+    if !properties.isEmpty { members.append(.init("properties", .object(properties))) }
+    return members
+  }
+}
+
+/// Writes properties as what differs from a profile's.
+enum Overriding {
+  /// The entries of `properties:`; `nil` where that cannot be said over this profile.
+  static func properties(
+    _ own: [ImportedProperty],
+    profile: JSONValue
+  ) -> [JSONValue.Member]? {
+    let inherited = profile["properties"]?.members ?? []
+    var entries: [JSONValue.Member] = []
+    for property in own {
+      guard let base = inherited.first(where: { $0.name == property.id })?.value else {
+        entries.append(.init(property.id, .object(property.fields)))
+        continue
+      }
+      guard let fields = fields(property.fields, over: base) else { return nil }
+      if !fields.isEmpty { entries.append(.init(property.id, .object(fields))) }
+    }
+    for member in inherited where !own.contains(where: { $0.id == member.name }) {
+      entries.append(.init(member.name, "none"))
+    }
+    // Something in common with the profile is what makes it fit.
+    let removed = entries.count { $0.value == "none" }
+    return removed > 0 && removed == inherited.count ? nil : entries
+  }
+
+  /// Fields that, where absent, cannot be taken away from a profile's property.
+  private static let lasting = ["range", "step", "unit", "values", "on", "off", "scale", "encode"]
+  /// Fields that, where absent, may as well be the profile's.
+  private static let habits = ["name", "aliases", "policy", "always", "ends", "excludes"]
+
+  private static func fields(
+    _ own: [JSONValue.Member],
+    over base: JSONValue
+  ) -> [JSONValue.Member]? {
+    var result: [JSONValue.Member] = []
+    let stated = Set(own.map(\.name))
+    let isSameType = own.first { $0.name == "type" }?.value == base["type"]
+    for member in own {
+      guard let inherited = base[member.name] else {
+        result.append(member)
+        continue
+      }
+      if member.value == inherited { continue }
+      if ["command", "state"].contains(member.name) {
+        result.append(.init(member.name, section(member.value, over: inherited)))
+      } else {
+        result.append(member)
+      }
+    }
+    for member in base.members ?? [] where !stated.contains(member.name) {
+      switch member.name {
+      case _ where lasting.contains(member.name):
+        if isSameType { return nil }
+      case _ where habits.contains(member.name): break
+      case "urgent": result.append(.init(member.name, []))
+      case "confirm", "state": result.append(.init(member.name, "none"))
+      default: return nil
+      }
+    }
+    return result
+  }
+
+  /// The members of a section that differ; what the profile has beyond them is switched off.
+  private static func section(_ own: JSONValue, over base: JSONValue) -> JSONValue {
+    var members = (own.members ?? []).filter { base[$0.name] != $0.value }
+    if base["get"] != nil, own["get"] == nil { members.append(.init("get", "none")) }
+    if base["payload"] != nil, own["payload"] == nil { members.append(.init("payload", "$value")) }
+    if base["value"] != nil, own["value"] == nil { members.append(.init("value", "")) }
+    return .object(members)
+  }
+}

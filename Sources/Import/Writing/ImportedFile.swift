@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// One device as it stands in a file: its identifier and what is said of it.
+struct FileDevice: Hashable, Sendable {
+  var id: String
+  var identity: String
+  var comment: String
+  var members: [JSONValue.Member]
+
+  /// The lines of the device, comment included.
+  var text: String {
+    var lines = comment.isEmpty ? "" : "# \(PlainText.clean(comment))\n"
+    lines += "\(id):\n"
+    for member in members where member.name != "properties" {
+      lines += YAMLText.entry(member.name, member.value, indent: 2)
+    }
+    if let properties = members.first(where: { $0.name == "properties" })?.value.members {
+      lines += "  properties:\n"
+      for property in properties { lines += Self.text(of: property, indent: 4) }
+    }
+    return lines
+  }
+
+  /// The lines of one property.
+  static func text(of property: JSONValue.Member, indent: Int) -> String {
+    YAMLText.entry(property.name, property.value, indent: indent)
+  }
+}
+
+/// A whole device file.
+enum ImportedFile {
+  /// The file for devices that nobody has edited yet.
+  static func text(_ devices: [FileDevice], source: ImportSource) -> String {
+    header(source) + devices.map { "\n" + $0.text }.joined()
+  }
+
+  static func header(_ source: ImportSource) -> String {
+    """
+    # yaml-language-server: $schema=../config/devices.schema.json
+    #
+    # Written by "settle import" from what \(source.title) announces.
+    # Edit what you like: the next import keeps it, adds what is new, and says what is gone.
+
+    """
+  }
+}

@@ -1,0 +1,237 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Turns the exposes of a Zigbee2MQTT device into properties.
+struct ExposeReader {
+  /// The bits of an expose's `access`.
+  private enum Access {
+    static let published = 1
+    static let settable = 2
+    static let gettable = 4
+  }
+
+  private(set) var properties: [ImportedProperty] = []
+  /// What is only reported.
+  private(set) var readOnly: [String] = []
+  /// What was not taken, or not all of it: the name, and why.
+  private(set) var remarks: [(kind: Remark.Kind, name: String, reason: String)] = []
+  private var names = PropertyNames()
+
+  init(_ exposes: [JSONValue]) {
+    for expose in exposes.prefix(500) { take(expose, owner: nil) }
+    relate()
+  }
+
+  private mutating func take(_ expose: JSONValue, owner: String?) {
+    let type = expose["type"]?.string ?? ""
+    if let features = expose.elements("features"), Self.owners.contains(type), owner == nil {
+      for feature in features.prefix(100) { take(feature, owner: type) }
+      return
+    }
+    let property = expose["property"]?.string ?? expose["name"]?.string ?? ""
+    let name = PlainText.clean(property, limit: 60)
+    guard !property.isEmpty, property.utf8.count <= 200 else {
+      remarks.append((.refused, type.isEmpty ? "an expose" : type, "it has no usable name"))
+      return
+    }
+    let access = Self.access(of: expose) ?? Access.published
+    guard access & Access.settable != 0 || Self.hasSettableFeature(expose) else {
+      readOnly.append(name)
+      return
+    }
+    switch made(expose, type: type, property: property, owner: owner, access: access) {
+    case .success(let made?): add(made, property: property, access: access, owner: owner)
+    case .success(nil): break
+    case .failure(let refusal):
+      let kind: Remark.Kind = Self.formless.contains(type) ? .leftOut : .refused
+      remarks.append((kind, name, refusal.reason))
+    }
+  }
+
+  private static let owners: Set = ["light", "switch", "fan", "cover", "lock", "climate"]
+  private static let formless: Set = ["composite", "list"]
+
+  private static func access(of expose: JSONValue) -> Int? {
+    expose["access"]?.double.flatMap { Int(exactly: $0) }
+  }
+
+  private static func hasSettableFeature(_ expose: JSONValue) -> Bool {
+    (expose.elements("features") ?? []).contains {
+      (access(of: $0) ?? 0) & Access.settable != 0
+    }
+  }
+
+  /// The property with its type; `nil` where another expose already stands for it.
+  private mutating func made(
+    _ expose: JSONValue,
+    type: String,
+    property: String,
+    owner: String?,
+    access: Int
+  ) -> Result<ImportedProperty?, Refusal> {
+    let id = wantedID(expose, property: property, owner: owner)
+    switch type {
+    case "numeric": return number(expose, id).map { $0 }
+    case "binary": return boolean(expose, id).map { $0 }
+    case "enum":
+      let isMomentary =
+        access & (Access.published | Access.gettable) == 0 || (owner == "cover" && id == "command")
+      return words(expose, id, type: isMomentary ? "action" : "choice").map { $0 }
+    case "text": return .success(ImportedProperty(id, type: "text"))
+    case "composite" where owner == "light" && property.hasPrefix("color"):
+      return .success(color(expose, id))
+    case "composite": return .failure(Refusal("a group of values that are set together"))
+    case "list": return .failure(Refusal("a list"))
+    default:
+      return .failure(Refusal("its type '\(Excerpt.of(type))' is not known"))
+    }
+  }
+
+  /// People's words for what every device of a kind has, else the device's own.
+  private func wantedID(_ expose: JSONValue, property: String, owner: String?) -> String {
+    let name = expose["name"]?.string ?? property
+    // `state_l1` is the state of endpoint `l1`; any other name is the device's own word.
+    guard property == name || property.hasPrefix("\(name)_") else { return property }
+    let tail = property.dropFirst(name.count)
+    switch (owner, name) {
+    case ("light", "state"), ("switch", "state"), ("fan", "state"): return "power\(tail)"
+    case ("lock", "state"): return "lock\(tail)"
+    case ("cover", "state"): return "command\(tail)"
+    case ("climate", "occupied_heating_setpoint"), ("climate", "current_heating_setpoint"):
+      let id = "target_temperature\(tail)"
+      return names.has(id) ? property : id
+    case ("climate", "system_mode"): return "mode\(tail)"
+    default: return property
+    }
+  }
+
+  private mutating func number(
+    _ expose: JSONValue,
+    _ id: String
+  ) -> Result<ImportedProperty, Refusal> {
+    let range = NumberRange(
+      low: expose["value_min"]?.double,
+      high: expose["value_max"]?.double,
+      step: expose["value_step"]?.double,
+      unit: expose["unit"]?.string
+    )
+    var notes: [String] = []
+    let result = range.property(id) { notes.append($0) }
+    for note in notes { remarks.append((.partly, id, note)) }
+    return result
+  }
+
+  private func boolean(_ expose: JSONValue, _ id: String) -> Result<ImportedProperty, Refusal> {
+    var property = ImportedProperty(id, type: "boolean")
+    let (on, off) = (expose["value_on"] ?? true, expose["value_off"] ?? false)
+    guard on.isWord, off.isWord else {
+      return .failure(Refusal("its values are no words, numbers, true or false"))
+    }
+    guard !on.isSameScalar(as: off) else { return .failure(Refusal("on and off are the same")) }
+    if on != true { property["on"] = on }
+    if off != false { property["off"] = off }
+    return .success(property)
+  }
+
+  private mutating func words(
+    _ expose: JSONValue,
+    _ id: String,
+    type: String
+  ) -> Result<ImportedProperty, Refusal> {
+    var property = ImportedProperty(id, type: type)
+    guard let values = ChoiceWords.field(expose.elements("values") ?? []) else {
+      return .failure(Refusal("its list of values is empty or holds more than words"))
+    }
+    property["values"] = values
+    return .success(property)
+  }
+
+  /// One property for all the forms in which a lamp takes its color.
+  private mutating func color(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
+    let isXY = expose["name"]?.string == "color_xy"
+    if let known = properties.firstIndex(where: { $0.id == id && $0["type"] == "color" }) {
+      if isXY { properties[known]["encode"] = "xy" }
+      return nil
+    }
+    var property = ImportedProperty(id, type: "color")
+    property["encode"] = isXY ? "xy" : "hs"
+    return property
+  }
+
+  private mutating func add(
+    _ made: ImportedProperty,
+    property name: String,
+    access: Int,
+    owner: String?
+  ) {
+    var made = made
+    made.id = names.unique(made.id)
+    if made.id != name, names.take(name) { made["aliases"] = .array([.string(name)]) }
+    made.sends(to: "$topic/set", .object([.init(name, .string(PayloadTemplate.placeholder))]))
+    let isAction = made["type"] == "action"
+    if access & (Access.published | Access.gettable) != 0, !isAction {
+      let get: JSONValue? =
+        access & Access.gettable == 0
+        ? Optional.none
+        : .object([
+          "topic": "$topic/get", "payload": .object([.init(name, "")]),
+        ])
+      made.reports(on: "$topic", at: DollarText.pointer([name]), get: get)
+    }
+    habits(&made, owner: owner)
+    properties.append(made)
+  }
+
+  /// What kinds of values need beyond their type: how they settle, how long they take.
+  private mutating func habits(_ property: inout ImportedProperty, owner: String?) {
+    let stem = property.id.prefix { $0 != "_" }
+    switch (owner, stem) {
+    case ("cover", "position"), ("cover", "tilt"):
+      property["policy"] = .object(["delay": "500ms", "max_wait": "none"])
+      if property["state"] != nil {
+        property["confirm"] = .object(["within": "60s", "tolerance": 2])
+      }
+    case ("cover", "command"):
+      if property.id == "command", names.take("stop") { property["aliases"] = ["stop"] }
+      let words =
+        property["values"]?.elements ?? property["values"]?.members?.map { .string($0.name) }
+      property["urgent"] = .array(words ?? [])
+    case ("climate", _)
+    where property.id.contains("temperature") || property.id.contains("setpoint"):
+      guard ["number", "integer"].contains(property["type"]?.string) else { break }
+      property["policy"] = .object(["delay": "800ms", "max_wait": "none"])
+      if property["state"] != nil { property["confirm"] = .object(["within": "30s"]) }
+    case ("climate", "mode"):
+      if property["values"]?.elements?.contains("off") == true { property["urgent"] = ["off"] }
+      if property["state"] != nil { property["confirm"] = .object(["within": "30s"]) }
+    case ("light", "color") where property["type"] == "color":
+      if property["state"] != nil { property["confirm"] = .object(["tolerance": 0.01]) }
+    case ("light", "color") where property.id.hasPrefix("color_temp"):
+      if property["state"] != nil, property["unit"] == "mired" {
+        property["confirm"] = .object(["tolerance": 2])
+      }
+    default: break
+    }
+  }
+
+  /// Fills in what properties of one device have to do with each other.
+  private mutating func relate() {
+    for index in properties.indices {
+      let property = properties[index]
+      let tail = property.id.firstIndex(of: "_").map { String(property.id[$0...]) } ?? ""
+      if property["type"] == "color" {
+        let partner = "color_temp" + property.id.dropFirst("color".count)
+        if let other = properties.firstIndex(where: { $0.id == partner }) {
+          properties[index]["excludes"] = .array([.string(partner)])
+          properties[other]["excludes"] = .array([.string(property.id)])
+        }
+      }
+      guard property["urgent"] != nil else { continue }
+      let ended = property["type"] == "action" ? ["position" + tail] : ["target_temperature" + tail]
+      let present = ended.filter { id in properties.contains { $0.id == id } }
+      if !present.isEmpty { properties[index]["ends"] = .array(present.map { .string($0) }) }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// What the members of a group have in common, as exposes without endpoints.
+enum GroupExposes {
+  /// What Zigbee groups carry.
+  private static let kinds = ["light", "switch", "cover", "lock"]
+  private static let features: Set = [
+    "state", "brightness", "color_temp", "color_xy", "color_hs", "position", "tilt",
+  ]
+
+  /// The features that every member has, with the range that suits all of them.
+  static func common(to members: [[JSONValue]]) -> [JSONValue] {
+    for kind in kinds {
+      let lists = members.map { features(of: kind, in: $0) }
+      guard let first = lists.first, lists.allSatisfy({ !$0.isEmpty }) else { continue }
+      let common = first.compactMap { feature -> JSONValue? in
+        let others = lists.dropFirst().map { list in
+          list.first { $0["name"] == feature["name"] && $0["type"] == feature["type"] }
+        }
+        let present = others.compactMap(\.self)
+        return present.count == others.count ? narrowed(feature, by: present) : Optional.none
+      }
+      if common.isEmpty { continue }
+      return [.object(["type": .string(kind), "features": .array(common)])]
+    }
+    return []
+  }
+
+  /// A lamp can be switched like a plug, so a switch is in common to both.
+  private static func features(of kind: String, in exposes: [JSONValue]) -> [JSONValue] {
+    let owners =
+      exposes.first { $0["type"]?.string == kind }
+      ?? (kind == "switch" ? exposes.first { $0["type"]?.string == "light" } : Optional.none)
+    return (owners?.elements("features") ?? []).compactMap { feature in
+      guard let name = feature["name"]?.string, features.contains(name),
+        kind != "switch" || name == "state", var members = feature.members
+      else { return Optional.none }
+      members.removeAll { $0.name == "endpoint" || $0.name == "property" }
+      let property = name.hasPrefix("color_") && name != "color_temp" ? "color" : name
+      members.append(.init("property", .string(property)))
+      return .object(members)
+    }
+  }
+
+  private static func narrowed(_ feature: JSONValue, by others: [JSONValue]) -> JSONValue? {
+    guard var members = feature.members else { return Optional.none }
+    for (name, isNarrower) in [
+      ("value_min", { (new: Double, old: Double) in new > old }), ("value_max", { $0 < $1 }),
+    ] {
+      for other in others {
+        guard let bound = other[name]?.double,
+          let place = members.firstIndex(where: { $0.name == name }),
+          let known = members[place].value.double
+        else { continue }
+        if isNarrower(bound, known) { members[place].value = JSONValue(shortest: bound) }
+      }
+    }
+    return .object(members)
+  }
+}

@@ -1,0 +1,175 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads what one Zigbee2MQTT announces below its base topic.
+struct Zigbee2MQTTReader {
+  let base: String
+  /// The lane for its devices, if the settings have one for them.
+  var lane: String?
+
+  /// The longest friendly name that is taken, in bytes.
+  private static let longestName = 500
+
+  private struct Member {
+    let name: String
+    let exposes: [JSONValue]
+  }
+
+  /// The devices of `bridge/devices` and the groups of `bridge/groups`, in order of their names.
+  func findings(devices: JSONValue, groups: JSONValue?) -> Findings {
+    var findings = Findings()
+    guard let entries = devices.elements else {
+      findings.remark(.refused, "\(base)/bridge/devices", "it is no list of devices")
+      return findings
+    }
+    var members: [String: Member] = [:]
+    for (number, entry) in entries.prefix(5000).enumerated() {
+      guard entry.members != nil else {
+        findings.remark(.refused, "\(base)/bridge/devices", "entry \(number + 1) is no object")
+        continue
+      }
+      if entry["type"]?.string == "Coordinator" { continue }
+      guard let device = device(entry, number: number + 1, &findings) else { continue }
+      let exposes = entry["definition"]?.elements("exposes") ?? []
+      members[device.identity] = Member(name: device.name, exposes: exposes)
+      if !device.properties.isEmpty { findings.devices.append(device) }
+    }
+    for group in groups?.elements ?? [] { take(group: group, members, &findings) }
+    findings.devices.sort { ($0.name, $0.identity) < ($1.name, $1.identity) }
+    return findings
+  }
+
+  private func device(
+    _ entry: JSONValue,
+    number: Int,
+    _ findings: inout Findings
+  ) -> ImportedDevice? {
+    guard let address = entry["ieee_address"]?.string, (1...64).contains(address.utf8.count) else {
+      findings.remark(.refused, "\(base)/bridge/devices", "entry \(number) has no ieee_address")
+      return nil
+    }
+    let name = entry["friendly_name"]?.string ?? address
+    guard let topic = topic(of: name, &findings) else { return nil }
+    if entry["disabled"] == true {
+      findings.remark(.leftOut, name, "disabled in Zigbee2MQTT")
+      return nil
+    }
+    guard let definition = entry["definition"], definition.members != nil else {
+      let isNew = entry["interview_completed"] == false
+      findings.remark(
+        .leftOut,
+        name,
+        isNew
+          ? "its interview has not been completed"
+          : "not supported by Zigbee2MQTT, which knows nothing of what it can do"
+      )
+      return nil
+    }
+    let model = [definition["vendor"]?.string, definition["model"]?.string].compactMap(\.self)
+    var device = ImportedDevice(
+      identity: address,
+      name: name,
+      comment: (model + [address]).joined(separator: " ")
+    )
+    fill(&device, topic: topic, exposes: definition.elements("exposes") ?? [], &findings)
+    return device
+  }
+
+  /// The device's topic, if a client can publish there.
+  private func topic(of name: String, _ findings: inout Findings) -> String? {
+    let topic = "\(base)/\(name)"
+    guard !name.isEmpty, name.utf8.count <= Self.longestName else {
+      findings.remark(
+        .refused,
+        name.isEmpty ? "\(base)/bridge/devices" : name,
+        name.isEmpty
+          ? "a device has an empty name"
+          : "its name has \(name.utf8.count) bytes; at most \(Self.longestName) are taken"
+      )
+      return nil
+    }
+    if let problem = TopicName.problem(topic) {
+      findings.remark(.refused, name, problem)
+      return nil
+    }
+    return topic
+  }
+
+  private func fill(
+    _ device: inout ImportedDevice,
+    topic: String,
+    exposes: [JSONValue],
+    _ findings: inout Findings
+  ) {
+    let reader = ExposeReader(exposes)
+    for remark in reader.remarks {
+      findings.remark(remark.kind, "\(device.name): \(remark.name)", remark.reason)
+    }
+    if !reader.readOnly.isEmpty {
+      findings.remark(.readOnly, device.name, reader.readOnly.joined(separator: ", "))
+    }
+    device.topic = topic
+    device.lane = lane
+    device.properties = reader.properties
+    device.merge = true
+    let kinds = exposes.compactMap { $0["type"]?.string }
+    let isLight = kinds.contains("light")
+    if isLight { device.options = ["transition"] }
+    device.availability = [
+      Self.availability("$topic/availability"),
+      Self.availability(
+        base.contains("/") ? "\(DollarText.literal(base))/bridge/state" : "$root/bridge/state"
+      ),
+    ]
+    device.plainProfile = "zigbee2mqtt/device"
+    let profiles = [
+      ("light", "zigbee2mqtt/light"), ("cover", "zigbee2mqtt/cover"),
+      ("climate", "zigbee2mqtt/thermostat"), ("switch", "zigbee2mqtt/switch"),
+    ]
+    device.profile = profiles.first { kinds.contains($0.0) }?.1 ?? "zigbee2mqtt/device"
+    if device.profile == "zigbee2mqtt/cover" { device.merge = false }
+  }
+
+  private static func availability(_ topic: String) -> JSONValue {
+    .object([
+      "topic": .string(topic), "value": "/state", "online": "online", "offline": "offline",
+    ])
+  }
+
+  // MARK: - Groups
+
+  /// A group takes what all its members take.
+  private func take(
+    group: JSONValue,
+    _ members: [String: Member],
+    _ findings: inout Findings
+  ) {
+    guard let number = group["id"]?.double, let name = group["friendly_name"]?.string else {
+      findings.remark(.refused, "\(base)/bridge/groups", "a group has no id or name")
+      return
+    }
+    guard let topic = topic(of: name, &findings) else { return }
+    let listed = group.elements("members") ?? []
+    let known = listed.compactMap { member in
+      member["ieee_address"]?.string.flatMap { members[$0] }
+    }
+    guard !known.isEmpty else {
+      findings.remark(.leftOut, name, "a group without members that are known")
+      return
+    }
+    let exposes = GroupExposes.common(to: known.map(\.exposes))
+    guard !exposes.isEmpty else {
+      findings.remark(.leftOut, name, "a group whose members have nothing to set in common")
+      return
+    }
+    var device = ImportedDevice(
+      identity: "\(base)/group/\(NumberText.shortest(number))",
+      name: name,
+      comment: "group of \(Set(known.map(\.name)).sorted().joined(separator: ", "))"
+    )
+    fill(&device, topic: topic, exposes: exposes, &findings)
+    if !device.properties.isEmpty { findings.devices.append(device) }
+  }
+}

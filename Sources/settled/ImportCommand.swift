@@ -1,0 +1,318 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Devices
+import Gateway
+import Glibc
+import Import
+import LastOut
+import MQTT
+import Operations
+
+/// `settle import`: device files from what is announced at the broker.
+struct ImportCommand: DaemonCommand {
+  static let name = "import"
+  static let summary = "Write device files from what is announced at the broker."
+  static let discussion = """
+    Reads what Zigbee2MQTT (bridge/devices), Home Assistant's discovery topics and Homie 5 \
+    ($description) announce, and writes one file for each of them into the folder of device files: \
+    imported-zigbee2mqtt.yaml, imported-homeassistant.yaml, imported-homie.yaml. Everything that is \
+    not taken is named with its reason.
+
+    A second run keeps what you edited, adds what is new, and names what is gone. Devices that \
+    another file in the folder already has are left to it.
+
+    --in-between is for automations that publish to zigbee2mqtt/NAME/set and cannot be changed: \
+    Settle listens there, and Zigbee2MQTT moves to another base topic. It adds routes to the \
+    settings file, and names the one line to change in Zigbee2MQTT.
+
+    Nothing is published. The exit code is 65 if something announced could not be read.
+    """
+  static let examples = [
+    Example("settle import --dry-run", "What would be written, as a diff."),
+    Example("settle import && settle check", "Adopt everything that is announced."),
+    Example("settle import --only zigbee2mqtt --devices ./devices", "One source, another folder."),
+    Example(
+      "settle import --in-between --dry-run",
+      "The routes for automations that stay as they are."
+    ),
+  ]
+  static let parameters: [Parameter<Self>] =
+    configurationParameters(config: \.config, devices: \.devices)
+    + [
+      .flag("dry-run", short: "n", \.isDry, help: "Write nothing; print a diff."),
+      .option(
+        "only",
+        \.only,
+        value: "SOURCE",
+        completion: .words(ImportSource.allCases.map(\.rawValue)),
+        help: "zigbee2mqtt, homeassistant or homie alone."
+      ),
+      .option(
+        "base",
+        \.base,
+        value: "TOPIC",
+        help: "The base topic of one Zigbee2MQTT (default: all that are found)."
+      ),
+      .option(
+        "prefix",
+        \.prefix,
+        value: "TOPIC",
+        help: "Home Assistant's discovery prefix (default: homeassistant)."
+      ),
+      .option(
+        "in-between",
+        \.inner,
+        value: "TOPIC",
+        alone: "zigbee2mqtt-direct",
+        help: "Write routes instead; TOPIC is the base topic that Zigbee2MQTT moves to "
+          + "(default: zigbee2mqtt-direct)."
+      ),
+      .option(
+        "timeout",
+        \.timeout,
+        value: "D",
+        help: "How long to wait for the broker and its messages (default: 10s)."
+      ),
+      .flag("json", \.json, help: "Print JSON, one object per line."),
+    ]
+
+  var config: String?
+  var devices: String?
+  var isDry = false
+  var only: ImportSource?
+  var base: String?
+  var prefix: String?
+  var inner: String?
+  var timeout: Duration = .seconds(10)
+  var json = false
+
+  /// How long no message has come when all have.
+  private static let quiet: Duration = .seconds(1)
+
+  func run() -> ExitCode {
+    if let mistake = mistake() {
+      complain(mistake)
+      return .usage
+    }
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = config
+    overrides.devices = devices
+    let environment = ProcessEnvironment.all()
+    do throws(ConfigurationFailure) {
+      let loaded = try ConfigurationLoader.load(overrides, environment: environment, drafts: [:])
+      let request = request(loaded.gateway)
+      let announcements: [Announcement]
+      switch collect(loaded.gateway, request) {
+      case .success(let found): announcements = found
+      case .failure(let end): return end.code
+      }
+      if let inner {
+        return try routes(announcements, inner: inner, overrides, environment)
+      }
+      let check = ImportCheck(
+        overrides,
+        environment: environment,
+        folder: loaded.gateway.devicesDirectory
+      )
+      return try files(announcements, request, check, loaded.gateway.devicesDirectory)
+    } catch {
+      for problem in error.problems { StandardError.write(problem.description) }
+      complain("nothing was written; settle check says the same")
+      return .badConfiguration
+    }
+  }
+
+  private func mistake() -> String? {
+    for (option, topic) in [("--base", base), ("--prefix", prefix), ("--in-between", inner)] {
+      guard let topic else { continue }
+      let ends = topic.hasPrefix("/") || topic.hasSuffix("/") ? "it begins or ends with /" : nil
+      if let problem = Topic.problem(inName: topic) ?? ends {
+        return "\(option): '\(Excerpt.of(topic))' is no base topic: \(problem)"
+      }
+    }
+    if timeout <= .zero { return "--timeout must be more than 0" }
+    if inner != nil, inner == base ?? "zigbee2mqtt" {
+      return "--in-between: Zigbee2MQTT must move to another base topic than \(inner ?? "")"
+    }
+    return nil
+  }
+
+  private func request(_ settings: GatewayConfiguration) -> ImportPlan.Request {
+    var request = ImportPlan.Request()
+    request.prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
+    if let only { request.sources = [only] }
+    if inner != nil { request.sources = [.zigbee2mqtt] }
+    request.base = base
+    request.ownBase = settings.baseTopic
+    request.lanes = Set(settings.lanes.keys)
+    request.note(settings.routes)
+    return request
+  }
+
+  // MARK: - Collecting
+
+  private struct Ended: Error {
+    let code: ExitCode
+  }
+
+  private func collect(
+    _ settings: GatewayConfiguration,
+    _ request: ImportPlan.Request
+  ) -> Result<[Announcement], Ended> {
+    // Another client id than the gateway's, which may be running.
+    var broker = settings.mqtt
+    broker.clientID = "settle-import-\(getpid())"
+    var configuration = MQTTConfiguration(
+      broker,
+      fallbackID: "settle-import",
+      limits: settings.limits
+    )
+    configuration.maximumPacket = 64 << 20
+    // The whole has a deadline of its own, which comes first.
+    configuration.connectDeadline = timeout + .seconds(1)
+    let address = configuration.endpoint.description
+    do throws(OperationsError) {
+      let loop = try EventLoop()
+      let collector = try Collector(
+        configuration,
+        filters: request.filters,
+        quiet: Self.quiet,
+        timeout: timeout,
+        loop: loop,
+        log: Logger(level: .error)
+      )
+      collector.onConnected = { [json] in
+        if !json { StandardError.write("Reading what is announced at \(address)") }
+      }
+      return judge(collector.collect(), collector.announcements, address, request)
+    } catch {
+      complain(error.description)
+      return .failure(Ended(code: .failed))
+    }
+  }
+
+  private func judge(
+    _ ending: Collector.Ending,
+    _ announcements: [Announcement],
+    _ address: String,
+    _ request: ImportPlan.Request
+  ) -> Result<[Announcement], Ended> {
+    switch ending {
+    case .complete where announcements.isEmpty:
+      complain(
+        "nothing is announced at \(address): no retained message on "
+          + request.filters.joined(separator: ", ")
+      )
+      return .failure(Ended(code: .unavailable))
+    case .complete: return .success(announcements)
+    case .timedOut(let isConnected):
+      complain(
+        isConnected
+          ? "messages were still coming after --timeout; nothing was written"
+          : "no answer from \(address) within --timeout"
+      )
+      return .failure(Ended(code: .timedOut))
+    case .failed(let reason):
+      complain("no connection to \(address): \(reason)")
+      return .failure(Ended(code: .unavailable))
+    case .tooMuch:
+      complain("more is announced than one import takes; --only, --base or --prefix takes a part")
+      return .failure(Ended(code: .badInput))
+    }
+  }
+
+  // MARK: - Device files
+
+  private func files(
+    _ announcements: [Announcement],
+    _ request: ImportPlan.Request,
+    _ check: ImportCheck,
+    _ folder: String
+  ) throws(ConfigurationFailure) -> ExitCode {
+    let present: [ImportSource: ImportPlan.Present]
+    do throws(FileTrouble) {
+      present = try check.present()
+    } catch {
+      complain(error.description)
+      return .failed
+    }
+    let others = try check.others()
+    let plan = try check.plan(announcements, request, present: present, others: others)
+    let report = ImportReport(json: json, isDry: isDry)
+    do throws(FileTrouble) {
+      if !isDry, plan.files.contains(where: \.isChanged) { try AtomicFile.makeFolder(folder) }
+      for file in plan.files {
+        if !isDry { try file.write() }
+        report.show(file)
+      }
+    } catch {
+      complain(error.description)
+      return .failed
+    }
+    report.show(plan.remarks)
+    if plan.files.isEmpty { complain("no device that can be set is announced") }
+    return plan.remarks.contains { $0.kind == .refused } ? .badInput : .done
+  }
+
+  // MARK: - Routes
+
+  private func routes(
+    _ announcements: [Announcement],
+    inner: String,
+    _ overrides: ConfigurationLoader.Overrides,
+    _ environment: [String: String]
+  ) throws(ConfigurationFailure) -> ExitCode {
+    let suffix = "/bridge/devices"
+    let bases = announcements.map(\.topic).filter { $0.hasSuffix(suffix) }
+      .map { String($0.dropLast(suffix.count)) }.filter { $0 != inner }
+    guard let found = base ?? bases.first, bases.contains(found) else {
+      complain("no Zigbee2MQTT is announced at \(base ?? "any base topic")")
+      return .unavailable
+    }
+    guard base != nil || Set(bases).count == 1 else {
+      let list = Set(bases).sorted().joined(separator: ", ")
+      complain("several Zigbee2MQTT are announced (\(list)); --base says which")
+      return .usage
+    }
+    guard let routes = InBetween(announcements, base: found, inner: inner) else {
+      complain("\(found)/bridge/devices cannot be read, or names no device")
+      return .badInput
+    }
+    let report = ImportReport(json: json, isDry: isDry)
+    let old: [UInt8]
+    guard let path = settingsPath(environment) else {
+      StandardOutput.show(routes.section)
+      report.advise(routes.advice)
+      return .done
+    }
+    do throws(FileTrouble) {
+      old = try AtomicFile.read(path) ?? []
+    } catch {
+      complain(error.description)
+      return .failed
+    }
+    let (new, count) = try routes.added(to: old, file: path)
+    var drafted = overrides
+    drafted.config = path
+    _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
+    do throws(FileTrouble) {
+      if !isDry, count > 0 { try AtomicFile.write(new, to: path) }
+    } catch {
+      complain(error.description)
+      return .failed
+    }
+    report.showRoutes(path, old: old, new: new, count: count)
+    report.advise(routes.advice)
+    return .done
+  }
+
+  /// The settings file that routes are added to; `nil` if there is none.
+  private func settingsPath(_ environment: [String: String]) -> String? {
+    if let path = config ?? environment["SETTLE_CONFIG"], !path.isEmpty { return path }
+    let standard = ConfigurationLoader.standardPath
+    return unsafe access(standard, R_OK) == 0 ? standard : nil
+  }
+}

@@ -1,0 +1,131 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Devices
+import Import
+
+extension ImportSource: ArgumentValue {}
+
+/// What `settle import` says: results on standard output, the rest on standard error.
+struct ImportReport {
+  let json: Bool
+  let isDry: Bool
+
+  /// One file: its difference, or what was written.
+  func show(_ file: ImportPlan.File) {
+    if json {
+      print([
+        "file": .string(file.path), "source": .string(file.source.rawValue),
+        "devices": .integer(Int64(file.devices)), "properties": .integer(Int64(file.properties)),
+        "changes": .integer(Int64(file.changes.count)),
+        "written": .boolean(!isDry && file.isChanged),
+      ])
+      for change in file.changes {
+        print([
+          "change": .string(change.kind.rawValue), "path": .string(change.path),
+          "file": .string(file.path),
+        ])
+      }
+      return
+    }
+    let counts =
+      "\(file.path): \(Self.count(file.devices, "device")), "
+      + Self.count(file.properties, "property", "properties")
+    if isDry {
+      showDifference(file.path, file.old, file.new)
+      StandardError.write("\(counts); \(Self.changes(file)); nothing was written")
+    } else {
+      StandardOutput.print("\(counts); \(Self.changes(file))")
+      for change in file.old == nil ? [] : file.changes {
+        StandardOutput.print("  \(change.kind.rawValue) \(change.path)")
+      }
+    }
+  }
+
+  /// What was not taken, and why.
+  func show(_ remarks: [Remark]) {
+    if json {
+      for remark in remarks {
+        print([
+          "remark": .string(remark.kind.rawValue), "subject": .string(remark.subject),
+          "reason": .string(remark.reason),
+        ])
+      }
+      return
+    }
+    for remark in remarks where remark.kind != .readOnly {
+      StandardError.write("\(Self.word(remark.kind)): \(remark.subject): \(remark.reason)")
+    }
+    let silent = remarks.filter { $0.kind == .readOnly }
+    guard !silent.isEmpty else { return }
+    var counts: [String: Int] = [:]
+    for remark in silent {
+      for name in remark.reason.split(separator: ", ") { counts[String(name), default: 0] += 1 }
+    }
+    let most = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+    let shown = most.prefix(8).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
+    let total = counts.values.reduce(0, +)
+    StandardError.write(
+      "left out: what is only reported: \(Self.count(total, "value")) of "
+        + "\(Self.count(silent.count, "device")): \(shown)\(most.count > 8 ? ", …" : "")"
+    )
+  }
+
+  /// Routes that were added to the settings.
+  func showRoutes(_ path: String, old: [UInt8], new: [UInt8], count: Int) {
+    if json {
+      print([
+        "file": .string(path), "routes": .integer(Int64(count)),
+        "written": .boolean(!isDry && count > 0),
+      ])
+    } else if isDry {
+      showDifference(path, old, new)
+    } else {
+      StandardOutput.print("\(path): \(Self.count(count, "route")) added")
+    }
+  }
+
+  /// What a person has to do.
+  func advise(_ text: String) {
+    if json { print(["advice": .string(text)]) } else { StandardError.write(text) }
+  }
+
+  private func showDifference(_ path: String, _ old: [UInt8]?, _ new: [UInt8]) {
+    StandardOutput.show(
+      UnifiedDiff.text(
+        old: old.map { String(decoding: $0, as: UTF8.self) },
+        new: String(decoding: new, as: UTF8.self),
+        path: path
+      )
+    )
+  }
+
+  private func print(_ members: KeyValuePairs<String, JSONValue>) {
+    StandardOutput.print(JSONWriter.text(.object(members)))
+  }
+
+  private static func word(_ kind: Remark.Kind) -> String {
+    switch kind {
+    case .refused: "refused"
+    case .readOnly, .leftOut: "left out"
+    case .partly: "not all of it"
+    case .kept: "kept as edited"
+    case .gone: "gone"
+    }
+  }
+
+  private static func changes(_ file: ImportPlan.File) -> String {
+    guard file.isChanged else { return "nothing new" }
+    let kinds: [ImportChange.Kind] = [.added, .changed, .removed]
+    let parts = kinds.compactMap { kind -> String? in
+      let count = file.changes.count { $0.kind == kind }
+      return count == 0 ? nil : "\(count) \(kind.rawValue)"
+    }
+    return parts.joined(separator: ", ")
+  }
+
+  private static func count(_ number: Int, _ one: String, _ many: String? = nil) -> String {
+    "\(number) \(number == 1 ? one : many ?? one + "s")"
+  }
+}

@@ -1,0 +1,139 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+@testable import Import
+import JSON
+import Testing
+
+/// Whatever is announced, what comes out is a device file or a reason.
+struct BadInputTests {
+  private static let topic = "zigbee2mqtt/bridge/devices"
+
+  @Test(arguments: [
+    (
+      "{\"a\":",
+      "no JSON: the text ends too early: "
+    ),
+    ("nonsense", "no JSON: "),
+    ("{}", "it is no list of devices"),
+    ("null", "it is no list of devices"),
+    ("[1]", "entry 1 is no object"),
+    ("[{}]", "entry 1 has no ieee_address"),
+    (#"[{"ieee_address":"0x1","friendly_name":""}]"#, "a device has an empty name"),
+  ])
+  func `a broken list of devices is refused with the reason`(text: String, reason: String) throws {
+    let plan = try Fixture.plan([Announcement(topic: Self.topic, text: text)])
+    #expect(plan.files.isEmpty)
+    #expect(plan.remarks.map(\.kind) == [.refused])
+    #expect(plan.remarks.first?.subject == Self.topic)
+    #expect(plan.remarks.first?.reason.hasPrefix(reason) == true)
+  }
+
+  @Test func `ten megabytes are refused by their size`() throws {
+    let payload = [UInt8](repeating: UInt8(ascii: "["), count: 10 << 20)
+    let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
+    #expect(
+      plan.remarks == [
+        Remark(.refused, Self.topic, "10485760 bytes; at most 8 MiB are read")
+      ]
+    )
+  }
+
+  @Test func `deep nesting and text that is not UTF-8 are refused`() throws {
+    for payload in [
+      [UInt8](repeating: UInt8(ascii: "["), count: 100_000), [0x5B, 0x22, 0xFF, 0x22, 0x5D],
+    ] {
+      let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
+      #expect(plan.remarks.map(\.kind) == [.refused])
+    }
+  }
+
+  private static let expose =
+    #"[{"type":"binary","name":"led","property":"led","access":3,"value_on":true,"value_off":false}]"#
+
+  @Test(arguments: [
+    "../../../etc/cron.d/x", "a\"b: {c}\n  d: e", "- x", "&a *b !c",
+    "${HOME} $topic $$",
+    "\u{FEFF}bom", "x\u{2028}y", "'quoted'", "true", "null", "1.5", "emoji 💡 lamp", "tab\there",
+    "%2e%2e", "a: b", "[flow]", "@at", "`tick`", "|pipe", ">fold", "?", "~", "é\u{301}",
+  ])
+  func `names that mean something to YAML, shells or paths stay names`(name: String) throws {
+    let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))
+    guard let file = plan.files.first else {
+      #expect(plan.remarks.first?.reason.hasPrefix("the topic contains the character U+") == true)
+      return
+    }
+    #expect(file.path == "devices/imported-zigbee2mqtt.yaml")
+    let devices = try Loaded.devices(["a.yaml": file.text])
+    #expect(devices.first?.properties.first?.command.topic == "zigbee2mqtt/\(name)/set")
+    #expect(devices.first?.properties.first?.states.first?.topic == "zigbee2mqtt/\(name)")
+  }
+
+  @Test(arguments: ["a/+/b", "#", "nul\u{0}", "bell\u{7}", String(repeating: "x", count: 70_000)])
+  func `names that cannot be topics are refused`(name: String) throws {
+    let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))
+    #expect(plan.files.isEmpty)
+    #expect(plan.remarks.map(\.kind) == [.refused])
+  }
+
+  @Test func `announced text does not steer the terminal that it is shown on`() throws {
+    let evil = "\u{1B}]0;evil\u{7}\u{202E}"
+    let text = JSONWriter.text(
+      .object([
+        "homie": "5.0", "name": .string(evil),
+        "nodes": .object([.init(evil, .object(["properties": .object([.init(evil, .null)])]))]),
+      ])
+    )
+    let lamp = Fixture.device(exposes: #"[{"type":"numeric","name":"a\u001bb","access":1}]"#)
+    let plan = try Fixture.plan(
+      lamp + [Announcement(topic: "homie/5/d/$description", text: text)]
+    )
+    #expect(plan.remarks.count == 2)
+    for remark in plan.remarks {
+      let scalars = (remark.subject + remark.reason).unicodeScalars
+      #expect(scalars.allSatisfy { Excerpt.escape($0) == nil })
+    }
+  }
+
+  @Test(arguments: 1...60)
+  func `a home that is changed at random gives files that are read, or reasons`(seed: UInt64) throws
+  {
+    var generator = SeededGenerator(seed: seed)
+    let announced = try Fixture.all().map { announcement in
+      var announcement = announcement
+      // Small lists keep this quick; the home is tested whole elsewhere.
+      if announcement.payload.count > 20_000 {
+        let devices = try JSONParser.parse(announcement.payload.span).elements ?? []
+        let some = devices.shuffled(using: &generator).prefix(4)
+        announcement.payload = JSONWriter.bytes(.array(some.map { Self.damaged($0, &generator) }))
+      } else if let json = try? JSONParser.parse(announcement.payload.span) {
+        announcement.payload = JSONWriter.bytes(Self.damaged(json, &generator))
+      }
+      return announcement
+    }
+    let plan = try Fixture.plan(announced)
+    for file in plan.files where file.devices > 0 { _ = try Loaded.devices(["a.yaml": file.text]) }
+  }
+
+  /// The value with a few of its parts replaced by what does not belong there.
+  private static func damaged(
+    _ value: JSONValue,
+    _ generator: inout SeededGenerator
+  ) -> JSONValue {
+    if Int.random(in: 0..<40, using: &generator) == 0 {
+      let odd: [JSONValue] = [
+        .null, true, 0, -1, 1e300, 0.1, "", "x", "$value", "$topic", "a/+", "{{ value }}", "on",
+        "null", .array([]), .object([JSONValue.Member]()), ["a", 1, true, .null],
+        .string(String(repeating: "é", count: 300)),
+      ]
+      return odd.randomElement(using: &generator) ?? .null
+    }
+    switch value {
+    case .array(let elements): return .array(elements.map { damaged($0, &generator) })
+    case .object(let members):
+      return .object(members.map { .init($0.name, damaged($0.value, &generator)) })
+    case .null, .boolean, .integer, .number, .string: return value
+    }
+  }
+}

@@ -1,0 +1,161 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+@testable import Import
+import Testing
+
+/// Home Assistant's discovery, single and by device, becomes devices.
+struct HomeAssistantTests {
+  private func file(_ topic: String, _ payload: String) throws -> String {
+    try Fixture.file([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
+  }
+
+  private func remarks(_ topic: String, _ payload: String) throws -> [String] {
+    try Fixture.remarks([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
+  }
+
+  @Test func `an installation's announcements are taken, and the rest is said`() throws {
+    let plan = try Fixture.plan(Fixture.messages("homeassistant.txt"))
+    let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
+    #expect(
+      devices.map(\.id) == [
+        "heizung-bad", "keller", "kessel", "markise", "sonoff-4ch", "stehlampe",
+        "wohnzimmer-decke", "arbeitszimmer", "bad",
+      ]
+    )
+    #expect(
+      plan.remarks.filter { $0.kind != .readOnly }.map { "\($0.subject): \($0.reason)" } == [
+        "1 entity: announced by Settle itself",
+        "Stehlampe: light: color: without a state, as its rgb_value_template is a program: "
+          + "{{value_json.Color.split(',')[0:3]|join(',')}}",
+        "Kessel: Heiztemperatur: without a state, as its value_template is a program: "
+          + "{{value_json.heatingtemp if value_json.heatingtemp is defined else 0}}",
+        "Keller: Kellertür: it asks for retained commands; Settle retains none, so that none is "
+          + "replayed",
+        "Keller: Kennwort: a password, which targets would show to everybody",
+        "Markise: Markise_position: the template of its availability is a program",
+        "Dimmer Flur: light: its schema 'template' is made of templates",
+      ]
+    )
+  }
+
+  @Test func `abbreviations and the base topic are written out`() throws {
+    let text = try file(
+      "light/x",
+      #"{"~":"home/x","name":"Lamp","cmd_t":"~/set","stat_t":"~/state","avty_t":"~/lwt","pl_avail":"Online","pl_not_avail":"Offline","bri_cmd_t":"~/dim/set","bri_scl":100,"val_tpl":"{{ value_json.POWER }}"}"#
+    )
+    #expect(
+      text == """
+        lamp:
+          name: Lamp
+          availability: {topic: home/x/lwt, online: Online, offline: Offline}
+          properties:
+            power:
+              type: boolean
+              on: "ON"
+              off: "OFF"
+              command: {topic: home/x/set}
+              state: {topic: home/x/state, value: /POWER}
+            brightness:
+              type: integer
+              range: [0, 100]
+              step: 1
+              unit: "%"
+              command: {topic: home/x/dim/set}
+
+        """
+    )
+  }
+
+  @Test func `a device's components inherit what its root says`() throws {
+    let text = try file(
+      "device/boiler",
+      #"{"dev":{"ids":"b1","name":"Boiler"},"o":{"name":"x"},"~":"b","avty_t":"~/lwt","stat_t":"~/state","cmps":{"t":{"p":"number","unique_id":"t","name":"Setpoint","cmd_t":"~/t","val_tpl":"{{ value_json.t }}","max":60},"p":{"p":"switch","unique_id":"p","name":null,"cmd_t":"~/p"}}}"#
+    )
+    #expect(
+      text == """
+        boiler:
+          name: Boiler
+          availability: {topic: b/lwt, online: online, offline: offline}
+          properties:
+            setpoint:
+              name: Setpoint
+              type: integer
+              range: [1, 60]
+              step: 1
+              command: {topic: b/t}
+              state: {topic: b/state, value: /t}
+            power: {type: boolean, on: "ON", off: "OFF", command: {topic: b/p}, state: {topic: b/state}}
+
+        """
+    )
+  }
+
+  @Test func `a cover whose ends are reversed is scaled`() throws {
+    let text = try file(
+      "cover/c",
+      #"{"name":"Awning","cmd_t":"a/set","set_pos_t":"a/pos/set","pos_t":"a/pos","pos_open":0,"pos_clsd":255}"#
+    )
+    #expect(text.contains("scale: {from: [0, 100], to: [255, 0]}"))
+    #expect(text.contains("state: {topic: a/pos}"))
+    #expect(text.contains("values: [OPEN, CLOSE, STOP]"))
+    #expect(text.contains("urgent: [OPEN, CLOSE, STOP]"))
+  }
+
+  @Test(arguments: [
+    (
+      "alarm_control_panel/a", #"{"name":"A","cmd_t":"a"}"#,
+      "left_out: A: A: an alarm system is nothing to be debounced"
+    ),
+    (
+      "teapot/a", #"{"name":"A","cmd_t":"a"}"#,
+      "left_out: A: A: entities of the kind 'teapot' are not known"
+    ),
+    (
+      "switch/a", "{",
+      "refused: homeassistant/switch/a/config: no JSON: the text ends too early: string or '}' expected near end of file (line 1, column 1)"
+    ),
+    ("switch/a", "[]", "refused: homeassistant/switch/a/config: no JSON object"),
+    ("device/a", "{}", "refused: homeassistant/device/a/config: a device without components"),
+    (
+      "switch/a", #"{"name":"A","cmd_t":"a/#"}"#,
+      "refused: A: A: command_topic: the topic contains the wildcard #"
+    ),
+    (
+      "number/a", #"{"name":"A","cmd_t":"a","min":9,"max":1}"#,
+      "refused: A: A: its range is upside down (9 to 1, step 1)"
+    ),
+    (
+      "number/a", #"{"name":"A","cmd_t":"a","cmd_tpl":"{% if value > 3 %}1{% endif %}"}"#,
+      "left_out: A: A: its command_template is a program: {% if value > 3 %}1{% endif %}"
+    ),
+  ])
+  func `what is not taken is said with its reason`(
+    topic: String,
+    payload: String,
+    remark: String
+  ) throws {
+    let found = try remarks(topic, payload)
+    #expect(found.count == 1)
+    let label = topic.prefix { $0 != "/" }
+    #expect(found.first == remark.replacing("A: A: ", with: "A: \(label): "))
+  }
+
+  @Test func `an empty payload is a device that is gone`() throws {
+    let plan = try Fixture.plan([Announcement(topic: "homeassistant/light/x/config", text: "")])
+    #expect(plan.files.isEmpty)
+    #expect(plan.remarks.isEmpty)
+  }
+
+  @Test func `what Zigbee2MQTT announces twice is taken once`() throws {
+    let plan = try Fixture.plan(Fixture.all())
+    let owned = Remark(
+      .leftOut,
+      "1 entity",
+      "Zigbee2MQTT's, taken from zigbee2mqtt/bridge/devices"
+    )
+    #expect(plan.remarks.contains(owned))
+    #expect(plan.files.map(\.devices) == [62, 8, 2])
+  }
+}

@@ -1,0 +1,108 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+@testable import Import
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// A broker that holds announcements, a folder, and the built programs.
+///
+/// All of it goes with this object.
+final class ImportHome {
+  /// What one run of a program gave.
+  struct Run {
+    let code: Int32
+    let output: String
+    let errors: String
+  }
+
+  let broker: TestBroker
+  let folder: String
+  let client: RecordingSubscriber
+  private var gateway: SpawnedProcess?
+  private var count = 0
+
+  init(_ announcements: [Announcement], options: TestBroker.Options = .init()) throws {
+    broker = try TestBroker(options: options)
+    try broker.start()
+    folder = try TemporaryFolder.make("settle-import")
+    client = try RecordingSubscriber(port: broker.port)
+    for announcement in announcements {
+      try #require(client.publish(announcement.topic, announcement.payload, retain: true))
+    }
+    let settings = """
+      mqtt: {url: "mqtt://127.0.0.1:\(broker.port)"}
+      socket: \(folder)/s.sock
+      devices: devices
+
+      """
+    try TextFile.write(settings, to: "\(folder)/settle.yaml")
+  }
+
+  deinit {
+    gateway?.signal(SIGKILL)
+    gateway?.wait(milliseconds: 5000)
+    broker.stop()
+    TemporaryFolder.remove("\(folder)/devices")
+    TemporaryFolder.remove(folder)
+  }
+
+  /// Runs `settled` to its end.
+  func settled(_ arguments: [String], needsSettings: Bool = true) throws -> Run {
+    count += 1
+    let (output, errors) = ("\(folder)/output-\(count)", "\(folder)/errors-\(count)")
+    let configured = needsSettings ? ["--config", "\(folder)/settle.yaml"] : []
+    let process = try SpawnedProcess(
+      arguments: [BuiltProgram.path("settled")] + arguments + configured,
+      output: .file(output),
+      errors: .file(errors)
+    )
+    var code: Int32 = -1
+    if case .exited(let ended)? = process.wait(milliseconds: 60_000) {
+      code = ended
+    } else {
+      process.signal(SIGKILL)
+    }
+    return Run(
+      code: code,
+      output: TextFile.read(output) ?? "",
+      errors: TextFile.read(errors) ?? ""
+    )
+  }
+
+  /// Starts the gateway and returns when it is online.
+  func startGateway() throws {
+    gateway = try SpawnedProcess(
+      arguments: [
+        BuiltProgram.path("settled"), "run", "--config", "\(folder)/settle.yaml",
+      ],
+      output: .discarded,
+      errors: .file("\(folder)/gateway-errors")
+    )
+    let isOnline = client.waitFor { messages in
+      messages.contains { $0.topic == "settle/status" && $0.text == "online" }
+    }
+    if !isOnline { Issue.record("\(TextFile.read("\(folder)/gateway-errors") ?? "no gateway")") }
+  }
+
+  /// The text of a file in the folder of devices.
+  func device(file name: String) -> String { TextFile.read("\(folder)/devices/\(name)") ?? "" }
+
+  /// Everything in a folder, but what runs of programs left.
+  func names(in inner: String = "") -> [String] {
+    guard let directory = unsafe opendir("\(folder)/\(inner)") else { return [] }
+    defer { unsafe closedir(directory) }
+    var names: [String] = []
+    while let entry = unsafe readdir(directory) {
+      let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      let isLeft = name.hasPrefix("output-") || name.hasPrefix("errors-")
+      if name != ".", name != "..", !isLeft { names.append(name) }
+    }
+    return names.sorted()
+  }
+}

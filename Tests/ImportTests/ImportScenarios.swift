@@ -1,0 +1,239 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Glibc
+@testable import Import
+import JSON
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// `settle import` against a real broker, and what follows from it.
+@Suite struct ImportScenarios {
+  @Test func `a change to any of 60 imported devices arrives in that device's own form`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let imported = try home.settled(["import"])
+    #expect(imported.code == 0)
+    #expect(imported.output.contains("62 devices, 326 properties; 62 added"))
+    let checked = try home.settled(["check"])
+    #expect(checked.code == 0)
+    #expect(checked.output.hasPrefix("OK: 62 devices, 326 properties ("))
+
+    try home.startGateway()
+    let rows = try Fixture.text("changes.txt").split(separator: "\n").map {
+      $0.split(separator: "\t").map { String($0) }
+    }
+    #expect(rows.count == 60)
+    #expect(Set(rows.map { $0[2] }).count == 60)
+    for row in rows {
+      #expect(row.count == 4)
+      try #require(home.client.publish("settle/\(row[0])/set", row[1]))
+    }
+    let topics = Set(rows.map { $0[2] })
+    _ = home.client.waitFor(within: .seconds(20)) { messages in
+      Set(messages.map(\.topic)).isSuperset(of: topics)
+    }
+    for row in rows { #expect(home.client.texts(on: row[2]) == [row[3]], "\(row[0])") }
+  }
+
+  @Test func `a group, a Tasmota lamp, a Z-Wave awning and a Homie strip get their own forms`()
+    throws
+  {
+    let home = try ImportHome(Fixture.all())
+    #expect(try home.settled(["import"]).code == 65)
+    #expect(try home.settled(["check"]).code == 0)
+    try home.startGateway()
+    let rows = [
+      (
+        "wohnzimmer-alle/brightness", "77", "zigbee2mqtt/Wohnzimmer alle/set", #"{"brightness":77}"#
+      ),
+      ("stehlampe/color", "#ff8800", "eg/cmnd/stehlampe/Color2", "255,136,0"),
+      ("stehlampe/brightness", "30", "eg/cmnd/stehlampe/Dimmer", "30"),
+      (
+        "arbeitszimmer/deckenlampe_effect", "Kerze", "arbeitszimmer/light/deckenlampe/command",
+        #"{"effect":"Kerze"}"#
+      ),
+      ("arbeitszimmer/neustart", "press", "arbeitszimmer/button/neustart/command", "PRESS"),
+      ("markise/position_position", "50", "zwave/Terrasse/Markise/38/0/targetValue/set", "50"),
+      ("heizung-bad-2/mode", "auto", "zwave/Bad/Heizung/64/0/mode/set", "31"),
+      ("keller/sollfeuchte", "45", "keller/humidity/set", #"{"target":45,"source":"ha"}"#),
+      ("kessel/warmwasser_aktiv", "off", "ems-esp/boiler/dhw/activated", "false"),
+      ("led-streifen-kueche/color", "#0a0b0c", "homie/5/strip-1/strip/color/set", "rgb,10,11,12"),
+      ("thermostat-diele/target", "21.5", "homie/5/thermo-01/climate/target/set", "21.5"),
+      ("thermostat-diele/boost", "press", "homie/5/thermo-01/climate/boost/set", "true"),
+    ]
+    for row in rows { home.client.publish("settle/\(row.0)/set", row.1) }
+    for row in rows {
+      _ = home.client.waitFor { $0.contains { $0.topic == row.2 } }
+      #expect(home.client.texts(on: row.2) == [row.3], "\(row.0)")
+    }
+  }
+
+  @Test func `a dry run writes nothing and prints what patch takes`() throws {
+    let home = try ImportHome(Fixture.all())
+    let before = home.names()
+    let dry = try home.settled(["import", "--dry-run"])
+    #expect(home.names() == before)
+    #expect(dry.output.hasPrefix("--- /dev/null\n+++ b/"))
+    #expect(dry.output.contains("\n+wohnzimmer-decke:\n"))
+    #expect(dry.errors.contains("; 62 added; nothing was written\n"))
+  }
+
+  @Test func `a second run keeps what was edited, and leaves no draft behind`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    #expect(try home.settled(["import"]).code == 0)
+    let file = "\(home.folder)/devices/imported-zigbee2mqtt.yaml"
+    let written = try #require(TextFile.read(file))
+    let edited = written.replacing(
+      "  topic: zigbee2mqtt/Wohnzimmer/Decke\n",
+      with: "  topic: zigbee2mqtt/Wohnzimmer/Decke\n  ttl: 5m  # patient\n"
+    )
+    #expect(edited != written)
+    try TextFile.write(edited, to: file)
+
+    let lamp =
+      #"{"ieee_address":"0xfe","friendly_name":"Neue Lampe","definition":{"exposes":[{"type":"switch","features":[{"type":"binary","name":"state","property":"state","access":7,"value_on":"ON","value_off":"OFF"}]}]}}"#
+    let devices = try Fixture.text("bridge-devices.json").dropLast(3) + ",\(lamp)]"
+    home.client.publish("zigbee2mqtt/bridge/devices", String(devices), retain: true)
+    let second = try home.settled(["import"])
+    #expect(second.code == 0)
+    #expect(second.output.contains("63 devices, 327 properties; 1 added\n  added neue-lampe\n"))
+    let text = try #require(TextFile.read(file))
+    #expect(text.contains("  ttl: 5m  # patient\n"))
+    #expect(text.contains("\nneue-lampe:\n"))
+    #expect(try home.settled(["check"]).code == 0)
+    #expect(
+      home.names(in: "devices") == [".imported-zigbee2mqtt.json", "imported-zigbee2mqtt.yaml"]
+    )
+    let third = try home.settled(["import"])
+    #expect(third.output.hasSuffix("63 devices, 327 properties; nothing new\n"))
+  }
+
+  @Test func `programs get one object per line`() throws {
+    let home = try ImportHome(Fixture.messages("homie.txt"))
+    let run = try home.settled(["import", "--json", "--dry-run"])
+    #expect(run.code == 65)
+    #expect(run.errors == "")
+    let lines = try run.output.split(separator: "\n").map { try JSONParser.parse(String($0)) }
+    #expect(lines[0]["source"] == "homie")
+    #expect(lines[0]["devices"] == 2)
+    #expect(lines[0]["written"] == false)
+    #expect(lines.count { $0["change"] == "added" } == 2)
+    #expect(lines.contains { $0["remark"] == "refused" && $0["subject"] == "homie/5/old" })
+  }
+
+  @Test func `broken announcements are refused, and the rest is taken`() throws {
+    var announcements = try Fixture.messages("homie.txt").filter { !$0.topic.contains("old") }
+    announcements.append(
+      Announcement(
+        topic: "zigbee2mqtt/bridge/devices",
+        payload: [UInt8](repeating: UInt8(ascii: "["), count: 10 << 20)
+      )
+    )
+    announcements.append(Announcement(topic: "homeassistant/light/x/config", text: "{broken"))
+    let home = try ImportHome(announcements)
+    let run = try home.settled(["import"])
+    #expect(run.code == 65)
+    #expect(
+      run.errors.contains(
+        "refused: zigbee2mqtt/bridge/devices: 10485760 bytes; at most 8 MiB are read\n"
+      )
+    )
+    #expect(run.errors.contains("refused: homeassistant/light/x/config: no JSON: "))
+    #expect(home.names(in: "devices") == [".imported-homie.json", "imported-homie.yaml"])
+    #expect(try home.settled(["check"]).code == 0)
+  }
+
+  @Test func `nothing is written through a link that leads out of the folder`() throws {
+    let home = try ImportHome(Fixture.messages("homie.txt"))
+    try #require(unsafe mkdir("\(home.folder)/devices", 0o700) == 0)
+    let target = "\(home.folder)/elsewhere"
+    try TextFile.write("", to: target)
+    let link = "\(home.folder)/devices/imported-homie.yaml"
+    try #require(unsafe symlink(target, link) == 0)
+    let run = try home.settled(["import"])
+    #expect(run.code == 1)
+    #expect(run.errors.contains("imported-homie.yaml: is a symbolic link"))
+    #expect(TextFile.read(target) == "")
+  }
+
+  @Test func `a broker that is absent, or has nothing, is said`() throws {
+    let home = try ImportHome([])
+    let empty = try home.settled(["import"])
+    #expect(empty.code == 69)
+    #expect(empty.errors.contains("no retained message on +/bridge/devices"))
+    home.broker.stop()
+    let absent = try home.settled(["import"])
+    #expect(absent.code == 69)
+    #expect(absent.errors.contains("no connection to mqtt://127.0.0.1:"))
+    #expect(home.names(in: "devices").isEmpty)
+  }
+
+  @Test func `a broker that does not answer is waited for as long as asked`() throws {
+    let home = try ImportHome(Fixture.messages("homie.txt"))
+    home.broker.pause()
+    let run = try home.settled(["import", "--timeout", "400ms"])
+    home.broker.resume()
+    #expect(run.code == 75)
+    #expect(run.errors.contains("within --timeout"))
+  }
+
+  @Test(arguments: [
+    (
+      ["import", "--base", "a/#"],
+      "--base: 'a/#' is no base topic: the topic contains the wildcard #"
+    ),
+    (["import", "--only", "zigbee"], #"did you mean "zigbee2mqtt"?"#),
+    (["import", "--timeout", "0"], "--timeout must be more than 0"),
+    (["import", "--in-between=zigbee2mqtt"], "must move to another base topic"),
+  ])
+  func `a wrong command line is explained`(arguments: [String], message: String) throws {
+    let home = try ImportHome([])
+    let run = try home.settled(arguments, needsSettings: false)
+    #expect(run.code == 64)
+    #expect(run.errors.contains(message))
+  }
+
+  // MARK: - In between
+
+  @Test func `automations that cannot be changed are debounced in between`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let path = "\(home.folder)/settle.yaml"
+    let before = try #require(TextFile.read(path))
+    let dry = try home.settled(["import", "--in-between", "--dry-run"])
+    #expect(dry.code == 0)
+    #expect(TextFile.read(path) == before)
+    #expect(dry.output.contains("\n+routes:\n"))
+
+    let run = try home.settled(["import", "--in-between"])
+    #expect(run.code == 0)
+    #expect(run.errors.contains("  base_topic: zigbee2mqtt-direct\n"))
+    #expect(try #require(TextFile.read(path)).hasPrefix(before))
+    let again = try home.settled(["import", "--in-between"])
+    #expect(again.output.hasSuffix("0 routes added\n"))
+    #expect(try home.settled(["import"]).code == 0)
+    #expect(try home.settled(["check"]).code == 0)
+
+    try home.startGateway()
+    let client = home.client
+    for level in 1...9 {
+      client.publish("zigbee2mqtt/Essplatz/set", #"{"brightness":\#(level)}"#)
+      client.publish("zigbee2mqtt/Wohnzimmer/Decke/set", #"{"brightness":\#(level)}"#)
+    }
+    for topic in ["zigbee2mqtt-direct/Essplatz/set", "zigbee2mqtt-direct/Wohnzimmer/Decke/set"] {
+      _ = client.waitFor { $0.contains { $0.topic == topic } }
+      #expect(client.texts(on: topic) == [#"{"brightness":9}"#])
+    }
+    client.publish("zigbee2mqtt-direct/Essplatz", #"{"state":"ON"}"#, retain: true)
+    client.publish("zigbee2mqtt-direct/Wohnzimmer/Decke", #"{"state":"OFF"}"#, retain: true)
+    client.publish("zigbee2mqtt-direct/bridge/state", #"{"state":"online"}"#, retain: true)
+    for (topic, text) in [
+      ("zigbee2mqtt/Essplatz", #"{"state":"ON"}"#),
+      ("zigbee2mqtt/Wohnzimmer/Decke", #"{"state":"OFF"}"#),
+      ("zigbee2mqtt/bridge/state", #"{"state":"online"}"#),
+    ] {
+      #expect(client.waitFor { $0.contains { $0.topic == topic && $0.text == text } }, "\(topic)")
+    }
+  }
+}

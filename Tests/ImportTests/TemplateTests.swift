@@ -1,0 +1,48 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+@testable import Import
+import Testing
+
+/// Which templates can be said in a device file.
+struct TemplateTests {
+  @Test(arguments: [
+    ("{{ value }}", TemplateForm.plain([])),
+    ("{{value_json.POWER1}}", .plain(["POWER1"])),
+    ("{{ value_json['a b'].c }}", .plain(["a b", "c"])),
+    ("{{ value_json.list[2] }}", .plain(["list", "2"])),
+    ("{{ value_json.x | float(0) | round(1) }}", .plain(["x"])),
+    ("{{- value_json.x | default('off') -}}", .plain(["x"])),
+    ("{{ value_json.v * 2 + 1 }}", .linear(path: ["v"], factor: 2, offset: 1)),
+    ("{{ (value_json.v - 32) / 2 }}", .linear(path: ["v"], factor: 0.5, offset: -16)),
+    ("{{ 100 - (value | int) }}", .linear(path: [], factor: -1, offset: 100)),
+    (
+      "{{ {0:'off', 1:'heat'}[value_json.value] | default('off') }}",
+      .lookedUp(path: ["value"], [.init("0", "off"), .init("1", "heat")])
+    ),
+  ])
+  func `values are picked, scaled or looked up`(template: String, form: TemplateForm) {
+    #expect(TemplateForm.reading(template) == form)
+  }
+
+  @Test(arguments: [
+    "{{ value_json.a if value_json.a else 0 }}", "{% if value %}1{% endif %}",
+    "{{ value_json.Color.split(',')[0] }}", "{{ states('sensor.x') }}",
+    "{{ value | regex_replace }}",
+    "{{ value }} {{ value }}", "plain", "{{ value_json.a * value_json.b }}", "{{ value / 0 }}",
+    "{{ }}", "{{", "{{ ((((((((((((((((((((((((value)))))))))))))))))))))))) }}",
+  ])
+  func `what is more of a program is left alone`(template: String) {
+    #expect(TemplateForm.reading(template) == nil)
+  }
+
+  @Test(arguments: [
+    (#"{"t": {{ value }}}"#, TemplateForm.structure(.object(["t": "$value"]), isText: false)),
+    (#"{"t": "{{ value }}", "n": 1}"#, .structure(.object(["t": "$value", "n": 1]), isText: true)),
+    ("{{ position / 100 * 99 }}", .linear(path: [], factor: 0.99, offset: 0)),
+  ])
+  func `commands may be structures around the value`(template: String, form: TemplateForm) {
+    #expect(TemplateForm.making(template, of: ["value", "position"]) == form)
+  }
+}

@@ -1,0 +1,277 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+@testable import Import
+import Testing
+
+/// Exposes of Zigbee2MQTT become properties.
+struct Zigbee2MQTTTests {
+  /// The device's lines below `properties:`.
+  private func properties(_ exposes: String) throws -> String {
+    let text = try Fixture.file(Fixture.device(exposes: exposes))
+    return text.split(separator: "  properties:\n").last.map { String($0) } ?? ""
+  }
+
+  private static let light = """
+    [{"type":"light","features":[
+    {"type":"binary","name":"state","property":"state","access":7,"value_on":"ON","value_off":"OFF","value_toggle":"TOGGLE"},
+    {"type":"numeric","name":"brightness","property":"brightness","access":7,"value_min":0,"value_max":254},
+    {"type":"numeric","name":"color_temp","property":"color_temp","access":7,"value_min":150,"value_max":500,"unit":"mired"},
+    {"type":"composite","name":"color_xy","property":"color","access":7,"features":[]}]}]
+    """
+
+  @Test func `a lamp that is as its profile says takes three lines`() throws {
+    #expect(
+      try Fixture.file(Fixture.device(exposes: Self.light)) == """
+        # V M 0x01
+        lamp:
+          name: Lamp
+          profile: zigbee2mqtt/light
+          topic: zigbee2mqtt/Lamp
+
+        """
+    )
+  }
+
+  @Test(arguments: [
+    (
+      #"{"type":"numeric","name":"delay","property":"delay","access":3,"value_min":0,"value_max":10,"value_step":0.5,"unit":"s"}"#,
+      """
+          delay:
+            type: number
+            range: [0, 10]
+            step: 0.5
+            unit: s
+            command: {topic: $topic/set, payload: {delay: $value}}
+            state: {topic: $topic, value: /delay}
+      """
+    ),
+    (
+      #"{"type":"numeric","name":"max","property":"max","access":7,"value_min":0,"value_max":9}"#,
+      """
+          max:
+            type: integer
+            range: [0, 9]
+            step: 1
+            command: {topic: $topic/set, payload: {max: $value}}
+            state: {topic: $topic, value: /max, get: {topic: $topic/get, payload: {max: ""}}}
+      """
+    ),
+    (
+      #"{"type":"binary","name":"led","property":"led","access":2,"value_on":true,"value_off":false}"#,
+      """
+          led: {type: boolean, command: {topic: $topic/set, payload: {led: $value}}}
+      """
+    ),
+    (
+      #"{"type":"lock","features":[{"type":"binary","name":"state","property":"child_lock","access":3,"value_on":"LOCK","value_off":"UNLOCK"}]}"#,
+      """
+          child_lock:
+            type: boolean
+            on: LOCK
+            off: UNLOCK
+            command: {topic: $topic/set, payload: {child_lock: $value}}
+            state: {topic: $topic, value: /child_lock}
+      """
+    ),
+    (
+      #"{"type":"enum","name":"effect","property":"effect","access":2,"values":["blink","okay"]}"#,
+      """
+          effect:
+            type: action
+            values: [blink, okay]
+            command: {topic: $topic/set, payload: {effect: $value}}
+      """
+    ),
+    (
+      #"{"type":"enum","name":"trv_mode","property":"trv_mode","access":3,"values":[1,2]}"#,
+      """
+          trv_mode:
+            type: choice
+            values: {"1": 1, "2": 2}
+            command: {topic: $topic/set, payload: {trv_mode: $value}}
+            state: {topic: $topic, value: /trv_mode}
+      """
+    ),
+    (
+      #"{"type":"text","name":"label/x~y","property":"label/x~y","access":3}"#,
+      """
+          label_x_y:
+            type: text
+            command: {topic: $topic/set, payload: {"label/x~y": $value}}
+            state: {topic: $topic, value: "/label~1x~0y"}
+      """
+    ),
+    (
+      #"{"type":"switch","features":[{"type":"binary","name":"state","endpoint":"l2","property":"state_l2","access":3,"value_on":"ON","value_off":"OFF"}],"endpoint":"l2"}"#,
+      """
+          power_l2:
+            aliases: [state_l2]
+            type: boolean
+            on: "ON"
+            off: "OFF"
+            command: {topic: $topic/set, payload: {state_l2: $value}}
+            state: {topic: $topic, value: /state_l2}
+      """
+    ),
+    (
+      #"{"type":"numeric","name":"set","property":"set","access":2,"value_min":1,"value_max":2,"value_step":5}"#,
+      """
+          set_value:
+            type: integer
+            range: [1, 2]
+            step: 1
+            command: {topic: $topic/set, payload: {set: $value}}
+      """
+    ),
+  ])
+  func `each kind of expose has its form`(expose: String, expected: String) throws {
+    let found = try properties("[\(expose)]")
+    #expect(found == expected + "\n")
+  }
+
+  @Test(arguments: [
+    (
+      #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":10,"value_max":5}"#,
+      "refused: Lamp: t: its range is upside down (10 to 5)"
+    ),
+    (
+      #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":0,"value_max":1e300}"#,
+      "refused: Lamp: t: its range or step is out of all bounds (0 to 1e+300)"
+    ),
+    (
+      #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":3,"value_max":3}"#,
+      "refused: Lamp: t: its range is a single value (3 to 3)"
+    ),
+    (
+      #"{"type":"numeric","name":"t","property":"t","access":7,"value_min":0,"value_max":3,"value_step":7}"#,
+      "partly: Lamp: t: its step is more than its whole range (0 to 3, step 7), so none is kept"
+    ),
+    (
+      #"{"type":"enum","name":"m","property":"m","access":7,"values":[{}]}"#,
+      "refused: Lamp: m: its list of values is empty or holds more than words"
+    ),
+    (
+      #"{"type":"list","name":"l","property":"l","access":3,"item_type":{}}"#,
+      "left_out: Lamp: l: a list"
+    ),
+    (
+      #"{"type":"composite","name":"warning","property":"warning","access":2,"features":[]}"#,
+      "left_out: Lamp: warning: a group of values that are set together"
+    ),
+    (
+      #"{"type":"hologram","name":"h","property":"h","access":2}"#,
+      "refused: Lamp: h: its type 'hologram' is not known"
+    ),
+    (
+      #"{"type":"numeric","name":"battery","property":"battery","access":1}"#,
+      "read_only: Lamp: battery"
+    ),
+    (#"{"type":"binary","access":2}"#, "refused: Lamp: binary: it has no usable name"),
+  ])
+  func `what is not taken is said with its reason`(expose: String, remark: String) throws {
+    let remarks = try Fixture.remarks(Fixture.device(exposes: "[\(expose)]"))
+    #expect(remarks == [remark])
+  }
+
+  @Test func `a home of 60 devices is taken, and the rest is accounted for`() throws {
+    let plan = try Fixture.plan(Fixture.zigbee2mqtt())
+    let file = try #require(plan.files.first)
+    #expect(file.devices == 62)
+    #expect(file.changes.count == 62)
+    #expect(file.changes.allSatisfy { $0.kind == .added })
+    let left = plan.remarks.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
+    #expect(
+      left.map { "\($0.subject): \($0.reason)" } == [
+        "Alte Lampe (Dachboden): disabled in Zigbee2MQTT",
+        "0xa4c138b5f2e60d19: not supported by Zigbee2MQTT, which knows nothing of what it can do",
+        "0x00158d0009f1c2aa: its interview has not been completed",
+        "Sensoren: a group whose members have nothing to set in common",
+        "default_bind_group: a group without members that are known",
+      ]
+    )
+    #expect(plan.remarks.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
+    #expect(!file.text.contains("Coordinator"))
+  }
+
+  @Test func `a group has what all its members have, within the range of all`() throws {
+    let text = try Fixture.file(Fixture.zigbee2mqtt())
+    #expect(
+      text.contains(
+        """
+        wohnzimmer-alle:
+          name: Wohnzimmer alle
+          profile: zigbee2mqtt/light
+          topic: zigbee2mqtt/Wohnzimmer alle
+          properties:
+            color_temp: {range: [250, 454]}
+            color: none
+
+        """
+      )
+    )
+    #expect(
+      text.contains(
+        """
+        jalousien-alle:
+          name: Jalousien/alle
+          profile: zigbee2mqtt/cover
+          topic: zigbee2mqtt/Jalousien/alle
+
+        """
+      )
+    )
+  }
+
+  @Test func `a base topic of two levels brings its own bridge state`() throws {
+    let lamp = try #require(Fixture.device(exposes: Self.light).first)
+    let text = try Fixture.file([
+      Announcement(topic: "home/zigbee/bridge/devices", payload: lamp.payload)
+    ])
+    #expect(text.contains("topic: home/zigbee/Lamp"))
+    #expect(text.contains("{topic: home/zigbee/bridge/state, value: /state"))
+  }
+
+  @Test func `behind routes the devices are told directly, under the same identifiers`() throws {
+    let lamp = try #require(Fixture.device(exposes: Self.light).first)
+    let moved = Announcement(topic: "direct/bridge/devices", payload: lamp.payload)
+    let before = try #require(Fixture.plan([lamp]).files.first)
+    let plan = try Fixture.plan([lamp, moved], present: [.zigbee2mqtt: before.asPresent]) {
+      $0.note([
+        .init(
+          from: .init(topic: "zigbee2mqtt/+/set"),
+          to: .init(topic: "direct/+/set"),
+          policy: nil
+        )
+      ])
+    }
+    #expect(plan.files.first?.changes == [ImportChange(.changed, "lamp/topic")])
+    #expect(plan.files.first?.text.contains("  topic: direct/Lamp\n") == true)
+  }
+
+  @Test func `a home that is announced twice is taken once`() throws {
+    let lamp = try #require(Fixture.device(exposes: Self.light).first)
+    let other = Announcement(topic: "other/bridge/devices", payload: lamp.payload)
+    let plan = try Fixture.plan([lamp, other])
+    #expect(plan.files.first?.devices == 1)
+    #expect(plan.remarks.map(\.kind) == [.leftOut])
+    #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.remarks == [])
+  }
+
+  @Test func `the lane is given where the settings have one for Zigbee`() throws {
+    let plan = try Fixture.plan(Fixture.device(exposes: Self.light)) { $0.lanes = ["zigbee"] }
+    #expect(plan.files.first?.text.contains("  lane: zigbee\n") == true)
+  }
+
+  @Test func `devices that another file has are left to it`() throws {
+    let announced = Fixture.device(exposes: Self.light)
+    let plan = try Fixture.plan(announced)
+    let lamp = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
+    let second = try Fixture.plan(announced, others: lamp)
+    #expect(second.files.isEmpty)
+    #expect(
+      second.remarks == [Remark(.leftOut, "Lamp", "already in another device file, as 'lamp'")]
+    )
+  }
+}
