@@ -59,12 +59,13 @@ let package = Package(
       dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
       resources: [.embedInCode("Resources")]
     ),
+    // The page that people touch: HTML, styles and scripts inside the binary.
+    .target(name: "Panel", resources: [.embedInCode("Resources")]),
     .target(
       name: "Gateway",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "HTTP", "JSON", "Journal", "LastOut",
-        "MQTT",
-        "Operations",
+        "MQTT", "Operations", "Panel",
       ]
     ),
     .target(

@@ -72,6 +72,7 @@ extension Gateway {
       }
       echo.forget()
     }
+    http?.brokerCameOrWent()
     onConnection?(isUp)
   }
 

@@ -121,7 +121,7 @@ extension Gateway {
     }
   }
 
-  private func pendingRow(
+  func pendingRow(
     _ status: CommandStateMachine.PendingStatus,
     at now: Moment
   ) -> PendingRow {

@@ -33,6 +33,7 @@ extension HTTPSurface {
     case .toggle(let key): try change("toggle", key, exchange)
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
     case .events: try serveEvents(exchange)
+    case .panel(let name): try servePanel(name, exchange)
     case .devices, .device, .metrics, .health, .readiness, .openAPI:
       try ChangeBody.checkQuery(request, allowed: [])
       try serveDocument(endpoint, exchange)
@@ -44,7 +45,12 @@ extension HTTPSurface {
     case .devices:
       let now = EventLoop.now()
       let devices = gateway.registry.deviceNumbers.map { gateway.deviceObject($0, at: now) }
-      answer(exchange, .object(["devices": .array(devices)]))
+      answer(
+        exchange,
+        .object([
+          "devices": .array(devices), "broker": .object(["connected": .boolean(gateway.isConnected)]),
+        ])
+      )
     case .device(let id):
       do throws(ValidationError) {
         let device = try gateway.registry.deviceIndex(of: id)
@@ -68,7 +74,7 @@ extension HTTPSurface {
       answer(exchange, .object(["status": "ready"]))
     case .openAPI:
       answer(exchange, HTTPResponse(type: "application/json", OpenAPIDocument.bytes))
-    case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events:
+    case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events, .panel:
       preconditionFailure("Only documents are served here.")
     }
   }

@@ -130,6 +130,7 @@ extension Gateway {
     journal?.extend(keys: registry.properties.count)
     takeTopicsAnew()
     clearRetired(since: old, at: now)
+    http?.devicesChanged()
     return report
   }
 
