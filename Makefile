@@ -16,7 +16,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test soak lint format bench install install-deps clean
+.PHONY: help demo run build test panel-test soak lint format bench install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -38,6 +38,10 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"
 	@swift test --disable-xctest --skip-build $(ARGS)
+
+panel-test: install-deps ## Test the panel in headless Chromium; ARGS="-k drag" for some of it
+	@swift build -j $(JOBS) --product settled
+	@Tests/panel/run $(ARGS)
 
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak

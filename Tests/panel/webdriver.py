@@ -85,7 +85,7 @@ class Browser:
             "goog:chromeOptions": {"binary": shutil.which("chromium"), "args": arguments},
         }}}, timeout=120)
         self.path = f"/session/{answer['sessionId']}"
-        self.width = width
+        self.finger = None
         self.resize(width, height, scale, touch)
         self.media(scheme, motion)
 
@@ -140,12 +140,28 @@ class Browser:
         actions = [step for key in keys for step in ({"type": "keyDown", "value": key}, {"type": "keyUp", "value": key})]
         self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
-    def pointer(self, *steps, kind="mouse"):
-        self.call("POST", "/actions", {"actions": [
-            {"type": "pointer", "id": "finger", "parameters": {"pointerType": kind}, "actions": list(steps)}]})
+    # A finger on the page. WebDriver's own actions let go of a slider when one call ends, so these
+    # are the events of the browser itself.
 
-    def release(self):
-        self.call("DELETE", "/actions")
+    def press_at(self, x, y):
+        self.mouse("mouseMoved", x, y, 0)
+        self.mouse("mousePressed", x, y, 1)
+
+    def slide_to(self, x, y):
+        self.mouse("mouseMoved", x, y, 1)
+
+    def lift(self):
+        if self.finger:
+            self.mouse("mouseReleased", *self.finger, 0)
+        self.finger = None
+
+    def mouse(self, kind, x, y, buttons):
+        self.finger = (x, y)
+        self.devtools("Input.dispatchMouseEvent", type=kind, x=x, y=y, buttons=buttons, clickCount=0 if kind == "mouseMoved" else 1,
+                      button="none" if kind == "mouseMoved" and not buttons else "left")
+
+    def touch(self, kind, *points):
+        self.devtools("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
 
     def box(self, selector):
         """A visible element's place: x, y, width, height; scrolled into view."""
@@ -168,18 +184,6 @@ class Browser:
         """What the browser wrote into its console, errors and violations of the policy included."""
         entries = self.call("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
-
-
-def move(x, y, milliseconds=0):
-    return {"type": "pointerMove", "x": round(x), "y": round(y), "duration": milliseconds}
-
-
-DOWN = {"type": "pointerDown", "button": 0}
-UP = {"type": "pointerUp", "button": 0}
-
-
-def pause(milliseconds):
-    return {"type": "pause", "duration": milliseconds}
 
 
 KEYS = {"right": "\ue014", "left": "\ue012", "up": "\ue013", "down": "\ue015", "enter": "\ue007", "tab": "\ue004",

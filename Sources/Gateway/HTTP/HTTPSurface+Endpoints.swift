@@ -45,12 +45,8 @@ extension HTTPSurface {
     case .devices:
       let now = EventLoop.now()
       let devices = gateway.registry.deviceNumbers.map { gateway.deviceObject($0, at: now) }
-      answer(
-        exchange,
-        .object([
-          "devices": .array(devices), "broker": .object(["connected": .boolean(gateway.isConnected)]),
-        ])
-      )
+      let broker = JSONValue.object(["connected": .boolean(gateway.isConnected)])
+      answer(exchange, .object(["devices": .array(devices), "broker": broker]))
     case .device(let id):
       do throws(ValidationError) {
         let device = try gateway.registry.deviceIndex(of: id)

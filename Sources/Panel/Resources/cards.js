@@ -20,7 +20,7 @@ export class PropertyView {
     this.app = app;
     this.mark = new Mark();
     this.name = key.name ?? readable(key.id);
-    this.label = `${key.device.name} ${this.name}`;
+    this.label = `${key.device.name}, ${this.name}`;
     numbers += 1;
     this.status = h("span", { class: "status", id: `status-${numbers}` });
     this.trouble = null;
@@ -60,7 +60,7 @@ export class PropertyView {
       case "settling": return key.taken > 1 ? `Settling · ${plural(key.taken, "change")}` : "Settling";
       case "waiting": {
         const left = progress.due === null ? "" : ` · ${duration(Math.max(0, progress.due - now))} left`;
-        if (progress.waits === "offline") return `${this.app.house.hasBroker ? "Held until the device is back" : "Held until the broker is back"}${left}`;
+        if (progress.waits === "offline") return `Held${left}`;
         if (progress.waits === "in_flight") return "Waits for the answer to the last one";
         return progress.waits === "lane" ? "Waits for its turn" : "Settling";
       }

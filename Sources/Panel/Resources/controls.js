@@ -72,13 +72,8 @@ function number(key, label, app) {
 
   const slider = key.range && h("input", {
     class: "range", type: "range", min: key.range[0], max: key.range[1], step: stepOf(key), "aria-label": label,
-    onpointerdown: () => app.hold(key, true),
-    oninput: () => put(snapped(key, slider.valueAsNumber)),
-    onchange: () => app.hold(key, false),
-    onpointerup: () => app.hold(key, false),
-    onpointercancel: () => app.hold(key, false),
-    onblur: () => app.hold(key, false),
   });
+  if (slider) grip(slider, key, app, () => put(snapped(key, slider.valueAsNumber)), () => update());
   const actual = h("span", { class: "actual", "aria-hidden": "true" });
   const body = h("div", { class: slider ? "sliding" : "stepping" });
   const track = slider && h("div", { class: "slider" }, slider, actual);
@@ -109,6 +104,45 @@ function number(key, label, app) {
     if (!actual.hidden) track.style.setProperty("--actual", share(elsewhere));
   };
   return { aside, body, update };
+}
+
+/** How far a finger goes before it counts as a drag. */
+const SLACK = 6;
+
+/**
+ * What a finger does with a slider. A touch that begins on one may be the beginning of a scroll: it
+ * counts when it goes sideways or is lifted, and not when the page takes it.
+ */
+function grip(range, key, app, change, follow) {
+  let touch = null;
+  const on = (name, hear) => range.addEventListener(name, hear);
+  on("pointerdown", (event) => {
+    touch = event.pointerType === "touch" ? { x: event.clientX, value: null } : null;
+    app.hold(key, true);
+  });
+  on("pointermove", (event) => {
+    if (touch && Math.abs(event.clientX - touch.x) > SLACK) touch = null;
+  });
+  on("input", () => {
+    if (!touch) return change();
+    touch.value = range.valueAsNumber;
+    follow();
+  });
+  on("pointerup", () => {
+    if (touch && touch.value !== null) {
+      range.valueAsNumber = touch.value;
+      change();
+    }
+    touch = null;
+    app.hold(key, false);
+  });
+  on("pointercancel", () => {
+    touch = null;
+    follow();
+    app.hold(key, false);
+  });
+  on("change", () => { if (!touch) app.hold(key, false); });
+  on("blur", () => app.hold(key, false));
 }
 
 function widthOf(key) {
@@ -230,32 +264,28 @@ function color(key, label, app) {
   const strip = (name, most, change) => {
     const range = h("input", {
       class: "range", type: "range", min: 0, max: most, step: 1, "aria-label": `${label}: ${name}`,
-      onpointerdown: () => app.hold(key, true), oninput: () => change(range.valueAsNumber),
-      onchange: () => app.hold(key, false), onpointerup: () => app.hold(key, false),
-      onpointercancel: () => app.hold(key, false), onblur: () => app.hold(key, false),
     });
+    grip(range, key, app, () => change(range.valueAsNumber), () => update());
     return range;
   };
   const hue = strip("hue", 360, (value) => put({ h: value, s: hueOf(key.shown).s || 100 }));
   const saturation = strip("saturation", 100, (value) => put({ h: hueOf(key.shown).h, s: value }));
   const hueBox = h("div", { class: "slider", "data-tint": "hue" }, hue);
   const saturationBox = h("div", { class: "slider", "data-tint": "saturation" }, saturation);
-  return {
-    aside: h("span", { class: "reading" }, swatch),
-    body: h("div", { class: "strips" }, hueBox, saturationBox),
-    update: () => {
-      const shown = key.shown;
-      const text = hexOf(shown);
-      if (text && swatch.value !== text) swatch.value = text;
-      set(swatch, "data-known", text ? "true" : "false");
-      const { h: turn, s } = hueOf(shown);
-      if (hue.valueAsNumber !== turn) hue.valueAsNumber = turn;
-      if (saturation.valueAsNumber !== s) saturation.valueAsNumber = s;
-      set(hue, "aria-valuetext", `${Math.round(turn)} degrees`);
-      set(saturation, "aria-valuetext", `${Math.round(s)} %`);
-      saturationBox.style.setProperty("--hue", `hsl(${turn} 100% 50%)`);
-    },
+  const update = () => {
+    const shown = key.shown;
+    const text = hexOf(shown);
+    if (text && swatch.value !== text) swatch.value = text;
+    set(swatch, "data-known", text ? "true" : "false");
+    const { h: turn, s } = hueOf(shown);
+    if (hue.valueAsNumber !== turn) hue.valueAsNumber = turn;
+    if (saturation.valueAsNumber !== s) saturation.valueAsNumber = s;
+    set(hue, "aria-valuetext", `${Math.round(turn)} degrees`);
+    set(saturation, "aria-valuetext", `${Math.round(s)} %`);
+    saturationBox.style.setProperty("--hue", `hsl(${turn} 100% 50%)`);
   };
+  const aside = h("span", { class: "reading" }, swatch);
+  return { aside, body: h("div", { class: "strips" }, hueBox, saturationBox), update };
 }
 
 // Text

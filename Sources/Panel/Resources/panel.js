@@ -53,7 +53,7 @@ class Panel {
       this.showFiltered();
     });
     addEventListener("keydown", (event) => {
-      const isTyping = event.target.closest("input, select, textarea, dialog");
+      const isTyping = event.target.closest("input:not([type=range], [type=radio], [type=color]), select, dialog");
       if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
         event.preventDefault();
         filter.focus();
@@ -278,9 +278,9 @@ class Panel {
       say(chip.firstElementChild, String(count));
     }
     const { changes, commands } = this.house.totals;
-    const tally = byId("tally");
-    tally.hidden = changes === 0;
-    say(tally, `${changes.toLocaleString("en")} ${changes === 1 ? "change" : "changes"} → ${commands.toLocaleString("en")} ${commands === 1 ? "command" : "commands"}`);
+    byId("tally").hidden = changes === 0;
+    say(byId("tally-changes"), changes.toLocaleString("en"));
+    say(byId("tally-commands"), commands.toLocaleString("en"));
     this.showBanner();
   }
 
