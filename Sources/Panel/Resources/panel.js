@@ -304,7 +304,7 @@ class Panel {
 
   showBanner() {
     const banner = byId("banner");
-    const text = this.linkState === "lost" ? `${this.linkReason}. What you change is sent when it is back.`
+    const text = this.linkState === "lost" ? `${sentence(this.linkReason)} What you change is sent when it is back.`
       : this.linkState === "live" && !this.house.hasBroker ? "The MQTT broker is away. Changes wait for it." : "";
     banner.hidden = text === "";
     say(banner, text);
@@ -318,6 +318,8 @@ class Panel {
     setTimeout(() => { alerts.textContent = text; }, 50);
   }
 }
+
+function sentence(text) { return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`; }
 
 const panel = new Panel();
 panel.link.run();

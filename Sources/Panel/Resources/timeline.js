@@ -160,7 +160,12 @@ export class Timeline {
     pen.textAlign = px > frame.right - size * 2 ? "right" : px < size * 2 ? "left" : "center";
     pen.fillStyle = color("--ink");
     const text = `${textOf(this.key, command.value)} · ${command.collapsed + 1}→${command.phase === "unchanged" ? 0 : 1}`;
-    pen.fillText(text, px, Math.max(size * 1.2, py - 11));
+    const line = Math.max(size * 1.2, py - 11);
+    pen.strokeStyle = color("--surface");
+    pen.lineWidth = 4;
+    pen.lineJoin = "round";
+    pen.strokeText(text, px, line);
+    pen.fillText(text, px, line);
   }
 
   /** Where a value stands: numbers by size, words each on a line of its own. */
