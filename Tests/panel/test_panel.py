@@ -5,12 +5,16 @@
 import json
 import os
 import re
+import shutil
+import signal
+import subprocess
+import tempfile
 import time
 import unittest
 import urllib.error
 import urllib.request
 
-from stage import Stage, wait_for
+from stage import Stage, program, wait_for
 from webdriver import KEYS, Driver
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -50,6 +54,8 @@ class Case(unittest.TestCase):
         browser.open(self.stage.url)
         browser.wait("return document.querySelectorAll('.property').length >= 13 && document.getElementById('link').dataset.state === 'live'",
                      what="the page is live")
+        # What the test before it asked is over.
+        browser.wait("return !document.querySelector('[data-progress=settling], [data-progress=sending], [data-progress=sent]')", seconds=35)
 
     def tearDown(self):
         self.browser.lift()
@@ -426,8 +432,13 @@ class Trouble(Case):
         self.browser.click(f"{row('desk-lamp/brightness')} [aria-label$=': more']")
         self.await_progress("desk-lamp/brightness", "waiting")
         self.stage.devices.close()
-        self.stage.start_broker()
-        self.stage.start_devices()
+        # The devices are to be there before the gateway is.
+        self.stage.gateway.send_signal(signal.SIGSTOP)
+        try:
+            self.stage.start_broker()
+            self.stage.start_devices()
+        finally:
+            self.stage.gateway.send_signal(signal.SIGCONT)
         self.browser.wait("return document.querySelector('#banner').hidden", seconds=20)
         self.await_progress("desk-lamp/brightness", "confirmed", seconds=20)
 
@@ -435,10 +446,10 @@ class Trouble(Case):
         path = os.path.join(self.stage.folder, "devices", "more.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write("cellar: {name: Cellar, properties: {level: {type: integer, range: [0, 9], command: {topic: cmd/cellar/level, payload: $value}}}}\n")
-        self.stage.gateway.send_signal(1)
+        self.stage.gateway.send_signal(signal.SIGHUP)
         self.browser.wait("return document.querySelector(\"[data-device='cellar']\")")
         os.remove(path)
-        self.stage.gateway.send_signal(1)
+        self.stage.gateway.send_signal(signal.SIGHUP)
         self.browser.wait("return !document.querySelector(\"[data-device='cellar']\")")
 
 
@@ -458,7 +469,9 @@ class Together(Case):
         self.await_progress(key, "confirmed", browser=other)
         # Both take hold; each sees its own finger, and the last to move wins.
         self.take(key, 0.2)
+        wait_for(lambda: str(self.stage.get(f"v1/devices/{key}")["target"]) == self.figure(key), what="the first has arrived")
         self.take(key, 0.9, other)
+        wait_for(lambda: str(self.stage.get(f"v1/devices/{key}")["target"]) == self.figure(key, other), what="the second has arrived")
         mine, theirs = self.figure(key), self.figure(key, other)
         self.assertNotEqual(mine, theirs)
         time.sleep(0.2)
@@ -499,11 +512,13 @@ class Looks(Case):
                     self.browser.resize(width, 900)
                     # Without motion no color is half way when it is looked at.
                     self.browser.media(scheme, "reduce")
-                    found = self.browser.wait(checks + "", seconds=5)
+                    self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                    found = self.browser.run(checks)
                     self.assertEqual(found["problems"], [])
                     self.assertGreater(found["texts"], 25)
                     self.assertGreater(found["controls"], 40)
         self.browser.resize(360, 780)
+        self.browser.wait("return document.querySelectorAll('.column').length === 1")
         self.browser.click(f"{row('boiler/target_temperature')} .label")
         self.assertEqual(self.browser.run(checks)["problems"], [])
 
@@ -664,6 +679,113 @@ class Doors(Case):
             document.head.append(script);
             return globalThis.isOpen ?? null;"""))
         self.assertTrue(any("Content Security Policy" in line for line in self.browser.complaints()))
+
+
+class Parts(Case):
+    """What the page decides, without network and drawing."""
+
+    def module(self, name, body):
+        return self.browser.run(f"return (async () => {{ const m = await import('/panel/{name}.js'); {body} }})()")
+
+    FACTS = {"key": "a/b", "type": "integer", "range": [0, 100], "delay_ms": 300, "max_wait_ms": 1000, "can_confirm": True,
+             "target": 10, "actual": 10, "phase": "confirmed", "age_ms": 5000, "pending": None, "failure": None, "online": True}
+
+    def key(self, body):
+        facts = json.dumps(self.FACTS)
+        return self.module("house", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
+                           f"const look = (now) => seen.push([key.shown, key.progress(now).name]); {body} return seen;")
+
+    def test_between_the_word_that_a_change_is_taken_and_what_it_led_to_nothing_falls_back(self):
+        seen = self.key("""
+            key.ask(20, 0); key.sent("x1"); look(1);
+            key.event({ id: "x1", phase: "accepted", value: 20, collapsed: 0, attempt: 1 }, 2, 2); look(2);
+            key.row({ ...facts, target: 20, phase: "accepted", pending: { value: 20, collapsed: 0, waits: "quiet", due_ms: 290 } }, 3); look(3);
+            key.row({ ...facts, target: 20, phase: "sent" }, 400); look(400);""")
+        self.assertEqual(seen, [[20, "settling"], [20, "settling"], [20, "settling"], [20, "sent"]])
+
+    def test_older_answers_and_rows_do_not_move_what_is_asked_last(self):
+        seen = self.key("""
+            key.hold(true); key.ask(20, 0); key.sent("x1"); key.ask(30, 10); key.sent("x2");
+            key.event({ id: "x1", phase: "accepted", value: 20, collapsed: 0, attempt: 1 }, 12, 12);
+            key.row({ ...facts, target: 20, phase: "accepted" }, 12); look(12);
+            key.event({ id: "x2", phase: "accepted", value: 30, collapsed: 1, attempt: 1 }, 14, 14);
+            key.row({ ...facts, target: 30, phase: "accepted" }, 14); look(14);
+            key.row({ ...facts, target: 99, phase: "accepted" }, 20); look(20);
+            key.hold(false); look(21);""")
+        self.assertEqual([shown for shown, _ in seen], [30, 30, 30, 99])
+
+    def test_the_ring_is_capped_by_the_longest_wait(self):
+        seen = self.key("""
+            for (let now = 0; now <= 900; now += 100) key.ask(now / 10, now);
+            seen.push(key.progress(900).due);""")
+        self.assertEqual(seen, [1000])
+
+    def test_a_refusal_takes_the_value_back_and_remembers_it(self):
+        seen = self.key("""
+            key.ask(20, 0); key.sent("x1"); key.refused("x1", "no", 5); look(6); seen.push(key.progress(6).value, key.progress(6).reason);
+            key.ask(30, 10); look(11);""")
+        self.assertEqual(seen, [[10, "failed"], 20, "no", [30, "settling"]])
+
+    def test_a_stream_may_be_cut_anywhere(self):
+        seen = self.module("link", r"""
+            const text = 'retry: 2000\n\n: \n\nid: 7\ndata: {"a":1}\n\nevent: state\ndata: {"b":"é"}\r\n\r\nid: 8\ndata: x\ndata: y\n\n';
+            const results = new Set();
+            for (let size = 1; size < text.length; size += 1) {
+              const seen = [];
+              const events = new m.EventText((...event) => seen.push(event));
+              for (let at = 0; at < text.length; at += size) events.take(text.slice(at, at + size));
+              results.add(JSON.stringify(seen));
+            }
+            return [...results];""")
+        self.assertEqual([json.loads(line) for line in seen],
+                         [[["message", "7", '{"a":1}'], ["state", None, '{"b":"é"}'], ["message", "8", "x\ny"]]])
+
+    def test_numbers_and_colors(self):
+        seen = self.module("values", """
+            const key = { type: "number", range: [5, 30], step: 0.5 };
+            return [m.snapped(key, 21.26), m.snapped(key, 99), m.snapped({ ...key, range: [0.1, 1], step: 0.1 }, 0.30000000000000004),
+                    m.textOf(key, 21), m.textOf({ type: "integer" }, 40), m.textOf(key, null), m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }),
+                    m.hueOf("#ff8000").h, m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.plural(1, "change")];""")
+        self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "#ff0000", "#00ff00", 30, "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
+
+
+class Demo(unittest.TestCase):
+    """The panel of the demo, whose devices behave like real ones."""
+
+    def test_the_demo_serves_the_panel_with_its_devices(self):
+        folder = tempfile.mkdtemp(prefix="settle-panel-")
+        self.addCleanup(shutil.rmtree, folder, True)
+        script = os.path.join(folder, "hands.ndjson")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write('{"key":"desk-lamp/brightness","set":40,"at":0}\n')
+        demo = subprocess.Popen([program(), "demo", "--keep", "--script", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(demo.stdout.close)
+        self.addCleanup(demo.wait, 20)
+        self.addCleanup(demo.terminate)
+        url = next(line for line in demo.stdout if "The panel: " in line).split("The panel: ")[1].strip()
+        browser = driver.browser()
+        self.addCleanup(browser.close)
+        wait_for(lambda: answers(url), what=url)
+        browser.open(url)
+        browser.wait("return document.querySelectorAll('.card').length === 4")
+        figure = "return document.querySelector(\"[data-key='desk-lamp/brightness'] .figure\").value"
+        browser.wait(figure + " === '40'", what="what the hands asked is shown")
+        box = browser.box("[data-key='desk-lamp/brightness'] .range")
+        browser.press_at(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        for step in range(20):
+            browser.slide_to(box["x"] + box["width"] / 2 + 4 * step, box["y"] + box["height"] / 2)
+        browser.lift()
+        browser.wait("return document.querySelector(\"[data-key='desk-lamp/brightness']\").dataset.progress === 'confirmed'")
+        self.assertGreater(int(browser.run(figure)), 150)
+        self.assertEqual(browser.complaints(), [])
+
+
+def answers(url):
+    try:
+        with urllib.request.urlopen(url + "readyz", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ export class Key {
     this.newest = null;
     this.landed = undefined;
     this.isTaken = true;
+    this.awaitsRow = false;
     this.isOwn = false;
     this.refusal = null;
     this.reason = null;
@@ -68,6 +69,7 @@ export class Key {
   ask(value, now) {
     if (value !== undefined) this.draft = value;
     this.isTaken = false;
+    this.awaitsRow = false;
     this.isOwn = true;
     this.refusal = null;
     this.reason = null;
@@ -98,8 +100,8 @@ export class Key {
   answered(id) {
     if (id !== this.newest || this.unsent) return;
     this.isTaken = true;
-    this.asked = null;
-    this.letGo();
+    // What it led to comes next, perhaps a frame later: until then nothing falls back to what was.
+    this.awaitsRow = true;
   }
 
   /** A change has arrived; that it was taken comes by the stream, or with the next snapshot. */
@@ -109,14 +111,16 @@ export class Key {
     if (id !== this.newest || this.unsent) return;
     const value = this.draft;
     this.isTaken = true;
+    this.awaitsRow = false;
     this.asked = null;
     if (!this.held) this.draft = undefined;
     this.refusal = { value, reason, at: now };
   }
 
   letGo() {
-    if (this.held || !this.isTaken) return;
-    this.draft = undefined;
+    if (!this.isTaken || this.awaitsRow) return;
+    this.asked = null;
+    if (!this.held) this.draft = undefined;
   }
 
   // The gateway
@@ -136,7 +140,8 @@ export class Key {
     };
     this.taken = pending ? pending.collapsed + 1 : 0;
     if (row.online !== undefined) this.device.online = row.online;
-    this.heardAt = now;
+    this.awaitsRow = false;
+    this.letGo();
   }
 
   /** One step in the life of a change. */
@@ -174,7 +179,7 @@ export class Key {
 
   /** Where the newest change stands, as one word with what belongs to it. */
   progress(now) {
-    if (this.asked && !this.isTaken) {
+    if (this.asked) {
       return this.unsent ? { name: "unsent" } : this.asked;
     }
     if (this.refusal) return { name: "failed", reason: this.refusal.reason, value: this.refusal.value };
@@ -254,8 +259,8 @@ export class House {
       this.devices[place].online = device.online;
       for (const facts of Object.values(device.properties)) {
         const key = this.keys.get(facts.key);
+        if (key.landed === key.newest) key.answered(key.newest);
         key.row(facts, now);
-        if (!key.isTaken && key.landed === key.newest) key.answered(key.newest);
       }
     });
     return isOther;

@@ -215,8 +215,18 @@ export class Link {
       if (now - entry.at > PATIENCE) this.ears.dropped(key, entry);
       else batch.push([key, entry]);
     }
-    if (batch.length === 0) return;
+    // What the gateway counts may have to wait for a device's state: nothing else waits for that.
+    const counted = batch.filter(([, entry]) => !("set" in entry.operation));
+    const sets = batch.filter(([, entry]) => "set" in entry.operation);
+    if (counted.length > 0) this.send(counted);
+    if (sets.length === 0) return;
     this.isPosting = true;
+    await this.send(sets);
+    this.isPosting = false;
+    this.schedule();
+  }
+
+  async send(batch) {
     try {
       for (const [key, entry] of batch) this.ears.sent(key, entry.id);
       const answer = await fetch("v1/changes", {
@@ -238,9 +248,6 @@ export class Link {
         // The stream may not have noticed yet.
         this.abort?.abort();
       }
-    } finally {
-      this.isPosting = false;
-      this.schedule();
     }
   }
 
