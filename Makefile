@@ -18,7 +18,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api soak lint format bench install install-deps clean
+.PHONY: help demo run build test check-api panel-test soak lint format bench install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -44,6 +44,10 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 
 check-api: install-deps ## Check the HTTP API with programs from elsewhere; FOR=600 makes requests up for so long
 	@.ci/check-api $(FOR)
+
+panel-test: install-deps ## Test the panel in headless Chromium; ARGS="-k drag" for some of it
+	@swift build -j $(JOBS) --product settled -Xswiftc -warnings-as-errors
+	@Tests/panel/run $(ARGS)
 
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak

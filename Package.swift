@@ -62,12 +62,13 @@ let package = Package(
     ),
     // What other programs are told about devices.
     .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices"]),
+    // The page that people touch: HTML, styles and scripts inside the binary.
+    .target(name: "Panel", resources: [.embedInCode("Resources")]),
     .target(
       name: "Gateway",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "HTTP", "HomeAssistant", "JSON",
-        "Journal", "LastOut", "MQTT",
-        "Operations",
+        "Journal", "LastOut", "MQTT", "Operations", "Panel",
       ]
     ),
     .target(

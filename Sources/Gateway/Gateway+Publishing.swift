@@ -73,6 +73,7 @@ extension Gateway {
       echo.forget()
       announceAll()
     }
+    http?.brokerCameOrWent()
     onConnection?(isUp)
   }
 

@@ -125,7 +125,7 @@ extension Gateway {
     }
   }
 
-  private func pendingRow(
+  func pendingRow(
     _ status: CommandStateMachine.PendingStatus,
     at now: Moment
   ) -> PendingRow {

@@ -247,6 +247,7 @@ package final class Gateway {
       swap(&keys, &machine.changedKeys)
       for key in keys {
         echo.changed(key, device: registry.properties[Int(key.rawValue)].device, at: now)
+        http?.changed(key)
       }
       echo.advance(to: now)
       keys.removeAll(keepingCapacity: true)

@@ -5,13 +5,21 @@ import Glibc
 
 /// TCP ports on 127.0.0.1.
 package enum LoopbackPort {
+  /// A port that nobody listens on at the moment: `wish` if it is one, else any.
+  package static func free(preferring wish: Int) throws -> Int {
+    if let port = try? free(at: wish) { return port }
+    return try free()
+  }
+
   /// A port that nobody listens on at the moment.
-  package static func free() throws -> Int {
+  package static func free() throws -> Int { try free(at: 0) }
+
+  private static func free(at wish: Int) throws -> Int {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw PrivateBrokerError("socket: \(errno)") }
     defer { close(descriptor) }
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    var address = address(port: 0)
+    var address = address(port: wish)
     let bound = unsafe withSocketAddress(&address) { unsafe bind(descriptor, $0, size) }
     guard bound == 0 else { throw PrivateBrokerError("bind: \(errno)") }
     let named = unsafe withSocketAddress(&address) { unsafe getsockname(descriptor, $0, &size) }

@@ -25,6 +25,8 @@ import Testing
     ("GET", "/readyz", .readiness),
     ("GET", "http://localhost:8484/v1/devices", .devices),
     ("GET", "/v1/%64evices", .devices),
+    ("GET", "/", .panel(nil)),
+    ("HEAD", "/panel/panel.js", .panel("panel.js")),
   ])
   func `a path and a method name an endpoint`(
     method: String,
@@ -36,7 +38,8 @@ import Testing
 
   @Test(arguments: [
     ("/v1/device", "/v1/devices"), ("/v1/Events", "/v1/events"), ("/metric", "/metrics"),
-    ("/v1/devices/a/b/c", nil), ("/v1/devices/a/b/step/d", nil), ("/v1", nil), ("/", nil),
+    ("/v1/devices/a/b/c", nil), ("/v1/devices/a/b/step/d", nil), ("/v1", nil), ("/panel", nil),
+    ("/panel/", nil), ("/panel/a/b", nil), ("//", nil),
     ("/v1/devices/", "/v1/devices"), ("/v1//devices", "/v1/devices"),
     ("/v1/pending/x", "/v1/pending"),
   ])

@@ -38,8 +38,11 @@ enum ChangeBody {
   }
 
   /// Reads the pattern that a request is about, from the query or the body; `nil` if there is none.
-  static func pattern(of request: HTTPRequest) throws(Problem) -> String? {
-    try checkQuery(request, allowed: ["key"])
+  static func pattern(
+    of request: HTTPRequest,
+    beside others: [String] = []
+  ) throws(Problem) -> String? {
+    try checkQuery(request, allowed: ["key"] + others)
     let stated = request.target.query.first { $0.name == "key" }?.value
     guard !request.body.isEmpty else { return stated }
     let document = try parse(request.body)
@@ -88,6 +91,20 @@ enum ChangeBody {
           "the parameter '\(parameter.name)' stands more than once"
         )
       }
+    }
+  }
+
+  /// Reads a parameter that is there or not, or says which.
+  static func flag(_ name: String, of request: HTTPRequest) throws(Problem) -> Bool {
+    switch request.target.query.first(where: { $0.name == name })?.value {
+    case nil, "false": return false
+    case "", "true": return true
+    case let other?:
+      throw Problem(
+        400,
+        ErrorCode.badValue.rawValue,
+        "\(name) is true or false; found '\(Excerpt.of(other))'"
+      )
     }
   }
 

@@ -11,6 +11,8 @@ final class EventStream: ResponseStream {
   let pattern: Pattern?
   /// The number of the next event it gets.
   var cursor: UInt64
+  /// What else it has not been told of; `nil` where it wants events only.
+  var news: StateNews?
   /// When something was last given to it.
   var spokeAt: Moment
   /// Nothing is left for it to send.
@@ -26,6 +28,7 @@ final class EventStream: ResponseStream {
     pattern: Pattern?,
     cursor: UInt64,
     opening: [UInt8],
+    wantsStates: Bool,
     at now: Moment
   ) {
     self.exchange = exchange
@@ -34,7 +37,11 @@ final class EventStream: ResponseStream {
     self.cursor = cursor
     self.opening = opening
     spokeAt = now
+    news = wantsStates ? StateNews() : nil
   }
+
+  /// Whether it is about a key.
+  func wants(_ key: String) -> Bool { news != nil && pattern?.matches(key) ?? true }
 
   func next(_ room: Int) -> ResponsePiece {
     isWaiting = false
@@ -50,6 +57,8 @@ final class EventStream: ResponseStream {
     }
     var bytes: [UInt8] = []
     surface.buffer.read(from: &cursor, matching: pattern, room: room, into: &bytes)
+    // Where things stand is told after how they came to stand there.
+    if bytes.isEmpty, news != nil { tellNews(room: room, into: &bytes) }
     if bytes.isEmpty, wantsHeartbeat { bytes = EventStreamText.heartbeat }
     wantsHeartbeat = false
     if !bytes.isEmpty { return .bytes(bytes) }
@@ -64,10 +73,16 @@ final class EventStream: ResponseStream {
     if cursor >= surface.buffer.first {
       surface.buffer.skip(from: &cursor, matching: pattern)
     }
-    guard cursor < surface.buffer.next else { return }
+    guard cursor < surface.buffer.next || news?.isEmpty == false else { return }
     spokeAt = now
     isWaiting = false
     exchange.wake()
+  }
+
+  private func tellNews(room: Int, into bytes: inout [UInt8]) {
+    guard var news, !news.isEmpty else { return }
+    surface.tell(&news, room: room, into: &bytes)
+    self.news = news
   }
 
   /// Shows that the connection lives, so that a client that is gone is noticed.

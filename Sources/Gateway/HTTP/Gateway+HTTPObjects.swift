@@ -27,8 +27,7 @@ extension Gateway {
   /// A property: what it takes, how it settles, and what `get` shows of it.
   func propertyObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
     let property = registry[key].property
-    var members: [JSONValue.Member] = []
-    if case .object(let row) = targetRow(key, at: now).json { members = row }
+    var members = stateMembers(key, at: now)
     members.append(.init("type", .string(property.kind.name)))
     if let name = property.name { members.append(.init("name", .string(name))) }
     if let rule = property.kind.numberRule {
@@ -49,7 +48,39 @@ extension Gateway {
     members.append(
       .init("max_wait_ms", property.policy.maxWait.map { Self.milliseconds($0) } ?? .null)
     )
+    members.append(.init("leading", .boolean(property.policy.leading)))
+    members.append(
+      .init("confirm_ms", property.confirm.map { Self.milliseconds($0.within) } ?? .null)
+    )
+    members.append(.init("urgent", .array(property.urgent.map(\.json))))
     return .object(members)
+  }
+
+  /// Where a property stands: what `get` shows of it, whether its device is there, what waits, and
+  /// how its newest command came to nothing if it did.
+  func stateMembers(_ key: KeyIndex, at now: Moment) -> [JSONValue.Member] {
+    let target = targetRow(key, at: now)
+    var members: [JSONValue.Member] = []
+    if case .object(let row) = target.json { members = row }
+    let device = registry.properties[Int(key.rawValue)].device
+    members.append(.init("online", .boolean(machine.isDeviceOnline(device))))
+    members.append(.init("pending", pendingObject(key, at: now)))
+    let failure = http?.failure(of: target.key, in: target.phase)
+    members.append(
+      .init(
+        "failure",
+        failure.map { .object(["value": $0.value ?? .null, "reason": .string($0.reason ?? "")]) }
+          ?? .null
+      )
+    )
+    return members
+  }
+
+  private func pendingObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
+    guard let status = machine.pendingStatus(key),
+      case .object(let members) = pendingRow(status, at: now).json
+    else { return .null }
+    return .object(members.filter { $0.name != "key" })
   }
 
   private static func milliseconds(_ duration: Duration) -> JSONValue {

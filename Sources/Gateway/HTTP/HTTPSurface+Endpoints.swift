@@ -33,6 +33,7 @@ extension HTTPSurface {
     case .toggle(let key): try change("toggle", key, exchange)
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
     case .events: try serveEvents(exchange)
+    case .panel(let name): try servePanel(name, exchange)
     case .devices, .device, .metrics, .health, .readiness, .openAPI:
       try ChangeBody.checkQuery(request, allowed: [])
       try serveDocument(endpoint, exchange)
@@ -44,7 +45,8 @@ extension HTTPSurface {
     case .devices:
       let now = EventLoop.now()
       let devices = gateway.registry.deviceNumbers.map { gateway.deviceObject($0, at: now) }
-      answer(exchange, .object(["devices": .array(devices)]))
+      let broker = JSONValue.object(["connected": .boolean(gateway.isConnected)])
+      answer(exchange, .object(["devices": .array(devices), "broker": broker]))
     case .device(let id):
       do throws(ValidationError) {
         let device = try gateway.registry.deviceIndex(of: id)
@@ -62,7 +64,7 @@ extension HTTPSurface {
       answer(exchange, .object(["status": "ready"]))
     case .openAPI:
       answer(exchange, HTTPResponse(type: "application/json", description(for: exchange)))
-    case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events:
+    case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events, .panel:
       preconditionFailure("Only documents are served here.")
     }
   }

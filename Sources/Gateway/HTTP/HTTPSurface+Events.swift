@@ -44,8 +44,8 @@ extension HTTPSurface {
   }
 
   func serveEvents(_ exchange: HTTPExchange) throws(Problem) {
-    try ChangeBody.checkQuery(exchange.request, allowed: ["key"])
     let pattern = try eventPattern(exchange.request)
+    let wantsStates = try ChangeBody.flag("states", of: exchange.request)
     if exchange.request.method == "HEAD" {
       return answer(exchange, HTTPResponse(type: EventStreamText.mediaType, []))
     }
@@ -58,10 +58,12 @@ extension HTTPSurface {
       pattern: pattern,
       cursor: cursor,
       opening: opening,
+      wantsStates: wantsStates,
       at: now
     )
     let id = ObjectIdentifier(stream)
     streams[id] = stream
+    if wantsStates { stateStreams += 1 }
     exchange.onEnd = { [weak self] isTooSlow in self?.streamEnded(id, isTooSlow: isTooSlow) }
     if !hasStreamed {
       hasStreamed = true
@@ -82,7 +84,7 @@ extension HTTPSurface {
   }
 
   private func eventPattern(_ request: HTTPRequest) throws(Problem) -> Pattern? {
-    guard let text = try ChangeBody.pattern(of: request) else { return nil }
+    guard let text = try ChangeBody.pattern(of: request, beside: ["states"]) else { return nil }
     if let mistake = KeySyntax.deviceProperty.mistake(inPattern: text) {
       throw Problem(422, ErrorCode.badKey.rawValue, mistake)
     }
@@ -105,8 +107,15 @@ extension HTTPSurface {
   }
 
   private func streamEnded(_ id: ObjectIdentifier, isTooSlow: Bool) {
-    guard streams.removeValue(forKey: id) != nil, isTooSlow else { return }
+    guard forget(id), isTooSlow else { return }
     droppedStreams["stalled", default: 0] += 1
+  }
+
+  /// Tells a stream no more; `false` if that was so already.
+  private func forget(_ id: ObjectIdentifier) -> Bool {
+    guard let stream = streams.removeValue(forKey: id) else { return false }
+    if stream.news != nil { stateStreams -= 1 }
+    return true
   }
 
   /// Adds an event for everybody who streams.
@@ -153,7 +162,7 @@ extension HTTPSurface {
   /// A client that does not read what it asked for.
   private func drop(_ stream: EventStream) {
     droppedStreams["slow", default: 0] += 1
-    streams[ObjectIdentifier(stream)] = nil
+    _ = forget(ObjectIdentifier(stream))
     gateway.log.warning(
       "Event stream dropped: its client does not read",
       ["peer": stream.exchange.peer, "total": String(droppedStreams["slow"] ?? 0)]

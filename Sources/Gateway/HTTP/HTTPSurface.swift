@@ -39,6 +39,10 @@ final class HTTPSurface: HTTPService {
   /// The last events, for everybody who streams them.
   var buffer: EventBuffer
   var streams: [ObjectIdentifier: EventStream] = [:]
+  /// How many of them want to know where keys stand.
+  var stateStreams = 0
+  /// How the last command of a key came to nothing, as far as it did; one for each key at most.
+  var failures: [String: EventObject] = [:]
   /// Somebody streamed once, and may come again for what was missed.
   var hasStreamed = false
   /// Events have come that the streams were not told of.
@@ -146,6 +150,7 @@ final class HTTPSurface: HTTPService {
     if let origin = event.origin, let change = changes[origin.replyTo] {
       change.tell(object, id: origin.id, isFinal: event.isFinal)
     }
+    remember(object)
     append(object)
   }
 

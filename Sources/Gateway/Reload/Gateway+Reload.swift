@@ -136,6 +136,7 @@ extension Gateway {
     clearRetired(since: old, at: now)
     announceChanges(since: old)
     distribute(at: now)
+    http?.devicesChanged()
     return report
   }
 

@@ -12,6 +12,11 @@ package enum EventStreamText {
     Array("retry: \(milliseconds)\n\n".utf8)
   }
 
+  /// An event that has a name and no number, since it is not one of those that are kept.
+  package static func named(_ name: String, _ json: [UInt8]) -> [UInt8] {
+    Array("event: \(name)\ndata: ".utf8) + json + [0x0A, 0x0A]
+  }
+
   /// Says that events are missing in front of what follows; `last` is the number that the client
   /// gave, `first` the next that it gets.
   package static func gap(after last: String, until first: UInt64) -> [UInt8] {

@@ -20,6 +20,8 @@ package enum Endpoint: Hashable, Sendable {
   case health
   case readiness
   case openAPI
+  /// The page, or one of its files.
+  case panel(String?)
 }
 
 /// Finds what a request is about.
@@ -63,11 +65,13 @@ package enum Router {
 
   private static func endpoint(_ path: [String]) -> Endpoint? {
     switch path {
+    case [""]: return .panel(nil)
     case ["metrics"]: return .metrics
     case ["healthz"]: return .health
     case ["readyz"]: return .readiness
     default: break
     }
+    if path.first == "panel", path.count == 2, !path[1].isEmpty { return .panel(path[1]) }
     guard path.first == "v1", path.count > 1 else { return nil }
     guard path[1] == "devices" else {
       guard path.count == 2 else { return nil }
@@ -97,17 +101,18 @@ extension Endpoint {
   /// The methods that go with it.
   package var methods: [String] {
     switch self {
-    case .devices, .device, .pending, .events, .metrics, .health, .readiness, .openAPI:
+    case .devices, .device, .pending, .events, .metrics, .health, .readiness, .openAPI, .panel:
       ["GET", "HEAD", "OPTIONS"]
     case .property: ["GET", "HEAD", "PUT", "OPTIONS"]
     case .step, .toggle, .changes, .flush, .cancel: ["POST", "OPTIONS"]
     }
   }
 
-  /// Whether anybody may ask, without a token: it tells whether the gateway lives, no more.
+  /// Whether anybody may ask, without a token: it tells whether the gateway lives, no more, or is
+  /// the page that asks for the token.
   package var isOpen: Bool {
     switch self {
-    case .health, .readiness: true
+    case .health, .readiness, .panel: true
     case .devices, .device, .property, .step, .toggle, .changes, .pending, .flush, .cancel,
       .events, .metrics, .openAPI:
       false

@@ -278,7 +278,10 @@ internal import Operations
     }
     guard let made = unsafe made else { return .NO }
     defer { unsafe MHD_destroy_response(made) }
-    for header in response.headers + Self.commonHeaders {
+    let common = Self.commonHeaders.filter { header in
+      !response.headers.contains { $0.isCalled(header.name) }
+    }
+    for header in response.headers + common {
       _ = unsafe MHD_add_response_header(made, header.name, header.value)
     }
     return unsafe MHD_queue_response(pointer, UInt32(response.status), made)

@@ -40,10 +40,11 @@ package enum DemoHome {
 
     """
 
-  /// The settings file for a broker on a loopback port.
-  package static func settingsFile(port: Int, socket: String) -> String {
+  /// The settings file for a broker and a panel on loopback ports.
+  package static func settingsFile(port: Int, panel: Int, socket: String) -> String {
     """
     mqtt: {url: "mqtt://127.0.0.1:\(port)"}
+    http: {listen: ["127.0.0.1:\(panel)"]}
     socket: \(socket)
     devices: .
 

@@ -23,6 +23,7 @@ extension DemoStage {
           + " the gateway."
       ),
     ])
+    screen.line("The panel: http://127.0.0.1:\(panelPort)/")
     screen.line(
       options.script == nil
         ? "Hands and devices are made from the stated speeds and pauses; MQTT, gateway and timing"
@@ -150,7 +151,9 @@ extension DemoStage {
   func showInvitation() {
     let program = Self.clientPath
     screen.line()
-    screen.line("Still running; Ctrl-C ends it. In another terminal:", .bold)
+    screen.line("Still running; Ctrl-C ends it. In a browser:", .bold)
+    screen.line("  http://127.0.0.1:\(panelPort)/")
+    screen.line("In another terminal:", .bold)
     screen.line("  export SETTLE_SOCKET=\(socket)")
     for words in [
       "watch", "get", "set desk-lamp/brightness 200 --wait", "step boiler/target_temperature +0.5",

@@ -51,6 +51,8 @@ package final class DemoStage {
   let driver: DeviceDriver
   let hands: Hands
   let socket: String
+  /// Where the panel is.
+  let panelPort: Int
   var ledger: DemoLedger
   var screen: DemoScreen
   var start = Moment.zero
@@ -71,11 +73,16 @@ package final class DemoStage {
     do {
       broker = try PrivateBroker()
       try broker.start()
+      panelPort = try LoopbackPort.free(preferring: 8484)
     } catch {
       throw DemoError("\(error)")
     }
     socket = broker.directory + "/settle.sock"
-    let configuration = try Self.configuration(port: broker.port, folder: broker.directory, socket)
+    let configuration = try Self.configuration(
+      ports: (broker.port, panelPort),
+      folder: broker.directory,
+      socket
+    )
     registry = configuration.registry
     ledger = DemoLedger(registry: registry)
     script = try Self.script(options.script, registry)
@@ -220,13 +227,14 @@ package final class DemoStage {
   // MARK: Preparing
 
   private static func configuration(
-    port: Int,
+    ports: (broker: Int, panel: Int),
     folder: String,
     _ socket: String
   ) throws(DemoError) -> LoadedConfiguration {
     let settings = folder + "/settings.conf"
     do {
-      try TextFile.write(DemoHome.settingsFile(port: port, socket: socket), to: settings)
+      let text = DemoHome.settingsFile(port: ports.broker, panel: ports.panel, socket: socket)
+      try TextFile.write(text, to: settings)
       try TextFile.write(DemoHome.deviceFile, to: folder + "/home.yaml")
     } catch {
       throw DemoError("\(error)")

@@ -1,0 +1,50 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// One file of the panel, as the build put it into the binary.
+package struct PanelFile: Sendable {
+  package let bytes: [UInt8]
+  package let mediaType: String
+  /// Names these very bytes, quotes included, as the header `ETag` does.
+  package let tag: String
+
+  private init(_ bytes: [UInt8], _ mediaType: String) {
+    self.bytes = bytes
+    self.mediaType = mediaType
+    tag = Self.tag(of: bytes)
+  }
+
+  /// The page itself.
+  package static let page = PanelFile(PackageResources.index_html, "text/html; charset=utf-8")
+
+  /// The file that the page asks for by this name; `nil` where there is none.
+  package static func named(_ name: String) -> PanelFile? { files[name] }
+
+  private static let script = "text/javascript; charset=utf-8"
+
+  private static let files = [
+    "icon.svg": PanelFile(PackageResources.icon_svg, "image/svg+xml"),
+    "panel.css": PanelFile(PackageResources.panel_css, "text/css; charset=utf-8"),
+    "panel.js": PanelFile(PackageResources.panel_js, script),
+    "link.js": PanelFile(PackageResources.link_js, script),
+    "house.js": PanelFile(PackageResources.house_js, script),
+    "cards.js": PanelFile(PackageResources.cards_js, script),
+    "dom.js": PanelFile(PackageResources.dom_js, script),
+    "controls.js": PanelFile(PackageResources.controls_js, script),
+    "mark.js": PanelFile(PackageResources.mark_js, script),
+    "timeline.js": PanelFile(PackageResources.timeline_js, script),
+    "values.js": PanelFile(PackageResources.values_js, script),
+  ]
+
+  /// What a browser may do on behalf of the page: only what is its own, and nothing inline.
+  package static let contentSecurityPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    + "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+  /// FNV-1a in 64 bits: tells versions of a file apart, and protects nothing.
+  private static func tag(of bytes: [UInt8]) -> String {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return "\"\(String(hash, radix: 16))\""
+  }
+}

@@ -1,0 +1,160 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// A card for each device, a row for each of its properties.
+
+import { controlFor } from "./controls.js";
+import { h, icon, say, set } from "./dom.js";
+import { Mark } from "./mark.js";
+import { duration, plural, readable, spoken } from "./values.js";
+
+/** Heights in units of the root's font size, to spread cards over columns before they are drawn. */
+const HEIGHTS = { number: 7.5, integer: 7.5, boolean: 4, choice: 7.25, color: 10, action: 7, text: 7 };
+
+let numbers = 0;
+
+/** One property on the page. */
+export class PropertyView {
+  constructor(key, app) {
+    this.key = key;
+    this.app = app;
+    this.mark = new Mark();
+    this.name = key.name ?? readable(key.id);
+    this.label = `${key.device.name}, ${this.name}`;
+    numbers += 1;
+    this.status = h("span", { class: "status", id: `status-${numbers}` });
+    this.trouble = null;
+    this.control = controlFor(key, this.label, app);
+    this.node = h("div", { class: "property", "data-key": key.key, "data-type": key.type },
+      h("div", { class: "head" },
+        h("button", { type: "button", class: "label", "aria-label": `${this.label}: timeline`, "aria-haspopup": "dialog", onclick: () => app.openTimeline(key) },
+          h("span", { class: "name" }, this.name), this.status),
+        this.mark.node, ...(this.control.aside ? [this.control.aside] : [])),
+      ...(this.control.body ? [this.control.body] : []));
+    for (const input of this.node.querySelectorAll("input, select, [role=switch], [role=group]")) {
+      input.setAttribute("aria-describedby", this.status.id);
+    }
+    this.wasFailed = null;
+    this.looked = 0;
+  }
+
+  /** Shows where the key stands. */
+  update(now) {
+    const progress = this.key.progress(now);
+    set(this.node, "data-progress", progress.name);
+    this.mark.show(progress);
+    this.app.rings.follow(this, progress);
+    this.control.update();
+    say(this.status, this.statusText(progress, now));
+    this.showTrouble(progress);
+    if (progress.name === "waiting") this.lookAgain(2000);
+    return progress;
+  }
+
+  statusText(progress, now) {
+    const { key } = this;
+    const tally = key.tally && (key.tally.changes > 1 || key.tally.commands === 0)
+      ? `${plural(key.tally.changes, "change")} → ${plural(key.tally.commands, "command")}` : null;
+    const elsewhere = key.elsewhere === null ? null : `now ${spoken(key, key.elsewhere)}`;
+    switch (progress.name) {
+      case "settling": return key.taken > 1 ? `Settling · ${plural(key.taken, "change")}` : "Settling";
+      case "waiting": {
+        const left = progress.due === null ? "" : ` · ${duration(Math.max(0, progress.due - now))} left`;
+        if (progress.waits === "offline") return `Held${left}`;
+        if (progress.waits === "in_flight") return "Waits for the answer to the last one";
+        return progress.waits === "lane" ? "Waits for its turn" : "Settling";
+      }
+      case "unsent": return "Not sent yet";
+      case "sending":
+      case "sent": return [tally ?? "Sent", elsewhere].filter(Boolean).join(" · ");
+      case "confirmed":
+      case "done": return [tally, elsewhere].filter(Boolean).join(" · ");
+      case "unchanged": return tally ?? "";
+      case "superseded": return progress.reason === "changed at the device" ? "Changed at the device" : elsewhere ?? "";
+      case "cancelled": return progress.reason && progress.reason !== "urgent" ? `Cancelled: ${progress.reason}` : "Cancelled";
+      default: return elsewhere ?? "";
+    }
+  }
+
+  showTrouble(progress) {
+    if (progress.name !== "failed") {
+      if (this.trouble) {
+        this.trouble.remove();
+        this.trouble = null;
+      }
+      this.wasFailed = false;
+      return;
+    }
+    const text = `${progress.isExpired ? "Expired" : "Failed"}: ${progress.reason}`;
+    if (!this.trouble) {
+      this.troubleText = h("p", {});
+      this.trouble = h("div", { class: "trouble" }, this.troubleText);
+      this.node.append(this.trouble);
+      this.retry = null;
+    }
+    say(this.troubleText, text);
+    const canRetry = progress.value !== undefined && progress.value !== null;
+    if (canRetry && !this.retry) {
+      this.retry = h("button", { type: "button", class: "button retry", "aria-label": `${this.label}: retry`, onclick: () => this.again() }, icon("retry"), h("span", {}, "Retry"));
+      this.trouble.append(this.retry);
+    }
+    this.failedValue = progress.value;
+    // What had failed before the page came is no news.
+    if (this.wasFailed === false) this.app.alert(`${this.label}: ${text}`);
+    this.wasFailed = true;
+  }
+
+  again() {
+    const value = this.failedValue;
+    this.node.querySelector("input, select, [role=switch], .button")?.focus({ preventScroll: true });
+    this.app.change(this.key, { set: value }, this.key.type === "action" ? undefined : value);
+  }
+
+  /** The ring is empty: the gateway is asked what keeps the value. */
+  overdue(by) {
+    if (by > 250) this.lookAgain(1000);
+  }
+
+  lookAgain(pause) {
+    const now = performance.now();
+    if (now - this.looked < pause) return;
+    this.looked = now;
+    setTimeout(() => this.app.look(this.key), pause === 1000 ? 0 : pause);
+  }
+}
+
+/** One device on the page. */
+export class CardView {
+  constructor(device, app) {
+    this.device = device;
+    numbers += 1;
+    const id = `device-${numbers}`;
+    this.note = h("p", { class: "card-note", hidden: true });
+    this.views = device.keys.map((key) => new PropertyView(key, app));
+    this.node = h("section", { class: "card", "aria-labelledby": id, "data-device": device.id },
+      h("div", { class: "card-head" }, h("h2", { id }, device.name), this.note),
+      ...this.views.map((view) => view.node));
+    this.height = 5 + device.keys.reduce((sum, key) => sum + (HEIGHTS[key.type] ?? 7), 0);
+    this.node.style.containIntrinsicSize = `auto ${this.height}rem`;
+    this.words = `${device.name}\n${device.id}`.toLowerCase();
+  }
+
+  update() {
+    const isAway = !this.device.online;
+    set(this.node, "data-offline", isAway ? "true" : null);
+    this.note.hidden = !isAway;
+    if (isAway) say(this.note, "Offline · changes wait");
+  }
+
+  /** Shows what a search finds: the whole device, or those of its properties; false for nothing. */
+  filter(wanted) {
+    const isAll = wanted === "" || this.words.includes(wanted);
+    let isAny = isAll;
+    for (const view of this.views) {
+      const isFound = isAll || `${view.name}\n${view.key.key}`.toLowerCase().includes(wanted);
+      view.node.hidden = !isFound;
+      isAny ||= isFound;
+    }
+    return isAny;
+  }
+}

@@ -1,0 +1,96 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// The small sign beside each value: a ring that empties while the key settles, then a tick.
+
+import { svg } from "./dom.js";
+
+/** What each state of a change is called. */
+const WORDS = {
+  idle: "", settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
+  confirmed: "Confirmed", done: "Sent", unchanged: "Already there", failed: "Failed", superseded: "", cancelled: "Cancelled",
+};
+
+const template = svg(
+  "svg", { class: "mark", viewBox: "0 0 24 24", role: "img" },
+  svg("circle", { class: "mark-track", cx: 12, cy: 12, r: 9 }),
+  svg("circle", { class: "mark-ring", cx: 12, cy: 12, r: 9, pathLength: 100 }),
+  svg("circle", { class: "mark-dot", cx: 12, cy: 12, r: 3.5 }),
+  svg("path", { class: "mark-pause", d: "M9.5 8.5v7M14.5 8.5v7" }),
+  svg("path", { class: "mark-tick", d: "m7.5 12.4 3.2 3.2 6-6.6", pathLength: 100 }),
+  svg("path", { class: "mark-bang", d: "M12 6.5v6.5M12 16.7v.1" }),
+);
+
+export class Mark {
+  constructor() {
+    this.node = template.cloneNode(true);
+    this.ring = this.node.children[1];
+    this.name = null;
+    this.left = null;
+    this.show({ name: "idle" });
+  }
+
+  show(progress) {
+    if (progress.name === this.name) return;
+    // What was confirmed before the page came is no news.
+    this.node.toggleAttribute("data-quiet", this.name === null || this.name === "idle");
+    this.name = progress.name;
+    this.node.dataset.progress = progress.name;
+    const word = WORDS[progress.name];
+    if (word) {
+      this.node.setAttribute("aria-label", word);
+      this.node.removeAttribute("aria-hidden");
+    } else {
+      this.node.removeAttribute("aria-label");
+      this.node.setAttribute("aria-hidden", "true");
+    }
+  }
+
+  /** How much of the ring is left, from 1 down to 0. */
+  empty(left) {
+    const text = left.toFixed(3);
+    if (text === this.left) return;
+    this.left = text;
+    this.ring.style.strokeDashoffset = `${(1 - left) * 100}px`;
+  }
+}
+
+/** Empties the rings of all keys that settle; rests when none does. */
+export class Rings {
+  constructor() {
+    this.views = new Map();
+    this.isMoving = false;
+    this.still = matchMedia("(prefers-reduced-motion: reduce)");
+  }
+
+  /** `progress` is of a key that settles; anything else takes the view out. */
+  follow(view, progress) {
+    if (progress.name !== "settling") {
+      this.views.delete(view);
+      return;
+    }
+    this.views.set(view, progress);
+    this.draw(view, progress, performance.now());
+    if (!this.isMoving) this.schedule();
+  }
+
+  schedule() {
+    this.isMoving = true;
+    // Four steps a second tell as much to those who want no motion.
+    if (this.still.matches) setTimeout(() => this.turn(), 250);
+    else requestAnimationFrame(() => this.turn());
+  }
+
+  turn() {
+    const now = performance.now();
+    for (const [view, progress] of this.views) this.draw(view, progress, now);
+    if (this.views.size === 0) this.isMoving = false;
+    else this.schedule();
+  }
+
+  draw(view, progress, now) {
+    const left = progress.span > 0 ? Math.min(1, Math.max(0, (progress.due - now) / progress.span)) : 0;
+    view.mark.empty(left);
+    if (now > progress.due) view.overdue(now - progress.due);
+  }
+}

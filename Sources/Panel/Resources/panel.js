@@ -1,0 +1,327 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// The panel: what the gateway says, what the finger does, and one frame at a time to show both.
+
+import { CardView } from "./cards.js";
+import { say, set } from "./dom.js";
+import { House } from "./house.js";
+import { Link } from "./link.js";
+import { Rings } from "./mark.js";
+import { Timeline } from "./timeline.js";
+import { spoken } from "./values.js";
+
+const byId = (id) => document.getElementById(id);
+
+class Panel {
+  constructor() {
+    this.house = new House();
+    this.rings = new Rings();
+    this.cards = [];
+    this.views = new Map();
+    this.dirty = new Set();
+    this.isAllDirty = false;
+    this.frame = 0;
+    this.wanted = "";
+    this.only = null;
+    this.kept = new Set();
+    this.isLoaded = false;
+    this.columnCount = 0;
+    this.totalsAt = 0;
+    this.progress = new Map();
+    this.link = new Link({
+      state: (name, reason) => this.showLink(name, reason),
+      snapshot: (answer) => this.load(answer),
+      event: (event) => this.hear(event),
+      row: (row) => this.row(row),
+      sent: (key, id) => this.house.find(key)?.sent(id),
+      answer: (id, key, refusal) => this.answer(id, key, refusal),
+      unsent: (keys) => keys.forEach((name) => this.mark(name, (key) => { key.unsent = true; })),
+      dropped: (name, entry) => this.mark(name, (key) => {
+        key.unsent = false;
+        key.refused(entry.id, "the gateway could not be reached, so it was not sent", performance.now());
+      }),
+    });
+    this.timeline = new Timeline(byId("timeline"), this);
+    this.listen();
+  }
+
+  listen() {
+    const filter = byId("filter");
+    filter.addEventListener("input", () => {
+      this.wanted = filter.value.trim().toLowerCase();
+      this.showFiltered();
+    });
+    addEventListener("keydown", (event) => {
+      const isTyping = event.target.closest("input:not([type=range], [type=radio], [type=color]), select, dialog");
+      if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        filter.focus();
+      }
+    });
+    for (const chip of document.querySelectorAll("[data-only]")) {
+      chip.addEventListener("click", () => this.showOnly(this.only === chip.dataset.only ? null : chip.dataset.only));
+    }
+    new ResizeObserver(() => this.spread(false)).observe(byId("cards"));
+    const login = byId("login");
+    login.addEventListener("cancel", (event) => event.preventDefault());
+    byId("login-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const token = byId("token").value.trim();
+      if (token === "") return;
+      say(byId("login-error"), "");
+      this.link.unlock(token, byId("remember").checked);
+    });
+  }
+
+  // What the gateway says
+
+  load(answer) {
+    const isOther = this.house.load(answer, performance.now());
+    if (isOther || !this.isLoaded) this.build();
+    this.isLoaded = true;
+    this.showAll();
+  }
+
+  row(row) {
+    const key = this.house.find(row.key);
+    if (!key) return this.link.refresh();
+    key.row(row, performance.now());
+    this.touch(key);
+  }
+
+  hear(event) {
+    const now = performance.now();
+    const key = this.house.find(event.key);
+    // A refused change may name a key that there is not.
+    if (!key) return;
+    this.house.count(event);
+    key.event(event, this.house.moment(event.at, now), now);
+    if (event.phase === "confirmed" && key.isOwn && event.id === key.newest) {
+      const view = this.views.get(key);
+      if (view) say(byId("news"), `${view.label} ${spoken(key, event.value)}, confirmed`);
+    }
+    this.touch(key);
+  }
+
+  answer(id, name, refusal) {
+    const key = this.house.find(name);
+    if (!key) return;
+    if (refusal === null) key.arrived(id);
+    else key.refused(id, refusal, performance.now());
+    this.touch(key);
+  }
+
+  look(key) { this.link.look(key.key); }
+
+  mark(name, change) {
+    const key = this.house.find(name);
+    if (!key) return;
+    change(key);
+    this.touch(key);
+  }
+
+  // What the finger does
+
+  /** Asks for a change; `value` is undefined where only the gateway knows what comes of it. */
+  change(key, operation, value) {
+    key.ask(value, performance.now());
+    // The number moves with the finger, not with the frame after it.
+    this.views.get(key)?.update(performance.now());
+    this.link.change(key.key, operation);
+    this.touch(key);
+  }
+
+  hold(key, isHeld) {
+    if (key.held === isHeld) return;
+    key.hold(isHeld);
+    this.touch(key);
+  }
+
+  async order(name, key) {
+    if (!key) return;
+    try {
+      await this.link.post(`v1/${name}`, { key: key.key });
+    } catch (problem) {
+      this.alert(problem.message);
+    }
+  }
+
+  openTimeline(key) { this.timeline.open(key, this.views.get(key)?.label ?? key.key); }
+
+  // Showing
+
+  touch(key) {
+    this.dirty.add(key);
+    this.schedule();
+  }
+
+  showAll() {
+    this.isAllDirty = true;
+    this.schedule();
+  }
+
+  schedule() {
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.frame = 0;
+    const now = performance.now();
+    const views = this.isAllDirty ? this.views.values() : [...this.dirty].map((key) => this.views.get(key));
+    for (const view of views) {
+      if (view) this.progress.set(view.key, view.update(now).name);
+    }
+    if (this.isAllDirty) {
+      for (const card of this.cards) card.update();
+    } else {
+      for (const device of new Set([...this.dirty].map((key) => key.device))) this.cardOf.get(device)?.update();
+    }
+    this.dirty.clear();
+    this.isAllDirty = false;
+    this.showTotals();
+  }
+
+  build() {
+    // Cards are kept while a finger is on one of them.
+    if ([...this.views.keys()].some((key) => key.held)) {
+      setTimeout(() => this.build(), 300);
+      return;
+    }
+    this.cards = this.house.devices.map((device) => new CardView(device, this));
+    this.cardOf = new Map(this.cards.map((card) => [card.device, card]));
+    this.views = new Map(this.cards.flatMap((card) => card.views.map((view) => [view.key, view])));
+    this.rings.views.clear();
+    this.progress.clear();
+    const now = performance.now();
+    for (const view of this.views.values()) this.progress.set(view.key, view.update(now).name);
+    for (const card of this.cards) card.update();
+    this.showFiltered();
+  }
+
+  // Columns: a card stays in its column, whatever happens in others.
+
+  spread(isForced) {
+    const box = byId("cards");
+    const style = getComputedStyle(box);
+    const unit = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const gap = parseFloat(style.columnGap) || unit;
+    const most = Math.max(1, Math.floor((box.clientWidth + gap) / (20.5 * unit + gap)));
+    const shown = this.cards.filter((card) => !card.node.hidden);
+    const count = Math.min(most, Math.max(1, shown.length));
+    if (!isForced && count === this.columnCount) return;
+    this.columnCount = count;
+    const columns = Array.from({ length: count }, () => ({ node: document.createElement("div"), height: 0 }));
+    for (const card of shown) {
+      const column = columns.reduce((best, other) => (other.height < best.height - 0.01 ? other : best));
+      column.node.append(card.node);
+      column.height += card.height;
+    }
+    const focused = document.activeElement;
+    for (const column of columns) column.node.className = "column";
+    box.replaceChildren(...columns.map((column) => column.node));
+    set(box, "data-columns", count < most ? "few" : "all");
+    if (focused && focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+  }
+
+  showOnly(only) {
+    this.only = only;
+    this.kept = new Set();
+    this.showFiltered();
+  }
+
+  belongs(card) {
+    if (this.only === null) return true;
+    if (this.kept.has(card)) return true;
+    const names = { settling: ["settling", "waiting", "unsent"], failed: ["failed"] }[this.only];
+    return names ? card.views.some((view) => names.includes(this.progress.get(view.key))) : !card.device.online;
+  }
+
+  showFiltered() {
+    let count = 0;
+    for (const card of this.cards) {
+      const isShown = card.filter(this.wanted) && this.belongs(card);
+      card.node.hidden = !isShown;
+      // What was there stays until the choice is another one: cards do not vanish under the finger.
+      if (isShown && this.only !== null) this.kept.add(card);
+      if (isShown) count += 1;
+    }
+    for (const chip of document.querySelectorAll("[data-only]")) set(chip, "aria-pressed", String(chip.dataset.only === this.only));
+    this.spread(true);
+    const empty = byId("empty");
+    empty.hidden = count > 0;
+    if (count === 0) {
+      say(empty, this.cards.length === 0 ? "No devices yet. They are read from the gateway’s device files."
+        : this.wanted ? `Nothing is called “${byId("filter").value.trim()}”.` : "Nothing to show.");
+    }
+  }
+
+  showTotals() {
+    const now = performance.now();
+    if (now - this.totalsAt < 200) {
+      this.totalsTimer ??= setTimeout(() => {
+        this.totalsTimer = null;
+        this.showTotals();
+      }, 220);
+      return;
+    }
+    this.totalsAt = now;
+    const counts = { settling: 0, failed: 0, offline: this.house.devices.filter((device) => !device.online).length };
+    for (const name of this.progress.values()) {
+      if (name === "settling" || name === "waiting" || name === "unsent") counts.settling += 1;
+      if (name === "failed") counts.failed += 1;
+    }
+    for (const chip of document.querySelectorAll("[data-only]")) {
+      const count = counts[chip.dataset.only];
+      chip.hidden = count === 0 && this.only !== chip.dataset.only;
+      say(chip.firstElementChild, String(count));
+    }
+    const { changes, commands } = this.house.totals;
+    byId("tally").hidden = changes === 0;
+    say(byId("tally-changes"), changes.toLocaleString("en"));
+    say(byId("tally-commands"), commands.toLocaleString("en"));
+    this.showBanner();
+  }
+
+  showLink(name, reason) {
+    this.linkState = name;
+    this.linkReason = reason;
+    set(byId("link"), "data-state", name);
+    say(byId("link-text"), { live: "Live", lost: "Reconnecting", locked: "Locked", connecting: "Connecting" }[name]);
+    const login = byId("login");
+    if (name === "locked") {
+      if (!login.open) login.showModal();
+      say(byId("login-error"), reason ?? "");
+      byId("token").select();
+    } else if (login.open && name === "live") {
+      login.close();
+      byId("token").value = "";
+    }
+    this.showBanner();
+    this.showAll();
+  }
+
+  showBanner() {
+    const banner = byId("banner");
+    const text = this.linkState === "lost" ? `${sentence(this.linkReason)} What you change is sent when it is back.`
+      : this.linkState === "live" && !this.house.hasBroker ? "The MQTT broker is away. Changes wait for it." : "";
+    banner.hidden = text === "";
+    say(banner, text);
+    set(document.body, "data-link", this.linkState ?? "connecting");
+  }
+
+  alert(text) {
+    const alerts = byId("alerts");
+    alerts.textContent = "";
+    // The same words once more are news again.
+    setTimeout(() => { alerts.textContent = text; }, 50);
+  }
+}
+
+function sentence(text) { return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`; }
+
+const panel = new Panel();
+panel.link.run();
+// For those who look at the page from outside, such as its tests.
+globalThis.settlePanel = panel;

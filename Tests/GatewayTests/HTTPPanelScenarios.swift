@@ -1,0 +1,177 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// 16: what the panel is made of: its files, and where keys stand.
+@Suite struct HTTPPanelScenarios {
+  private let quick = "{delay: 20ms, max_wait: none}"
+
+  /// A client that streams states over the unix socket, past the head.
+  private func stream(_ bench: Bench, _ query: String) throws -> ControlClient {
+    let client = try bench.rawHTTP()
+    client.send("GET /v1/events?states=true\(query) HTTP/1.1\r\nHost: x\r\n\r")
+    while let line = client.nextLine(), line != "retry: 2000" {}
+    return client
+  }
+
+  /// The data of the next event of that name.
+  private func next(_ name: String, _ client: ControlClient) throws -> JSONValue {
+    while let line = client.nextLine() {
+      guard line == "event: \(name)" else { continue }
+      return try JSONParser.parse(String(try #require(client.nextLine()).dropFirst(6)))
+    }
+    throw GatewayProcess.Failure(description: "no event of the name \(name) came")
+  }
+
+  /// The next row that `matches`.
+  private func state(
+    _ client: ControlClient,
+    where matches: (JSONValue) -> Bool
+  ) throws -> JSONValue {
+    while true {
+      let row = try next("state", client)
+      if matches(row) { return row }
+    }
+  }
+
+  @Test func `the page and its files are served without a token, and only once`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.lamp())
+    defer { withExtendedLifetime(bench) {} }
+
+    let page = try curl("/")
+    #expect(page.status == 200)
+    #expect(page.headers["content-type"] == "text/html; charset=utf-8")
+    #expect(page.headers["cache-control"] == "no-cache")
+    #expect(page.headers["content-security-policy"]?.hasPrefix("default-src 'none'; ") == true)
+    #expect(page.headers["x-content-type-options"] == "nosniff")
+    #expect(page.text.hasPrefix("<!doctype html>"))
+    let tag = try #require(page.headers["etag"])
+    for known in [tag, "W/\(tag)", "\"x\", \(tag)", "*"] {
+      let again = try curl("/", "-H", "If-None-Match: \(known)")
+      #expect(again.status == 304, "\(known)")
+      #expect(again.text.isEmpty)
+    }
+    #expect(try curl("/", "-H", "If-None-Match: \"x\"").status == 200)
+    let script = try curl("/panel/panel.js")
+    #expect(script.headers["content-type"] == "text/javascript; charset=utf-8")
+    #expect(script.headers["etag"] != tag)
+    #expect(try curl("/panel/panel.css").headers["content-type"] == "text/css; charset=utf-8")
+    #expect(try curl("/panel/../settle.yaml", "--path-as-is").status == 404)
+    #expect(try curl("/panel/none.js").status == 404)
+    #expect(try curl.send("POST", "/", "1").status == 405)
+  }
+
+  @Test func `a property says what waits, how it settles, and how it failed`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: """
+        lamp:
+          properties:
+            level: {type: number, range: [0, 100], policy: live, \
+        command: {topic: cmd/lamp, payload: $value}, state: {topic: state/lamp}, \
+        confirm: {within: 50ms}}
+            slow: {type: number, range: [0, 100], policy: {delay: 60s, max_wait: none}, \
+        urgent: [0], command: {topic: cmd/slow, payload: $value}}
+
+        """
+    )
+    let witness = try bench.witness()
+
+    _ = try curl.send("PUT", "/v1/devices/lamp/slow", "3")
+    _ = try curl.send("PUT", "/v1/devices/lamp/slow", "4")
+    let slow = try curl("/v1/devices/lamp/slow").json
+    #expect(slow["pending"]?["value"] == 4)
+    #expect(slow["pending"]?["collapsed"] == 1)
+    #expect(slow["pending"]?["waits"] == "quiet")
+    #expect(slow["pending"]?["due_ms"]?.double ?? 0 > 30_000)
+    #expect(slow["leading"] == false)
+    #expect(slow["urgent"] == [0])
+    #expect(slow["confirm_ms"] == .null)
+    #expect(slow["failure"] == .null)
+    #expect(slow["online"] == true)
+
+    #expect(try curl.send("PUT", "/v1/devices/lamp/level?wait=confirmed", "7").status == 502)
+    let level = try curl("/v1/devices/lamp/level").json
+    #expect(level["leading"] == true)
+    #expect(level["confirm_ms"] == 50)
+    #expect(level["pending"] == .null)
+    #expect(level["failure"]?["value"] == 7)
+    #expect(level["failure"]?["reason"] == "not confirmed within 50ms")
+    let answer = try curl.start(
+      "/v1/devices/lamp/level?wait=confirmed&now",
+      ["-X", "PUT", "--json", "8"]
+    )
+    #expect(witness.waitFor("cmd/lamp", "8"))
+    witness.publish("state/lamp", "8")
+    #expect(try answer.answer().status == 200)
+    #expect(try curl("/v1/devices/lamp/level").json["failure"] == .null)
+    #expect(try curl("/v1/devices").json["broker"]?["connected"] == true)
+  }
+
+  @Test func `a stream of states says where a key stands, after the events that led there`() throws
+  {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.lamp(policy: quick))
+    let witness = try bench.witness()
+    let client = try stream(bench, "&key=desk-lamp/brightness")
+
+    // Another key is not of interest.
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"state":"ON"}"#)
+    #expect(witness.waitFor("settle/desk-lamp/power", "true"))
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"brightness":40}"#)
+    let byHand = try next("state", client)
+    #expect(byHand["key"] == "desk-lamp/brightness")
+    #expect(byHand["actual"] == 40)
+    #expect(byHand["target"] == 40)
+    #expect(byHand["pending"] == .null)
+
+    _ = try curl.send("PUT", "/v1/devices/desk-lamp/brightness", "50")
+    while let line = client.nextLine(), !line.contains(#""phase":"accepted""#) {}
+    let asked = try next("state", client)
+    #expect(asked["target"] == 50)
+    #expect(asked["actual"] == 40)
+    #expect(try state(client) { $0["phase"] == "sent" }["pending"] == .null)
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"brightness":50}"#)
+    #expect(try state(client) { $0["phase"] == "confirmed" }["actual"] == 50)
+  }
+
+  @Test func `a device that goes, a broker that goes and devices read anew are told`() throws {
+    let (bench, _) = try Bench.serving(devices: DeviceText.lamp(policy: quick))
+    let witness = try bench.witness()
+    let client = try stream(bench, "")
+
+    witness.publish("zigbee2mqtt/desk_lamp/availability", #"{"state":"offline"}"#)
+    #expect(try state(client) { $0["online"] == false }["key"] != nil)
+    witness.publish("zigbee2mqtt/desk_lamp/availability", #"{"state":"online"}"#)
+    _ = try state(client) { $0["online"] == true }
+
+    try bench.running().signal(1)
+    _ = try next("devices", client)
+
+    bench.broker.stop()
+    #expect(try next("broker", client)["connected"] == false)
+  }
+
+  @Test func `streams without states are as they were, and the word is checked`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    let client = try bench.rawHTTP()
+    client.send("GET /v1/events?states=false HTTP/1.1\r\nHost: x\r\n\r")
+    while let line = client.nextLine(), line != "retry: 2000" {}
+
+    _ = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "1")
+    _ = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "2")
+
+    var lines: [String] = []
+    while lines.count(where: { $0.hasPrefix("data: ") }) < 6, let line = client.nextLine() {
+      lines.append(line)
+    }
+    #expect(!lines.contains { $0.hasPrefix("event:") })
+    #expect(try curl("/v1/events?states=maybe").status == 400)
+    #expect(try curl("/v1/events?state=true").status == 400)
+  }
+}
