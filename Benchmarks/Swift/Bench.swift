@@ -13,7 +13,7 @@ enum Bench {
       keys > 0, rounds > 0, let figures = run(arguments[1], keys: keys, rounds: rounds)
     else {
       let usage = """
-        usage: bench enqueue|burst|memory|queue|tasks|machine|keyed|idle|dispatch KEYS ROUNDS
+        usage: bench enqueue|burst|flush|memory|queue|tasks|machine|keyed|idle|dispatch KEYS ROUNDS
                bench lateness CHANGES MILLISECONDS
 
         """
@@ -29,7 +29,7 @@ enum Bench {
   private static func run(_ workload: String, keys: Int, rounds: Int) -> Figures? {
     let names = Names(count: workload == "lateness" ? 1 : keys)
     switch workload {
-    case "enqueue", "burst": return core(workload, names, rounds)
+    case "enqueue", "burst", "flush": return core(workload, names, rounds)
     case "memory":
       _ = CoreWorkload(names: Names(count: 10))  // Brings the code in.
       let before = Meter.resident
@@ -71,7 +71,16 @@ enum Bench {
   private static func core(_ workload: String, _ names: Names, _ rounds: Int) -> Figures {
     var core = CoreWorkload(names: names)
     let cpu = cpu {
-      if workload == "enqueue" { core.enqueue(rounds: rounds) } else { core.burst(rounds: rounds) }
+      switch workload {
+      case "enqueue": core.enqueue(rounds: rounds)
+      case "burst": core.burst(rounds: rounds)
+      default: break
+      }
+    }
+    if workload == "flush" {
+      // The changes that are flushed are not counted.
+      let flushing = core.flush(rounds: rounds)
+      return ["cpu_ns": flushing, "runs": UInt64(core.runs)]
     }
     core.settle()
     return ["cpu_ns": cpu, "runs": UInt64(core.runs), "checksum": core.checksum]

@@ -154,7 +154,7 @@ def ratio(value):
 def goal(value):
     if value is None:
         return "-"
-    return "0" if value == 0 else f"<= {ratio(value) if value < 0.2 else format(value, 'g')}"
+    return "0" if value == 0 else f"<= {ratio(value) if value < 0.2 else format(value, '.3g')}"
 
 
 def verdict(row):
@@ -214,29 +214,42 @@ def print_table(document):
     print_aligned(curve_cells(document))
 
 
-def print_markdown(document):
+def markdown(document):
     """The tables as they stand in docs/performance.md."""
     quick = ", quick" if document["quick"] else ""
-    print(
+    lines = [
         f"Measured {document['at'][:10]} on {document['cpus']} CPUs ({document['processor']}), load"
-        f" {document['load']} at the end, {document['seconds']:.0f} s{quick}. Where there are three"
-        " numbers: minimum / median / maximum; ratios are those of the medians.\n"
-    )
-    print("| figure | unit | reference | its value | ours | ratio | goal | |")
-    print("|---|---|---|---|---|---|---|---|")
+        f" {document['load']} at the end, {document['seconds']:.0f} s{quick}. Three numbers are"
+        " minimum / median / maximum; ratios are those of the medians.",
+        "",
+        "| figure | unit | reference | its value | ours | ratio | goal | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for row in document["rows"]:
         if "skipped" in row:
-            print(f"| {row['figure']} | skipped: {row['skipped']} | | | | | | |")
+            lines.append(f"| {row['figure']} | skipped: {row['skipped']} | | | | | | |")
             continue
         words = {True: "met", False: "**missed**", None: row["note"] or ""}[row["met"]]
         values = [row["figure"], row["unit"], row["against"] or "-", spread(row["reference"])]
         values += [spread(row["ours"]), ratio(row["ratio"]), goal(row["goal"]).replace("<=", "≤")]
-        print("| " + " | ".join(values + [words]) + " |")
+        lines.append("| " + " | ".join(values + [words]) + " |")
     if document["curves"]:
-        print("\n| figure | unit | sizes: values | growth |")
-        print("|---|---|---|---|")
-        for line in list(curve_cells(document))[1:]:
-            print("| " + " | ".join(line) + " |")
+        lines += ["", "| figure | unit | sizes: values | growth |", "|---|---|---|---|"]
+        for curve in list(curve_cells(document))[1:]:
+            lines.append("| " + " | ".join(curve) + " |")
+    return "\n".join(lines)
+
+
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+
+def put_between_marks(text, path):
+    """Replaces what stands between the marks in a file."""
+    with open(path, encoding="utf-8") as file:
+        before, rest = file.read().split(BEGIN)
+    _, after = rest.split(END)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
 
 
 def write(document, path):
