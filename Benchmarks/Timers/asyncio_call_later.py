@@ -12,7 +12,7 @@ import time
 
 keys, bursts = int(sys.argv[1]), int(sys.argv[2])
 # Long enough that all of a burst falls into one quiet period.
-quiet = 20 if keys > 10_000 else 0.2
+quiet = 10 if keys > 10_000 else 0.1
 names = [f"home/room{number % 100}/device{number}/level" for number in range(keys)]
 state = 42
 for place in range(keys - 1, 0, -1):

@@ -12,7 +12,7 @@ const debounce = createRequire(import.meta.url)(process.env.LODASH + "/debounce.
 const keys = Number(process.argv[2]);
 const bursts = Number(process.argv[3]);
 // Long enough that all of a burst falls into one quiet period.
-const quiet = keys > 10_000 ? 20_000 : 200;
+const quiet = keys > 10_000 ? 10_000 : 100;
 const names = Array.from({ length: keys }, (_, number) =>
   `home/room${number % 100}/device${number}/level`);
 let state = 42n;

@@ -11,7 +11,7 @@ KEYS = 1000
 
 
 def measure_all(table):
-    changes = 200_000 if table.quick else 500_000
+    changes = 100_000 if table.quick else 300_000
     turns = 3 if table.quick else 5
     off, on = measure.in_turn(
         turns, lambda: accepting("", changes), lambda: accepting("journal: {path: journal.db}\n", changes)

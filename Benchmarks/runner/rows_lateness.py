@@ -7,7 +7,7 @@ from .programs import BENCH, output, reference
 
 
 def measure_all(table):
-    turns, length = (3, 1000) if table.quick else (7, 2000)
+    turns, length = (3, 1000) if table.quick else (5, 1500)
     for changes, name in ((1, "idle"), (1000, "1M changes/s")):
         arguments = [str(changes), str(length)]
         theirs, ours = measure.in_turn(

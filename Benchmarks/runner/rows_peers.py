@@ -35,9 +35,9 @@ def python():
     if os.path.exists(program) and subprocess.run(check, check=False, **quiet).returncode == 0:
         return program
     try:
-        subprocess.run([sys.executable, "-m", "venv", place], check=True, timeout=60, **quiet)
+        subprocess.run([sys.executable, "-m", "venv", place], check=True, timeout=240, **quiet)
         install = [program, "-m", "pip", "install", "--quiet", *PINNED]
-        subprocess.run(install, check=True, timeout=120, **quiet)
+        subprocess.run(install, check=True, timeout=240, **quiet)
     except (subprocess.SubprocessError, OSError):
         return None
     return program
@@ -49,8 +49,8 @@ def measure_all(table):
         table.skip("bridges at full flood", "paho-mqtt and aiomqtt cannot be installed")
         table.skip("idle memory", "paho-mqtt cannot be installed")
         return
-    turns = 1 if table.quick else 3
-    few, many = (10_000, 100_000) if table.quick else (20_000, 200_000)
+    turns = 1 if table.quick else 2
+    few, many = (10_000, 50_000) if table.quick else (20_000, 100_000)
     for script, title, factor in PEERS:
         theirs, ours = measure.in_turn(
             turns,
