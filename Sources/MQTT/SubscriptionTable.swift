@@ -48,10 +48,10 @@ struct SubscriptionTable {
 
   private mutating func append(_ subscription: MQTTClient.Subscription) {
     places[subscription.filter] = all.count
-    if subscription.filter.utf8.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") })
-    {
-      wild.append(all.count)
+    let isWild = subscription.filter.utf8.contains {
+      $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#")
     }
+    if isWild { wild.append(all.count) }
     all.append(subscription)
   }
 }
