@@ -36,7 +36,8 @@ def lamps(count):
     """Lines of a device file: so many lamps with three properties each, as houses have them."""
     return [
         f"lamp{number}:\n  name: Lamp {number}\n  properties:\n"
-        f"    power: {{type: boolean, command: {{topic: lamp/{number}/set, payload: {{state: $value}}}},"
+        f"    power: {{type: boolean,"
+        f" command: {{topic: lamp/{number}/set, payload: {{state: $value}}}},"
         f" state: {{topic: lamp/{number}, value: /state}}}}\n"
         f"    brightness: {{type: integer, range: [0, 254],"
         f" command: {{topic: lamp/{number}/set, payload: {{brightness: $value}}}},"
@@ -51,7 +52,15 @@ def lamps(count):
 class Gateway:
     """Used with `with`; ends with it."""
 
-    def __init__(self, port=None, devices=(), settings="", prefix=(), environment=None):
+    def __init__(
+        self,
+        port=None,
+        devices=(),
+        settings="",
+        prefix=(),
+        environment=None,
+        program=programs.SETTLED,
+    ):
         self.folder = programs.folder()
         self.socket = f"{self.folder}/s"
         self.port = port
@@ -72,7 +81,7 @@ class Gateway:
         self.log = open(f"{self.folder}/log", "w+b")  # pylint: disable=consider-using-with
         begin = time.monotonic()
         variables = dict(os.environ, NOTIFY_SOCKET=f"{self.folder}/notify", **(environment or {}))
-        command = [*prefix, programs.SETTLED, "run", "--config", f"{self.folder}/settle.yaml"]
+        command = [*prefix, program, "run", "--config", f"{self.folder}/settle.yaml"]
         self.process = programs.start(command, stderr=self.log, env=variables)
         while True:
             try:

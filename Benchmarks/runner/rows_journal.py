@@ -14,7 +14,9 @@ def measure_all(table):
     changes = 100_000 if table.quick else 300_000
     turns = 3 if table.quick else 5
     off, on = measure.in_turn(
-        turns, lambda: accepting("", changes), lambda: accepting("journal: {path: journal.db}\n", changes)
+        turns,
+        lambda: accepting("", changes),
+        lambda: accepting("journal: {path: journal.db}\n", changes),
     )
     table.row(
         "changes accepted per second over the socket, journal on",
@@ -41,7 +43,7 @@ def loop_time(process):
 
 
 def accepting(journal, changes):
-    """Nanoseconds per change up to the last `accepted`: CPU of the loop, and wall time; no broker."""
+    """Nanoseconds per change up to the last `accepted`: CPU of the loop, wall time; no broker."""
     lines = "".join(
         f'{{"key":"dev{number * 7919 % KEYS}/level","set":{number % 1000}}}\n'
         for number in range(changes)

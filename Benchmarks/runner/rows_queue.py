@@ -166,7 +166,8 @@ def timer(name):
 def timer_cpu(command, keys, bursts):
     figures = output([*command, str(keys), str(bursts)])
     if figures["runs"] != keys * bursts:
-        print(f" {command[-1]}: {figures['runs']} runs of {keys * bursts} ", end="", file=sys.stderr)
+        warning = f" {command[-1]}: {figures['runs']} runs instead of {keys * bursts} "
+        print(warning, end="", file=sys.stderr)
     return figures["cpu_ns"] / (keys * bursts * CHANGES_PER_BURST)
 
 

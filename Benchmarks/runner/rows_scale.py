@@ -47,9 +47,9 @@ def devices(table):
     for count in sizes:
         for name, value in zip(names, gateway_with(count)):
             figures[name].append((count, value))
-    table.curve("settled: start to ready, by devices", "ms", figures["start"])
-    table.curve("settled: start to subscribed, by devices", "ms", figures["subscribed"])
-    table.curve("settled: resident memory, by devices", "MB", figures["memory"])
+    table.curve("settled: start to ready, by devices", "ms", figures["start"], True)
+    table.curve("settled: start to subscribed, by devices", "ms", figures["subscribed"], True)
+    table.curve("settled: resident memory, by devices", "MB", figures["memory"], True)
     table.curve("settled: change over the socket, by devices", "ns of CPU", figures["change"])
     table.curve("settled: shutdown flush, by devices", "us per command", figures["flush"])
 
@@ -96,9 +96,10 @@ def routes(table):
             with Gateway(broker.port, (), "routes:\n" + "".join(lines)) as gateway:
                 gateway.connected()
                 begin = programs.cpu_of(gateway.process)
-                flood(broker.port, total, 1, count, "in", "/dev/level", "in0/end/level", "out0/end/level")
+                end, done = "in0/end/level", "out0/end/level"
+                flood(broker.port, total, 1, count, "in", "/dev/level", end, done)
                 time.sleep(0.3)
                 cost.append((count, (programs.cpu_of(gateway.process) - begin) / total))
                 start.append((count, gateway.seconds_to_ready * 1000))
     table.curve("settled: routed message, by wildcard routes", "ns of CPU", cost)
-    table.curve("settled: start to ready, by wildcard routes", "ms", start)
+    table.curve("settled: start to ready, by wildcard routes", "ms", start, True)

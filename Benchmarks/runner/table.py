@@ -66,18 +66,20 @@ class Table:
         self.rows.append({"part": self.part, "figure": figure, "skipped": why})
         self._tick()
 
-    def curve(self, figure, unit, points):
-        """Adds a figure over sizes: `points` are pairs of a size and a value."""
-        (first, low), (last, high) = points[0], points[-1]
-        exponent = math.log(max(high, 1e-9) / max(low, 1e-9)) / math.log(last / first)
+    def curve(self, figure, unit, points, has_base=False):
+        """Adds a figure over sizes: `points` are three pairs of a size, tenfold each, and a value.
+
+        `has_base` says that part of the figure is there at any size, as a program's own memory is.
+        """
+        name, exponent = growth([value for _, value in points], has_base)
         self.curves.append(
             {
                 "part": self.part,
                 "figure": figure,
                 "unit": unit,
                 "points": [list(point) for point in points],
+                "growth": name,
                 "exponent": exponent,
-                "growth": growth(exponent),
             }
         )
         self._tick()
@@ -111,18 +113,30 @@ def processor():
     return "unknown"
 
 
-def growth(exponent):
-    """The name of a growth with a power of the size."""
+def growth(values, has_base):
+    """What a growth is called, and its exponent `e`; the sizes are tenfold each.
+
+    The curve is `b * n^e` through the first and the last value, or, with a base, `a + b * n^e`
+    through all three.
+    """
+    first, middle, last = values
+    if max(values) < 1.5 * min(values):
+        return "constant", 0.0
+    steps = (middle - first, last - middle)
+    if has_base and min(steps) > 0:
+        exponent = math.log10(steps[1] / steps[0])
+    else:
+        exponent = math.log10(max(last, 1e-9) / max(first, 1e-9)) / 2
     for limit, name in (
-        (-0.15, "falling"),
-        (0.15, "constant"),
-        (0.7, "less than linear"),
-        (1.2, "linear"),
+        (-0.2, "falling"),
+        (0.2, "about constant"),
+        (0.8, "less than linear"),
+        (1.25, "linear"),
         (1.7, "more than linear"),
     ):
         if exponent < limit:
-            return name
-    return "quadratic or worse"
+            return name, exponent
+    return "quadratic or worse", exponent
 
 
 def number(value):
@@ -187,7 +201,7 @@ def curve_cells(document):
             curve["figure"],
             curve["unit"],
             points,
-            f"{curve['growth']} (n^{curve['exponent']:.2f})",
+            curve["growth"] + (f" (n^{curve['exponent']:.2f})" if curve["exponent"] else ""),
         )
 
 
