@@ -50,7 +50,7 @@ def measure_all(table):
         table.skip("idle memory", "paho-mqtt cannot be installed")
         return
     turns = 1 if table.quick else 2
-    few, many = (10_000, 50_000) if table.quick else (20_000, 100_000)
+    few, many = (10_000, 50_000) if table.quick else (10_000, 100_000)
     for script, title, factor in PEERS:
         theirs, ours = measure.in_turn(
             turns,

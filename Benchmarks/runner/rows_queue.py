@@ -49,7 +49,7 @@ def instructions(table):
     if not measure.has_valgrind():
         table.skip("instructions, all rows", "valgrind is not installed")
         return
-    scale = 1 if table.quick else 3
+    scale = 1 if table.quick else 2
     c_list = reference("reference")
     table.row(
         "enqueue, key as bytes, 1k keys",
@@ -118,8 +118,8 @@ def cpu(program, workload, keys, bursts, **options):
 
 
 def time(table):
-    turns, scale = (3, 1) if table.quick else (9, 3)
-    for keys, bursts, name in ((1000, 200 * scale, "1k"), (100_000, 2 * scale, "100k")):
+    turns, scale = (3, 1) if table.quick else (7, 2)
+    for keys, bursts, name in ((1000, 200 * scale, "1k"), (100_000, 1 + scale, "100k")):
         theirs, ours = measure.in_turn(
             turns,
             cpu(reference("reference"), "burst", keys, bursts),
@@ -202,7 +202,7 @@ def memory(table):
 
 
 def idleness(table):
-    idle = run(BENCH, "idle", 100_000, 3 if table.quick else 10)
+    idle = run(BENCH, "idle", 100_000, 3 if table.quick else 5)
     table.row("wake-ups with 100k known, idle keys", "wake-ups", None, idle["wake_ups"], 0)
     # Between the two clocks that are subtracted lies up to a microsecond.
     table.row("CPU with 100k known, idle keys", "us of CPU", None, idle["cpu_ns"] // 1000, 0)
