@@ -18,7 +18,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test soak lint format bench install install-deps clean
+.PHONY: help demo run build test check-api panel-test soak lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -45,7 +45,8 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 check-api: install-deps ## Check the HTTP API with programs from elsewhere; FOR=600 makes requests up for so long
 	@.ci/check-api $(FOR)
 
-panel-test: install-deps ## Test the panel in headless Chromium; ARGS="-k drag" for some of it
+panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some of it
+	@.ci/install-deps chromium chromium-driver
 	@swift build -j $(JOBS) --product settled -Xswiftc -warnings-as-errors
 	@Tests/panel/run $(ARGS)
 
@@ -60,12 +61,19 @@ lint: install-deps ## Check the format of every source file
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)
 
-bench: install-deps ## Measure the queue against a C reference; QUICK=1 takes half a minute
-	@mkdir -p Benchmarks/out
-	@clang -O3 -std=gnu17 -Wall -Wextra -o Benchmarks/out/reference Benchmarks/Reference/*.c
-	@SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product bench
-	@SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product settled
-	@QUICK=$(QUICK) python3 Benchmarks/bench
+bench: bench-build ## Measure against the references in Benchmarks; QUICK=1 is shorter, ONLY=queue one part
+	@QUICK="$(QUICK)" ONLY="$(ONLY)" python3 Benchmarks/bench
+
+bench-guard: bench-build ## Check that counts per change have not grown; ONLY=queue is the quick part
+	@ONLY="$(ONLY)" python3 Benchmarks/bench --guard
+
+bench-record: bench-build ## Record the counts that bench-guard compares with
+	@ONLY="$(ONLY)" python3 Benchmarks/bench --record
+
+bench-build:
+	@.ci/install-deps valgrind
+	@set -e; for product in $(if $(filter-out queue lateness,$(or $(ONLY),all)),bench settle settled,bench); do \
+	  SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product $$product; done
 
 install: build ## Install programs, manual pages and completions under PREFIX=/usr/local
 	@.ci/install "$(DESTDIR)$(PREFIX)"

@@ -205,7 +205,7 @@ if Context.environment["SETTLE_BENCHMARKS"] != nil {
   package.targets.append(
     .executableTarget(
       name: "bench",
-      dependencies: ["Commands", "Devices", "LastOut"],
+      dependencies: ["Commands", "Devices", "LastOut", "Operations"],
       path: "Benchmarks/Swift"
     )
   )

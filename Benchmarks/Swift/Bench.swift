@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Glibc
 
 /// `bench WORKLOAD KEYS ROUNDS`: runs one workload and prints what it took, as one JSON object.
@@ -11,7 +12,11 @@ enum Bench {
     guard arguments.count == 4, let keys = Int(arguments[2]), let rounds = Int(arguments[3]),
       keys > 0, rounds > 0, let figures = run(arguments[1], keys: keys, rounds: rounds)
     else {
-      let usage = "usage: bench enqueue|burst|memory|queue|tasks|machine|keyed|idle KEYS ROUNDS\n"
+      let usage = """
+        usage: bench enqueue|burst|flush|memory|queue|tasks|machine|keyed|idle|dispatch KEYS ROUNDS
+               bench lateness CHANGES MILLISECONDS
+
+        """
       _ = unsafe write(STDERR_FILENO, usage, usage.utf8.count)
       exit(64)
     }
@@ -22,9 +27,9 @@ enum Bench {
 
   /// `nil` for a workload that does not exist.
   private static func run(_ workload: String, keys: Int, rounds: Int) -> Figures? {
-    let names = Names(count: keys)
+    let names = Names(count: workload == "lateness" ? 1 : keys)
     switch workload {
-    case "enqueue", "burst": return core(workload, names, rounds)
+    case "enqueue", "burst", "flush": return core(workload, names, rounds)
     case "memory":
       _ = CoreWorkload(names: Names(count: 10))  // Brings the code in.
       let before = Meter.resident
@@ -51,6 +56,14 @@ enum Bench {
       let texts = names.order.map { names.text(Int($0)) }
       let idle = QueueWorkload.idle(names: texts, seconds: UInt32(rounds))
       return ["wake_ups": UInt64(idle.wakeUps), "cpu_ns": idle.cpu]
+    case "dispatch":
+      // Long enough that all of a burst falls into one quiet period.
+      let delay = DispatchTimeInterval.milliseconds(keys > 10_000 ? 10_000 : 100)
+      let cpu = cpu {
+        DispatchWorkload.burst(keys: keys, bursts: rounds, delay: delay, order: names.order)
+      }
+      return ["cpu_ns": cpu, "runs": UInt64(DispatchWorkload.runCount)]
+    case "lateness": return lateness(changes: keys, length: rounds)
     default: return nil
     }
   }
@@ -58,10 +71,31 @@ enum Bench {
   private static func core(_ workload: String, _ names: Names, _ rounds: Int) -> Figures {
     var core = CoreWorkload(names: names)
     let cpu = cpu {
-      if workload == "enqueue" { core.enqueue(rounds: rounds) } else { core.burst(rounds: rounds) }
+      switch workload {
+      case "enqueue": core.enqueue(rounds: rounds)
+      case "burst": core.burst(rounds: rounds)
+      default: break
+      }
+    }
+    if workload == "flush" {
+      // The changes that are flushed are not counted.
+      let flushing = core.flush(rounds: rounds)
+      return ["cpu_ns": flushing, "runs": UInt64(core.runs)]
     }
     core.settle()
     return ["cpu_ns": cpu, "runs": UInt64(core.runs), "checksum": core.checksum]
+  }
+
+  private static func lateness(changes: Int, length: Int) -> Figures? {
+    guard let workload = try? LatenessWorkload(changes: changes, length: length) else { return nil }
+    let before = Meter.cpu
+    let late = workload.lateness()
+    let spent = Meter.cpu - before
+    guard let last = late.last else { return nil }
+    return [
+      "early": UInt64(workload.early), "cpu_ns": spent, "count": UInt64(late.count),
+      "p50": late[late.count / 2], "p99": late[late.count * 99 / 100], "max": last,
+    ]
   }
 
   private static func cpu(of work: () -> Void) -> UInt64 {

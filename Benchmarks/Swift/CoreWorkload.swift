@@ -41,6 +41,18 @@ struct CoreWorkload: ~Copyable {
     }
   }
 
+  /// Nanoseconds of CPU that it takes to run everything at once, each time after all have changed.
+  mutating func flush(rounds: Int) -> UInt64 {
+    var spent: UInt64 = 0
+    for round in 0..<rounds {
+      if round > 0 { changeAll(round: round) }
+      let before = Meter.cpu
+      settle()
+      spent += Meter.cpu - before
+    }
+    return spent
+  }
+
   /// Lets the quiet period pass and runs everything.
   mutating func settle() {
     now = now.advanced(by: Self.delay)

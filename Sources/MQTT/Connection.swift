@@ -90,6 +90,14 @@ import CMosquitto
     return words.map { "TLS: \($0)" } ?? "\(reason) (\(complaint))"
   }
 
+  /// Hears no more of the library's log.
+  ///
+  /// While somebody does, it writes a line for each packet, which
+  /// takes longer than reading the packet; what it has to say is said before it is connected.
+  static func endLog(of pointer: OpaquePointer) {
+    unsafe mosquitto_log_callback_set(pointer, nil)
+  }
+
   private static func from(_ context: UnsafeMutableRawPointer?) -> Connection? {
     guard let context = unsafe context else { return nil }
     let connection = unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()

@@ -64,7 +64,9 @@ extension MQTTClient {
     statistics.connections += 1
     phase = .connected(since: now, keepAliveAt: keepAliveInterval.map(now.advanced(by:)))
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
-    sendSubscriptions(subscriptions)
+    // OpenSSL's words may come at any time.
+    if !configuration.isEncrypted { connection?.handle.endLog() }
+    sendSubscriptions(subscriptions.all)
     loggedCause = nil
     retryPace.end()
     log.info(

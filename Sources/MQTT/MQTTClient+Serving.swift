@@ -279,9 +279,9 @@ extension MQTTClient {
   /// A retained message counts as wanted if some matching subscription wants such, or asked to see
   /// the flag as published.
   private func isRetainedWanted(_ topic: String) -> Bool {
-    subscriptions.contains {
-      ($0.wantsRetained || $0.keepsRetainFlag && configuration.version == .v5)
-        && Topic.matches(filter: $0.filter, name: topic)
+    let isV5 = configuration.version == .v5
+    return subscriptions.contains(matching: topic) {
+      $0.wantsRetained || $0.keepsRetainFlag && isV5
     }
   }
 

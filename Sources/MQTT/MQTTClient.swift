@@ -53,8 +53,7 @@ package final class MQTTClient {
   var window: PublishWindow
   var backoff: Backoff
   var alarm = TakeoverAlarm()
-  /// In the order of subscribing; a filter occurs once.
-  var subscriptions: [Subscription] = []
+  var subscriptions = SubscriptionTable()
   /// Filters by the identifier of the SUBSCRIBE that waits for its answer.
   var subscribing: [Int32: [String]] = [:]
   /// Set while a call into the library or a handler of ours may be on the stack.
@@ -120,8 +119,7 @@ package final class MQTTClient {
         log.error("Subscription left out", ["filter": subscription.filter, "reason": problem])
         continue
       }
-      self.subscriptions.removeAll { $0.filter == subscription.filter }
-      self.subscriptions.append(subscription)
+      self.subscriptions.put(subscription)
       added.append(subscription)
     }
     guard case .connected = phase, pendingEnd == nil else { return }
@@ -130,8 +128,7 @@ package final class MQTTClient {
   }
 
   package func unsubscribe(_ filters: [String]) {
-    let known = filters.filter { filter in subscriptions.contains { $0.filter == filter } }
-    subscriptions.removeAll { known.contains($0.filter) }
+    let known = subscriptions.remove(filters)
     guard case .connected = phase, let connection, pendingEnd == nil, !known.isEmpty else { return }
     do {
       try connection.handle.unsubscribe(known)

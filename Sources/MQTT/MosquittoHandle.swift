@@ -91,6 +91,11 @@ import Glibc
     unsafe Connection.setCallbacks(of: pointer)
   }
 
+  /// `mosquitto_log_callback_set` to nothing; never inside a callback.
+  func endLog() {
+    unsafe Connection.endLog(of: pointer)
+  }
+
   /// Resolves names and connects, which may block until the system gives up.
   ///
   /// `mosquitto_connect_bind_v5` under MQTT 5, else `mosquitto_connect_async`. The answer comes through the callbacks.

@@ -14,14 +14,30 @@ package enum Topic {
   /// Why `name` cannot be published to; `nil` if it can: not empty, at most 65,535 bytes and 200
   /// levels, no NUL, control character, wildcard or leading `$`.
   package static func problem(inName name: String) -> String? {
+    if isPlain(name) { return nil }
     if let problem = commonProblem(in: name, called: "topic") { return problem }
     if name.utf8.first == UInt8(ascii: "$") {
       return "the topic begins with $, which is the broker's own"
     }
-    for (character, word) in [("+", "+"), ("#", "#")] where name.contains(character) {
-      return "the topic contains the wildcard \(word)"
+    for wildcard in [plus, hash] where name.utf8.contains(wildcard) {
+      return "the topic contains the wildcard \(Character(Unicode.Scalar(wildcard)))"
     }
     return nil
+  }
+
+  /// Whether a name is of the usual kind, which is seen in one pass over its bytes: it is asked of
+  /// every message that leaves.
+  private static func isPlain(_ name: String) -> Bool {
+    let bytes = name.utf8
+    guard let first = bytes.first, first != UInt8(ascii: "$"), bytes.count <= longestName else {
+      return false
+    }
+    var levels = 1
+    for byte in bytes {
+      guard (0x20..<0x7F).contains(byte), byte != plus, byte != hash else { return false }
+      if byte == UInt8(ascii: "/") { levels += 1 }
+    }
+    return levels <= mostLevels
   }
 
   /// Why `filter` cannot be subscribed to; `nil` if it can.

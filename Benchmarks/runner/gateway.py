@@ -1,0 +1,151 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""`settled` with a configuration of our making."""
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from . import programs
+
+# A key of its own that tells, by leaving at once, that all messages before it were taken.
+END = "settle/end/level/set"
+DONE = "cmd/end"
+END_DEVICE = (
+    "end: {properties: {level: {type: number, policy: {delay: 0, max_wait: none},"
+    f" command: {{topic: {DONE}, payload: $value}}}}}}}}\n"
+)
+
+
+def devices(count, delay="300ms", max_wait="2s"):
+    """Lines of a device file: dev0/level to devN/level, commands on cmd/0 to cmd/N."""
+    return [
+        f"dev{number}: {{properties: {{level: {{type: number, range: [0, 10000000], step: 1,"
+        f" policy: {{delay: {delay}, max_wait: {max_wait}}},"
+        f" command: {{topic: cmd/{number}, payload: $value}}}}}}}}\n"
+        for number in range(count)
+    ]
+
+
+def lamps(count):
+    """Lines of a device file: so many lamps with three properties each, as houses have them."""
+    return [
+        f"lamp{number}:\n  name: Lamp {number}\n  properties:\n"
+        f"    power: {{type: boolean,"
+        f" command: {{topic: lamp/{number}/set, payload: {{state: $value}}}},"
+        f" state: {{topic: lamp/{number}, value: /state}}}}\n"
+        f"    brightness: {{type: integer, range: [0, 254],"
+        f" command: {{topic: lamp/{number}/set, payload: {{brightness: $value}}}},"
+        f" state: {{topic: lamp/{number}, value: /brightness}}}}\n"
+        f"    color_temp: {{type: integer, range: [150, 500], unit: mired,"
+        f" command: {{topic: lamp/{number}/set, payload: {{color_temp: $value}}}},"
+        f" state: {{topic: lamp/{number}, value: /color_temp}}}}\n"
+        for number in range(count)
+    ]
+
+
+class Gateway:
+    """Used with `with`; ends with it."""
+
+    def __init__(
+        self,
+        port=None,
+        devices=(),
+        settings="",
+        prefix=(),
+        environment=None,
+        program=programs.SETTLED,
+    ):
+        self.folder = programs.folder()
+        self.socket = f"{self.folder}/s"
+        self.port = port
+        os.mkdir(f"{self.folder}/devices")
+        lines = list(devices)
+        # A file may have eight megabytes.
+        for number, first in enumerate(range(0, max(len(lines), 1), 10_000)):
+            path = f"{self.folder}/devices/devices{number:03}.yaml"
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(lines[first : first + 10_000])
+        url = f"mqtt://127.0.0.1:{port}" if port else f"unix:{self.folder}/no.broker"
+        with open(f"{self.folder}/settle.yaml", "w", encoding="utf-8") as file:
+            file.write(f"mqtt: {{url: '{url}', keepalive: 0}}\nsocket: {self.socket}\n")
+            file.write(f"devices: devices\n{settings}")
+        notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        notices.bind(f"{self.folder}/notify")
+        notices.settimeout(300)
+        self.log = open(f"{self.folder}/log", "w+b")  # pylint: disable=consider-using-with
+        begin = time.monotonic()
+        variables = dict(os.environ, NOTIFY_SOCKET=f"{self.folder}/notify", **(environment or {}))
+        command = [*prefix, program, "run", "--config", f"{self.folder}/settle.yaml"]
+        self.process = programs.start(command, stderr=self.log, env=variables)
+        while True:
+            try:
+                if b"READY=1" in notices.recv(4096):
+                    break
+            except TimeoutError:
+                sys.exit(f"bench: the gateway does not start:\n{self.text()}")
+        self.seconds_to_ready = time.monotonic() - begin
+        notices.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *rest):
+        programs.end(self.process)
+        self.log.close()
+        programs.forget(self.folder)
+
+    def connected(self):
+        """Waits until the broker has the gateway's subscriptions."""
+        command = ["mosquitto_sub", "-p", str(self.port), "-t", "settle/status", "-C", "1"]
+        subprocess.run(command + ["-W", "120"], check=True, stdout=subprocess.DEVNULL)
+        return self
+
+    def text(self):
+        """What it has logged."""
+        with open(f"{self.folder}/log", encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def terminate(self, patience=300):
+        """Ends it politely.
+
+        Returns seconds until it was gone, CPU nanoseconds of its whole life, and what it logged.
+        """
+        begin = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        spent = programs.wait(self.process, patience)
+        return time.monotonic() - begin, spent, self.text()
+
+    def change(self, lines, count):
+        """Sends changes down the control socket in one go and reads all replies."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.socket)
+            pump(client, lines, count)
+
+
+def pump(client, lines, replies):
+    """Writes `lines` and reads as many replies, both as fast as the other side takes them."""
+    client.setblocking(False)
+    view = memoryview(lines)
+    while replies > 0:
+        readable, writable, _ = select.select([client], [client] if view else [], [], 60)
+        if not readable and not writable:
+            sys.exit("bench: the gateway owes replies")
+        if writable:
+            view = view[client.send(view[: 1 << 18]) :]
+        if readable:
+            chunk = client.recv(1 << 20)
+            if not chunk:
+                sys.exit("bench: the gateway closed the connection")
+            replies -= chunk.count(b"\n")
+
+
+def sent_of(log):
+    """How many values the report at the end says were sent."""
+    found = re.search(r"(\d+) sent", log)
+    return int(found.group(1)) if found else 0

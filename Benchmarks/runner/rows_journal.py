@@ -1,0 +1,55 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""Changes accepted with the journal and without."""
+
+import time
+
+from . import measure
+from .gateway import Gateway, devices
+
+KEYS = 1000
+
+
+def measure_all(table):
+    changes = 100_000 if table.quick else 300_000
+    turns = 3 if table.quick else 5
+    off, on = measure.in_turn(
+        turns,
+        lambda: accepting("", changes),
+        lambda: accepting("journal: {path: journal.db}\n", changes),
+    )
+    table.row(
+        "changes accepted per second over the socket, journal on",
+        "ns per change",
+        [run[1] for run in off],
+        [run[1] for run in on],
+        1 / 0.9,
+        "the journal off",
+    )
+    table.row(
+        "the same, CPU of the loop, which all changes pass",
+        "ns of CPU",
+        [run[0] for run in off],
+        [run[0] for run in on],
+        1 / 0.9,
+        "the journal off",
+    )
+
+
+def loop_time(process):
+    """CPU nanoseconds of a process's first thread."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def accepting(journal, changes):
+    """Nanoseconds per change up to the last `accepted`: CPU of the loop, wall time; no broker."""
+    lines = "".join(
+        f'{{"key":"dev{number * 7919 % KEYS}/level","set":{number % 1000}}}\n'
+        for number in range(changes)
+    ).encode()
+    with Gateway(None, devices(KEYS, "60s", "none"), journal) as gateway:
+        begin, start = loop_time(gateway.process), time.monotonic_ns()
+        gateway.change(lines, changes)
+        spent = time.monotonic_ns() - start
+        return (loop_time(gateway.process) - begin) / changes, spent / changes

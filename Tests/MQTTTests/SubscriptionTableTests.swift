@@ -1,0 +1,49 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import MQTT
+import Testing
+
+@Suite struct SubscriptionTableTests {
+  private func table(_ filters: String...) -> SubscriptionTable {
+    var table = SubscriptionTable()
+    for filter in filters { table.put(.init(filter: filter, wantsRetained: true)) }
+    return table
+  }
+
+  @Test func `a filter occurs once, where it was first, as it was last`() {
+    var table = table("a", "b/+", "c")
+    table.put(.init(filter: "a", qos: 2, wantsRetained: false))
+    table.put(.init(filter: "b/+", qos: 0, wantsRetained: false))
+    #expect(table.all.map(\.filter) == ["a", "b/+", "c"])
+    #expect(table.all.map(\.qos) == [2, 0, 1])
+  }
+
+  @Test func `removing names the filters that were there and leaves the others found`() {
+    var table = table("a", "b/+", "c", "d/#")
+    #expect(table.remove(["d/#", "x", "a"]) == ["d/#", "a"])
+    #expect(table.all.map(\.filter) == ["b/+", "c"])
+    #expect(table.contains(matching: "c") { _ in true })
+    #expect(table.contains(matching: "b/1") { _ in true })
+    #expect(!table.contains(matching: "a") { _ in true })
+    #expect(!table.contains(matching: "d/1") { _ in true })
+    #expect(table.remove(["a"]) == [])
+  }
+
+  @Test(arguments: [
+    ("state/lamp", true), ("state/other", true), ("exact", true), ("exact/more", false),
+    ("quiet", false), ("quiet/a", false),
+  ])
+  func `a topic is looked for by its text and by wildcards`(topic: String, isWanted: Bool) {
+    var table = table("exact", "state/+")
+    table.put(.init(filter: "quiet", wantsRetained: false))
+    table.put(.init(filter: "quiet/#", wantsRetained: false))
+    #expect(table.contains(matching: topic) { $0.wantsRetained } == isWanted)
+  }
+
+  @Test func `one subscription that wants it is enough where several match`() {
+    var table = table("a/#")
+    table.put(.init(filter: "a/b", wantsRetained: false))
+    #expect(table.contains(matching: "a/b") { $0.wantsRetained })
+  }
+}
