@@ -46,9 +46,9 @@ struct ImportCommand: DaemonCommand {
       .option(
         "only",
         \.only,
-        value: "SOURCE",
+        value: ImportSource.allCases.map(\.rawValue).joined(separator: "|"),
         completion: .words(ImportSource.allCases.map(\.rawValue)),
-        help: "zigbee2mqtt, homeassistant or homie alone."
+        help: "What one of them announces."
       ),
       .option(
         "base",

@@ -73,7 +73,8 @@ package final class DemoStage {
     do {
       broker = try PrivateBroker()
       try broker.start()
-      panelPort = try LoopbackPort.free(preferring: 8484)
+      // One that is easy to remember for whoever stays.
+      panelPort = try options.keeps ? LoopbackPort.free(preferring: 8484) : LoopbackPort.free()
     } catch {
       throw DemoError("\(error)")
     }

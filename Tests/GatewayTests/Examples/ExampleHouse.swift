@@ -27,6 +27,16 @@ final class ExampleHouse {
 
     """
 
+  /// What a Zigbee2MQTT with one lamp more has announced.
+  private static let announcement = """
+    [{"ieee_address":"0x00158d000bb3b93f","type":"Router","friendly_name":"Stehlampe",\
+    "supported":true,"disabled":false,"definition":{"model":"LED1545G12","vendor":"IKEA",\
+    "description":"A bulb","exposes":[{"type":"light","features":[\
+    {"name":"state","property":"state","access":7,"type":"binary","value_on":"ON",\
+    "value_off":"OFF"},{"name":"brightness","property":"brightness","access":7,"type":"numeric",\
+    "value_min":0,"value_max":254}]}]}}]
+    """
+
   init(withGateway: Bool) throws {
     folder = try TemporaryFolder.make("settle-example")
     httpPort = try LoopbackPort.free()
@@ -34,6 +44,7 @@ final class ExampleHouse {
     try broker.start()
     witness = try RecordingSubscriber(port: broker.port)
     devices = try HouseDevices(port: broker.port)
+    witness.publish("zigbee2mqtt/bridge/devices", Array(Self.announcement.utf8), retain: true)
     try prepareFolder()
     if withGateway { try startGateway() }
   }

@@ -20,6 +20,8 @@ import Testing
     ("make build", "the programs that are tested are built already"),
     ("make test", "it is what runs this test"),
     ("make demo", "it builds for release, and then is settle demo, which is run"),
+    ("make bench", "it builds for release and measures for minutes; make bench-guard is run"),
+    ("Benchmarks/bench", "it writes what make bench has measured"),
   ]
 
   /// Lines that go on until they are ended: how they begin, what tells that they are at work, the
