@@ -126,6 +126,9 @@ extension CommandStateMachine {
     }
   }
 
+  /// Whether a device is there: every availability source that has spoken says so.
+  package func isOnline(device: Int) -> Bool { devices[device].isOnline }
+
   private func number(ofReady raw: Int32) -> UInt64 {
     states[Int(raw)].ready?.change.number ?? 0
   }

@@ -204,7 +204,9 @@ extension Gateway {
     case .availability(let device, let source):
       let said = registry.devices[device].availability[source].isOnline(in: document)
       guard let said else { return }
+      let wasOnline = machine.isOnline(device: device)
       machine.availability(ofDevice: device, source: source, isOnline: said, at: now)
+      if machine.isOnline(device: device) != wasOnline { announcements?.cameOrWent(device) }
     case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input, .status: break
     }
   }

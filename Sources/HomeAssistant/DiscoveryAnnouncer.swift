@@ -56,6 +56,20 @@ package struct DiscoveryAnnouncer: Sendable {
   /// Where Home Assistant says `online` when it has started.
   package var birthTopic: String { "\(prefix)/status" }
 
+  /// Where the gateway says whether a device is there, as far as that is known.
+  ///
+  /// No device is called `status`, so no property's topics are there.
+  package func availabilityTopic(ofDevice id: String) -> String { "\(statusTopic)/\(id)" }
+
+  /// What says whether a device is there; `nil` for a device that never tells.
+  package func availability(of device: Device, isOnline: Bool) -> Message? {
+    guard !device.availability.isEmpty else { return nil }
+    return Message(
+      topic: availabilityTopic(ofDevice: device.id),
+      payload: .string(isOnline ? "online" : "offline")
+    )
+  }
+
   /// Every announcement there is, whoever made it.
   package var filters: [String] { ["\(prefix)/device/+/config", "\(prefix)/+/+/+/config"] }
 
@@ -91,6 +105,15 @@ package struct DiscoveryAnnouncer: Sendable {
     return sources.first?["topic"]?.string == statusTopic
   }
 
+  /// The topic of ``availabilityTopic(ofDevice:)`` that an own announcement names.
+  package func availabilityTopic(in announcement: JSONValue) -> String? {
+    guard case .array(let sources) = announcement["availability"], sources.count > 1 else {
+      return nil
+    }
+    let topic = sources[1]["topic"]?.string
+    return topic?.hasPrefix("\(statusTopic)/") == true ? topic : nil
+  }
+
   private var statusTopic: String { "\(base)/status" }
 
   private func about(_ device: Device) -> [JSONValue.Member] {
@@ -105,15 +128,14 @@ package struct DiscoveryAnnouncer: Sendable {
     ]
   }
 
-  /// The gateway's last will, and whatever says that the device is there.
+  /// The gateway's last will, and what the gateway says of the device.
+  ///
+  /// The device's own topics would not do: to Home Assistant a topic on which nothing came yet
+  /// means that the device is away, and many never say a word.
   private func availability(of device: Device) -> [JSONValue.Member] {
-    var sources: [JSONValue] = [.object(["topic": .string(statusTopic)])]
-    sources += device.availability.map { source in
-      .object([
-        "topic": .string(source.topic),
-        "value_template": .string(Templates.availability(source)),
-      ])
-    }
+    var topics = [statusTopic]
+    if !device.availability.isEmpty { topics.append(availabilityTopic(ofDevice: device.id)) }
+    let sources = topics.map { JSONValue.object(["topic": .string($0)]) }
     return [.init("availability", .array(sources)), .init("availability_mode", "all")]
   }
 }

@@ -6,7 +6,9 @@ import HomeAssistant
 
 /// Which devices are still to be announced to Home Assistant, and what is announced.
 ///
-/// One device is put into words at a time, when there is room at the broker.
+/// One device is put into words at a time, when there is room at the broker. Whether devices are
+/// there is told after the announcements have landed: by then the broker has said what it keeps of
+/// the devices, so that none seems to come back when only the gateway did.
 struct Announcements {
   typealias Message = DiscoveryAnnouncer.Message
 
@@ -21,10 +23,27 @@ struct Announcements {
   private var known: Set<String> = []
   /// Own announcements that the broker has kept from earlier.
   private var strays: [String] = []
+  /// Devices of which is to be told whether they are there; the last comes first.
+  private var changed: [Int] = []
+  private var isChanged: [Bool] = []
+  /// Whether what was sent first on this connection has landed.
+  private var hasLanded = false
+  /// The last of what was sent first on this connection.
+  private var lastToken: UInt64?
 
   init(_ announcer: DiscoveryAnnouncer) { self.announcer = announcer }
 
-  var isEmpty: Bool { messages.isEmpty && devices.isEmpty && strays.isEmpty }
+  var isEmpty: Bool { hasNothingToAnnounce && changed.isEmpty }
+
+  private var hasNothingToAnnounce: Bool {
+    messages.isEmpty && devices.isEmpty && strays.isEmpty
+  }
+
+  /// There is a new connection, on which nothing was sent.
+  mutating func connected() {
+    hasLanded = false
+    lastToken = nil
+  }
 
   /// Announces these devices, again if they were before.
   mutating func announce(_ numbers: some BidirectionalCollection<Int>) {
@@ -32,26 +51,48 @@ struct Announcements {
     while topics.count < count {
       topics.append([])
       isListed.append(false)
+      isChanged.append(false)
     }
-    for number in numbers.reversed() where !isListed[number] {
+    for number in numbers.reversed() {
+      cameOrWent(number)
+      if isListed[number] { continue }
       isListed[number] = true
       devices.append(number)
     }
+  }
+
+  /// A device is there again, or no more; told only once it is announced.
+  mutating func cameOrWent(_ number: Int) {
+    guard number < isChanged.count, !isChanged[number] else { return }
+    isChanged[number] = true
+    changed.append(number)
+  }
+
+  /// What ``next(_:isOnline:)`` gave last is on its way.
+  mutating func left(as token: UInt64) { if !hasLanded { lastToken = token } }
+
+  /// The broker has something of the gateway's own.
+  mutating func landed(_ token: UInt64) {
+    if token == lastToken, hasNothingToAnnounce { hasLanded = true }
   }
 
   /// The broker keeps this announcement; what nobody announces any more is to be removed.
   mutating func found(_ topic: String, _ announcement: JSONValue) {
     guard !known.contains(topic), announcer.isOwn(announcement) else { return }
     strays.append(topic)
+    if let more = announcer.availabilityTopic(in: announcement) { strays.append(more) }
   }
 
   /// The next message, to be given back with ``putBack(_:)`` if there is no room for it.
-  mutating func next(_ registry: Registry) -> Message? {
+  ///
+  /// `isOnline` tells whether the device of a number is there.
+  mutating func next(_ registry: Registry, isOnline: (Int) -> Bool) -> Message? {
     while messages.isEmpty, let number = devices.popLast() {
       isListed[number] = false
       let device = registry.devices[number]
       let wanted = announcer.messages(for: device)
-      let names = wanted.map(\.topic)
+      let status = announcer.availability(of: device, isOnline: true)
+      let names = wanted.isEmpty ? [] : wanted.map(\.topic) + (status.map { [$0.topic] } ?? [])
       let gone = topics[number].filter { !names.contains($0) }
       known.subtract(gone)
       known.formUnion(names)
@@ -62,7 +103,17 @@ struct Announcements {
       messages = strays.filter { !known.contains($0) }.map(Self.removal)
       strays = []
     }
-    return messages.popLast()
+    if let message = messages.popLast() { return message }
+    while hasLanded, let number = changed.popLast() {
+      isChanged[number] = false
+      guard !topics[number].isEmpty else { continue }
+      let status = announcer.availability(
+        of: registry.devices[number],
+        isOnline: isOnline(number)
+      )
+      if let status { return status }
+    }
+    return nil
   }
 
   mutating func putBack(_ message: Message) { messages.append(message) }
