@@ -5,6 +5,7 @@
 
 import base64
 import datetime
+import glob
 import hashlib
 import hmac
 import http.client
@@ -32,7 +33,8 @@ def _base64(data):
 
 def python(wanted):
     """A Python of this version, such as 3.13; `None` if there is none."""
-    for name in (sys.executable, f"python{wanted}"):
+    others = glob.glob(os.path.expanduser(f"~/.pyenv/versions/{wanted}.*/bin/python3"))
+    for name in (sys.executable, f"python{wanted}", *others):
         path = shutil.which(name)
         if path:
             found = subprocess.run(

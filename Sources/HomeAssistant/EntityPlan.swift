@@ -109,7 +109,8 @@ struct EntityPlan {
     var facts = topics(power)
     facts += [
       .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-      .init("on_command_type", "first"),
+      // Last: by then the rest waits, and leaves with it in one message.
+      .init("on_command_type", "last"),
     ]
     if let brightness {
       facts += topics(brightness, "brightness_") + scale(of: brightness)
@@ -146,13 +147,14 @@ struct EntityPlan {
     guard let rule = property.kind.numberRule, let range = rule.range else { return facts }
     if Self.isKelvin(rule) {
       facts += [
-        .init("color_temp_command_template", .string(Templates.reciprocal)),
-        .init("color_temp_value_template", .string(Templates.reciprocal)),
+        .init("color_temp_command_template", .string(Templates.kelvin(within: range))),
+        .init("color_temp_value_template", .string(Templates.mireds)),
         .init("min_mireds", .integer(Int64((1_000_000 / range.upperBound).rounded(.up)))),
         .init("max_mireds", .integer(Int64((1_000_000 / range.lowerBound).rounded(.down)))),
       ]
     } else {
       facts += [
+        .init("color_temp_command_template", .string(Templates.within(range))),
         .init("min_mireds", .integer(Int64(range.lowerBound.rounded(.up)))),
         .init("max_mireds", .integer(Int64(range.upperBound.rounded(.down)))),
       ]

@@ -49,6 +49,17 @@ enum Templates {
     JSONWriter.text(JSONValue(shortest: number))
   }
 
-  /// Between mireds and kelvin, both ways.
-  static let reciprocal = "{{ (1000000 / (value | float)) | round(0) | int if value else '' }}"
+  /// What is asked for, or the end of the range that is nearest: beyond it the device refuses.
+  static func within(_ range: ClosedRange<Double>) -> String {
+    "{{ [[value, \(text(range.lowerBound))] | max, \(text(range.upperBound))] | min }}"
+  }
+
+  /// Mireds as kelvin of this range.
+  static func kelvin(within range: ClosedRange<Double>) -> String {
+    "{{ [[(1000000 / value) | round | int, \(text(range.lowerBound))] | max,"
+      + " \(text(range.upperBound))] | min }}"
+  }
+
+  /// Kelvin as mireds.
+  static let mireds = "{{ (1000000 / (value | float)) | round | int if value else '' }}"
 }
