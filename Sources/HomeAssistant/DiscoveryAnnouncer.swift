@@ -73,8 +73,17 @@ package struct DiscoveryAnnouncer: Sendable {
   /// Every announcement there is, whoever made it.
   package var filters: [String] { ["\(prefix)/device/+/config", "\(prefix)/+/+/+/config"] }
 
+  /// Where a whole device is announced.
+  package func topic(ofDevice id: String) -> String { "\(prefix)/device/\(id)/config" }
+
   /// Announces a device: one message, or one for each entity; none if it has nothing to control.
-  package func messages(for device: Device) -> [Message] {
+  ///
+  /// Of the entities in `earlier`, by name with their platform, those that the device has no more
+  /// are taken back: a message for a whole device must name them, to be left out is not enough.
+  package func messages(
+    for device: Device,
+    replacing earlier: [String: String] = [:]
+  ) -> [Message] {
     let entities = EntityPlan(device, base: base).entities
     guard !entities.isEmpty else { return [] }
     switch format {
@@ -82,10 +91,13 @@ package struct DiscoveryAnnouncer: Sendable {
       let components = entities.map { entity in
         JSONValue.Member(entity.name, .object(entity.members(of: device, base: base)))
       }
+      let names = Set(entities.map(\.name))
+      let gone = earlier.filter { !names.contains($0.key) }.sorted { $0.key < $1.key }
+        .map { JSONValue.Member($0.key, .object(["p": .string($0.value)])) }
       let members =
-        about(device) + [.init("cmps", .object(components))] + availability(of: device)
+        about(device) + [.init("cmps", .object(components + gone))] + availability(of: device)
         + [.init("qos", 1)]
-      return [.init(topic: "\(prefix)/device/\(device.id)/config", payload: .object(members))]
+      return [.init(topic: topic(ofDevice: device.id), payload: .object(members))]
     case .component:
       return entities.map { entity in
         let members =
@@ -103,6 +115,14 @@ package struct DiscoveryAnnouncer: Sendable {
       case .array(let sources) = announcement["availability"]
     else { return false }
     return sources.first?["topic"]?.string == statusTopic
+  }
+
+  /// The entities that a message for a whole device names, with their platforms.
+  package static func entities(in announcement: JSONValue?) -> [String: String] {
+    guard case .object(let components) = announcement?["cmps"] else { return [:] }
+    return components.reduce(into: [:]) { found, component in
+      found[component.name] = component.value["p"]?.string
+    }
   }
 
   /// The topic of ``availabilityTopic(ofDevice:)`` that an own announcement names.

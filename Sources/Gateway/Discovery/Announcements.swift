@@ -20,7 +20,10 @@ struct Announcements {
   private var messages: [Message] = []
   /// The topics that each device was announced on.
   private var topics: [[String]] = []
-  private var known: Set<String> = []
+  /// The topics of all devices, with the device's number.
+  private var known: [String: Int] = [:]
+  /// The entities of messages for whole devices, by topic, those that were taken back included.
+  private var entities: [String: [String: String]] = [:]
   /// Own announcements that the broker has kept from earlier.
   private var strays: [String] = []
   /// Devices of which is to be told whether they are there; the last comes first.
@@ -78,7 +81,15 @@ struct Announcements {
 
   /// The broker keeps this announcement; what nobody announces any more is to be removed.
   mutating func found(_ topic: String, _ announcement: JSONValue) {
-    guard !known.contains(topic), announcer.isOwn(announcement) else { return }
+    guard announcer.isOwn(announcement) else { return }
+    let earlier = DiscoveryAnnouncer.entities(in: announcement)
+    let count = entities[topic, default: [:]].count
+    entities[topic, default: [:]].merge(earlier) { now, _ in now }
+    if let number = known[topic] {
+      // It was put into words before it was known what is to be taken back.
+      if entities[topic, default: [:]].count > count { announce(CollectionOfOne(number)) }
+      return
+    }
     strays.append(topic)
     if let more = announcer.availabilityTopic(in: announcement) { strays.append(more) }
   }
@@ -90,17 +101,17 @@ struct Announcements {
     while messages.isEmpty, let number = devices.popLast() {
       isListed[number] = false
       let device = registry.devices[number]
-      let wanted = announcer.messages(for: device)
+      let wanted = messages(for: device)
       let status = announcer.availability(of: device, isOnline: true)
       let names = wanted.isEmpty ? [] : wanted.map(\.topic) + (status.map { [$0.topic] } ?? [])
       let gone = topics[number].filter { !names.contains($0) }
-      known.subtract(gone)
-      known.formUnion(names)
+      for name in gone { known[name] = nil }
+      for name in names { known[name] = number }
       topics[number] = names
       messages = (gone.map(Self.removal) + wanted).reversed()
     }
     if messages.isEmpty, !strays.isEmpty {
-      messages = strays.filter { !known.contains($0) }.map(Self.removal)
+      messages = strays.filter { known[$0] == nil }.map(Self.removal)
       strays = []
     }
     if let message = messages.popLast() { return message }
@@ -114,6 +125,16 @@ struct Announcements {
       if let status { return status }
     }
     return nil
+  }
+
+  private mutating func messages(for device: Device) -> [Message] {
+    let earlier = entities[announcer.topic(ofDevice: device.id)] ?? [:]
+    let wanted = announcer.messages(for: device, replacing: earlier)
+    for message in wanted {
+      let named = DiscoveryAnnouncer.entities(in: message.payload)
+      if !named.isEmpty { entities[message.topic] = named }
+    }
+    return wanted
   }
 
   mutating func putBack(_ message: Message) { messages.append(message) }
