@@ -16,12 +16,12 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test soak lint format bench install install-deps clean
+.PHONY: help demo run build test soak check-home-assistant lint format bench install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Show Settle at work: a private broker, simulated devices, scripted hands
 	@.build/release/settle demo $(ARGS)
@@ -42,6 +42,11 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
+
+check-home-assistant: install-deps ## Try the announcements with a real Home Assistant core, both formats
+	@swift build -j $(JOBS) --product settled
+	@swift build -j $(JOBS) --product settle
+	@.ci/check-home-assistant $(ARGS)
 
 lint: install-deps ## Check the format of every source file
 	@echo "Checking the format"
