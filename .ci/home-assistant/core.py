@@ -141,6 +141,10 @@ class HomeAssistant:
         raise RuntimeError("Home Assistant did not start:\n" + open(self.log).read()[-3000:])
 
     def stop(self):
+        if self._connection:
+            # An open connection is waited for.
+            self._connection.close()
+            self._connection = None
         if self._process and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -148,7 +152,6 @@ class HomeAssistant:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._connection = None
 
     def ask(self, method, path, data=None):
         """The answer; `None` if there is no such thing."""

@@ -39,10 +39,11 @@ struct EntityPlan {
 
   private static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
-  /// Whether numbers are mireds or kelvin; what is neither, such as percent, is a number of its own.
+  /// Whether numbers are mireds or kelvin; what is neither, such as percent, stays a number.
   private static func isWhiteTone(_ kind: ValueKind) -> Bool {
     guard let rule = kind.numberRule, let range = rule.range else { return false }
-    return isKelvin(rule) ? range.lowerBound > 0 : range.lowerBound >= 50 && range.upperBound <= 1000
+    if isKelvin(rule) { return range.lowerBound > 0 }
+    return range.lowerBound >= 50 && range.upperBound <= 1000
   }
 
   private static func isKelvin(_ rule: NumberRule) -> Bool {

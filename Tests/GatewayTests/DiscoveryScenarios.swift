@@ -79,6 +79,39 @@ import Testing
     )
   }
 
+  @Test func `a property that is taken out is taken back, also one of an earlier run`() throws {
+    func text(_ property: String) -> String {
+      "desk-lamp: {properties: {\(property): {type: boolean, command: {topic: lamp/set}}}}"
+    }
+    let bench = try Bench(devices: text("now"), settings: "discovery: {}")
+    try bench.broker.start()
+    let witness = try bench.witness()
+    let earlier =
+      #"{"o":{"name":"Settle"},"availability":[{"topic":"settle/status"}],"#
+      + #""cmps":{"old":{"p":"number"}}}"#
+    witness.publish(topic, earlier, retain: true)
+    try bench.startGateway()
+    #expect(
+      witness.waitFor {
+        $0.contains {
+          $0.topic == topic && $0.text.contains(#""now":{"p":"switch","unique"#)
+            && $0.text.contains(#""old":{"p":"number"}"#)
+        }
+      }
+    )
+
+    try TextFile.write(text("new"), to: bench.folder + "/devices/devices.yaml")
+    _ = try bench.client().ask(#"{"reload":true}"#)
+    #expect(
+      witness.waitFor {
+        $0.contains {
+          $0.topic == topic && $0.text.contains(#""now":{"p":"switch"}"#)
+            && $0.text.contains(#""new":{"p":"switch","unique"#)
+        }
+      }
+    )
+  }
+
   @Test func `whether a device is there is told, and taken back with the device`() throws {
     let text = """
       desk-lamp:

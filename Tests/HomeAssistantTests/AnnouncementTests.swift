@@ -129,6 +129,21 @@ import Testing
     character.isASCII && (character.isLetter || character.isNumber || "_-".contains(character))
   }
 
+  @Test func `what a device had earlier is named with its platform alone, and so taken back`()
+    throws
+  {
+    let device = try #require(
+      try devices("d: {properties: {x: {type: boolean, command: {topic: a}}}}").first
+    )
+    let earlier = ["x": "switch", "gone": "number", "away": "text"]
+    let message = try #require(announcer().messages(for: device, replacing: earlier).first)
+    #expect(DiscoveryAnnouncer.entities(in: message.payload) == earlier)
+    #expect(message.payload?["cmps"]?["gone"] == .object(["p": "number"]))
+    #expect(message.payload?["cmps"]?["away"] == .object(["p": "text"]))
+    #expect(message.payload?["cmps"]?["x"]?["command_topic"] == "settle/d/x/set")
+    #expect(DiscoveryAnnouncer.entities(in: nil) == [:])
+  }
+
   @Test func `for older versions each entity is a message of its own`() throws {
     let device = try #require(
       try devices(
