@@ -18,12 +18,12 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test soak lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant soak lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Show Settle at work: a private broker, simulated devices, scripted hands
 	@.build/release/settle demo $(ARGS)
@@ -53,6 +53,11 @@ panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some of i
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
+
+check-home-assistant: install-deps ## Try the announcements with a real Home Assistant core, both formats
+	@swift build -j $(JOBS) --product settled
+	@swift build -j $(JOBS) --product settle
+	@.ci/check-home-assistant $(ARGS)
 
 lint: install-deps ## Check the format of every source file
 	@echo "Checking the format"

@@ -5,7 +5,7 @@
 package enum ColorEncoding: String, CaseIterable, Hashable, Sendable {
   /// `{"r":255,"g":136,"b":0}`
   case rgb
-  /// `{"x":0.5614,"y":0.4156}`
+  /// `{"x":0.5336,"y":0.4145}`
   case xy
   /// `{"h":32,"s":100}`
   case hs

@@ -38,7 +38,7 @@ final class BrokerLink {
   private var messages: [Message] = []
   /// Kept messages that are under way.
   private var unanswered: [UInt64: Message] = [:]
-  private var ownToken: UInt64 = 0
+  private(set) var ownToken: UInt64 = 0
   private(set) var droppedMessages: UInt64 = 0
   private var dropPace = LogPace()
   private let log: Logger

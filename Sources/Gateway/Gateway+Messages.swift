@@ -206,7 +206,9 @@ extension Gateway {
       guard let said else { return }
       let wasOnline = machine.isDeviceOnline(device)
       machine.availability(ofDevice: device, source: source, isOnline: said, at: now)
-      if machine.isDeviceOnline(device) != wasOnline { http?.cameOrWent(device: device) }
+      guard machine.isDeviceOnline(device) != wasOnline else { return }
+      http?.cameOrWent(device: device)
+      announcements?.cameOrWent(device)
     case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input, .status: break
     }
   }

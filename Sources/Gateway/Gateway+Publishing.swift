@@ -71,6 +71,7 @@ extension Gateway {
         links[0].enqueue(.init(topic: request.topic, payload: request.payload))
       }
       echo.forget()
+      announcements?.connected()
       announceAll()
     }
     http?.brokerCameOrWent()
@@ -79,6 +80,7 @@ extension Gateway {
 
   private func finished(_ token: UInt64, _ outcome: MQTTClient.Outcome) {
     let bare = BrokerLink.bare(token)
+    if BrokerLink.sender(of: token) == .own { announcements?.landed(bare) }
     if BrokerLink.sender(of: token) == .command {
       tallies.landed(bare, isAcknowledged: outcome == .acknowledged, at: EventLoop.now())
     }

@@ -56,11 +56,34 @@ package struct DiscoveryAnnouncer: Sendable {
   /// Where Home Assistant says `online` when it has started.
   package var birthTopic: String { "\(prefix)/status" }
 
+  /// Where the gateway says whether a device is there, as far as that is known.
+  ///
+  /// No device is called `status`, so no property's topics are there.
+  package func availabilityTopic(ofDevice id: String) -> String { "\(statusTopic)/\(id)" }
+
+  /// What says whether a device is there; `nil` for a device that never tells.
+  package func availability(of device: Device, isOnline: Bool) -> Message? {
+    guard !device.availability.isEmpty else { return nil }
+    return Message(
+      topic: availabilityTopic(ofDevice: device.id),
+      payload: .string(isOnline ? "online" : "offline")
+    )
+  }
+
   /// Every announcement there is, whoever made it.
   package var filters: [String] { ["\(prefix)/device/+/config", "\(prefix)/+/+/+/config"] }
 
+  /// Where a whole device is announced.
+  package func topic(ofDevice id: String) -> String { "\(prefix)/device/\(id)/config" }
+
   /// Announces a device: one message, or one for each entity; none if it has nothing to control.
-  package func messages(for device: Device) -> [Message] {
+  ///
+  /// Of the entities in `earlier`, by name with their platform, those that the device has no more
+  /// are taken back: a message for a whole device must name them, to be left out is not enough.
+  package func messages(
+    for device: Device,
+    replacing earlier: [String: String] = [:]
+  ) -> [Message] {
     let entities = EntityPlan(device, base: base).entities
     guard !entities.isEmpty else { return [] }
     switch format {
@@ -68,10 +91,13 @@ package struct DiscoveryAnnouncer: Sendable {
       let components = entities.map { entity in
         JSONValue.Member(entity.name, .object(entity.members(of: device, base: base)))
       }
+      let names = Set(entities.map(\.name))
+      let gone = earlier.filter { !names.contains($0.key) }.sorted { $0.key < $1.key }
+        .map { JSONValue.Member($0.key, .object(["p": .string($0.value)])) }
       let members =
-        about(device) + [.init("cmps", .object(components))] + availability(of: device)
+        about(device) + [.init("cmps", .object(components + gone))] + availability(of: device)
         + [.init("qos", 1)]
-      return [.init(topic: "\(prefix)/device/\(device.id)/config", payload: .object(members))]
+      return [.init(topic: topic(ofDevice: device.id), payload: .object(members))]
     case .component:
       return entities.map { entity in
         let members =
@@ -91,6 +117,23 @@ package struct DiscoveryAnnouncer: Sendable {
     return sources.first?["topic"]?.string == statusTopic
   }
 
+  /// The entities that a message for a whole device names, with their platforms.
+  package static func entities(in announcement: JSONValue?) -> [String: String] {
+    guard case .object(let components) = announcement?["cmps"] else { return [:] }
+    return components.reduce(into: [:]) { found, component in
+      found[component.name] = component.value["p"]?.string
+    }
+  }
+
+  /// The topic of ``availabilityTopic(ofDevice:)`` that an own announcement names.
+  package func availabilityTopic(in announcement: JSONValue) -> String? {
+    guard case .array(let sources) = announcement["availability"], sources.count > 1 else {
+      return nil
+    }
+    let topic = sources[1]["topic"]?.string
+    return topic?.hasPrefix("\(statusTopic)/") == true ? topic : nil
+  }
+
   private var statusTopic: String { "\(base)/status" }
 
   private func about(_ device: Device) -> [JSONValue.Member] {
@@ -105,15 +148,14 @@ package struct DiscoveryAnnouncer: Sendable {
     ]
   }
 
-  /// The gateway's last will, and whatever says that the device is there.
+  /// The gateway's last will, and what the gateway says of the device.
+  ///
+  /// The device's own topics would not do: to Home Assistant a topic on which nothing came yet
+  /// means that the device is away, and many never say a word.
   private func availability(of device: Device) -> [JSONValue.Member] {
-    var sources: [JSONValue] = [.object(["topic": .string(statusTopic)])]
-    sources += device.availability.map { source in
-      .object([
-        "topic": .string(source.topic),
-        "value_template": .string(Templates.availability(source)),
-      ])
-    }
+    var topics = [statusTopic]
+    if !device.availability.isEmpty { topics.append(availabilityTopic(ofDevice: device.id)) }
+    let sources = topics.map { JSONValue.object(["topic": .string($0)]) }
     return [.init("availability", .array(sources)), .init("availability_mode", "all")]
   }
 }

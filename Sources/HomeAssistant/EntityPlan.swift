@@ -39,6 +39,17 @@ struct EntityPlan {
 
   private static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
+  /// Whether numbers are mireds or kelvin; what is neither, such as percent, stays a number.
+  private static func isWhiteTone(_ kind: ValueKind) -> Bool {
+    guard let rule = kind.numberRule, let range = rule.range else { return false }
+    if isKelvin(rule) { return range.lowerBound > 0 }
+    return range.lowerBound >= 50 && range.upperBound <= 1000
+  }
+
+  private static func isKelvin(_ rule: NumberRule) -> Bool {
+    rule.unit == "K" || rule.unit == "kelvin" || (rule.range?.lowerBound ?? 0) >= 1000
+  }
+
   private static func isBoolean(_ kind: ValueKind) -> Bool {
     if case .boolean = kind { true } else { false }
   }
@@ -93,17 +104,17 @@ struct EntityPlan {
   private mutating func addLight() {
     guard let power else { return }
     let brightness = find(["brightness", "level"], where: Self.isNumber)
-    let temperature = find(["color_temp", "color_temperature", "ct"], where: Self.isNumber)
+    let temperature = find(["color_temp", "color_temperature", "ct"], where: Self.isWhiteTone)
     let color = find(["color", "colour"], where: Self.isColor)
     guard brightness != nil || temperature != nil || color != nil else { return }
     var facts = topics(power)
     facts += [
       .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-      .init("on_command_type", "first"),
+      // Last: by then the rest waits, and leaves with it in one message.
+      .init("on_command_type", "last"),
     ]
     if let brightness {
-      facts += topics(brightness, "brightness_")
-      facts += number("brightness_scale", brightness.kind.numberRule?.range?.upperBound ?? 255)
+      facts += topics(brightness, "brightness_") + scale(of: brightness)
     }
     if let temperature { facts += self.temperature(temperature) }
     if let color {
@@ -116,20 +127,35 @@ struct EntityPlan {
     add("light", power, titled: nil, facts, using: [brightness, temperature, color])
   }
 
+  /// Home Assistant's levels are whole numbers from 1; any other range is told on its 255.
+  private func scale(of brightness: Property) -> [JSONValue.Member] {
+    let range = brightness.kind.numberRule?.range ?? 0...255
+    let (low, high) = (range.lowerBound, range.upperBound)
+    guard high < 2 || high != high.rounded() else {
+      return number("brightness_scale", high)
+        + (low > 1
+          ? [.init("brightness_command_template", .string(Templates.atLeast(low)))] : [])
+    }
+    return [
+      .init("brightness_scale", 255),
+      .init("brightness_command_template", .string(Templates.fraction(of: high, atLeast: low))),
+      .init("brightness_value_template", .string(Templates.share(of: high))),
+    ]
+  }
+
   private func temperature(_ property: Property) -> [JSONValue.Member] {
     var facts = topics(property, "color_temp_")
-    guard let rule = property.kind.numberRule else { return facts }
-    let isKelvin = rule.unit == "K" || rule.unit == "kelvin" || (rule.range?.lowerBound ?? 0) > 1000
-    guard let range = rule.range, range.lowerBound > 0 else { return facts }
-    if isKelvin {
+    guard let rule = property.kind.numberRule, let range = rule.range else { return facts }
+    if Self.isKelvin(rule) {
       facts += [
-        .init("color_temp_command_template", .string(Templates.reciprocal)),
-        .init("color_temp_value_template", .string(Templates.reciprocal)),
+        .init("color_temp_command_template", .string(Templates.kelvin(within: range))),
+        .init("color_temp_value_template", .string(Templates.mireds)),
         .init("min_mireds", .integer(Int64((1_000_000 / range.upperBound).rounded(.up)))),
         .init("max_mireds", .integer(Int64((1_000_000 / range.lowerBound).rounded(.down)))),
       ]
     } else {
       facts += [
+        .init("color_temp_command_template", .string(Templates.within(range))),
         .init("min_mireds", .integer(Int64(range.lowerBound.rounded(.up)))),
         .init("max_mireds", .integer(Int64(range.upperBound.rounded(.down)))),
       ]
@@ -188,8 +214,10 @@ struct EntityPlan {
       facts += [
         .init("tilt_command_topic", command(tilt)), .init("tilt_status_topic", target(tilt)),
       ]
-      facts += number("tilt_min", tilt.kind.numberRule?.range?.lowerBound)
-      facts += number("tilt_max", tilt.kind.numberRule?.range?.upperBound)
+      let range = tilt.kind.numberRule?.range ?? 0...100
+      facts += number("tilt_min", range.lowerBound) + number("tilt_max", range.upperBound)
+      facts += number("tilt_opened_value", range.upperBound)
+      facts += number("tilt_closed_value", range.lowerBound)
       used.insert(tilt.id)
     }
     facts.append(.init("optimistic", false))

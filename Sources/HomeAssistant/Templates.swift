@@ -5,10 +5,11 @@ import Devices
 
 /// Home Assistant's templates: how payloads become what it shows, and back.
 enum Templates {
-  /// A color, however it is known, as `r,g,b`.
+  /// A color, however it is known, as `r,g,b`; nothing for anything else, such as no value at all.
   static let rgbFromColor = """
     {% if value[:1] == '#' %}\
     {{ [value[1:3], value[3:5], value[5:7]] | map('int', 0, 16) | join(',') }}\
+    {% elif value_json is not defined or value_json is not mapping %}\
     {% elif value_json.x is defined and value_json.y > 0 %}\
     {% set n = namespace(v=[], top=0.0001) %}\
     {% set x = value_json.x / value_json.y %}\
@@ -31,32 +32,34 @@ enum Templates {
 
   static let colorFromRGB = "{{ '#%02x%02x%02x' | format(red, green, blue) }}"
 
-  /// Between mireds and kelvin, both ways.
-  static let reciprocal = "{{ (1000000 / (value | float)) | round(0) | int if value else '' }}"
+  /// A level that is never below `low`, which the device would refuse.
+  static func atLeast(_ low: Double) -> String { "{{ [value, \(text(low))] | max }}" }
 
-  /// `online` or `offline`, or nothing while the source says neither.
-  static func availability(_ source: AvailabilitySource) -> String {
-    let place = source.value.isWhole ? "value" : "value_json\(path(source.value))"
-    return "{% set v = \(place) | default('') | string | lower %}"
-      + "{{ 'online' if v in \(words(source.online)) else 'offline' if v in"
-      + " \(words(source.offline)) else '' }}"
+  /// A level of 255 as one up to `high`.
+  static func fraction(of high: Double, atLeast low: Double) -> String {
+    "{{ [value / 255 * \(text(high)), \(text(low))] | max | round(4) }}"
   }
 
-  private static func words(_ value: JSONValue) -> String {
-    let values: [JSONValue] = if case .array(let items) = value { items } else { [value] }
-    let texts = values.compactMap(\.scalarText).map { quoted($0.lowercased()) }
-    return "[\(texts.joined(separator: ", "))]"
+  /// A level up to `high` as one of 255.
+  static func share(of high: Double) -> String {
+    "{{ (value | float / \(text(high)) * 255) | round | int if value else '' }}"
   }
 
-  /// `['a'][0]` for `/a/0`.
-  private static func path(_ pointer: JSONPointer) -> String {
-    pointer.text.split(separator: "/").map { part in
-      let token = String(part).replacing("~1", with: "/").replacing("~0", with: "~")
-      return Int(token) == nil ? "[\(quoted(token))]" : "[\(token)]"
-    }.joined()
+  private static func text(_ number: Double) -> String {
+    JSONWriter.text(JSONValue(shortest: number))
   }
 
-  private static func quoted(_ text: String) -> String {
-    "'\(text.replacing("\\", with: "\\\\").replacing("'", with: "\\'"))'"
+  /// What is asked for, or the end of the range that is nearest: beyond it the device refuses.
+  static func within(_ range: ClosedRange<Double>) -> String {
+    "{{ [[value, \(text(range.lowerBound))] | max, \(text(range.upperBound))] | min }}"
   }
+
+  /// Mireds as kelvin of this range.
+  static func kelvin(within range: ClosedRange<Double>) -> String {
+    "{{ [[(1000000 / value) | round | int, \(text(range.lowerBound))] | max,"
+      + " \(text(range.upperBound))] | min }}"
+  }
+
+  /// Kelvin as mireds.
+  static let mireds = "{{ (1000000 / (value | float)) | round | int if value else '' }}"
 }

@@ -55,7 +55,8 @@ import Testing
     try bench.broker.start()
     let witness = try bench.witness()
     let own =
-      #"{"o":{"name":"Settle"},"availability":[{"topic":"settle/status"}],"command_topic":"x"}"#
+      #"{"o":{"name":"Settle"},"availability":[{"topic":"settle/status"},"#
+      + #"{"topic":"settle/status/old"}],"command_topic":"x"}"#
     let other = #"{"o":{"name":"zigbee2mqtt"},"command_topic":"x"}"#
     witness.publish("homeassistant/device/old/config", Array(own.utf8), retain: true)
     witness.publish("homeassistant/light/desk-lamp/gone/config", Array(own.utf8), retain: true)
@@ -63,6 +64,7 @@ import Testing
     try bench.startGateway()
 
     #expect(witness.waitFor("homeassistant/device/old/config", ""))
+    #expect(witness.waitFor("settle/status/old", ""))
     #expect(witness.waitFor("homeassistant/light/desk-lamp/gone/config", ""))
     #expect(
       witness.waitFor { $0.contains { $0.topic == "homeassistant/light/desk-lamp/power/config" } }
@@ -75,6 +77,86 @@ import Testing
         "homeassistant/device/0x1/config", "homeassistant/light/desk-lamp/power/config",
       ]
     )
+  }
+
+  @Test func `a property that is taken out is taken back, also one of an earlier run`() throws {
+    func text(_ property: String) -> String {
+      "desk-lamp: {properties: {\(property): {type: boolean, command: {topic: lamp/set}}}}"
+    }
+    let bench = try Bench(devices: text("now"), settings: "discovery: {}")
+    try bench.broker.start()
+    let witness = try bench.witness()
+    let earlier =
+      #"{"o":{"name":"Settle"},"availability":[{"topic":"settle/status"}],"#
+      + #""cmps":{"old":{"p":"number"}}}"#
+    witness.publish(topic, earlier, retain: true)
+    try bench.startGateway()
+    #expect(
+      witness.waitFor {
+        $0.contains {
+          $0.topic == topic && $0.text.contains(#""now":{"p":"switch","unique"#)
+            && $0.text.contains(#""old":{"p":"number"}"#)
+        }
+      }
+    )
+
+    try TextFile.write(text("new"), to: bench.folder + "/devices/devices.yaml")
+    _ = try bench.client().ask(#"{"reload":true}"#)
+    #expect(
+      witness.waitFor {
+        $0.contains {
+          $0.topic == topic && $0.text.contains(#""now":{"p":"switch"}"#)
+            && $0.text.contains(#""new":{"p":"switch","unique"#)
+        }
+      }
+    )
+  }
+
+  @Test func `whether a device is there is told, and taken back with the device`() throws {
+    let text = """
+      desk-lamp:
+        availability: {topic: lamp/availability}
+        properties: {power: {type: boolean, command: {topic: lamp/set}}}
+      """
+    let bench = try Bench.running(devices: text, settings: "discovery: {}")
+    let witness = try bench.witness()
+    let status = "settle/status/desk-lamp"
+    #expect(witness.waitFor(status, "online"))
+
+    witness.publish("lamp/availability", "offline")
+    #expect(witness.waitFor(status, "offline"))
+    // A word that is neither changes nothing, and the same word is not told twice.
+    witness.publish("lamp/availability", "asleep")
+    witness.publish("lamp/availability", "offline")
+    witness.publish("lamp/availability", "online")
+    #expect(witness.waitFor { $0.last { $0.topic == status }?.text == "online" })
+    #expect(witness.texts(on: status) == ["online", "offline", "online"])
+
+    try TextFile.write(
+      text.replacing("desk-lamp", with: "floor"),
+      to: bench.folder + "/devices/devices.yaml"
+    )
+    _ = try bench.client().ask(#"{"reload":true}"#)
+    #expect(witness.waitFor(status, ""))
+    #expect(witness.waitFor("settle/status/floor", "online"))
+  }
+
+  @Test func `a device that is away does not seem to come back when the gateway does`() throws {
+    let bench = try Bench(
+      devices: """
+        desk-lamp:
+          availability: {topic: lamp/availability}
+          properties: {power: {type: boolean, command: {topic: lamp/set}}}
+        """,
+      settings: "discovery: {}"
+    )
+    try bench.broker.start()
+    let witness = try bench.witness()
+    witness.publish("lamp/availability", "offline", retain: true)
+    try bench.startGateway()
+
+    #expect(witness.waitFor("settle/status/desk-lamp", "offline"))
+    #expect(witness.texts(on: "settle/status/desk-lamp") == ["offline"])
   }
 
   @Test func `a thousand devices are all announced, however slow the broker takes them`() throws {

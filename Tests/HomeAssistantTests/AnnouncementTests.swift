@@ -65,11 +65,83 @@ import Testing
       "cmps":{"level":{"p":"number","unique_id":"settle_desk-lamp_level","name":null,\
       "command_topic":"settle/desk-lamp/level/set","state_topic":"settle/desk-lamp/level",\
       "min":0,"max":254,"step":1,"mode":"slider","unit_of_measurement":"%","optimistic":false}},\
-      "availability":[{"topic":"settle/status"},{"topic":"z/lamp/availability","value_template":\
-      "{% set v = value_json['state'] | default('') | string | lower %}{{ 'online' if v in \
-      ['online'] else 'offline' if v in ['gone'] else '' }}"}],"availability_mode":"all","qos":1}
+      "availability":[{"topic":"settle/status"},{"topic":"settle/status/desk-lamp"}],\
+      "availability_mode":"all","qos":1}
       """
     #expect(messages.first?.payload.map { JSONWriter.text($0) } == expected)
+  }
+
+  @Test func `whether a device is there is what the gateway says, of devices that tell`() throws {
+    let found = try devices(
+      """
+      quiet: {properties: {x: {type: boolean, command: {topic: a}}}}
+      told: {availability: {topic: t}, properties: {x: {type: boolean, command: {topic: a}}}}
+      """
+    )
+    let announcer = announcer()
+    let (quiet, told) = (found[0], found[1])
+    let payload = try #require(announcer.messages(for: quiet).first?.payload)
+    #expect(payload["availability"] == .array([.object(["topic": "settle/status"])]))
+    #expect(announcer.availability(of: quiet, isOnline: true) == nil)
+    #expect(announcer.availabilityTopic(in: payload) == nil)
+
+    let other = try #require(announcer.messages(for: told).first?.payload)
+    let topic = "settle/status/told"
+    #expect(announcer.availabilityTopic(in: other) == topic)
+    #expect(
+      announcer.availability(of: told, isOnline: true) == .init(topic: topic, payload: "online")
+    )
+    #expect(
+      announcer.availability(of: told, isOnline: false) == .init(topic: topic, payload: "offline")
+    )
+  }
+
+  /// What may stand beside the components, by Home Assistant's rules.
+  private static let rootMembers: Set = [
+    "dev", "o", "cmps", "availability", "availability_mode", "qos", "encoding", "command_topic",
+    "state_topic",
+  ]
+
+  @Test func `a device's message keeps to the rules of its format, whatever the profile`() throws {
+    for device in try profileDevices() {
+      let message = try #require(announcer().messages(for: device).first)
+      guard case .object(let root) = message.payload,
+        case .object(let components) = message.payload?["cmps"]
+      else {
+        Issue.record("\(device.id) is no object")
+        continue
+      }
+      #expect(Set(root.map(\.name)).isSubset(of: Self.rootMembers))
+      #expect(message.payload?["dev"]?["ids"] != nil && message.payload?["o"]?["name"] != nil)
+      let names = message.topic.split(separator: "/") + components.map { Substring($0.name) }
+      for name in names { #expect(name.allSatisfy(Self.isPlain), "\(name)") }
+      var identifiers: Set<String> = []
+      for component in components {
+        #expect(component.value["p"]?.string?.isEmpty == false, "\(component.name)")
+        let identifier = try #require(component.value["unique_id"]?.string)
+        #expect(identifier.allSatisfy(Self.isPlain) && identifiers.insert(identifier).inserted)
+        #expect(component.value["name"] != nil && component.value["availability"] == nil)
+      }
+    }
+  }
+
+  private static func isPlain(_ character: Character) -> Bool {
+    character.isASCII && (character.isLetter || character.isNumber || "_-".contains(character))
+  }
+
+  @Test func `what a device had earlier is named with its platform alone, and so taken back`()
+    throws
+  {
+    let device = try #require(
+      try devices("d: {properties: {x: {type: boolean, command: {topic: a}}}}").first
+    )
+    let earlier = ["x": "switch", "gone": "number", "away": "text"]
+    let message = try #require(announcer().messages(for: device, replacing: earlier).first)
+    #expect(DiscoveryAnnouncer.entities(in: message.payload) == earlier)
+    #expect(message.payload?["cmps"]?["gone"] == .object(["p": "number"]))
+    #expect(message.payload?["cmps"]?["away"] == .object(["p": "text"]))
+    #expect(message.payload?["cmps"]?["x"]?["command_topic"] == "settle/d/x/set")
+    #expect(DiscoveryAnnouncer.entities(in: nil) == [:])
   }
 
   @Test func `for older versions each entity is a message of its own`() throws {
@@ -124,9 +196,22 @@ import Testing
   }
 
   @Test func `every profile's device is announced without leaving a property out`() throws {
+    let all = try profileDevices()
+    #expect(all.count >= 25)
+    for device in all {
+      let message = try #require(announcer().messages(for: device).first)
+      let shown = JSONWriter.text(message.payload ?? .null)
+      for property in device.properties {
+        #expect(shown.contains("settle/lamp/\(property.id)/set"), "\(property.id)")
+      }
+    }
+  }
+
+  /// A device of each profile that comes with the program.
+  private func profileDevices() throws -> [Device] {
     let folder = FileManager.default.currentDirectoryPath + "/devices/profiles"
     let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-    var count = 0
+    var found: [Device] = []
     for file in files where file.hasSuffix(".yaml") {
       let text = try String(contentsOfFile: folder + "/" + file, encoding: .utf8)
       for line in text.split(separator: "\n") {
@@ -134,18 +219,10 @@ import Testing
         let name = String(line.dropLast())
         // What imported devices build on: it has no properties of its own.
         if name == "zigbee2mqtt/device" { continue }
-        let device = try #require(
-          try devices(profile(name, try parameters(of: name, in: text))).first
-        )
-        let message = try #require(announcer().messages(for: device).first)
-        let shown = JSONWriter.text(message.payload ?? .null)
-        for property in device.properties {
-          #expect(shown.contains("settle/lamp/\(property.id)/set"), "\(name): \(property.id)")
-        }
-        count += 1
+        found += try devices(profile(name, try parameters(of: name, in: text)))
       }
     }
-    #expect(count >= 25)
+    return found
   }
 
   /// Values for the parameters that a profile asks for.
@@ -174,6 +251,8 @@ import Testing
     #expect(light["max_mireds"] == 500)
     #expect(light["rgb_command_topic"] == "settle/lamp/color/set")
     #expect(light["optimistic"] == false)
+    // Whatever is asked for with the power waits already, and leaves with it.
+    #expect(light["on_command_type"] == "last")
   }
 
   @Test func `a light in kelvin is told in mireds`() throws {
@@ -190,7 +269,81 @@ import Testing
     )
     #expect(light["min_mireds"] == 154)
     #expect(light["max_mireds"] == 500)
-    #expect(light["color_temp_command_template"]?.string?.contains("1000000 /") == true)
+    #expect(
+      light["color_temp_command_template"]?.string
+        == "{{ [[(1000000 / value) | round | int, 2000] | max, 6500] | min }}"
+    )
+  }
+
+  private static let levels: [(String, [String: JSONValue])] = [
+    ("[0, 254]", ["brightness_scale": 254]),
+    (
+      "[10, 100]",
+      ["brightness_scale": 100, "brightness_command_template": "{{ [value, 10] | max }}"]
+    ),
+    (
+      "[0, 1]",
+      [
+        "brightness_scale": 255,
+        "brightness_command_template": "{{ [value / 255 * 1, 0] | max | round(4) }}",
+        "brightness_value_template":
+          "{{ (value | float / 1 * 255) | round | int if value else '' }}",
+      ]
+    ),
+  ]
+
+  @Test(arguments: levels)
+  func `a level that Home Assistant cannot count is told on its own scale, and none too low`(
+    _ range: String,
+    _ expected: [String: JSONValue]
+  ) throws {
+    let light = try #require(
+      try entities(
+        """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: a}}
+            level: {type: number, range: \(range), command: {topic: b}}
+        """
+      )["power"]
+    )
+    guard case .object(let members) = light else { return }
+    let found = members.filter {
+      $0.name.hasPrefix("brightness_") && !$0.name.hasSuffix("_topic")
+    }
+    #expect(Dictionary(uniqueKeysWithValues: found.map { ($0.name, $0.value) }) == expected)
+  }
+
+  @Test func `a white tone in percent is a number of its own`() throws {
+    let found = try entities(
+      """
+      lamp:
+        properties:
+          power: {type: boolean, command: {topic: a}}
+          brightness: {type: integer, range: [0, 100], command: {topic: b}}
+          color_temp: {type: integer, range: [0, 100], unit: "%", command: {topic: c}}
+      """
+    )
+    #expect(found["power"]?["color_temp_command_topic"] == nil)
+    #expect(found["color_temp"]?["p"] == "number")
+  }
+
+  @Test func `slats open and close at the ends of their range`() throws {
+    let cover = try #require(
+      try entities(
+        """
+        blind:
+          properties:
+            position: {type: integer, range: [0, 100], command: {topic: a}}
+            tilt: {type: integer, range: [-90, 90], command: {topic: b}}
+        """
+      )["position"]
+    )
+    for (name, value) in [
+      ("tilt_min", -90), ("tilt_closed_value", -90), ("tilt_max", 90), ("tilt_opened_value", 90),
+    ] {
+      #expect(cover[name] == .integer(Int64(value)))
+    }
   }
 
   @Test func `a cover opens, closes, stops, and goes to a position`() throws {

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
 import Devices
 import HomeAssistant
 import LastOut
@@ -26,11 +27,12 @@ extension Gateway {
   /// Hands announcements to the broker while there is room.
   func publishAnnouncements() {
     while announcements?.isEmpty == false, links[0].client.canPublish {
-      guard let message = announcements?.next(registry) else { return }
+      let next = announcements?.next(registry) { machine.isDeviceOnline($0) }
+      guard let message = next else { return }
       let isTaken = links[0].send(
         .init(
           topic: message.topic,
-          payload: message.payload.map { JSONWriter.bytes($0) } ?? [],
+          payload: message.payload.map(Self.bytes) ?? [],
           retain: true
         )
       )
@@ -38,7 +40,14 @@ extension Gateway {
         announcements?.putBack(message)
         return
       }
+      announcements?.left(as: links[0].ownToken)
     }
+  }
+
+  private static func bytes(_ payload: JSONValue) -> [UInt8] {
+    var bytes: [UInt8] = []
+    payload.appendBare(to: &bytes)
+    return bytes
   }
 
   /// Hears Home Assistant's start, and what the broker keeps of earlier announcements.

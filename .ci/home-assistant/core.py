@@ -1,0 +1,185 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+
+"""A Home Assistant core on loopback: installed, configured, started, asked."""
+
+import base64
+import datetime
+import glob
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _base64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def python(wanted):
+    """A Python of this version, such as 3.13; `None` if there is none."""
+    others = glob.glob(os.path.expanduser(f"~/.pyenv/versions/{wanted}.*/bin/python3"))
+    for name in (sys.executable, f"python{wanted}", *others):
+        path = shutil.which(name)
+        if path:
+            found = subprocess.run(
+                [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                capture_output=True, text=True,
+            )
+            if found.stdout.strip() == wanted:
+                return path
+    return None
+
+
+def install(version, interpreter, folder):
+    """An environment with exactly what `version`.txt lists; returns its Python."""
+    listed = open(f"{HERE}/{version}.txt").read()
+    environment = f"{folder}/{version}"
+    mark = f"{environment}/installed"
+    if not os.path.exists(mark) or open(mark).read() != listed:
+        shutil.rmtree(environment, ignore_errors=True)
+        subprocess.run([interpreter, "-m", "venv", environment], check=True)
+        subprocess.run(
+            [f"{environment}/bin/python", "-m", "pip", "install", "--quiet", "--no-deps",
+             "--no-compile", "--prefer-binary", "--disable-pip-version-check",
+             "-r", f"{HERE}/{version}.txt"],
+            check=True,
+        )
+        with open(mark, "w") as file:
+            file.write(listed)
+    return f"{environment}/bin/python"
+
+
+class HomeAssistant:
+    """One configuration folder, in which the core may be started more than once."""
+
+    def __init__(self, interpreter, folder, broker_port):
+        self.interpreter = interpreter
+        self.folder = folder
+        self.port = free_port()
+        self.log = f"{folder}/core.log"
+        self._process = None
+        self._connection = None
+        os.makedirs(f"{folder}/.storage")
+        with open(f"{folder}/configuration.yaml", "w") as file:
+            file.write(
+                "homeassistant: {name: Check, latitude: 0, longitude: 0, elevation: 0,\n"
+                "  unit_system: metric, time_zone: UTC}\n"
+                f"http: {{server_host: 127.0.0.1, server_port: {self.port}}}\n"
+                "api:\n"
+                "logger: {default: warning}\n"
+            )
+        self._store("core.config_entries", {"entries": [{
+            "entry_id": "1", "version": 1, "minor_version": 1, "domain": "mqtt", "title": "broker",
+            "data": {"broker": "127.0.0.1", "port": broker_port, "discovery": True}, "options": {},
+            "pref_disable_new_entities": False, "pref_disable_polling": False, "source": "user",
+            "unique_id": None, "disabled_by": None,
+        }]})
+        self._token = self._owner()
+
+    def _store(self, name, data, version=1):
+        with open(f"{self.folder}/.storage/{name}", "w") as file:
+            json.dump({"version": version, "minor_version": 1, "key": name, "data": data}, file)
+
+    def _owner(self):
+        """Makes an owner with a token of long life, and returns the token."""
+        user, token, key = uuid.uuid4().hex, uuid.uuid4().hex, uuid.uuid4().hex * 2
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        groups = {"admin": "Administrators", "users": "Users", "read-only": "Read Only"}
+        self._store("auth", {
+            "users": [{
+                "id": user, "group_ids": ["system-admin"], "is_owner": True, "is_active": True,
+                "name": "check", "system_generated": False, "local_only": False,
+            }],
+            "groups": [{"id": f"system-{id}", "name": name} for id, name in groups.items()],
+            "credentials": [],
+            "refresh_tokens": [{
+                "id": token, "user_id": user, "client_id": None, "client_name": "check",
+                "client_icon": None, "token_type": "long_lived_access_token", "created_at": now,
+                "access_token_expiration": 315360000.0, "token": uuid.uuid4().hex * 4,
+                "jwt_key": key, "last_used_at": None, "last_used_ip": None, "credential_id": None,
+                "version": "1",
+            }],
+        })
+        self._store("onboarding", {"done": ["user", "core_config", "analytics", "integration"]}, 4)
+        now = int(time.time())
+        head, body = ({"alg": "HS256", "typ": "JWT"}, {"iss": token, "iat": now, "exp": now + 86400})
+        text = ".".join(_base64(json.dumps(part).encode()) for part in (head, body))
+        return text + "." + _base64(hmac.new(key.encode(), text.encode(), hashlib.sha256).digest())
+
+    def start(self):
+        with open(self.log, "a") as log:
+            self._process = subprocess.Popen(
+                [self.interpreter, f"{HERE}/launch.py", "-c", self.folder, "--skip-pip"],
+                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            )
+        end = time.monotonic() + 180
+        while time.monotonic() < end:
+            if self._process.poll() is not None:
+                break
+            try:
+                if self.ask("GET", "config")["state"] == "RUNNING":
+                    return
+            except OSError:
+                pass
+            time.sleep(0.2)
+        raise RuntimeError("Home Assistant did not start:\n" + open(self.log).read()[-3000:])
+
+    def stop(self):
+        if self._connection:
+            # An open connection is waited for.
+            self._connection.close()
+            self._connection = None
+        if self._process and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(60)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def ask(self, method, path, data=None):
+        """The answer; `None` if there is no such thing."""
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            self._connection.request(
+                method, f"/api/{path}", None if data is None else json.dumps(data),
+                {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+            )
+            answer = self._connection.getresponse()
+            body = answer.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            self._connection = None
+            raise OSError(str(error)) from error
+        if answer.status == 404:
+            return None
+        if answer.status >= 400:
+            raise RuntimeError(f"{method} {path} {data}: {answer.status} {body}")
+        return json.loads(body) if answer.getheader("Content-Type", "").startswith(
+            "application/json") else body
+
+    def state(self, entity):
+        return self.ask("GET", f"states/{entity}")
+
+    def call(self, service, entity, **data):
+        domain, name = service.split(".")
+        return self.ask("POST", f"services/{domain}/{name}", {"entity_id": entity, **data})
+
+    def render(self, template, **variables):
+        return self.ask("POST", "template", {"template": template, "variables": variables})

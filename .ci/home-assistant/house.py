@@ -1,0 +1,154 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+
+"""The devices: their files, and the devices themselves as far as they answer."""
+
+import json
+import os
+import re
+
+from mqtt import Client
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+HOUSE = """\
+desk-lamp: {name: Desk lamp, profile: zigbee2mqtt/light, topic: zigbee2mqtt/desk_lamp}
+hall-blind: {name: Hall blind, profile: zigbee2mqtt/cover, topic: zigbee2mqtt/hall_blind}
+hall-thermostat:
+  {name: Hall thermostat, profile: zigbee2mqtt/thermostat, topic: zigbee2mqtt/hall_thermostat}
+plug: {name: Plug, profile: zigbee2mqtt/switch, topic: zigbee2mqtt/plug}
+ceiling-fan:
+  name: Ceiling fan
+  profile: esphome/fan
+  topic: node
+  parameters: {object: main}
+  properties:
+    mode: {type: choice, values: [breeze, sleep], command: {topic: node/mode/set},
+      state: {topic: node/mode}}
+strip:
+  name: Strip
+  properties:
+    power: {type: boolean, command: {topic: strip/power/set}, state: {topic: strip/power}}
+    brightness: {type: integer, range: [10, 100], step: 1, unit: "%",
+      command: {topic: strip/brightness/set}, state: {topic: strip/brightness}}
+    color_temp: {type: integer, range: [2000, 6500], step: 1, unit: K, excludes: [color],
+      command: {topic: strip/white/set}, state: {topic: strip/white}}
+    color: {type: color, encode: hs, command: {topic: strip/color/set}, state: {topic: strip/color}}
+mixer:
+  name: Mixer
+  properties:
+    level: {type: number, range: [0, 100], step: 0.5, unit: dB,
+      policy: {delay: 1s, max_wait: none}, command: {topic: mixer/level/set},
+      state: {topic: mixer/level}}
+    gain: {type: integer, command: {topic: mixer/gain/set}, state: {topic: mixer/gain}}
+    source: {type: choice, values: [line, "phono 2"], command: {topic: mixer/source/set},
+      state: {topic: mixer/source}}
+    label: {type: text, command: {topic: mixer/label/set}, state: {topic: mixer/label}}
+    loud: {type: boolean, command: {topic: mixer/loud/set}, state: {topic: mixer/loud}}
+    tint: {type: color, command: {topic: mixer/tint/set}, state: {topic: mixer/tint}}
+    chime: {type: action, values: [ring, "mute it"], command: {topic: mixer/chime/set}}
+slats:
+  name: Slats
+  properties:
+    position: {type: integer, range: [0, 99], step: 1, command: {topic: slats/position/set},
+      state: {topic: slats/position}}
+    tilt: {type: integer, range: [-90, 90], step: 1, command: {topic: slats/tilt/set},
+      state: {topic: slats/tilt}}
+door:
+  name: Door
+  properties:
+    opener: {type: action, values: [buzz], command: {topic: door/set}}
+boiler:
+  name: Boiler
+  properties:
+    target_temperature: {type: number, range: [40, 90], step: 1, unit: °F,
+      command: {topic: boiler/set}, state: {topic: boiler}}
+    mode: {type: choice, values: [party, away], command: {topic: boiler/mode/set},
+      state: {topic: boiler/mode}}
+dim:
+  name: Dim
+  properties:
+    power: {type: boolean, command: {topic: dim/power/set}, state: {topic: dim/power}}
+    level: {type: number, range: [0, 1], command: {topic: dim/level/set}, state: {topic: dim/level}}
+"""
+
+# How devices say that they are there, and what Home Assistant shows after each payload.
+# `None`: as before.
+PRESENCE = {
+    "member": ("{topic: seen/member, value: /state}", [
+        ("{}", None), ("online", None), ('{"state":"offline"}', False), ("null", None),
+        ("[]", None), ('{"state":"online"}', True), ('{"state":"Offline?"}', None),
+    ]),
+    "deep": ("{topic: seen/deep, value: /a/b}", [
+        ('{"x":1}', None), ('{"a":{"b":"offline"}}', False), ('{"a":3}', None),
+        ('{"a":{"b":"online"}}', True),
+    ]),
+    "boolean": ("{topic: seen/boolean, online: true, offline: false}", [
+        ("false", False), ("true", True), ("maybe", None),
+    ]),
+    "flag": ("{topic: seen/flag, value: /up, online: true, offline: false}", [
+        ('{"up":false}', False), ('{"up":null}', None), ('{"up":true}', True),
+    ]),
+    "words": ("{topic: seen/words, online: [ready, \"it's\"], offline: [init, sleeping, lost]}", [
+        ("sleeping", False), ("ready", True), ("lost", False), ("it's", True), ("", None),
+    ]),
+    "number": ("{topic: seen/number, online: 1, offline: 0}", [("0", False), ("1", True)]),
+    "place": ("{topic: seen/place, value: /1}", [
+        ('["online","offline"]', False), ("[]", None), ('["offline","online"]', True),
+    ]),
+    "two": ("[{topic: seen/two/a}, {topic: seen/two/b}]", []),
+}
+
+
+class House:
+    """The devices, as far as they answer."""
+
+    def __init__(self, port):
+        self.states = {}
+        self.client = Client(port, "devices", ["#"], self.hear)
+
+    def hear(self, topic, payload, retained):
+        if retained or not topic.endswith(("/set", "/command")) or topic.startswith("settle/"):
+            return
+        if topic.startswith("zigbee2mqtt/"):
+            device = topic.split("/")[1]
+            self.report(device, json.loads(payload))
+        elif topic.endswith("/command"):
+            place = topic[: -len("/command")]
+            self.client.publish(f"{place}/state", payload, retain=True)
+            if place.endswith("/speed_level"):
+                self.client.publish(f"{place[: -len('/speed_level')]}/state", "ON", retain=True)
+        else:
+            self.client.publish(topic[: -len("/set")], payload, retain=True)
+
+    def report(self, device, changes):
+        state = self.states.setdefault(device, {})
+        if "blind" in device and changes.get("state") in ("OPEN", "CLOSE", "STOP"):
+            changes = {"position": {"OPEN": 100, "CLOSE": 0}.get(changes["state"], 50)}
+        state.update(changes)
+        self.client.publish(f"zigbee2mqtt/{device}", json.dumps(state), retain=True)
+
+
+def profiles():
+    """A device for every profile that comes with the program."""
+    folder = f"{ROOT}/devices/profiles"
+    number = 0
+    for file in sorted(os.listdir(folder)):
+        lines = open(f"{folder}/{file}").read().split("\n")
+        anchor = next((l for l in lines if "parameters: &parameters {" in l), "")
+        for place, line in enumerate(lines):
+            if not re.fullmatch(r"[a-z][\w/.-]*:", line):
+                continue
+            name, given = line[:-1], ""
+            for below in lines[place + 1:]:
+                if below[:1] not in ("", " "):
+                    break
+                if below.startswith("  parameters: "):
+                    source = anchor if below.endswith("*parameters") else below
+                    given = "  parameters: " + source[source.index("{"):].replace("null", '"1"')
+            number += 1
+            # No one's words for presence, so that they count as there.
+            yield f"p{number}", (
+                f"p{number}:\n  name: P{number}\n  profile: {name}\n  topic: prof/p{number}\n"
+                + (f"{given}\n" if given else "")
+            )
