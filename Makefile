@@ -40,7 +40,7 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@swift test --disable-xctest --skip-build $(ARGS)
 
 panel-test: install-deps ## Test the panel in headless Chromium; ARGS="-k drag" for some of it
-	@swift build -j $(JOBS) --product settled
+	@swift build -j $(JOBS) --product settled -Xswiftc -warnings-as-errors
 	@Tests/panel/run $(ARGS)
 
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
