@@ -126,7 +126,6 @@ extension CommandStateMachine {
     }
   }
 
-
   private func number(ofReady raw: Int32) -> UInt64 {
     states[Int(raw)].ready?.change.number ?? 0
   }

@@ -20,11 +20,13 @@ package struct PanelFile: Sendable {
   /// The file that the page asks for by this name; `nil` where there is none.
   package static func named(_ name: String) -> PanelFile? { files[name] }
 
+  private static let style = "text/css; charset=utf-8"
   private static let script = "text/javascript; charset=utf-8"
 
   private static let files = [
     "icon.svg": PanelFile(PackageResources.icon_svg, "image/svg+xml"),
-    "panel.css": PanelFile(PackageResources.panel_css, "text/css; charset=utf-8"),
+    "panel.css": PanelFile(PackageResources.panel_css, style),
+    "controls.css": PanelFile(PackageResources.controls_css, style),
     "panel.js": PanelFile(PackageResources.panel_js, script),
     "link.js": PanelFile(PackageResources.link_js, script),
     "house.js": PanelFile(PackageResources.house_js, script),

@@ -11,10 +11,10 @@ struct DemoCommand: DaemonCommand {
   static let name = "demo"
   static let summary = "Try everything with simulated devices and a private broker."
   static let discussion = """
-    Starts a private mosquitto on a free loopback port, four simulated devices and the gateway, and \
-    plays hands that change values quickly. The gestures are made from stated speeds and pauses. At \
-    the end a table says what went in, what came out, and whether every device shows what was asked \
-    for last; the exit code is 0 if they do.
+    Starts a private mosquitto on a free loopback port, four simulated devices, the gateway and its \
+    panel, and plays hands that change values quickly. The gestures are made from stated speeds and \
+    pauses. At the end a table says what went in, what came out, and whether every device shows what \
+    was asked for last; the exit code is 0 if they do.
     """
   static let examples = [
     Example("settle demo", "About 13 seconds."),

@@ -48,7 +48,7 @@ desk-lamp:
   name: Desk lamp
   properties:
     power: {type: boolean, command: {topic: cmd/desk-lamp/power, payload: $value}, state: {topic: state/desk-lamp/power}, policy: {delay: 50ms}}
-    brightness: {type: integer, range: [0, 254], step: 1, command: {topic: cmd/desk-lamp/brightness, payload: $value}, state: {topic: state/desk-lamp/brightness}, policy: {delay: 400ms, max_wait: none}}
+    brightness: {type: integer, range: [0, 254], step: 1, command: {topic: cmd/desk-lamp/brightness, payload: $value}, state: {topic: state/desk-lamp/brightness}, policy: {delay: 600ms, max_wait: none}}
     color_temp: {type: integer, range: [150, 500], step: 1, unit: mired, command: {topic: cmd/desk-lamp/color_temp, payload: $value}, state: {topic: state/desk-lamp/color_temp}}
 boiler:
   name: Boiler

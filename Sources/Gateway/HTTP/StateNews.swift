@@ -29,8 +29,8 @@ struct StateNews {
     let key = keys[taken]
     known.remove(key)
     taken += 1
-    if taken == keys.count {
-      keys.removeAll(keepingCapacity: true)
+    if taken * 2 >= keys.count {
+      keys.removeFirst(taken)
       taken = 0
     }
     return key

@@ -28,7 +28,7 @@ export class PropertyView {
     this.node = h("div", { class: "property", "data-key": key.key, "data-type": key.type },
       h("div", { class: "head" },
         h("button", { type: "button", class: "label", "aria-label": `${this.label}: timeline`, "aria-haspopup": "dialog", onclick: () => app.openTimeline(key) },
-          h("span", { class: "name" }, this.name), this.status),
+          h("span", { class: "name", title: this.name }, this.name), this.status),
         this.mark.node, ...(this.control.aside ? [this.control.aside] : [])),
       ...(this.control.body ? [this.control.body] : []));
     for (const input of this.node.querySelectorAll("input, select, [role=switch], [role=group]")) {
@@ -66,9 +66,9 @@ export class PropertyView {
       }
       case "unsent": return "Not sent yet";
       case "sending":
-      case "sent": return [tally ?? "Sent", elsewhere].filter(Boolean).join(" · ");
+      case "sent": return elsewhere ?? tally ?? "Sent";
       case "confirmed":
-      case "done": return [tally, elsewhere].filter(Boolean).join(" · ");
+      case "done": return tally ?? elsewhere ?? "";
       case "unchanged": return tally ?? "";
       case "superseded": return progress.reason === "changed at the device" ? "Changed at the device" : elsewhere ?? "";
       case "cancelled": return progress.reason && progress.reason !== "urgent" ? `Cancelled: ${progress.reason}` : "Cancelled";

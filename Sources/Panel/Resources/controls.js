@@ -240,12 +240,13 @@ function action(key, label, app) {
   // Up, stop, down stand in the order in which a hand looks for them.
   const order = { up: 0, stop: 1, down: 2 };
   const words = [...key.values];
-  if (words.every((word) => ICONS[word.toLowerCase()])) {
+  const isCover = words.every((word) => ICONS[word.toLowerCase()]);
+  if (isCover) {
     words.sort((a, b) => order[ICONS[a.toLowerCase()]] - order[ICONS[b.toLowerCase()]]);
   }
   const body = h("div", { class: "actions", role: "group", "aria-label": label });
   for (const word of words) {
-    const sign = ICONS[word.toLowerCase()];
+    const sign = isCover && ICONS[word.toLowerCase()];
     body.append(h("button", {
       type: "button", class: "button", "aria-label": `${label}: ${readable(word)}`, onclick: () => app.change(key, { set: word }, undefined),
     }, ...(sign ? [icon(sign)] : []), h("span", {}, readable(word))));

@@ -1,0 +1,108 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""A stage, a browser that looks at it, and what a finger does there."""
+
+import os
+import time
+import unittest
+
+from stage import Stage
+from webdriver import Driver
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Browsers:
+    """The one driver, as long as a module's tests run."""
+
+    driver = None
+
+    @classmethod
+    def start(cls):
+        cls.driver = Driver()
+        unittest.addModuleCleanup(cls.driver.close)
+
+    @classmethod
+    def browser(cls, **options):
+        return cls.driver.browser(**options)
+
+
+def row(key):
+    return f"[data-key='{key}']"
+
+
+class Case(unittest.TestCase):
+    """A stage and a browser that looks at it, for all tests of a class."""
+
+    settings = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stage = Stage(**cls.settings)
+        cls.addClassCleanup(cls.stage.close)
+        cls.browser = Browsers.browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        self.open(self.browser)
+
+    def open(self, browser):
+        browser.open(self.stage.url)
+        browser.wait("return document.querySelectorAll('.property').length >= 13 && document.getElementById('link').dataset.state === 'live'",
+                     what="the page is live")
+        # What the test before it asked is over.
+        browser.wait("return !document.querySelector('[data-progress=settling], [data-progress=sending], [data-progress=sent]')", seconds=35)
+
+    def tearDown(self):
+        self.browser.lift()
+        complaints = [line for line in self.browser.complaints() if not self.is_expected(line)]
+        self.assertEqual(complaints, [])
+
+    def is_expected(self, complaint):
+        return False
+
+    # What is seen
+
+    def figure(self, key, browser=None):
+        return (browser or self.browser).run(f"return document.querySelector(\"{row(key)} .figure\").value")
+
+    def status(self, key, browser=None):
+        return (browser or self.browser).run(f"return document.querySelector(\"{row(key)} .status\").textContent")
+
+    def progress(self, key, browser=None):
+        return (browser or self.browser).run(f"return document.querySelector(\"{row(key)}\").dataset.progress")
+
+    def await_progress(self, key, *names, browser=None, seconds=10):
+        (browser or self.browser).wait("return arguments[1].includes(document.querySelector(arguments[0]).dataset.progress)",
+                                       row(key), names, seconds=seconds, what=f"{key} is {' or '.join(names)}")
+
+    def await_figure(self, key, text, browser=None):
+        (browser or self.browser).wait("return document.querySelector(arguments[0] + ' .figure').value === arguments[1]",
+                                       row(key), text, what=f"{key} shows {text}")
+
+    def await_text(self, selector, text, browser=None, seconds=10):
+        (browser or self.browser).wait("return document.querySelector(arguments[0])?.textContent.includes(arguments[1])",
+                                       selector, text, seconds=seconds, what=f"{selector} says {text}")
+
+    # What the finger does
+
+    def place(self, key, share, browser=None):
+        """Where on a slider a share of its range is."""
+        box = (browser or self.browser).box(f"{row(key)} .range")
+        inset = 14
+        return box["x"] + inset + share * (box["width"] - 2 * inset), box["y"] + box["height"] / 2
+
+    def take(self, key, share, browser=None):
+        (browser or self.browser).press_at(*self.place(key, share, browser))
+
+    def slide(self, key, share, browser=None):
+        (browser or self.browser).slide_to(*self.place(key, share, browser))
+
+    def drag(self, key, shares, seconds=0.02, browser=None):
+        """Takes hold, and moves on without letting go."""
+        browser = browser or self.browser
+        places = [self.place(key, share, browser) for share in shares]
+        browser.press_at(*places[0])
+        for place in places[1:]:
+            time.sleep(seconds)
+            browser.slide_to(*place)

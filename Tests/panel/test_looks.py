@@ -1,0 +1,143 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""What the page is for everybody: sizes, themes, names, the timeline, the search."""
+
+import os
+
+from case import HERE, Browsers, Case, row
+from webdriver import KEYS
+
+# The sizes that people have, from a small phone to a wall.
+WIDTHS = (360, 768, 1440, 2560, 3840)
+
+
+def setUpModule():
+    Browsers.start()
+
+
+class Looks(Case):
+    """What the page must be for everybody, in every size and theme."""
+
+    def settle_down(self):
+        self.stage.away("attic-fan")
+        self.drag("garden-pump/flow", [0.4, 0.7])
+        self.browser.lift()
+        self.await_progress("garden-pump/flow", "failed")
+        self.browser.wait("return document.querySelector(\"[data-device='attic-fan']\").hasAttribute('data-offline')")
+        self.browser.click(f"{row('boiler/target_temperature')} [aria-label$=': more']")
+
+    def tearDown(self):
+        self.stage.away("attic-fan", False)
+        self.browser.resize(1280, 900)
+        self.browser.media("light")
+        super().tearDown()
+
+    def test_names_contrast_targets_landmarks_and_width(self):
+        with open(os.path.join(HERE, "checks.js"), encoding="utf-8") as file:
+            checks = file.read()
+        self.settle_down()
+        for width in WIDTHS:
+            for scheme in ("light", "dark"):
+                with self.subTest(width=width, scheme=scheme):
+                    self.browser.resize(width, 900)
+                    # Without motion no color is half way when it is looked at.
+                    self.browser.media(scheme, "reduce")
+                    self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                    found = self.browser.run(checks)
+                    self.assertEqual(found["problems"], [])
+                    self.assertGreater(found["texts"], 25)
+                    self.assertGreater(found["controls"], 40)
+        self.browser.resize(360, 780)
+        self.browser.wait("return document.querySelectorAll('.column').length === 1")
+        self.browser.click(f"{row('boiler/target_temperature')} .label")
+        self.assertEqual(self.browser.run(checks)["problems"], [])
+
+    def test_what_assistive_technology_is_told(self):
+        self.browser.devtools("Accessibility.enable")
+        nodes = self.browser.devtools("Accessibility.getFullAXTree")["nodes"]
+        tree = [(node.get("role", {}).get("value"), node.get("name", {}).get("value"), node) for node in nodes if not node.get("ignored")]
+        slider = next(node for role, name, node in tree if role == "slider" and name == "Boiler, Target temperature")
+        spin = next(node for role, name, node in tree if role == "spinbutton" and name.startswith("Boiler, Target temperature"))
+        known = {entry["name"]: entry["value"].get("value") for entry in slider["properties"]}
+        self.assertEqual((known["valuemin"], known["valuemax"]), (5, 30))
+        self.assertRegex(self.browser.run("return document.querySelector(\"[data-key='boiler/target_temperature'] .range\").ariaValueText"),
+                         r"^\d+\.\d °C$")
+        self.assertEqual(str(float(slider["value"]["value"])), self.figure("boiler/target_temperature"))
+        self.assertEqual(float(self.browser.run("return document.querySelector(\"[data-key='boiler/target_temperature'] .figure\").ariaValueNow")),
+                         float(slider["value"]["value"]))
+        self.assertTrue(spin)
+        roles = {role for role, _, _ in tree}
+        for role in ("main", "banner", "search", "switch", "radiogroup", "radio", "alert", "status", "heading"):
+            self.assertIn(role, roles)
+
+    def test_without_motion_nothing_moves_by_itself(self):
+        self.browser.media("light", "reduce")
+        self.browser.run("""
+            globalThis.moved = 0;
+            const ring = document.querySelector("[data-key='boiler/target_temperature'] .mark-ring");
+            new MutationObserver((all) => { moved += all.length; }).observe(ring, { attributes: true });""")
+        self.browser.click(f"{row('boiler/target_temperature')} [aria-label$=': more']")
+        self.assertEqual(self.browser.run("return document.getAnimations().length"), 0)
+        self.await_progress("boiler/target_temperature", "confirmed")
+        self.assertEqual(self.browser.run("return document.getAnimations().length"), 0)
+        # Four steps a second at most, where a ring that moves takes sixty.
+        self.assertLess(self.browser.run("return moved"), 12)
+
+    def test_the_timeline_draws_changes_against_commands(self):
+        key = "desk-lamp/brightness"
+        self.drag(key, [0.2 + 0.6 * i / 20 for i in range(21)])
+        self.browser.lift()
+        self.await_progress(key, "confirmed")
+        self.browser.click(f"{row(key)} .label")
+        self.assertTrue(self.browser.run("return document.querySelector('#timeline').matches(':modal')"))
+        self.await_text("#timeline-title", "Desk lamp, Brightness")
+        self.await_text("#timeline .log li", "Confirmed")
+        self.assertRegex(self.browser.run("return document.querySelector('#timeline .log-tally').textContent"), r"^\d+ changes? → 1 command$")
+        self.assertRegex(self.browser.run("return document.querySelector('#timeline canvas').ariaLabel"), r"\d+ changes became \d commands?$")
+        painted = self.browser.run("""
+            const canvas = document.querySelector("#timeline canvas");
+            const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            let count = 0;
+            for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
+            return count / (data.length / 4);""")
+        self.assertGreater(painted, 0.005)
+        self.browser.press(KEYS["escape"])
+        self.browser.wait("return !document.querySelector('#timeline').open")
+        self.assertEqual(self.browser.run("return document.activeElement.className"), "label")
+
+    def test_what_settles_can_be_sent_now_or_cancelled_from_the_timeline(self):
+        key = "boiler/target_temperature"
+        before = self.figure(key)
+        told = len(self.stage.told(key))
+        self.browser.click(f"{row(key)} .label")
+        for name in ("Send now", "Cancel it"):
+            self.assertTrue(self.browser.run("return [...document.querySelectorAll('#timeline button')].find((b) => b.textContent === arguments[0]).disabled", name))
+        self.stage.send({"key": key, "set": 9})
+        self.browser.wait("return !document.querySelector('#timeline .primary').disabled")
+        self.browser.run("[...document.querySelectorAll('#timeline button')].find((b) => b.textContent === 'Cancel it').click()")
+        self.await_progress(key, "cancelled")
+        self.assertEqual(self.figure(key), before)
+        self.stage.send({"key": key, "set": 9})
+        self.browser.wait("return !document.querySelector('#timeline .primary').disabled")
+        self.browser.run("document.querySelector('#timeline .primary').click()")
+        self.await_progress(key, "confirmed")
+        self.assertEqual(self.stage.told(key)[told:], ["9"])
+
+    def test_a_search_shows_what_it_finds(self):
+        shown = "return [...document.querySelectorAll('.card')].filter((c) => c.offsetParent).map((c) => c.dataset.device)"
+        self.browser.type("#filter", "bright")
+        self.assertEqual(sorted(self.browser.run(shown)), ["desk-lamp", "porch-light"])
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll(\"[data-device='desk-lamp'] .property\")].filter((p) => p.offsetParent).length"), 1)
+        self.browser.type("#filter", "xyz")
+        self.await_text("#empty", "Nothing is called “brightxyz”")
+        self.browser.run("const f = document.querySelector('#filter'); f.value = 'hall'; f.dispatchEvent(new Event('input'))")
+        self.assertEqual(self.browser.run(shown), ["hall-blind"])
+
+    def test_the_totals_show_only_what_they_count(self):
+        self.settle_down()
+        self.await_text("[data-only=failed]", "1 failed")
+        self.browser.click("[data-only=failed]")
+        shown = "return [...document.querySelectorAll('.card')].filter((c) => c.offsetParent).map((c) => c.dataset.device)"
+        self.assertEqual(self.browser.run(shown), ["garden-pump"])
+        self.browser.click("[data-only=failed]")
+        self.assertEqual(len(self.browser.run(shown)), 8)

@@ -1,0 +1,79 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""What the page decides, without network and drawing."""
+
+import json
+
+from case import Browsers, Case
+
+
+def setUpModule():
+    Browsers.start()
+
+
+class Parts(Case):
+    """What the page decides, without network and drawing."""
+
+    def module(self, name, body):
+        return self.browser.run(f"return (async () => {{ const m = await import('/panel/{name}.js'); {body} }})()")
+
+    FACTS = {"key": "a/b", "type": "integer", "range": [0, 100], "delay_ms": 300, "max_wait_ms": 1000, "can_confirm": True,
+             "target": 10, "actual": 10, "phase": "confirmed", "age_ms": 5000, "pending": None, "failure": None, "online": True}
+
+    def key(self, body):
+        facts = json.dumps(self.FACTS)
+        return self.module("house", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
+                           f"const look = (now) => seen.push([key.shown, key.progress(now).name]); {body} return seen;")
+
+    def test_between_the_word_that_a_change_is_taken_and_what_it_led_to_nothing_falls_back(self):
+        seen = self.key("""
+            key.ask(20, 0); key.sent("x1"); look(1);
+            key.event({ id: "x1", phase: "accepted", value: 20, collapsed: 0, attempt: 1 }, 2, 2); look(2);
+            key.row({ ...facts, target: 20, phase: "accepted", pending: { value: 20, collapsed: 0, waits: "quiet", due_ms: 290 } }, 3); look(3);
+            key.row({ ...facts, target: 20, phase: "sent" }, 400); look(400);""")
+        self.assertEqual(seen, [[20, "settling"], [20, "settling"], [20, "settling"], [20, "sent"]])
+
+    def test_older_answers_and_rows_do_not_move_what_is_asked_last(self):
+        seen = self.key("""
+            key.hold(true); key.ask(20, 0); key.sent("x1"); key.ask(30, 10); key.sent("x2");
+            key.event({ id: "x1", phase: "accepted", value: 20, collapsed: 0, attempt: 1 }, 12, 12);
+            key.row({ ...facts, target: 20, phase: "accepted" }, 12); look(12);
+            key.event({ id: "x2", phase: "accepted", value: 30, collapsed: 1, attempt: 1 }, 14, 14);
+            key.row({ ...facts, target: 30, phase: "accepted" }, 14); look(14);
+            key.row({ ...facts, target: 99, phase: "accepted" }, 20); look(20);
+            key.hold(false); look(21);""")
+        self.assertEqual([shown for shown, _ in seen], [30, 30, 30, 99])
+
+    def test_the_ring_is_capped_by_the_longest_wait(self):
+        seen = self.key("""
+            for (let now = 0; now <= 900; now += 100) key.ask(now / 10, now);
+            seen.push(key.progress(900).due);""")
+        self.assertEqual(seen, [1000])
+
+    def test_a_refusal_takes_the_value_back_and_remembers_it(self):
+        seen = self.key("""
+            key.ask(20, 0); key.sent("x1"); key.refused("x1", "no", 5); look(6); seen.push(key.progress(6).value, key.progress(6).reason);
+            key.ask(30, 10); look(11);""")
+        self.assertEqual(seen, [[10, "failed"], 20, "no", [30, "settling"]])
+
+    def test_a_stream_may_be_cut_anywhere(self):
+        seen = self.module("link", r"""
+            const text = 'retry: 2000\n\n: \n\nid: 7\ndata: {"a":1}\n\nevent: state\ndata: {"b":"é"}\r\n\r\nid: 8\ndata: x\ndata: y\n\n';
+            const results = new Set();
+            for (let size = 1; size < text.length; size += 1) {
+              const seen = [];
+              const events = new m.EventText((...event) => seen.push(event));
+              for (let at = 0; at < text.length; at += size) events.take(text.slice(at, at + size));
+              results.add(JSON.stringify(seen));
+            }
+            return [...results];""")
+        self.assertEqual([json.loads(line) for line in seen],
+                         [[["message", "7", '{"a":1}'], ["state", None, '{"b":"é"}'], ["message", "8", "x\ny"]]])
+
+    def test_numbers_and_colors(self):
+        seen = self.module("values", """
+            const key = { type: "number", range: [5, 30], step: 0.5 };
+            return [m.snapped(key, 21.26), m.snapped(key, 99), m.snapped({ ...key, range: [0.1, 1], step: 0.1 }, 0.30000000000000004),
+                    m.textOf(key, 21), m.textOf({ type: "integer" }, 40), m.textOf(key, null), m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }),
+                    m.hueOf("#ff8000").h, m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.plural(1, "change")];""")
+        self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "#ff0000", "#00ff00", 30, "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
