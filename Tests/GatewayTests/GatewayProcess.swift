@@ -120,6 +120,25 @@ final class GatewayProcess {
     return errors.lines.filter { $0.contains(text) }
   }
 
+  /// Waits until it has no more than so many descriptors open; `false` if that does not come.
+  func waitForDescriptors(atMost limit: Int, within time: Duration = .seconds(10)) -> Bool {
+    let end = EventLoop.now().advanced(by: time)
+    while true {
+      // Also the pause between two looks.
+      if process.wait(milliseconds: 5) != nil { return false }
+      if let count = descriptorCount(), count <= limit { return true }
+      if EventLoop.now() >= end { return false }
+    }
+  }
+
+  private func descriptorCount() -> Int? {
+    guard let folder = unsafe opendir("/proc/\(process.processID)/fd") else { return nil }
+    defer { unsafe closedir(folder) }
+    var count = -2  // Every folder has two entries more.
+    while unsafe readdir(folder) != nil { count += 1 }
+    return count
+  }
+
   /// Resident memory in bytes.
   func residentBytes() -> Int {
     let text = TextFile.read("/proc/\(process.processID)/statm") ?? ""

@@ -293,6 +293,8 @@ import Testing
     #expect(clients[0].nextLine(within: .milliseconds(300)) == nil)
     #expect(try bench.running().processorTicks() - before <= 5)
     clients = []
+    // It hears of their end one by one.
+    #expect(try bench.running().waitForDescriptors(atMost: 30))
     #expect(try bench.client().ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
   }
 }

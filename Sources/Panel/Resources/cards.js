@@ -55,7 +55,7 @@ export class PropertyView {
     const { key } = this;
     const tally = key.tally && (key.tally.changes > 1 || key.tally.commands === 0)
       ? `${plural(key.tally.changes, "change")} → ${plural(key.tally.commands, "command")}` : null;
-    const elsewhere = key.elsewhere === null ? null : `now ${spoken(key, key.elsewhere)}`;
+    const elsewhere = key.elsewhere === null ? null : `Now ${spoken(key, key.elsewhere)}`;
     switch (progress.name) {
       case "settling": return key.taken > 1 ? `Settling · ${plural(key.taken, "change")}` : "Settling";
       case "waiting": {
