@@ -17,7 +17,9 @@ import PrivateBroker
 /// would see in a home.
 package final class DemoStage {
   package struct Options: Sendable {
-    /// `nil`: the standard script.
+    /// `nil`: the standard home.
+    package var convention: ConventionName?
+    /// `nil`: the house's own script.
     package var script: [UInt8]?
     package var speed = 1.0
     /// Goes on after the script until a signal comes.
@@ -43,6 +45,7 @@ package final class DemoStage {
   static let patience = Duration.seconds(20)
 
   let options: Options
+  let house: DemoHouse
   let broker: PrivateBroker
   let loop: EventLoop
   let gateway: Gateway
@@ -68,6 +71,7 @@ package final class DemoStage {
   package init(_ options: Options, screen: DemoScreen) throws(DemoError) {
     self.options = options
     self.screen = screen
+    house = options.convention.map { .with($0) } ?? .standard
     do {
       broker = try PrivateBroker()
       try broker.start()
@@ -75,10 +79,15 @@ package final class DemoStage {
       throw DemoError("\(error)")
     }
     socket = broker.directory + "/settle.sock"
-    let configuration = try Self.configuration(port: broker.port, folder: broker.directory, socket)
+    let configuration = try Self.configuration(
+      house,
+      port: broker.port,
+      folder: broker.directory,
+      socket
+    )
     registry = configuration.registry
     ledger = DemoLedger(registry: registry)
-    script = try Self.script(options.script, registry)
+    script = if let text = options.script { try Self.script(text, registry) } else { house.script }
     do throws(OperationsError) {
       loop = try EventLoop()
       gateway = try Gateway(
@@ -88,7 +97,7 @@ package final class DemoStage {
       )
       handsLink = try DemoLink(name: "hands", port: broker.port, loop: loop)
       devicesLink = try DemoLink(name: "devices", port: broker.port, loop: loop)
-      driver = try DeviceDriver(DemoHome.devices(), link: devicesLink, loop: loop)
+      driver = try DeviceDriver(house.devices, link: devicesLink, loop: loop)
       hands = try Hands(
         script,
         speed: options.speed,
@@ -108,7 +117,8 @@ package final class DemoStage {
     do throws(OperationsError) {
       pulse = try loop.makeTimer { [unowned self] in beat() }
       for signal in DemoSignals.ending { try loop.onSignal(signal) { [unowned self] in leave() } }
-      driver.start { [unowned self] in startGateway() }
+      gateway.onConnection = { [unowned self] isUp in if isUp { startDevices() } }
+      try gateway.start()
     } catch {
       throw DemoError(error.description)
     }
@@ -118,20 +128,15 @@ package final class DemoStage {
 
   // MARK: Coming up
 
-  private func startGateway() {
-    do throws(OperationsError) {
-      gateway.onConnection = { [unowned self] isUp in if isUp { startHands() } }
-      try gateway.start()
-    } catch {
-      screen.line("The gateway cannot start: \(error.description)", .red)
-      loop.stop()
-    }
+  /// The devices come up when the gateway listens: not all of them retain their states.
+  private func startDevices() {
+    gateway.onConnection = nil
+    driver.start { [unowned self] in startHands() }
   }
 
   private func startHands() {
-    gateway.onConnection = nil
     handsLink.onConnected = { [unowned self] in
-      // The retained states of the devices arrive meanwhile.
+      // What the devices said arrives meanwhile.
       start = EventLoop.now().advanced(by: .milliseconds(200))
       hands.begin(at: start)
       schedulePulse()
@@ -220,6 +225,7 @@ package final class DemoStage {
   // MARK: Preparing
 
   private static func configuration(
+    _ house: DemoHouse,
     port: Int,
     folder: String,
     _ socket: String
@@ -227,7 +233,7 @@ package final class DemoStage {
     let settings = folder + "/settings.conf"
     do {
       try TextFile.write(DemoHome.settingsFile(port: port, socket: socket), to: settings)
-      try TextFile.write(DemoHome.deviceFile, to: folder + "/home.yaml")
+      try TextFile.write(house.deviceFile, to: folder + "/home.yaml")
     } catch {
       throw DemoError("\(error)")
     }
@@ -241,10 +247,9 @@ package final class DemoStage {
   }
 
   private static func script(
-    _ text: [UInt8]?,
+    _ text: [UInt8],
     _ registry: Registry
   ) throws(DemoError) -> DemoScript {
-    guard let text else { return .standard }
     do throws(DemoScript.Mistakes) {
       return try DemoScript(text: text, registry: registry)
     } catch {
