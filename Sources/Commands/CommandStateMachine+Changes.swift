@@ -137,8 +137,8 @@ extension CommandStateMachine {
     let place = Int(key.rawValue)
     guard !facts[place].isAction else { return nil }
     if let pending = core.pending(key) { return pending.value.value }
-    return states[place].ready?.change.value ?? standingValue(place) ?? states[place].lastSent
-      ?? states[place].actual
+    return states[place].ready?.change.value ?? standingValue(place) ?? states[place].arriving
+      ?? states[place].lastSent ?? states[place].actual
   }
 
   private mutating func enqueue(_ pending: PendingChange, for key: KeyIndex, at now: Moment) {

@@ -38,8 +38,7 @@ extension CommandStateMachine {
       return resolve(repetition: ready, value, wire, of: key, at: now)
     }
     guard let command = states[place].onItsWay else {
-      states[place].approach.end()
-      return true
+      return resolve(arrival: states[place].arriving, value, wire, of: key)
     }
     guard !command.isEnded else { return false }
     if registry.properties[place].property.isShown(command.change.value, by: wire) {
@@ -57,6 +56,33 @@ extension CommandStateMachine {
     endOnItsWay(key, as: .superseded, reason: Self.changedByHand, at: now)
     states[place].approach.end()
     return true
+  }
+
+  /// Nothing is unconfirmed; the device may still be moving to what it acknowledged.
+  private mutating func resolve(
+    arrival: Value?,
+    _ value: Value,
+    _ wire: JSONValue,
+    of key: KeyIndex
+  ) -> Bool {
+    let place = Int(key.rawValue)
+    let isThere = arrival.map { registry.properties[place].property.isShown($0, by: wire) } ?? false
+    if let arrival, !isThere, isInterim(value, to: arrival, place) { return false }
+    states[place].arriving = nil
+    states[place].approach.end()
+    return !isThere
+  }
+
+  /// Takes the word of a device that it has taken a value; its state may follow.
+  package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    let place = Int(key.rawValue)
+    guard let command = states[place].onItsWay, !command.isEnded,
+      registry.properties[place].property.isShown(command.change.value, by: wire)
+    else { return }
+    switch command.stage {
+    case .sending: states[place].onItsWay?.isTaken = true
+    case .sent: confirm(key, command, isShown: false, at: now)
+    }
   }
 
   /// A value waits to be sent once more: the attempt before may have arrived after all.

@@ -288,6 +288,10 @@ extension CommandStateMachine {
         at: now
       )
     }
+    if let older = states[place].arriving {
+      states[place].arriving = nil
+      states[place].approach.pass(older)
+    }
     states[place].approach.begin(from: states[place].actual)
     states[place].onItsWay = Outstanding(
       change: ready.change,
@@ -348,13 +352,25 @@ extension CommandStateMachine {
       return refreshTarget(key)
     }
     if command.isShown { return confirm(key, command, at: now) }
+    if command.isTaken { return confirm(key, command, isShown: false, at: now) }
     states[place].onItsWay?.stage = .sent
     deadlines.set(.confirmation, of: key, at: now.advanced(by: within + command.transition))
   }
 
-  mutating func confirm(_ key: KeyIndex, _ command: Outstanding, at now: Moment) {
+  /// Ends the command on its way as confirmed: the device shows the value, or has said that it took
+  /// it and may still be moving there.
+  mutating func confirm(
+    _ key: KeyIndex,
+    _ command: Outstanding,
+    isShown: Bool = true,
+    at now: Moment
+  ) {
     dropOnItsWay(key)
-    states[Int(key.rawValue)].approach.end()
+    if isShown {
+      states[Int(key.rawValue)].approach.end()
+    } else {
+      states[Int(key.rawValue)].arriving = command.change.value
+    }
     statistics.confirmed += 1
     tell(
       .confirmed,

@@ -142,7 +142,8 @@ package struct CommandStateMachine: ~Copyable {
     let place = Int(key.rawValue)
     let target =
       core.pending(key)?.value.value ?? states[place].ready?.change.value
-      ?? standingValue(place) ?? states[place].lastSent ?? states[place].actual
+      ?? standingValue(place) ?? states[place].arriving ?? states[place].lastSent
+      ?? states[place].actual
     setTarget(target, of: key)
   }
 

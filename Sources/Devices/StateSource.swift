@@ -7,11 +7,20 @@ package struct StateSource: Hashable, Sendable {
   package var value: JSONPointer
   /// What to publish once when connected, to be told the state.
   package var get: StateRequest?
+  /// The device says there which value it has taken, not which it has: a word that confirms a
+  /// command and tells nothing else.
+  package var acknowledges: Bool
 
-  package init(topic: String, value: JSONPointer, get: StateRequest? = nil) {
+  package init(
+    topic: String,
+    value: JSONPointer,
+    get: StateRequest? = nil,
+    acknowledges: Bool = false
+  ) {
     self.topic = topic
     self.value = value
     self.get = get
+    self.acknowledges = acknowledges
   }
 }
 

@@ -199,6 +199,9 @@ extension Gateway {
     case .state(let key, let source):
       let property = registry.properties[Int(key.rawValue)].property
       guard let wire = property.states[source].value.value(in: document) else { return }
+      if property.states[source].acknowledges {
+        return machine.acknowledged(key, wire, at: now)
+      }
       echoLoops.reported(key, wire, source: source)
       machine.reported(key, wire, at: now)
     case .availability(let device, let source):

@@ -77,6 +77,10 @@ struct Bench: ~Copyable {
     machine.reported(try key(name), wire, at: now)
   }
 
+  mutating func acknowledge(_ name: String, _ wire: JSONValue) throws {
+    machine.acknowledged(try key(name), wire, at: now)
+  }
+
   mutating func connect(_ isUp: Bool) { machine.connection(isUp: isUp, at: now) }
 
   mutating func online(_ isOnline: Bool, device: Int = 0) {

@@ -22,8 +22,14 @@ struct StateReader {
   private func source(_ fields: Section) -> StateSource? {
     let pointer = fields.pointer("value", placeholders)
     let request = request(fields)
+    let acknowledges = fields.flag("acknowledges")
     guard let topic = fields.topic("topic", placeholders) else { return nil }
-    return StateSource(topic: topic, value: pointer ?? .whole, get: request)
+    return StateSource(
+      topic: topic,
+      value: pointer ?? .whole,
+      get: request,
+      acknowledges: acknowledges ?? false
+    )
   }
 
   private func request(_ fields: Section) -> StateRequest? {

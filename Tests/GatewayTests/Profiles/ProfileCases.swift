@@ -45,10 +45,10 @@ enum ProfileCases {
       )
       .with(power: "/set") { #"{"state":"\#(word($0))"}"# }
       .merging(
-        #"{"power":true,"brightness":77}"#,
+        #"{"power":false,"brightness":77}"#,
         ["power", "brightness"],
         to: "/set",
-        #"{"state":"ON","brightness":77}"#
+        #"{"state":"OFF","brightness":77}"#
       ),
       .flag(
         "zigbee2mqtt/switch",
