@@ -254,6 +254,12 @@ extension CommandStateMachine {
     at now: Moment
   ) {
     let place = Int(key.rawValue)
+    if let taken = states[place].arriving {
+      // Whatever ends it, the device may not get there any more.
+      states[place].arriving = nil
+      states[place].approach.pass(taken)
+      refreshTarget(key)
+    }
     guard let outstanding = states[place].onItsWay, !outstanding.isEnded else { return }
     switch outstanding.stage {
     case .sending: states[place].onItsWay?.isEnded = true

@@ -85,6 +85,26 @@ extension CommandStateMachine {
     }
   }
 
+  /// Takes a device's reply to the message with the number `message`; `problem` if it refuses.
+  package mutating func replied(
+    _ key: KeyIndex,
+    to message: Int64,
+    problem: String?,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    guard let command = states[place].onItsWay, !command.isEnded, command.message == message
+    else { return }
+    devices[facts[place].device].mayRetry = true
+    let refusal = problem.map { "the device refused: \($0)" }
+    switch (command.stage, refusal) {
+    case (.sending, nil): states[place].onItsWay?.isTaken = true
+    case (.sending, .some): states[place].onItsWay?.refusal = refusal
+    case (.sent, nil): confirm(key, command, isShown: false, at: now)
+    case (.sent, .some(let reason)): fail(key, command, reason: reason, at: now)
+    }
+  }
+
   /// A value waits to be sent once more: the attempt before may have arrived after all.
   private mutating func resolve(
     repetition ready: ReadyValue,

@@ -61,8 +61,12 @@ struct Outstanding {
   var stage = Stage.sending
   /// The device showed the value before the acknowledgement came.
   var isShown = false
+  /// The number of the message, which a reply repeats.
+  var message: Int64
   /// The device acknowledged the value before the broker did.
   var isTaken = false
+  /// The device refused the value before the broker acknowledged it.
+  var refusal: String?
   /// Ended while its acknowledgement was still under way: whatever comes back is not told.
   var isEnded = false
 }

@@ -70,6 +70,73 @@ import Testing
     #expect(bench.wait() == nil)
   }
 
+  @Test func `a reply confirms the message whose number it has, and no other`() throws {
+    var bench = Bench(.numbered())
+    try bench.set("level", 40, now: true)
+    let text = try #require(bench.send().first)
+    let number = try #require(Int64(text.drop { !$0.isNumber }.prefix { $0.isNumber }))
+    _ = bench.told()
+    try bench.reply("level", to: number + 1)
+    #expect(bench.told() == [])
+    try bench.reply("level", to: number)
+    #expect(bench.told() == ["level confirmed 40"])
+    #expect(try bench.target("level") == 40)
+  }
+
+  @Test func `a reply that refuses is a failure at once, and the target goes back`() throws {
+    var bench = Bench(.numbered())
+    try bench.report("level", 10)
+    try bench.set("level", 40, now: true)
+    let text = try #require(bench.send().first)
+    let number = try #require(Int64(text.drop { !$0.isNumber }.prefix { $0.isNumber }))
+    try bench.reply("level", to: number, problem: "no such light")
+    #expect(bench.told().last == "level failed 40: the device refused: no such light")
+    #expect(try bench.target("level") == 10)
+    #expect(bench.wait() == nil)
+  }
+
+  @Test(arguments: [nil, "busy"] as [String?])
+  func `a reply that outruns the broker's word counts after sent`(problem: String?) throws {
+    var bench = Bench(.numbered())
+    try bench.set("level", 40, now: true)
+    let leaving = bench.publishes()
+    let text = try #require(leaving.first.map { String(decoding: $0.payload, as: UTF8.self) })
+    let number = try #require(Int64(text.drop { !$0.isNumber }.prefix { $0.isNumber }))
+    try bench.reply("level", to: number, problem: problem)
+    bench.finish(leaving)
+    let end =
+      problem == nil ? "level confirmed 40" : "level failed 40: the device refused: busy"
+    #expect(bench.told().suffix(2) == ["level sent 40", end])
+  }
+
+  @Test func `numbers of messages begin where the settings say, and grow`() throws {
+    var settings = CommandStateMachine.Settings()
+    settings.firstMessage = 0x7FFF_FFFF
+    let device = Device(id: "d", name: "D", properties: [.numbered()])
+    var bench = Bench([device], settings: settings)
+    try bench.set("level", 40, now: true)
+    #expect(bench.send() == [#"{"id":0,"v":40}"#])
+    try bench.set("level", 41, now: true)
+    #expect(bench.send() == [#"{"id":1,"v":41}"#])
+  }
+
+  @Test func `an urgent value ends the way to what was acknowledged`() throws {
+    var stop = Property.seen("stop")
+    stop.urgent = [.number(1)]
+    stop.ends = ["level"]
+    var bench = Bench(.seen(), stop)
+    try bench.report("level", 10)
+    try bench.set("level", 40, now: true)
+    bench.send()
+    try bench.acknowledge("level", 40)
+    try bench.report("level", 20)
+    #expect(try bench.target("level") == 40)
+    try bench.set("stop", 1)
+    #expect(try bench.target("level") == 20)
+    try bench.report("level", 25)
+    #expect(try bench.target("level") == 25)
+  }
+
   @Test func `a newer value takes over from one that was acknowledged and not shown`() throws {
     var bench = try sent()
     try bench.acknowledge("level", 40)

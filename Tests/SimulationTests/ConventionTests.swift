@@ -135,7 +135,9 @@ import Testing
     #expect(
       log.first == #"20 stat/s/RESULT {"Shutter1":{"Position":0,"Direction":1,"Target":50}}"#
     )
-    #expect(log.last == #"420 stat/s/RESULT {"Shutter1":{"Position":10,"Direction":0,"Target":10}}"#)
+    #expect(
+      log.last == #"420 stat/s/RESULT {"Shutter1":{"Position":10,"Direction":0,"Target":10}}"#
+    )
   }
 
   @Test func `with SetOption59 a Tasmota light tells STATE behind RESULT`() {

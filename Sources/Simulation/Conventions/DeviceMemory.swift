@@ -26,7 +26,9 @@ package struct DeviceMemory: Sendable {
     return name.map { values[$0] != nil } ?? true
   }
 
-  /// A value of a part; null if there is none. While it moves it is a whole number.
+  /// A value of a part; null if there is none.
+  ///
+  /// While it moves it is a whole number.
   package func value(_ part: String, _ name: String, at now: Moment) -> JSONValue {
     switch parts[part]?[name] {
     case nil: .null

@@ -116,7 +116,9 @@ package struct ESPHomeNode: WireConvention {
     }
     switch part.prefix(while: { $0 != "/" }) {
     case "light":
-      let names: [String] = ["state", "brightness", "color_temp", "color"].filter { memory.has(part, $0) }
+      let names: [String] = ["state", "brightness", "color_temp", "color"].filter {
+        memory.has(part, $0)
+      }
       let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
       return [
         DeviceMessage(topic: "\(topic)/\(part)/state", json: .object(members), retain: true)

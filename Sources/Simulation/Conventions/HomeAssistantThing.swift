@@ -106,7 +106,9 @@ package struct HomeAssistantThing: WireConvention {
         state("state", "state"), state("brightness", "brightness/state"), state("rgb", "rgb/state"),
       ]
     case "light-json":
-      let names: [String] = ["state", "brightness", "color_temp", "color"].filter { memory.has(part, $0) }
+      let names: [String] = ["state", "brightness", "color_temp", "color"].filter {
+        memory.has(part, $0)
+      }
       let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
       return [DeviceMessage(topic: "\(topic)/state", json: .object(members), retain: true)]
     case "number": return [state("value", "state")]

@@ -17,9 +17,7 @@ package struct HomieDevice: WireConvention {
   /// By part: `float`, `boolean`, `string` or `color`.
   package let datatypes: [String: String]
 
-  /// - Parameters:
-  ///   - topic: `homie/5/<device>`.
-  ///   - properties: By `<node>/<property>`: the datatype and the value at the start.
+  /// A device `homie/5/<device>` with a datatype and a first value for each `<node>/<property>`.
   package static func device(
     _ topic: String,
     properties: [String: (datatype: String, value: JSONValue)]

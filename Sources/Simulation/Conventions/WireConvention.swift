@@ -41,7 +41,9 @@ extension WireConvention {
 /// A payload as devices look at it.
 package enum WirePayload {
   /// The payload as a bare word.
-  package static func word(_ payload: [UInt8]) -> String { String(decoding: payload, as: UTF8.self) }
+  package static func word(_ payload: [UInt8]) -> String {
+    String(decoding: payload, as: UTF8.self)
+  }
 
   /// The JSON object in the payload, if it is one.
   package static func object(_ payload: [UInt8]) -> JSONValue? {

@@ -69,9 +69,11 @@ package struct ZWaveNode: WireConvention {
         ),
       ])
     }
-    let said = object?["value"] ?? WirePayload.flag(payload, on: "true", off: "false").map {
-      .boolean($0)
-    }
+    let said =
+      object?["value"]
+      ?? WirePayload.flag(payload, on: "true", off: "false").map {
+        .boolean($0)
+      }
     guard let value = said, case .boolean = value else { return .refused() }
     return DeviceAnswer([
       DeviceChange(part, "targetValue", .set(value)),

@@ -65,7 +65,9 @@ struct ProfileCase: Sendable {
     rest.hasPrefix("=") ? String(rest.dropFirst()) : topic + rest
   }
 
-  /// The two devices in a device file. Policies are so long that nothing leaves unless it is told to.
+  /// The two devices in a device file.
+  ///
+  /// Policies are so long that nothing leaves unless it is told to.
   var deviceText: String {
     """
     \(name):
