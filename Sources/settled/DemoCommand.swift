@@ -27,7 +27,7 @@ struct DemoCommand: DaemonCommand {
     .option(
       "with",
       \.convention,
-      value: "NAME",
+      value: "CONVENTION",
       completion: .words(ConventionName.allCases.map(\.rawValue)),
       help: "Play with devices of this convention."
     ),

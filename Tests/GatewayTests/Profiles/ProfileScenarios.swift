@@ -178,6 +178,27 @@ import Testing
     #expect(house.commands(on: topic).dropFirst(sent) == [row.back.payload], "\(key)")
   }
 
+  @Test func `a Shelly whose status notifications are off confirms by its reply alone`() throws {
+    let bench = try Bench.running(
+      devices: "plug: {profile: shelly/gen2-switch, topic: plus1}\n"
+    )
+    let witness = try bench.witness()
+    witness.publish("settle/plug/power/set", "on")
+    let call = try JSONParser.parse(try #require(witness.texts(on: "plus1/rpc", count: 1).first))
+    guard case .integer(let number)? = call["id"] else {
+      Issue.record("no number in \(call)")
+      return
+    }
+    for id in [number + 1, number] {
+      witness.publish("settle/rpc", #"{"id":\#(id),"src":"plus1","dst":"settle","result":{}}"#)
+    }
+    #expect(
+      witness.waitFor { Self.phases(of: "plug/power", in: $0) == ["sent", "confirmed"] },
+      "\(witness.texts(on: "settle/plug/power/event"))"
+    )
+    #expect(witness.waitFor("settle/plug/power", "true"))
+  }
+
   @Test func `a Shelly that refuses a call fails at once, with its own words`() throws {
     let bench = try Bench.running(
       devices: "plug: {profile: shelly/gen2-switch, topic: plus1, parameters: {channel: 3}}\n"
