@@ -99,7 +99,9 @@ struct ProfileCase: Sendable {
     if !urgent.isProfiles { ids[urgent.change.id] = urgent.change.phase == "confirmed" }
     return ids.sorted { $0.key < $1.key }.map { id, isConfirmed in
       var fields = [Self.slow]
-      if isConfirmed { fields.append("confirm: {within: 60s}") }
+      // A position a little before the end would confirm, and the step count from there.
+      let exact = id == "position" ? ", tolerance: 0" : ""
+      if isConfirmed { fields.append("confirm: {within: 60s\(exact)}") }
       if id == set.id, !self.fields.isEmpty { fields.append(self.fields) }
       if id == urgent.change.id, !urgent.isProfiles {
         fields.append("urgent: [\(urgent.change.text)]")
