@@ -126,6 +126,32 @@ extension CommandStateMachine {
     return true
   }
 
+  /// Ends the command on its way as confirmed: the device shows the value, or has said that it took
+  /// it and may still be moving there.
+  mutating func confirm(
+    _ key: KeyIndex,
+    _ command: Outstanding,
+    isShown: Bool = true,
+    at now: Moment
+  ) {
+    dropOnItsWay(key)
+    if isShown {
+      states[Int(key.rawValue)].approach.end()
+    } else {
+      states[Int(key.rawValue)].arriving = command.change.value
+    }
+    statistics.confirmed += 1
+    tell(
+      .confirmed,
+      of: command.change,
+      for: key,
+      collapsed: command.collapsed,
+      attempt: command.attempt,
+      at: now
+    )
+    refreshTarget(key)
+  }
+
   private static var changedByHand: String { "changed at the device" }
 
   private func isInterim(_ value: Value, to target: Value, _ place: Int) -> Bool {

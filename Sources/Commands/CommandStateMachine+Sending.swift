@@ -367,32 +367,6 @@ extension CommandStateMachine {
     deadlines.set(.confirmation, of: key, at: now.advanced(by: within + command.transition))
   }
 
-  /// Ends the command on its way as confirmed: the device shows the value, or has said that it took
-  /// it and may still be moving there.
-  mutating func confirm(
-    _ key: KeyIndex,
-    _ command: Outstanding,
-    isShown: Bool = true,
-    at now: Moment
-  ) {
-    dropOnItsWay(key)
-    if isShown {
-      states[Int(key.rawValue)].approach.end()
-    } else {
-      states[Int(key.rawValue)].arriving = command.change.value
-    }
-    statistics.confirmed += 1
-    tell(
-      .confirmed,
-      of: command.change,
-      for: key,
-      collapsed: command.collapsed,
-      attempt: command.attempt,
-      at: now
-    )
-    refreshTarget(key)
-  }
-
   /// Nothing of the key is on its way any more.
   mutating func dropOnItsWay(_ key: KeyIndex) {
     states[Int(key.rawValue)].onItsWay = nil
