@@ -209,6 +209,8 @@ import Testing
 
   @Test func `every profile that ships has a row here`() {
     let rows = ConventionName.allCases.flatMap { ProfileCases.all($0) }.map(\.profile)
-    #expect(rows.sorted() == ProfileStore(problems: Problems()).names.sorted())
+    // What has no properties of its own has nothing to play.
+    let names = ProfileStore(problems: Problems()).names.filter { $0 != "zigbee2mqtt/device" }
+    #expect(rows.sorted() == names.sorted())
   }
 }
