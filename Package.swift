@@ -173,7 +173,7 @@ let package = Package(
       name: "GatewayTests",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
-        "Operations", "PrivateBroker", "TestBroker",
+        "Operations", "PrivateBroker", "Simulation", "TestBroker",
       ]
     ),
     .testTarget(

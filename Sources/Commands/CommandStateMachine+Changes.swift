@@ -145,8 +145,8 @@ extension CommandStateMachine {
     let place = Int(key.rawValue)
     guard !facts[place].isAction else { return nil }
     if let pending = core.pending(key) { return pending.value.value }
-    return states[place].ready?.change.value ?? standingValue(place) ?? states[place].lastSent
-      ?? states[place].actual
+    return states[place].ready?.change.value ?? standingValue(place) ?? states[place].arriving
+      ?? states[place].lastSent ?? states[place].actual
   }
 
   @inline(__always)
@@ -268,6 +268,12 @@ extension CommandStateMachine {
     at now: Moment
   ) {
     let place = Int(key.rawValue)
+    if let taken = states[place].arriving {
+      // Whatever ends it, the device may not get there any more.
+      states[place].arriving = nil
+      states[place].approach.pass(taken)
+      refreshTarget(key)
+    }
     guard let outstanding = states[place].onItsWay, !outstanding.isEnded else { return }
     switch outstanding.stage {
     case .sending: states[place].onItsWay?.isEnded = true

@@ -38,8 +38,7 @@ extension CommandStateMachine {
       return resolve(repetition: ready, value, wire, of: key, at: now)
     }
     guard let command = states[place].onItsWay else {
-      states[place].approach.end()
-      return true
+      return resolve(arrival: states[place].arriving, value, wire, of: key)
     }
     guard !command.isEnded else { return false }
     if registry.properties[place].property.isShown(command.change.value, by: wire) {
@@ -57,6 +56,53 @@ extension CommandStateMachine {
     endOnItsWay(key, as: .superseded, reason: Self.changedByHand, at: now)
     states[place].approach.end()
     return true
+  }
+
+  /// Nothing is unconfirmed; the device may still be moving to what it acknowledged.
+  private mutating func resolve(
+    arrival: Value?,
+    _ value: Value,
+    _ wire: JSONValue,
+    of key: KeyIndex
+  ) -> Bool {
+    let place = Int(key.rawValue)
+    let isThere = arrival.map { registry.properties[place].property.isShown($0, by: wire) } ?? false
+    if let arrival, !isThere, isInterim(value, to: arrival, place) { return false }
+    states[place].arriving = nil
+    states[place].approach.end()
+    return !isThere
+  }
+
+  /// Takes the word of a device that it has taken a value; its state may follow.
+  package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    let place = Int(key.rawValue)
+    guard let command = states[place].onItsWay, !command.isEnded,
+      registry.properties[place].property.isShown(command.change.value, by: wire)
+    else { return }
+    switch command.stage {
+    case .sending: states[place].onItsWay?.isTaken = true
+    case .sent: confirm(key, command, isShown: false, at: now)
+    }
+  }
+
+  /// Takes a device's reply to the message with the number `message`; `problem` if it refuses.
+  package mutating func replied(
+    _ key: KeyIndex,
+    to message: Int64,
+    problem: String?,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    guard let command = states[place].onItsWay, !command.isEnded, command.message == message
+    else { return }
+    devices[facts[place].device].mayRetry = true
+    let refusal = problem.map { "the device refused: \($0)" }
+    switch (command.stage, refusal) {
+    case (.sending, nil): states[place].onItsWay?.isTaken = true
+    case (.sending, .some): states[place].onItsWay?.refusal = refusal
+    case (.sent, nil): confirm(key, command, isShown: false, at: now)
+    case (.sent, .some(let reason)): fail(key, command, reason: reason, at: now)
+    }
   }
 
   /// A value waits to be sent once more: the attempt before may have arrived after all.
@@ -78,6 +124,32 @@ extension CommandStateMachine {
     dropRepetition(of: key, reason: Self.changedByHand, at: now)
     states[place].approach.end()
     return true
+  }
+
+  /// Ends the command on its way as confirmed: the device shows the value, or has said that it took
+  /// it and may still be moving there.
+  mutating func confirm(
+    _ key: KeyIndex,
+    _ command: Outstanding,
+    isShown: Bool = true,
+    at now: Moment
+  ) {
+    dropOnItsWay(key)
+    if isShown {
+      states[Int(key.rawValue)].approach.end()
+    } else {
+      states[Int(key.rawValue)].arriving = command.change.value
+    }
+    statistics.confirmed += 1
+    tell(
+      .confirmed,
+      of: command.change,
+      for: key,
+      collapsed: command.collapsed,
+      attempt: command.attempt,
+      at: now
+    )
+    refreshTarget(key)
   }
 
   private static var changedByHand: String { "changed at the device" }

@@ -185,7 +185,10 @@ extension CommandStateMachine {
     let keys = gatherMerge(with: first, at: now)
     let values = keys.compactMap { takeReady($0) }
     lanes.left(device: facts[Int(first.rawValue)].device, at: now)
-    let payload = payload(of: keys, values)
+    // A repetition has the number of the first attempt: whichever reply comes speaks of the value.
+    let number = settings.firstMessage &+ (values.first?.change.number ?? 0)
+    let message = Int64(number & 0x7FFF_FFFF)
+    let payload = payload(of: keys, values, message)
     let road = registry.properties[Int(first.rawValue)].property.command
     var qos = road.qos
     var expiry = Moment(nanoseconds: .max)
@@ -195,7 +198,7 @@ extension CommandStateMachine {
       qos = max(qos, registry.properties[Int(key.rawValue)].property.command.qos)
       expiry = min(expiry, ready.change.expiresAt)
       isReplayed = isReplayed || ready.change.isReplayed
-      leave(key, ready, transition: transition, at: now)
+      leave(key, ready, message, transition: transition, at: now)
     }
     statistics.published += 1
     return Publish(
@@ -210,7 +213,11 @@ extension CommandStateMachine {
   }
 
   /// One payload for all of `keys`, options included where the payload is an object.
-  private func payload(of keys: [KeyIndex], _ values: [ReadyValue]) -> [UInt8] {
+  private func payload(
+    of keys: [KeyIndex],
+    _ values: [ReadyValue],
+    _ message: Int64
+  ) -> [UInt8] {
     var parts: [(template: PayloadTemplate, wire: JSONValue)] = []
     var options: [JSONValue.Member] = []
     for (key, ready) in zip(keys, values) {
@@ -225,7 +232,7 @@ extension CommandStateMachine {
       }
     }
     var payload: [UInt8] = []
-    PayloadTemplate.render(merging: parts, options: options, into: &payload)
+    PayloadTemplate.render(merging: parts, options: options, id: message, into: &payload)
     return payload
   }
 
@@ -270,6 +277,7 @@ extension CommandStateMachine {
   private mutating func leave(
     _ key: KeyIndex,
     _ ready: ReadyValue,
+    _ message: Int64,
     transition: Duration,
     at now: Moment
   ) {
@@ -288,6 +296,10 @@ extension CommandStateMachine {
         at: now
       )
     }
+    if let older = states[place].arriving {
+      states[place].arriving = nil
+      states[place].approach.pass(older)
+    }
     states[place].approach.begin(from: states[place].actual)
     states[place].onItsWay = Outstanding(
       change: ready.change,
@@ -295,7 +307,8 @@ extension CommandStateMachine {
       attempt: ready.attempt,
       retries: ready.retries,
       isUrgent: ready.isUrgent,
-      transition: transition
+      transition: transition,
+      message: message
     )
     sendingCount += 1
     tell(
@@ -348,23 +361,10 @@ extension CommandStateMachine {
       return refreshTarget(key)
     }
     if command.isShown { return confirm(key, command, at: now) }
+    if let refusal = command.refusal { return fail(key, command, reason: refusal, at: now) }
+    if command.isTaken { return confirm(key, command, isShown: false, at: now) }
     states[place].onItsWay?.stage = .sent
     deadlines.set(.confirmation, of: key, at: now.advanced(by: within + command.transition))
-  }
-
-  mutating func confirm(_ key: KeyIndex, _ command: Outstanding, at now: Moment) {
-    dropOnItsWay(key)
-    states[Int(key.rawValue)].approach.end()
-    statistics.confirmed += 1
-    tell(
-      .confirmed,
-      of: command.change,
-      for: key,
-      collapsed: command.collapsed,
-      attempt: command.attempt,
-      at: now
-    )
-    refreshTarget(key)
   }
 
   /// Nothing of the key is on its way any more.

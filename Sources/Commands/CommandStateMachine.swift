@@ -20,6 +20,9 @@ package struct CommandStateMachine: ~Copyable {
     package var pendingLimit = 100_000
     /// How long a step waits for the state that was asked for.
     package var stepPatience: Duration = .seconds(2)
+    /// What the numbers of messages count from; another one after each start, so that a reply to what
+    /// was sent before answers nothing.
+    package var firstMessage: UInt64 = 0
 
     package init() {}
   }
@@ -149,7 +152,8 @@ package struct CommandStateMachine: ~Copyable {
     let place = Int(key.rawValue)
     let target =
       core.pending(key)?.value.value ?? states[place].ready?.change.value
-      ?? standingValue(place) ?? states[place].lastSent ?? states[place].actual
+      ?? standingValue(place) ?? states[place].arriving ?? states[place].lastSent
+      ?? states[place].actual
     setTarget(target, of: key)
   }
 

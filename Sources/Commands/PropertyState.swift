@@ -10,6 +10,8 @@ struct PropertyState {
   var target: Value?
   /// What the device last reported.
   var actual: Value?
+  /// What the device has acknowledged and may still be moving to.
+  var arriving: Value?
   /// What was sent last where `sent` is the end; gone with the next report.
   var lastSent: Value?
   /// The phase of the newest command.
@@ -82,6 +84,12 @@ struct Outstanding {
   var stage = Stage.sending
   /// The device showed the value before the acknowledgement came.
   var isShown = false
+  /// The number of the message, which a reply repeats.
+  var message: Int64
+  /// The device acknowledged the value before the broker did.
+  var isTaken = false
+  /// The device refused the value before the broker acknowledged it.
+  var refusal: String?
   /// Ended while its acknowledgement was still under way: whatever comes back is not told.
   var isEnded = false
 }

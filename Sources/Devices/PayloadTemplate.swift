@@ -3,16 +3,25 @@
 
 /// A command's payload: a JSON structure in which `$value` stands for the typed value.
 ///
-/// `$value` counts where it is a whole string. A structure that is `$value` alone sends the bare
+/// `$value` counts where it is a whole string, and so does `$id`, a number of the message that a
+/// reply repeats. A structure that is `$value` alone sends the bare
 /// value: text without quotes, numbers in their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
   /// What stands for the value.
   package static let placeholder = "$value"
+  /// What stands for the number of the message.
+  package static let identity = "$id"
+
+  private enum Hole: Hashable, Sendable {
+    case value
+    case identity
+  }
 
   /// The structure as it was given.
   package let structure: JSONValue
-  /// The bytes around the values: one more than there are values.
+  /// The bytes around the holes: one more than there are holes.
   private let segments: [[UInt8]]
+  private let holes: [Hole]
 
   /// Whether the structure is `$value` alone.
   package var isBare: Bool { structure == .string(Self.placeholder) }
@@ -23,30 +32,37 @@ package struct PayloadTemplate: Hashable, Sendable {
   }
 
   /// Whether the value is in the payload at all.
-  package var carriesValue: Bool { segments.count > 1 }
+  package var carriesValue: Bool { holes.contains(.value) }
 
   /// Compiles a structure; a scalar `$value` sends the bare value.
   package init(_ structure: JSONValue) {
     self.structure = structure
     var segments: [[UInt8]] = [[]]
+    var holes: [Hole] = []
     switch structure {
-    case .string(Self.placeholder): segments.append([])
+    case .string(Self.placeholder):
+      segments.append([])
+      holes.append(.value)
     case .string(let text): segments[0].append(contentsOf: text.utf8)
     case .null, .boolean, .integer, .number, .array, .object:
-      Self.compile(structure, into: &segments)
+      Self.compile(structure, into: &segments, &holes)
     }
     self.segments = segments
+    self.holes = holes
   }
 
-  /// Appends the payload for one wire value.
-  package func render(_ wire: JSONValue, into output: inout [UInt8]) {
+  /// Appends the payload for one wire value, in a message with the number `id`.
+  package func render(_ wire: JSONValue, id: Int64 = 1, into output: inout [UInt8]) {
     if isBare {
       wire.appendBare(to: &output)
       return
     }
     output.append(contentsOf: segments[0])
-    for segment in segments.dropFirst() {
-      JSONWriter.append(wire, to: &output)
+    for (hole, segment) in zip(holes, segments.dropFirst()) {
+      switch hole {
+      case .value: JSONWriter.append(wire, to: &output)
+      case .identity: JSONWriter.append(.integer(id), to: &output)
+      }
       output.append(contentsOf: segment)
     }
   }
@@ -59,10 +75,11 @@ package struct PayloadTemplate: Hashable, Sendable {
   package static func render(
     merging parts: [(template: PayloadTemplate, wire: JSONValue)],
     options: [JSONValue.Member] = [],
+    id: Int64 = 1,
     into output: inout [UInt8]
   ) {
     if parts.count == 1, options.isEmpty {
-      parts[0].template.render(parts[0].wire, into: &output)
+      parts[0].template.render(parts[0].wire, id: id, into: &output)
       return
     }
     var merged: [JSONValue.Member] = []
@@ -71,7 +88,7 @@ package struct PayloadTemplate: Hashable, Sendable {
         preconditionFailure("Only payloads that are objects can be merged.")
       }
       for member in members {
-        let filled = filled(member.value, with: part.wire)
+        let filled = filled(member.value, with: part.wire, id)
         merge(JSONValue.Member(member.name, filled), into: &merged)
       }
     }
@@ -92,24 +109,38 @@ package struct PayloadTemplate: Hashable, Sendable {
     }
   }
 
-  private static func filled(_ structure: JSONValue, with wire: JSONValue) -> JSONValue {
+  private static func filled(
+    _ structure: JSONValue,
+    with wire: JSONValue,
+    _ id: Int64
+  ) -> JSONValue {
     switch structure {
     case .string(placeholder): wire
-    case .array(let elements): .array(elements.map { filled($0, with: wire) })
+    case .string(identity): .integer(id)
+    case .array(let elements): .array(elements.map { filled($0, with: wire, id) })
     case .object(let members):
-      .object(members.map { JSONValue.Member($0.name, filled($0.value, with: wire)) })
+      .object(members.map { JSONValue.Member($0.name, filled($0.value, with: wire, id)) })
     case .null, .boolean, .integer, .number, .string: structure
     }
   }
 
-  private static func compile(_ structure: JSONValue, into segments: inout [[UInt8]]) {
+  private static func compile(
+    _ structure: JSONValue,
+    into segments: inout [[UInt8]],
+    _ holes: inout [Hole]
+  ) {
     switch structure {
-    case .string(placeholder): segments.append([])
+    case .string(placeholder):
+      segments.append([])
+      holes.append(.value)
+    case .string(identity):
+      segments.append([])
+      holes.append(.identity)
     case .array(let elements):
       append("[", to: &segments)
       for (position, element) in elements.enumerated() {
         if position > 0 { append(",", to: &segments) }
-        compile(element, into: &segments)
+        compile(element, into: &segments, &holes)
       }
       append("]", to: &segments)
     case .object(let members):
@@ -118,7 +149,7 @@ package struct PayloadTemplate: Hashable, Sendable {
         if position > 0 { append(",", to: &segments) }
         JSONWriter.appendString(member.name, to: &segments[segments.count - 1])
         append(":", to: &segments)
-        compile(member.value, into: &segments)
+        compile(member.value, into: &segments, &holes)
       }
       append("}", to: &segments)
     case .null, .boolean, .integer, .number, .string:

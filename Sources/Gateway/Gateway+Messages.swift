@@ -198,7 +198,13 @@ extension Gateway {
     switch role {
     case .state(let key, let source):
       let property = registry.properties[Int(key.rawValue)].property
+      if let reply = property.states[source].reply {
+        return heard(reply, document, of: key, at: now)
+      }
       guard let wire = property.states[source].value.value(in: document) else { return }
+      if property.states[source].acknowledges {
+        return machine.acknowledged(key, wire, at: now)
+      }
       echoLoops.reported(key, wire, source: source)
       machine.reported(key, wire, at: now)
     case .availability(let device, let source):
@@ -211,6 +217,17 @@ extension Gateway {
       announcements?.cameOrWent(device)
     case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input, .status: break
     }
+  }
+
+  private func heard(
+    _ reply: ReplySource,
+    _ document: JSONValue,
+    of key: KeyIndex,
+    at now: Moment
+  ) {
+    guard case .integer(let message)? = reply.id.value(in: document) else { return }
+    let problem = reply.error?.value(in: document).map { Excerpt.of(StatePayload.word($0)) }
+    machine.replied(key, to: message, problem: problem, at: now)
   }
 
   /// Somebody is online at this base topic already.

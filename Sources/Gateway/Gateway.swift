@@ -76,6 +76,7 @@ package final class Gateway {
     var settings = CommandStateMachine.Settings()
     settings.pendingLimit = gateway.limits.pending
     settings.lanes = gateway.machineLanes
+    settings.firstMessage = .random(in: 0..<1 << 31)
     machine = CommandStateMachine(registry: registry, settings: settings)
     let brokers = gateway.brokers.keys.sorted()
     routes = RouteMachine(

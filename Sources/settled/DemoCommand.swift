@@ -14,14 +14,23 @@ struct DemoCommand: DaemonCommand {
     Starts a private mosquitto on a free loopback port, four simulated devices, the gateway and its \
     panel, and plays hands that change values quickly. The gestures are made from stated speeds and \
     pauses. At the end a table says what went in, what came out, and whether every device shows what \
-    was asked for last; the exit code is 0 if they do.
+    was asked for last; the exit code is 0 if they do. --with plays with devices of one \
+    convention instead: \(ConventionName.allCases.map(\.rawValue).joined(separator: ", ")).
     """
   static let examples = [
     Example("settle demo", "About 13 seconds."),
     Example("settle demo --keep", "Goes on afterwards, to be played with."),
+    Example("settle demo --with shelly-gen2", "Devices of one convention; about 5 seconds."),
     Example("settle demo --script changes.ndjson", "Other hands, written as for simulate."),
   ]
   static let parameters: [Parameter<Self>] = [
+    .option(
+      "with",
+      \.convention,
+      value: "CONVENTION",
+      completion: .words(ConventionName.allCases.map(\.rawValue)),
+      help: "Play with devices of this convention."
+    ),
     .option(
       "script",
       \.script,
@@ -39,6 +48,7 @@ struct DemoCommand: DaemonCommand {
     .flag("verbose", short: "v", \.isVerbose, help: "Log what the gateway does."),
   ]
 
+  var convention: ConventionName?
   var script: String?
   var speed = 1.0
   var keeps = false
@@ -50,6 +60,7 @@ struct DemoCommand: DaemonCommand {
       return .usage
     }
     var options = DemoStage.Options()
+    options.convention = convention
     options.speed = speed
     options.keeps = keeps
     options.logLevel = isVerbose ? .debug : .warning
@@ -79,3 +90,5 @@ struct DemoCommand: DaemonCommand {
     )
   }
 }
+
+extension ConventionName: ArgumentValue {}

@@ -77,6 +77,14 @@ struct Bench: ~Copyable {
     machine.reported(try key(name), wire, at: now)
   }
 
+  mutating func acknowledge(_ name: String, _ wire: JSONValue) throws {
+    machine.acknowledged(try key(name), wire, at: now)
+  }
+
+  mutating func reply(_ name: String, to message: Int64, problem: String? = nil) throws {
+    machine.replied(try key(name), to: message, problem: problem, at: now)
+  }
+
   mutating func connect(_ isUp: Bool) { machine.connection(isUp: isUp, at: now) }
 
   mutating func online(_ isOnline: Bool, device: Int = 0) {
@@ -166,6 +174,21 @@ extension Property {
       property.state = StateSource(topic: "\(id)/state", value: .whole)
       property.confirm = Confirmation(retries: retries)
       adjust(&property)
+    }
+  }
+
+  /// A level whose messages are numbered, with replies.
+  static func numbered(_ id: String = "level") -> Property {
+    seen(id) { property in
+      property.command.payload = PayloadTemplate(.object(["id": "$id", "v": "$value"]))
+      property.states.append(
+        StateSource(
+          topic: "replies",
+          value: .whole,
+          acknowledges: true,
+          reply: ReplySource(id: .whole)
+        )
+      )
     }
   }
 

@@ -109,6 +109,9 @@ struct ProfileTests {
     #expect(shelly.state?.topic == "y/status/switch:3")
     #expect(try property("c/power", in: registry).command.topic == "z/light/lamp/command")
     #expect(registry.devices[3].availability[0].topic == "homie/5/d/$state")
+    let value = try property("e/value", in: registry)
+    #expect(value.states.map(\.topic) == ["homie/5/d/n/p", "homie/5/d/n/p/$target"])
+    #expect(value.states.map(\.acknowledges) == [false, true])
     #expect(registry.devices[3].availability[0].isOnline(in: "lost") == false)
   }
 

@@ -29,6 +29,18 @@ struct PayloadTemplateTests {
     #expect(rendered(structure, wire) == payload)
   }
 
+  @Test func `the number of the message stands where its placeholder stood`() {
+    let template = PayloadTemplate(.object(["id": "$id", "params": .object(["v": "$value"])]))
+    var bytes: [UInt8] = []
+    template.render(true, id: 77, into: &bytes)
+    PayloadTemplate.render(merging: [(template, 1), (template, 2)], id: 78, into: &bytes)
+    #expect(
+      String(decoding: bytes, as: UTF8.self)
+        == #"{"id":77,"params":{"v":true}}{"id":78,"params":{"v":2}}"#
+    )
+    #expect(!PayloadTemplate(.object(["id": "$id"])).carriesValue)
+  }
+
   @Test func `text cannot break out of its place`() {
     let text = #"","admin":true,"x":""#
     #expect(

@@ -69,7 +69,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
       ]
     case .policyFields: ["delay", "max_wait", "leading"]
     case .command: ["topic", "payload", "qos", "retain"]
-    case .state: ["topic", "value", "get"]
+    case .state: ["topic", "value", "get", "acknowledges", "id", "error"]
     case .stateGet: ["topic", "payload"]
     case .scale: ["from", "to", "decimals"]
     case .confirm: ["within", "tolerance", "retries"]

@@ -51,6 +51,8 @@ struct Placeholders {
     guard let name = Self.name(in: bytes, at: 1), name.utf8.count == bytes.count - 1 else {
       return nil
     }
+    // A profile's own parameter of that name goes first.
+    if text == PayloadTemplate.identity, parameters[name] == nil { return nil }
     return value(of: name, at: position) ?? .null
   }
 

@@ -22,8 +22,20 @@ struct StateReader {
   private func source(_ fields: Section) -> StateSource? {
     let pointer = fields.pointer("value", placeholders)
     let request = request(fields)
+    let acknowledges = fields.flag("acknowledges")
+    let error = fields.pointer("error", placeholders)
+    let reply = fields.pointer("id", placeholders).map { ReplySource(id: $0, error: error) }
+    if reply == nil, let node = fields["error"] {
+      problems.add(node.position, "error: without 'id' nothing tells which message was refused")
+    }
     guard let topic = fields.topic("topic", placeholders) else { return nil }
-    return StateSource(topic: topic, value: pointer ?? .whole, get: request)
+    return StateSource(
+      topic: topic,
+      value: pointer ?? .whole,
+      get: request,
+      acknowledges: acknowledges ?? (reply != nil),
+      reply: reply
+    )
   }
 
   private func request(_ fields: Section) -> StateRequest? {

@@ -82,7 +82,8 @@ package struct DemoLedger: Sendable {
   /// A device published a state; `document` is its payload.
   package mutating func report(topic: String, document: JSONValue) {
     for (place, entry) in registry.properties.enumerated() {
-      for source in entry.property.states where source.topic == topic {
+      for source in entry.property.states
+      where source.topic == topic && !source.acknowledges {
         if let wire = source.value.value(in: document) { accounts[place].reported = wire }
       }
     }

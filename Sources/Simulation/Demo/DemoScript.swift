@@ -51,8 +51,39 @@ package struct DemoScript: Sendable {
     builder.drag("desk-lamp/color_temp", from: 370, to: 250, steps: 24, lasting: 600, at: 10_000)
     builder.act(11_600, "One more change, and the gateway is told to end before it has settled")
     builder.add(.set(60), "desk-lamp/brightness", at: 11_600)
-    return builder.script
+    return builder.script(endsAbruptly: true)
   }()
+
+  /// A few gestures on devices of one convention, each named for what it is.
+  ///
+  /// Takes three seconds and a half at most; ends when the devices have come to rest.
+  static func short(
+    slider: (key: String, from: Double, to: Double),
+    button: String?,
+    cover: String?,
+    stepper: (key: String, amount: Double)?
+  ) -> DemoScript {
+    var builder = Builder()
+    builder.act(100, "A slider is dragged over 60 marks in 0.8 s")
+    builder.drag(slider.key, from: slider.from, to: slider.to, steps: 60, lasting: 800, at: 100)
+    if let cover {
+      builder.act(1100, "A cover is sent to three places within half a second")
+      for (number, place) in ([30, 50, 20] as [Int64]).enumerated() {
+        builder.add(.set(.integer(place)), cover, at: 1100 + 200 * Double(number))
+      }
+    }
+    if let button {
+      builder.act(1900, "A button is pressed three times within 10 ms")
+      for press in 0..<3 { builder.add(.toggle, button, at: 1900 + 5 * Double(press)) }
+    }
+    if let stepper {
+      builder.act(2400, "A thermostat is tapped up five times")
+      for tap in Gesture.taps(pauses: [220, 180, 210, 190]) {
+        builder.add(.step(stepper.amount), stepper.key, at: 2400 + tap)
+      }
+    }
+    return builder.script(endsAbruptly: false)
+  }
 
   /// Collects gestures in any order and sorts them.
   private struct Builder {
@@ -81,11 +112,11 @@ package struct DemoScript: Sendable {
       }
     }
 
-    var script: DemoScript {
+    func script(endsAbruptly: Bool) -> DemoScript {
       let sorted = changes.enumerated().sorted {
         ($0.element.at ?? 0, $0.offset) < ($1.element.at ?? 0, $1.offset)
       }
-      return DemoScript(acts: acts, changes: sorted.map(\.element), endsAbruptly: true)
+      return DemoScript(acts: acts, changes: sorted.map(\.element), endsAbruptly: endsAbruptly)
     }
   }
 }

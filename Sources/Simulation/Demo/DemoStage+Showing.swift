@@ -134,7 +134,7 @@ extension DemoStage {
 
   /// What the same hands would have done to the same devices.
   private func showDirectReplay() {
-    let replay = DirectReplay(script, registry: registry, devices: DemoHome.devices())
+    let replay = DirectReplay(script, registry: registry, devices: house.devices)
     var line =
       "Without Settle (same hands, same devices, computed): "
       + Self.count(replay.commands, "command")
@@ -155,14 +155,13 @@ extension DemoStage {
     screen.line("  http://127.0.0.1:\(panelPort)/")
     screen.line("In another terminal:", .bold)
     screen.line("  export SETTLE_SOCKET=\(socket)")
-    for words in [
-      "watch", "get", "set desk-lamp/brightness 200 --wait", "step boiler/target_temperature +0.5",
-      "set hall-blind/position 90", "set hall-blind/command STOP",
-    ] {
+    for words in ["watch", "get"] + house.tries {
       screen.line("  \(program) \(words)")
     }
     screen.line("  mosquitto_sub -p \(broker.port) -v -t '#'")
-    screen.line("  mosquitto_pub -p \(broker.port) -t settle/desk-lamp/brightness/set -m 40")
+    screen.line(
+      "  mosquitto_pub -p \(broker.port) -t \(house.message.topic) -m \(house.message.payload)"
+    )
     screen.line()
   }
 

@@ -17,7 +17,9 @@ import PrivateBroker
 /// would see in a home.
 package final class DemoStage {
   package struct Options: Sendable {
-    /// `nil`: the standard script.
+    /// `nil`: the standard home.
+    package var convention: ConventionName?
+    /// `nil`: the house's own script.
     package var script: [UInt8]?
     package var speed = 1.0
     /// Goes on after the script until a signal comes.
@@ -43,6 +45,7 @@ package final class DemoStage {
   static let patience = Duration.seconds(20)
 
   let options: Options
+  let house: DemoHouse
   let broker: PrivateBroker
   let loop: EventLoop
   let gateway: Gateway
@@ -70,6 +73,7 @@ package final class DemoStage {
   package init(_ options: Options, screen: DemoScreen) throws(DemoError) {
     self.options = options
     self.screen = screen
+    house = options.convention.map { .with($0) } ?? .standard
     do {
       broker = try PrivateBroker()
       try broker.start()
@@ -80,13 +84,14 @@ package final class DemoStage {
     }
     socket = broker.directory + "/settle.sock"
     let configuration = try Self.configuration(
+      house,
       ports: (broker.port, panelPort),
       folder: broker.directory,
       socket
     )
     registry = configuration.registry
     ledger = DemoLedger(registry: registry)
-    script = try Self.script(options.script, registry)
+    script = if let text = options.script { try Self.script(text, registry) } else { house.script }
     do throws(OperationsError) {
       loop = try EventLoop()
       gateway = try Gateway(
@@ -96,7 +101,7 @@ package final class DemoStage {
       )
       handsLink = try DemoLink(name: "hands", port: broker.port, loop: loop)
       devicesLink = try DemoLink(name: "devices", port: broker.port, loop: loop)
-      driver = try DeviceDriver(DemoHome.devices(), link: devicesLink, loop: loop)
+      driver = try DeviceDriver(house.devices, link: devicesLink, loop: loop)
       hands = try Hands(
         script,
         speed: options.speed,
@@ -116,7 +121,8 @@ package final class DemoStage {
     do throws(OperationsError) {
       pulse = try loop.makeTimer { [unowned self] in beat() }
       for signal in DemoSignals.ending { try loop.onSignal(signal) { [unowned self] in leave() } }
-      driver.start { [unowned self] in startGateway() }
+      gateway.onConnection = { [unowned self] isUp in if isUp { startDevices() } }
+      try gateway.start()
     } catch {
       throw DemoError(error.description)
     }
@@ -126,20 +132,15 @@ package final class DemoStage {
 
   // MARK: Coming up
 
-  private func startGateway() {
-    do throws(OperationsError) {
-      gateway.onConnection = { [unowned self] isUp in if isUp { startHands() } }
-      try gateway.start()
-    } catch {
-      screen.line("The gateway cannot start: \(error.description)", .red)
-      loop.stop()
-    }
+  /// The devices come up when the gateway listens: not all of them retain their states.
+  private func startDevices() {
+    gateway.onConnection = nil
+    driver.start { [unowned self] in startHands() }
   }
 
   private func startHands() {
-    gateway.onConnection = nil
     handsLink.onConnected = { [unowned self] in
-      // The retained states of the devices arrive meanwhile.
+      // What the devices said arrives meanwhile.
       start = EventLoop.now().advanced(by: .milliseconds(200))
       hands.begin(at: start)
       schedulePulse()
@@ -228,6 +229,7 @@ package final class DemoStage {
   // MARK: Preparing
 
   private static func configuration(
+    _ house: DemoHouse,
     ports: (broker: Int, panel: Int),
     folder: String,
     _ socket: String
@@ -236,7 +238,7 @@ package final class DemoStage {
     do {
       let text = DemoHome.settingsFile(port: ports.broker, panel: ports.panel, socket: socket)
       try TextFile.write(text, to: settings)
-      try TextFile.write(DemoHome.deviceFile, to: folder + "/home.yaml")
+      try TextFile.write(house.deviceFile, to: folder + "/home.yaml")
     } catch {
       throw DemoError("\(error)")
     }
@@ -250,10 +252,9 @@ package final class DemoStage {
   }
 
   private static func script(
-    _ text: [UInt8]?,
+    _ text: [UInt8],
     _ registry: Registry
   ) throws(DemoError) -> DemoScript {
-    guard let text else { return .standard }
     do throws(DemoScript.Mistakes) {
       return try DemoScript(text: text, registry: registry)
     } catch {

@@ -17,6 +17,9 @@ package protocol SimulatedDevice: Sendable {
   /// What happened to the commands so far.
   var tally: CommandTally { get }
 
+  /// What the broker publishes for the device when it is lost.
+  var will: [DeviceMessage] { get }
+
   /// Comes up and says so.
   mutating func start(at now: Moment) -> [DeviceMessage]
 

@@ -31,6 +31,10 @@ package struct SlowThermostat: SimulatedDevice {
 
   package var nextWake: Moment? { accepted?.effective }
 
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "offline", retain: true)]
+  }
+
   package mutating func start(at now: Moment) -> [DeviceMessage] {
     [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true), report()]
   }

@@ -25,11 +25,21 @@ package struct TasmotaDimmer: SimulatedDevice {
   /// Replies that wait for their moment, oldest first.
   private var replies: [(due: Moment, messages: [DeviceMessage])] = []
 
-  package init(name: String) { self.name = name }
+  /// Whether `tele/<topic>/STATE` follows each `RESULT`, as with SetOption59.
+  private let tellsState: Bool
+
+  package init(name: String, tellsState: Bool = false) {
+    self.name = name
+    self.tellsState = tellsState
+  }
 
   package var subscriptions: [String] { ["cmnd/\(name)/+"] }
 
   package var nextWake: Moment? { replies.first?.due }
+
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "tele/\(name)/LWT", text: "Offline", retain: true)]
+  }
 
   package mutating func start(at now: Moment) -> [DeviceMessage] {
     [
@@ -45,7 +55,10 @@ package struct TasmotaDimmer: SimulatedDevice {
   ) -> [DeviceMessage] {
     guard let command = received.split(separator: "/").last?.lowercased() else { return [] }
     let text = String(decoding: payload, as: UTF8.self)
-    let messages = answer(to: command, text)
+    var messages = answer(to: command, text)
+    if tellsState, !text.isEmpty {
+      messages.append(DeviceMessage(topic: "tele/\(name)/STATE", json: state))
+    }
     replies.append((now.advanced(by: Self.replyDelay), messages))
     return []
   }

@@ -48,6 +48,16 @@ package struct ZigbeeLamp: SimulatedDevice {
   /// The brightness at `now`, from 0 to 254.
   package func brightness(at now: Moment) -> Int { Int(brightness.value(at: now).rounded()) }
 
+  package var will: [DeviceMessage] {
+    [
+      DeviceMessage(
+        topic: "\(topic)/availability",
+        json: .object(["state": "offline"]),
+        retain: true
+      )
+    ]
+  }
+
   package mutating func start(at now: Moment) -> [DeviceMessage] {
     [
       DeviceMessage(

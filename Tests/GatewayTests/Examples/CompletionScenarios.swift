@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import PrivateBroker
+import Simulation
 import TestBroker
 import Testing
 
@@ -101,6 +102,7 @@ import Testing
     case "F", "FILE", "PATH": files + folders
     case "DIR": folders
     case "D|none": ["none"]
+    case "CONVENTION": ConventionName.allCases.map(\.rawValue)
     default: name.contains("|") ? name.split(separator: "|").map(String.init) : []
     }
   }

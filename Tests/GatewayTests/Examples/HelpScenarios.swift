@@ -63,6 +63,7 @@ import Testing
     ("settle set desk-lamp/brightness 40 --wait=confirm", 64, #""confirmed""#),
     ("settle set desk-lamp/brightness 40 --ttl 5", 64, #""5s" or "5ms""#),
     ("settle completions bsh", 64, #""bash""#),
+    ("settle demo --with tasmotta", 64, #""tasmota""#),
     ("settle manual simulte", 64, #""simulate""#),
     ("settle manual rnu", 64, #""run""#),
     ("settle help simulte", 64, #""simulate""#),

@@ -1,0 +1,91 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// What the parts of a simulated device are like at a moment; numbers may be on their way.
+package struct DeviceMemory: Sendable {
+  private enum Holding: Sendable {
+    case resting(JSONValue)
+    case moving(Ramp)
+  }
+
+  private var parts: [String: [String: Holding]] = [:]
+
+  /// The parts a device has, each with its values; nothing moves.
+  package init(_ parts: [String: [String: JSONValue]]) {
+    self.parts = parts.mapValues { $0.mapValues { .resting($0) } }
+  }
+
+  /// The names of the parts, in alphabetical order.
+  package var partNames: [String] { parts.keys.sorted() }
+
+  package func has(_ part: String, _ name: String? = nil) -> Bool {
+    guard let values = parts[part] else { return false }
+    return name.map { values[$0] != nil } ?? true
+  }
+
+  /// A value of a part; null if there is none.
+  ///
+  /// While it moves it is a whole number.
+  package func value(_ part: String, _ name: String, at now: Moment) -> JSONValue {
+    switch parts[part]?[name] {
+    case nil: .null
+    case .resting(let value): value
+    case .moving(let ramp):
+      ramp.isMoving(at: now)
+        ? .integer(Int64(ramp.value(at: now).rounded())) : JSONValue(shortest: ramp.to)
+    }
+  }
+
+  /// A number of a part; 0 if there is none.
+  package func number(_ part: String, _ name: String, at now: Moment) -> Double {
+    if case .moving(let ramp) = parts[part]?[name] { return ramp.value(at: now) }
+    return value(part, name, at: now).double ?? 0
+  }
+
+  /// A value of a part as a bare word.
+  package func text(_ part: String, _ name: String, at now: Moment) -> String {
+    let value = value(part, name, at: now)
+    return value.string ?? JSONWriter.text(value)
+  }
+
+  package func isMoving(_ part: String, at now: Moment) -> Bool {
+    parts[part, default: [:]].values.contains {
+      if case .moving(let ramp) = $0 { ramp.isMoving(at: now) } else { false }
+    }
+  }
+
+  /// When the first of the movements of a part ends; `nil` if nothing moves.
+  package func nextEnd(_ part: String, at now: Moment) -> Moment? {
+    parts[part, default: [:]].values.compactMap {
+      if case .moving(let ramp) = $0, ramp.isMoving(at: now) { ramp.end } else { nil }
+    }.min()
+  }
+
+  /// Carries out a change; without effect on a part that is not there.
+  package mutating func apply(_ change: DeviceChange, at now: Moment) {
+    guard has(change.part) else { return }
+    let current = number(change.part, change.name, at: now)
+    let holding: Holding =
+      switch change.kind {
+      case .set(let value): .resting(value)
+      case .stop: .resting(.integer(Int64(current.rounded())))
+      case .move(let target, let duration):
+        duration > .zero
+          ? .moving(Ramp(from: current, to: target, start: now, duration: duration))
+          : .resting(JSONValue(shortest: target))
+      case .travel(let target, let span, let whole):
+        .moving(
+          Ramp(
+            from: current,
+            to: target,
+            start: now,
+            duration: whole * (abs(target - current) / span)
+          )
+        )
+      }
+    parts[change.part]?[change.name] = holding
+  }
+}

@@ -1,0 +1,144 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// An ESPHome node with its MQTT component: `…/command` in, retained `…/state` out.
+///
+/// Parts are named as their topics are: `light/<object>`, `switch/<object>` and so on. A light tells
+/// where it is going, not where it is; a cover tells where it is.
+package struct ESPHomeNode: WireConvention {
+  package static let fullTravel = Duration.seconds(4)
+
+  /// The topic prefix.
+  package let topic: String
+
+  package static func device(
+    _ topic: String,
+    parts: [String: [String: JSONValue]]
+  ) -> ConventionalDevice<Self> {
+    ConventionalDevice(Self(topic: topic), parts: parts)
+  }
+
+  package static let light: [String: JSONValue] = [
+    "state": "ON", "brightness": 100, "color_temp": 300,
+  ]
+  package static let relay: [String: JSONValue] = ["state": "OFF"]
+  package static let cover: [String: JSONValue] = ["position": 0]
+  package static let climate: [String: JSONValue] = ["target_temperature": 20, "mode": "heat"]
+  package static let fan: [String: JSONValue] = ["state": "OFF", "speed_level": 1]
+
+  package var subscriptions: [String] { ["\(topic)/+/+/command", "\(topic)/+/+/+/command"] }
+
+  package var greeting: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true)]
+  }
+
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "offline", retain: true)]
+  }
+
+  package func answer(
+    topic received: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    guard let levels = levels(of: received, below: topic), levels.count >= 3 else { return nil }
+    let part = levels[0] + "/" + levels[1]
+    guard memory.has(part) else { return nil }
+    let word = WirePayload.word(payload)
+    let changes: [DeviceChange]? =
+      switch (levels[0], levels.count == 4 ? levels[2] : nil) {
+      case ("light", nil): WirePayload.object(payload).flatMap { light(part, $0) }
+      case ("switch", nil), ("fan", nil): state(part, word, memory, at: now)
+      case ("number", nil): number(part, "value", payload)
+      case ("select", nil): [DeviceChange(part, "value", .set(.string(word)))]
+      case ("cover", nil): cover(part, word)
+      case ("cover", "position"): WirePayload.number(payload).map { [travel(part, to: $0)] }
+      case ("climate", "target_temperature"): number(part, "target_temperature", payload)
+      case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
+      case ("fan", "speed_level"): number(part, "speed_level", payload)
+      default: nil
+      }
+    return changes.map { DeviceAnswer($0) } ?? .refused()
+  }
+
+  private func light(_ part: String, _ command: JSONValue) -> [DeviceChange]? {
+    var changes: [DeviceChange] = []
+    for name in ["state", "brightness", "color_temp", "color"] {
+      guard let value = command[name] else { continue }
+      changes.append(DeviceChange(part, name, .set(value)))
+    }
+    return changes.isEmpty ? nil : changes
+  }
+
+  private func state(
+    _ part: String,
+    _ word: String,
+    _ memory: DeviceMemory,
+    at now: Moment
+  ) -> [DeviceChange]? {
+    switch word {
+    case "ON", "OFF": return [DeviceChange(part, "state", .set(.string(word)))]
+    case "TOGGLE":
+      let isOn = memory.text(part, "state", at: now) == "ON"
+      return [DeviceChange(part, "state", .set(isOn ? "OFF" : "ON"))]
+    default: return nil
+    }
+  }
+
+  private func number(_ part: String, _ name: String, _ payload: [UInt8]) -> [DeviceChange]? {
+    WirePayload.number(payload).map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
+  }
+
+  private func cover(_ part: String, _ word: String) -> [DeviceChange]? {
+    switch word {
+    case "OPEN": [travel(part, to: 100)]
+    case "CLOSE": [travel(part, to: 0)]
+    case "STOP": [DeviceChange(part, "position", .stop)]
+    default: nil
+    }
+  }
+
+  private func travel(_ part: String, to target: Double) -> DeviceChange {
+    DeviceChange(part, "position", .travel(to: target, span: 100, whole: Self.fullTravel))
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    func state(_ name: String, on path: String = "") -> DeviceMessage {
+      DeviceMessage(
+        topic: "\(topic)/\(part)\(path)/state",
+        text: memory.text(part, name, at: now),
+        retain: true
+      )
+    }
+    switch part.prefix(while: { $0 != "/" }) {
+    case "light":
+      let names: [String] = ["state", "brightness", "color_temp", "color"].filter {
+        memory.has(part, $0)
+      }
+      let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
+      return [
+        DeviceMessage(topic: "\(topic)/\(part)/state", json: .object(members), retain: true)
+      ]
+    case "switch": return [state("state")]
+    case "number", "select": return [state("value")]
+    case "cover":
+      let isClosed = memory.number(part, "position", at: now) < 0.5
+      return [
+        state("position", on: "/position"),
+        DeviceMessage(
+          topic: "\(topic)/\(part)/state",
+          text: isClosed ? "closed" : "open",
+          retain: true
+        ),
+      ]
+    case "climate":
+      return [state("target_temperature", on: "/target_temperature"), state("mode", on: "/mode")]
+    case "fan": return [state("state"), state("speed_level", on: "/speed_level")]
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+package import LastOut
+
+/// A device with topics as Home Assistant's documentation has them in its examples.
+///
+/// It has one part, named for what it is: `switch`, `light`, `light-json`, `number`, `cover`,
+/// `climate`. States are retained.
+package struct HomeAssistantThing: WireConvention {
+  package static let fullTravel = Duration.seconds(4)
+
+  package let topic: String
+  package let part: String
+
+  package static func device(_ topic: String, _ part: String) -> ConventionalDevice<Self> {
+    ConventionalDevice(
+      Self(topic: topic, part: part),
+      parts: [part: values[part, default: [:]]]
+    )
+  }
+
+  private static let values: [String: [String: JSONValue]] = [
+    "switch": ["state": "OFF"], "light": ["state": "ON", "brightness": 100, "rgb": "255,160,0"],
+    "light-json": ["state": "ON", "brightness": 100, "color_temp": 300], "number": ["value": 20],
+    "cover": ["position": 0], "climate": ["temperature": 20, "mode": "heat"],
+  ]
+
+  package var subscriptions: [String] { ["\(topic)/set", "\(topic)/+/set"] }
+
+  package var greeting: [DeviceMessage] { [availability("online")] }
+
+  package var will: [DeviceMessage] { [availability("offline")] }
+
+  private func availability(_ word: String) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/availability", text: word, retain: true)
+  }
+
+  package func answer(
+    topic received: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    guard let levels = levels(of: received, below: topic) else { return nil }
+    let word = WirePayload.word(payload)
+    let changes: [DeviceChange]? =
+      switch (part, levels.count == 2 ? levels[0] : nil) {
+      case ("switch", nil), ("light", nil):
+        ["ON", "OFF"].contains(word) ? [DeviceChange(part, "state", .set(.string(word)))] : nil
+      case ("light", "brightness"): number("brightness", payload)
+      case ("light", "rgb"): [DeviceChange(part, "rgb", .set(.string(word)))]
+      case ("light-json", nil): WirePayload.object(payload).flatMap { light($0) }
+      case ("number", nil): number("value", payload)
+      case ("cover", "position"): WirePayload.number(payload).map { [travel(to: $0)] }
+      case ("cover", nil): cover(word)
+      case ("climate", "temperature"): number("temperature", payload)
+      case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
+      default: nil
+      }
+    return changes.map { DeviceAnswer($0) } ?? .refused()
+  }
+
+  private func number(_ name: String, _ payload: [UInt8]) -> [DeviceChange]? {
+    WirePayload.number(payload).map { [DeviceChange(part, name, .set(JSONValue(shortest: $0)))] }
+  }
+
+  private func light(_ command: JSONValue) -> [DeviceChange]? {
+    let transition = Duration.milliseconds(Int64((command["transition"]?.double ?? 0) * 1000))
+    var changes: [DeviceChange] = []
+    for name in ["state", "color_temp", "color"] {
+      if let value = command[name] { changes.append(DeviceChange(part, name, .set(value))) }
+    }
+    if let asked = command["brightness"]?.double {
+      changes.append(DeviceChange(part, "brightness", .move(to: asked, over: transition)))
+    }
+    return changes.isEmpty ? nil : changes
+  }
+
+  private func cover(_ word: String) -> [DeviceChange]? {
+    switch word {
+    case "OPEN": [travel(to: 100)]
+    case "CLOSE": [travel(to: 0)]
+    case "STOP": [DeviceChange(part, "position", .stop)]
+    default: nil
+    }
+  }
+
+  private func travel(to target: Double) -> DeviceChange {
+    DeviceChange(part, "position", .travel(to: target, span: 100, whole: Self.fullTravel))
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    func state(_ name: String, _ path: String) -> DeviceMessage {
+      DeviceMessage(
+        topic: "\(topic)/\(path)",
+        text: memory.text(part, name, at: now),
+        retain: true
+      )
+    }
+    switch part {
+    case "switch": return [state("state", "state")]
+    case "light":
+      return [
+        state("state", "state"), state("brightness", "brightness/state"), state("rgb", "rgb/state"),
+      ]
+    case "light-json":
+      let names: [String] = ["state", "brightness", "color_temp", "color"].filter {
+        memory.has(part, $0)
+      }
+      let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
+      return [DeviceMessage(topic: "\(topic)/state", json: .object(members), retain: true)]
+    case "number": return [state("value", "state")]
+    case "cover": return [state("position", "position")]
+    case "climate": return [state("temperature", "temperature/state"), state("mode", "mode/state")]
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,126 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.
+///
+/// Parts are named as their topics are: `relay/0`, `light/0`, `roller/0`, `thermostat/0`. States are
+/// not retained. `…/light/0/command` is left out: its words were not checked.
+package struct ShellyFirst: WireConvention {
+  package static let fullTravel = Duration.seconds(4)
+
+  /// `shellies/<id>`.
+  package let topic: String
+
+  package static func device(
+    _ topic: String,
+    parts: [String: [String: JSONValue]]
+  ) -> ConventionalDevice<Self> {
+    ConventionalDevice(Self(topic: topic), parts: parts)
+  }
+
+  package static let relay: [String: JSONValue] = ["on": false]
+  package static let light: [String: JSONValue] = ["on": true, "brightness": 40]
+  package static let roller: [String: JSONValue] = ["pos": 0]
+  package static let thermostat: [String: JSONValue] = ["target_t": 20]
+
+  package var subscriptions: [String] {
+    [
+      "\(topic)/relay/+/command", "\(topic)/light/+/set", "\(topic)/roller/+/command/#",
+      "\(topic)/thermostat/+/command/target_t",
+    ]
+  }
+
+  package var greeting: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/online", text: "true", retain: true)]
+  }
+
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/online", text: "false", retain: true)]
+  }
+
+  package func answer(
+    topic received: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    guard let levels = levels(of: received, below: topic), levels.count >= 3 else { return nil }
+    let part = levels[0] + "/" + levels[1]
+    guard memory.has(part) else { return nil }
+    let changes =
+      switch levels[0] {
+      case "relay":
+        WirePayload.flag(payload, on: "on", off: "off").map {
+          [DeviceChange(part, "on", .set(.boolean($0)))]
+        }
+      case "light": WirePayload.object(payload).flatMap { light(part, $0) }
+      case "roller":
+        levels.last == "pos"
+          ? WirePayload.number(payload).flatMap { move(part, to: $0) }
+          : roller(part, WirePayload.word(payload))
+      case "thermostat":
+        WirePayload.number(payload).map {
+          [DeviceChange(part, "target_t", .set(JSONValue(shortest: $0)))]
+        }
+      default: nil as [DeviceChange]?
+      }
+    return changes.map { DeviceAnswer($0) } ?? .refused()
+  }
+
+  private func light(_ part: String, _ command: JSONValue) -> [DeviceChange]? {
+    var changes: [DeviceChange] = []
+    if let word = command["turn"]?.string {
+      guard ["on", "off"].contains(word) else { return nil }
+      changes.append(DeviceChange(part, "on", .set(.boolean(word == "on"))))
+    }
+    if let asked = command["brightness"]?.double {
+      guard (0...100).contains(asked) else { return nil }
+      let time = Duration.milliseconds(Int64(command["transition"]?.double ?? 0))
+      changes.append(DeviceChange(part, "brightness", .move(to: asked, over: time)))
+    }
+    return changes
+  }
+
+  private func roller(_ part: String, _ word: String) -> [DeviceChange]? {
+    switch word {
+    case "open": move(part, to: 100)
+    case "close": move(part, to: 0)
+    case "stop": [DeviceChange(part, "pos", .stop)]
+    default: nil
+    }
+  }
+
+  private func move(_ part: String, to target: Double) -> [DeviceChange]? {
+    guard (0...100).contains(target) else { return nil }
+    return [
+      DeviceChange(part, "pos", .travel(to: target, span: 100, whole: Self.fullTravel))
+    ]
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    let isOn = memory.value(part, "on", at: now) == true
+    switch part.prefix(while: { $0 != "/" }) {
+    case "relay": return [DeviceMessage(topic: "\(topic)/\(part)", text: isOn ? "on" : "off")]
+    case "light":
+      return [
+        DeviceMessage(
+          topic: "\(topic)/\(part)/status",
+          json: .object([
+            "ison": .boolean(isOn), "mode": "white",
+            "brightness": memory.value(part, "brightness", at: now),
+          ])
+        )
+      ]
+    case "roller":
+      let word = memory.isMoving(part, at: now) ? "open" : "stop"
+      return [
+        DeviceMessage(topic: "\(topic)/\(part)", text: word),
+        DeviceMessage(topic: "\(topic)/\(part)/pos", text: memory.text(part, "pos", at: now)),
+      ]
+    default: return []
+    }
+  }
+}

@@ -1,0 +1,135 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// A Shelly of the second generation or later: JSON-RPC in, a reply with the same `id`, status
+/// notifications.
+///
+/// Parts are named as components are: `switch:0`, `light:0`, `cover:0`. The reply goes to
+/// `<src>/rpc`. States are not retained.
+package struct ShellyRPC: WireConvention {
+  package static let fullTravel = Duration.seconds(4)
+
+  /// The topic prefix.
+  package let topic: String
+
+  package static func device(
+    _ topic: String,
+    parts: [String: [String: JSONValue]]
+  ) -> ConventionalDevice<Self> {
+    ConventionalDevice(Self(topic: topic), parts: parts)
+  }
+
+  package static let relay: [String: JSONValue] = ["output": false]
+  package static let light: [String: JSONValue] = ["output": true, "brightness": 40]
+  package static let cover: [String: JSONValue] = ["current_pos": 0, "target_pos": 0]
+
+  package var subscriptions: [String] { ["\(topic)/rpc"] }
+
+  package var greeting: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/online", text: "true", retain: true)]
+  }
+
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/online", text: "false", retain: true)]
+  }
+
+  package func answer(
+    topic: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    guard let request = WirePayload.object(payload), let id = request["id"],
+      let source = request["src"]?.string, let method = request["method"]?.string
+    else { return .refused() }
+    let number = request["params"]?["id"]?.double.map { Int($0) } ?? 0
+    let words = method.split(separator: ".")
+    let part = "\(words.first?.lowercased() ?? ""):\(number)"
+    func reply(_ name: String, _ body: JSONValue) -> [DeviceMessage] {
+      let frame = JSONValue.object(["id": id, "src": .string(self.topic), "dst": .string(source)])
+      guard case .object(let members) = frame else { return [] }
+      return [DeviceMessage(topic: "\(source)/rpc", json: .object(members + [.init(name, body)]))]
+    }
+    guard memory.has(part), let params = request["params"],
+      let changes = changes(method, part, params, memory, at: now)
+    else {
+      let error = JSONValue.object(["code": 404, "message": .string("No handler for \(method)")])
+      return .refused(reply("error", error))
+    }
+    let result: JSONValue =
+      method.hasSuffix(".Set")
+      ? .object(["was_on": memory.value(part, "output", at: now)]) : .null
+    return DeviceAnswer(changes, acknowledgement: reply("result", result))
+  }
+
+  private func changes(
+    _ method: String,
+    _ part: String,
+    _ params: JSONValue,
+    _ memory: DeviceMemory,
+    at now: Moment
+  ) -> [DeviceChange]? {
+    switch method {
+    case "Switch.Set": return params["on"].map { [DeviceChange(part, "output", .set($0))] }
+    case "Light.Set":
+      var changes: [DeviceChange] = []
+      if let isOn = params["on"] { changes.append(DeviceChange(part, "output", .set(isOn))) }
+      if let asked = params["brightness"]?.double {
+        let time = Duration.milliseconds(
+          Int64((params["transition_duration"]?.double ?? 0) * 1000)
+        )
+        changes.append(DeviceChange(part, "brightness", .move(to: asked, over: time)))
+      }
+      return changes.isEmpty ? nil : changes
+    case "Cover.GoToPosition": return params["pos"]?.double.map { travel(part, to: $0) }
+    case "Cover.Open": return travel(part, to: 100)
+    case "Cover.Close": return travel(part, to: 0)
+    case "Cover.Stop":
+      let position = memory.value(part, "current_pos", at: now)
+      return [
+        DeviceChange(part, "current_pos", .stop), DeviceChange(part, "target_pos", .set(position)),
+      ]
+    default: return nil
+    }
+  }
+
+  private func travel(_ part: String, to target: Double) -> [DeviceChange] {
+    [
+      DeviceChange(
+        part,
+        "current_pos",
+        .travel(to: target, span: 100, whole: Self.fullTravel)
+      ),
+      DeviceChange(part, "target_pos", .set(JSONValue(shortest: target))),
+    ]
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    let number = part.split(separator: ":").last.flatMap { Int64($0) } ?? 0
+    var members: [JSONValue.Member] = [.init("id", .integer(number)), .init("source", "MQTT")]
+    for name in ["output", "brightness", "current_pos", "target_pos"]
+    where memory.has(part, name) {
+      members.append(.init(name, memory.value(part, name, at: now)))
+    }
+    if memory.has(part, "current_pos") {
+      let isUp =
+        memory.number(part, "target_pos", at: now) > memory.number(part, "current_pos", at: now)
+      let word = memory.isMoving(part, at: now) ? (isUp ? "opening" : "closing") : "stopped"
+      members.append(.init("state", .string(word)))
+    }
+    let params = JSONValue.object([.init(part, .object(members))])
+    return [
+      DeviceMessage(topic: "\(topic)/status/\(part)", json: .object(members)),
+      DeviceMessage(
+        topic: "\(topic)/events/rpc",
+        json: .object([
+          "src": .string(topic), "dst": .string("\(topic)/events"), "method": "NotifyStatus",
+          "params": params,
+        ])
+      ),
+    ]
+  }
+}

@@ -1,0 +1,73 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+package import LastOut
+
+/// A strip with WLED: brightness and power on the device topic, colour on `/col`; `/g`, `/c`, `/v` out.
+///
+/// Power is told as brightness only: 0 is off. `ON` goes back to the brightness before. JSON on
+/// `/api` is left out: it was not checked.
+package struct WLEDStrip: WireConvention {
+  private static let part = "strip"
+
+  /// The device topic, such as `wled/<mac>`.
+  package let topic: String
+
+  package static func device(_ topic: String) -> ConventionalDevice<Self> {
+    ConventionalDevice(
+      Self(topic: topic),
+      parts: [part: ["brightness": 128, "last": 128, "color": "#FFA000"]]
+    )
+  }
+
+  package var subscriptions: [String] { [topic, "\(topic)/col"] }
+
+  package var greeting: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true)]
+  }
+
+  package var will: [DeviceMessage] {
+    [DeviceMessage(topic: "\(topic)/status", text: "offline", retain: true)]
+  }
+
+  package func answer(
+    topic received: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    let word = WirePayload.word(payload)
+    if received == "\(topic)/col" {
+      guard word.hasPrefix("#"), [7, 9].contains(word.utf8.count) else { return .refused() }
+      return DeviceAnswer([DeviceChange(Self.part, "color", .set(.string(word.uppercased())))])
+    }
+    let isOn = memory.number(Self.part, "brightness", at: now) > 0
+    let last = memory.value(Self.part, "last", at: now)
+    switch word {
+    case "ON": return DeviceAnswer([brightness(last)])
+    case "OFF": return DeviceAnswer([brightness(0)])
+    case "T": return DeviceAnswer([brightness(isOn ? 0 : last)])
+    default:
+      guard let asked = WirePayload.number(payload), (0...255).contains(asked) else {
+        return .refused()
+      }
+      let value = JSONValue.integer(Int64(asked))
+      let memories = asked > 0 ? [DeviceChange(Self.part, "last", .set(value))] : []
+      return DeviceAnswer([brightness(value)] + memories)
+    }
+  }
+
+  private func brightness(_ value: JSONValue) -> DeviceChange {
+    DeviceChange(Self.part, "brightness", .set(value))
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    let brightness = memory.text(part, "brightness", at: now)
+    return [
+      DeviceMessage(topic: "\(topic)/g", text: brightness),
+      DeviceMessage(topic: "\(topic)/c", text: memory.text(part, "color", at: now)),
+      DeviceMessage(topic: "\(topic)/v", text: "<vs><ac>\(brightness)</ac></vs>"),
+    ]
+  }
+}

@@ -1,0 +1,100 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// A node as Z-Wave JS UI shows it, with topics of the type ValueID.
+///
+/// Parts are named `<command class>/<endpoint>`. A write to `targetValue` (or `currentValue`, which is
+/// redirected) is told on `targetValue` at once; `currentValue` follows as the node gets there.
+package struct ZWaveNode: WireConvention {
+  package static let fullTravel = Duration.seconds(2)
+
+  /// `<prefix>/<node id>`.
+  package let topic: String
+  /// Whether states are bare values, or `{"time":…,"value":…}`.
+  package let isRaw: Bool
+
+  package static func device(
+    _ topic: String,
+    isRaw: Bool = false,
+    parts: [String: [String: JSONValue]]
+  ) -> ConventionalDevice<Self> {
+    ConventionalDevice(Self(topic: topic, isRaw: isRaw), parts: parts)
+  }
+
+  package static let binary: [String: JSONValue] = ["currentValue": false, "targetValue": false]
+  package static let level: [String: JSONValue] = ["currentValue": 20, "targetValue": 20]
+  package static let setpoint: [String: JSONValue] = ["setpoint/1": 20]
+
+  package var subscriptions: [String] { ["\(topic)/+/+/+/set", "\(topic)/+/+/+/+/set"] }
+
+  package var greeting: [DeviceMessage] { [status(true)] }
+
+  package var will: [DeviceMessage] { [status(false)] }
+
+  private func status(_ isAlive: Bool) -> DeviceMessage {
+    let plain = JSONValue.boolean(isAlive)
+    let object = JSONValue.object(["value": plain, "status": isAlive ? "Alive" : "Dead"])
+    return DeviceMessage(topic: "\(topic)/status", json: isRaw ? plain : object, retain: true)
+  }
+
+  package func answer(
+    topic received: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    guard let levels = levels(of: received, below: topic), levels.count >= 4 else { return nil }
+    let part = levels[0] + "/" + levels[1]
+    var name = levels[2...].dropLast().joined(separator: "/")
+    if name == "currentValue" { name = "targetValue" }
+    guard memory.has(part, name) else { return nil }
+    let object = WirePayload.object(payload)
+    let duration = Self.duration(object?["options"]?["transitionDuration"]?.string)
+    if let number = object?["value"]?.double ?? WirePayload.number(payload) {
+      let value = JSONValue(shortest: number)
+      guard name == "targetValue" else {
+        return DeviceAnswer([DeviceChange(part, name, .set(value))])
+      }
+      guard (0...99).contains(number) else { return .refused() }
+      let movement = duration.map { DeviceChange.Kind.move(to: number, over: $0) }
+      return DeviceAnswer([
+        DeviceChange(part, name, .set(value)),
+        DeviceChange(
+          part,
+          "currentValue",
+          movement ?? .travel(to: number, span: 100, whole: Self.fullTravel)
+        ),
+      ])
+    }
+    let said =
+      object?["value"]
+      ?? WirePayload.flag(payload, on: "true", off: "false").map {
+        .boolean($0)
+      }
+    guard let value = said, case .boolean = value else { return .refused() }
+    return DeviceAnswer([
+      DeviceChange(part, "targetValue", .set(value)),
+      DeviceChange(part, "currentValue", .set(value)),
+    ])
+  }
+
+  /// `5s`; nothing else is read.
+  private static func duration(_ text: String?) -> Duration? {
+    guard let text, text.hasSuffix("s"), let seconds = Double(text.dropLast()) else { return nil }
+    return .milliseconds(Int64(seconds * 1000))
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    ["targetValue", "currentValue", "setpoint/1"].filter { memory.has(part, $0) }.map { name in
+      let value = memory.value(part, name, at: now)
+      let time = JSONValue.integer(Int64(now.nanoseconds / 1_000_000))
+      return DeviceMessage(
+        topic: "\(topic)/\(part)/\(name)",
+        json: isRaw ? value : .object(["time": time, "value": value])
+      )
+    }
+  }
+}

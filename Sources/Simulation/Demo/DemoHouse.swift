@@ -1,0 +1,257 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+
+/// What a demo plays with: devices as a file describes them, as they behave, and what is done to them.
+package struct DemoHouse: Sendable {
+  /// The device file, as somebody would write it.
+  package var deviceFile: String
+  package var devices: [any SimulatedDevice]
+  package var script: DemoScript
+  /// Commands of `settle` that fit this house, for those who stay.
+  package var tries: [String]
+  /// A topic of the gateway's and a payload for it, for those who stay.
+  package var message: (topic: String, payload: String)
+
+  /// The home of the demo without `--with`.
+  package static var standard: DemoHouse {
+    DemoHouse(
+      deviceFile: DemoHome.deviceFile,
+      devices: DemoHome.devices(),
+      script: .standard,
+      tries: [
+        "set desk-lamp/brightness 200 --wait", "step boiler/target_temperature +0.5",
+        "set hall-blind/position 90", "set hall-blind/command STOP",
+      ],
+      message: ("settle/desk-lamp/brightness/set", "40")
+    )
+  }
+
+  /// A house whose devices are all of one convention.
+  package static func with(_ convention: ConventionName) -> DemoHouse {
+    switch convention {
+    case .zigbee2mqtt: zigbee
+    case .tasmota: tasmota
+    case .shellyGen1: shellyGen1
+    case .shellyGen2: shellyGen2
+    case .esphome: esphome
+    case .wled: wled
+    case .zwaveJS: zwave
+    case .homie: homie
+    case .homeAssistant: homeAssistant
+    }
+  }
+
+  /// - Parameters:
+  ///   - file: The device file.
+  ///   - devices: The devices in it.
+  ///   - slider: What is dragged, and from where to where.
+  ///   - button: What is pressed three times.
+  ///   - cover: What is sent to 30, 50 and 20 within half a second.
+  ///   - stepper: What is tapped up five times, and by how much.
+  private init(
+    _ file: String,
+    _ devices: [any SimulatedDevice],
+    slider: (key: String, from: Double, to: Double),
+    button: String? = nil,
+    cover: String? = nil,
+    stepper: (key: String, amount: Double)? = nil
+  ) {
+    deviceFile = file
+    self.devices = devices
+    script = .short(slider: slider, button: button, cover: cover, stepper: stepper)
+    tries = ["set \(slider.key) \(Int(slider.from)) --wait"]
+    if let button { tries.append("toggle \(button)") }
+    if let cover { tries.append("set \(cover) 40") }
+    if let stepper { tries.append("step \(stepper.key) +\(stepper.amount)") }
+    message = ("settle/\(slider.key)/set", "40")
+  }
+
+  private init(
+    deviceFile: String,
+    devices: [any SimulatedDevice],
+    script: DemoScript,
+    tries: [String],
+    message: (topic: String, payload: String)
+  ) {
+    self.deviceFile = deviceFile
+    self.devices = devices
+    self.script = script
+    self.tries = tries
+    self.message = message
+  }
+
+  // MARK: - One house for each convention
+
+  private static var zigbee: DemoHouse {
+    DemoHouse(
+      """
+      lamp: {profile: zigbee2mqtt/light, topic: zigbee2mqtt/lamp}
+      blind: {profile: zigbee2mqtt/cover, topic: zigbee2mqtt/blind}
+      valve: {profile: zigbee2mqtt/thermostat, topic: zigbee2mqtt/valve}
+
+      """,
+      [
+        ZigbeeLamp(name: "lamp", brightness: 20), MovingCover(name: "blind"),
+        ZigbeeThermostat.device("valve"),
+      ],
+      slider: ("lamp/brightness", 20, 200),
+      button: "lamp/power",
+      cover: "blind/position",
+      stepper: ("valve/target_temperature", 0.5)
+    )
+  }
+
+  private static var tasmota: DemoHouse {
+    DemoHouse(
+      """
+      lamp: {profile: tasmota/color-light, topic: lamp}
+      shutter: {profile: tasmota/shutter, topic: shutter}
+
+      """,
+      [TasmotaDimmer(name: "lamp", tellsState: true), TasmotaShutter.device("shutter")],
+      slider: ("lamp/brightness", 50, 90),
+      button: "lamp/power",
+      cover: "shutter/position"
+    )
+  }
+
+  private static var shellyGen1: DemoHouse {
+    DemoHouse(
+      """
+      lamp: {profile: shelly/gen1-light, topic: shellies/shellydimmer-1}
+      plug: {profile: shelly/gen1-relay, topic: shellies/shelly1-2}
+      shutter: {profile: shelly/gen1-roller, topic: shellies/shellyswitch25-3}
+
+      """,
+      [
+        ShellyFirst.device("shellies/shellydimmer-1", parts: ["light/0": ShellyFirst.light]),
+        ShellyFirst.device("shellies/shelly1-2", parts: ["relay/0": ShellyFirst.relay]),
+        ShellyFirst.device("shellies/shellyswitch25-3", parts: ["roller/0": ShellyFirst.roller]),
+      ],
+      slider: ("lamp/brightness", 40, 90),
+      button: "plug/power",
+      cover: "shutter/position"
+    )
+  }
+
+  private static var shellyGen2: DemoHouse {
+    DemoHouse(
+      """
+      lamp: {profile: shelly/gen2-light, topic: shellyplusdimmer-1}
+      plug: {profile: shelly/gen2-switch, topic: shellyplus1-2}
+      shutter: {profile: shelly/gen2-cover, topic: shellyplus2pm-3}
+
+      """,
+      [
+        ShellyRPC.device("shellyplusdimmer-1", parts: ["light:0": ShellyRPC.light]),
+        ShellyRPC.device("shellyplus1-2", parts: ["switch:0": ShellyRPC.relay]),
+        ShellyRPC.device("shellyplus2pm-3", parts: ["cover:0": ShellyRPC.cover]),
+      ],
+      slider: ("lamp/brightness", 40, 90),
+      button: "plug/power",
+      cover: "shutter/position"
+    )
+  }
+
+  private static var esphome: DemoHouse {
+    DemoHouse(
+      """
+      lamp: {profile: esphome/light, topic: lamp, parameters: {object: ceiling}}
+      blind: {profile: esphome/cover, topic: blind, parameters: {object: blind}}
+      heater: {profile: esphome/climate, topic: heater, parameters: {object: room}}
+
+      """,
+      [
+        ESPHomeNode.device("lamp", parts: ["light/ceiling": ESPHomeNode.light]),
+        ESPHomeNode.device("blind", parts: ["cover/blind": ESPHomeNode.cover]),
+        ESPHomeNode.device("heater", parts: ["climate/room": ESPHomeNode.climate]),
+      ],
+      slider: ("lamp/brightness", 100, 220),
+      button: "lamp/power",
+      cover: "blind/position",
+      stepper: ("heater/target_temperature", 0.5)
+    )
+  }
+
+  private static var wled: DemoHouse {
+    DemoHouse(
+      """
+      strip: {profile: wled/light, topic: wled/a1b2c3}
+
+      """,
+      [WLEDStrip.device("wled/a1b2c3")],
+      slider: ("strip/brightness", 128, 220)
+    )
+  }
+
+  private static var zwave: DemoHouse {
+    DemoHouse(
+      """
+      dimmer: {profile: zwave-js/dimmer, topic: zwave/5}
+      plug: {profile: zwave-js/switch, topic: zwave/6}
+      blind: {profile: zwave-js/cover, topic: zwave/7}
+      valve: {profile: zwave-js/thermostat, topic: zwave/8}
+
+      """,
+      [
+        ZWaveNode.device("zwave/5", parts: ["38/0": ZWaveNode.level]),
+        ZWaveNode.device("zwave/6", isRaw: true, parts: ["37/0": ZWaveNode.binary]),
+        ZWaveNode.device("zwave/7", parts: ["38/0": ZWaveNode.level]),
+        ZWaveNode.device("zwave/8", parts: ["67/0": ZWaveNode.setpoint]),
+      ],
+      slider: ("dimmer/brightness", 20, 80),
+      button: "plug/power",
+      cover: "blind/position",
+      stepper: ("valve/target_temperature", 0.5)
+    )
+  }
+
+  private static var homie: DemoHouse {
+    DemoHouse(
+      """
+      dimmer:
+        profile: homie/number
+        topic: homie/5/lamp
+        parameters: {node: light, property: level}
+        properties: {value: {range: [0, 100], step: 1}}
+      switch:
+        profile: homie/boolean
+        topic: homie/5/lamp
+        parameters: {node: light, property: on}
+
+      """,
+      [
+        HomieDevice.device(
+          "homie/5/lamp",
+          properties: ["light/level": ("float", 20), "light/on": ("boolean", "true")]
+        )
+      ],
+      slider: ("dimmer/value", 20, 80),
+      button: "switch/value"
+    )
+  }
+
+  private static var homeAssistant: DemoHouse {
+    DemoHouse(
+      """
+      lamp: {profile: homeassistant/light-json, topic: home/lamp}
+      plug: {profile: homeassistant/switch, topic: home/plug}
+      blind: {profile: homeassistant/cover, topic: home/blind}
+      heater: {profile: homeassistant/climate, topic: home/heater}
+
+      """,
+      [
+        HomeAssistantThing.device("home/lamp", "light-json"),
+        HomeAssistantThing.device("home/plug", "switch"),
+        HomeAssistantThing.device("home/blind", "cover"),
+        HomeAssistantThing.device("home/heater", "climate"),
+      ],
+      slider: ("lamp/brightness", 100, 220),
+      button: "plug/power",
+      cover: "blind/position",
+      stepper: ("heater/target_temperature", 0.5)
+    )
+  }
+}

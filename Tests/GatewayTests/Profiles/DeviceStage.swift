@@ -1,0 +1,96 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+import Operations
+import Simulation
+import TestBroker
+
+/// Simulated devices on a scenario's broker, in real time, moved on by whoever waits.
+final class DeviceStage {
+  private struct Actor {
+    var device: any SimulatedDevice
+    var isUp = false
+    var isDeaf = false
+  }
+
+  private let witness: RecordingSubscriber
+  private var actors: [String: Actor] = [:]
+  /// How many of the messages the devices have heard.
+  private var heard = 0
+
+  init(_ witness: RecordingSubscriber) { self.witness = witness }
+
+  /// Puts a device there; it is down.
+  func add(_ device: any SimulatedDevice, as name: String) { actors[name] = Actor(device: device) }
+
+  /// The device comes up and says so; a broker that takes all of it has it before what follows.
+  func comeUp(_ name: String) {
+    let messages = actors[name]?.device.start(at: EventLoop.now())
+    actors[name]?.isUp = true
+    publish(messages ?? [])
+  }
+
+  /// The device is lost: its will is published, and it hears nothing more.
+  func lose(_ name: String) {
+    moveOn()
+    actors[name]?.isUp = false
+    publish(actors[name]?.device.will ?? [])
+  }
+
+  /// The device goes on, and takes no command any more.
+  func deafen(_ name: String) { actors[name]?.isDeaf = true }
+
+  /// Lets the devices live until what was heard satisfies `condition`; `false` if it does not in time.
+  func waitFor(
+    within limit: Duration = .seconds(60),
+    _ condition: ([RecordingSubscriber.Message]) -> Bool
+  ) -> Bool {
+    let end = EventLoop.now().advanced(by: limit)
+    while true {
+      if condition(moveOn()) { return true }
+      let now = EventLoop.now()
+      guard now < end else { return false }
+      let wake = actors.values.filter(\.isUp).compactMap(\.device.nextWake).min() ?? end
+      let known = heard
+      _ = witness.waitFor(within: now.duration(to: max(now, min(wake, end)))) {
+        $0.count > known
+      }
+    }
+  }
+
+  /// Hands the devices what came for them, and lets them do what is due.
+  @discardableResult
+  private func moveOn() -> [RecordingSubscriber.Message] {
+    let messages = witness.messages
+    for message in messages[heard...] where !message.retained {
+      for name in actors.keys.sorted() { hand(message, to: name) }
+    }
+    heard = messages.count
+    for name in actors.keys.sorted() where actors[name]?.isUp == true {
+      let now = EventLoop.now()
+      while let due = actors[name]?.device.nextWake, due <= now {
+        publish(actors[name]?.device.wake(at: now) ?? [])
+      }
+    }
+    return messages
+  }
+
+  private func hand(_ message: RecordingSubscriber.Message, to name: String) {
+    guard let actor = actors[name], actor.isUp, !actor.isDeaf,
+      actor.device.listens(to: message.topic)
+    else { return }
+    let messages = actors[name]?.device.receive(
+      topic: message.topic,
+      payload: message.payload,
+      at: EventLoop.now()
+    )
+    publish(messages ?? [])
+  }
+
+  private func publish(_ messages: [DeviceMessage]) {
+    for message in messages {
+      witness.publish(message.topic, message.payload, retain: message.retain)
+    }
+  }
+}

@@ -1,0 +1,254 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import Simulation
+
+/// Every profile that ships, by its convention.
+enum ProfileCases {
+  static func all(_ convention: ConventionName) -> [ProfileCase] {
+    switch convention {
+    case .zigbee2mqtt: zigbee2mqtt
+    case .tasmota: tasmota
+    case .shellyGen1: shellyGen1
+    case .shellyGen2: shellyGen2
+    case .esphome: esphome
+    case .wled: wled
+    case .zwaveJS: zwaveJS
+    case .homie: homie
+    case .homeAssistant: homeAssistant
+    }
+  }
+
+  static let levels = (set: "40", step: (by: "5", to: "45"), urgent: "0", back: "60")
+  static let setpoints = (
+    set: "21.5", step: (by: "0.5", to: "22"), urgent: "5", back: "23"
+  )
+
+  private static func last(_ topic: String) -> String {
+    topic.split(separator: "/").last.map(String.init) ?? topic
+  }
+
+  static func word(_ isOn: Bool) -> String { isOn ? "ON" : "OFF" }
+
+  private static var zigbee2mqtt: [ProfileCase] {
+    [
+      .number(
+        "zigbee2mqtt/light",
+        "zigbee2mqtt/light",
+        id: "brightness",
+        initial: "100",
+        values: levels,
+        to: "/set",
+        payload: { #"{"brightness":\#($0)}"# },
+        device: { ZigbeeLamp(name: last($0)) }
+      )
+      .with(power: "/set") { #"{"state":"\#(word($0))"}"# }
+      .merging(
+        #"{"power":false,"brightness":77}"#,
+        ["power", "brightness"],
+        to: "/set",
+        #"{"state":"OFF","brightness":77}"#
+      ),
+      .flag(
+        "zigbee2mqtt/switch",
+        "zigbee2mqtt/switch",
+        to: "/set",
+        payload: { #"{"state":"\#(word($0))"}"# },
+        device: { ZigbeeLamp(name: last($0), isOn: false) }
+      ),
+      .cover(
+        "zigbee2mqtt/cover",
+        "zigbee2mqtt/cover",
+        go: "/set",
+        stop: "/set",
+        stopped: #"{"state":"STOP"}"#,
+        payload: { #"{"position":\#($0)}"# },
+        device: { MovingCover(name: last($0)) }
+      ),
+      .number(
+        "zigbee2mqtt/thermostat",
+        "zigbee2mqtt/thermostat",
+        id: "target_temperature",
+        initial: "20",
+        values: setpoints,
+        to: "/set",
+        payload: { #"{"occupied_heating_setpoint":\#($0)}"# },
+        device: { ZigbeeThermostat.device(last($0)) }
+      )
+      .with(mode: "/set", payload: #"{"system_mode":"off"}"#)
+      .merging(
+        #"{"target_temperature":19,"mode":"heat"}"#,
+        ["target_temperature", "mode"],
+        to: "/set",
+        #"{"occupied_heating_setpoint":19,"system_mode":"heat"}"#
+      ),
+    ]
+  }
+
+  private static var tasmota: [ProfileCase] {
+    @Sendable func lamp(_ topic: String) -> any SimulatedDevice {
+      TasmotaDimmer(name: topic, tellsState: true)
+    }
+    var relay = ProfileCase.flag(
+      "tasmota/relay",
+      "relay",
+      to: "=cmnd/relay/POWER",
+      payload: word,
+      device: lamp
+    )
+    // It is on at the start.
+    relay.set = relay.back
+    relay.urgent.change = ProfileCase.Change(
+      id: "power",
+      text: "true",
+      topic: "=cmnd/relay/POWER",
+      payload: "ON"
+    )
+    relay.toggle = relay.back
+    relay.back = relay.urgent.change
+    relay.initial = "true"
+    return [
+      relay,
+      .number(
+        "tasmota/dimmer",
+        "dimmer",
+        id: "brightness",
+        initial: "50",
+        values: levels,
+        to: "=cmnd/dimmer/Dimmer",
+        device: lamp
+      )
+      .with(power: "=cmnd/dimmer/POWER", payload: word),
+      .number(
+        "tasmota/ct-light",
+        "ct",
+        id: "color_temp",
+        initial: "",
+        values: ("200", ("10", "210"), "0", "250"),
+        to: "=cmnd/ct/CT",
+        device: lamp
+      )
+      .with(power: "=cmnd/ct/POWER", payload: word),
+      ProfileCase(
+        profile: "tasmota/color-light",
+        topic: "color",
+        device: lamp,
+        set: .init(
+          id: "color",
+          text: "#00ff00",
+          topic: "=cmnd/color/HSBColor",
+          payload: "120,100,100"
+        ),
+        step: .init(id: "brightness", text: "-10", topic: "=cmnd/color/Dimmer", payload: "90"),
+        urgent: .init(
+          change: .init(id: "power", text: "false", topic: "=cmnd/color/POWER", payload: "OFF"),
+          isProfiles: false
+        ),
+        toggle: .init(id: "power", text: "", topic: "=cmnd/color/POWER", payload: "ON"),
+        back: .init(
+          id: "color",
+          text: "#ff0000",
+          topic: "=cmnd/color/HSBColor",
+          payload: "0,100,100"
+        )
+      ),
+      .cover(
+        "tasmota/shutter",
+        "shutter",
+        go: "=cmnd/shutter/ShutterPosition1",
+        stop: "=cmnd/shutter/ShutterPosition1",
+        stopped: "STOP",
+        device: { TasmotaShutter.device($0) }
+      ),
+    ]
+  }
+
+  private static var shellyGen1: [ProfileCase] {
+    [
+      .flag(
+        "shelly/gen1-relay",
+        "shellies/relay",
+        to: "/relay/0/command",
+        payload: { $0 ? "on" : "off" },
+        device: { ShellyFirst.device($0, parts: ["relay/0": ShellyFirst.relay]) }
+      ),
+      .number(
+        "shelly/gen1-light",
+        "shellies/light",
+        id: "brightness",
+        initial: "40",
+        values: ("60", ("5", "65"), "0", "50"),
+        to: "/light/0/set",
+        payload: { #"{"brightness":\#($0)}"# },
+        device: { ShellyFirst.device($0, parts: ["light/0": ShellyFirst.light]) }
+      )
+      .with(power: "/light/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
+      .merging(
+        #"{"power":false,"brightness":30}"#,
+        ["power", "brightness"],
+        to: "/light/0/set",
+        #"{"turn":"off","brightness":30}"#
+      ),
+      .cover(
+        "shelly/gen1-roller",
+        "shellies/roller",
+        go: "/roller/0/command/pos",
+        stop: "/roller/0/command",
+        stopped: "stop",
+        device: { ShellyFirst.device($0, parts: ["roller/0": ShellyFirst.roller]) }
+      ),
+      .number(
+        "shelly/gen1-trv",
+        "shellies/trv",
+        id: "target_temperature",
+        initial: nil,
+        values: setpoints,
+        to: "/thermostat/0/command/target_t",
+        phase: "sent",
+        device: { ShellyFirst.device($0, parts: ["thermostat/0": ShellyFirst.thermostat]) }
+      ),
+    ]
+  }
+
+  private static var shellyGen2: [ProfileCase] {
+    func call(_ method: String, _ params: String) -> String {
+      #"{"id":1,"src":"settle","method":"\#(method)","params":{"id":0\#(params)}}"#
+    }
+    return [
+      .flag(
+        "shelly/gen2-switch",
+        "plus1",
+        to: "/rpc",
+        payload: { call("Switch.Set", #","on":\#($0)"#) },
+        device: { ShellyRPC.device($0, parts: ["switch:0": ShellyRPC.relay]) }
+      ),
+      .number(
+        "shelly/gen2-light",
+        "plusdimmer",
+        id: "brightness",
+        initial: "40",
+        values: ("60", ("5", "65"), "0", "50"),
+        to: "/rpc",
+        payload: { call("Light.Set", #","brightness":\#($0)"#) },
+        device: { ShellyRPC.device($0, parts: ["light:0": ShellyRPC.light]) }
+      )
+      .with(power: "/rpc") { call("Light.Set", #","on":\#($0)"#) }
+      .merging(
+        #"{"power":false,"brightness":30}"#,
+        ["power", "brightness"],
+        to: "/rpc",
+        call("Light.Set", #","on":false,"brightness":30"#)
+      ),
+      .cover(
+        "shelly/gen2-cover",
+        "plus2pm",
+        go: "/rpc",
+        stop: "/rpc",
+        stopped: call("Cover.Stop", ""),
+        payload: { call("Cover.GoToPosition", #","pos":\#($0)"#) },
+        device: { ShellyRPC.device($0, parts: ["cover:0": ShellyRPC.cover]) }
+      ),
+    ]
+  }
+}
