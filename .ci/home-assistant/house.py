@@ -140,6 +140,8 @@ def profiles():
             if not re.fullmatch(r"[a-z][\w/.-]*:", line):
                 continue
             name, given = line[:-1], ""
+            if name == "zigbee2mqtt/device":
+                continue  # It has no properties: imported devices bring theirs.
             for below in lines[place + 1:]:
                 if below[:1] not in ("", " "):
                     break
