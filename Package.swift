@@ -134,7 +134,10 @@ let package = Package(
       dependencies: ["Configuration", "Devices", "LastOut"],
       exclude: ["Fixtures"]
     ),
-    .testTarget(name: "CommandsTests", dependencies: ["Commands", "Devices", "LastOut"]),
+    .testTarget(
+      name: "CommandsTests",
+      dependencies: ["Commands", "Devices", "LastOut", "LastOutTesting"]
+    ),
     .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
     .testTarget(
       name: "ScreenTests",
@@ -154,14 +157,16 @@ let package = Package(
     ),
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
-    .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations"]),
+    .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations", "TestBroker"]),
     .testTarget(
       name: "MQTTTests",
       dependencies: ["LastOut", "MQTT", "Operations", "PrivateBroker", "TestBroker"]
     ),
     .testTarget(
       name: "JournalTests",
-      dependencies: ["CSQLite", "FaultySync", "Journal", "JournalWorker", "LastOut"]
+      dependencies: [
+        "CSQLite", "FaultySync", "Journal", "JournalWorker", "LastOut", "LastOutTesting",
+      ]
     ),
     .executableTarget(
       name: "JournalWorker",
@@ -173,7 +178,7 @@ let package = Package(
       name: "GatewayTests",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
-        "Operations", "PrivateBroker", "Simulation", "TestBroker",
+        "LastOutTesting", "Operations", "PrivateBroker", "Simulation", "TestBroker",
       ]
     ),
     .testTarget(
@@ -186,8 +191,8 @@ let package = Package(
     .testTarget(
       name: "ImportTests",
       dependencies: [
-        "Configuration", "Devices", "Import", "JSON", "LastOut", "Operations", "PrivateBroker",
-        "TestBroker",
+        "Configuration", "Devices", "Import", "JSON", "LastOut", "LastOutTesting", "Operations",
+        "PrivateBroker", "TestBroker",
       ],
       exclude: ["Fixtures"]
     ),

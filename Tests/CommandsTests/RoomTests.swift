@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import LastOut
+import LastOutTesting
 import Testing
 
 /// Several values at once find room all together, or are refused before the first.

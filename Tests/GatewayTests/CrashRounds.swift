@@ -3,6 +3,7 @@
 
 import Glibc
 import LastOut
+import LastOutTesting
 import Operations
 import PrivateBroker
 import TestBroker

@@ -4,6 +4,7 @@
 import Devices
 @testable import Import
 import JSON
+import LastOutTesting
 import Testing
 
 /// Whatever is announced, what comes out is a device file or a reason.

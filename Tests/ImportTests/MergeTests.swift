@@ -4,6 +4,7 @@
 import Devices
 @testable import Import
 import JSON
+import LastOutTesting
 import Testing
 
 /// A second import keeps what a person edited.

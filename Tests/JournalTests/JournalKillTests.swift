@@ -4,6 +4,7 @@
 import Glibc
 import Journal
 import LastOut
+import LastOutTesting
 import Testing
 
 /// A process that writes a journal until it is killed.

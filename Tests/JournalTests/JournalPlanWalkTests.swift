@@ -3,6 +3,7 @@
 
 import Journal
 import LastOut
+import LastOutTesting
 import Testing
 
 /// A seeded walk of a plan against a disk that fails, delays, and may have written what it denied.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastOut
+import LastOutTesting
 
 /// Plays one random schedule against the core and the model and says where they first differ.
 struct RandomWalk: ~Copyable {
