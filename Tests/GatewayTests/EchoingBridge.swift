@@ -13,7 +13,7 @@ import TestBroker
 /// Works on a thread of its own until it goes.
 final class EchoingBridge: Sendable {
   private let worker: Worker
-  private let thread: Mutex<pthread_t>
+  private let thread: TestThread
 
   /// - Parameters:
   ///   - port: The broker's port.
@@ -35,28 +35,12 @@ final class EchoingBridge: Sendable {
       commands: commands,
       wrap: wrap
     )
-    let argument = unsafe Unmanaged.passRetained(worker).toOpaque()
-    var identifier = pthread_t()
-    let code = unsafe pthread_create(
-      &identifier,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Worker>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    thread = Mutex(identifier)
-    guard code == 0 else {
-      unsafe Unmanaged<Worker>.fromOpaque(argument).release()
-      throw GatewayProcess.Failure(description: "pthread_create: \(code)")
-    }
+    thread = try TestThread { [worker] in worker.run() }
   }
 
   deinit {
     worker.isStopping.store(true, ordering: .relaxed)
-    pthread_join(thread.withLock { $0 }, nil)
+    thread.join()
   }
 
   private final class Worker: Sendable {

@@ -5,6 +5,7 @@ import Glibc
 import LastOut
 import Operations
 import Synchronization
+import TestBroker
 import Testing
 
 @Suite struct EventLoopTests {
@@ -177,8 +178,8 @@ import Testing
       seen.add(total.load(ordering: .acquiring))
       if seen.values.last == 4000 { loop.stop() }
     }
-    let threads = (0..<4).map { _ in
-      TestThread {
+    let threads = try (0..<4).map { _ in
+      try TestThread {
         for _ in 0..<1000 {
           total.add(1, ordering: .releasing)
           waker.wake()

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Synchronization
 
 /// Collects what handlers saw, in order; for one thread.
 final class Recorder<Element> {
@@ -64,37 +63,6 @@ final class SocketPair {
 
 struct SetUpFailure: Error {
   let code: Int32
-}
-
-/// A thread that runs one closure.
-final class TestThread: Sendable {
-  private let identifier: Mutex<pthread_t>
-
-  init(_ body: @escaping @Sendable () -> Void) {
-    let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
-    var thread = pthread_t()
-    let code = unsafe pthread_create(
-      &thread,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      box
-    )
-    precondition(code == 0, "A test may start a thread.")
-    identifier = Mutex(thread)
-  }
-
-  func join() {
-    pthread_join(identifier.withLock { $0 }, nil)
-  }
-
-  private final class Body: Sendable {
-    let run: @Sendable () -> Void
-    init(run: @escaping @Sendable () -> Void) { self.run = run }
-  }
 }
 
 /// How many descriptors this process has open.

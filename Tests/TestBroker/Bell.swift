@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LastOut
+import Operations
 
 /// A pipe that wakes whoever polls its reading end.
 final class Bell: Sendable {
@@ -30,5 +32,18 @@ final class Bell: Sendable {
   func silence() {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while unsafe read(reader, &bytes, bytes.count) > 0 {}
+  }
+
+  /// Waits until `condition` holds, asked after each ring; for one thread at a time.
+  func wait(within limit: Duration, until condition: () -> Bool) -> Bool {
+    let end = EventLoop.now().advanced(by: limit)
+    while true {
+      if condition() { return true }
+      let left = EventLoop.now().duration(to: end)
+      guard left > .zero else { return false }
+      var request = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+      _ = unsafe poll(&request, 1, Int32(clamping: Int(left / .milliseconds(1))) + 1)
+      silence()
+    }
   }
 }

@@ -4,7 +4,6 @@
 import Glibc
 import Operations
 import PrivateBroker
-import Synchronization
 
 /// A TCP proxy on loopback between clients and a broker, which delays, loses and cuts on demand.
 ///
@@ -39,7 +38,7 @@ package final class FaultProxy: Sendable {
   /// Where clients connect to.
   package let port: Int
   private let line: Line
-  private let thread: Mutex<pthread_t>
+  private let thread: TestThread
 
   /// Takes connections for the broker at `target`, which need not run.
   ///
@@ -48,28 +47,12 @@ package final class FaultProxy: Sendable {
     let listener = try LoopbackPort.listener()
     port = listener.port
     line = try Line(listener: listener.descriptor, target: target)
-    let argument = unsafe Unmanaged.passRetained(line).toOpaque()
-    var identifier = pthread_t()
-    let code = unsafe pthread_create(
-      &identifier,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Line>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    thread = Mutex(identifier)
-    guard code == 0 else {
-      unsafe Unmanaged<Line>.fromOpaque(argument).release()
-      throw TestBrokerError("pthread_create: \(code)")
-    }
+    thread = try TestThread { [line] in line.run() }
   }
 
   deinit {
     line.order { $0.isStopping = true }
-    pthread_join(thread.withLock { $0 }, nil)
+    thread.join()
   }
 
   /// Sets what is wrong from now on.

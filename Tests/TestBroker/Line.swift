@@ -47,15 +47,7 @@ final class Line: Sendable {
 
   /// Waits until `condition` holds, asked after each change of a count; for one thread at a time.
   func wait(within limit: Duration, _ condition: (Orders) -> Bool) -> Bool {
-    let end = EventLoop.now().advanced(by: limit)
-    while true {
-      if read(condition) { return true }
-      let left = EventLoop.now().duration(to: end)
-      guard left > .zero else { return false }
-      var request = pollfd(fd: news.reader, events: Int16(POLLIN), revents: 0)
-      _ = unsafe poll(&request, 1, Int32(clamping: left / .milliseconds(1)) + 1)
-      news.silence()
-    }
+    news.wait(within: limit) { read(condition) }
   }
 
   private func count(_ change: (inout Orders) -> Void) {

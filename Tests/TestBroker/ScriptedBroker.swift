@@ -5,7 +5,6 @@ import Glibc
 package import LastOut
 import Operations
 import PrivateBroker
-import Synchronization
 
 /// A peer on loopback that answers each MQTT packet as a script says: what no real broker does when
 /// asked to.
@@ -45,7 +44,7 @@ package final class ScriptedBroker: Sendable {
   /// Where clients connect to.
   package let port: Int
   private let stage: ScriptedStage
-  private let thread: Mutex<pthread_t>
+  private let thread: TestThread
 
   /// Takes connections from now on.
   ///
@@ -54,28 +53,12 @@ package final class ScriptedBroker: Sendable {
     let listener = try LoopbackPort.listener()
     port = listener.port
     stage = try ScriptedStage(listener: listener.descriptor, script: script)
-    let argument = unsafe Unmanaged.passRetained(stage).toOpaque()
-    var identifier = pthread_t()
-    let code = unsafe pthread_create(
-      &identifier,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<ScriptedStage>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    thread = Mutex(identifier)
-    guard code == 0 else {
-      unsafe Unmanaged<ScriptedStage>.fromOpaque(argument).release()
-      throw TestBrokerError("pthread_create: \(code)")
-    }
+    thread = try TestThread { [stage] in stage.run() }
   }
 
   deinit {
     stage.stop()
-    pthread_join(thread.withLock { $0 }, nil)
+    thread.join()
   }
 
   /// When each connection was taken, in order.

@@ -57,15 +57,7 @@ final class ScriptedStage: Sendable {
 
   /// Waits until `condition` holds, asked after each event; for one thread at a time.
   func wait(within limit: Duration, _ condition: (Records) -> Bool) -> Bool {
-    let end = EventLoop.now().advanced(by: limit)
-    while true {
-      if read(condition) { return true }
-      let left = EventLoop.now().duration(to: end)
-      guard left > .zero else { return false }
-      var request = pollfd(fd: news.reader, events: Int16(POLLIN), revents: 0)
-      _ = unsafe poll(&request, 1, Int32(left / .milliseconds(1)) + 1)
-      news.silence()
-    }
+    news.wait(within: limit) { read(condition) }
   }
 
   func run() {

@@ -24,7 +24,7 @@ import Operations
   private var records = Records()
   private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  private var thread = pthread_t()
+  private var thread: TestThread?
 
   init(port: Int, filters: [String], qos: Int32) throws {
     mosquitto_lib_init()
@@ -46,18 +46,7 @@ import Operations
     setCallbacks()
     let code = unsafe mosquitto_connect(handle, "127.0.0.1", Int32(port), 60)
     guard code == 0 else { throw TestBrokerError("no broker at port \(port): \(code)") }
-    let argument = unsafe Unmanaged.passRetained(self).toOpaque()
-    let started = unsafe pthread_create(
-      &thread,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Witness>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    guard started == 0 else { throw TestBrokerError("pthread_create: \(started)") }
+    thread = try TestThread { self.run() }
   }
 
   deinit {
@@ -72,7 +61,7 @@ import Operations
   func stop() {
     change { $0.isStopping = true }
     unsafe mosquitto_disconnect(handle)
-    pthread_join(thread, nil)
+    thread?.join()
   }
 
   func read<Result>(_ body: (Records) -> Result) -> Result {

@@ -14,34 +14,18 @@ import TestBroker
 /// Works on a thread of its own until it goes.
 final class HouseDevices: Sendable {
   private let worker: Worker
-  private let thread: Mutex<pthread_t>
+  private let thread: TestThread
 
   /// Returns when every device has said that it is there, and its state.
   init(port: Int) throws {
     worker = try Worker(port: port)
     worker.begin()
-    let argument = unsafe Unmanaged.passRetained(worker).toOpaque()
-    var identifier = pthread_t()
-    let code = unsafe pthread_create(
-      &identifier,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Worker>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    thread = Mutex(identifier)
-    guard code == 0 else {
-      unsafe Unmanaged<Worker>.fromOpaque(argument).release()
-      throw GatewayProcess.Failure(description: "pthread_create: \(code)")
-    }
+    thread = try TestThread { [worker] in worker.run() }
   }
 
   deinit {
     worker.isStopping.store(true, ordering: .relaxed)
-    pthread_join(thread.withLock { $0 }, nil)
+    thread.join()
   }
 
   private final class Worker: Sendable {
