@@ -1,0 +1,265 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import FoundationEssentials
+import HomeAssistant
+import Testing
+
+/// Which entities a device's properties make, and what Home Assistant is told of each.
+@Suite struct EntityTests: AnnouncedDevices {
+  // MARK: - Which entity
+
+  private static let platforms: [(String, [String: String])] = [
+    ("zigbee2mqtt/light", ["power": "light"]),
+    ("zigbee2mqtt/switch", ["power": "switch"]),
+    ("zigbee2mqtt/cover", ["command": "cover"]),
+    ("zigbee2mqtt/thermostat", ["target_temperature": "climate"]),
+    ("tasmota/dimmer", ["power": "light"]),
+    ("tasmota/relay", ["power": "switch"]),
+    ("shelly/gen1-relay", ["power": "switch"]),
+    ("wled/light", ["power": "light"]),
+    ("zwave-js/thermostat", ["target_temperature": "climate"]),
+    ("homeassistant/climate", ["target_temperature": "climate"]),
+  ]
+
+  @Test(arguments: platforms)
+  func `a profile's properties make the entity that people expect`(
+    _ profile: String,
+    _ expected: [String: String]
+  ) throws {
+    let found = try entities(self.profile(profile))
+    for (name, platform) in expected {
+      #expect(found[name]?["p"]?.string == platform)
+    }
+  }
+
+  @Test func `every profile's device is announced without leaving a property out`() throws {
+    let all = try profileDevices()
+    #expect(all.count >= 25)
+    for device in all {
+      let message = try #require(announcer().messages(for: device).first)
+      let shown = JSONWriter.text(message.payload ?? .null)
+      for property in device.properties {
+        #expect(shown.contains("settle/lamp/\(property.id)/set"), "\(property.id)")
+      }
+    }
+  }
+
+  // MARK: - Details
+
+  @Test func `a light has its scale, its white tones in mireds, and its color`() throws {
+    let light = try #require(try entities(profile("zigbee2mqtt/light"))["power"])
+    #expect(light["name"] == .null)
+    #expect(light["payload_on"] == "true")
+    #expect(light["brightness_command_topic"] == "settle/lamp/brightness/set")
+    #expect(light["brightness_state_topic"] == "settle/lamp/brightness")
+    #expect(light["brightness_scale"] == 254)
+    #expect(light["min_mireds"] == 150)
+    #expect(light["max_mireds"] == 500)
+    #expect(light["rgb_command_topic"] == "settle/lamp/color/set")
+    #expect(light["optimistic"] == false)
+    // Whatever is asked for with the power waits already, and leaves with it.
+    #expect(light["on_command_type"] == "last")
+  }
+
+  @Test func `a light in kelvin is told in mireds`() throws {
+    let light = try #require(
+      try entities(
+        """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: a, payload: $value}}
+            color_temp: {type: integer, range: [2000, 6500], step: 1, unit: K, \
+        command: {topic: b, payload: $value}}
+        """
+      )["power"]
+    )
+    #expect(light["min_mireds"] == 154)
+    #expect(light["max_mireds"] == 500)
+    #expect(
+      light["color_temp_command_template"]?.string
+        == "{{ [[(1000000 / value) | round | int, 2000] | max, 6500] | min }}"
+    )
+  }
+
+  private static let levels: [(String, [String: JSONValue])] = [
+    ("[0, 254]", ["brightness_scale": 254]),
+    (
+      "[10, 100]",
+      ["brightness_scale": 100, "brightness_command_template": "{{ [value, 10] | max }}"]
+    ),
+    (
+      "[0, 1]",
+      [
+        "brightness_scale": 255,
+        "brightness_command_template": "{{ [value / 255 * 1, 0] | max | round(4) }}",
+        "brightness_value_template":
+          "{{ (value | float / 1 * 255) | round | int if value else '' }}",
+      ]
+    ),
+  ]
+
+  @Test(arguments: levels)
+  func `a level that Home Assistant cannot count is told on its own scale, and none too low`(
+    _ range: String,
+    _ expected: [String: JSONValue]
+  ) throws {
+    let light = try #require(
+      try entities(
+        """
+        lamp:
+          properties:
+            power: {type: boolean, command: {topic: a}}
+            level: {type: number, range: \(range), command: {topic: b}}
+        """
+      )["power"]
+    )
+    guard case .object(let members) = light else { return }
+    let found = members.filter {
+      $0.name.hasPrefix("brightness_") && !$0.name.hasSuffix("_topic")
+    }
+    #expect(Dictionary(uniqueKeysWithValues: found.map { ($0.name, $0.value) }) == expected)
+  }
+
+  @Test func `a white tone in percent is a number of its own`() throws {
+    let found = try entities(
+      """
+      lamp:
+        properties:
+          power: {type: boolean, command: {topic: a}}
+          brightness: {type: integer, range: [0, 100], command: {topic: b}}
+          color_temp: {type: integer, range: [0, 100], unit: "%", command: {topic: c}}
+      """
+    )
+    #expect(found["power"]?["color_temp_command_topic"] == nil)
+    #expect(found["color_temp"]?["p"] == "number")
+  }
+
+  @Test func `slats open and close at the ends of their range`() throws {
+    let cover = try #require(
+      try entities(
+        """
+        blind:
+          properties:
+            position: {type: integer, range: [0, 100], command: {topic: a}}
+            tilt: {type: integer, range: [-90, 90], command: {topic: b}}
+        """
+      )["position"]
+    )
+    for (name, value) in [
+      ("tilt_min", -90), ("tilt_closed_value", -90), ("tilt_max", 90), ("tilt_opened_value", 90),
+    ] {
+      #expect(cover[name] == .integer(Int64(value)))
+    }
+  }
+
+  @Test func `a cover opens, closes, stops, and goes to a position`() throws {
+    let cover = try #require(try entities(profile("zigbee2mqtt/cover"))["command"])
+    #expect(cover["command_topic"] == "settle/lamp/command/set")
+    #expect(cover["payload_open"] == "OPEN")
+    #expect(cover["payload_close"] == "CLOSE")
+    #expect(cover["payload_stop"] == "STOP")
+    #expect(cover["set_position_topic"] == "settle/lamp/position/set")
+    #expect(cover["position_topic"] == "settle/lamp/position")
+    #expect(cover["position_open"] == 100)
+    #expect(cover["position_closed"] == 0)
+  }
+
+  @Test func `a position alone opens and closes by going to its ends`() throws {
+    let cover = try #require(
+      try entities(
+        """
+        blind:
+          properties:
+            position: {type: integer, range: [0, 100], step: 1, \
+        command: {topic: a, payload: $value}}
+        """
+      )["position"]
+    )
+    #expect(cover["p"] == "cover")
+    #expect(cover["payload_open"] == "100")
+    #expect(cover["payload_close"] == "0")
+    #expect(cover["payload_stop"] == .null)
+  }
+
+  @Test func `a thermostat has its range and its modes`() throws {
+    let climate = try #require(
+      try entities(profile("zigbee2mqtt/thermostat"))["target_temperature"]
+    )
+    #expect(climate["temperature_command_topic"] == "settle/lamp/target_temperature/set")
+    #expect(climate["min_temp"] == 5)
+    #expect(climate["max_temp"] == 30)
+    #expect(climate["temp_step"] == 0.5)
+    #expect(climate["modes"] == ["off", "heat", "auto"])
+    #expect(climate["mode_command_topic"] == "settle/lamp/mode/set")
+  }
+
+  @Test func `modes that Home Assistant does not have stay a choice of their own`() throws {
+    let found = try entities(
+      """
+      boiler:
+        properties:
+          target_temperature: {type: number, range: [5, 30], step: 0.5, unit: °F, \
+      command: {topic: a, payload: $value}}
+          mode: {type: choice, values: [party, away], command: {topic: b, payload: $value}}
+      """
+    )
+    #expect(found["target_temperature"]?["modes"] == ["heat"])
+    #expect(found["target_temperature"]?["temperature_unit"] == "F")
+    #expect(found["mode"]?["p"] == "select")
+    #expect(found["mode"]?["options"] == ["party", "away"])
+  }
+
+  @Test func `a fan has its speed`() throws {
+    let fan = try #require(
+      try entities(profile("esphome/fan", "  parameters: {object: o}\n"))["power"]
+    )
+    #expect(fan["p"] == "fan")
+    #expect(fan["percentage_command_topic"] == "settle/lamp/speed/set")
+    #expect(fan["speed_range_min"] == 1)
+    #expect(fan["speed_range_max"] == 100)
+  }
+
+  @Test func `an action is a button for each word`() throws {
+    let found = try entities(
+      """
+      door:
+        properties:
+          open: {type: action, values: [buzz], command: {topic: a, payload: $value}}
+          bell: {type: action, values: [ring, "mute it"], command: {topic: b, payload: $value}}
+          say: {type: text, command: {topic: c, payload: $value}}
+      """
+    )
+    #expect(found["open_buzz"]?["p"] == "button")
+    #expect(found["open_buzz"]?["payload_press"] == "buzz")
+    #expect(found["bell_mute_it"]?["payload_press"] == "mute it")
+    #expect(found["bell_mute_it"]?["unique_id"] == "settle_door_bell_mute_it")
+    #expect(found["say"]?["p"] == "text")
+  }
+
+  @Test func `a number without a range is a box, and no step is finer than allowed`() throws {
+    let found = try entities(
+      """
+      thing:
+        properties:
+          free: {type: number, command: {topic: a, payload: $value}}
+          fine: {type: number, range: [0, 1], step: 0.0001, command: {topic: b, payload: $value}}
+      """
+    )
+    #expect(found["free"]?["mode"] == "box")
+    #expect(found["fine"]?["step"] == 0.001)
+  }
+
+  @Test func `identifiers keep to letters, digits, lines and dashes`() throws {
+    let device = try #require(
+      try devices(
+        "d_1:\n  properties:\n    x: {type: boolean, command: {topic: a, payload: $value}}\n"
+      )
+      .first
+    )
+    let payload = announcer(base: "haus/süd.1:x").messages(for: device).first?.payload
+    #expect(payload?["cmps"]?["x"]?["unique_id"] == "haus_s_d_1_x_d_1_x")
+  }
+}
