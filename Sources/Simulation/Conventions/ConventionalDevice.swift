@@ -31,7 +31,7 @@ package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
 
   package var subscriptions: [String] { convention.subscriptions }
 
-  package var will: [DeviceMessage] { convention.will }
+  package var will: [DeviceMessage] { [convention.presence(false)] }
 
   package var nextWake: Moment? {
     [heard.first?.due, nextReports.values.min()].compactMap { $0 }.min()

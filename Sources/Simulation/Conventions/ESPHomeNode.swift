@@ -31,12 +31,8 @@ package struct ESPHomeNode: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/command", "\(topic)/+/+/+/command"] }
 
-  package var greeting: [DeviceMessage] {
-    [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true)]
-  }
-
-  package var will: [DeviceMessage] {
-    [DeviceMessage(topic: "\(topic)/status", text: "offline", retain: true)]
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/status", text: isThere ? "online" : "offline", retain: true)
   }
 
   package func answer(

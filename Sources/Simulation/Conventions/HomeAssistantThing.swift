@@ -29,12 +29,12 @@ package struct HomeAssistantThing: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/+/set"] }
 
-  package var greeting: [DeviceMessage] { [availability("online")] }
-
-  package var will: [DeviceMessage] { [availability("offline")] }
-
-  private func availability(_ word: String) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/availability", text: word, retain: true)
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    DeviceMessage(
+      topic: "\(topic)/availability",
+      text: isThere ? "online" : "offline",
+      retain: true
+    )
   }
 
   package func answer(

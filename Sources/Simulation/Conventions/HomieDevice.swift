@@ -30,12 +30,10 @@ package struct HomieDevice: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/set"] }
 
-  package var greeting: [DeviceMessage] { [description, state("ready")] }
+  package var greeting: [DeviceMessage] { [description, presence(true)] }
 
-  package var will: [DeviceMessage] { [state("lost")] }
-
-  private func state(_ word: String) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/$state", text: word, retain: true)
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/$state", text: isThere ? "ready" : "lost", retain: true)
   }
 
   private var description: DeviceMessage {

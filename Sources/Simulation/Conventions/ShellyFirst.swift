@@ -33,12 +33,8 @@ package struct ShellyFirst: WireConvention {
     ]
   }
 
-  package var greeting: [DeviceMessage] {
-    [DeviceMessage(topic: "\(topic)/online", text: "true", retain: true)]
-  }
-
-  package var will: [DeviceMessage] {
-    [DeviceMessage(topic: "\(topic)/online", text: "false", retain: true)]
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/online", text: isThere ? "true" : "false", retain: true)
   }
 
   package func answer(

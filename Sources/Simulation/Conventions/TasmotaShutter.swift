@@ -20,12 +20,8 @@ package struct TasmotaShutter: WireConvention {
 
   package var subscriptions: [String] { ["cmnd/\(name)/+"] }
 
-  package var greeting: [DeviceMessage] {
-    [DeviceMessage(topic: "tele/\(name)/LWT", text: "Online", retain: true)]
-  }
-
-  package var will: [DeviceMessage] {
-    [DeviceMessage(topic: "tele/\(name)/LWT", text: "Offline", retain: true)]
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "tele/\(name)/LWT", text: isThere ? "Online" : "Offline", retain: true)
   }
 
   package func answer(

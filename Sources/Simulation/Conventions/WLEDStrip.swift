@@ -23,12 +23,8 @@ package struct WLEDStrip: WireConvention {
 
   package var subscriptions: [String] { [topic, "\(topic)/col"] }
 
-  package var greeting: [DeviceMessage] {
-    [DeviceMessage(topic: "\(topic)/status", text: "online", retain: true)]
-  }
-
-  package var will: [DeviceMessage] {
-    [DeviceMessage(topic: "\(topic)/status", text: "offline", retain: true)]
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/status", text: isThere ? "online" : "offline", retain: true)
   }
 
   package func answer(

@@ -12,11 +12,12 @@ package protocol WireConvention: Sendable {
   /// The topic filters for commands and questions.
   var subscriptions: [String] { get }
 
-  /// What the device says of itself when it comes up, before its states.
-  var greeting: [DeviceMessage] { get }
+  /// How it is told that the device is there, or, as the broker does after its will, that it is not.
+  func presence(_ isThere: Bool) -> DeviceMessage
 
-  /// The will that the broker publishes when the device is lost.
-  var will: [DeviceMessage] { get }
+  /// What the device says of itself when it comes up, before its states: its presence, if nothing
+  /// else.
+  var greeting: [DeviceMessage] { get }
 
   /// What the device does about a message; `nil` for one that is not for it.
   func answer(
@@ -31,6 +32,8 @@ package protocol WireConvention: Sendable {
 }
 
 extension WireConvention {
+  package var greeting: [DeviceMessage] { [presence(true)] }
+
   /// The levels of a topic below `prefix`; `nil` for a topic elsewhere.
   package func levels(of topic: String, below prefix: String) -> [String]? {
     guard topic.hasPrefix(prefix + "/") else { return nil }

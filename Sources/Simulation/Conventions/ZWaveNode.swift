@@ -30,13 +30,9 @@ package struct ZWaveNode: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/+/set", "\(topic)/+/+/+/+/set"] }
 
-  package var greeting: [DeviceMessage] { [status(true)] }
-
-  package var will: [DeviceMessage] { [status(false)] }
-
-  private func status(_ isAlive: Bool) -> DeviceMessage {
-    let plain = JSONValue.boolean(isAlive)
-    let object = JSONValue.object(["value": plain, "status": isAlive ? "Alive" : "Dead"])
+  package func presence(_ isThere: Bool) -> DeviceMessage {
+    let plain = JSONValue.boolean(isThere)
+    let object = JSONValue.object(["value": plain, "status": isThere ? "Alive" : "Dead"])
     return DeviceMessage(topic: "\(topic)/status", json: isRaw ? plain : object, retain: true)
   }
 

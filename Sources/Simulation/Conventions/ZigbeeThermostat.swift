@@ -20,14 +20,10 @@ package struct ZigbeeThermostat: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/get"] }
 
-  package var greeting: [DeviceMessage] { [availability("online")] }
-
-  package var will: [DeviceMessage] { [availability("offline")] }
-
-  private func availability(_ word: String) -> DeviceMessage {
+  package func presence(_ isThere: Bool) -> DeviceMessage {
     DeviceMessage(
       topic: "\(topic)/availability",
-      json: .object(["state": .string(word)]),
+      json: .object(["state": isThere ? "online" : "offline"]),
       retain: true
     )
   }
