@@ -86,16 +86,15 @@ package final class Gateway {
       limit: gateway.limits.pending
     )
     echo = TargetEcho(properties: registry.properties.count, devices: registry.devices.count)
-    surface = MQTTSurface(configuration: gateway, registry: registry)
-    announcements = gateway.discovery.map { settings in
-      Announcements(
-        DiscoveryAnnouncer(
-          baseTopic: gateway.baseTopic,
-          configuration: settings,
-          version: Release.version
-        )
+    let announcer = gateway.discovery.map {
+      DiscoveryAnnouncer(
+        baseTopic: gateway.baseTopic,
+        configuration: $0,
+        version: Release.version
       )
     }
+    surface = MQTTSurface(configuration: gateway, registry: registry, announcer: announcer)
+    announcements = announcer.map { Announcements($0) }
     refusals = Refusals(log: log)
     tallies = GatewayTallies(devices: registry.devices.count)
     phases = Phases(loop)

@@ -19,20 +19,19 @@ struct MQTTSurface: ~Copyable {
   private let routes: [RouteConfiguration]
   private let stateTopics: [String]
   private let inputTopics: [String]
-  /// Home Assistant's start, and the announcements there are.
-  private let birthTopic: String?
-  private let announcementFilters: [String]
+  private let announcer: DiscoveryAnnouncer?
   private(set) var topics = TopicTable()
   /// Inputs whose topic has wildcards, by their number.
   private var wildInputs: [(filter: String, number: Int)] = []
 
-  init(configuration: GatewayConfiguration, registry: Registry) {
+  /// `announcer` says which topics of Home Assistant's are of interest, if any.
+  init(
+    configuration: GatewayConfiguration,
+    registry: Registry,
+    announcer: DiscoveryAnnouncer?
+  ) {
     base = configuration.baseTopic
-    let announcer = configuration.discovery.map {
-      DiscoveryAnnouncer(baseTopic: configuration.baseTopic, configuration: $0)
-    }
-    birthTopic = announcer?.birthTopic
-    announcementFilters = announcer?.filters ?? []
+    self.announcer = announcer
     routes = configuration.routes
     statusTopic = "\(base)/status"
     routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
@@ -45,7 +44,7 @@ struct MQTTSurface: ~Copyable {
       for (number, source) in entry.property.states.enumerated() {
         topics.add(.state(key, source: number), for: source.topic)
         states.append(source.topic)
-        if let get = source.get, !requests.contains(get) { requests.append(get) }
+        if let get = source.get { requests.append(get) }
       }
     }
     for number in registry.deviceNumbers {
@@ -65,7 +64,7 @@ struct MQTTSurface: ~Copyable {
       }
     }
     topics.add(.status, for: statusTopic)
-    stateRequests = requests
+    stateRequests = Self.unique(requests)
     stateTopics = Self.unique(states)
     inputTopics = Self.unique(configuration.inputs.map(\.topic))
   }
@@ -103,9 +102,9 @@ struct MQTTSurface: ~Copyable {
     }
   }
 
-  private static func unique(_ topics: [String]) -> [String] {
-    var seen: Set<String> = []
-    return topics.filter { seen.insert($0).inserted }
+  private static func unique<Item: Hashable>(_ items: [Item]) -> [Item] {
+    var seen: Set<Item> = []
+    return items.filter { seen.insert($0).inserted }
   }
 
   /// What a topic means; empty for one that means nothing here.
@@ -139,11 +138,12 @@ struct MQTTSurface: ~Copyable {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: statusTopic, wantsRetained: true, noLocal: true))
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
-      if let birthTopic {
-        subscriptions.append(.init(filter: birthTopic, wantsRetained: false, noLocal: true))
-      }
-      subscriptions += announcementFilters.map {
-        .init(filter: $0, wantsRetained: true, noLocal: true)
+      if let announcer {
+        let birth = announcer.birthTopic
+        subscriptions.append(.init(filter: birth, wantsRetained: false, noLocal: true))
+        subscriptions += announcer.filters.map {
+          .init(filter: $0, wantsRetained: true, noLocal: true)
+        }
       }
       subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
     }

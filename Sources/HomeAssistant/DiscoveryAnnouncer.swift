@@ -30,11 +30,7 @@ package struct DiscoveryAnnouncer: Sendable {
   private let version: String
 
   /// `version` is this program's, shown with its announcements.
-  package init(
-    baseTopic: String,
-    configuration: DiscoveryConfiguration,
-    version: String = ""
-  ) {
+  package init(baseTopic: String, configuration: DiscoveryConfiguration, version: String) {
     base = baseTopic
     prefix = configuration.prefix
     format = configuration.format

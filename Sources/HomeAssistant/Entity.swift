@@ -28,9 +28,10 @@ struct Entity {
     let text = parts.joined(separator: "_")
     return String(
       text.unicodeScalars.map { scalar in
-        let isPlain = scalar.isASCII && (scalar.properties.isAlphabetic || scalar.value < 0x3A)
-        return isPlain && scalar != "/" && scalar.value > 0x2C && scalar != "." || scalar == "_"
-          ? Character(scalar) : "_"
+        switch scalar {
+        case "a"..."z", "A"..."Z", "0"..."9", "-": Character(scalar)
+        default: "_"
+        }
       }
     )
   }

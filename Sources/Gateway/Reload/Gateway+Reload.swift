@@ -20,6 +20,10 @@ extension Gateway {
     package var problems: [ConfigurationProblem] = []
   }
 
+  private static let stopping = ReloadRefusal(
+    error: ErrorReply(.stopping, "the gateway is about to end")
+  )
+
   /// Says how to read the configuration anew; without, a reload is refused.
   ///
   /// `read` is called on another thread.
@@ -32,7 +36,7 @@ extension Gateway {
   /// Reads the configuration anew and goes on with it; `done` hears what became of it, once.
   package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
     guard shutdown == nil else {
-      return done(.failure(.init(error: ErrorReply(.stopping, "the gateway is about to end"))))
+      return done(.failure(Self.stopping))
     }
     guard let reloader else {
       let reason = "this gateway was not started from files: there is nothing to read anew"
@@ -66,7 +70,7 @@ extension Gateway {
   ) -> Result<ReloadReport, ReloadRefusal> {
     switch outcome {
     case .success where shutdown != nil:
-      return .failure(.init(error: ErrorReply(.stopping, "the gateway is about to end")))
+      return .failure(Self.stopping)
     case .success(let loaded):
       let report = apply(loaded, at: now)
       tell(report)
@@ -183,8 +187,12 @@ extension Gateway {
   /// retained message comes twice.
   private func takeTopicsAnew() {
     let before = surface.subscriptions(forBroker: nil, isOwn: true)
-    let asked = surface.stateRequests
-    surface = MQTTSurface(configuration: configuration, registry: registry)
+    let asked = Set(surface.stateRequests)
+    surface = MQTTSurface(
+      configuration: configuration,
+      registry: registry,
+      announcer: announcements?.announcer
+    )
     let wanted = surface.subscriptions(forBroker: nil, isOwn: true)
     let filters = Set(wanted.map(\.filter))
     let known = Set(before)
