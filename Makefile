@@ -40,7 +40,7 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@echo "Building the tests, warnings as errors"
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"
-	@swift test --disable-xctest --skip-build $(ARGS)
+	@.ci/test $(ARGS)
 
 check-api: install-deps ## Check the HTTP API with programs from elsewhere; FOR=600 makes requests up for so long
 	@.ci/check-api $(FOR)
