@@ -3,6 +3,7 @@
 
 import Control
 import Devices
+import Glibc
 import JSON
 import Testing
 
@@ -247,6 +248,7 @@ struct SettleCommandTests {
 
   @Test func `without a gateway the exit code is 69`() throws {
     let folder = try makeFolder()
+    defer { unsafe rmdir(folder) }
     let result = try SettleProcess.run(
       ["set", "a/b", "1"],
       environment: ["SETTLE_SOCKET=\(folder)/no.sock"]

@@ -74,6 +74,7 @@ import Testing
     let blocked = TokenGuard.Verdict.tooMany(retryAfter: .seconds(1))
     #expect(tokens.judge(["Bearer wrong"], from: "10.0.0.1", at: .zero) == blocked)
     #expect(tokens.judge(["Bearer right"], from: "10.0.0.1", at: .zero) == blocked)
+    #expect(tokens.judge([], from: "10.0.0.1", at: .zero) == .missing)
     #expect(tokens.judge(["Bearer right"], from: "10.0.0.2", at: .zero) == .welcome)
     let later = Moment.zero.advanced(by: .seconds(2))
     #expect(tokens.judge(["Bearer right"], from: "10.0.0.1", at: later) == .welcome)

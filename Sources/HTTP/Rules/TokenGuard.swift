@@ -41,6 +41,11 @@ package struct TokenGuard: Sendable {
     from peer: String,
     at now: Moment
   ) -> Verdict {
+    // Who sends none does not guess, and learns nothing: it costs no allowance and is told the same
+    // at any time.
+    guard authorization.count == 1, let given = Self.bearer(authorization[0]) else {
+      return .missing
+    }
     var tally = tallies[peer] ?? Tally(allowance: Self.burst, at: now)
     let passed = tally.at.duration(to: now) / .seconds(1)
     tally.allowance = min(Self.burst, tally.allowance + passed * Self.rate)
@@ -48,9 +53,6 @@ package struct TokenGuard: Sendable {
     guard tally.allowance >= 1 else {
       tallies[peer] = tally  // It is remembered already.
       return .tooMany(retryAfter: .seconds(1))
-    }
-    guard authorization.count == 1, let given = Self.bearer(authorization[0]) else {
-      return .missing
     }
     if isToken(given) { return .welcome }
     tally.allowance -= 1
