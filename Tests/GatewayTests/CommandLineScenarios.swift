@@ -14,7 +14,7 @@ import Testing
   private static let set = ["set", "thermostat/target_temperature", "21.5", "--wait=confirmed"]
   private static let command = #"{"setpoint":21.5}"#
 
-  private func bench() throws -> (Bench, RecordingSubscriber) {
+  private func bench(confirmedWithin limit: String = "300ms") throws -> (Bench, RecordingSubscriber) {
     let bench = try Bench(
       devices: """
         thermostat:
@@ -26,7 +26,7 @@ import Testing
               policy: {delay: 50ms, max_wait: none}
               command: {topic: heating/set, payload: {setpoint: $value}}
               state: {topic: heating, value: /setpoint}
-              confirm: {within: 300ms, tolerance: 0.1, retries: 2}
+              confirm: {within: \(limit), tolerance: 0.1, retries: 2}
 
         """
     )
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test func `set and wait prints the phases and ends well when the device confirms`() throws {
-    let (bench, witness) = try bench()
+    let (bench, witness) = try bench(confirmedWithin: "1m")
 
     let run = try SettleRun(Self.set, socketPath: bench.socketPath)
     #expect(witness.waitFor("heating/set", Self.command))

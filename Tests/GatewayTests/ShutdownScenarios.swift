@@ -51,7 +51,7 @@ import Testing
     gateway.signal(SIGTERM)
 
     #expect(gateway.waitForExit() == 1)
-    #expect(start.duration(to: EventLoop.now()) < .milliseconds(2000))
+    #expect(start.duration(to: EventLoop.now()) < .seconds(10))
     #expect(
       gateway.lines(containing: "0 sent, 3 not sent: dev0/level dev1/level dev2/level").count == 1
     )
@@ -71,7 +71,7 @@ import Testing
     gateway.signal(SIGTERM)
 
     #expect(gateway.waitForExit() == 1)
-    #expect(start.duration(to: EventLoop.now()) < .milliseconds(1000))
+    #expect(start.duration(to: EventLoop.now()) < .seconds(10))
     #expect(gateway.lines(containing: "0 sent, 1 not sent: dev0/level").count == 1)
     // The status is right in the end, by the gateway's own word or by its last will.
     bench.broker.resume()
