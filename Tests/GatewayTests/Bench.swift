@@ -121,15 +121,29 @@ final class Bench {
 
 extension RecordingSubscriber {
   /// Waits for a message on `topic` with `text`.
-  func waitFor(_ topic: String, _ text: String, within limit: Duration = .seconds(10)) -> Bool {
+  func waitFor(_ topic: String, _ text: String, within limit: Duration = .seconds(30)) -> Bool {
     waitFor(within: limit) { $0.contains { $0.topic == topic && $0.text == text } }
+  }
+
+  /// Switches the desk lamp on and waits until it is told that the broker has the command and the
+  /// lamp has answered: what was published before has been taken, and nothing is under way.
+  func switchesTheLampOn() -> Bool {
+    publish("settle/desk-lamp/power/set", "ON")
+    guard waitFor("zigbee2mqtt/desk_lamp/set", #"{"state":"ON"}"#) else { return false }
+    publish("zigbee2mqtt/desk_lamp", #"{"state":"ON"}"#)
+    return waitFor(within: .seconds(30)) { messages in
+      let told = messages.filter { $0.topic == "settle/desk-lamp/power/event" }
+      return [#""phase":"sent""#, #""phase":"confirmed""#].allSatisfy { phase in
+        told.contains { $0.text.contains(phase) }
+      }
+    }
   }
 
   /// Waits for `count` messages on `topic` and returns their texts; fewer if they do not come.
   func texts(
     on topic: String,
     count: Int,
-    within limit: Duration = .seconds(10)
+    within limit: Duration = .seconds(30)
   ) -> [String] {
     _ = waitFor(within: limit) { $0.count { $0.topic == topic } >= count }
     return texts(on: topic)

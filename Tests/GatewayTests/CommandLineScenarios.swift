@@ -14,7 +14,8 @@ import Testing
   private static let set = ["set", "thermostat/target_temperature", "21.5", "--wait=confirmed"]
   private static let command = #"{"setpoint":21.5}"#
 
-  private func bench(confirmedWithin limit: String = "300ms") throws -> (Bench, RecordingSubscriber) {
+  private func bench(confirmedWithin limit: String = "300ms") throws -> (Bench, RecordingSubscriber)
+  {
     let bench = try Bench(
       devices: """
         thermostat:

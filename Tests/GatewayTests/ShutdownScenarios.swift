@@ -156,7 +156,8 @@ import Testing
 
   @Test func `values for an offline device count as not sent, the others leave`() throws {
     let bench = try Bench.running(
-      devices: DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}") + """
+      devices: DeviceText.lamp() + DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}")
+        + """
         boiler:
           properties:
             mode: {type: text, command: {topic: cmd/boiler, payload: $value}}
@@ -167,6 +168,7 @@ import Testing
     let witness = try bench.witness()
     let client = try bench.client()
     witness.publish("boiler/status", "offline", retain: true)
+    try #require(witness.switchesTheLampOn())
     _ = try client.ask(#"{"key":"boiler/mode","set":"eco"}"#)
     _ = try client.ask(#"{"key":"dev0/level","set":9}"#)
 
