@@ -6,8 +6,13 @@ import LastOut
 
 /// The lanes: ordered, rate-limited roads to one mesh or bus each.
 ///
-/// In a lane urgent keys go first, then device by device in turn. A key is in its lane at most once and leaves it at once when it has nothing to send any more, so
-/// a token is never kept for something that is gone. All operations take constant time.
+/// In a lane urgent keys go first, then device by device in turn. A key is in its lane at most once
+/// and leaves it at once when it has nothing to send any more, so a token is never kept for
+/// something that is gone. All operations take constant time.
+///
+/// Where there is no limit, and so no order to keep, many keys that settle at one instant do not
+/// hold up the ones after them: while more than ``backlog`` wait, every other departure is of the
+/// device that came last. The oldest still get half of the road, so nobody waits for ever.
 struct LaneTable {
   private struct Lane {
     var bucket: TokenBucket?
@@ -15,6 +20,8 @@ struct LaneTable {
     /// Devices with something to send, in turn.
     var turn = LinkTable.List()
     var count = 0
+    /// The next departure is of the device that came last, if many wait.
+    var isForNewest = false
   }
 
   private struct Owner {
@@ -28,6 +35,10 @@ struct LaneTable {
     case urgent
     case inTurn
   }
+
+  /// How many keys may wait on a road without a limit in the order of their coming alone: a few
+  /// times what is under way to a broker at once.
+  static let backlog = 64
 
   private var lanes: [Lane]
   private var owners: [Owner]
@@ -127,9 +138,15 @@ struct LaneTable {
       guard lanes[lane].count > 0, ignoresLimits || hasToken(lane, at: now) else { continue }
       cursor = (lane + 1) % lanes.count
       if !lanes[lane].urgent.isEmpty { return KeyIndex(lanes[lane].urgent.head) }
-      return KeyIndex(owners[Int(lanes[lane].turn.head)].keys.head)
+      let turn = lanes[lane].turn
+      let isNewest = lanes[lane].isForNewest && hasBacklog(lane)
+      return KeyIndex(owners[Int(isNewest ? turn.tail : turn.head)].keys.head)
     }
     return nil
+  }
+
+  private func hasBacklog(_ lane: Int) -> Bool {
+    lanes[lane].bucket == nil && lanes[lane].count > Self.backlog
   }
 
   private func hasToken(_ lane: Int, at now: Moment) -> Bool {
@@ -140,6 +157,7 @@ struct LaneTable {
   mutating func left(device: Int, at now: Moment) {
     let lane = owners[device].lane
     _ = lanes[lane].bucket?.take(at: now)
+    lanes[lane].isForNewest.toggle()
     guard !owners[device].keys.isEmpty else { return }
     turnLinks.remove(Int32(device), from: &lanes[lane].turn)
     turnLinks.append(Int32(device), to: &lanes[lane].turn)

@@ -6,7 +6,7 @@ struct LinkTable {
   /// One list; each node is in at most one.
   struct List {
     fileprivate(set) var head: Int32 = -1
-    fileprivate var tail: Int32 = -1
+    fileprivate(set) var tail: Int32 = -1
 
     var isEmpty: Bool { head < 0 }
   }

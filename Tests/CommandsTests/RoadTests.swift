@@ -179,6 +179,50 @@ import Testing
     #expect(order == ["1", "2", "1", "1", "1"])
   }
 
+  /// Two thousand devices whose values have settled at one instant, and one that has not changed.
+  private func crowd() throws -> Bench {
+    var bench = Bench((0...2000).map { .of("d\($0)", [.level()]) })
+    for number in 0..<2000 { try bench.set("d\(number)/level", .number(Double(number))) }
+    bench.pass(300)
+    return bench
+  }
+
+  private func departures(_ bench: inout Bench, _ count: Int) -> [String] {
+    (0..<count).compactMap { _ in
+      let leaving = bench.machine.nextPublish(at: bench.now)
+      return leaving.map { bench.machine.registry.properties[Int($0.keys[0].rawValue)].key }
+    }
+  }
+
+  @Test func `many keys that settle at one instant do not hold up the next one`() throws {
+    var bench = try crowd()
+    _ = departures(&bench, 40)
+    try bench.set("d2000/level", 7, now: true)
+    #expect(departures(&bench, 2).contains("d2000/level"))
+  }
+
+  @Test func `whoever waits longest gets half of the road, however many come later`() throws {
+    var bench = try crowd()
+    var left: [String] = []
+    for number in 0..<3000 {
+      // Someone who has left comes again, time and again.
+      if let last = left.last { try bench.set(last, .number(Double(3000 + number)), now: true) }
+      left += departures(&bench, 1)
+    }
+    let oldest = (0..<1000).map { "d\($0)/level" }
+    let places = oldest.compactMap { left.firstIndex(of: $0) }
+    #expect(places.count == oldest.count)
+    #expect(places == places.sorted())
+    #expect(zip(places, 0...).allSatisfy { $0 <= 2 * $1 + 1 })
+  }
+
+  @Test func `a few keys leave in the order in which they settled`() throws {
+    var bench = Bench((0..<64).map { .of("d\($0)", [.level()]) })
+    for number in 0..<64 { try bench.set("d\(number)/level", .number(Double(number))) }
+    bench.pass(300)
+    #expect(departures(&bench, 64) == (0..<64).map { "d\($0)/level" })
+  }
+
   @Test func `urgent values overtake their lane's queue, but take a token`() throws {
     var bench = Bench(
       [
