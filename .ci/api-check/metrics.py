@@ -6,7 +6,7 @@ import re
 
 from prometheus_client.parser import text_string_to_metric_families
 
-FAMILY = re.compile(r"settle_[a-z]+(_[a-z]+)*")
+FAMILY = re.compile(r"(settle|process)_[a-z]+(_[a-z]+)*")
 LABEL = re.compile(r"[a-z]+")
 
 

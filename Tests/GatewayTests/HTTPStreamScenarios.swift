@@ -127,7 +127,7 @@ import Testing
       let start = EventLoop.now()
       let sent = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "\(value)")
       #expect(sent.json["phase"] == "sent")
-      #expect(start.duration(to: EventLoop.now()) < .seconds(3))
+      #expect(start.duration(to: EventLoop.now()) < .seconds(15))
     }
 
     #expect(try metric("settle_http_event_streams", curl) == 500)

@@ -7,6 +7,8 @@ import Devices
 import HTTP
 import Journal
 import LastOut
+import MQTT
+import Operations
 
 /// The gateway's figures as Prometheus reads them.
 extension Gateway {
@@ -17,6 +19,7 @@ extension Gateway {
     addBrokers(to: &text)
     addJournal(to: &text)
     addSurface(surface, to: &text)
+    addProcess(to: &text)
     return text.bytes
   }
 
@@ -83,6 +86,18 @@ extension Gateway {
       )
     }
     text.family(
+      "settle_broker_waiting_bytes",
+      .gauge,
+      "What a broker has sent and the gateway has not read: it falls behind while this is high."
+    )
+    for link in links {
+      text.sample(
+        "settle_broker_waiting_bytes",
+        ["broker": link.name ?? "mqtt"],
+        UInt64(link.client.waitingBytes)
+      )
+    }
+    text.family(
       "settle_broker_connections_total",
       .counter,
       "How often the gateway's own broker was connected."
@@ -143,6 +158,46 @@ extension Gateway {
         surface.droppedStreams[reason] ?? 0
       )
     }
+  }
+
+  /// The names that Prometheus' own clients give to these.
+  private func addProcess(to text: inout MetricsText) {
+    let figures = ProcessFigures()
+    func add(_ name: String, _ kind: MetricsText.Kind, _ help: String, _ value: Double?) {
+      guard let value else { return }
+      text.family(name, kind, help)
+      text.sample(name, [:], value)
+    }
+    add(
+      "process_cpu_seconds_total",
+      .counter,
+      "CPU time of the process, in the program and in the kernel, in seconds.",
+      figures.cpuSeconds
+    )
+    add(
+      "process_resident_memory_bytes",
+      .gauge,
+      "Resident memory of the process.",
+      figures.residentBytes.map(Double.init)
+    )
+    add(
+      "process_open_fds",
+      .gauge,
+      "Open file descriptors.",
+      figures.openDescriptors.map(Double.init)
+    )
+    add(
+      "process_max_fds",
+      .gauge,
+      "How many file descriptors may be open.",
+      figures.descriptorLimit.map(Double.init)
+    )
+    add(
+      "process_start_time_seconds",
+      .gauge,
+      "When the process was started, in seconds since 1970.",
+      figures.startTime
+    )
   }
 
   private func add(

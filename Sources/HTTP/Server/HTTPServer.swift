@@ -177,6 +177,7 @@ package import Operations
   ) {
     guard connections.count < limits.clients || endIdle() else {
       counts.tooMany += 1
+      service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
       let problem = Problem(
         503,
         "limit",
@@ -186,7 +187,6 @@ package import Operations
       HTTPListener.say(problem, on: descriptor)
       noteAnswer(problem.status)
       Glibc.close(descriptor)
-      service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
       return
     }
     let fresh = HTTPConnection(

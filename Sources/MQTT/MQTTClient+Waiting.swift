@@ -1,0 +1,16 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+extension MQTTClient {
+  /// How many bytes the broker has sent that were not read yet; 0 without a connection.
+  ///
+  /// It grows when messages come faster than they are taken, up to the size of the kernel's buffer;
+  /// what is more waits at the broker. Costs a system call.
+  package var waitingBytes: Int {
+    guard descriptor >= 0 else { return 0 }
+    var count: Int32 = 0
+    return unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
+  }
+}
