@@ -48,7 +48,8 @@ struct PlainArgumentsTests {
   ])
   func `What is taken without the table is what the table reads`(arguments: [String]) throws {
     var plain = Turn()
-    #expect(plain.take(plain: arguments))
+    let isTaken = plain.take(plain: arguments)
+    #expect(isTaken)
     #expect(try Turn(arguments: arguments, calledAs: "tool turn") == plain)
   }
 
@@ -59,7 +60,8 @@ struct PlainArgumentsTests {
   ])
   func `Everything else is left to the table`(arguments: [String]) {
     var plain = Turn()
-    #expect(!plain.take(plain: arguments))
+    let isTaken = plain.take(plain: arguments)
+    #expect(!isTaken)
   }
 
   @Test
