@@ -103,11 +103,17 @@ let package = Package(
       dependencies: [
         "Arguments", "CNcurses", "CStart", "Control", "Devices", "JSON", "LastOut", "Screen",
       ],
-      // It is started for every tap: no dynamic linker and no symbols. lld, because gold warns
-      // about a dlopen in the Swift runtime that is never reached.
+      exclude: ["order.txt"],
+      // It is started for every tap: no dynamic linker, no symbols, and what a start touches is put
+      // together. lld, because gold warns about a dlopen in the Swift runtime that is never reached.
       linkerSettings: [
         .unsafeFlags(
-          ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
+          [
+            "-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all",
+            "-Xlinker",
+            "--symbol-ordering-file=\(Context.packageDirectory)/Sources/settle/order.txt",
+            "-Xlinker", "--no-warn-symbol-ordering",
+          ],
           .when(platforms: [.linux], configuration: .release)
         )
       ]
