@@ -50,11 +50,8 @@ let package = Package(
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
-    .systemLibrary(
-      name: "CMicroHTTPD",
-      pkgConfig: "libmicrohttpd",
-      providers: [.apt(["libmicrohttpd-dev"])]
-    ),
+    // Loaded when HTTP is asked for; not linked, so no pkgConfig.
+    .target(name: "CMicroHTTPD", linkerSettings: [.linkedLibrary("dl")]),
     .target(
       name: "HTTP",
       dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
@@ -106,11 +103,17 @@ let package = Package(
       dependencies: [
         "Arguments", "CNcurses", "CStart", "Control", "Devices", "JSON", "LastOut", "Screen",
       ],
-      // It is started for every tap: no dynamic linker and no symbols. lld, because gold warns
-      // about a dlopen in the Swift runtime that is never reached.
+      exclude: ["order.txt"],
+      // It is started for every tap: no dynamic linker, no symbols, and what a start touches is put
+      // together. lld, because gold warns about a dlopen in the Swift runtime that is never reached.
       linkerSettings: [
         .unsafeFlags(
-          ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
+          [
+            "-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all",
+            "-Xlinker",
+            "--symbol-ordering-file=\(Context.packageDirectory)/Sources/settle/order.txt",
+            "-Xlinker", "--no-warn-symbol-ordering",
+          ],
           .when(platforms: [.linux], configuration: .release)
         )
       ]
@@ -120,6 +123,19 @@ let package = Package(
       dependencies: [
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "Import", "JSON", "Journal",
         "LastOut", "MQTT", "Operations", "Simulation",
+      ],
+      exclude: ["Libraries"],
+      // It stays in memory for months: no symbols for others, short relocations, and of the C++
+      // library only what the Swift runtime uses.
+      linkerSettings: [
+        .unsafeFlags(
+          [
+            "-use-ld=lld", "-L\(Context.packageDirectory)/Sources/settled/Libraries",
+            "-Xlinker", "--no-export-dynamic",
+            "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+          ],
+          .when(platforms: [.linux], configuration: .release)
+        )
       ]
     ),
 

@@ -19,10 +19,9 @@ package protocol Command: Sendable {
   /// The command with every default.
   init()
 
-  /// Takes arguments none of which begins with `-`; `false`, by default, has the table read them.
+  /// Takes arguments as the table would; `false`, by default, has the table read them.
   ///
-  /// For commands that are started for every tap: making the table takes longer than all else that
-  /// they do.
+  /// For commands that are started for every tap; see ``PlainArguments``.
   mutating func take(plain arguments: [String]) -> Bool
 }
 

@@ -32,13 +32,12 @@ package struct CommandEntry: Sendable {
       )
     }
     read = { (path, arguments) throws(UsageError) in
-      var root = Root()
-      if !arguments.contains(where: { $0.utf8.first == UInt8(ascii: "-") }),
-        root.take(plain: arguments)
-      {
-        let command = root
+      var plain = Root()
+      if plain.take(plain: arguments) {
+        let command = plain
         return .run { perform(command) }
       }
+      var root = Root()
       switch try root.read(arguments, calledAs: path) {
       case .ready:
         let command = root

@@ -28,10 +28,7 @@ struct CommandParser {
     var rest = arguments[...]
     var optionsEnded = false
     while let argument = rest.popFirst() {
-      let isOption =
-        !optionsEnded && argument.hasPrefix("-") && argument != "-"
-        && !Self.looksNegative(argument)
-      if !isOption {
+      if optionsEnded || Self.isWord(argument) {
         guard let row = positional.popFirst() else {
           throw error(#"unexpected argument "\#(Excerpt.of(argument))""#)
         }
@@ -113,20 +110,19 @@ struct CommandParser {
     }
   }
 
-  /// Whether `text` starts like a negative number, and so is no option.
-  private static func looksNegative(_ text: String) -> Bool {
-    let second = text.utf8.dropFirst().first
-    return text.utf8.first == UInt8(ascii: "-")
-      && second.map { (48...57).contains($0) || $0 == UInt8(ascii: ".") } == true
+  /// Whether `text` is no option: it starts without `-`, or like a negative number, or is `-`.
+  static func isWord(_ text: String) -> Bool {
+    var bytes = text.utf8.makeIterator()
+    guard bytes.next() == UInt8(ascii: "-"), let second = bytes.next() else { return true }
+    // A sign that a further mark belongs to is no sign.
+    return (48...57).contains(second) || second == UInt8(ascii: ".") || !text.hasPrefix("-")
   }
 
   private func value(
     of row: Int,
     from rest: inout ArraySlice<String>
   ) throws(UsageError) -> String {
-    guard let next = rest.first,
-      !next.hasPrefix("-") || next == "-" || Self.looksNegative(next)
-    else {
+    guard let next = rest.first, Self.isWord(next) else {
       let (name, value) = (parameters[row].name, parameters[row].valueName)
       throw error("--\(name) needs a value: --\(name) \(value)")
     }

@@ -33,8 +33,8 @@ struct SetCommand: ChangeCommand {
   var connection = ConnectionOptions()
 
   mutating func take(plain arguments: [String]) -> Bool {
-    guard arguments.count == 2 else { return false }
-    (key, value) = (arguments[0], arguments[1])
+    guard let words = takeOptions(of: arguments), words.count == 2 else { return false }
+    (key, value) = (words[0], words[1])
     return true
   }
 

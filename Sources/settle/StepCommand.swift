@@ -25,8 +25,8 @@ struct StepCommand: ChangeCommand {
   var connection = ConnectionOptions()
 
   mutating func take(plain arguments: [String]) -> Bool {
-    guard arguments.count == 2 else { return false }
-    (key, amount) = (arguments[0], arguments[1])
+    guard let words = takeOptions(of: arguments), words.count == 2 else { return false }
+    (key, amount) = (words[0], words[1])
     return true
   }
 

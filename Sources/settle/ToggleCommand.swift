@@ -18,8 +18,8 @@ struct ToggleCommand: ChangeCommand {
   var connection = ConnectionOptions()
 
   mutating func take(plain arguments: [String]) -> Bool {
-    guard arguments.count == 1 else { return false }
-    key = arguments[0]
+    guard let words = takeOptions(of: arguments), words.count == 1 else { return false }
+    key = words[0]
     return true
   }
 

@@ -88,12 +88,12 @@ package struct ControlClient: ~Copyable {
 
   /// The next reply that has come already, and its line.
   mutating func nextReceived() throws(ClientError) -> (ControlReply, ArraySlice<UInt8>)? {
-    switch framer.next() {
+    guard let output = framer.next() else { return nil }
+    switch output {
     case .line(let bytes, _):
       if let reply = ControlReply(line: bytes.span) { return (reply, bytes) }
       throw .unreadable(String(decoding: bytes.prefix(100), as: UTF8.self))
     case .tooLong: throw .unreadable("a line beyond \(Self.replyLimit) bytes")
-    case nil: return nil
     }
   }
 
