@@ -23,7 +23,7 @@ struct CoreWorkload: ~Copyable {
     core = LastOutCore(policy: Policy(delay: Self.delay), capacity: names.count)
     let bytes = names.bytes.span
     for key in 0..<names.count {
-      _ = table.intern(bytes.extracting(names.starts[key]..<names.starts[key + 1]))
+      _ = table.intern(bytes.extracting(names.range(of: key)))
     }
     changeAll(round: 0)
   }
@@ -72,7 +72,7 @@ struct CoreWorkload: ~Copyable {
       let number = Int(order[place])
       // Whoever calls has the name's bytes at hand.
       let range = unsafe Range(
-        uncheckedBounds: (starts[unchecked: number], starts[unchecked: number + 1])
+        uncheckedBounds: (Int(starts[unchecked: number]), Int(starts[unchecked: number + 1]))
       )
       let name = unsafe bytes.extracting(unchecked: range)
       let key = table.intern(name)

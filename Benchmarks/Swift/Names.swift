@@ -5,15 +5,15 @@
 struct Names {
   /// All names, one after the other; name `i` is `starts[i]..<starts[i + 1]`.
   let bytes: [UInt8]
-  let starts: [Int]
+  let starts: [Int32]
   let order: [Int32]
 
   init(count: Int) {
     var bytes: [UInt8] = []
-    var starts = [0]
+    var starts: [Int32] = [0]
     for number in 0..<count {
       bytes.append(contentsOf: "home/room\(number % 100)/device\(number)/level".utf8)
-      starts.append(bytes.count)
+      starts.append(Int32(bytes.count))
     }
     var order = Array(0..<Int32(count))
     var state: UInt64 = 42
@@ -29,6 +29,10 @@ struct Names {
   var count: Int { order.count }
 
   func text(_ number: Int) -> String {
-    String(decoding: bytes[starts[number]..<starts[number + 1]], as: UTF8.self)
+    String(decoding: bytes[range(of: number)], as: UTF8.self)
+  }
+
+  func range(of number: Int) -> Range<Int> {
+    Int(starts[number])..<Int(starts[number + 1])
   }
 }

@@ -16,7 +16,7 @@ import Testing
     #expect(table.name(of: KeyIndex(42)) == "device-42/brightness")
   }
 
-  @Test(arguments: 0...40)
+  @Test(arguments: 0...70)
   func `names of every length differ in each of their bytes`(length: Int) {
     var table = KeyTable()
     let name = [UInt8](repeating: 0x61, count: length)
@@ -29,6 +29,19 @@ import Testing
     }
     #expect(table.find(name.span) == index)
     #expect(table.find(String(repeating: "a", count: length)) == index)
+  }
+
+  @Test func `a name and the same name with zeros after it are two names`() {
+    var table = KeyTable()
+    for length in 0...70 {
+      let name = [UInt8](repeating: 0, count: length)
+      #expect(table.intern(name.span) == KeyIndex(Int32(length)))
+    }
+    for length in 0...70 {
+      let name = [UInt8](repeating: 0, count: length)
+      #expect(table.find(name.span) == KeyIndex(Int32(length)))
+      #expect(table.name(of: KeyIndex(Int32(length))).utf8.count == length)
+    }
   }
 
   @Test func `a name may be empty, hold zeros, or be no text at all`() {

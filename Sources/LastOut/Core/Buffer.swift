@@ -15,13 +15,23 @@
   @inlinable
   init(capacity: Int) {
     self.capacity = max(capacity, 1)
-    unsafe base = .allocate(capacity: self.capacity)
+    unsafe base = Self.memory(for: self.capacity)
+  }
+
+  /// Memory that begins with a cache line, so that elements of half a line never cross one.
+  @inlinable
+  static func memory(for capacity: Int) -> UnsafeMutablePointer<Element> {
+    let alignment = max(MemoryLayout<Element>.alignment, 64)
+    return unsafe UnsafeMutableRawPointer.allocate(
+      byteCount: capacity * MemoryLayout<Element>.stride,
+      alignment: alignment
+    ).bindMemory(to: Element.self, capacity: capacity)
   }
 
   @inlinable
   deinit {
     unsafe base.deinitialize(count: count)
-    unsafe base.deallocate()
+    unsafe UnsafeMutableRawPointer(base).deallocate()
   }
 
   // Addresses instead of coroutines: nothing is copied, and in debug builds nothing is allocated.
@@ -76,9 +86,9 @@
 
   @usableFromInline
   mutating func reallocate(capacity newCapacity: Int) {
-    let moved = UnsafeMutablePointer<Element>.allocate(capacity: newCapacity)
+    let moved = unsafe Self.memory(for: newCapacity)
     unsafe moved.moveInitialize(from: base, count: count)
-    unsafe base.deallocate()
+    unsafe UnsafeMutableRawPointer(base).deallocate()
     unsafe base = moved
     capacity = newCapacity
   }

@@ -10,65 +10,58 @@ extension KeyTable {
     @usableFromInline let first = UInt64.random(in: .min ... .max)
     @usableFromInline let second = UInt64.random(in: .min ... .max)
 
-    @inlinable init() {}
+    init() {}
   }
-
-  /// Names beyond this many bytes take the way that is written out in line: topics are that long.
-  @inlinable static var shortest: Int { 16 }
 
   /// Folds sixteen bytes at a time into a 64 by 64 bit product, whose halves are combined.
   ///
   /// The last step takes the sixteen bytes that end the name, some of them for the second time.
-  /// `isLong` says whether there are more than ``shortest`` bytes; it should be a literal.
-  @inlinable
-  @inline(__always)
-  static func hash(_ start: UnsafeRawPointer, _ count: Int, isLong: Bool, seed: Seed) -> UInt64 {
-    var hash = seed.first ^ UInt64(truncatingIfNeeded: count)
-    guard isLong else {
-      let words = unsafe shortWords(start, count)
+  static func hash(_ name: UnsafeBufferPointer<UInt8>, seed: Seed) -> UInt64 {
+    var hash = seed.first ^ UInt64(truncatingIfNeeded: name.count)
+    guard let start = unsafe UnsafeRawPointer(name.baseAddress), name.count >= 16 else {
+      let words = unsafe shortWords(name)
       return fold(words.first ^ hash, words.last ^ seed.second)
     }
-    // The first step stands alone: most topics need one, and then no loop.
-    hash = unsafe fold(word(start, 0) ^ hash, word(start, 8) ^ seed.second)
-    var offset = 16
-    while offset < count &- 16 {
+    // The first step stands for itself: a name of sixteen bytes is taken twice.
+    var offset = 0
+    repeat {
       hash = unsafe fold(word(start, offset) ^ hash, word(start, offset &+ 8) ^ seed.second)
       offset &+= 16
-    }
+    } while offset < name.count &- 16
     return unsafe fold(
-      word(start, count &- 16) ^ hash,
-      word(start, count &- 8) ^ seed.second
+      word(start, name.count &- 16) ^ hash,
+      word(start, name.count &- 8) ^ seed.second
     )
   }
 
-  /// Whether both places hold the same `count` bytes; `isLong` as above.
-  @inlinable
-  @inline(__always)
+  /// Whether both places hold the same bytes.
   static func isEqual(
-    _ left: UnsafeRawPointer,
-    _ right: UnsafeRawPointer,
-    count: Int,
-    isLong: Bool
+    _ left: UnsafeBufferPointer<UInt8>,
+    _ right: UnsafeBufferPointer<UInt8>
   ) -> Bool {
-    guard isLong else {
-      let (one, other) = unsafe (shortWords(left, count), shortWords(right, count))
+    guard left.count == right.count else { return false }
+    guard let one = unsafe UnsafeRawPointer(left.baseAddress),
+      let other = unsafe UnsafeRawPointer(right.baseAddress), left.count >= 16
+    else {
+      let (one, other) = unsafe (shortWords(left), shortWords(right))
       return one.first == other.first && one.last == other.last
     }
-    guard unsafe difference(left, right, at: 0) == 0 else { return false }
-    var offset = 16
-    while offset < count &- 16 {
-      guard unsafe difference(left, right, at: offset) == 0 else { return false }
+    var offset = 0
+    while offset < left.count &- 16 {
+      guard unsafe difference(one, other, at: offset) == 0 else { return false }
       offset &+= 16
     }
-    return unsafe difference(left, right, at: count &- 16) == 0
+    return unsafe difference(one, other, at: left.count &- 16) == 0
   }
 
-  /// Up to sixteen bytes as two numbers, which overlap where there are fewer.
-  @inlinable
-  static func shortWords(
-    _ start: UnsafeRawPointer,
-    _ count: Int
+  /// Up to fifteen bytes as two numbers, which overlap where there are fewer.
+  private static func shortWords(
+    _ name: UnsafeBufferPointer<UInt8>
   ) -> (first: UInt64, last: UInt64) {
+    guard let start = unsafe UnsafeRawPointer(name.baseAddress), name.count > 0 else {
+      return (0, 0)
+    }
+    let count = name.count
     if count >= 8 { return unsafe (word(start, 0), word(start, count &- 8)) }
     if count >= 4 {
       return unsafe (
@@ -76,7 +69,6 @@ extension KeyTable {
         UInt64(start.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
       )
     }
-    guard count > 0 else { return (0, 0) }
     // One byte is taken three times, two are taken once and twice.
     let middle = unsafe start.load(fromByteOffset: count &>> 1, as: UInt8.self)
     let last = unsafe start.load(fromByteOffset: count &- 1, as: UInt8.self)
@@ -86,9 +78,7 @@ extension KeyTable {
   }
 
   /// Zero if sixteen bytes are the same in both places.
-  @inlinable
-  @inline(__always)
-  static func difference(
+  private static func difference(
     _ left: UnsafeRawPointer,
     _ right: UnsafeRawPointer,
     at offset: Int

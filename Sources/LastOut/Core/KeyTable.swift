@@ -4,13 +4,17 @@
 /// Interns names, as raw bytes, to dense ``KeyIndex`` numbers through one open-addressed table.
 ///
 /// The first name gets index 0, the next one 1. A name stays for the table's life. Looking up a
-/// known name costs one hash, about one probe and one comparison, and allocates nothing.
+/// known name of up to 31 bytes touches two cache lines, a cell's and a record's: it costs one hash,
+/// about one probe and one comparison, and allocates nothing.
 public struct KeyTable: ~Copyable {
-  /// Zero, or the upper half of a name's hash above its index plus one; the length is a power of 2.
-  @usableFromInline var cells: Buffer<UInt64>
-  /// Where each name begins in the arena, and at the end where the next one will.
-  @usableFromInline var starts: Buffer<UInt32>
-  /// The bytes of all names, one after the other.
+  /// Zero, or the index plus one of a name in the bits of the mask, and above them bits of its hash.
+  ///
+  /// The length is a power of 2 and at least twice the count.
+  @usableFromInline var cells: Buffer<UInt32>
+  /// The length of `cells` less one.
+  @usableFromInline var mask: UInt32
+  @usableFromInline var records: Buffer<NameRecord>
+  /// The bytes of the names that are too long for a record, one after the other.
   @usableFromInline var arena: Buffer<UInt8>
   /// Differs from table to table, so that nobody can choose names that all collide.
   @usableFromInline let seed = Seed()
@@ -19,25 +23,25 @@ public struct KeyTable: ~Copyable {
   ///
   /// - Parameters:
   ///   - capacity: For how many names there is room at first.
-  ///   - bytes: For how many bytes of names; `nil` for sixteen a name.
-  @inlinable
+  ///   - bytes: For how many bytes of names longer than 31 bytes there is room at first.
   public init(capacity: Int = 64, bytes: Int? = nil) {
     var size = 16
     while Self.isFull(count: capacity, size: size) { size *= 2 }
     cells = Buffer(capacity: size)
     cells.extend(toInclude: size - 1, with: 0)
-    starts = Buffer(capacity: capacity + 1)
-    starts.append(0)
-    arena = Buffer(capacity: bytes ?? capacity * 16)
+    mask = UInt32(size - 1)
+    records = Buffer(capacity: capacity)
+    arena = Buffer(capacity: bytes ?? 0)
   }
 
   /// How many names were interned.
-  @inlinable public var count: Int { starts.count - 1 }
+  @inlinable public var count: Int { records.count }
 
   /// The index of `name`, which is added if it is new.
   @inlinable
+  @inline(__always)
   public mutating func intern(_ name: Span<UInt8>) -> KeyIndex {
-    unsafe name.withUnsafeBufferPointer { unsafe intern($0) }
+    find(name) ?? add(name)
   }
 
   /// The index of `name`, which is added if it is new.
@@ -48,13 +52,15 @@ public struct KeyTable: ~Copyable {
 
   /// The index of `name`, if it was interned.
   @inlinable
+  @inline(__always)
   public func find(_ name: Span<UInt8>) -> KeyIndex? {
-    unsafe name.withUnsafeBufferPointer { bytes in
-      let start = unsafe UnsafeRawPointer(bytes.baseAddress ?? UnsafePointer(arena.base))
-      let isLong = bytes.count > Self.shortest
-      let hash = unsafe Self.hash(start, bytes.count, isLong: isLong, seed: seed)
-      return unsafe find(start, bytes.count, isLong: isLong, hash: hash)
-    }
+    // The name outlives this call. Inside the closure the table would be a copy of its fields.
+    let bytes = unsafe name.withUnsafeBufferPointer { unsafe $0 }
+    // The usual length is written out where it is needed, all others are a call away.
+    guard let start = unsafe UnsafeRawPointer(bytes.baseAddress), UsualName.fits(bytes.count)
+    else { return findUnusual(name) }
+    let usual = unsafe UsualName(start, bytes.count)
+    return unsafe probe(usual.hash(seed)) { unsafe usual.isEqual($0) }
   }
 
   /// The index of `name`, if it was interned.
@@ -68,44 +74,25 @@ public struct KeyTable: ~Copyable {
     guard index.rawValue >= 0, Int(index.rawValue) < count else {
       preconditionFailure("Key \(index.rawValue) was never interned; there are \(count).")
     }
-    let start = Int(starts[index.rawValue])
-    let length = Int(starts[index.rawValue + 1]) - start
-    let bytes = unsafe UnsafeBufferPointer(start: arena.base + start, count: length)
-    return unsafe String(decoding: bytes, as: UTF8.self)
+    return unsafe String(decoding: bytes(of: Int(index.rawValue)), as: UTF8.self)
   }
 
+  // MARK: Cells
+
+  /// The index of the name with this hash that `isName` finds in its record.
   @inlinable
   @inline(__always)
-  mutating func intern(_ bytes: UnsafeBufferPointer<UInt8>) -> KeyIndex {
-    guard let start = unsafe UnsafeRawPointer(bytes.baseAddress), bytes.count > Self.shortest
-    else { return unsafe internShort(bytes) }
-    let hash = unsafe Self.hash(start, bytes.count, isLong: true, seed: seed)
-    return unsafe find(start, bytes.count, isLong: true, hash: hash)
-      ?? add(start, bytes.count, hash: hash)
-  }
-
-  @usableFromInline
-  mutating func internShort(_ bytes: UnsafeBufferPointer<UInt8>) -> KeyIndex {
-    let start = unsafe UnsafeRawPointer(bytes.baseAddress ?? UnsafePointer(arena.base))
-    let hash = unsafe Self.hash(start, bytes.count, isLong: false, seed: seed)
-    return unsafe find(start, bytes.count, isLong: false, hash: hash)
-      ?? add(start, bytes.count, hash: hash)
-  }
-
-  @inlinable
-  @inline(__always)
-  func find(_ start: UnsafeRawPointer, _ count: Int, isLong: Bool, hash: UInt64) -> KeyIndex? {
-    let mask = cells.count &- 1
-    var cell = Int(truncatingIfNeeded: hash) & mask
+  func probe(_ hash: UInt64, isName: (UnsafePointer<NameRecord>) -> Bool) -> KeyIndex? {
+    let tag = tag(of: hash)
+    var cell = UInt32(truncatingIfNeeded: hash) & mask
     while true {
-      let entry = cells[cell]
+      let entry = cells[Int(cell)]
       if entry == 0 { return nil }
-      if (entry ^ hash) &>> 32 == 0 {
-        let index = Int(truncatingIfNeeded: entry & 0xFFFF_FFFF) &- 1
-        let offset = starts[index]
-        if Int(starts[index &+ 1] &- offset) == count,
-          unsafe Self.isEqual(arena.base + Int(offset), start, count: count, isLong: isLong)
-        {
+      // Where the bits above the mask agree, what is left is the index plus one.
+      let number = entry ^ tag
+      if number <= mask {
+        let index = Int(number) &- 1
+        if unsafe isName(records.address(of: index)) {
           return KeyIndex(Int32(truncatingIfNeeded: index))
         }
       }
@@ -113,49 +100,73 @@ public struct KeyTable: ~Copyable {
     }
   }
 
-  @usableFromInline
-  mutating func add(_ start: UnsafeRawPointer, _ length: Int, hash: UInt64) -> KeyIndex {
-    let index = count
-    precondition(index < Int(Int32.max), "More than 2^31 names were interned.")
-    precondition(
-      arena.count + length <= Int(UInt32.max),
-      "The interned names exceed 4 GiB."
-    )
-    for offset in 0..<length {
-      unsafe arena.append(start.load(fromByteOffset: offset, as: UInt8.self))
-    }
-    starts.append(UInt32(arena.count))
-    if Self.isFull(count: count, size: cells.count) { grow() } else { place(index, hash: hash) }
-    return KeyIndex(Int32(index))
+  /// The bits of a hash that stand above an index in a cell.
+  @inlinable
+  func tag(of hash: UInt64) -> UInt32 {
+    UInt32(truncatingIfNeeded: hash &>> 32) & ~mask
   }
 
+  /// ``find(_:)`` for names of any length.
   @usableFromInline
-  mutating func grow() {
-    let size = cells.count * 2
-    cells = Buffer(capacity: size)
-    cells.extend(toInclude: size - 1, with: 0)
-    for index in 0..<count {
-      let start = unsafe UnsafeRawPointer(arena.base + Int(starts[index]))
-      let length = Int(starts[index + 1] - starts[index])
-      let isLong = length > Self.shortest
-      unsafe place(index, hash: Self.hash(start, length, isLong: isLong, seed: seed))
+  func findUnusual(_ name: Span<UInt8>) -> KeyIndex? {
+    unsafe name.withUnsafeBufferPointer { name in
+      unsafe probe(Self.hash(name, seed: seed)) { record in
+        let index = unsafe record - UnsafePointer(records.base)
+        return unsafe Self.isEqual(bytes(of: index), name)
+      }
     }
   }
 
   /// Writes a name's entry into the first cell that is empty.
-  @usableFromInline
-  mutating func place(_ index: Int, hash: UInt64) {
-    let mask = cells.count - 1
-    var cell = Int(truncatingIfNeeded: hash) & mask
-    while cells[cell] != 0 { cell = (cell + 1) & mask }
-    cells[cell] = hash & 0xFFFF_FFFF_0000_0000 | UInt64(index + 1)
+  private mutating func place(_ index: Int, hash: UInt64) {
+    var cell = UInt32(truncatingIfNeeded: hash) & mask
+    while cells[Int(cell)] != 0 { cell = (cell &+ 1) & mask }
+    cells[Int(cell)] = tag(of: hash) | UInt32(index + 1)
   }
 
   /// Whether `count` names are too many for `size` cells.
   ///
-  /// Seven eighths: twice the cells would save one probe in a look-up, and cost ten bytes a name.
-  @inlinable
-  static func isFull(count: Int, size: Int) -> Bool {
-    count * 8 > size * 7
+  /// One half: a look-up then meets its name in the first cell two times out of three.
+  private static func isFull(count: Int, size: Int) -> Bool {
+    count * 2 > size
+  }
+
+  // MARK: Names
+
+  /// The bytes of a name, wherever they are.
+  private func bytes(of index: Int) -> UnsafeBufferPointer<UInt8> {
+    let record = unsafe UnsafePointer(records.address(of: index))
+    if let place = unsafe record.pointee.place {
+      return unsafe UnsafeBufferPointer(start: arena.base + place.start, count: place.count)
+    }
+    let start = unsafe UnsafeRawPointer(record).assumingMemoryBound(to: UInt8.self)
+    return unsafe UnsafeBufferPointer(start: start, count: record.pointee.count)
+  }
+
+  /// Adds a name that the table does not hold.
+  @usableFromInline
+  mutating func add(_ name: Span<UInt8>) -> KeyIndex {
+    let index = count
+    precondition(index < Int(Int32.max), "More than 2^31 names were interned.")
+    if name.count <= NameRecord.longest {
+      records.append(NameRecord(name))
+    } else {
+      records.append(NameRecord(start: arena.count, count: name.count))
+      for place in name.indices { arena.append(name[place]) }
+    }
+    if Self.isFull(count: count, size: cells.count) {
+      grow()
+    } else {
+      unsafe place(index, hash: Self.hash(bytes(of: index), seed: seed))
+    }
+    return KeyIndex(Int32(index))
+  }
+
+  private mutating func grow() {
+    let size = cells.count * 2
+    cells = Buffer(capacity: size)
+    cells.extend(toInclude: size - 1, with: 0)
+    mask = UInt32(size - 1)
+    for index in 0..<count { unsafe place(index, hash: Self.hash(bytes(of: index), seed: seed)) }
   }
 }

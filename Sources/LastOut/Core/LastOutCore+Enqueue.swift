@@ -28,17 +28,15 @@ extension LastOutCore {
       return enqueueSlowly(value, for: key, at: now, delay: delay)
     }
     let index = entries[place].slot
+    guard index >= 0 else { return begin(value, for: key, at: now) }
     let rule = unsafe rules.address(of: Int(entries[place].rule))
-    guard index >= 0 else { return unsafe open(value, for: key, at: now, rule: rule.pointee) }
     let slot = unsafe slab.slots.address(of: Int(index))
     guard unsafe slot.pointee.phase == .quiet,
       unsafe slot.pointee.quietList == rule.pointee.quietList,
       unsafe slot.pointee.baseList == rule.pointee.baseList,
       unsafe slot.pointee.quietEnd > now
     else { return unsafe open(value, for: key, at: now, rule: rule.pointee) }
-    let quietEnd = unsafe now.saturatingAdd(rule.pointee.delay)
-    unsafe slot.pointee.quietEnd = quietEnd
-    unsafe slot.pointee.due = rule.pointee.due(quietEnd: quietEnd, base: slot.pointee.base)
+    unsafe slot.pointee.quietEnd = now.saturatingAdd(rule.pointee.delay)
     unsafe slot.pointee.collapsed &+= 1
     unsafe slab.moveToTail(index, of: &lists[Int(rule.pointee.quietList)].quiet)
     return unsafe slot.pointee.exchange(value)
@@ -57,7 +55,29 @@ extension LastOutCore {
     return open(value, for: key, at: now, rule: rule(of: key, delay: delay))
   }
 
-  /// A change that opens a burst, follows a run, or moves to another list.
+  /// The first change of a key that was idle.
+  @inlinable
+  @inline(never)
+  mutating func begin(_ value: consuming Value, for key: KeyIndex, at now: UInt64) -> Value? {
+    let index = claimSlot(of: key, at: now)
+    let rule = unsafe rules.address(of: Int(entries[key.rawValue].rule))
+    guard unsafe rule.pointee.isPlain else {
+      return unsafe open(value, for: key, at: now, rule: rule.pointee)
+    }
+    let slot = unsafe slab.slots.address(of: Int(index))
+    unsafe slot.pointee.base = now
+    unsafe slot.pointee.isOpen = true
+    unsafe slot.pointee.quietEnd = now.saturatingAdd(rule.pointee.delay)
+    unsafe slot.pointee.isInstant = rule.pointee.delay == 0
+    unsafe slot.pointee.phase = .quiet
+    unsafe slot.pointee.quietList = rule.pointee.quietList
+    unsafe slot.pointee.value = value
+    pendingSlots += 1
+    unsafe slab.append(index, to: &lists[Int(rule.pointee.quietList)].quiet)
+    return nil
+  }
+
+  /// A change that follows a run, moves to another list, or may be a leading one.
   @inlinable
   @inline(never)
   mutating func open(
@@ -78,7 +98,7 @@ extension LastOutCore {
     if rule.baseList >= 0 || slab[index].baseList >= 0 { linkBase(index, rule: rule, at: now) }
     if isFirst && rule.leading && !slab[index].isUrgent {
       slab[index].isUrgent = true
-      slab[index].due = now
+      slab.setDue(now, of: index)
     }
     place(index, rule: rule)
     return slab[index].exchange(value)
@@ -93,7 +113,6 @@ extension LastOutCore {
     if lingering.head >= 0 { reclaim(at: now) }
     let index = slab.allocate(for: key.rawValue)
     entries[key.rawValue].slot = index
-    slab[index].phase = .running  // In no list, which is all that matters here.
     return index
   }
 
@@ -109,10 +128,12 @@ extension LastOutCore {
       if slab[index].isRunning { slab[index].phase = .blocked } else { makeReady(index) }
       return
     }
-    slab[index].due = rule.due(quietEnd: slab[index].quietEnd, base: slab[index].base)
     guard rule.quietList >= 0, slab[index].baseList == rule.baseList,
       rule.span == nil || rule.baseList >= 0
-    else { return placeInHeap(index) }
+    else {
+      let due = rule.due(quietEnd: slab[index].quietEnd, base: slab[index].base)
+      return placeInHeap(index, due: due)
+    }
     if slab[index].phase != .running { unlink(index) }
     slab[index].phase = .quiet
     slab[index].quietList = rule.quietList
@@ -120,8 +141,8 @@ extension LastOutCore {
   }
 
   @inlinable
-  mutating func placeInHeap(_ index: Int32) {
-    let due = slab[index].due
+  mutating func placeInHeap(_ index: Int32, due: UInt64) {
+    slab.setDue(due, of: index)
     if slab[index].phase == .heaped { return heap.advance(index, due: due, in: &slab) }
     unlink(index)
     slab[index].phase = .heaped

@@ -10,7 +10,7 @@ extension LastOutCore {
   @inlinable
   public var nextDeadline: Moment? {
     if pendingCount == 0 { return nil }
-    if ready.head >= 0 { return Moment(nanoseconds: slab[ready.head].due) }
+    if ready.head >= 0 { return Moment(nanoseconds: due(of: ready.head)) }
     var earliest = UInt64.max
     var isWaiting = false
     for number in 0..<lists.count {
@@ -39,7 +39,7 @@ extension LastOutCore {
     var index = lists[number].base.head
     for _ in 0..<8 {
       guard index >= 0, slab[index].phase != .quiet else { break }
-      index = slab.bases[index].next
+      index = slab.extras[index].next
     }
     return index
   }
@@ -69,7 +69,7 @@ extension LastOutCore {
     return Pending(
       value: value,
       collapsed: Int(slab[index].collapsed),
-      due: Moment(nanoseconds: slab[index].due),
+      due: Moment(nanoseconds: due(of: index)),
       isMarkedDue: slab[index].phase == .blocked
     )
   }

@@ -5,18 +5,17 @@ extension LastOutCore {
   /// Takes the next run that is due at `now`; `nil` when none is.
   @inlinable
   public mutating func nextRun(at now: Moment) -> Run? {
-    if pendingCount == 0 {
-      _ = advance(to: now)
-      return nil
-    }
     let now = advance(to: now)
+    guard pendingSlots > 0 else { return nil }
     if ready.head >= 0 { return take(ready.head, at: now) }
     for number in 0..<lists.count {
-      if let index = popQuiet(from: number, at: now) { return take(index, at: now) }
+      if let index = popQuiet(from: number, at: now) {
+        return takeQuiet(index, from: number, at: now)
+      }
       if let index = popBase(from: number, at: now) { return take(index, at: now) }
     }
     while let top = heap.top, top.due <= now {
-      let due = slab[top.slot].due
+      let due = due(of: top.slot)
       if due > top.due {
         heap.correctTop(due: due, in: &slab)
       } else if let index = passIfIdle(top.slot) {
@@ -45,7 +44,7 @@ extension LastOutCore {
   public mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
     let now = advance(to: now)
     let index = slot(of: key)
-    guard index >= 0, slab[index].isPending, slab[index].due <= now, !slab[index].isRunning else {
+    guard index >= 0, slab[index].isPending, due(of: index) <= now, !slab[index].isRunning else {
       return nil
     }
     return take(index, at: now)
@@ -78,7 +77,7 @@ extension LastOutCore {
     guard slab[index].isRunning else { return .run(take(index, at: now)) }
     slab[index].isUrgent = true
     block(index)
-    slab[index].due = min(slab[index].due, now)
+    slab.setDue(min(due(of: index), now), of: index)
     return .markedDue
   }
 
@@ -103,9 +102,11 @@ extension LastOutCore {
       guard index >= 0,
         slab[index].base.saturatingAdd(lists[number].span) <= now
       else { return nil }
-      unlinkBase(index)
-      guard slab[index].phase == .quiet else { continue }
-      if let index = passIfIdle(index) { return index }
+      if slab[index].phase != .quiet {
+        unlinkBase(index)
+      } else if let index = passIfIdle(index) {
+        return index
+      }
     }
   }
 
@@ -121,25 +122,43 @@ extension LastOutCore {
   /// Lets a due value wait for the end of its key's run.
   @inlinable
   mutating func block(_ index: Int32) {
+    slab.setDue(due(of: index), of: index)
     unlink(index)
     unlinkBase(index)
     slab[index].phase = .blocked
   }
 
-  /// Hands the pending value out and lets its key run.
+  /// Takes a slot out of where it waits and hands its value out.
   @inlinable
   mutating func take(_ index: Int32, at now: UInt64) -> Run {
+    let due = due(of: index)
+    unlink(index)
+    return handOut(index, due: due, at: now)
+  }
+
+  /// The same for a slot in a quiet list: the usual case.
+  @inlinable
+  @inline(__always)
+  mutating func takeQuiet(_ index: Int32, from number: Int, at now: UInt64) -> Run {
+    let due = quietDue(of: index)
+    slab.remove(index, from: &lists[number].quiet)
+    return handOut(index, due: due, at: now)
+  }
+
+  /// Hands the pending value out and lets its key run.
+  @inlinable
+  @inline(__always)
+  mutating func handOut(_ index: Int32, due: UInt64, at now: UInt64) -> Run {
     guard let value = slab[index].value.take() else {
       preconditionFailure("A slot is linked as pending, but holds no value.")
     }
-    unlink(index)
     unlinkBase(index)
     let key = slab[index].key
     let run = Run(
       key: KeyIndex(key),
       value: value,
       collapsed: Int(slab[index].collapsed),
-      due: Moment(nanoseconds: min(slab[index].due, now))
+      due: Moment(nanoseconds: min(due, now))
     )
     pendingSlots -= 1
     slab[index].phase = .running
@@ -180,6 +199,7 @@ extension LastOutCore {
   }
 
   @inlinable
+  @inline(__always)
   mutating func release(_ index: Int32) {
     unlinkBase(index)
     entries[slab[index].key].slot = -1

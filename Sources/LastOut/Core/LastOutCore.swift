@@ -121,8 +121,25 @@ public struct LastOutCore<Value>: ~Copyable {
     return position < entries.count ? entries[position].slot : -1
   }
 
+  /// When the pending value of a slot leaves if nothing else happens.
+  @inlinable
+  func due(of index: Int32) -> UInt64 {
+    slab[index].phase == .quiet ? quietDue(of: index) : slab.extras[index].due
+  }
+
+  /// The same for a slot in a quiet list.
+  @inlinable
+  @inline(__always)
+  func quietDue(of index: Int32) -> UInt64 {
+    let list = slab[index].baseList
+    let quietEnd = slab[index].quietEnd
+    return list < 0
+      ? quietEnd : min(quietEnd, slab[index].base.saturatingAdd(lists[Int(list)].span))
+  }
+
   /// Takes note of the time, which never goes back.
   @inlinable
+  @inline(__always)
   mutating func advance(to now: Moment) -> UInt64 {
     if now.nanoseconds > latest { latest = now.nanoseconds }
     return latest

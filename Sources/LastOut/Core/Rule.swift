@@ -15,6 +15,9 @@ struct Rule {
   /// The list for `span`; -1 when there is no span or there are too many.
   @usableFromInline var baseList: Int8 = -1
 
+  /// Whether values just wait for quiet, in a list.
+  @inlinable var isPlain: Bool { quietList >= 0 && span == nil && !leading }
+
   @inlinable
   init(_ policy: Policy) {
     delay = policy.delay.queueNanoseconds

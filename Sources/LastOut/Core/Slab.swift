@@ -5,8 +5,8 @@
 @usableFromInline
 struct Slab<Value>: ~Copyable {
   @usableFromInline var slots: Buffer<Slot<Value>>
-  /// The base links of the first slots: of none, as long as no key has a longest time.
-  @usableFromInline var bases = Buffer<BaseLinks>(capacity: 1)
+  /// The extras of the first slots: of none, as long as every key just waits for quiet.
+  @usableFromInline var extras = Buffer<SlotExtras>(capacity: 1)
   @usableFromInline var free = SlotList()
   /// How many slots have an owner, and the most there were since there was none.
   @usableFromInline var used = 0
@@ -25,7 +25,7 @@ struct Slab<Value>: ~Copyable {
     unsafeMutableAddress { unsafe slots.address(of: Int(index)) }
   }
 
-  /// Gives `key` a slot.
+  /// Gives `key` a slot, which holds nothing and is in no list.
   @inlinable
   @inline(__always)
   mutating func allocate(for key: Int32) -> Int32 {
@@ -40,13 +40,16 @@ struct Slab<Value>: ~Copyable {
       slots.append(Slot())
     }
     slots[index].key = key
+    slots[index].phase = .running
     return index
   }
 
-  /// Takes the slot back; its value must be gone and it must be in no list.
+  /// Takes the slot back, which must be empty: no value, no run, nothing collapsed, in no list.
   @inlinable
+  @inline(__always)
   mutating func release(_ index: Int32) {
-    slots[index] = Slot()
+    slots[index].phase = .free
+    slots[index].isOpen = false
     slots[index].next = free.head
     free.head = index
     used -= 1
@@ -60,13 +63,14 @@ struct Slab<Value>: ~Copyable {
     peak = 0
     guard isOversized else { return }
     slots.removeAll(keeping: max(slots.capacity / 2, smallest))
-    bases.removeAll(keeping: min(bases.capacity, slots.capacity))
+    extras.removeAll(keeping: min(extras.capacity, slots.capacity))
     free = SlotList()
   }
 
   // MARK: The list that `phase` names
 
   @inlinable
+  @inline(__always)
   mutating func append(_ index: Int32, to list: inout SlotList) {
     let base = unsafe slots.base
     unsafe base[Int(index)].previous = list.tail
@@ -76,6 +80,7 @@ struct Slab<Value>: ~Copyable {
   }
 
   @inlinable
+  @inline(__always)
   mutating func remove(_ index: Int32, from list: inout SlotList) {
     let base = unsafe slots.base
     let next = unsafe base[Int(index)].next
@@ -104,27 +109,26 @@ struct Slab<Value>: ~Copyable {
 
   @inlinable
   mutating func appendBase(_ index: Int32, to list: inout SlotList) {
-    bases.extend(toInclude: Int(index), with: BaseLinks())
-    bases[index].previous = list.tail
-    bases[index].next = -1
-    if list.tail >= 0 { bases[list.tail].next = index } else { list.head = index }
+    extras.extend(toInclude: Int(index), with: SlotExtras())
+    extras[index].previous = list.tail
+    extras[index].next = -1
+    if list.tail >= 0 { extras[list.tail].next = index } else { list.head = index }
     list.tail = index
   }
 
   @inlinable
   mutating func removeBase(_ index: Int32, from list: inout SlotList) {
-    let next = bases[index].next
-    let previous = bases[index].previous
-    if previous >= 0 { bases[previous].next = next } else { list.head = next }
-    if next >= 0 { bases[next].previous = previous } else { list.tail = previous }
+    let next = extras[index].next
+    let previous = extras[index].previous
+    if previous >= 0 { extras[previous].next = next } else { list.head = next }
+    if next >= 0 { extras[next].previous = previous } else { list.tail = previous }
   }
-}
 
-/// A slot's neighbours in a base list.
-@usableFromInline
-struct BaseLinks {
-  @usableFromInline var next: Int32 = -1
-  @usableFromInline var previous: Int32 = -1
+  // MARK: Deadlines that are not the end of quiet
 
-  @inlinable init() {}
+  @inlinable
+  mutating func setDue(_ due: UInt64, of index: Int32) {
+    extras.extend(toInclude: Int(index), with: SlotExtras())
+    extras[index].due = due
+  }
 }

@@ -22,7 +22,8 @@ enum Phase: UInt8 {
 
 /// What the queue knows about one key whose burst is open, whose value waits or whose task runs.
 ///
-/// The order of the fields packs a slot with a pointer-sized value into 56 bytes.
+/// The order of the fields packs a slot with a pointer-sized value into 48 bytes. What only some
+/// slots need is in ``SlotExtras``.
 @usableFromInline
 struct Slot<Value> {
   /// The pending value; `nil` while nothing waits.
@@ -51,8 +52,6 @@ struct Slot<Value> {
   @usableFromInline var quietEnd: UInt64 = 0
   /// When the burst began, or the last run inside it.
   @usableFromInline var base: UInt64 = 0
-  /// When the pending value leaves if nothing else happens.
-  @usableFromInline var due: UInt64 = 0
 
   @inlinable init() {}
 
@@ -71,4 +70,17 @@ struct Slot<Value> {
   func hasEnded(at now: UInt64) -> Bool {
     !isOpen || quietEnd < now || (quietEnd == now && !isInstant)
   }
+}
+
+/// What a slot needs besides while its key has a longest time, leads, shares the heap or is flushed
+/// as it runs.
+@usableFromInline
+struct SlotExtras {
+  /// The neighbours in a base list.
+  @usableFromInline var next: Int32 = -1
+  @usableFromInline var previous: Int32 = -1
+  /// When the pending value leaves if nothing else happens, unless the phase is `quiet`.
+  @usableFromInline var due: UInt64 = 0
+
+  @inlinable init() {}
 }

@@ -1,0 +1,77 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A name of up to 31 bytes, or the place of a longer one; half a cache line.
+@usableFromInline
+struct NameRecord {
+  /// The bytes of the name and zeros after them, or where a longer one starts and its length; in the
+  /// last byte the length, or 255 for a longer one.
+  @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+
+  static var longest: Int { 31 }
+  private static var elsewhere: Int { 255 }
+
+  init(_ name: Span<UInt8>) {
+    unsafe withUnsafeMutableBytes(of: &words) { bytes in
+      for place in name.indices { unsafe bytes[place] = name[place] }
+      unsafe bytes[31] = UInt8(name.count)
+    }
+  }
+
+  init(start: Int, count: Int) {
+    words.0 = UInt64(start)
+    words.1 = UInt64(count)
+    words.3 = (UInt64(Self.elsewhere) << 56).littleEndian
+  }
+
+  /// The length of a name that the record holds itself; 255 for others.
+  @inlinable
+  @inline(__always)
+  var count: Int { Int(truncatingIfNeeded: UInt64(littleEndian: words.3) &>> 56) }
+
+  /// Where a longer name starts in the arena, and its length.
+  var place: (start: Int, count: Int)? {
+    count == Self.elsewhere ? (Int(words.0), Int(words.1)) : nil
+  }
+}
+
+/// A name of 16 to 31 bytes, as most topics are: four words, of which two may overlap the others.
+@usableFromInline
+struct UsualName {
+  @usableFromInline let words: (UInt64, UInt64, UInt64, UInt64)
+  @usableFromInline let count: Int
+
+  @inlinable
+  @inline(__always)
+  static func fits(_ count: Int) -> Bool { UInt(bitPattern: count &- 16) < 16 }
+
+  @inlinable
+  @inline(__always)
+  init(_ start: UnsafeRawPointer, _ count: Int) {
+    words = unsafe (
+      KeyTable.word(start, 0), KeyTable.word(start, 8),
+      KeyTable.word(start, count &- 16), KeyTable.word(start, count &- 8)
+    )
+    self.count = count
+  }
+
+  /// The same number as ``KeyTable/hash(_:seed:)`` has for these bytes.
+  @inlinable
+  @inline(__always)
+  func hash(_ seed: KeyTable.Seed) -> UInt64 {
+    let first = seed.first ^ UInt64(truncatingIfNeeded: count)
+    let hash = KeyTable.fold(words.0 ^ first, words.1 ^ seed.second)
+    return KeyTable.fold(words.2 ^ hash, words.3 ^ seed.second)
+  }
+
+  /// Whether a record holds the same name.
+  @inlinable
+  @inline(__always)
+  func isEqual(_ record: UnsafePointer<NameRecord>) -> Bool {
+    let start = unsafe UnsafeRawPointer(record)
+    return unsafe record.pointee.count == count
+      && words.0 == KeyTable.word(start, 0) && words.1 == KeyTable.word(start, 8)
+      && words.2 == KeyTable.word(start, count &- 16)
+      && words.3 == KeyTable.word(start, count &- 8)
+  }
+}
