@@ -44,6 +44,9 @@ extension CommandStateMachine {
     )
   }
 
+  /// What was asked of a key last.
+  package func target(of key: KeyIndex) -> Value? { states[Int(key.rawValue)].target }
+
   /// Whether a device counts as there; one that has said nothing does.
   package func isDeviceOnline(_ device: Int) -> Bool { devices[device].isOnline }
 

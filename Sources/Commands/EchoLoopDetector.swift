@@ -75,6 +75,9 @@ package struct EchoLoopDetector {
     self.settings = settings
   }
 
+  /// Whether any device has reported anything; before, no change can be part of a loop.
+  package var hasReports: Bool { !traces.isEmpty }
+
   /// Makes room for more keys.
   package mutating func extend(keys: Int) {
     self.keys = keys
