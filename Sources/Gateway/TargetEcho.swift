@@ -144,12 +144,18 @@ struct TargetEcho: ~Copyable {
 
   /// Notes what a topic shows now; `false` when it showed the same already.
   mutating func note(_ payload: [UInt8], at place: Int32) -> Bool {
-    let digest = payload.hashValue
+    let digest = Self.digest(payload)
     guard shown[Int(place)] != digest else { return false }
     shown[Int(place)] = digest
     // A target that was never shown needs no clearing.
     guard !payload.isEmpty || mayBeKept[Int(place)] else { return false }
     mayBeKept[Int(place)] = true
     return true
+  }
+
+  private static func digest(_ payload: [UInt8]) -> Int {
+    var hasher = Hasher()
+    unsafe payload.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    return hasher.finalize()
   }
 }
