@@ -45,17 +45,16 @@ extension CommandStateMachine {
     lanes.left(device: facts[Int(key.rawValue)].device, at: now)
     let message = Int64((settings.firstMessage &+ ready.change.number) & 0x7FFF_FFFF)
     let entry = registry[key]
-    let wire = entry.property.wireValue(of: ready.change.value)
     var payload: [UInt8] = []
     if let options = ready.change.options, entry.property.command.payload.isObject {
       PayloadTemplate.render(
-        merging: [(entry.property.command.payload, wire)],
+        merging: [(entry.property.command.payload, entry.wireValue(of: ready.change.value))],
         options: Self.newest(of: options),
         id: message,
         into: &payload
       )
     } else {
-      entry.property.command.payload.render(wire, id: message, into: &payload)
+      entry.appendCommand(ready.change.value, id: message, to: &payload)
     }
     leave(key, ready, message, transition: Self.transition(of: ready), at: now)
     statistics.published += 1
@@ -81,7 +80,7 @@ extension CommandStateMachine {
     for (key, ready) in zip(keys, values) {
       let place = Int(key.rawValue)
       let template = registry.properties[place].property.command.payload
-      let wire = registry.properties[place].property.wireValue(of: ready.change.value)
+      let wire = registry.properties[place].wireValue(of: ready.change.value)
       parts.append((template, wire))
       if template.isObject { options += ready.change.options ?? [] }
     }

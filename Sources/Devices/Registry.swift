@@ -19,12 +19,15 @@ package final class Registry: Sendable {
     package let property: Property
     /// It was taken out of the device files while the gateway ran: nobody can name it any more.
     package let isRetired: Bool
+    /// How most payloads of a number are read, where that is possible.
+    let grid: WholeGrid?
 
     init(key: String, device: Int, property: Property, isRetired: Bool = false) {
       self.key = key
       self.device = device
       self.property = property
       self.isRetired = isRetired
+      grid = property.kind.numberRule.flatMap { WholeGrid($0) }
     }
 
     /// The same, taken out.
@@ -144,7 +147,7 @@ package final class Registry: Sendable {
     fromPayload bytes: Span<UInt8>,
     of key: KeyIndex
   ) throws(ValidationError) -> Value {
-    try properties[Int(key.rawValue)].property.kind.value(fromPayload: bytes)
+    try properties[Int(key.rawValue)].value(fromPayload: bytes)
   }
 
   /// The properties of a device, in order of definition; none of a device that was taken out.
