@@ -45,8 +45,8 @@ extension Gateway {
     let client = try MQTTClient(configuration: settings, loop: loop, log: log)
     let link = BrokerLink(name: name, client: client, log: log)
     client.onState = { [weak self] in self?.connection(number, isIn: $0) }
-    client.onOutcome = { [weak self] in self?.finished($0, $1) }
-    // Taken back when the gateway ends: a weak reference would be looked up for every message.
+    // These two are taken back when the gateway ends: a weak reference is looked up for every message.
+    client.onOutcome = { [unowned self] in finished($0, $1) }
     client.onMessage = { [unowned self] topic, payload, message in
       received(topic, payload, message, from: number)
     }
@@ -117,8 +117,8 @@ extension Gateway {
         publish.payload,
         publish.keys.map { registry.properties[Int($0.rawValue)].key }
       )
-      // Before the outcome, which may come at once.
-      tallies.left(publish.token, at: now)
+      // Before the outcome, which may come at once; at QoS 0 nobody acknowledges anything.
+      if publish.qos > 0 { tallies.left(publish.token, at: now) }
       let isTaken = link.client.publish(
         topic: publish.topic,
         payload: publish.payload,

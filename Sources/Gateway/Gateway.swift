@@ -110,7 +110,10 @@ package final class Gateway {
   }
 
   deinit {
-    for link in links { link.client.onMessage = nil }
+    for link in links {
+      link.client.onMessage = nil
+      link.client.onOutcome = nil
+    }
   }
 
   /// Opens the control socket and HTTP; nothing that comes is looked at before the loop runs.
