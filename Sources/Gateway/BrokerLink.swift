@@ -97,7 +97,11 @@ final class BrokerLink {
       guard send(messages[sent]) else { break }
       sent += 1
     }
-    messages.removeFirst(sent)
+    if sent == messages.count {
+      messages.removeAll(keepingCapacity: true)
+    } else {
+      messages.removeFirst(sent)
+    }
   }
 
   /// Shows on a topic what the broker is to keep; `false` if it cannot be taken now.

@@ -264,7 +264,12 @@ package final class Gateway {
       var keys: [KeyIndex] = []
       swap(&keys, &machine.changedKeys)
       for key in keys {
-        echo.changed(key, device: registry.properties[Int(key.rawValue)].device, at: now)
+        let device = registry[key].device
+        if machine.takeNewTarget(of: key) {
+          echo.changed(key, device: device, at: now)
+        } else {
+          echo.changedInfo(ofDevice: device, at: now)
+        }
         http?.changed(key)
       }
       echo.advance(to: now)
