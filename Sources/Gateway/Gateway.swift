@@ -179,7 +179,7 @@ package final class Gateway {
     skipsQuiet: Bool = false
   ) throws(ValidationError) {
     advanceIfDue(at: now)
-    tallies.devices[registry[key].device].changes += 1
+    tallies.devices[registry.properties[Int(key.rawValue)].device].changes += 1
     if let journal { try admit(change, of: key, to: journal, at: now) }
     guard isRecorded else {
       return try machine.change(
@@ -264,7 +264,7 @@ package final class Gateway {
       var keys: [KeyIndex] = []
       swap(&keys, &machine.changedKeys)
       for key in keys {
-        let device = registry[key].device
+        let device = registry.properties[Int(key.rawValue)].device
         if machine.takeNewTarget(of: key) {
           echo.changed(key, device: device, at: now)
         } else {
