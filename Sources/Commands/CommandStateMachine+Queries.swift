@@ -44,6 +44,16 @@ extension CommandStateMachine {
     )
   }
 
+  /// What was asked of a key last.
+  package func target(of key: KeyIndex) -> Value? { states[Int(key.rawValue)].target }
+
+  /// Whether what was asked of a key has changed since this was asked last.
+  package mutating func takeNewTarget(of key: KeyIndex) -> Bool {
+    guard states[Int(key.rawValue)].hasNewTarget else { return false }
+    states[Int(key.rawValue)].hasNewTarget = false
+    return true
+  }
+
   /// Whether a device counts as there; one that has said nothing does.
   package func isDeviceOnline(_ device: Int) -> Bool { devices[device].isOnline }
 

@@ -18,7 +18,7 @@ package import LastOut
 ///   turns freely during ``Settings/exemption``.
 ///
 /// Of a device's values only digests are kept, 32 bytes a key, none before the first report.
-package struct EchoLoopDetector {
+package struct EchoLoopDetector: ~Copyable {
   package struct Settings: Sendable {
     /// How often the two values take turns before that is a loop; odd, so that the value that
     /// stands is the one that was asked for before the first echo.
@@ -74,6 +74,9 @@ package struct EchoLoopDetector {
     self.keys = keys
     self.settings = settings
   }
+
+  /// Whether any device has reported anything; before, no change can be part of a loop.
+  package var hasReports: Bool { !traces.isEmpty }
 
   /// Makes room for more keys.
   package mutating func extend(keys: Int) {

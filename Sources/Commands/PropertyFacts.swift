@@ -13,6 +13,8 @@ struct PropertyFacts {
   let hasUrgent: Bool
   /// Whether `sent` is followed by `confirmed` or `failed`.
   let canConfirm: Bool
+  /// Whether its commands may take others of the device along.
+  let canMerge: Bool
   /// Whether the device can be asked for the state.
   let canAsk: Bool
   private let timeToLive: UInt64
@@ -43,6 +45,9 @@ struct PropertyFacts {
     isAction = if case .action = property.kind { true } else { false }
     hasUrgent = !property.urgent.isEmpty
     canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
+    canMerge =
+      registry.devices[entry.device].merge && !entry.isRetired && !isAction
+      && property.command.payload.isObject
     canAsk = property.states.contains { $0.get != nil }
     timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))
     var ends: [KeyIndex] = []

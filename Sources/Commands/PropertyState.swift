@@ -8,6 +8,8 @@ import LastOut
 struct PropertyState {
   /// What was asked for last; moves at once with the change.
   var target: Value?
+  /// The target was set since the owner last asked.
+  var hasNewTarget = false
   /// What the device last reported.
   var actual: Value?
   /// What the device has acknowledged and may still be moving to.
@@ -39,6 +41,7 @@ struct PropertyState {
       return false
     }
     self.target = target
+    hasNewTarget = true
     return true
   }
 

@@ -58,18 +58,21 @@ package enum JSONWriter {
 
   /// Appends `number` in decimal digits.
   package static func appendInteger(_ number: Int64, to output: inout [UInt8]) {
-    if number < 0 { output.append(UInt8(ascii: "-")) }
     var rest = number.magnitude
-    var first = output.count
+    if rest < 10, number >= 0 {
+      return output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest))
+    }
+    // From the last to the first, a sign before it.
+    var characters = InlineArray<20, UInt8>(repeating: UInt8(ascii: "-"))
+    var first = 20
     repeat {
-      output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+      first -= 1
+      characters[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
       rest /= 10
     } while rest > 0
-    var last = output.count - 1
-    while first < last {
-      output.swapAt(first, last)
-      first += 1
-      last -= 1
+    if number < 0 { first -= 1 }
+    unsafe characters.span.extracting(first..<20).withUnsafeBufferPointer {
+      unsafe output.append(contentsOf: $0)
     }
   }
 

@@ -24,6 +24,7 @@ package struct NumberRule: Hashable, Sendable {
     let origin = range?.lowerBound ?? 0
     let exact = (number - origin) / step
     guard exact.isFinite, exact.magnitude < 1e15 else { return number }
+    if isOnGrid(number, exact, of: step, from: origin) { return number }
     var count = exact.rounded(.down)
     let fraction = exact - count
     // Decimal steps are not exact in binary: what is this close to the middle is the middle.
@@ -38,6 +39,25 @@ package struct NumberRule: Hashable, Sendable {
       count = min(max(count, 0), last)
     }
     return Self.decimal(origin + count * step, likeSumOf: origin, step)
+  }
+
+  /// Whether a whole number is on a grid of whole numbers, and in range, which most are.
+  ///
+  /// `count` is its distance from the grid's origin, in steps.
+  private func isOnGrid(
+    _ number: Double,
+    _ count: Double,
+    of step: Double,
+    from origin: Double
+  ) -> Bool {
+    guard Self.isExact(number), Self.isExact(count), Self.isExact(step), Self.isExact(origin)
+    else { return false }
+    return range?.contains(number) ?? true
+  }
+
+  /// Whether a number below 2^63 is whole; all its sums and products here are exact then.
+  private static func isExact(_ number: Double) -> Bool {
+    number.magnitude < 1e15 && Double(Int64(number)) == number
   }
 
   /// The number within the range that is nearest to `number`.

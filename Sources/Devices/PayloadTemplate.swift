@@ -24,7 +24,7 @@ package struct PayloadTemplate: Hashable, Sendable {
   private let holes: [Hole]
 
   /// Whether the structure is `$value` alone.
-  package var isBare: Bool { structure == .string(Self.placeholder) }
+  package let isBare: Bool
 
   /// Whether the payload is a JSON object, which is what merging needs.
   package var isObject: Bool {
@@ -37,6 +37,7 @@ package struct PayloadTemplate: Hashable, Sendable {
   /// Compiles a structure; a scalar `$value` sends the bare value.
   package init(_ structure: JSONValue) {
     self.structure = structure
+    isBare = structure == .string(Self.placeholder)
     var segments: [[UInt8]] = [[]]
     var holes: [Hole] = []
     switch structure {

@@ -6,23 +6,31 @@ extension Property {
   ///
   /// A payload that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
   package func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
+    try kind.value(fromPayload: bytes)
+  }
+}
+
+extension ValueKind {
+  /// The same for whoever has the kind alone.
+  func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
     let word = bytes.extracting(Self.bounds(of: bytes))
-    switch kind {
+    switch self {
     case .number(let rule):
       if let number = NumberText.parse(word) {
-        return try kind.checked(number, rule, wholeOnly: false)
+        return try checked(number, rule, wholeOnly: false)
       }
     case .integer(let rule):
       if let number = NumberText.parse(word) {
-        return try kind.checked(number, rule, wholeOnly: true)
+        return try checked(number, rule, wholeOnly: true)
       }
     case .boolean:
-      if let flag = Self.flag(word: word) { return .boolean(flag) }
+      if let flag = Property.flag(word: word) { return .boolean(flag) }
     case .choice(let words):
       for choice in words where Self.isSame(choice, word) { return .text(choice) }
-    case .text, .color, .action: break
+    case .text: return .text(try Self.text(of: bytes))
+    case .color, .action: break
     }
-    return try value(fromText: Self.text(of: bytes))
+    return try value(from: .string(Self.text(of: bytes)))
   }
 
   /// The text of a payload, which must be UTF-8.

@@ -8,14 +8,30 @@ package import LastOut
 ///
 /// It never changes, so those who hold it share it.
 package final class Registry: Sendable {
-  package struct Entry: Sendable {
+  /// What there is to know of one key.
+  ///
+  /// An object, so that whoever looks at it copies nothing: a ``Property`` has a dozen references.
+  package final class Entry: Sendable {
     /// `device/property`.
     package let key: String
     /// Place in ``Registry/devices``.
     package let device: Int
     package let property: Property
     /// It was taken out of the device files while the gateway ran: nobody can name it any more.
-    package var isRetired = false
+    package let isRetired: Bool
+    /// How most payloads of a number are read, where that is possible.
+    let grid: WholeGrid?
+
+    init(key: String, device: Int, property: Property, isRetired: Bool = false) {
+      self.key = key
+      self.device = device
+      self.property = property
+      self.isRetired = isRetired
+      grid = property.kind.numberRule.flatMap { WholeGrid($0) }
+    }
+
+    /// The same, taken out.
+    var retired: Entry { Entry(key: key, device: device, property: property, isRetired: true) }
   }
 
   /// Devices by number; those that were taken out while the gateway ran stay, without properties.
@@ -124,6 +140,14 @@ package final class Registry: Sendable {
   ) throws(ValidationError) -> Value {
     // A kind is small; a copy of the property would cost more than the reading.
     try properties[Int(key.rawValue)].property.kind.value(from: input)
+  }
+
+  /// Reads a bare payload as it came; see ``Property/value(fromPayload:)``.
+  package func value(
+    fromPayload bytes: Span<UInt8>,
+    of key: KeyIndex
+  ) throws(ValidationError) -> Value {
+    try properties[Int(key.rawValue)].value(fromPayload: bytes)
   }
 
   /// The properties of a device, in order of definition; none of a device that was taken out.

@@ -22,7 +22,7 @@ struct RegistryNumbering {
       deviceNumbers[devices[number].id] = number
     }
     for place in properties.indices {
-      properties[place].isRetired = true
+      properties[place] = properties[place].retired
       keyNumbers[properties[place].key] = place
     }
   }

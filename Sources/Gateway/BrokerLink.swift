@@ -69,6 +69,11 @@ final class BrokerLink {
     messages.append(message)
   }
 
+  /// Tells an event: once, to whoever is there.
+  func tell(_ payload: [UInt8], on topic: String) {
+    enqueue(Message(topic: topic, payload: payload, qos: 0))
+  }
+
   /// Tells what was dropped and not told yet: the broker is back, or the gateway goes.
   func endDropping() {
     let count = dropPace.end()
@@ -92,7 +97,22 @@ final class BrokerLink {
       guard send(messages[sent]) else { break }
       sent += 1
     }
-    messages.removeFirst(sent)
+    if sent == messages.count {
+      messages.removeAll(keepingCapacity: true)
+    } else {
+      messages.removeFirst(sent)
+    }
+  }
+
+  /// Shows on a topic what the broker is to keep; `false` if it cannot be taken now.
+  func show(_ payload: [UInt8], on topic: String) -> Bool {
+    ownToken += 1
+    return client.publish(
+      topic: topic,
+      payload: payload,
+      retain: true,
+      token: Self.token(ownToken, of: .own)
+    )
   }
 
   /// Hands one message of the gateway's own to the broker; `false` if it cannot be taken now.
@@ -110,13 +130,15 @@ final class BrokerLink {
       properties: properties,
       token: Self.token(ownToken, of: .own)
     )
-    if !isTaken { unanswered[ownToken] = nil }
+    if !isTaken, message.isKept { unanswered[ownToken] = nil }
     return isTaken
   }
 
   /// The broker has answered one of the gateway's own messages, or never will.
   func finished(_ token: UInt64, isLost: Bool) {
-    guard let message = unanswered.removeValue(forKey: token), isLost else { return }
+    guard !unanswered.isEmpty, let message = unanswered.removeValue(forKey: token), isLost else {
+      return
+    }
     enqueue(message)
   }
 }

@@ -89,11 +89,10 @@ extension Gateway {
         continue
       }
       let key = try registry.index(of: member.name, inDevice: device)
-      let property = registry.properties[Int(key.rawValue)].property
       do throws(ValidationError) {
-        changes.append((key, try property.value(from: member.value)))
+        changes.append((key, try registry.value(from: member.value, of: key)))
       } catch {
-        throw .unsupported("\(property.id): \(error.description)")
+        throw .unsupported("\(registry[key].property.id): \(error.description)")
       }
     }
     guard !changes.isEmpty else {

@@ -15,6 +15,7 @@ extension Gateway {
     by topic: Span<UInt8>,
     at now: Moment
   ) throws(ValidationError) {
+    guard echoLoops.hasReports else { return }
     guard case .loop(let source, let isNew) = echoLoops.asked(key, value, at: now) else { return }
     let entry = registry.properties[Int(key.rawValue)]
     let commands = Text.of(topic)
@@ -39,7 +40,6 @@ extension Gateway {
     at now: Moment
   ) throws(ValidationError) {
     guard let base = machine.base(of: key) else { return }
-    let property = registry.properties[Int(key.rawValue)].property
-    try breakEchoLoop(key, try property.toggled(from: base), by: topic, at: now)
+    try breakEchoLoop(key, try registry[key].property.toggled(from: base), by: topic, at: now)
   }
 }

@@ -115,25 +115,30 @@ extension Gateway {
     from broker: Int,
     at now: Moment
   ) -> Bool {
-    if let keys = routes.lanes(fedBy: topic, broker: broker), keys.isEmpty { return false }
+    let keys = routes.lanes(fedBy: topic, broker: broker)
+    if let keys, keys.isEmpty { return false }
     guard shutdown == nil else {
       refusals.note(.closing, topic: Text.of(topic), reason: "shutting down", at: now)
       return true
     }
     let trail = message.userProperty(MQTTSurface.routeMark) ?? ""
-    if RouteTrail.leads(trail, backTo: surface.routeName) {
+    if !trail.isEmpty, RouteTrail.leads(trail, backTo: surface.routeName) {
       refusals.note(.loop, topic: Text.of(topic), reason: "it came back to where it left", at: now)
       return true
     }
-    switch routes.received(
-      topic,
-      payload,
-      retained: message.flags.retained,
-      trail: trail,
-      from: broker,
-      at: now
-    )
-    {
+    let verdict: RouteMachine.Verdict =
+      if let keys {
+        routes.received(
+          payload,
+          for: keys,
+          retained: message.flags.retained,
+          trail: trail,
+          at: now
+        )
+      } else {
+        .overflow
+      }
+    switch verdict {
     case .noRoute: return false
     case .taken: break
     case .retained: refusals.noteRetained(topic: Text.of(topic))
@@ -197,12 +202,12 @@ extension Gateway {
   private func hear(_ role: TopicTable.Role, _ document: JSONValue, at now: Moment) {
     switch role {
     case .state(let key, let source):
-      let property = registry.properties[Int(key.rawValue)].property
-      if let reply = property.states[source].reply {
+      let entry = registry[key]
+      if let reply = entry.property.states[source].reply {
         return heard(reply, document, of: key, at: now)
       }
-      guard let wire = property.states[source].value.value(in: document) else { return }
-      if property.states[source].acknowledges {
+      guard let wire = entry.property.states[source].value.value(in: document) else { return }
+      if entry.property.states[source].acknowledges {
         return machine.acknowledged(key, wire, at: now)
       }
       echoLoops.reported(key, wire, source: source)
@@ -293,22 +298,32 @@ extension Gateway {
     _ message: borrowing InboundMessage,
     at now: Moment
   ) throws(ValidationError) {
-    var origin = origin(of: message)
-    let property = registry.properties[Int(key.rawValue)].property
-    let envelope = SetPayload.envelope(payload)
-    if let envelope {
-      origin = ChangeOrigin(
-        id: envelope.id,
-        source: envelope.source ?? "mqtt",
-        responseTopic: origin?.responseTopic,
-        correlationData: origin?.correlationData
-      )
+    let origin = origin(of: message)
+    if let envelope = SetPayload.envelope(payload) {
+      return try set(key, topic, envelope, origin, at: now)
     }
     try answering(key, origin, at: now) { () throws(ValidationError) in
-      let value =
-        if let envelope { try property.value(from: try envelope.value()) } else {
-          try SetPayload.value(payload, of: property)
-        }
+      let value = try SetPayload.value(payload, of: key, in: registry)
+      try breakEchoLoop(key, value, by: topic, at: now)
+      try take(.set(value), of: key, at: now, origin: origin)
+    }
+  }
+
+  private func set(
+    _ key: KeyIndex,
+    _ topic: Span<UInt8>,
+    _ envelope: SetPayload.Envelope,
+    _ sender: ChangeOrigin?,
+    at now: Moment
+  ) throws(ValidationError) {
+    let origin = ChangeOrigin(
+      id: envelope.id,
+      source: envelope.source ?? "mqtt",
+      responseTopic: sender?.responseTopic,
+      correlationData: sender?.correlationData
+    )
+    try answering(key, origin, at: now) { () throws(ValidationError) in
+      let value = try registry.value(from: try envelope.value(), of: key)
       try breakEchoLoop(key, value, by: topic, at: now)
       try take(.set(value), of: key, at: now, origin: origin)
     }
@@ -328,8 +343,7 @@ extension Gateway {
     try answering(key, origin, at: now) { () throws(ValidationError) in
       switch change.operation {
       case .set(let value):
-        let property = registry.properties[Int(key.rawValue)].property
-        let value = try property.value(from: value)
+        let value = try registry.value(from: value, of: key)
         try breakEchoLoop(key, value, by: topic, at: now)
         try take(.set(value), of: key, at: now, origin: origin)
       case .step(let amount): try take(.step(amount), of: key, at: now, origin: origin)

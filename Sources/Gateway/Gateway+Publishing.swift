@@ -45,9 +45,10 @@ extension Gateway {
     let client = try MQTTClient(configuration: settings, loop: loop, log: log)
     let link = BrokerLink(name: name, client: client, log: log)
     client.onState = { [weak self] in self?.connection(number, isIn: $0) }
-    client.onOutcome = { [weak self] in self?.finished($0, $1) }
-    client.onMessage = { [weak self] topic, payload, message in
-      self?.received(topic, payload, message, from: number)
+    // These two are taken back when the gateway ends: a weak reference is looked up for every message.
+    client.onOutcome = { [unowned self] in finished($0, $1) }
+    client.onMessage = { [unowned self] topic, payload, message in
+      received(topic, payload, message, from: number)
     }
     client.onRetainedIgnored = { [weak self] topic in self?.ignoredRetained(topic, from: number) }
     links.append(link)
@@ -116,6 +117,8 @@ extension Gateway {
         publish.payload,
         publish.keys.map { registry.properties[Int($0.rawValue)].key }
       )
+      // Before the outcome, which may come at once; at QoS 0 nobody acknowledges anything.
+      if publish.qos > 0 { tallies.left(publish.token, at: now) }
       let isTaken = link.client.publish(
         topic: publish.topic,
         payload: publish.payload,
@@ -124,9 +127,8 @@ extension Gateway {
         properties: properties,
         token: BrokerLink.token(publish.token, of: .command)
       )
-      if isTaken {
-        tallies.left(publish.token, at: now)
-      } else {
+      if !isTaken {
+        tallies.landed(publish.token, isAcknowledged: false, at: now)
         machine.finish(publish.token, .lost, at: now)
       }
     }
@@ -151,82 +153,10 @@ extension Gateway {
     }
   }
 
-  /// Shows targets, then tells events and answers, while there is room.
+  /// Tells events and answers, then shows targets, while there is room.
   func publishOwn(at now: Moment) {
     guard isConnected else { return }
     links[0].sendMessages()
-    while links[0].client.canPublish, let place = echo.nextDue() {
-      let message = self.message(for: echo.item(at: place), at: now)
-      guard echo.note(message.payload, at: place) else { continue }
-      if !links[0].send(message) { return echo.putBack(place) }
-    }
-    publishAnnouncements()
-  }
-
-  private func message(for item: TargetEcho.Item, at now: Moment) -> BrokerLink.Message {
-    switch item {
-    case .target(let key):
-      let target = machine.status(key).target
-      return .init(
-        topic: surface.targetTopic(registry.properties[Int(key.rawValue)].key),
-        payload: target.map { Array($0.bareText.utf8) } ?? [],
-        retain: true
-      )
-    case .targets(let device):
-      return .init(
-        topic: surface.targetTopic(registry.devices[device].id),
-        payload: targets(ofDevice: device),
-        retain: true
-      )
-    case .info(let device):
-      return .init(
-        topic: surface.infoTopic(registry.devices[device].id),
-        payload: info(ofDevice: device, at: now),
-        retain: true
-      )
-    }
-  }
-
-  private func targets(ofDevice device: Int) -> [UInt8] {
-    guard !registry.indices(ofDevice: device).isEmpty else { return [] }  // It was taken out.
-    var members: [JSONValue.Member] = []
-    for raw in registry.indices(ofDevice: device) {
-      guard let target = machine.status(KeyIndex(raw)).target else { continue }
-      members.append(.init(registry.properties[Int(raw)].property.id, target.json))
-    }
-    return JSONWriter.bytes(.object(members))
-  }
-
-  private func info(ofDevice device: Int, at now: Moment) -> [UInt8] {
-    guard !registry.indices(ofDevice: device).isEmpty else { return [] }
-    var members: [JSONValue.Member] = []
-    for raw in registry.indices(ofDevice: device) {
-      let row = targetRow(KeyIndex(raw), at: now)
-      members.append(
-        .init(
-          registry.properties[Int(raw)].property.id,
-          .object([
-            "target": row.target ?? .null, "actual": row.actual ?? .null,
-            "phase": row.phase.map { .string($0.rawValue) } ?? .null,
-            "age_ms": row.ageMilliseconds.map { .integer(Int64($0)) } ?? .null,
-          ])
-        )
-      )
-    }
-    return JSONWriter.bytes(.object(members))
-  }
-
-  /// What `get` shows of a key.
-  func targetRow(_ key: KeyIndex, at now: Moment) -> TargetRow {
-    let status = machine.status(key)
-    return TargetRow(
-      key: registry.properties[Int(key.rawValue)].key,
-      target: status.target?.json,
-      actual: status.actual?.json,
-      phase: status.phase,
-      ageMilliseconds: status.since.map {
-        Int($0.duration(to: now).wholeNanoseconds / 1_000_000)
-      }
-    )
+    if showTargets(at: now) { publishAnnouncements() }
   }
 }

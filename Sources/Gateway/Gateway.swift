@@ -49,8 +49,8 @@ package final class Gateway {
   /// How often the gateway's own broker was connected.
   var connectionCount = 0
   private var timer: LoopTimer?
-  /// The newest reply; kept for its memory.
-  private var line: [UInt8] = []
+  /// The newest reply, or payload of a topic of the gateway's own; kept for its memory.
+  var line: [UInt8] = []
   private let phases: Phases
   /// What the timer is armed for.
   var deadline: Moment?
@@ -107,6 +107,13 @@ package final class Gateway {
     try makeLinks(brokers)
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in timerFired() }
     loop.afterBatch = { [weak self] in self?.settleUp() }
+  }
+
+  deinit {
+    for link in links {
+      link.client.onMessage = nil
+      link.client.onOutcome = nil
+    }
   }
 
   /// Opens the control socket and HTTP; nothing that comes is looked at before the loop runs.
@@ -174,7 +181,18 @@ package final class Gateway {
     advanceIfDue(at: now)
     tallies.devices[registry.properties[Int(key.rawValue)].device].changes += 1
     if let journal { try admit(change, of: key, to: journal, at: now) }
-    let recorded = isRecorded ? try? machine.value(after: change, of: key) : nil
+    guard isRecorded else {
+      return try machine.change(
+        change,
+        of: key,
+        at: now,
+        origin: origin,
+        ttl: ttl,
+        options: options,
+        skipsQuiet: skipsQuiet
+      )
+    }
+    let recorded = try? machine.value(after: change, of: key)
     try machine.change(
       change,
       of: key,
@@ -248,7 +266,12 @@ package final class Gateway {
       var keys: [KeyIndex] = []
       swap(&keys, &machine.changedKeys)
       for key in keys {
-        echo.changed(key, device: registry.properties[Int(key.rawValue)].device, at: now)
+        let device = registry.properties[Int(key.rawValue)].device
+        if machine.takeNewTarget(of: key) {
+          echo.changed(key, device: device, at: now)
+        } else {
+          echo.changedInfo(ofDevice: device, at: now)
+        }
         http?.changed(key)
       }
       echo.advance(to: now)
@@ -274,66 +297,6 @@ package final class Gateway {
   /// Before events are told: the wall clock may have been set.
   func tieClocks(at now: Moment) {
     identifiers.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
-  }
-
-  /// Tells an event to whoever listens or waits for it.
-  func tell(_ event: borrowing CommandEvent) {
-    guard isForOthers(event) else { return answer(event) }
-    let event = copy event
-    let place = Int(event.key.rawValue)
-    tallies.devices[registry.properties[place].device].note(event)
-    var object = identifiers.object(event, key: registry.properties[place].key)
-    if !refusedValues.isEmpty, let value = refusedValues.removeValue(forKey: event.number) {
-      object.value = value
-    }
-    onEvent?(object)
-    controlSocket?.tell(object, of: event)
-    http?.tell(object, of: event)
-    switch event.phase {
-    case .accepted, .superseded, .sending: break
-    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired:
-      links[0].enqueue(
-        .init(topic: surface.eventTopic(object.key), payload: object.bytes, qos: 0)
-      )
-    }
-    if event.isFinal, let topic = event.origin?.responseTopic {
-      links[0].enqueue(
-        .init(
-          topic: topic,
-          payload: object.bytes,
-          correlationData: event.origin?.correlationData,
-          isKept: true
-        )
-      )
-    }
-  }
-
-  /// Tells an event to the client of the control socket who asked, if one did.
-  private func answer(_ event: borrowing CommandEvent) {
-    guard let origin = event.origin, let asker = controlSocket?.asker(origin, event.phase) else {
-      return
-    }
-    line.removeAll(keepingCapacity: true)
-    identifiers.append(event, key: registry.properties[Int(event.key.rawValue)].key, to: &line)
-    asker.sendLine(line)
-    if event.isFinal, origin.wantsPhases { asker.endWait() }
-  }
-
-  /// Whether anybody at all hears of an event.
-  func isHeard(_ event: borrowing CommandEvent) -> Bool {
-    if let origin = event.origin, origin.wantsPhases || event.phase == .accepted { return true }
-    return isForOthers(event)
-  }
-
-  /// Whether somebody hears of an event beside the client of the control socket who asked.
-  private func isForOthers(_ event: borrowing CommandEvent) -> Bool {
-    if machine.isWatched || onEvent != nil { return true }
-    switch event.phase {
-    case .accepted, .superseded, .sending: break
-    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: return true
-    }
-    guard let origin = event.origin else { return false }
-    return origin.responseTopic != nil || origin.replyTo > HTTPSurface.lowestNumber
   }
 
   /// Everybody who sees all events: listeners in memory, watchers on the control socket, streams.

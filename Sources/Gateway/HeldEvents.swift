@@ -11,6 +11,8 @@ import LastOut
 /// proportion to what it gives out; an event is looked at twice or three times in all.
 struct HeldEvents {
   private struct Entry {
+    let key: KeyIndex
+    var isTaken = false
     /// `nil` once it was taken.
     var event: CommandEvent?
     /// It waits for everything up to here.
@@ -29,6 +31,8 @@ struct HeldEvents {
   }
 
   private var entries: [Entry] = []
+  /// How many at the beginning were taken.
+  private var head = 0
   /// By key, as far as a key had an event.
   private var chains: [Chain] = []
   /// How many events wait.
@@ -52,7 +56,7 @@ struct HeldEvents {
     let known = chains[key].first >= 0 ? chains[key].sequence : 0
     let sequence = max(sequence ?? known, known)
     link(entries.count, of: key, until: sequence)
-    entries.append(Entry(event: event, sequence: sequence))
+    entries.append(Entry(key: event.key, event: event, sequence: sequence))
     count += 1
   }
 
@@ -62,12 +66,12 @@ struct HeldEvents {
     var events: [CommandEvent] = []
     var place = chains[Int(key.rawValue)].first
     while place >= 0 {
-      if let event = entries[place].event.take() { events.append(event) }
+      if let event = release(place) { events.append(event) }
       place = entries[place].next
     }
     chains[Int(key.rawValue)].first = -1
     count -= events.count
-    if count == 0 { entries.removeAll(keepingCapacity: true) }
+    passTaken()
     return events
   }
 
@@ -76,31 +80,45 @@ struct HeldEvents {
     guard count > 0 else { return [] }
     var events: [CommandEvent] = []
     events.reserveCapacity(count)
-    for place in entries.indices where entries[place].sequence <= sequence {
-      guard let event = entries[place].event.take() else { continue }
-      chains[Int(event.key.rawValue)].first = -1
+    for place in head..<entries.count where entries[place].sequence <= sequence {
+      guard let event = release(place) else { continue }
+      // Within a key the sequence never falls: what is behind it waits on.
+      chains[Int(event.key.rawValue)].first = entries[place].next
       events.append(event)
     }
     count -= events.count
-    compact()
+    passTaken()
     return events
+  }
+
+  private mutating func release(_ place: Int) -> CommandEvent? {
+    entries[place].isTaken = true
+    return entries[place].event.take()
+  }
+
+  /// Goes on to the first that waits; with none, all places are free again.
+  private mutating func passTaken() {
+    if count == 0 {
+      entries.removeAll(keepingCapacity: true)
+      head = 0
+    }
+    while head < entries.count, entries[head].isTaken { head += 1 }
   }
 
   /// Drops what was taken.
   private mutating func compact() {
     var kept = 0
-    for place in entries.indices {
-      guard let key = entries[place].event?.key else { continue }
-      chains[Int(key.rawValue)].first = -1
-      if kept < place { entries.swapAt(kept, place) }
+    for place in head..<entries.count where !entries[place].isTaken {
+      chains[Int(entries[place].key.rawValue)].first = -1
+      entries.swapAt(kept, place)
       kept += 1
     }
     entries.removeSubrange(kept...)
+    head = 0
     for place in entries.indices {
-      guard let key = entries[place].event?.key else { continue }
       entries[place].next = -1
       // Within a key the sequence never falls.
-      link(place, of: Int(key.rawValue), until: entries[place].sequence)
+      link(place, of: Int(entries[place].key.rawValue), until: entries[place].sequence)
     }
   }
 

@@ -49,18 +49,24 @@ struct Identifiers {
     )
   }
 
-  /// Appends the event's object, with the caller's identifier as it was given.
-  mutating func append(_ event: borrowing CommandEvent, key: String, to output: inout [UInt8]) {
+  /// Appends the event's object, with the caller's identifier as it was given, or as a text for
+  /// those who did not give it.
+  mutating func append(
+    _ event: borrowing CommandEvent,
+    key: String,
+    withTextID: Bool = false,
+    to output: inout [UInt8]
+  ) {
     let milliseconds = wallMilliseconds(at: event.at)
     if written.milliseconds != milliseconds {
       let text = WallClock.text(milliseconds: milliseconds)
       written = (milliseconds, JSONWriter.bytes(.string(text)))
     }
-    let origin = event.origin
+    let given = event.origin?.id.map { withTextID ? .string(Self.text($0)) : $0 }
     let number = event.number
     let acceptedAt = event.acceptedAt
     EventText.append(
-      id: { appendID(origin?.id, number: number, acceptedAt: acceptedAt, to: &$0) },
+      id: { appendID(given, number: number, acceptedAt: acceptedAt, to: &$0) },
       key: key,
       phase: event.phase,
       value: event.value?.json,
@@ -127,12 +133,12 @@ struct Identifiers {
 
   /// The caller's id, else a ULID: 48 bits of time, 16 of the session, 64 of the change's number.
   private func id(of event: CommandEvent) -> String {
-    switch event.origin?.id {
-    case .string(let given): return given
-    case .some(let given): return JSONWriter.text(given)
-    case nil: break
-    }
+    if let given = event.origin?.id { return Self.text(given) }
     return ulid(at: event.acceptedAt, number: event.number)
+  }
+
+  private static func text(_ given: JSONValue) -> String {
+    if case .string(let text) = given { text } else { JSONWriter.text(given) }
   }
 
   /// The caller's id as it was given, else the gateway's.

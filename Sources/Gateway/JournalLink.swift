@@ -77,10 +77,16 @@ final class JournalLink {
 
     /// What the journal has not been given of a value.
     func change(_ sequence: UInt64) -> (change: Change, number: UInt64)? {
-      for ticket in [newest, earlier, underWay] where ticket?.sequence == sequence {
-        if let ticket, let change = ticket.change { return (change, ticket.number) }
-      }
-      return nil
+      if let found = Self.change(sequence, in: newest) { return found }
+      return Self.change(sequence, in: earlier) ?? Self.change(sequence, in: underWay)
+    }
+
+    private static func change(
+      _ sequence: UInt64,
+      in ticket: Ticket?
+    ) -> (change: Change, number: UInt64)? {
+      guard let ticket, ticket.sequence == sequence, let change = ticket.change else { return nil }
+      return (change, ticket.number)
     }
   }
 

@@ -117,9 +117,22 @@ struct MQTTSurface: ~Copyable {
   }
 
   /// The retained target of a key, or the targets of a device.
-  func targetTopic(_ name: String) -> String { "\(base)/\(name)" }
-  func infoTopic(_ device: String) -> String { "\(base)/\(device)/info" }
-  func eventTopic(_ key: String) -> String { "\(base)/\(key)/event" }
+  func targetTopic(_ name: String) -> String { topic(name, "") }
+  func infoTopic(_ device: String) -> String { topic(device, "/info") }
+  func eventTopic(_ key: String) -> String { topic(key, "/event") }
+
+  /// `base/name` and an ending, in one piece: a topic is made for every message that leaves.
+  private func topic(_ name: String, _ ending: StaticString) -> String {
+    let size = base.utf8.count + 1 + name.utf8.count + ending.utf8CodeUnitCount
+    return unsafe String(unsafeUninitializedCapacity: size) { buffer in
+      var writer = unsafe TopicWriter(buffer: buffer)
+      writer.put(base)
+      writer.put("/")
+      writer.put(name)
+      writer.put(ending)
+      return writer.count
+    }
+  }
 
   /// Whether a topic is one that commands come in by, whoever it names.
   func isCommandTopic(_ topic: String) -> Bool {
@@ -189,6 +202,31 @@ struct MQTTSurface: ~Copyable {
       kept[cover].absorb(kept[place])
     }
     return kept.indices.filter { !isCovered[$0] }.map { kept[$0] }
+  }
+}
+
+/// Writes texts one after the other into memory that has room for them.
+@safe private struct TopicWriter {
+  private let buffer: UnsafeMutableBufferPointer<UInt8>
+  private(set) var count = 0
+
+  init(buffer: UnsafeMutableBufferPointer<UInt8>) {
+    unsafe self.buffer = buffer
+  }
+
+  mutating func put(_ text: String) {
+    let bytes = text.utf8.span
+    unsafe bytes.withUnsafeBufferPointer { unsafe put($0) }
+  }
+
+  mutating func put(_ text: StaticString) {
+    unsafe put(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  private mutating func put(_ bytes: UnsafeBufferPointer<UInt8>) {
+    let place = unsafe UnsafeMutableBufferPointer(rebasing: buffer[count...])
+    _ = unsafe place.initialize(fromContentsOf: bytes)
+    count += bytes.count
   }
 }
 

@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import LastOut
 
 /// What a state, availability or input topic carries: JSON, or a bare word.
 enum StatePayload {
@@ -60,7 +61,8 @@ enum SetPayload {
 
   /// The envelope, if the payload is one.
   static func envelope(_ payload: Span<UInt8>) -> Envelope? {
-    guard first(of: payload) == UInt8(ascii: "{"), let document = try? JSONParser.parse(payload),
+    guard first(of: payload) == UInt8(ascii: "{") else { return nil }
+    guard let document = try? JSONParser.parse(payload),
       document["value"] != nil
     else { return nil }
     return Envelope(id: document["id"], source: document["source"]?.string, content: document)
@@ -69,15 +71,16 @@ enum SetPayload {
   /// Reads a payload that is no envelope.
   static func value(
     _ payload: Span<UInt8>,
-    of property: Property
+    of key: KeyIndex,
+    in registry: Registry
   ) throws(ValidationError) -> Value {
     switch first(of: payload) {
     case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""):
-      return try property.value(from: try document(payload))
+      return try registry.value(from: try document(payload), of: key)
     case nil:
       throw .wrongType(found: "an empty payload", expected: "a value", suggestion: nil)
     default:
-      return try property.value(fromPayload: payload)
+      return try registry.value(fromPayload: payload, of: key)
     }
   }
 
@@ -106,8 +109,11 @@ enum SetPayload {
   }
 
   private static func first(of payload: Span<UInt8>) -> UInt8? {
-    for position in payload.indices where ![0x20, 0x09, 0x0A, 0x0D].contains(payload[position]) {
-      return payload[position]
+    for position in payload.indices {
+      switch payload[position] {
+      case 0x20, 0x09, 0x0A, 0x0D: continue
+      default: return payload[position]
+      }
     }
     return nil
   }

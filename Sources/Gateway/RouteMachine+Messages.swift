@@ -20,15 +20,26 @@ extension RouteMachine {
   ) -> Verdict {
     guard let keys = lanes(fedBy: topic, broker: broker) else { return .overflow }
     guard !keys.isEmpty else { return .noRoute }
+    return received(payload, for: keys, retained: retained, trail: trail, at: now)
+  }
+
+  /// The same for a topic that is known to feed `keys`.
+  mutating func received(
+    _ payload: Span<UInt8>,
+    for keys: [KeyIndex],
+    retained: Bool,
+    trail: String,
+    at now: Moment
+  ) -> Verdict {
     statistics.messages += 1
     var verdict = Verdict.taken
     for key in keys {
-      let route = roads[lanes[Int(key.rawValue)].road].configuration
-      if route.policy == nil {
+      let road = roads[lanes[Int(key.rawValue)].road]
+      if road.configuration.policy == nil {
         if !pass(payload, trail, for: key, retain: retained, at: now) { verdict = .overflow }
       } else if retained {
         verdict = .retained
-      } else if !settle(payload, trail, for: key, by: route, at: now) {
+      } else if !settle(payload, trail, for: key, by: road, at: now) {
         verdict = .overflow
       }
     }
@@ -54,21 +65,25 @@ extension RouteMachine {
     _ payload: Span<UInt8>,
     _ trail: String,
     for key: KeyIndex,
-    by route: RouteConfiguration,
+    by road: Road,
     at now: Moment
   ) -> Bool {
-    let needsDocument = route.mergesJSON || !route.passMembers.isEmpty
+    let mergesJSON = road.configuration.mergesJSON
+    let needsDocument = mergesJSON || !road.configuration.passMembers.isEmpty
     let document = needsDocument ? try? JSONParser.parse(payload) : nil
-    if passes(payload, document, by: route) {
+    if passes(payload, document, by: road) {
       flush(key, at: now)
       return pass(payload, trail, for: key, retain: false, at: now)
     }
     var pending = Pending(content: .bytes(Bytes.of(payload)), trail: trail)
-    if route.mergesJSON, case .object(let members)? = document {
-      pending.content = .members(RouteMachine.newest([], members))
+    if mergesJSON {
+      if case .object(let members)? = document {
+        pending.content = .members(RouteMachine.newest([], members))
+      }
+      // Elsewhere nothing is merged: the newer payload stands for the older one.
+      guard makeWay(for: pending, of: key, at: now) else { return false }
+      if let older = core.pending(key)?.value { pending = older.replaced(by: pending) }
     }
-    guard makeWay(for: pending, of: key, at: now) else { return false }
-    if let older = core.pending(key)?.value { pending = older.replaced(by: pending) }
     if core.enqueue(pending, for: key, at: now) != nil { statistics.collapsed += 1 }
     while let run = core.nextReady(at: now) {
       core.finish(run.key, at: now)
@@ -98,11 +113,13 @@ extension RouteMachine {
   private func passes(
     _ payload: Span<UInt8>,
     _ document: JSONValue?,
-    by route: RouteConfiguration
+    by road: Road
   ) -> Bool {
-    if route.passPayloads.contains(where: { Bytes.areEqual(payload, $0) }) { return true }
+    for passing in road.configuration.passPayloads where Bytes.areEqual(payload, passing) {
+      return true
+    }
     guard let document else { return false }
-    return route.passMembers.contains { $0.value(in: document) != nil }
+    return road.configuration.passMembers.contains { $0.value(in: document) != nil }
   }
 
   /// `older` with every member of `newer` put in its place, or at the end.

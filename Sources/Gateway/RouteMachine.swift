@@ -48,11 +48,17 @@ struct RouteMachine: ~Copyable {
     var expired: UInt64 = 0
   }
 
-  /// One route with its brokers numbered.
-  struct Road {
+  /// One route with its brokers numbered; an object, so that whoever looks at it copies nothing.
+  final class Road {
     let configuration: RouteConfiguration
     let from: Int
     let to: Int
+
+    init(_ configuration: RouteConfiguration, from: Int, to: Int) {
+      self.configuration = configuration
+      self.from = from
+      self.to = to
+    }
   }
 
   /// What has settled and waits for its broker.
@@ -120,7 +126,7 @@ struct RouteMachine: ~Copyable {
   let roads: [Road]
   let ttl: Duration
   let limit: Int
-  /// Names are the broker's number as one byte, then the topic.
+  /// Names are the topic, behind the broker's number as one byte where they need one.
   var names = KeyTable()
   /// By name: the lanes it feeds, one for each route that takes it.
   var lanesByName: [[KeyIndex]] = []
@@ -150,7 +156,7 @@ struct RouteMachine: ~Copyable {
       name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
     }
     roads = routes.map {
-      Road(configuration: $0, from: number($0.from.broker), to: number($0.to.broker))
+      Road($0, from: number($0.from.broker), to: number($0.to.broker))
     }
     self.ttl = ttl
     self.limit = limit
@@ -173,20 +179,39 @@ struct RouteMachine: ~Copyable {
 
   /// The lanes that a topic feeds; matched against the filters when it is first seen.
   mutating func lanes(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex]? {
+    if Self.namesItself(topic, broker: broker) {
+      if let known = names.find(topic) { return lanesByName[Int(known.rawValue)] }
+      return learn(topic, broker: broker, as: topic)
+    }
     var name: [UInt8] = []
     swap(&name, &nameBuffer)  // Reused, so that a known topic costs no allocation.
     defer { nameBuffer = name }
     name.removeAll(keepingCapacity: true)
     name.append(UInt8(truncatingIfNeeded: broker))
-    for position in topic.indices { name.append(topic[position]) }
+    unsafe topic.withUnsafeBufferPointer { unsafe name.append(contentsOf: $0) }
     if let known = names.find(name.span) { return lanesByName[Int(known.rawValue)] }
+    return learn(topic, broker: broker, as: name.span)
+  }
+
+  /// Whether a topic needs no number before it: the own broker's, unless it begins as one with a
+  /// number does.
+  private static func namesItself(_ topic: Span<UInt8>, broker: Int) -> Bool {
+    broker == 0 && !topic.isEmpty && topic[0] >= UInt8(ascii: " ")
+  }
+
+  /// Notes which lanes a topic feeds that was not known.
+  private mutating func learn(
+    _ topic: Span<UInt8>,
+    broker: Int,
+    as name: Span<UInt8>
+  ) -> [KeyIndex]? {
     guard names.count < limit || hasForgottenIdle() else {
       return takes(topic, from: broker) ? nil : []
     }
     let found = newLanes(fedBy: topic, broker: broker)
     // A topic that no route takes is not remembered: anybody could fill the table with those.
     guard !found.isEmpty else { return [] }
-    _ = names.intern(name.span)
+    _ = names.intern(name)
     lanesByName.append(found)
     return found
   }

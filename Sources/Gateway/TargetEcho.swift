@@ -68,10 +68,15 @@ struct TargetEcho: ~Copyable {
   var nextDeadline: Moment? { queue.nextDeadline }
   var isEmpty: Bool { taken == due.count }
 
-  /// Something about `key` changed.
+  /// What was asked of `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
     changed(KeyIndex(targetPlaces[Int(key.rawValue)]), at: now)
     changed(KeyIndex(devicePlaces[device]), at: now)
+    changedInfo(ofDevice: device, at: now)
+  }
+
+  /// Something beside its targets changed of a device.
+  mutating func changedInfo(ofDevice device: Int, at now: Moment) {
     changed(KeyIndex(devicePlaces[device] + 1), at: now)
   }
 
@@ -131,7 +136,10 @@ struct TargetEcho: ~Copyable {
     let place = due[taken]
     isDue[Int(place)] = false
     taken += 1
-    if taken * 2 >= due.count {
+    if taken == due.count {
+      due.removeAll(keepingCapacity: true)
+      taken = 0
+    } else if taken * 2 >= due.count {
       due.removeFirst(taken)
       taken = 0
     }
@@ -144,12 +152,18 @@ struct TargetEcho: ~Copyable {
 
   /// Notes what a topic shows now; `false` when it showed the same already.
   mutating func note(_ payload: [UInt8], at place: Int32) -> Bool {
-    let digest = payload.hashValue
+    let digest = Self.digest(payload)
     guard shown[Int(place)] != digest else { return false }
     shown[Int(place)] = digest
     // A target that was never shown needs no clearing.
     guard !payload.isEmpty || mayBeKept[Int(place)] else { return false }
     mayBeKept[Int(place)] = true
     return true
+  }
+
+  private static func digest(_ payload: [UInt8]) -> Int {
+    var hasher = Hasher()
+    unsafe payload.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    return hasher.finalize()
   }
 }

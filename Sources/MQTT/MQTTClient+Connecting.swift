@@ -41,7 +41,7 @@ extension MQTTClient {
         wait(for: ConnectionProblem(.unreachable, "the connection was closed at once"))
         return
       }
-      connection.client = self
+      unsafe connection.client = self
       self.connection = connection
       descriptor = socket
       unfinished = UnfinishedPacket()
@@ -181,7 +181,7 @@ extension MQTTClient {
     watch?.cancel()
     watch = nil
     descriptor = -1
-    connection?.client = nil
+    unsafe connection?.client = nil
     connection = nil
     subscribing = [:]
     wasReady = false

@@ -174,7 +174,9 @@ import Glibc
       )
     }
     var identifier: Int32 = 0
-    try Self.check(
+    let list = unsafe properties.pointer
+    // As an argument the text would be copied first.
+    let code = unsafe topic.withCString { topic in
       unsafe mosquitto_publish_v5(
         pointer,
         &identifier,
@@ -183,10 +185,10 @@ import Glibc
         payload,
         qos,
         retain,
-        properties.pointer
-      ),
-      "mosquitto_publish_v5"
-    )
+        list
+      )
+    }
+    try Self.check(code, "mosquitto_publish_v5")
     return identifier
   }
 

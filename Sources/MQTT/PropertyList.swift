@@ -18,8 +18,8 @@ import CMosquitto
   var pointer: OpaquePointer? { unsafe list }
 
   mutating func add(_ identifier: Int32, seconds: Duration) {
-    let whole = seconds.components.seconds + (seconds.components.attoseconds > 0 ? 1 : 0)
-    add(identifier, number: UInt32(clamping: whole))
+    let (whole, rest) = seconds.components
+    add(identifier, number: UInt32(clamping: whole + (rest > 0 ? 1 : 0)))
   }
 
   mutating func add(_ identifier: Int32, number: UInt32) {

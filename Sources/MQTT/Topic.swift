@@ -28,12 +28,13 @@ package enum Topic {
   /// Whether a name is of the usual kind, which is seen in one pass over its bytes: it is asked of
   /// every message that leaves.
   private static func isPlain(_ name: String) -> Bool {
-    let bytes = name.utf8
-    guard let first = bytes.first, first != UInt8(ascii: "$"), bytes.count <= longestName else {
+    let bytes = name.utf8.span
+    guard !bytes.isEmpty, bytes[0] != UInt8(ascii: "$"), bytes.count <= longestName else {
       return false
     }
     var levels = 1
-    for byte in bytes {
+    for index in bytes.indices {
+      let byte = bytes[index]
       guard (0x20..<0x7F).contains(byte), byte != plus, byte != hash else { return false }
       if byte == UInt8(ascii: "/") { levels += 1 }
     }

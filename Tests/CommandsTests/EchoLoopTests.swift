@@ -14,7 +14,7 @@ import Testing
   }
 
   /// A detector, its clock, and what became of each value that was asked for.
-  private struct Story {
+  private struct Story: ~Copyable {
     var detector = EchoLoopDetector(keys: 2)
     var now = Moment(nanoseconds: 5_000_000_000)
     private(set) var told = ""

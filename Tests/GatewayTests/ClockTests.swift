@@ -48,6 +48,20 @@ import Testing
     #expect(identifiers.object(Self.event(at: 61), key: "a/b").id == early.id)
   }
 
+  @Test(arguments: [nil, .string("tap \"7\""), .integer(7), .number(0.5)] as [JSONValue?])
+  func `an event is the same on its topic, whether it was an object before or not`(id: JSONValue?) {
+    var identifiers = Identifiers(wallMilliseconds: 5000, now: Self.moment(60), session: 7)
+    for (phase, reason) in [(Phase.sent, nil), (.failed, "no \"answer\"")] {
+      var event = Self.event(at: 61)
+      event.phase = phase
+      event.reason = reason
+      event.origin = id.map { ChangeOrigin(id: $0, source: "socket") }
+      var bytes: [UInt8] = []
+      identifiers.append(event, key: "a/b", withTextID: true, to: &bytes)
+      #expect(bytes == identifiers.object(event, key: "a/b").bytes)
+    }
+  }
+
   /// 11: only what people read is taken from the wall clock, and where the numbers of event streams
   /// begin.
   @Test func `nothing but events, identifiers, the log and the journal asks for the time of day`() {

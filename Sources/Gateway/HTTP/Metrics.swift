@@ -19,7 +19,7 @@ struct DeviceTally: Sendable {
 
   /// Counts an event; what was replaced is counted with the command that left, was unnecessary or
   /// was cancelled.
-  mutating func note(_ event: CommandEvent) {
+  mutating func note(_ event: borrowing CommandEvent) {
     switch event.phase {
     case .accepted, .superseded, .sending: return
     case .unchanged: unchanged += 1
@@ -43,8 +43,9 @@ struct GatewayTallies {
   var acknowledgement = DurationHistogram(
     bounds: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000].map { .milliseconds($0) }
   )
-  /// When the commands that are on their way were handed over; as many as the window allows.
-  private var departures: [UInt64: Moment] = [:]
+  /// When the commands that are on their way were handed over, in that order; as many as the window
+  /// allows.
+  private var departures: [(token: UInt64, at: Moment)] = []
 
   init(devices: Int) {
     self.devices = Array(repeating: DeviceTally(), count: devices)
@@ -54,10 +55,11 @@ struct GatewayTallies {
     for _ in devices.count..<count { devices.append(DeviceTally()) }
   }
 
-  mutating func left(_ token: UInt64, at now: Moment) { departures[token] = now }
+  mutating func left(_ token: UInt64, at now: Moment) { departures.append((token, now)) }
 
   mutating func landed(_ token: UInt64, isAcknowledged: Bool, at now: Moment) {
-    guard let start = departures.removeValue(forKey: token), isAcknowledged else { return }
-    acknowledgement.note(start.duration(to: now))
+    guard let place = departures.firstIndex(where: { $0.token == token }) else { return }
+    let start = departures.remove(at: place).at
+    if isAcknowledged { acknowledgement.note(start.duration(to: now)) }
   }
 }

@@ -1,0 +1,99 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import LastOut
+
+/// Who hears of an event of a command's life.
+extension Gateway {
+  /// Tells an event to whoever listens or waits for it.
+  func tell(_ event: borrowing CommandEvent) {
+    guard isForOthers(event) else { return answer(event) }
+    let entry = registry[event.key]
+    tallies.devices[entry.device].note(event)
+    guard needsNoObject(event) else { return tellAsObject(copy event, of: entry.key) }
+    answer(event)
+    http?.forgetFailure(of: entry.key)
+    let isTold = isOnEventTopic(event.phase)
+    let responseTopic = event.isFinal ? event.origin?.responseTopic : nil
+    guard isTold || responseTopic != nil else { return }
+    var payload: [UInt8] = []
+    payload.reserveCapacity(Self.usualEvent)
+    identifiers.append(event, key: entry.key, withTextID: true, to: &payload)
+    if isTold { links[0].tell(payload, on: surface.eventTopic(entry.key)) }
+    if let responseTopic { reply(payload, on: responseTopic, to: event.origin) }
+  }
+
+  /// Bytes of most events, at most.
+  private static var usualEvent: Int { 240 }
+
+  /// Whether an event is for MQTT and the client of the control socket who asked, so that it need not
+  /// become an object with texts first.
+  private func needsNoObject(_ event: borrowing CommandEvent) -> Bool {
+    guard !machine.isWatched, onEvent == nil, refusedValues.isEmpty else { return false }
+    if http != nil, event.phase == .failed || event.phase == .expired { return false }
+    guard let origin = event.origin else { return true }
+    return origin.replyTo <= HTTPSurface.lowestNumber
+  }
+
+  private func tellAsObject(_ event: CommandEvent, of key: String) {
+    var object = identifiers.object(event, key: key)
+    if !refusedValues.isEmpty, let value = refusedValues.removeValue(forKey: event.number) {
+      object.value = value
+    }
+    onEvent?(object)
+    controlSocket?.tell(object, of: event)
+    http?.tell(object, of: event)
+    let payload = object.bytes
+    if isOnEventTopic(event.phase) { links[0].tell(payload, on: surface.eventTopic(key)) }
+    if event.isFinal, let topic = event.origin?.responseTopic {
+      reply(payload, on: topic, to: event.origin)
+    }
+  }
+
+  /// Whether an event of this phase is told on the key's event topic.
+  private func isOnEventTopic(_ phase: Phase) -> Bool {
+    switch phase {
+    case .accepted, .superseded, .sending: false
+    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: true
+    }
+  }
+
+  private func reply(_ payload: [UInt8], on topic: String, to origin: ChangeOrigin?) {
+    links[0].enqueue(
+      .init(
+        topic: topic,
+        payload: payload,
+        correlationData: origin?.correlationData,
+        isKept: true
+      )
+    )
+  }
+
+  /// Tells an event to the client of the control socket who asked, if one did.
+  private func answer(_ event: borrowing CommandEvent) {
+    guard let origin = event.origin, let asker = controlSocket?.asker(origin, event.phase) else {
+      return
+    }
+    line.removeAll(keepingCapacity: true)
+    identifiers.append(event, key: registry[event.key].key, to: &line)
+    asker.sendLine(line)
+    if event.isFinal, origin.wantsPhases { asker.endWait() }
+  }
+
+  /// Whether anybody at all hears of an event.
+  func isHeard(_ event: borrowing CommandEvent) -> Bool {
+    if let origin = event.origin, origin.wantsPhases || event.phase == .accepted { return true }
+    return isForOthers(event)
+  }
+
+  /// Whether somebody hears of an event beside the client of the control socket who asked.
+  private func isForOthers(_ event: borrowing CommandEvent) -> Bool {
+    if machine.isWatched || onEvent != nil { return true }
+    if isOnEventTopic(event.phase) { return true }
+    guard let origin = event.origin else { return false }
+    return origin.responseTopic != nil || origin.replyTo > HTTPSurface.lowestNumber
+  }
+}
