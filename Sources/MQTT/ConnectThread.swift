@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CSocketBuffer
 import Glibc
 import Operations
 import Synchronization
@@ -103,6 +104,8 @@ final class ConnectThread: Sendable {
       }
       do {
         let connection = try Connection(configuration: configuration)
+        settle_refuse_socket_pairs(true)
+        defer { settle_refuse_socket_pairs(false) }
         do {
           try connection.handle.connect(configuration)
         } catch {

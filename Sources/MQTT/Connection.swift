@@ -14,6 +14,8 @@ import CMosquitto
   let handle: MosquittoHandle
   /// Set once the loop owns the connection; the owner outlives every call into the library.
   unowned var client: MQTTClient?
+  /// Between the library and the socket, once connected without TLS.
+  var buffer: SocketBuffer?
   /// Callbacks so far; tells whether a call into the library had something to do.
   private(set) var callbackCount = 0
   /// The CONNACK, until the client has taken it: its code, and what it says.
