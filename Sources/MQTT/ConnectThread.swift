@@ -102,10 +102,11 @@ final class ConnectThread: Sendable {
         let reason = unsafe String(cString: strerror(errno))
         return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
       }
+      // The library would tell threads of its own of each packet.
+      settle_refuse_socket_pairs(true)
+      defer { settle_refuse_socket_pairs(false) }
       do {
         let connection = try Connection(configuration: configuration)
-        settle_refuse_socket_pairs(true)
-        defer { settle_refuse_socket_pairs(false) }
         do {
           try connection.handle.connect(configuration)
         } catch {
