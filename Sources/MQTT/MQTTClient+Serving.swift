@@ -53,11 +53,11 @@ extension MQTTClient {
     wantsClose || pendingEnd != nil || (canPublish && !wasReady) || hasNews
   }
 
-  /// The buffer has what the kernel does not tell of again: more than one turn takes, or a failure.
-  var hasNews: Bool {
-    guard let buffer = connection?.buffer else { return false }
-    return buffer.hasInput || buffer.failure != nil
-  }
+  /// More has come than one turn takes.
+  private var hasInput: Bool { connection?.buffer?.hasInput ?? false }
+
+  /// The buffer has what the kernel does not tell of again: something that has come, or a failure.
+  var hasNews: Bool { hasInput || connection?.buffer?.failure != nil }
 
   /// Before CONNACK the socket may not be open yet: then only the loop says when to write.
   private var wantsToWriteNow: Bool {
@@ -124,9 +124,7 @@ extension MQTTClient {
   /// A connection on which nothing can be sent ends when everything that came on it was read: the
   /// reason may be among that.
   private func checkOutput() {
-    guard pendingEnd == nil, let buffer = connection?.buffer, let failure = buffer.failure,
-      !buffer.hasInput
-    else { return }
+    guard pendingEnd == nil, let failure = connection?.buffer?.failure, !hasInput else { return }
     errno = failure
     let code = failure == ECONNRESET ? MOSQ_ERR_CONN_LOST : MOSQ_ERR_ERRNO
     pendingEnd = problem(MosquittoError(call: "mosquitto_loop_write", code: Int32(code.rawValue)))
@@ -155,7 +153,7 @@ extension MQTTClient {
       }
     }
     checkOutput()
-    if pendingEnd == nil, came.contains(.hangUp) || isDeadInHandshake {
+    if pendingEnd == nil, !hasInput, came.contains(.hangUp) || isDeadInHandshake {
       pendingEnd = ConnectionProblem(.dropped, "the connection was closed by the other side")
     }
   }
