@@ -40,8 +40,9 @@ let package = Package(
       providers: [.apt(["libmosquitto-dev"])]
     ),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-    // Few system calls instead of many, below libmosquitto.
-    .target(name: "CSocketBuffer"),
+    // Few system calls instead of many, below libmosquitto. Debian's valgrind does not read the newer
+    // format of debug information that is clang's choice.
+    .target(name: "CSocketBuffer", cSettings: [.unsafeFlags(["-gdwarf-4"])]),
     .target(
       name: "MQTT",
       dependencies: ["CMosquitto", "COpenSSL", "CSocketBuffer", "Operations", "LastOut"]
