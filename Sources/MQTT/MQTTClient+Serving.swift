@@ -44,7 +44,7 @@ extension MQTTClient {
         break
       }
     }
-    if let buffer = connection?.buffer, buffer.hasOutput { hasUnsent = true }
+    if connection?.buffer?.canSend ?? false { hasUnsent = true }
     updateInterest()
   }
 
@@ -72,7 +72,7 @@ extension MQTTClient {
   /// May tell outcomes; errors come with the next event. Without effect inside a handler, after
   /// which it is done anyway.
   package func flush() {
-    guard !isBusy else { return }
+    guard hasUnsent, !isBusy else { return }
     isBusy = true
     writeOut()
     hasUnsent = false
@@ -84,7 +84,6 @@ extension MQTTClient {
 
   /// The same at the end of each batch; tells whether the owner may have more to do.
   func endBatch() -> Bool {
-    guard hasUnsent else { return false }
     let count = outcomeCount
     flush()
     return outcomeCount != count || hasUnsent
@@ -107,7 +106,7 @@ extension MQTTClient {
     buffer.send()
     tellDeparted()
     if wantsToWriteNow { writeOut() }  // Whoever was told may have published.
-    if buffer.hasOutput, !buffer.isBlocked { hasUnsent = true }
+    if buffer.canSend { hasUnsent = true }
   }
 
   /// Publishes at QoS 0 have their outcome when the kernel has their last byte.

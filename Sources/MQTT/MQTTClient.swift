@@ -64,7 +64,7 @@ package final class MQTTClient {
   var pendingEnd: ConnectionProblem?
   /// ``close()`` was called where it had to wait.
   var wantsClose = false
-  /// Something was published that is to leave at the end of the batch.
+  /// Something is to leave at the end of the batch.
   var hasUnsent = false
   /// Outcomes told so far.
   var outcomeCount = 0
@@ -132,6 +132,7 @@ package final class MQTTClient {
     }
     guard case .connected = phase, pendingEnd == nil else { return }
     sendSubscriptions(added)
+    hasUnsent = true
     flush()
   }
 
@@ -143,6 +144,7 @@ package final class MQTTClient {
     } catch {
       pendingEnd = pendingEnd ?? problem(error)
     }
+    hasUnsent = true
     flush()
   }
 

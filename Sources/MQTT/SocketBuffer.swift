@@ -53,6 +53,9 @@ import Glibc
   /// What has not left waits until the socket is writable.
   var isBlocked: Bool { unsafe pointer.pointee.is_blocked }
 
+  /// Something was written that the kernel may take.
+  var canSend: Bool { hasOutput && !isBlocked && failure == nil }
+
   /// Bytes written so far.
   var queued: UInt64 { unsafe pointer.pointee.queued }
 

@@ -187,9 +187,11 @@ import Testing
       #expect(other.publish(topic: "out", payload: message.payload, qos: 0, token: 1))
       other.flush()
     }
+    let loop = harness.loop
+    other.onState = { if case .connected = $0 { loop.stop() } }
     other.start()
-    #expect(harness.connect())
     #expect(harness.run { other.canPublish })
+    #expect(harness.connect())
     let sender = try RecordingSubscriber(port: brokers[0].port, filters: [])
     for number in 0..<50 { #expect(sender.publish("in", "\(number)")) }
     #expect(harness.run { harness.received.count == 50 })
