@@ -64,6 +64,8 @@ final class ControlConnection: Asker {
   private var isFull = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
+  /// What is read at a time, in bytes.
+  private static let chunk = 16 * 1024
   /// The lines of a turn; whoever sends more at once must let others have theirs.
   private static let turnLines = 128
   /// How long a turn may take, when lines cost more than usual; one line is always taken.
@@ -154,11 +156,10 @@ final class ControlConnection: Asker {
   private func read() {
     // A bounded number of rounds, so that one client cannot keep the loop.
     for _ in 0..<4 where !isEnded && !isAtEnd && !isPaused && !hasLines {
-      var chunk = [UInt8](repeating: 0, count: 16 * 1024)
-      let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
+      let count = receive()
       if count > 0 {
-        framer.append(chunk.span.extracting(0..<count))
         takeLines()
+        if count < Self.chunk { break }  // Nothing more has come; if so, the loop tells.
       } else if count < 0, errno == EAGAIN || errno == EINTR {
         break
       } else {
@@ -170,6 +171,17 @@ final class ControlConnection: Asker {
     }
     updateInterest()
     endIfDone()
+  }
+
+  /// Hands what has come to the framer; the result is that of `recv`.
+  private func receive() -> Int {
+    unsafe withUnsafeTemporaryAllocation(byteCount: Self.chunk, alignment: 1) { bytes in
+      let count = unsafe recv(descriptor, bytes.baseAddress, bytes.count, 0)
+      if count > 0 {
+        framer.append(unsafe Span(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes[..<count])))
+      }
+      return count
+    }
   }
 
   /// Goes on with the lines that have come.
@@ -270,7 +282,7 @@ final class ControlConnection: Asker {
     guard !isEnded else { return }
     var interest: IOInterest = []
     if !isAtEnd, !isPaused, !hasLines { interest.insert(.read) }
-    if written < output.count { interest.insert(.write) }
+    if isFull, written < output.count { interest.insert(.write) }
     if watch?.interest != interest { watch?.interest = interest }
   }
 }

@@ -122,6 +122,7 @@ extension Gateway {
     shutdown?.deadline = nil
     controlSocket?.close()
     http?.close()
+    for link in links { link.client.flush() }
     // A broker that has not taken the status is not told goodbye: it says so with the last will.
     for link in links where link.isIdle { link.client.close() }
     links[0].endDropping()

@@ -240,6 +240,7 @@ package final class Gateway {
       publish(at: now)
       distribute(at: now)
     }
+    for link in links { link.client.flush() }  // Commands first; all that is told follows.
     loop.enter(phases.telling)
     publishOwn(at: now)
     advanceShutdown(at: now)

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CSocketBuffer
 import Glibc
 import Operations
 import Synchronization
@@ -101,6 +102,9 @@ final class ConnectThread: Sendable {
         let reason = unsafe String(cString: strerror(errno))
         return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
       }
+      // The library would tell threads of its own of each packet.
+      settle_refuse_socket_pairs(true)
+      defer { settle_refuse_socket_pairs(false) }
       do {
         let connection = try Connection(configuration: configuration)
         do {

@@ -65,7 +65,10 @@ extension MQTTClient {
     phase = .connected(since: now, keepAliveAt: keepAliveInterval.map(now.advanced(by:)))
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
     // OpenSSL's words may come at any time.
-    if !configuration.isEncrypted { connection?.handle.endLog() }
+    if !configuration.isEncrypted {
+      connection?.handle.endLog()
+      connection?.buffer = SocketBuffer(descriptor: descriptor)
+    }
     sendSubscriptions(subscriptions.all)
     loggedCause = nil
     retryPace.end()
@@ -82,11 +85,12 @@ extension MQTTClient {
   func end(_ problem: ConnectionProblem) {
     let now = EventLoop.now()
     var problem = problem
+    tellDeparted()
     if case .connected(let since, _) = phase {
       statistics.losses += 1
       let life = since.duration(to: now)
       backoff.lost(after: life)
-      let isIdle = window.entries.isEmpty && problem.kind == .dropped
+      let isIdle = window.count == 0 && problem.kind == .dropped
       if alarm.lost(after: life, wasIdle: isIdle, at: now) {
         problem = ConnectionProblem(
           .takenOver,
@@ -158,6 +162,9 @@ extension MQTTClient {
       finishClose()
     case .connected:
       phase = .closing(deadline: EventLoop.now().advanced(by: Self.closePatience))
+      writeOut()
+      send()
+      connection?.buffer?.writeThrough()
       do {
         try connection?.handle.disconnect()
       } catch {
@@ -169,6 +176,7 @@ extension MQTTClient {
   }
 
   func finishClose() {
+    tellDeparted()
     dropConnection()
     phase = .idle
     let (lost, _) = window.connectionEnded(byPeer: false)
@@ -183,6 +191,7 @@ extension MQTTClient {
     descriptor = -1
     unsafe connection?.client = nil
     connection = nil
+    hasUnsent = false
     subscribing = [:]
     wasReady = false
     pendingEnd = nil
@@ -213,6 +222,8 @@ extension MQTTClient {
   /// Looks at every deadline of the present phase.
   func checkDeadlines() {
     let now = EventLoop.now()
+    if hasNews { serve(.read) }
+    guard pendingEnd == nil else { return }
     switch phase {
     case .idle: break
     case .starting(let thread, let deadline):

@@ -18,7 +18,7 @@ extension MQTTClient {
 
   /// What became of a publish.
   package enum Outcome: Hashable, Sendable {
-    /// Acknowledged (QoS 1, 2) or handed to the socket (QoS 0).
+    /// Acknowledged (QoS 1, 2) or taken by the socket (QoS 0).
     case acknowledged
     /// Refused by the broker or by the library; sending the same again is pointless.
     case refused(reason: String)

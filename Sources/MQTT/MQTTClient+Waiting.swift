@@ -10,7 +10,9 @@ extension MQTTClient {
   /// what is more waits at the broker. Costs a system call.
   package var waitingBytes: Int {
     guard descriptor >= 0 else { return 0 }
+    let buffered = connection?.buffer?.inputBytes ?? 0
     var count: Int32 = 0
-    return unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
+    guard unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 else { return buffered }
+    return buffered + Int(count)
   }
 }

@@ -43,6 +43,8 @@ package final class MQTTClient {
   var timer: LoopTimer?
   /// Tells that the connecting thread has a result.
   var waker: Waker?
+  /// Sends what a batch of events has put together.
+  var batchEnd: BatchEnd?
 
   var phase: Phase = .idle
   var connection: Connection?
@@ -62,6 +64,10 @@ package final class MQTTClient {
   var pendingEnd: ConnectionProblem?
   /// ``close()`` was called where it had to wait.
   var wantsClose = false
+  /// Something is to leave at the end of the batch.
+  var hasUnsent = false
+  /// Outcomes told so far.
+  var outcomeCount = 0
   /// Whether the owner knows that it may publish.
   var wasReady = false
   /// The last cause written to the log, so that each is written once.
@@ -85,9 +91,11 @@ package final class MQTTClient {
     waker = try loop.makeWaker(named: "MQTT connection") { [weak self] in
       self?.work { $0.takeConnection() }
     }
+    batchEnd = loop.atBatchEnd { [weak self] in self?.endBatch() ?? false }
   }
 
   deinit {
+    batchEnd?.cancel()
     if case .starting(let thread, _) = phase { thread.abandon() }
     watch?.cancel()
     timer?.cancel()
@@ -99,7 +107,7 @@ package final class MQTTClient {
     return pendingEnd == nil && !wantsClose && window.hasRoom
   }
 
-  package var unacknowledgedCount: Int { window.entries.count }
+  package var unacknowledgedCount: Int { window.count }
 
   /// Starts connecting; the broker may be absent.
   ///
@@ -124,6 +132,7 @@ package final class MQTTClient {
     }
     guard case .connected = phase, pendingEnd == nil else { return }
     sendSubscriptions(added)
+    hasUnsent = true
     flush()
   }
 
@@ -135,10 +144,11 @@ package final class MQTTClient {
     } catch {
       pendingEnd = pendingEnd ?? problem(error)
     }
+    hasUnsent = true
     flush()
   }
 
-  /// Hands one message to the broker.
+  /// Hands one message to the broker; it leaves at the end of the batch, or with ``flush()``.
   ///
   /// Only while ``canPublish``. A topic that MQTT or brokers do not take, or that is quarantined, is
   /// refused with an outcome.
@@ -177,6 +187,7 @@ package final class MQTTClient {
           identifier: identifier,
           token: token,
           topic: topic,
+          qos: qos,
           sentAt: EventLoop.now()
         )
       )
@@ -190,8 +201,11 @@ package final class MQTTClient {
       return true
     }
     statistics.published += 1
+    if !isBusy {
+      hasUnsent = true
+      if window.awaitsWriting { writePackets() }
+    }
     if !window.hasRoom { wasReady = false }
-    flush()
     return true
   }
 

@@ -24,6 +24,11 @@ package import LastOut
   private let afterBatchPhase: LoopPhase
   /// Every timer of this loop, over one timer descriptor.
   private var timers: TimerSet?
+  private var batchEnds: [BatchEnd] = []
+  /// Begins another batch when the end of one did not come to an end.
+  private var goingOn: LoopTimer?
+  /// How often one batch may end.
+  private static let mostEnds = 8
 
   /// Creates the loop.
   ///
@@ -38,6 +43,7 @@ package import LastOut
     unsafe pointer = fresh
     afterBatchPhase = pulse.phase("after the batch")
     timers = try TimerSet(loop: self)
+    goingOn = try makeTimer(named: "the rest of a batch") {}
     // The loop's own handle: it points back without keeping the loop alive.
     let this = unsafe Unmanaged.passUnretained(self).toOpaque()
     _ = try unsafe LoopHandle.make(uv_prepare_t.self, data: nil) {
@@ -73,6 +79,7 @@ package import LastOut
   /// Handles events until ``stop()``.
   package func run() {
     unsafe uv_run(pointer, UV_RUN_DEFAULT)
+    _ = runBatchEnds()  // The last batch was not followed by a sleep.
   }
 
   /// Makes ``run()`` return after the current batch; only on the loop's thread.
@@ -136,10 +143,38 @@ package import LastOut
     return waker
   }
 
+  /// Calls `handler` at the end of each batch, after ``afterBatch``, and when ``run()`` returns.
+  ///
+  /// It tells whether more was left to do; then ``afterBatch`` and it are called once more.
+  package func atBatchEnd(_ handler: @escaping () -> Bool) -> BatchEnd {
+    let end = BatchEnd(handler)
+    batchEnds.append(end)
+    return end
+  }
+
   private func endBatch() {
     enter(afterBatchPhase)
+    var ends = 1
     afterBatch?()
+    while runBatchEnds() {
+      guard ends < Self.mostEnds else {
+        goingOn?.arm(at: .zero)
+        break
+      }
+      ends += 1
+      afterBatch?()
+    }
     timers?.program()
     pulse.sleep()
+  }
+
+  private func runBatchEnds() -> Bool {
+    var isMoreLeft = false
+    var isAnyCancelled = false
+    for end in batchEnds {
+      if end.isCancelled { isAnyCancelled = true } else if end.run() { isMoreLeft = true }
+    }
+    if isAnyCancelled { batchEnds.removeAll { $0.isCancelled } }
+    return isMoreLeft
   }
 }

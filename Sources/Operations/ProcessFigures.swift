@@ -46,26 +46,22 @@ package struct ProcessFigures: Hashable, Sendable {
     guard let name = text.lastIndex(of: ")") else { return nil }
     let fields = text[text.index(after: name)...].split(separator: " ")
     guard fields.count > 19, let ticks = Double(fields[19]) else { return nil }
-    var (wall, boot) = (timespec(), timespec())
-    guard unsafe clock_gettime(CLOCK_REALTIME, &wall) == 0,
-      unsafe clock_gettime(CLOCK_BOOTTIME, &boot) == 0
-    else { return nil }
-    let age = seconds(boot) - ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
-    return seconds(wall) - age
+    // The machine's own start is as the kernel counts it now, so a clock that is set moves it.
+    let boot = line("/proc/stat", beginning: "btime ").dropFirst(6)
+    return Double(boot).map { $0 + ticks / Double(sysconf(Int32(_SC_CLK_TCK))) }
   }
 
-  private static func seconds(_ time: timespec) -> Double {
-    Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
-  }
-
-  /// The first kilobyte of a file that has one line.
-  private static func line(_ path: String) -> String {
-    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return "" }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 1024)
-    let count = unsafe read(file, &bytes, bytes.count)
-    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+  /// The first line of a file that begins so, without its end; empty if there is none.
+  private static func line(_ path: String, beginning: String = "") -> String {
+    guard let file = unsafe fopen(path, "re") else { return "" }
+    defer { unsafe fclose(file) }
+    var (text, size): (UnsafeMutablePointer<CChar>?, Int) = unsafe (nil, 0)
+    defer { unsafe free(text) }
+    while unsafe getline(&text, &size, file) > 0, let read = unsafe text {
+      let line = unsafe String(cString: read)
+      if line.hasPrefix(beginning) { return String(line.prefix { !$0.isNewline }) }
+    }
+    return ""
   }
 
   /// How many entries a folder has, less the two dots and the descriptor that reads it.

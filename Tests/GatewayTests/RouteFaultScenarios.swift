@@ -146,12 +146,16 @@ import Testing
   @Test func `more topics than the limit are refused, and there is room again later`() throws {
     let bench = try bench(Self.route, more: "limits: {pending: 500}")
     let witness = try RecordingSubscriber(port: bench.broker.port, filters: ["out/#"])
+    let end = try RecordingSubscriber(port: bench.broker.port, filters: ["end"])
     let flood = try RawPublisher(port: bench.broker.port)
     let gateway = try bench.running()
     let before = gateway.residentBytes()
 
     for number in 0..<20_000 { flood.publish("in/\(number)", "x") }
+    flood.publish("end", "x")
     flood.flush()
+    // A slow broker must not hand on the rest of the flood when there is room again.
+    #expect(end.waitFor(count: 1))
 
     let line = gateway.waitForLine(containing: "too many keys")
     #expect(line?.contains("limits.pending is 500") == true)

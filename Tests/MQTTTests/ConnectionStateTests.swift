@@ -65,6 +65,30 @@ import Testing
     #expect(again == nil)
   }
 
+  @Test
+  func `what departs takes no room, has its end with its last byte, and is lost with the rest`() {
+    var window = PublishWindow(limit: 1)
+    for number in 1...3 as ClosedRange<Int32> {
+      window.sent(entry(number, "a", at: UInt64(number)))
+      let written = window.answered(identifier: number)
+      if let written { window.departs(written, at: UInt64(number) * 10) }
+      #expect(window.hasRoom)
+    }
+    window.sent(entry(4, "b", at: 4))
+    #expect(window.count == 4)
+    #expect(window.oldest == Moment(nanoseconds: 1))
+    expectIdentifiers([], window.departed(at: 9))
+    expectIdentifiers([1, 2], window.departed(at: 29))
+    #expect(window.oldest == Moment(nanoseconds: 3))
+    let ended = window.connectionEnded(byPeer: false)
+    expectIdentifiers([3, 4], ended.lost)
+    #expect(window.count == 0)
+  }
+
+  private func expectIdentifiers(_ expected: [Int32], _ entries: [PublishWindow.Entry]) {
+    #expect(entries.map(\.identifier) == expected)
+  }
+
   @Test func `after a loss publishes go one at a time until the suspects are answered`() {
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "a"))

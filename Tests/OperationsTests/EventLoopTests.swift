@@ -64,6 +64,51 @@ import Testing
     run()
   }
 
+  @Test func `a batch ends after its handlers, again while more is left, until that is cancelled`()
+    throws
+  {
+    let order = Recorder<String>()
+    loop.afterBatch = { order.add("after") }
+    var left = 2
+    let end = loop.atBatchEnd {
+      order.add("end")
+      left -= 1
+      return left > 0
+    }
+    let timer = try loop.makeTimer { [loop] in
+      order.add("event")
+      end.cancel()
+      loop.stop()
+    }
+    timer.arm(at: EventLoop.now())
+    run()
+    #expect(order.values == ["after", "end", "after", "end", "event"])
+  }
+
+  @Test func `a batch that never ends leaves other events their turn`() throws {
+    let end = loop.atBatchEnd { true }
+    let timer = try loop.makeTimer { [loop] in loop.stop() }
+    timer.arm(at: EventLoop.now().advanced(by: .milliseconds(1)))
+    run()
+    end.cancel()
+  }
+
+  @Test func `the batch in which the loop is stopped ends, too`() throws {
+    let order = Recorder<String>()
+    let end = loop.atBatchEnd {
+      order.add("end")
+      return false
+    }
+    let timer = try loop.makeTimer { [loop] in
+      order.removeAll()
+      loop.stop()
+    }
+    timer.arm(at: EventLoop.now())
+    run()
+    #expect(order.values == ["end"])
+    end.cancel()
+  }
+
   @Test func `arming replaces, disarming and cancelling silence`() throws {
     let order = Recorder<String>()
     let start = EventLoop.now()
