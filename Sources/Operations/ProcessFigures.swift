@@ -55,7 +55,7 @@ package struct ProcessFigures: Hashable, Sendable {
   private static func line(_ path: String, beginning: String = "") -> String {
     guard let file = unsafe fopen(path, "re") else { return "" }
     defer { unsafe fclose(file) }
-    var (text, size): (UnsafeMutablePointer<CChar>?, Int) = unsafe (nil, 0)
+    var (text, size): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
     defer { unsafe free(text) }
     while unsafe getline(&text, &size, file) > 0, let read = unsafe text {
       let line = unsafe String(cString: read)
