@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import CUV
 import Glibc
 
 /// What the kernel counts of this process, in the units that Prometheus' clients use.
