@@ -4,6 +4,9 @@
 
 import PackageDescription
 
+/// Debian's valgrind does not read the newer format of debug information, which is clang's choice.
+let readableByValgrind: [CSetting] = [.unsafeFlags(["-gdwarf-4"])]
+
 let package = Package(
   name: "settle",
   products: [
@@ -40,9 +43,8 @@ let package = Package(
       providers: [.apt(["libmosquitto-dev"])]
     ),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-    // Few system calls instead of many, below libmosquitto. Debian's valgrind does not read the newer
-    // format of debug information that is clang's choice.
-    .target(name: "CSocketBuffer", cSettings: [.unsafeFlags(["-gdwarf-4"])]),
+    // Few system calls instead of many, below libmosquitto.
+    .target(name: "CSocketBuffer", cSettings: readableByValgrind),
     .target(
       name: "MQTT",
       dependencies: ["CMosquitto", "COpenSSL", "CSocketBuffer", "Operations", "LastOut"]
@@ -57,7 +59,11 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
     // Loaded when HTTP is asked for; not linked, so no pkgConfig.
-    .target(name: "CMicroHTTPD", linkerSettings: [.linkedLibrary("dl")]),
+    .target(
+      name: "CMicroHTTPD",
+      cSettings: readableByValgrind,
+      linkerSettings: [.linkedLibrary("dl")]
+    ),
     .target(
       name: "HTTP",
       dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
