@@ -77,7 +77,7 @@ class Gateway:
             file.write(f"devices: devices\n{settings}")
         notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         notices.bind(f"{self.folder}/notify")
-        notices.settimeout(300)
+        notices.settimeout(1)
         self.log = open(f"{self.folder}/log", "w+b")  # pylint: disable=consider-using-with
         begin = time.monotonic()
         variables = dict(os.environ, NOTIFY_SOCKET=f"{self.folder}/notify", **(environment or {}))
@@ -88,7 +88,8 @@ class Gateway:
                 if b"READY=1" in notices.recv(4096):
                     break
             except TimeoutError:
-                sys.exit(f"bench: the gateway does not start:\n{self.text()}")
+                if self.process.poll() is not None or time.monotonic() - begin > 300:
+                    sys.exit(f"bench: the gateway does not start:\n{self.text()}")
         self.seconds_to_ready = time.monotonic() - begin
         notices.close()
 

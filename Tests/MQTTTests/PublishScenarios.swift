@@ -159,7 +159,8 @@ import Testing
     for number in 25..<50 { harness.set("key/\(number)", "x") }
     #expect(harness.run { harness.isSettled })
     #expect(witness.waitFor { Set($0.map(\.topic)).count == 50 })
-    #expect(harness.client.statistics.losses == 4)
+    // Three alone, and the first one, unless all before it were acknowledged by then.
+    #expect((3...4).contains(harness.client.statistics.losses))
     let refusals = harness.outcomes.filter { "\($0.outcome)".contains("quarantined") }
     #expect(refusals.count == 1)
     #expect(harness.log.count(of: "Topic quarantined") == 1)
