@@ -23,6 +23,11 @@ static inline int settle_spawn_close_from(posix_spawn_file_actions_t *actions, i
   return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }
 
+// Counts the time that the loop sleeps, for uv_metrics_idle_time.
+static inline int settle_uv_measure_idle(uv_loop_t *loop) {
+  return uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
+}
+
 static inline int settle_pidfd_open(pid_t pid) {
   return (int)syscall(SYS_pidfd_open, pid, 0);
 }

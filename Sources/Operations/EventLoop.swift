@@ -24,6 +24,7 @@ package import LastOut
   private let afterBatchPhase: LoopPhase
   /// Every timer of this loop, over one timer descriptor.
   private var timers: TimerSet?
+  private var moderation = WakeModeration()
   private var batchEnds: [BatchEnd] = []
   /// Begins another batch when the end of one did not come to an end.
   private var goingOn: LoopTimer?
@@ -41,6 +42,7 @@ package import LastOut
       throw OperationsError(call: "uv_loop_init", libuv: code)
     }
     unsafe pointer = fresh
+    unsafe settle_uv_measure_idle(fresh)
     afterBatchPhase = pulse.phase("after the batch")
     timers = try TimerSet(loop: self)
     goingOn = try makeTimer(named: "the rest of a batch") {}
@@ -166,6 +168,19 @@ package import LastOut
     }
     timers?.program()
     pulse.sleep()
+    moderate()
+  }
+
+  /// Rests where events come so fast that each look for them finds one.
+  private func moderate() {
+    let now = Self.now()
+    let slept = Duration.nanoseconds(Int64(clamping: unsafe uv_metrics_idle_time(pointer)))
+    guard moderation.rests(at: now, slept: slept, before: timers?.earliest) else {
+      return moderation.looks(at: now)
+    }
+    var rest = timespec(tv_sec: 0, tv_nsec: Int(WakeModeration.rest / .nanoseconds(1)))
+    unsafe nanosleep(&rest, nil)
+    moderation.looks(at: Self.now())
   }
 
   private func runBatchEnds() -> Bool {

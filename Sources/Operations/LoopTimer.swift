@@ -105,6 +105,9 @@ final class TimerSet {
     }
   }
 
+  /// When the next timer is due.
+  var earliest: Moment? { heap.first?.deadline }
+
   /// Sets the descriptor to the earliest deadline; called before the loop sleeps.
   func program() {
     guard let earliest = heap.first?.deadline else { return }
