@@ -1,8 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-
 extension MQTTClient {
   /// How many bytes the broker has sent that were not read yet; 0 without a connection.
   ///
@@ -10,9 +8,6 @@ extension MQTTClient {
   /// what is more waits at the broker. Costs a system call.
   package var waitingBytes: Int {
     guard descriptor >= 0 else { return 0 }
-    let buffered = connection?.buffer?.inputBytes ?? 0
-    var count: Int32 = 0
-    guard unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 else { return buffered }
-    return buffered + Int(count)
+    return UnfinishedPacket.unread(at: descriptor) + (connection?.buffer?.inputBytes ?? 0)
   }
 }

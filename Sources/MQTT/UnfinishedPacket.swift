@@ -16,7 +16,11 @@ struct UnfinishedPacket: Hashable, Sendable {
 
   /// How many bytes wait to be read; 0 without a look while packets come whole.
   func waiting(at descriptor: Int32) -> Int {
-    guard isOpen else { return 0 }
+    isOpen ? Self.unread(at: descriptor) : 0
+  }
+
+  /// How many bytes the kernel has that nobody has read; costs a system call.
+  static func unread(at descriptor: Int32) -> Int {
     var count: Int32 = 0
     return unsafe ioctl(descriptor, UInt(FIONREAD), &count) == 0 ? Int(count) : 0
   }
