@@ -1,11 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import Glibc
 import LastOut
 import Operations
 import PrivateBroker
 import TestBroker
+import Testing
 
 /// One scenario's broker, configuration, devices and gateway, and an independent client.
 ///
@@ -113,6 +115,29 @@ final class Bench {
   }
 
   func client() throws -> ControlClient { try ControlClient(socketPath) }
+
+  /// Lets one client ask for more than it reads until it is dropped, and then makes one more change,
+  /// to 77777; returns the client who asked with `keen`, and read.
+  func dropsWhoDoesNotRead(_ lazy: String, times: Int, keen line: String) throws -> ControlClient {
+    let lazyClient = try client()
+    for _ in 0..<times { lazyClient.send(lazy) }
+    let keen = try client()
+    keen.send(line)
+    _ = try keen.ask(#"{"get":"*","id":"there"}"#)
+
+    let client = try client()
+    var value = 0
+    while try running().lines(containing: "Control client dropped").isEmpty, value < 3000 {
+      value += 1
+      #expect(try client.ask(#"{"key":"dev0/level","set":\#(value)}"#)["phase"] == "accepted")
+      keen.passOverReplies()
+    }
+
+    #expect(value < 3000)
+    client.send(#"{"key":"dev0/level","set":77777,"id":"last"}"#)
+    withExtendedLifetime(lazyClient) {}
+    return keen
+  }
 
   private func onlineCount(_ messages: [RecordingSubscriber.Message]) -> Int {
     messages.count { $0.topic == "settle/status" && $0.text == "online" && !$0.retained }

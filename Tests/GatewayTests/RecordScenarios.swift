@@ -283,22 +283,11 @@ import Testing
 
   @Test func `a recorder that does not read is dropped, the others go on`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: "{delay: 60s}"))
-    let lazy = try bench.client()
-    for _ in 0..<300 { lazy.send(#"{"record":"*"}"#) }
-    let keen = try bench.client()
-    keen.send(#"{"record":"*","id":"k"}"#)
-    _ = try keen.ask(#"{"get":"*","id":"there"}"#)
-
-    let client = try bench.client()
-    var value = 0
-    while try bench.running().lines(containing: "Control client dropped").isEmpty, value < 3000 {
-      value += 1
-      #expect(try client.ask(#"{"key":"dev0/level","set":\#(value)}"#)["phase"] == "accepted")
-      keen.passOverReplies()
-    }
-
-    #expect(value < 3000)
-    client.send(#"{"key":"dev0/level","set":77777,"id":"last"}"#)
+    let keen = try bench.dropsWhoDoesNotRead(
+      #"{"record":"*"}"#,
+      times: 300,
+      keen: #"{"record":"*","id":"k"}"#
+    )
     #expect(try keen.next { $0["change"]?["set"] == 77777 }["record"] == "k")
   }
 

@@ -97,6 +97,18 @@ import Testing
     #expect(witness.waitFor(count: 10))
   }
 
+  /// Publishes a kilobyte at QoS 0 until the client takes no more; returns how often.
+  private func fill(_ client: MQTTClient) -> UInt64 {
+    var count: UInt64 = 0
+    let payload = [UInt8](repeating: 0x78, count: 1000)
+    while client.canPublish, count < 1_000_000 {
+      count += 1
+      #expect(client.publish(topic: "a", payload: payload, qos: 0, token: count))
+    }
+    client.flush()
+    return count
+  }
+
   @Test func `a publish at QoS 0 has its outcome when the kernel has its last byte`() throws {
     let broker = try TestBroker()
     try broker.start()
@@ -104,13 +116,7 @@ import Testing
     let harness = try Harness(.local(broker))
     #expect(harness.connect())
     broker.pause()
-    var count: UInt64 = 0
-    let payload = [UInt8](repeating: 0x78, count: 1000)
-    while harness.client.canPublish, count < 1_000_000 {
-      count += 1
-      #expect(harness.client.publish(topic: "a", payload: payload, qos: 0, token: count))
-    }
-    harness.client.flush()
+    let count = fill(harness.client)
     let buffer = try #require(harness.client.connection?.buffer)
     #expect(buffer.isBlocked && harness.client.unacknowledgedCount > 0)
     #expect(UInt64(harness.outcomes.count + harness.client.unacknowledgedCount) == count)
@@ -131,13 +137,7 @@ import Testing
     let harness = try Harness(.local(broker))
     #expect(harness.connect())
     broker.pause()
-    var count: UInt64 = 0
-    let payload = [UInt8](repeating: 0x78, count: 1000)
-    while harness.client.canPublish, count < 1_000_000 {
-      count += 1
-      #expect(harness.client.publish(topic: "a", payload: payload, qos: 0, token: count))
-    }
-    harness.client.flush()
+    let count = fill(harness.client)
     let waiting = harness.client.unacknowledgedCount
     #expect(waiting > 0)
     try broker.restart(signal: SIGKILL)
