@@ -259,7 +259,7 @@ for target in package.targets where target.type != .system {
 }
 
 // The programs' own modules check exclusive access in debug builds and tests alone: see
-// docs/decisions.md, NN. The libraries, which others build, keep their checks.
+// docs/decisions.md, 43. The libraries, which others build, keep their checks.
 for target in package.targets where target.type != .system && !target.name.hasPrefix("LastOut") {
   target.swiftSettings?.append(
     .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))

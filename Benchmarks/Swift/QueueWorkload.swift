@@ -63,11 +63,9 @@ enum QueueWorkload {
     sleep(4)
     return withExtendedLifetime(queue) {
       let wakeUps = Meter.wakeUpsBesideMain
-      let cpu = Meter.cpu - Meter.cpuOfThisThread
+      let cpu = Meter.cpuBesideMain
       sleep(seconds)
-      // The two clocks are not read at the same moment: the difference may be below zero.
-      let spent = Int64(Meter.cpu - Meter.cpuOfThisThread) - Int64(cpu)
-      return (Meter.wakeUpsBesideMain - wakeUps, UInt64(max(spent, 0)))
+      return (Meter.wakeUpsBesideMain - wakeUps, Meter.cpuBesideMain - cpu)
     }
   }
 }

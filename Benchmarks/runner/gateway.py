@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`settled` with a configuration of our making."""
 
+import datetime
 import os
 import re
 import select
@@ -150,3 +151,12 @@ def sent_of(log):
     """How many values the report at the end says were sent."""
     found = re.search(r"(\d+) sent", log)
     return int(found.group(1)) if found else 0
+
+
+def time_of(log, text):
+    """When a line with this text was written, in seconds since 1970."""
+    found = re.search(rf"^(\S+)Z \w+ {re.escape(text)}", log, re.MULTILINE)
+    if not found:
+        sys.exit(f"bench: no line says {text!r}:\n{log[-2000:]}")
+    moment = datetime.datetime.fromisoformat(found.group(1)).replace(tzinfo=datetime.timezone.utc)
+    return moment.timestamp()

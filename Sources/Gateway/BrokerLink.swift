@@ -35,7 +35,9 @@ final class BrokerLink {
   let client: MQTTClient
   var isConnected = false
   /// Own messages kept while the broker is slow or away; the oldest go first when it is full.
-  private var messages: [Message] = []
+  private var messages = WaitingLine<Message>()
+  /// No message is dropped: on the way out there are few for each pending key, and commands go first.
+  var keepsAll = false
   /// Kept messages that are under way.
   private var unanswered: [UInt64: Message] = [:]
   private(set) var ownToken: UInt64 = 0
@@ -59,8 +61,11 @@ final class BrokerLink {
   /// Nothing of the gateway's own waits or is under way.
   var isIdle: Bool { messages.isEmpty && client.unacknowledgedCount == 0 }
 
+  /// Own messages that have not been handed over.
+  var waitingCount: Int { messages.count }
+
   func enqueue(_ message: Message) {
-    if messages.count >= Self.messageLimit {
+    if messages.count >= Self.messageLimit, !keepsAll {
       messages.removeFirst(Self.messageLimit / 4)
       droppedMessages += UInt64(Self.messageLimit / 4)
       let count = dropPace.note(UInt64(Self.messageLimit / 4), at: EventLoop.now())
@@ -80,6 +85,14 @@ final class BrokerLink {
     if count > 0 { tellDropped(count) }
   }
 
+  /// Nothing more is told: counts what was not among what was dropped.
+  func endTelling() {
+    droppedMessages += UInt64(messages.count)
+    let count = dropPace.end() + UInt64(messages.count)
+    messages.removeAll()
+    if count > 0 { tellDropped(count) }
+  }
+
   private func tellDropped(_ count: UInt64) {
     log.warning(
       "Events and answers dropped: the broker is away or too slow for them",
@@ -92,16 +105,7 @@ final class BrokerLink {
 
   /// Hands over own messages while there is room.
   func sendMessages() {
-    var sent = 0
-    while sent < messages.count, client.canPublish {
-      guard send(messages[sent]) else { break }
-      sent += 1
-    }
-    if sent == messages.count {
-      messages.removeAll(keepingCapacity: true)
-    } else {
-      messages.removeFirst(sent)
-    }
+    while client.canPublish, let message = messages.first, send(message) { messages.removeFirst(1) }
   }
 
   /// Shows on a topic what the broker is to keep; `false` if it cannot be taken now.

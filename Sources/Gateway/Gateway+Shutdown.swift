@@ -22,8 +22,9 @@ extension Gateway {
     advanceIfDue(at: now)
     controlSocket?.stopListening()
     http?.stopListening()
+    links[0].keepsAll = true
     shutdown = Shutdown(
-      deadline: now.advanced(by: configuration.shutdownTimeout),
+      limit: now.advanced(by: configuration.shutdownTimeout),
       acknowledgedBefore: machine.statistics.acknowledged + routes.statistics.acknowledged,
       completion: completion
     )
@@ -54,30 +55,42 @@ extension Gateway {
       guard isLate || (isConnected && hasDrained) || hasNothing else { return }
       guard let journal else { return takeLeave(ending, isLate: isLate, at: now) }
       ending.stage = .keeping
-      ending.drainingDeadline = ending.deadline
       ending.deadline = now.advanced(by: Shutdown.keepingLimit)
       shutdown = ending
       journal.journal.flush(at: now)
       _ = advanceJournal(at: now)
     case .keeping:
       guard isLate || hasClosedJournal else { return }
-      ending.deadline = ending.drainingDeadline
-      takeLeave(ending, isLate: ending.deadline.map { $0 <= now } ?? false, at: now)
+      takeLeave(ending, isLate: ending.limit <= now, at: now)
     case .parting:
-      if isLate || !isConnected || (links[0].isIdle && echo.isEmpty) { part() }
+      if !isConnected || (links[0].isIdle && echo.isEmpty) { return part() }
+      guard isLate else { return }
+      guard untoldCount < ending.untold, now < ending.limit else { return part() }
+      allowTelling(&ending, at: now)
+      shutdown = ending
     }
   }
 
-  /// Makes the report, and gives the last targets and the status a moment of their own, within the
-  /// same limit.
+  /// Own messages that have not left.
+  private var untoldCount: Int { links[0].waitingCount + echo.dueCount }
+
+  /// Gives what is left to tell another moment, within `shutdown.timeout`.
+  private func allowTelling(_ ending: inout Shutdown, at now: Moment) {
+    ending.untold = untoldCount
+    ending.deadline = min(now.advanced(by: Shutdown.tellingLimit), ending.limit)
+  }
+
+  /// Makes the report, and tells what became of the commands, the last targets and the status, as long
+  /// as that gets on, within the same limit.
   private func takeLeave(_ ending: Shutdown, isLate: Bool, at now: Moment) {
     var ending = ending
     ending.report = report(for: ending)
     ending.stage = .parting
-    let moment = now.advanced(by: .seconds(1))
-    ending.deadline = min(moment, ending.deadline ?? moment)
+    log.info("Values flushed", ["sent": String(ending.report.sent)])
     shutdown = ending
     sayGoodbye(at: now)
+    allowTelling(&ending, at: now)
+    shutdown = ending
     if isLate || !isConnected { part() }
   }
 
@@ -97,6 +110,7 @@ extension Gateway {
 
   /// Shows the last targets and the status.
   private func sayGoodbye(at now: Moment) {
+    guard isConnected else { return }  // The last will says it.
     echo.flush(at: now)
     links[0].enqueue(
       .init(topic: surface.statusTopic, payload: Array("offline".utf8), retain: true)
@@ -125,7 +139,7 @@ extension Gateway {
     for link in links { link.client.flush() }
     // A broker that has not taken the status is not told goodbye: it says so with the last will.
     for link in links where link.isIdle { link.client.close() }
-    links[0].endDropping()
+    links[0].endTelling()
     ending.completion(ending.report)
   }
 }

@@ -232,8 +232,9 @@ package final class Gateway {
     if journal != nil { _ = advanceJournal(at: now) }
     distribute(at: now)
     loop.enter(phases.publishing)
-    // What became of earlier commands goes before the next ones, which would take all the room.
-    if isConnected { links[0].sendMessages() }
+    // What became of earlier commands goes before the next ones, which would take all the room. On the
+    // way out values come first: there may not be time for everything.
+    if isConnected, shutdown == nil { links[0].sendMessages() }
     publish(at: now)
     distribute(at: now)
     if advanceJournal(at: now) {

@@ -10,20 +10,35 @@ struct Shutdown {
     case draining
     /// The journal writes what is left to write, and is closed.
     case keeping
-    /// The last targets and the status are told.
+    /// What became of the commands, the last targets and the status are told.
     case parting
   }
 
   var stage = Stage.draining
-  /// When waiting ends.
+  /// When the stage ends, at the latest.
   var deadline: Moment?
-  /// When waiting for the broker ends; set while the journal is being closed.
-  var drainingDeadline: Moment?
+  /// When waiting for the broker ends, from `shutdown.timeout`.
+  let limit: Moment
+  /// What was left to tell when that was looked at last.
+  var untold = 0
   let acknowledgedBefore: UInt64
   let completion: (ShutdownReport) -> Void
   var report = ShutdownReport(sent: 0, unsent: [])
   /// How long the journal may take to write and close.
   static let keepingLimit = Duration.seconds(2)
+  /// How long telling the rest may take without getting further.
+  static let tellingLimit = Duration.seconds(1)
+
+  init(
+    limit: Moment,
+    acknowledgedBefore: UInt64,
+    completion: @escaping (ShutdownReport) -> Void
+  ) {
+    deadline = limit
+    self.limit = limit
+    self.acknowledgedBefore = acknowledgedBefore
+    self.completion = completion
+  }
 }
 
 /// What became of everything that was pending at shutdown.

@@ -66,7 +66,9 @@ struct TargetEcho: ~Copyable {
   }
 
   var nextDeadline: Moment? { queue.nextDeadline }
-  var isEmpty: Bool { taken == due.count }
+  var isEmpty: Bool { dueCount == 0 }
+  /// Topics to be shown as soon as there is room.
+  var dueCount: Int { due.count - taken }
 
   /// What was asked of `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {

@@ -37,6 +37,40 @@ import Testing
     #expect(!ControlClient.accepts(bench.socketPath))
   }
 
+  @Test func `values leave first, and what became of them is told to the end`() throws {
+    let keys = 5000  // More than are kept for a broker that is away.
+    let bench = try Bench.running(
+      devices: DeviceText.levels(keys, policy: "{delay: 1h, max_wait: none}"),
+      settings: "shutdown: {timeout: 60s}"
+    )
+    let witness = try RecordingSubscriber(
+      port: bench.broker.port,
+      filters: ["cmd/#", "settle/+/level/event", "settle/+/level", "settle/status"]
+    )
+    let client = try bench.client()
+    for number in 0..<keys {
+      client.send(#"{"key":"dev\#(number)/level","set":\#(number)}"#)
+      if number % 100 == 99 { for _ in 0..<100 { _ = try client.next() } }
+    }
+
+    let gateway = try bench.running()
+    gateway.signal(SIGTERM)
+
+    #expect(gateway.waitForExit(within: .seconds(60)) == 0)
+    #expect(gateway.lines(containing: "Values flushed sent=\(keys)").count == 1)
+    #expect(gateway.lines(containing: "dropped").isEmpty)
+    #expect(witness.waitFor("settle/status", "offline"))
+    let topics = witness.messages.map(\.topic)
+    #expect(topics.count { $0.hasPrefix("cmd/") } == keys)
+    #expect(topics.count { $0.hasSuffix("/event") } == keys)
+    // At most what was under way of the last values.
+    let firstEvent = try #require(topics.firstIndex { $0.hasSuffix("/event") })
+    #expect(topics[firstEvent...].count { $0.hasPrefix("cmd/") } <= 20)
+    for number in 0..<keys {
+      #expect(witness.texts(on: "settle/dev\(number)/level").last == "\(number)")
+    }
+  }
+
   @Test func `without a broker it ends in time, names what was not sent, and fails`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(3, policy: "{delay: 60s, max_wait: none}"),

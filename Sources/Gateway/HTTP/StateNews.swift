@@ -7,16 +7,15 @@ import LastOut
 ///
 /// It holds which keys changed, not how: whoever reads late gets where they stand then, once.
 struct StateNews {
-  /// The keys in the order in which they changed first; those before `taken` have been told.
-  private var keys: [KeyIndex] = []
-  private var taken = 0
+  /// The keys in the order in which they changed first.
+  private var keys = WaitingLine<KeyIndex>()
   private var known: Set<KeyIndex> = []
   /// The broker came or went.
   var tellsBroker = false
   /// The devices were read anew.
   var tellsDevices = false
 
-  var isEmpty: Bool { taken == keys.count && !tellsBroker && !tellsDevices }
+  var isEmpty: Bool { keys.isEmpty && !tellsBroker && !tellsDevices }
 
   mutating func note(_ key: KeyIndex) {
     guard known.insert(key).inserted else { return }
@@ -25,14 +24,8 @@ struct StateNews {
 
   /// The key that has waited for longest, in constant time on average.
   mutating func next() -> KeyIndex? {
-    guard taken < keys.count else { return nil }
-    let key = keys[taken]
+    guard let key = keys.popFirst() else { return nil }
     known.remove(key)
-    taken += 1
-    if taken * 2 >= keys.count {
-      keys.removeFirst(taken)
-      taken = 0
-    }
     return key
   }
 }
