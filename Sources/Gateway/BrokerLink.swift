@@ -92,6 +92,7 @@ final class BrokerLink {
 
   /// Hands over own messages while there is room.
   func sendMessages() {
+    guard !messages.isEmpty else { return }
     var sent = 0
     while sent < messages.count, client.canPublish {
       guard send(messages[sent]) else { break }

@@ -54,6 +54,8 @@ package final class Gateway {
   private let phases: Phases
   /// What the timer is armed for.
   var deadline: Moment?
+  /// Clients of the control socket are to hear of their changes, when the commands have left.
+  var owesReplies = false
 
   /// Called for every event of a command's life that somebody sees.
   package var onEvent: ((EventObject) -> Void)?
@@ -230,17 +232,12 @@ package final class Gateway {
     let now = EventLoop.now()
     advance(to: now)  // Leading values, and those with no delay, leave with their batch.
     if journal != nil { _ = advanceJournal(at: now) }
-    distribute(at: now)
+    if !canReplyLater { distribute(at: now) }
     loop.enter(phases.publishing)
     // What became of earlier commands goes before the next ones, which would take all the room.
     if isConnected { links[0].sendMessages() }
-    publish(at: now)
-    distribute(at: now)
-    if advanceJournal(at: now) {
-      publish(at: now)
-      distribute(at: now)
-    }
-    for link in links { link.client.flush() }  // Commands first; all that is told follows.
+    sendCommands(at: now)
+    if advanceJournal(at: now) { sendCommands(at: now) }
     loop.enter(phases.telling)
     publishOwn(at: now)
     advanceShutdown(at: now)
@@ -249,12 +246,22 @@ package final class Gateway {
     controlSocket?.sendReplies()
   }
 
+  /// Commands first; all that is told follows.
+  private func sendCommands(at now: Moment) {
+    publish(at: now)
+    for link in links { link.client.flush() }
+    distribute(at: now)
+  }
+
   private func armTimer(after now: Moment) {
-    let candidates = [
-      machine.nextDeadline(after: now), routes.nextDeadline, echo.nextDeadline,
-      shutdown?.deadline, journal?.nextDeadline,
-    ]
-    let next = candidates.compactMap { $0 }.min()
+    var next = machine.nextDeadline(after: now)
+    func consider(_ other: Moment?) {
+      if let other { next = min(next ?? other, other) }
+    }
+    consider(routes.nextDeadline)
+    consider(echo.nextDeadline)
+    consider(shutdown?.deadline)
+    consider(journal?.nextDeadline)
     guard next != deadline else { return }
     deadline = next
     timer?.arm(at: next)
@@ -262,6 +269,7 @@ package final class Gateway {
 
   /// Tells events to whoever listens and notes which targets to show.
   func distribute(at now: Moment) {
+    owesReplies = false
     if isRecorded { recordAppliedSteps() }
     if !machine.changedKeys.isEmpty {
       var keys: [KeyIndex] = []
@@ -302,6 +310,7 @@ package final class Gateway {
 
   /// Everybody who sees all events: listeners in memory, watchers on the control socket, streams.
   func updateWatching() {
+    tellOwed()  // To those who listened then.
     machine.isWatched =
       onEvent != nil || (controlSocket?.hasWatchers ?? false) || (http?.isWatching ?? false)
   }
