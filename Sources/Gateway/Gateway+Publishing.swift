@@ -110,7 +110,7 @@ extension Gateway {
     let link = links[0]
     while link.client.canPublish, let publish = machine.nextPublish(at: now) {
       var properties = PublishProperties()
-      properties.messageExpiry = publish.expiry
+      properties.expirySeconds = publish.expirySeconds
       if publish.isReplayed { properties.userProperties["replayed"] = "1" }
       onCommand?(
         publish.topic,
