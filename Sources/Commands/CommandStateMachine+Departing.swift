@@ -31,7 +31,7 @@ extension CommandStateMachine {
       topic: registry[first].property.command.topic,
       payload: payload,
       qos: qos,
-      expiry: max(now.duration(to: expiry), .seconds(1)),
+      timeLeft: Publish.timeLeft(from: now, until: expiry),
       keys: keys,
       isReplayed: isReplayed
     )
@@ -58,13 +58,14 @@ extension CommandStateMachine {
     }
     leave(key, ready, message, transition: Self.transition(of: ready), at: now)
     statistics.published += 1
+    let keys = [key]
     return Publish(
-      token: flights.depart([key]),
+      token: flights.depart(keys),
       topic: entry.property.command.topic,
       payload: payload,
       qos: entry.property.command.qos,
-      expiry: max(now.duration(to: ready.change.expiresAt), .seconds(1)),
-      keys: [key],
+      timeLeft: Publish.timeLeft(from: now, until: ready.change.expiresAt),
+      keys: keys,
       isReplayed: ready.change.isReplayed
     )
   }

@@ -13,11 +13,25 @@ extension CommandStateMachine {
     package var topic: String
     package var payload: [UInt8]
     package var qos: Int
-    /// What is left of the `ttl`; one second at least.
-    package var expiry: Duration
+    /// What is left of the `ttl` in nanoseconds; one second at least.
+    package var timeLeft: UInt64
     package var keys: [KeyIndex]
     /// Some of it was accepted before a restart.
     package var isReplayed = false
+
+    /// What is left of the `ttl`.
+    package var expiry: Duration { .nanoseconds(Int64(clamping: timeLeft)) }
+
+    /// The same in whole seconds, rounded up, as MQTT has it.
+    package var expirySeconds: UInt32 {
+      UInt32(clamping: timeLeft / 1_000_000_000 + (timeLeft % 1_000_000_000 > 0 ? 1 : 0))
+    }
+
+    /// What is left at `now` of the time until `end`.
+    static func timeLeft(from now: Moment, until end: Moment) -> UInt64 {
+      let (left, isOver) = end.nanoseconds.subtractingReportingOverflow(now.nanoseconds)
+      return isOver ? 1_000_000_000 : max(left, 1_000_000_000)
+    }
   }
 
   /// What became of a publish.
@@ -111,8 +125,7 @@ extension CommandStateMachine {
   /// Takes the waiting value out, off its road too.
   mutating func takeReady(_ key: KeyIndex) -> ReadyValue? {
     let place = Int(key.rawValue)
-    guard let ready = states[place].ready else { return nil }
-    states[place].ready = nil
+    guard let ready = states[place].ready.take() else { return nil }
     readyCount -= 1
     lanes.remove(key, device: facts[place].device)
     deadlines.remove(.expiry, of: key)
@@ -124,17 +137,17 @@ extension CommandStateMachine {
   /// To be called whenever something changes that it depends on; called again it changes nothing.
   mutating func takeRoad(_ key: KeyIndex, at now: Moment) {
     let place = Int(key.rawValue)
-    guard let ready = states[place].ready else { return }
+    guard let (isUrgent, expiresAt) = states[place].readyTerms else { return }
     if isOnline(key) {
       deadlines.remove(.expiry, of: key)
     } else if facts[place].isAction {
       statistics.failed += 1
       return endReady(key, as: .failed, reason: offlineReason, at: now)
     } else {
-      deadlines.set(.expiry, of: key, at: ready.change.expiresAt)
+      deadlines.set(.expiry, of: key, at: expiresAt)
     }
     if devices[facts[place].device].isOnline, !isSending(key), !states[place].isWithheld {
-      lanes.add(key, device: facts[place].device, isUrgent: ready.isUrgent)
+      lanes.add(key, device: facts[place].device, isUrgent: isUrgent)
     } else {
       lanes.remove(key, device: facts[place].device)
     }
@@ -167,10 +180,7 @@ extension CommandStateMachine {
   package mutating func nextPublish(at now: Moment) -> Publish? {
     guard isConnected else { return nil }
     while let key = lanes.next(at: now, ignoresLimits: isClosing) {
-      guard let ready = states[Int(key.rawValue)].ready else {
-        preconditionFailure("A key is in its lane, but has nothing to send.")
-      }
-      if ready.attempt == 1, !ready.isUrgent, isKnown(ready.change.value, of: key) {
+      if isUnnecessary(key) {
         // The device came to show it while it waited.
         statistics.unchanged += 1
         endReady(key, as: .unchanged, reason: nil, at: now)
@@ -179,6 +189,16 @@ extension CommandStateMachine {
       return depart(key, at: now)
     }
     return nil
+  }
+
+  /// Whether the device is known to show already what would leave.
+  private func isUnnecessary(_ key: KeyIndex) -> Bool {
+    // A look at the whole would be a copy of it, and most keys have not reported anything.
+    guard states[Int(key.rawValue)].actual != nil else { return false }
+    guard let ready = states[Int(key.rawValue)].ready else {
+      preconditionFailure("A key is in its lane, but has nothing to send.")
+    }
+    return ready.attempt == 1 && !ready.isUrgent && isKnown(ready.change.value, of: key)
   }
 
   // MARK: - What the broker said

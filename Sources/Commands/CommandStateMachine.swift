@@ -150,11 +150,7 @@ package struct CommandStateMachine: ~Copyable {
   mutating func refreshTarget(_ key: KeyIndex) {
     guard !isAction(key) else { return }
     let place = Int(key.rawValue)
-    let target =
-      core.pending(key)?.value.value ?? states[place].ready?.change.value
-      ?? standingValue(place) ?? states[place].arriving ?? states[place].lastSent
-      ?? states[place].actual
-    setTarget(target, of: key)
+    setTarget(core.pending(key)?.value.value ?? states[place].settledTarget, of: key)
   }
 
   mutating func setTarget(_ target: Value?, of key: KeyIndex) {

@@ -31,6 +31,27 @@ struct PropertyState {
   /// What the device may show on its way.
   var approach = Approach()
 
+  /// What the waiting value asks of its road: whether it is urgent, and until when it may wait.
+  ///
+  /// Mutating, as the next: the element of an array is then looked at in place instead of copied.
+  var readyTerms: (isUrgent: Bool, expiresAt: Moment)? {
+    mutating get {
+      guard let isUrgent = ready?.isUrgent, let expiresAt = ready?.change.expiresAt else {
+        return nil
+      }
+      return (isUrgent, expiresAt)
+    }
+  }
+
+  /// The target where nothing waits in the queue: what is nearest to leaving, else what was there.
+  var settledTarget: Value? {
+    mutating get {
+      if let value = ready?.change.value { return value }
+      if onItsWay?.isEnded == false, let value = onItsWay?.change.value { return value }
+      return arriving ?? lastSent ?? actual
+    }
+  }
+
   /// Sets the target; `false` when it was the same.
   @inline(__always)
   mutating func setTarget(_ target: Value?) -> Bool {

@@ -57,6 +57,10 @@ package struct ControlRequest: Hashable, Sendable {
 
   /// Reads one line.
   package init(line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) {
+    if let usual = Self.usual(line, keys: keys) {
+      self = usual
+      return
+    }
     let document: JSONValue
     do throws(JSONParseError) {
       document = try JSONParser.parse(line)

@@ -39,6 +39,9 @@ package struct LineFramer: Sendable {
     self.limit = limit
   }
 
+  /// Everything that came has been taken out.
+  package var isEmpty: Bool { start == buffer.count }
+
   /// Takes the next bytes of the stream; take out the lines before giving more.
   package mutating func append(_ bytes: Span<UInt8>) {
     if start > 0 {

@@ -105,7 +105,9 @@ final class BrokerLink {
 
   /// Hands over own messages while there is room.
   func sendMessages() {
-    while client.canPublish, let message = messages.first, send(message) { messages.removeFirst(1) }
+    while !messages.isEmpty, client.canPublish, let message = messages.first, send(message) {
+      messages.removeFirst(1)
+    }
   }
 
   /// Shows on a topic what the broker is to keep; `false` if it cannot be taken now.

@@ -38,6 +38,8 @@ final class ControlConnection: Asker {
   var onEnd: ((ControlConnection) -> Void)?
   /// Replies wait to be sent with ``flush()``.
   var onUnsent: ((ControlConnection) -> Void)?
+  /// The last line has been taken, so that the connection may end.
+  var onInputEnd: (() -> Void)?
   /// Lines are left that wait for ``takeTurn()``.
   var onTurnWanted: ((ControlConnection) -> Void)?
   private(set) var isTooSlow = false
@@ -62,14 +64,18 @@ final class ControlConnection: Asker {
   private var isUnsent = false
   /// The client does not read as fast as it is told; the descriptor is watched for room.
   private var isFull = false
+  /// What the descriptor is watched for.
+  private var watchesInput = true
+  private var watchesRoom = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
   /// What is read at a time, in bytes.
   private static let chunk = 16 * 1024
   /// The lines of a turn; whoever sends more at once must let others have theirs.
   private static let turnLines = 128
-  /// How long a turn may take, when lines cost more than usual; one line is always taken.
-  private static let turnTime: Duration = .milliseconds(5)
+  /// How long a turn may take in nanoseconds, when lines cost more than usual; one line is always
+  /// taken.
+  private static let turnTime: UInt64 = 5_000_000
   /// Replies beyond which the end of the batch is not waited for.
   private static let sendAt = 64 * 1024
   /// Unread output beyond which a watching client is dropped.
@@ -144,7 +150,10 @@ final class ControlConnection: Asker {
   }
 
   private func handle(_ ready: IOInterest) {
-    if ready.contains(.hangUp) { becomeDeaf() }
+    if ready.contains(.hangUp) {
+      becomeDeaf()
+      (watchesInput, watchesRoom) = (false, false)  // The watch may have stopped.
+    }
     if ready.contains(.write) {
       isFull = false
       flush()
@@ -209,10 +218,11 @@ final class ControlConnection: Asker {
     hasLines = true
     isAtLines = true
     defer { isAtLines = false }
-    let end = EventLoop.now().advanced(by: Self.turnTime)
+    let end = EventLoop.now().nanoseconds &+ Self.turnTime
     var count = 0
     while !isEnded, !isPaused {
-      let isOver = count == Self.turnLines || (count > 0 && EventLoop.now() >= end)
+      let isLate = count > 0 && !framer.isEmpty && EventLoop.now().nanoseconds >= end
+      let isOver = count == Self.turnLines || isLate
       if isOver, !isDeaf {
         flush()  // Only this shows that the client has hung up.
         if !isDeaf { return wantTurn() }
@@ -225,6 +235,7 @@ final class ControlConnection: Asker {
         if isAtEnd, !isEnded, let rest = framer.finish() {
           onLine?(.incomplete(number: rest.number), self)
         }
+        if isAtEnd { onInputEnd?() }
         hasLines = false
         return
       }
@@ -279,10 +290,14 @@ final class ControlConnection: Asker {
   }
 
   private func updateInterest() {
-    guard !isEnded else { return }
+    let wantsInput = !isAtEnd && !isPaused && !hasLines
+    let wantsRoom = isFull && written < output.count
+    guard !isEnded, wantsInput != watchesInput || wantsRoom != watchesRoom else { return }
+    watchesInput = wantsInput
+    watchesRoom = wantsRoom
     var interest: IOInterest = []
-    if !isAtEnd, !isPaused, !hasLines { interest.insert(.read) }
-    if isFull, written < output.count { interest.insert(.write) }
-    if watch?.interest != interest { watch?.interest = interest }
+    if wantsInput { interest.insert(.read) }
+    if wantsRoom { interest.insert(.write) }
+    watch?.interest = interest
   }
 }

@@ -95,6 +95,7 @@ final class ControlSocket {
       connection.onLine = { [unowned gateway] line, connection in
         gateway.answer(line, on: connection)
       }
+      connection.onInputEnd = { [unowned gateway] in gateway.tellOwed() }
       connection.onUnsent = { [unowned self] connection in unsent.append(connection) }
       connection.onTurnWanted = { [unowned self] connection in queue(connection) }
       connection.onEnd = { [unowned self] connection in ended(connection) }
@@ -209,6 +210,7 @@ final class ControlSocket {
 
   func close() {
     stopListening()
+    gateway.tellOwed()
     sendReplies()
     for connection in connections.values { connection.end() }
     connections = [:]

@@ -44,13 +44,13 @@ extension Gateway {
     let number = links.count
     let client = try MQTTClient(configuration: settings, loop: loop, log: log)
     let link = BrokerLink(name: name, client: client, log: log)
-    client.onState = { [weak self] in self?.connection(number, isIn: $0) }
-    // These two are taken back when the gateway ends: a weak reference is looked up for every message.
+    // All are taken back when the gateway ends: a weak reference is looked up for every message.
+    client.onState = { [unowned self] in connection(number, isIn: $0) }
     client.onOutcome = { [unowned self] in finished($0, $1) }
     client.onMessage = { [unowned self] topic, payload, message in
       received(topic, payload, message, from: number)
     }
-    client.onRetainedIgnored = { [weak self] topic in self?.ignoredRetained(topic, from: number) }
+    client.onRetainedIgnored = { [unowned self] topic in ignoredRetained(topic, from: number) }
     links.append(link)
   }
 
@@ -110,7 +110,7 @@ extension Gateway {
     let link = links[0]
     while link.client.canPublish, let publish = machine.nextPublish(at: now) {
       var properties = PublishProperties()
-      properties.messageExpiry = publish.expiry
+      properties.expirySeconds = publish.expirySeconds
       if publish.isReplayed { properties.userProperties["replayed"] = "1" }
       onCommand?(
         publish.topic,

@@ -18,9 +18,11 @@ extension Gateway {
         let request = try ControlRequest(line: bytes.span)
         perform(request, on: connection, line: number)
       } catch {
+        tellOwed()
         connection.send(.failure(ErrorReply(error, line: number), id: error.replyID))
       }
     case .tooLong(let number):
+      tellOwed()
       let limit = configuration.limits.line
       connection.send(
         .failure(
@@ -29,6 +31,7 @@ extension Gateway {
         )
       )
     case .incomplete(let number):
+      tellOwed()
       connection.send(
         .failure(
           ErrorReply(.incompleteLine, "the input ended inside a line", line: number),
@@ -38,13 +41,15 @@ extension Gateway {
     }
   }
 
-  /// Does what a request asks; the replies go to `connection`.
+  /// Does what a request asks; the replies go to `connection`, that to a change perhaps only when
+  /// its command has left.
   func perform(
     _ request: ControlRequest,
     on connection: any Asker,
     line: Int
   ) {
     let now = EventLoop.now()
+    if owesReplies { distribute(at: now) }
     advanceIfDue(at: now)
     let id = request.replyID
     switch request.operation {
@@ -82,7 +87,7 @@ extension Gateway {
         )
       }
     }
-    distribute(at: now)
+    if canReplyLater { owesReplies = true } else { distribute(at: now) }
   }
 
   /// The keys a pattern names; a literal key that does not exist is an error.

@@ -75,10 +75,17 @@ extension Gateway {
       output.append(literal: #","actual":"#)
       JSONWriter.append(status.actual?.json ?? .null, to: &output)
       output.append(literal: #","phase":"#)
-      JSONWriter.append(status.phase.map { .string($0.rawValue) } ?? .null, to: &output)
+      if let phase = status.phase {
+        JSONWriter.appendString(phase.rawValue, to: &output)
+      } else {
+        output.append(literal: "null")
+      }
       output.append(literal: #","age_ms":"#)
-      let age = status.since.map { JSONValue.integer($0.milliseconds(until: now)) }
-      JSONWriter.append(age ?? .null, to: &output)
+      if let since = status.since {
+        JSONWriter.appendInteger(since.milliseconds(until: now), to: &output)
+      } else {
+        output.append(literal: "null")
+      }
       output.append(UInt8(ascii: "}"))
     }
     output.append(UInt8(ascii: "}"))

@@ -5,6 +5,7 @@ import Commands
 import Control
 import Devices
 import LastOut
+import Operations
 
 /// Who hears of an event of a command's life.
 extension Gateway {
@@ -81,6 +82,24 @@ extension Gateway {
     identifiers.append(event, key: registry[event.key].key, to: &line)
     asker.sendLine(line)
     if event.isFinal, origin.wantsPhases { asker.endWait() }
+  }
+
+  /// Whether all that is to be told can wait until the commands have left: nobody hears of it but
+  /// the clients of the control socket who asked.
+  ///
+  /// With a journal nothing waits, since what was accepted must be on its way to the disk first.
+  var canReplyLater: Bool {
+    guard journal == nil, !isRecorded else { return false }
+    let events = machine.events
+    let due = events.span
+    for index in due.indices where isForOthers(due[index]) { return false }
+    return true
+  }
+
+  /// Tells clients of the control socket what they are still to hear of earlier requests, before
+  /// anything else is told.
+  func tellOwed() {
+    if owesReplies { distribute(at: EventLoop.now()) }
   }
 
   /// Whether anybody at all hears of an event.

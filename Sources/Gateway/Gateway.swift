@@ -52,8 +52,11 @@ package final class Gateway {
   /// The newest reply, or payload of a topic of the gateway's own; kept for its memory.
   var line: [UInt8] = []
   private let phases: Phases
+  private let lead = LoopLead<Gateway>()
   /// What the timer is armed for.
   var deadline: Moment?
+  /// Clients of the control socket are to hear of their changes, when the commands have left.
+  var owesReplies = false
 
   /// Called for every event of a command's life that somebody sees.
   package var onEvent: ((EventObject) -> Void)?
@@ -106,11 +109,15 @@ package final class Gateway {
     )
     try makeLinks(brokers)
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in timerFired() }
-    loop.afterBatch = { [weak self] in self?.settleUp() }
+    lead.begin(self)
+    loop.afterBatch = { [lead] in lead.object?.settleUp() }
   }
 
   deinit {
+    lead.end()
     for link in links {
+      link.client.onState = nil
+      link.client.onRetainedIgnored = nil
       link.client.onMessage = nil
       link.client.onOutcome = nil
     }
@@ -230,18 +237,13 @@ package final class Gateway {
     let now = EventLoop.now()
     advance(to: now)  // Leading values, and those with no delay, leave with their batch.
     if journal != nil { _ = advanceJournal(at: now) }
-    distribute(at: now)
+    if !canReplyLater { distribute(at: now) }
     loop.enter(phases.publishing)
     // What became of earlier commands goes before the next ones, which would take all the room. On the
     // way out values come first: there may not be time for everything.
     if isConnected, shutdown == nil { links[0].sendMessages() }
-    publish(at: now)
-    distribute(at: now)
-    if advanceJournal(at: now) {
-      publish(at: now)
-      distribute(at: now)
-    }
-    for link in links { link.client.flush() }  // Commands first; all that is told follows.
+    sendCommands(at: now)
+    if advanceJournal(at: now) { sendCommands(at: now) }
     loop.enter(phases.telling)
     publishOwn(at: now)
     advanceShutdown(at: now)
@@ -250,12 +252,22 @@ package final class Gateway {
     controlSocket?.sendReplies()
   }
 
+  /// Commands first; all that is told follows.
+  private func sendCommands(at now: Moment) {
+    publish(at: now)
+    for link in links { link.client.flush() }
+    distribute(at: now)
+  }
+
   private func armTimer(after now: Moment) {
-    let candidates = [
-      machine.nextDeadline(after: now), routes.nextDeadline, echo.nextDeadline,
-      shutdown?.deadline, journal?.nextDeadline,
-    ]
-    let next = candidates.compactMap { $0 }.min()
+    var next = machine.nextDeadline(after: now)
+    func consider(_ other: Moment?) {
+      if let other { next = min(next ?? other, other) }
+    }
+    consider(routes.nextDeadline)
+    consider(echo.nextDeadline)
+    consider(shutdown?.deadline)
+    consider(journal?.nextDeadline)
     guard next != deadline else { return }
     deadline = next
     timer?.arm(at: next)
@@ -263,6 +275,7 @@ package final class Gateway {
 
   /// Tells events to whoever listens and notes which targets to show.
   func distribute(at now: Moment) {
+    owesReplies = false
     if isRecorded { recordAppliedSteps() }
     if !machine.changedKeys.isEmpty {
       var keys: [KeyIndex] = []
@@ -303,6 +316,7 @@ package final class Gateway {
 
   /// Everybody who sees all events: listeners in memory, watchers on the control socket, streams.
   func updateWatching() {
+    tellOwed()  // To those who listened then.
     machine.isWatched =
       onEvent != nil || (controlSocket?.hasWatchers ?? false) || (http?.isWatching ?? false)
   }

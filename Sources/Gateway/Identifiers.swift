@@ -15,8 +15,7 @@ struct Identifiers {
   private let monotonicStart: Moment
   /// What was last known of the time of day, and when.
   private var wall: (milliseconds: Int64, at: Moment)
-  /// The time of day that was written last; many events share one.
-  private var written: (milliseconds: Int64, json: [UInt8]) = (.min, [])
+  private var timeText = TimeText()
 
   /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
   ///
@@ -58,10 +57,7 @@ struct Identifiers {
     to output: inout [UInt8]
   ) {
     let milliseconds = wallMilliseconds(at: event.at)
-    if written.milliseconds != milliseconds {
-      let text = WallClock.text(milliseconds: milliseconds)
-      written = (milliseconds, JSONWriter.bytes(.string(text)))
-    }
+    timeText.set(milliseconds)
     let given = event.origin?.id.map { withTextID ? .string(Self.text($0)) : $0 }
     let number = event.number
     let acceptedAt = event.acceptedAt
@@ -72,7 +68,7 @@ struct Identifiers {
       value: event.value?.json,
       collapsed: event.collapsed,
       source: Self.source(of: event),
-      at: { $0.append(contentsOf: written.json) },
+      at: { timeText.append(to: &$0) },
       attempt: event.attempt,
       reason: event.reason,
       to: &output

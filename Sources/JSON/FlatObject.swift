@@ -1,19 +1,30 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+package import Devices
 
 /// Reads the objects that most lines and messages are, without jansson's tree in between.
 ///
 /// They are flat, with a few members; names and texts are printable ASCII without escapes, numbers
 /// have up to 15 digits and no exponent. All else, mistakes included, is left to jansson.
-struct FlatObject {
+package struct FlatObject {
+  /// One member; that no name comes twice is for the caller to see.
+  package struct Member {
+    /// Where the name stands, without quotes.
+    package let name: Range<Int>
+    package let value: JSONValue
+  }
+
   /// More members than this are left to jansson, which has a table of their names.
   private static let mostMembers = 16
   /// What a double holds exactly.
   private static let mostDigits = 15
 
   private var position = 0
+  /// The object has been read to its end, and nothing stands behind it.
+  package private(set) var isWhole = false
+
+  package init() {}
 
   /// The whole of `bytes` as an object; `nil` where jansson has to look.
   static func read(_ bytes: Span<UInt8>) -> JSONValue? {
@@ -22,27 +33,38 @@ struct FlatObject {
   }
 
   private mutating func object(in bytes: Span<UInt8>) -> JSONValue? {
-    guard next(in: bytes) == UInt8(ascii: "{") else { return nil }
-    position += 1
     var members: [JSONValue.Member] = []
     members.reserveCapacity(4)
-    while members.count < Self.mostMembers {
-      guard next(in: bytes) == UInt8(ascii: "\""), let name = text(in: bytes),
-        !members.contains(where: { $0.name == name }), next(in: bytes) == UInt8(ascii: ":")
-      else { return nil }
-      position += 1
-      guard let value = value(in: bytes) else { return nil }
-      members.append(.init(name, value))
-      switch next(in: bytes) {
-      case UInt8(ascii: ","): position += 1
-      case UInt8(ascii: "}"):
-        position += 1
-        guard next(in: bytes) == nil else { return nil }
-        return .object(members)
-      default: return nil
-      }
+    while members.count < Self.mostMembers, let member = nextMember(in: bytes) {
+      let name = Self.text(at: member.name, of: bytes)
+      guard !members.contains(where: { $0.name == name }) else { return nil }
+      members.append(.init(name, member.value))
     }
-    return nil
+    return isWhole ? .object(members) : nil
+  }
+
+  /// The next member of the object that the whole of `bytes` is; `nil` behind the last, when
+  /// ``isWhole`` is set, and where jansson has to look.
+  package mutating func nextMember(in bytes: Span<UInt8>) -> Member? {
+    guard !isWhole else { return nil }
+    if position == 0 {
+      guard next(in: bytes) == UInt8(ascii: "{") else { return nil }
+      position += 1
+    }
+    guard next(in: bytes) == UInt8(ascii: "\""), let name = textRange(in: bytes),
+      next(in: bytes) == UInt8(ascii: ":")
+    else { return nil }
+    position += 1
+    guard let value = value(in: bytes) else { return nil }
+    switch next(in: bytes) {
+    case UInt8(ascii: ","): position += 1
+    case UInt8(ascii: "}"):
+      position += 1
+      guard next(in: bytes) == nil else { return nil }
+      isWhole = true
+    default: return nil
+    }
+    return Member(name: name, value: value)
   }
 
   /// The next byte that is no white space; ``position`` stands on it.
@@ -59,8 +81,8 @@ struct FlatObject {
     guard let first = next(in: bytes) else { return nil }
     switch first {
     case UInt8(ascii: "\""):
-      guard let text = text(in: bytes) else { return nil }
-      return .string(text)
+      guard let range = textRange(in: bytes) else { return nil }
+      return .string(Self.text(at: range, of: bytes))
     case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return number(in: bytes)
     case UInt8(ascii: "t"): return word("true", .boolean(true), in: bytes)
     case UInt8(ascii: "f"): return word("false", .boolean(false), in: bytes)
@@ -70,7 +92,7 @@ struct FlatObject {
   }
 
   /// What stands between the quotes; ``position`` goes from the first to behind the second.
-  private mutating func text(in bytes: Span<UInt8>) -> String? {
+  private mutating func textRange(in bytes: Span<UInt8>) -> Range<Int>? {
     let start = position + 1
     var end = start
     while end < bytes.count, bytes[end] != UInt8(ascii: "\"") {
@@ -79,7 +101,11 @@ struct FlatObject {
     }
     guard end < bytes.count else { return nil }
     position = end + 1
-    return unsafe bytes.extracting(start..<end).withUnsafeBufferPointer {
+    return start..<end
+  }
+
+  private static func text(at range: Range<Int>, of bytes: Span<UInt8>) -> String {
+    unsafe bytes.extracting(range).withUnsafeBufferPointer {
       unsafe String(decoding: $0, as: UTF8.self)
     }
   }

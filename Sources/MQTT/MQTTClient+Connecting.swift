@@ -46,8 +46,8 @@ extension MQTTClient {
       descriptor = socket
       unfinished = UnfinishedPacket()
       do {
-        watch = try loop.watch(socket, for: [.read, .write], named: "MQTT") { [weak self] came in
-          self?.work { $0.serve(came) }
+        watch = try loop.watch(socket, for: [.read, .write], named: "MQTT") { [unowned self] came in
+          work { $0.serve(came) }
         }
       } catch {
         dropConnection()

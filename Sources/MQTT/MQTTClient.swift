@@ -74,6 +74,7 @@ package final class MQTTClient {
   var loggedCause: String?
   /// How often attempts that fail for the same cause are told.
   var retryPace = LogPace()
+  private let lead = LoopLead<MQTTClient>()
 
   package init(
     configuration: MQTTConfiguration,
@@ -85,16 +86,19 @@ package final class MQTTClient {
     self.log = log
     window = PublishWindow(limit: configuration.window)
     backoff = Backoff(range: configuration.backoff)
-    timer = try loop.makeTimer(named: "MQTT deadlines") { [weak self] in
-      self?.work { $0.checkDeadlines() }
+    // Timer, batch end and watch are cancelled with the client; the waker's handler is not.
+    timer = try loop.makeTimer(named: "MQTT deadlines") { [unowned self] in
+      work { $0.checkDeadlines() }
     }
-    waker = try loop.makeWaker(named: "MQTT connection") { [weak self] in
-      self?.work { $0.takeConnection() }
+    lead.begin(self)
+    waker = try loop.makeWaker(named: "MQTT connection") { [lead] in
+      lead.object?.work { $0.takeConnection() }
     }
-    batchEnd = loop.atBatchEnd { [weak self] in self?.endBatch() ?? false }
+    batchEnd = loop.atBatchEnd { [unowned self] in endBatch() }
   }
 
   deinit {
+    lead.end()
     batchEnd?.cancel()
     if case .starting(let thread, _) = phase { thread.abandon() }
     watch?.cancel()

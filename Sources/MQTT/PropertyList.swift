@@ -47,6 +47,7 @@ import CMosquitto
   }
 
   deinit {
+    guard unsafe list != nil else { return }
     var list = unsafe list
     unsafe mosquitto_property_free_all(&list)
   }

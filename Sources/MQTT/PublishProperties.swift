@@ -6,7 +6,17 @@ import CMosquitto
 /// MQTT 5 properties of a publish; ignored under 3.1.1.
 package struct PublishProperties: Hashable, Sendable {
   /// How long the broker keeps the message for absent subscribers; whole seconds, rounded up.
-  package var messageExpiry: Duration?
+  package var messageExpiry: Duration? {
+    get { expirySeconds.map { .seconds($0) } }
+    set {
+      expirySeconds = newValue.map { expiry in
+        let (whole, rest) = max(.zero, expiry).components
+        return UInt32(clamping: whole + (rest > 0 ? 1 : 0))
+      }
+    }
+  }
+  /// The same as it is sent.
+  package var expirySeconds: UInt32?
   package var correlationData: [UInt8]?
   /// Control characters, for which brokers hang up, are sent as spaces.
   package var userProperties: [String: String] = [:]
@@ -15,12 +25,13 @@ package struct PublishProperties: Hashable, Sendable {
   /// The properties as the library takes them.
   func list() -> PropertyList {
     var list = PropertyList()
-    if let messageExpiry {
-      list.add(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.code, seconds: max(.zero, messageExpiry))
+    if let expirySeconds {
+      list.add(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.code, number: expirySeconds)
     }
     if let correlationData {
       list.add(MQTT_PROP_CORRELATION_DATA.code, bytes: correlationData)
     }
+    guard !userProperties.isEmpty else { return list }
     for (name, value) in userProperties {
       list.add(MQTT_PROP_USER_PROPERTY.code, name: name, value: Self.printable(value))
     }

@@ -60,6 +60,15 @@ struct DeadlineHeap {
 
   /// The slots due at `now`, earliest first.
   func due(at now: Moment) -> [Int] {
+    guard let first, first.deadline <= now else { return [] }
+    // Mostly it is one: neither of its two children is due.
+    if order.dropFirst().prefix(2).allSatisfy({ entries[$0].deadline > now }) {
+      return [first.slot]
+    }
+    return allDue(at: now)
+  }
+
+  private func allDue(at now: Moment) -> [Int] {
     order.filter { entries[$0].deadline <= now }
       .sorted { entries[$0].deadline < entries[$1].deadline }
   }
