@@ -102,7 +102,12 @@ import Testing
     let terminal = try started(bench)
 
     try terminal.press("/", "t", "a", "r", "g", "Enter", "2", "1", ".", "5", "Enter")
-    try terminal.waitForRow("target", "21.5 °C", "60s", " 1")
+    try terminal.waitFor("the countdown") { rows in
+      rows.contains { row in
+        row.contains("target") && row.contains("21.5 °C") && row.hasSuffix(" 1")
+          && row.contains(#/\b(60|[0-5]?[0-9])s\b/#)
+      }
+    }
     try terminal.press("f")
     try terminal.waitForRow("flushed 1")
     try terminal.waitForRow("target", "✓ sent")
