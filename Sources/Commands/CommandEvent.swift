@@ -27,4 +27,38 @@ package struct CommandEvent: Sendable {
   package var isUrgent = false
   /// The key stands for momentary commands rather than a value.
   package var isAction = false
+
+  package init(
+    key: KeyIndex,
+    phase: Phase,
+    value: Value?,
+    collapsed: Int,
+    number: UInt64,
+    acceptedAt: Moment,
+    at: Moment,
+    attempt: Int,
+    reason: String?,
+    origin: ChangeOrigin?,
+    isFinal: Bool,
+    expiresAt: Moment? = nil,
+    options: [JSONValue.Member]? = nil,
+    isUrgent: Bool = false,
+    isAction: Bool = false
+  ) {
+    self.key = key
+    self.phase = phase
+    self.value = value
+    self.collapsed = collapsed
+    self.number = number
+    self.acceptedAt = acceptedAt
+    self.at = at
+    self.attempt = attempt
+    self.reason = reason
+    self.origin = origin
+    self.isFinal = isFinal
+    self.expiresAt = expiresAt
+    self.options = options
+    self.isUrgent = isUrgent
+    self.isAction = isAction
+  }
 }
