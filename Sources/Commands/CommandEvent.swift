@@ -27,38 +27,32 @@ package struct CommandEvent: Sendable {
   package var isUrgent = false
   /// The key stands for momentary commands rather than a value.
   package var isAction = false
+}
 
-  package init(
-    key: KeyIndex,
-    phase: Phase,
-    value: Value?,
-    collapsed: Int,
+extension CommandEvent {
+  /// An `accepted` of which nothing else is to be said, as far as others than a journal hear of it.
+  ///
+  /// Not an initializer of the structure: with one, the compiler copies each event that is made.
+  package static func accepted(
+    _ key: KeyIndex,
+    _ value: Value,
     number: UInt64,
     acceptedAt: Moment,
     at: Moment,
-    attempt: Int,
-    reason: String?,
-    origin: ChangeOrigin?,
-    isFinal: Bool,
-    expiresAt: Moment? = nil,
-    options: [JSONValue.Member]? = nil,
-    isUrgent: Bool = false,
-    isAction: Bool = false
-  ) {
-    self.key = key
-    self.phase = phase
-    self.value = value
-    self.collapsed = collapsed
-    self.number = number
-    self.acceptedAt = acceptedAt
-    self.at = at
-    self.attempt = attempt
-    self.reason = reason
-    self.origin = origin
-    self.isFinal = isFinal
-    self.expiresAt = expiresAt
-    self.options = options
-    self.isUrgent = isUrgent
-    self.isAction = isAction
+    origin: consuming ChangeOrigin?
+  ) -> CommandEvent {
+    CommandEvent(
+      key: key,
+      phase: .accepted,
+      value: value,
+      collapsed: 0,
+      number: number,
+      acceptedAt: acceptedAt,
+      at: at,
+      attempt: 1,
+      reason: nil,
+      origin: origin,
+      isFinal: false
+    )
   }
 }

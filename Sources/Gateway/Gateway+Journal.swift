@@ -123,7 +123,7 @@ extension Gateway {
   }
 
   private func accept(_ event: borrowing CommandEvent, in link: JournalLink, at now: Moment) {
-    guard !event.isAction, let value = event.value?.itself, let expiresAt = event.expiresAt else {
+    guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if isHeard(event) { tell(event) }
       return
     }
@@ -142,7 +142,7 @@ extension Gateway {
       withholdIfNeeded(event.key, sequence, in: link, at: now)
     }
     guard event.origin != nil || isHeard(event) else { return }
-    link.held.hold(event, until: sequence)
+    link.held.hold(event, value, until: sequence)
     if let client = event.origin?.replyTo, client != 0 { controlSocket?.owesReply(to: client) }
   }
 

@@ -69,23 +69,37 @@ struct HeldEvents {
   /// Holds an event until everything up to `sequence` is durable; without one, as long as those of
   /// its key that wait already.
   mutating func hold(_ event: borrowing CommandEvent, until sequence: UInt64? = nil) {
+    let sequence = makePlace(for: event.key, until: sequence)
+    entries.append(Entry(key: event.key, sequence: sequence, other: Other(copy event)))
+  }
+
+  /// Holds an `accepted` with its value.
+  mutating func hold(_ event: borrowing CommandEvent, _ value: Value, until sequence: UInt64) {
+    guard Self.isPlain(event) else { return hold(event, until: sequence) }
+    let sequence = makePlace(for: event.key, until: sequence)
+    entries.append(
+      Entry(
+        key: event.key,
+        sequence: sequence,
+        number: event.number,
+        acceptedAt: event.acceptedAt,
+        at: event.at,
+        value: value,
+        origin: event.origin
+      )
+    )
+  }
+
+  /// Links the place of an entry that is to be added, and returns what it waits for.
+  private mutating func makePlace(for key: KeyIndex, until sequence: UInt64?) -> UInt64 {
     if entries.count > 2 * count + 64 { compact() }
-    let key = Int(event.key.rawValue)
+    let key = Int(key.rawValue)
     while chains.count <= key { chains.append(Chain()) }
     let known = chains[key].first >= 0 ? chains[key].sequence : 0
-    var entry = Entry(key: event.key, sequence: max(sequence ?? known, known))
-    link(entries.count, of: key, until: entry.sequence)
-    if Self.isPlain(event), let value = event.value?.itself {
-      entry.number = event.number
-      entry.acceptedAt = event.acceptedAt
-      entry.at = event.at
-      entry.value = value
-      entry.origin = event.origin
-    } else {
-      entry.other = Other(copy event)
-    }
-    entries.append(entry)
+    let sequence = max(sequence ?? known, known)
+    link(entries.count, of: key, until: sequence)
     count += 1
+    return sequence
   }
 
   /// Whether an event is an `accepted` of which nothing else is to be said.
@@ -130,18 +144,13 @@ struct HeldEvents {
     count -= 1
     entries[place].isTaken = true
     if let other = entries[place].other.take() { return other.event }
-    return CommandEvent(
-      key: entries[place].key,
-      phase: .accepted,
-      value: entries[place].value,
-      collapsed: 0,
+    return .accepted(
+      entries[place].key,
+      entries[place].value,
       number: entries[place].number,
       acceptedAt: entries[place].acceptedAt,
       at: entries[place].at,
-      attempt: 1,
-      reason: nil,
-      origin: entries[place].origin.take(),
-      isFinal: false
+      origin: entries[place].origin.take()
     )
   }
 
@@ -182,10 +191,4 @@ struct HeldEvents {
     chains[key].last = Int32(place)
     chains[key].sequence = sequence
   }
-}
-
-extension Value {
-  /// The value: asked for through an optional, it is copied alone, which costs a tenth.
-  @inline(__always)
-  var itself: Value { self }
 }
