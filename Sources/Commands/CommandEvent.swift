@@ -28,3 +28,31 @@ package struct CommandEvent: Sendable {
   /// The key stands for momentary commands rather than a value.
   package var isAction = false
 }
+
+extension CommandEvent {
+  /// An `accepted` of which nothing else is to be said, as far as others than a journal hear of it.
+  ///
+  /// Not an initializer of the structure: with one, the compiler copies each event that is made.
+  package static func accepted(
+    _ key: KeyIndex,
+    _ value: Value,
+    number: UInt64,
+    acceptedAt: Moment,
+    at: Moment,
+    origin: consuming ChangeOrigin?
+  ) -> CommandEvent {
+    CommandEvent(
+      key: key,
+      phase: .accepted,
+      value: value,
+      collapsed: 0,
+      number: number,
+      acceptedAt: acceptedAt,
+      at: at,
+      attempt: 1,
+      reason: nil,
+      origin: origin,
+      isFinal: false
+    )
+  }
+}

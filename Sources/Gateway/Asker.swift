@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
 import Control
 import Devices
 
@@ -17,6 +18,8 @@ protocol Asker: AnyObject {
   func endWait()
   /// Why the change is refused that the next reply is about.
   func note(_ refusal: ValidationError)
+  /// Who asks for a change and says nothing of it: the same for all of those.
+  var plainOrigin: ChangeOrigin { get }
 }
 
 extension Asker {
@@ -24,4 +27,19 @@ extension Asker {
   func beginWait() {}
   func endWait() {}
   func note(_ refusal: ValidationError) {}
+
+  var plainOrigin: ChangeOrigin { ChangeOrigin(source: "socket", replyTo: number) }
+
+  /// Who asks for a change, as its events know it.
+  func origin(of request: ControlRequest) -> ChangeOrigin {
+    guard request.replyID != nil || request.source != nil || request.wait != nil else {
+      return plainOrigin
+    }
+    return ChangeOrigin(
+      id: request.replyID,
+      source: request.source ?? "socket",
+      replyTo: number,
+      wantsPhases: request.wait != nil
+    )
+  }
 }

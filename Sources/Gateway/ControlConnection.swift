@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
 import Control
 import Devices
 import Glibc
@@ -32,6 +33,7 @@ final class ControlConnection: Asker {
   }
 
   let number: UInt64
+  let plainOrigin: ChangeOrigin
   var watches: [Watch] = []
   var recordings: [Recording] = []
   var onLine: ((Line, ControlConnection) -> Void)?
@@ -83,6 +85,7 @@ final class ControlConnection: Asker {
 
   init(number: UInt64, descriptor: Int32, lineLimit: Int) {
     self.number = number
+    plainOrigin = ChangeOrigin(source: "socket", replyTo: number)
     self.descriptor = descriptor
     framer = LineFramer(limit: lineLimit)
   }

@@ -32,14 +32,18 @@ extension Gateway {
 
   /// What the journal writes of a value that it has accepted.
   private func kept(_ key: JournalKey, _ sequence: UInt64) -> JournalledValue {
-    guard let (change, number) = journal?.change(key, sequence) else {
+    guard let command = journal?.command(key, sequence) else {
       preconditionFailure("Without a journal nothing is written.")
     }
     return JournalledValue(
-      change.value,
-      id: identifiers.identifier(of: number, acceptedAt: change.acceptedAt, origin: change.origin),
-      origin: change.origin,
-      options: change.options
+      command.value,
+      id: identifiers.identifier(
+        of: command.number,
+        acceptedAt: command.acceptedAt,
+        origin: command.origin
+      ),
+      origin: command.origin,
+      options: command.options
     )
   }
 
@@ -55,9 +59,7 @@ extension Gateway {
     to link: JournalLink,
     at now: Moment
   ) throws(ValidationError) {
-    guard link.journal.fault != nil || link.held.count >= configuration.limits.pending else {
-      return
-    }
+    guard link.journal.isBroken || link.held.count >= configuration.limits.pending else { return }
     guard isJournalled(key) else { return }
     if case .set(let value) = change, machine.isUrgent(value, of: key) { return }
     if link.held.count >= configuration.limits.pending {
@@ -101,7 +103,7 @@ extension Gateway {
       isDue = ended(event, in: link, at: now, promptly: true)
     }
     guard link.held.holds(event.key) else { return tell(event) }
-    link.held.hold(copy event)
+    link.held.hold(event)
     if isDue { tellHeld(link.held.take(event.key)) }
   }
 
@@ -126,21 +128,21 @@ extension Gateway {
       return
     }
     let isUrgent = event.isUrgent
-    let receipt = link.accept(
+    let sequence = link.accept(
       event,
       value,
       named: name(of: event.key),
       expiresAt: expiresAt,
       isUrgent: isUrgent
     )
-    if let fault = receipt.fault {
+    if link.journal.isBroken, let fault = link.journal.fault {
       return acceptInMemory(copy event, isUrgent, fault, link, at: now)
     }
     if isUrgent || !link.withholds(event.key) {
-      withholdIfNeeded(event.key, receipt.sequence, in: link, at: now)
+      withholdIfNeeded(event.key, sequence, in: link, at: now)
     }
-    guard isHeard(event) else { return }
-    link.held.hold(copy event, until: receipt.sequence)
+    guard event.origin != nil || isHeard(event) else { return }
+    link.held.hold(event, value, until: sequence)
     if let client = event.origin?.replyTo, client != 0 { controlSocket?.owesReply(to: client) }
   }
 
@@ -178,22 +180,26 @@ extension Gateway {
 
   /// Tells what was held; whoever waited for it waits no more.
   func tellHeld(_ events: [CommandEvent], inMemoryBecause fault: JournalFault? = nil) {
-    let events = events.span
-    for index in events.indices {
-      guard events[index].phase == .accepted else {
-        tell(events[index])
-        continue
-      }
-      if let fault {
-        var event = events[index]
-        event.reason = Self.memoryReason(fault)
-        tell(event)
-      } else {
-        tell(events[index])
-      }
-      guard let client = events[index].origin?.replyTo, client != 0 else { continue }
-      controlSocket?.hasReplied(to: client)
+    for event in events { tellHeld(event, inMemoryBecause: fault) }
+  }
+
+  /// Tells what waited for everything up to `sequence`.
+  private func tellHeld(
+    through sequence: UInt64,
+    in link: JournalLink,
+    inMemoryBecause fault: JournalFault? = nil
+  ) {
+    while let event = link.held.takeNext(through: sequence) {
+      tellHeld(event, inMemoryBecause: fault)
     }
+  }
+
+  private func tellHeld(_ event: consuming CommandEvent, inMemoryBecause fault: JournalFault?) {
+    guard case .accepted = event.phase else { return tell(event) }
+    if let fault { event.reason = Self.memoryReason(fault) }
+    tell(event)
+    guard let client = event.origin?.replyTo, client != 0 else { return }
+    controlSocket?.hasReplied(to: client)
   }
 
   private func name(of key: KeyIndex) -> String { registry.properties[Int(key.rawValue)].key }
@@ -220,7 +226,7 @@ extension Gateway {
     at now: Moment
   ) {
     switch news {
-    case .durable(let sequence): tellHeld(link.held.take(through: sequence))
+    case .durable(let sequence): tellHeld(through: sequence, in: link)
     case .memoryOnly(let sequence, let fault, let overtaken):
       log.error(
         "Journal degraded: what is accepted from now on does not survive a crash",
@@ -232,7 +238,7 @@ extension Gateway {
         guard let key = try? registry.index(of: name) else { continue }
         refuseOvertaken(key, first: nil, fault, in: link, at: now)
       }
-      tellHeld(link.held.take(through: sequence), inMemoryBecause: fault)
+      tellHeld(through: sequence, in: link, inMemoryBecause: fault)
     case .recovered:
       log.info("Journal works again", ["path": link.path])
       Notify.status("Running")
@@ -266,15 +272,15 @@ extension Gateway {
     in link: JournalLink,
     at now: Moment
   ) {
-    if link.rows[Int(key.rawValue)].newest?.isUrgent == true { return }
+    if link.rows[Int(key.rawValue)].newest.isUrgent { return }
     let reason = Self.overtakenReason(fault)
     var told: Set<UInt64> = []
     var held = link.held.take(key)
     if let first { held.append(first) }
     // What is on its way cannot be refused any more.
-    let left = link.rows[Int(key.rawValue)].underWay?.number
+    let underWay = link.rows[Int(key.rawValue)].underWay
     for var event in held {
-      if event.phase == .accepted, event.number == left {
+      if event.phase == .accepted, underWay.isOf(event.number) {
         tellHeld([event], inMemoryBecause: fault)
         continue
       }

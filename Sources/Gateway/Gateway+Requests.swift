@@ -158,12 +158,7 @@ extension Gateway {
     line: Int,
     at now: Moment
   ) {
-    let origin = ChangeOrigin(
-      id: request.replyID,
-      source: request.source ?? "socket",
-      replyTo: connection.number,
-      wantsPhases: request.wait != nil
-    )
+    let origin = connection.origin(of: request)
     do throws(ValidationError) {
       let key = try registry.index(of: request.key)
       if request.wait == .confirmed,

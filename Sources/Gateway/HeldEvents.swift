@@ -2,30 +2,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
+import Devices
 import LastOut
 
 /// Events that wait until a value is on the disk, oldest first: `accepted`, and whatever comes of
 /// the same key after it.
 ///
 /// One queue for all keys, in which each key's events are linked. Every operation takes time in
-/// proportion to what it gives out; an event is looked at twice or three times in all.
+/// proportion to what it gives out; an event is looked at twice or three times in all. A commit
+/// takes tens of thousands of quick changes along, so of a plain `accepted` only what differs from
+/// the next is held.
 struct HeldEvents {
   private struct Entry {
     let key: KeyIndex
-    var isTaken = false
-    /// `nil` once it was taken.
-    var event: CommandEvent?
+    /// The place of the key's next event; -1 at the last.
+    var next: Int32 = -1
     /// It waits for everything up to here.
     var sequence: UInt64
-    /// The place of the key's next event; -1 at the last.
-    var next = -1
+    var isTaken = false
+    var number: UInt64 = 0
+    var acceptedAt = Moment.zero
+    var at = Moment.zero
+    var value = Value.boolean(false)
+    var origin: ChangeOrigin?
+    /// The event, when it is no plain `accepted`.
+    var other: Other?
+  }
+
+  /// An event as a whole.
+  private final class Other {
+    let event: CommandEvent
+
+    init(_ event: consuming CommandEvent) {
+      self.event = event
+    }
   }
 
   /// The events of one key.
   private struct Chain {
     /// Places in ``entries``; -1 where there are none.
-    var first = -1
-    var last = -1
+    var first: Int32 = -1
+    var last: Int32 = -1
     /// What the last one waits for.
     var sequence: UInt64 = 0
   }
@@ -33,6 +50,8 @@ struct HeldEvents {
   private var entries: [Entry] = []
   /// How many at the beginning were taken.
   private var head = 0
+  /// Where ``takeNext(through:)`` goes on.
+  private var place = 0
   /// By key, as far as a key had an event.
   private var chains: [Chain] = []
   /// How many events wait.
@@ -49,15 +68,44 @@ struct HeldEvents {
 
   /// Holds an event until everything up to `sequence` is durable; without one, as long as those of
   /// its key that wait already.
-  mutating func hold(_ event: consuming CommandEvent, until sequence: UInt64? = nil) {
+  mutating func hold(_ event: borrowing CommandEvent, until sequence: UInt64? = nil) {
+    let sequence = makePlace(for: event.key, until: sequence)
+    entries.append(Entry(key: event.key, sequence: sequence, other: Other(copy event)))
+  }
+
+  /// Holds an `accepted` with its value.
+  mutating func hold(_ event: borrowing CommandEvent, _ value: Value, until sequence: UInt64) {
+    guard Self.isPlain(event) else { return hold(event, until: sequence) }
+    let sequence = makePlace(for: event.key, until: sequence)
+    entries.append(
+      Entry(
+        key: event.key,
+        sequence: sequence,
+        number: event.number,
+        acceptedAt: event.acceptedAt,
+        at: event.at,
+        value: value,
+        origin: event.origin
+      )
+    )
+  }
+
+  /// Links the place of an entry that is to be added, and returns what it waits for.
+  private mutating func makePlace(for key: KeyIndex, until sequence: UInt64?) -> UInt64 {
     if entries.count > 2 * count + 64 { compact() }
-    let key = Int(event.key.rawValue)
+    let key = Int(key.rawValue)
     while chains.count <= key { chains.append(Chain()) }
     let known = chains[key].first >= 0 ? chains[key].sequence : 0
     let sequence = max(sequence ?? known, known)
     link(entries.count, of: key, until: sequence)
-    entries.append(Entry(key: event.key, event: event, sequence: sequence))
     count += 1
+    return sequence
+  }
+
+  /// Whether an event is an `accepted` of which nothing else is to be said.
+  private static func isPlain(_ event: borrowing CommandEvent) -> Bool {
+    guard case .accepted = event.phase, event.reason == nil else { return false }
+    return !event.isFinal && !event.isAction && event.collapsed == 0 && event.attempt == 1
   }
 
   /// Takes the events of one key.
@@ -66,34 +114,44 @@ struct HeldEvents {
     var events: [CommandEvent] = []
     var place = chains[Int(key.rawValue)].first
     while place >= 0 {
-      if let event = release(place) { events.append(event) }
-      place = entries[place].next
+      if !entries[Int(place)].isTaken { events.append(release(Int(place))) }
+      place = entries[Int(place)].next
     }
     chains[Int(key.rawValue)].first = -1
-    count -= events.count
     passTaken()
     return events
   }
 
-  /// Takes everything that waits for values up to `sequence`.
-  mutating func take(through sequence: UInt64) -> [CommandEvent] {
-    guard count > 0 else { return [] }
-    var events: [CommandEvent] = []
-    events.reserveCapacity(count)
-    for place in head..<entries.count where entries[place].sequence <= sequence {
-      guard let event = release(place) else { continue }
+  /// Takes the next event that waits for a value up to `sequence`; `nil` when there is none left.
+  ///
+  /// To be called until then, with the same number.
+  mutating func takeNext(through sequence: UInt64) -> CommandEvent? {
+    place = max(place, head)
+    while place < entries.count {
+      let here = place
+      place += 1
+      guard !entries[here].isTaken, entries[here].sequence <= sequence else { continue }
       // Within a key the sequence never falls: what is behind it waits on.
-      chains[Int(event.key.rawValue)].first = entries[place].next
-      events.append(event)
+      chains[Int(entries[here].key.rawValue)].first = entries[here].next
+      return release(here)
     }
-    count -= events.count
+    place = 0
     passTaken()
-    return events
+    return nil
   }
 
-  private mutating func release(_ place: Int) -> CommandEvent? {
+  private mutating func release(_ place: Int) -> CommandEvent {
+    count -= 1
     entries[place].isTaken = true
-    return entries[place].event.take()
+    if let other = entries[place].other.take() { return other.event }
+    return .accepted(
+      entries[place].key,
+      entries[place].value,
+      number: entries[place].number,
+      acceptedAt: entries[place].acceptedAt,
+      at: entries[place].at,
+      origin: entries[place].origin.take()
+    )
   }
 
   /// Goes on to the first that waits; with none, all places are free again.
@@ -115,6 +173,7 @@ struct HeldEvents {
     }
     entries.removeSubrange(kept...)
     head = 0
+    place = 0
     for place in entries.indices {
       entries[place].next = -1
       // Within a key the sequence never falls.
@@ -125,11 +184,11 @@ struct HeldEvents {
   /// Puts a place at the end of its key's chain.
   private mutating func link(_ place: Int, of key: Int, until sequence: UInt64) {
     if chains[key].first < 0 {
-      chains[key].first = place
+      chains[key].first = Int32(place)
     } else {
-      entries[chains[key].last].next = place
+      entries[Int(chains[key].last)].next = Int32(place)
     }
-    chains[key].last = place
+    chains[key].last = Int32(place)
     chains[key].sequence = sequence
   }
 }

@@ -9,84 +9,83 @@ import Operations
 
 /// The gateway's journal, which of its rows stands for which command, and what waits for the disk.
 final class JournalLink {
-  /// A command's number in the machine and its value's in the journal.
+  /// A command's number in the machine and its value's in the journal, and what goes to the disk of
+  /// it, if it ever gets there.
+  ///
+  /// A row has three, and each change moves two of them, so there are no optionals around it, which
+  /// the compiler copies and ends by way of metadata.
   struct Ticket {
-    var number: UInt64
-    var sequence: UInt64
-    var isUrgent: Bool
-    /// What is to be written of the command; `nil` where the journal has it already.
-    var change: Change?
-  }
-
-  /// What of an accepted command goes to the disk, if it ever gets there.
-  struct Change {
-    var value: Value
-    var acceptedAt: Moment
+    var number: UInt64 = 0
+    /// 0 where there is no command.
+    var sequence: UInt64 = 0
+    var isUrgent = false
+    /// Whether the journal has the value already, so that what follows is without meaning.
+    var isWritten = true
+    var value = Value.boolean(false)
+    var acceptedAt = Moment.zero
     var origin: ChangeOrigin?
     var options: [JSONValue.Member]?
+
+    var isNone: Bool { sequence == 0 }
+
+    func isOf(_ number: UInt64) -> Bool { self.number == number && !isNone }
+
+    /// Leaves none, and returns the sequence.
+    mutating func end() -> UInt64 {
+      let ended = sequence
+      self = Ticket()
+      return ended
+    }
   }
 
   /// The commands of one key that a restart would send: as in the journal, the newest that has not
   /// left, an older one that has not left either and may still, and the one that the broker has not
   /// acknowledged.
   struct Row {
-    var newest: Ticket?
-    var earlier: Ticket?
-    var underWay: Ticket?
-    /// Whether the newest is urgent.
-    private(set) var isUrgent = false
+    var newest = Ticket()
+    var earlier = Ticket()
+    var underWay = Ticket()
 
     /// The newest that has not left, and whether it is urgent.
     var waiting: (sequence: UInt64, isUrgent: Bool)? {
-      if let sequence = newest?.sequence { return (sequence, newest?.isUrgent == true) }
-      if let sequence = earlier?.sequence { return (sequence, earlier?.isUrgent == true) }
+      if !newest.isNone { return (newest.sequence, newest.isUrgent) }
+      if !earlier.isNone { return (earlier.sequence, earlier.isUrgent) }
       return nil
     }
 
-    /// Adds the newest command.
-    mutating func bind(_ ticket: consuming Ticket) {
-      if earlier == nil { swap(&earlier, &newest) }
-      isUrgent = ticket.isUrgent
-      newest = ticket
+    /// Makes room for the newest command.
+    mutating func push() {
+      if earlier.isNone { swap(&earlier, &newest) }
     }
 
     /// A command was handed to the broker; its sequence, unless it is not known.
     mutating func left(_ number: UInt64) -> UInt64? {
-      if newest?.number == number {
-        underWay = newest.take()
-        isUrgent = false
-        earlier = nil  // Nothing older may follow.
-      } else if earlier?.number == number {
-        underWay = earlier.take()
+      if newest.isOf(number) {
+        swap(&underWay, &newest)
+        newest = Ticket()
+        earlier = Ticket()  // Nothing older may follow.
+      } else if earlier.isOf(number) {
+        swap(&underWay, &earlier)
+        earlier = Ticket()
       } else {
         return nil
       }
-      return underWay?.sequence
+      return underWay.sequence
     }
 
     /// A command is over; its sequence, unless it is not known.
     mutating func ended(_ number: UInt64) -> UInt64? {
-      if newest?.number == number {
-        isUrgent = false
-        return newest.take()?.sequence
-      }
-      if earlier?.number == number { return earlier.take()?.sequence }
-      if underWay?.number == number { return underWay.take()?.sequence }
+      if earlier.isOf(number) { return earlier.end() }
+      if newest.isOf(number) { return newest.end() }
+      if underWay.isOf(number) { return underWay.end() }
       return nil
     }
 
-    /// What the journal has not been given of a value.
-    func change(_ sequence: UInt64) -> (change: Change, number: UInt64)? {
-      if let found = Self.change(sequence, in: newest) { return found }
-      return Self.change(sequence, in: earlier) ?? Self.change(sequence, in: underWay)
-    }
-
-    private static func change(
-      _ sequence: UInt64,
-      in ticket: Ticket?
-    ) -> (change: Change, number: UInt64)? {
-      guard let ticket, ticket.sequence == sequence, let change = ticket.change else { return nil }
-      return (change, ticket.number)
+    /// The command whose value the journal has not been given.
+    func unwritten(_ sequence: UInt64) -> Ticket? {
+      for ticket in [newest, earlier, underWay]
+      where ticket.sequence == sequence && !ticket.isWritten { return ticket }
+      return nil
     }
   }
 
@@ -163,45 +162,47 @@ final class JournalLink {
 
   /// Takes the value of an accepted command, which is written with the next commit if it is still
   /// the key's newest then.
+  ///
+  /// - Returns: The value's number, whether or not the journal can be written at the moment.
   func accept(
     _ event: borrowing CommandEvent,
     _ value: Value,
     named name: @autoclosure () -> String,
     expiresAt: Moment,
     isUrgent: Bool
-  ) -> JournalPlan.Receipt {
-    let receipt = journal.accept(
+  ) -> UInt64 {
+    let acceptedAt = event.acceptedAt
+    let sequence = journal.accept(
       journalKey(event.key, named: name()),
-      at: event.acceptedAt,
+      at: acceptedAt,
       expiresAt: expiresAt,
       isUrgent: isUrgent
     )
-    rows[Int(event.key.rawValue)].bind(
-      Ticket(
-        number: event.number,
-        sequence: receipt.sequence,
-        isUrgent: isUrgent,
-        change: Change(
-          value: value,
-          acceptedAt: event.acceptedAt,
-          origin: event.origin,
-          options: event.options
-        )
-      )
+    let place = Int(event.key.rawValue)
+    rows[place].push()
+    rows[place].newest = Ticket(
+      number: event.number,
+      sequence: sequence,
+      isUrgent: isUrgent,
+      isWritten: false,
+      value: value,
+      acceptedAt: acceptedAt,
+      origin: event.origin,
+      options: event.options
     )
-    return receipt
+    return sequence
   }
 
   /// Ties a command to its value in the journal, as the key's newest.
   func bind(_ key: KeyIndex, number: UInt64, sequence: UInt64, isUrgent: Bool) {
-    rows[Int(key.rawValue)].bind(
-      Ticket(number: number, sequence: sequence, isUrgent: isUrgent, change: nil)
-    )
+    let place = Int(key.rawValue)
+    rows[place].push()
+    rows[place].newest = Ticket(number: number, sequence: sequence, isUrgent: isUrgent)
   }
 
-  /// What is to be written of a value that ``accept(_:_:named:expiresAt:isUrgent:)`` has taken.
-  func change(_ key: JournalKey, _ sequence: UInt64) -> (change: Change, number: UInt64) {
-    guard let found = rows[Int(keys[Int(key.rawValue)].rawValue)].change(sequence) else {
+  /// The command of a value that ``accept(_:_:named:expiresAt:isUrgent:)`` has taken.
+  func command(_ key: JournalKey, _ sequence: UInt64) -> Ticket {
+    guard let found = rows[Int(keys[Int(key.rawValue)].rawValue)].unwritten(sequence) else {
       preconditionFailure("The journal writes only values whose commands are not over.")
     }
     return found
@@ -235,13 +236,13 @@ final class JournalLink {
   /// A command of a key has left or is over: what is the newest that waits may have changed.
   private func noteWaiting(_ key: KeyIndex) {
     let place = Int(key.rawValue)
-    if isWithheld[place], rows[place].newest == nil { mayRelease = true }
+    if isWithheld[place], rows[place].newest.isNone { mayRelease = true }
   }
 
   /// Notes that a key must not leave; `false` when that is known.
   func withhold(_ key: KeyIndex, at now: Moment) -> Bool {
     let place = Int(key.rawValue)
-    if patienceEnds == nil, rows[place].isUrgent {
+    if patienceEnds == nil, rows[place].newest.isUrgent {
       patienceEnds = now.advanced(by: Self.patience)
     }
     guard !isWithheld[place] else { return false }
@@ -274,7 +275,7 @@ final class JournalLink {
     if isImpatient { patienceEnds = nil }
     mayRelease = false
     nextExpiry = nil
-    let isBroken = journal.fault != nil
+    let isBroken = journal.isBroken
     var released: [KeyIndex] = []
     withheld.removeAll { key in
       let place = Int(key.rawValue)

@@ -56,6 +56,9 @@ package final class Journal {
   /// Why nothing can be written at the moment; `nil` while all is well.
   package var fault: JournalFault? { plan.fault }
 
+  /// Whether there is a ``fault``; asked with every change.
+  package var isBroken: Bool { plan.fault != nil }
+
   /// The number of a key, given with its first mention.
   package func number(of name: String) -> JournalKey { plan.number(of: name) }
 
@@ -78,13 +81,15 @@ package final class Journal {
   }
 
   /// Takes the newest value of a key; ``keptValue`` is asked for it when it is written.
+  ///
+  /// - Returns: Its sequence number, also while there is a ``fault``.
   package func accept(
     _ key: JournalKey,
     at now: Moment,
     expiresAt: Moment,
     isUrgent: Bool
-  ) -> JournalPlan.Receipt {
-    plan.accept(for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
+  ) -> UInt64 {
+    plan.take(for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
   }
 
   /// A value was handed to the broker.

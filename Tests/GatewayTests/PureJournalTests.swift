@@ -125,10 +125,10 @@ import Testing
     let now = EventLoop.now()
     var asked: [UInt64] = []
     link.journal.keptValue = { [unowned link] key, sequence in
-      let (change, number) = link.change(key, sequence)
-      asked.append(number)
-      let origin = change.origin
-      return JournalledValue(change.value, id: "x", origin: origin, options: change.options)
+      let command = link.command(key, sequence)
+      asked.append(command.number)
+      let origin = command.origin
+      return JournalledValue(command.value, id: "x", origin: origin, options: command.options)
     }
     for number in 1...3 as ClosedRange<UInt64> {
       let event = Self.event(1, number, value: .number(Double(number)))
@@ -160,7 +160,7 @@ import Testing
     let path = folder + "/journal.db"
     let link = try JournalLink(path: path, settings: .init(), keys: 1, loop: EventLoop())
     let now = EventLoop.now()
-    let receipt = link.accept(
+    let sequence = link.accept(
       Self.event(0, 7, value: .text("heat")),
       .text("heat"),
       named: "a/b",
@@ -169,9 +169,9 @@ import Testing
     )
     link.left(KeyIndex(0), named: "a/b", number: 7)
     let key = link.journalKey(KeyIndex(0), named: "a/b")
-    let (change, number) = link.change(key, receipt.sequence)
-    #expect(change.value == .text("heat"))
-    #expect(number == 7)
+    let command = link.command(key, sequence)
+    #expect(command.value == .text("heat"))
+    #expect(command.number == 7)
   }
 
   @Test(
@@ -211,5 +211,14 @@ import Testing
   @Test(arguments: ["", "{", "[1]", #"{"value":1}"#, #"{"id":"x"}"#])
   func `bytes that are no journalled value are not read`(text: String) {
     #expect(JournalledValue(Array(text.utf8)) == nil)
+  }
+}
+
+extension HeldEvents {
+  /// Everything that waits for values up to `sequence`.
+  fileprivate mutating func take(through sequence: UInt64) -> [CommandEvent] {
+    var events: [CommandEvent] = []
+    while let event = takeNext(through: sequence) { events.append(event) }
+    return events
   }
 }

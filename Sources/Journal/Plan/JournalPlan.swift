@@ -138,21 +138,29 @@ package struct JournalPlan: Sendable {
     expiresAt: Moment,
     isUrgent: Bool = false
   ) -> Receipt {
+    let given = given.map { KeptValue.Given(value: $0) }
+    let sequence = take(given, for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
+    return Receipt(sequence: sequence, fault: fault)
+  }
+
+  /// The same, of which only the sequence number is asked.
+  mutating func take(
+    _ given: KeptValue.Given? = nil,
+    for key: JournalKey,
+    at now: Moment,
+    expiresAt: Moment,
+    isUrgent: Bool
+  ) -> UInt64 {
     sequence += 1
-    let isUndecided = isUndecided(key)
+    let isUndecided = !undecided.isEmpty && isUndecided(key)
     let isNewlyDirty = self[key].accept(
-      KeptValue(
-        sequence: sequence,
-        acceptedAt: now,
-        expiresAt: expiresAt,
-        given: given.map { KeptValue.Given(value: $0) }
-      ),
+      KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt, given: given),
       forgettingOlder: isUndecided
     )
     if isNewlyDirty { dirty.append(key) }
     want(at: now)
     if isUrgent { earliestCommit = min(earliestCommit, now) }
-    return Receipt(sequence: sequence, fault: fault)
+    return sequence
   }
 
   /// A value was handed to the broker: it stays journalled even when a newer one is withdrawn.
@@ -273,7 +281,7 @@ package struct JournalPlan: Sendable {
 
   /// Whether nobody has taken up the key's newest value, one of an earlier process, yet.
   private func isUndecided(_ key: JournalKey) -> Bool {
-    guard !undecided.isEmpty, let sequence = self[key].newest?.sequence else { return false }
+    guard let sequence = self[key].newest?.sequence else { return false }
     return undecided.contains { $0.sequence == sequence && $0.key == names[Int(key.rawValue)] }
   }
 
