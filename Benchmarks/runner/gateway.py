@@ -144,6 +144,8 @@ def pump(client, lines, replies):
             chunk = client.recv(1 << 20)
             if not chunk:
                 sys.exit("bench: the gateway closed the connection")
+            if b'"phase":"rejected"' in chunk:
+                sys.exit("bench: the gateway refused a change")
             replies -= chunk.count(b"\n")
 
 

@@ -51,6 +51,8 @@ final class ControlConnection: Asker {
   private var output: [UInt8] = []
   private var written = 0
   private var openWaits = 0
+  /// Replies that wait for the journal's disk.
+  private var owed = 0
   /// The client sends nothing more.
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
@@ -71,6 +73,9 @@ final class ControlConnection: Asker {
   private var watchesRoom = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
+  /// Replies that wait for the disk, beyond which no further request is read: a client that sends
+  /// faster than the disk writes must slow down before its changes are refused.
+  private static let mostOwed = 16_384
   /// What is read at a time, in bytes.
   private static let chunk = 16 * 1024
   /// The lines of a turn; whoever sends more at once must let others have theirs.
@@ -108,6 +113,15 @@ final class ControlConnection: Asker {
 
   func endWait() {
     openWaits = max(0, openWaits - 1)
+    endIfDone()
+  }
+
+  /// A reply to this client waits for the disk.
+  func owesReply() { owed += 1 }
+
+  func hasReplied() {
+    owed -= 1
+    if owed == Self.mostOwed - 1 { goOn() }
     endIfDone()
   }
 
@@ -248,10 +262,11 @@ final class ControlConnection: Asker {
   private func endIfDone() {
     guard isAtEnd, !hasLines else { return }
     let isListening = !watches.isEmpty || !recordings.isEmpty
-    if isDeaf || (openWaits == 0 && !isListening && written == output.count) { end() }
+    let isOwed = openWaits > 0 || owed > 0
+    if isDeaf || (!isOwed && !isListening && written == output.count) { end() }
   }
 
-  private var isPaused: Bool { output.count - written > Self.pauseAt }
+  private var isPaused: Bool { output.count - written > Self.pauseAt || owed >= Self.mostOwed }
 
   /// Sends what waits, as far as the client takes it.
   func flush() {
@@ -281,9 +296,14 @@ final class ControlConnection: Asker {
       output.removeFirst(written)
       written = 0
     }
+    goOn()
+    endIfDone()
+  }
+
+  /// Takes lines again, if nothing is against it.
+  private func goOn() {
     if hasLines, !isAtLines, !isPaused { wantTurn() }
     updateInterest()
-    endIfDone()
   }
 
   private func becomeDeaf() {

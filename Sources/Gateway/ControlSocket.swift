@@ -158,9 +158,9 @@ final class ControlSocket {
   }
 
   /// A client's reply comes later: its connection stays until ``hasReplied(to:)``.
-  func owesReply(to client: UInt64) { connection(client)?.beginWait() }
+  func owesReply(to client: UInt64) { connection(client)?.owesReply() }
 
-  func hasReplied(to client: UInt64) { connection(client)?.endWait() }
+  func hasReplied(to client: UInt64) { connection(client)?.hasReplied() }
 
   private func connection(_ number: UInt64) -> ControlConnection? {
     if let lastAsker, lastAsker.number == number { return lastAsker }

@@ -6,6 +6,7 @@ import Glibc
 import JSON
 import LastOut
 import Operations
+import TestBroker
 
 /// A program that talks to the control socket directly.
 ///
@@ -39,7 +40,15 @@ final class ControlClient {
 
   /// Sends bytes as they are, however long that takes; `false` when the other side is gone.
   @discardableResult
-  func send(bytes: [UInt8]) -> Bool {
+  func send(bytes: [UInt8]) -> Bool { Self.send(bytes, to: descriptor) }
+
+  /// Sends bytes from a thread of its own, while replies are read; to be joined.
+  func sendMeanwhile(bytes: [UInt8]) throws -> TestThread {
+    let descriptor = descriptor
+    return try TestThread { _ = Self.send(bytes, to: descriptor) }
+  }
+
+  private static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var sent = 0
     while sent < bytes.count {
       let count = unsafe bytes.withUnsafeBytes {

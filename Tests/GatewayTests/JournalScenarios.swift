@@ -71,6 +71,31 @@ import Testing
     #expect(answer.text.contains(#""phase":"sent""#))
   }
 
+  @Test func `a client that sends faster than the disk writes is slowed down, not refused`() throws {
+    let bench = try Bench.journalling(
+      DeviceText.levels(1, policy: Self.patient),
+      settings: "limits: {pending: 20000}",
+      journal: "commit: 1s"
+    )
+    let client = try bench.client()
+    let count = 50_000  // More than may wait for the disk.
+
+    let lines = (0..<count).map { #"{"key":"dev0/level","set":\#($0)}"# + "\n" }
+    let sending = try client.sendMeanwhile(bytes: Array(lines.joined().utf8))
+    let gateway = try bench.running()
+    defer {
+      gateway.signal(SIGKILL)  // Or the sender could wait for ever.
+      sending.join()
+    }
+
+    var accepted = 0
+    for _ in 0..<count {
+      let reply = try #require(client.nextLine())
+      if reply.contains(#""phase":"accepted""#) { accepted += 1 }
+    }
+    #expect(accepted == count)
+  }
+
   @Test func `accepted waits for the commit, and nothing of its key comes before it`() throws {
     let bench = try Bench.journalling(
       DeviceText.levels(2, policy: Self.quick),
