@@ -11,7 +11,8 @@ KEYS = 1000
 
 
 def measure_all(table):
-    changes = 100_000 if table.quick else 300_000
+    # At the end a commit is waited for, which must not count.
+    changes = 100_000 if table.quick else 2_000_000
     turns = 3 if table.quick else 5
     off, on = measure.in_turn(
         turns,
@@ -31,7 +32,7 @@ def measure_all(table):
         "ns of CPU",
         [run[0] for run in off],
         [run[0] for run in on],
-        1 / 0.9,
+        None,
         "the journal off",
     )
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
+import Configuration
 import Control
 import Devices
 import Glibc
@@ -53,6 +54,9 @@ final class ControlConnection: Asker {
   private var openWaits = 0
   /// Replies that wait for the journal's disk.
   private var owed = 0
+  /// As many as that, and no further request is read: a client that sends faster than the disk
+  /// writes must slow down before its changes are refused.
+  private let mostOwed: Int
   /// The client sends nothing more.
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
@@ -73,9 +77,6 @@ final class ControlConnection: Asker {
   private var watchesRoom = false
   /// Unread output beyond which no further request is read.
   private static let pauseAt = 256 * 1024
-  /// Replies that wait for the disk, beyond which no further request is read: a client that sends
-  /// faster than the disk writes must slow down before its changes are refused.
-  private static let mostOwed = 16_384
   /// What is read at a time, in bytes.
   private static let chunk = 16 * 1024
   /// The lines of a turn; whoever sends more at once must let others have theirs.
@@ -88,11 +89,12 @@ final class ControlConnection: Asker {
   /// Unread output beyond which a watching client is dropped.
   private static let dropAt = 16 * 1024 * 1024
 
-  init(number: UInt64, descriptor: Int32, lineLimit: Int) {
+  init(number: UInt64, descriptor: Int32, limits: Limits) {
     self.number = number
     plainOrigin = ChangeOrigin(source: "socket", replyTo: number)
     self.descriptor = descriptor
-    framer = LineFramer(limit: lineLimit)
+    mostOwed = max(1, limits.pending / 4 * 3)
+    framer = LineFramer(limit: limits.line)
   }
 
   deinit {
@@ -121,7 +123,7 @@ final class ControlConnection: Asker {
 
   func hasReplied() {
     owed -= 1
-    if owed == Self.mostOwed - 1 { goOn() }
+    if owed == mostOwed - 1 { goOn() }
     endIfDone()
   }
 
@@ -136,7 +138,8 @@ final class ControlConnection: Asker {
     write(&output)
     output.append(0x0A)
     let unread = output.count - written
-    if unread > Self.dropAt {
+    // Whoever only asks is not read from while so much waits; its replies have a bound.
+    if unread > Self.dropAt, isListening {
       isTooSlow = true
       return end()
     }
@@ -261,12 +264,14 @@ final class ControlConnection: Asker {
 
   private func endIfDone() {
     guard isAtEnd, !hasLines else { return }
-    let isListening = !watches.isEmpty || !recordings.isEmpty
     let isOwed = openWaits > 0 || owed > 0
     if isDeaf || (!isOwed && !isListening && written == output.count) { end() }
   }
 
-  private var isPaused: Bool { output.count - written > Self.pauseAt || owed >= Self.mostOwed }
+  /// The client is told what others do, however much that is.
+  private var isListening: Bool { !watches.isEmpty || !recordings.isEmpty }
+
+  private var isPaused: Bool { output.count - written > Self.pauseAt || owed >= mostOwed }
 
   /// Sends what waits, as far as the client takes it.
   func flush() {

@@ -89,7 +89,7 @@ final class ControlSocket {
       let connection = ControlConnection(
         number: lastNumber,
         descriptor: descriptor,
-        lineLimit: gateway.configuration.limits.line
+        limits: gateway.configuration.limits
       )
       // The gateway owns this socket, which owns the connection and ends it first.
       connection.onLine = { [unowned gateway] line, connection in

@@ -71,7 +71,8 @@ import Testing
     #expect(answer.text.contains(#""phase":"sent""#))
   }
 
-  @Test func `a client that sends faster than the disk writes is slowed down, not refused`() throws {
+  @Test func `a client that sends faster than the disk writes is slowed down, not refused`() throws
+  {
     let bench = try Bench.journalling(
       DeviceText.levels(1, policy: Self.patient),
       settings: "limits: {pending: 20000}",
