@@ -51,7 +51,9 @@ import Testing
   }
 
   @Test func `changes are accepted at once, collapse, and leave as the last one`() throws {
-    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: "{delay: 1h, max_wait: none}"))
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(1, policy: "{delay: 1h, max_wait: none}")
+    )
     let witness = try bench.witness()
 
     let set = try curl.send("PUT", "/v1/devices/dev0/level", "40", "-H", "X-Other: 1")
