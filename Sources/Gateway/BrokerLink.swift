@@ -36,8 +36,8 @@ final class BrokerLink {
   var isConnected = false
   /// Own messages kept while the broker is slow or away; the oldest go first when it is full.
   private var messages = WaitingLine<Message>()
-  /// No message is dropped: on the way out there are few for each pending key, and commands go first.
-  var keepsAll = false
+  /// How many of them are kept.
+  private var limit = BrokerLink.messageLimit
   /// Kept messages that are under way.
   private var unanswered: [UInt64: Message] = [:]
   private(set) var ownToken: UInt64 = 0
@@ -65,7 +65,7 @@ final class BrokerLink {
   var waitingCount: Int { messages.count }
 
   func enqueue(_ message: Message) {
-    if messages.count >= Self.messageLimit, !keepsAll {
+    if messages.count >= limit {
       messages.removeFirst(Self.messageLimit / 4)
       droppedMessages += UInt64(Self.messageLimit / 4)
       let count = dropPace.note(UInt64(Self.messageLimit / 4), at: EventLoop.now())
@@ -85,12 +85,19 @@ final class BrokerLink {
     if count > 0 { tellDropped(count) }
   }
 
-  /// Nothing more is told: counts what was not among what was dropped.
-  func endTelling() {
+  /// Commands go first from now on: keeps what becomes of those that are pending.
+  ///
+  /// A command has up to two events that are told, and an answer.
+  func makeRoom(forCommands count: Int) { limit = Self.messageLimit + 4 * count }
+
+  /// Nothing more is told; `others` beside own messages were still to be shown.
+  func endTelling(others: Int) {
+    endDropping()
+    let count = messages.count + others
+    guard count > 0 else { return }
     droppedMessages += UInt64(messages.count)
-    let count = dropPace.end() + UInt64(messages.count)
     messages.removeAll()
-    if count > 0 { tellDropped(count) }
+    log.warning("Not told before the end", ["messages": String(count)])
   }
 
   private func tellDropped(_ count: UInt64) {
@@ -98,7 +105,7 @@ final class BrokerLink {
       "Events and answers dropped: the broker is away or too slow for them",
       [
         "count": String(count), "total": String(droppedMessages),
-        "limit": String(Self.messageLimit),
+        "limit": String(limit),
       ]
     )
   }

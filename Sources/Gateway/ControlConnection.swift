@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
-import Configuration
 import Control
 import Devices
 import Glibc
@@ -54,9 +53,12 @@ final class ControlConnection: Asker {
   private var openWaits = 0
   /// Replies that wait for the journal's disk.
   private var owed = 0
-  /// As many as that, and no further request is read: a client that sends faster than the disk
-  /// writes must slow down before its changes are refused.
-  private let mostOwed: Int
+  /// Too much waits for the disk: no further request is read while replies to this client do.
+  ///
+  /// Whoever sends faster than the disk writes must slow down before changes are refused.
+  var isDiskBehind = false {
+    didSet { if isDiskBehind != oldValue { goOn() } }
+  }
   /// The client sends nothing more.
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
@@ -89,12 +91,11 @@ final class ControlConnection: Asker {
   /// Unread output beyond which a watching client is dropped.
   private static let dropAt = 16 * 1024 * 1024
 
-  init(number: UInt64, descriptor: Int32, limits: Limits) {
+  init(number: UInt64, descriptor: Int32, lineLimit: Int) {
     self.number = number
     plainOrigin = ChangeOrigin(source: "socket", replyTo: number)
     self.descriptor = descriptor
-    mostOwed = max(1, limits.pending / 4 * 3)
-    framer = LineFramer(limit: limits.line)
+    framer = LineFramer(limit: lineLimit)
   }
 
   deinit {
@@ -123,7 +124,7 @@ final class ControlConnection: Asker {
 
   func hasReplied() {
     owed -= 1
-    if owed == mostOwed - 1 { goOn() }
+    if owed == 0, isDiskBehind { goOn() }
     endIfDone()
   }
 
@@ -138,7 +139,7 @@ final class ControlConnection: Asker {
     write(&output)
     output.append(0x0A)
     let unread = output.count - written
-    // Whoever only asks is not read from while so much waits; its replies have a bound.
+    // What becomes of a client's own requests has a bound, limits.pending, and may come at one instant.
     if unread > Self.dropAt, isListening {
       isTooSlow = true
       return end()
@@ -271,7 +272,9 @@ final class ControlConnection: Asker {
   /// The client is told what others do, however much that is.
   private var isListening: Bool { !watches.isEmpty || !recordings.isEmpty }
 
-  private var isPaused: Bool { output.count - written > Self.pauseAt || owed >= mostOwed }
+  private var isPaused: Bool {
+    output.count - written > Self.pauseAt || (isDiskBehind && owed > 0 && !isDeaf)
+  }
 
   /// Sends what waits, as far as the client takes it.
   func flush() {

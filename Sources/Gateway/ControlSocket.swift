@@ -23,6 +23,10 @@ final class ControlSocket {
   private var turnTimer: LoopTimer?
   /// Connections with replies that were not sent yet.
   private var unsent: [ControlConnection] = []
+  /// So much waits for the journal's disk that clients must slow down.
+  private var isDiskBehind = false
+  /// Three quarters of what may wait before changes are refused; a commit's time of changes has room.
+  private var heldLimit: Int { gateway.configuration.limits.pending / 4 * 3 }
   /// Who asked last; the next event is often theirs too.
   private var lastAsker: ControlConnection?
   /// Kept open to be given up when the process is out of descriptors: without one, a waiting client
@@ -89,7 +93,7 @@ final class ControlSocket {
       let connection = ControlConnection(
         number: lastNumber,
         descriptor: descriptor,
-        limits: gateway.configuration.limits
+        lineLimit: gateway.configuration.limits.line
       )
       // The gateway owns this socket, which owns the connection and ends it first.
       connection.onLine = { [unowned gateway] line, connection in
@@ -101,6 +105,7 @@ final class ControlSocket {
       connection.onEnd = { [unowned self] connection in ended(connection) }
       do throws(OperationsError) {
         try connection.start(on: gateway.loop)
+        connection.isDiskBehind = isDiskBehind
         connections[lastNumber] = connection
       } catch {
         Glibc.close(descriptor)
@@ -158,9 +163,22 @@ final class ControlSocket {
   }
 
   /// A client's reply comes later: its connection stays until ``hasReplied(to:)``.
-  func owesReply(to client: UInt64) { connection(client)?.owesReply() }
+  ///
+  /// `held` changes and more wait for the disk by now.
+  func owesReply(to client: UInt64, held: Int) {
+    connection(client)?.owesReply()
+    if held >= heldLimit, !isDiskBehind { setDiskBehind(true) }
+  }
 
-  func hasReplied(to client: UInt64) { connection(client)?.hasReplied() }
+  func hasReplied(to client: UInt64, held: Int) {
+    connection(client)?.hasReplied()
+    if held < heldLimit, isDiskBehind { setDiskBehind(false) }
+  }
+
+  private func setDiskBehind(_ isBehind: Bool) {
+    isDiskBehind = isBehind
+    for connection in connections.values { connection.isDiskBehind = isBehind }
+  }
 
   private func connection(_ number: UInt64) -> ControlConnection? {
     if let lastAsker, lastAsker.number == number { return lastAsker }

@@ -143,7 +143,9 @@ extension Gateway {
     }
     guard event.origin != nil || isHeard(event) else { return }
     link.held.hold(event, value, until: sequence)
-    if let client = event.origin?.replyTo, client != 0 { controlSocket?.owesReply(to: client) }
+    if let client = event.origin?.replyTo, client != 0 {
+      controlSocket?.owesReply(to: client, held: link.held.count)
+    }
   }
 
   /// Nothing can be written: the change counts all the same, and its reply says so, unless a crash
@@ -199,7 +201,7 @@ extension Gateway {
     if let fault { event.reason = Self.memoryReason(fault) }
     tell(event)
     guard let client = event.origin?.replyTo, client != 0 else { return }
-    controlSocket?.hasReplied(to: client)
+    controlSocket?.hasReplied(to: client, held: journal?.held.count ?? 0)
   }
 
   private func name(of key: KeyIndex) -> String { registry.properties[Int(key.rawValue)].key }
@@ -296,7 +298,7 @@ extension Gateway {
         continue
       }
       tell(event)
-      if client != 0 { controlSocket?.hasReplied(to: client) }
+      if client != 0 { controlSocket?.hasReplied(to: client, held: link.held.count) }
     }
     // What the machine tells meanwhile of other commands takes its way.
     distribute(at: now)

@@ -22,7 +22,7 @@ extension Gateway {
     advanceIfDue(at: now)
     controlSocket?.stopListening()
     http?.stopListening()
-    links[0].keepsAll = true
+    links[0].makeRoom(forCommands: machine.pendingCount)
     shutdown = Shutdown(
       limit: now.advanced(by: configuration.shutdownTimeout),
       acknowledgedBefore: machine.statistics.acknowledged + routes.statistics.acknowledged,
@@ -38,9 +38,9 @@ extension Gateway {
     guard var ending = shutdown else { return }
     if ending.stage != .parting {
       ending.report = report(for: ending)
-      ending.report.isHurried = true
       sayGoodbye(at: EventLoop.now())
     }
+    ending.report.isHurried = true
     ending.stage = .parting
     shutdown = ending
     part()
@@ -63,7 +63,8 @@ extension Gateway {
       guard isLate || hasClosedJournal else { return }
       takeLeave(ending, isLate: ending.limit <= now, at: now)
     case .parting:
-      if !isConnected || (links[0].isIdle && echo.isEmpty) { return part() }
+      // A broker that is away for a moment may come back.
+      if links[0].isIdle && echo.isEmpty { return part() }
       guard isLate else { return }
       guard untoldCount < ending.untold, now < ending.limit else { return part() }
       allowTelling(&ending, at: now)
@@ -86,7 +87,9 @@ extension Gateway {
     var ending = ending
     ending.report = report(for: ending)
     ending.stage = .parting
-    log.info("Values flushed", ["sent": String(ending.report.sent)])
+    if ending.report.unsent.isEmpty {
+      log.info("Values flushed", ["sent": String(ending.report.sent)])
+    }
     shutdown = ending
     sayGoodbye(at: now)
     allowTelling(&ending, at: now)
@@ -139,7 +142,7 @@ extension Gateway {
     for link in links { link.client.flush() }
     // A broker that has not taken the status is not told goodbye: it says so with the last will.
     for link in links where link.isIdle { link.client.close() }
-    links[0].endTelling()
+    links[0].endTelling(others: isConnected ? echo.dueCount : 0)
     ending.completion(ending.report)
   }
 }

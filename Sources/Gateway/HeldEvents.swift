@@ -159,6 +159,7 @@ struct HeldEvents {
     if count == 0 {
       entries.removeAll(keepingCapacity: true)
       head = 0
+      place = 0
     }
     while head < entries.count, entries[head].isTaken { head += 1 }
   }

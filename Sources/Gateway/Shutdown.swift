@@ -60,8 +60,6 @@ package struct ShutdownReport: Hashable, Sendable {
     return "\(report); \(kept.count) kept in the journal: \(kept.joined(separator: " "))"
   }
 
-  /// 0 if everything was sent, or is kept in good order; else 1.
-  package var exitCode: Int32 {
-    unsent.isEmpty || (kept.count == unsent.count && !isHurried) ? 0 : 1
-  }
+  /// 0 if everything was sent, or is kept; 1 if not, and when it did not wait.
+  package var exitCode: Int32 { kept.count == unsent.count && !isHurried ? 0 : 1 }
 }
