@@ -29,7 +29,7 @@ def subscriber(port, mode, qos, prefix=(), **options):
 
 
 def measure_all(table):
-    turns, total = (3, 50_000) if table.quick else (3, 100_000)
+    turns, total = (3, 50_000) if table.quick else (7, 100_000)
     for qos in (0, 1):
         counting, settling, ours = measure.in_turn(
             turns,

@@ -12,8 +12,8 @@ KEYS = 1000
 
 def measure_all(table):
     # At the end a commit is waited for, which must not count.
-    changes = 100_000 if table.quick else 2_000_000
-    turns = 3 if table.quick else 5
+    changes = 100_000 if table.quick else 1_000_000
+    turns = 3 if table.quick else 9
     off, on = measure.in_turn(
         turns,
         lambda: accepting("", changes),
