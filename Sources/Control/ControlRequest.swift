@@ -59,8 +59,13 @@ package struct ControlRequest: Hashable, Sendable {
   package init(line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) {
     if let usual = Self.usual(line, keys: keys) {
       self = usual
-      return
+    } else {
+      self = try Self.any(line, keys: keys)
     }
+  }
+
+  /// Reads a line of any kind; says what is wrong with one that cannot be read.
+  static func any(_ line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) -> ControlRequest {
     let document: JSONValue
     do throws(JSONParseError) {
       document = try JSONParser.parse(line)
@@ -71,7 +76,7 @@ package struct ControlRequest: Hashable, Sendable {
         id: nil
       )
     }
-    try self.init(document, keys: keys)
+    return try ControlRequest(document, keys: keys)
   }
 
   /// Reads one line that is parsed already.

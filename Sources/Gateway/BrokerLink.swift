@@ -112,7 +112,7 @@ final class BrokerLink {
 
   /// Hands over own messages while there is room.
   func sendMessages() {
-    while !messages.isEmpty, client.canPublish, let message = messages.first, send(message) {
+    while let message = messages.first, client.canPublish, send(message) {
       messages.removeFirst(1)
     }
   }

@@ -26,7 +26,7 @@ final class ControlSocket {
   /// So much waits for the journal's disk that clients must slow down.
   private var isDiskBehind = false
   /// Three quarters of what may wait before changes are refused; a commit's time of changes has room.
-  private var heldLimit: Int { gateway.configuration.limits.pending / 4 * 3 }
+  private var heldLimit: Int { max(1, gateway.configuration.limits.pending / 4 * 3) }
   /// Who asked last; the next event is often theirs too.
   private var lastAsker: ControlConnection?
   /// Kept open to be given up when the process is out of descriptors: without one, a waiting client

@@ -90,7 +90,6 @@ extension Gateway {
     if ending.report.unsent.isEmpty {
       log.info("Values flushed", ["sent": String(ending.report.sent)])
     }
-    shutdown = ending
     sayGoodbye(at: now)
     allowTelling(&ending, at: now)
     shutdown = ending

@@ -189,10 +189,7 @@ extension RouteMachine {
   /// The next messages for a broker, `room` at most; call it while its client can publish.
   mutating func nextPublishes(for broker: Int, room: Int, at now: Moment) -> [Publish] {
     var publishes: [Publish] = []
-    var taken = 0
-    for key in order[broker][departed[broker]...] {
-      guard publishes.count < room else { break }
-      taken += 1
+    while publishes.count < room, let key = order[broker].popFirst() {
       let place = Int(key.rawValue)
       lanes[place].isQueued = false
       dropExpired(place, at: now)
@@ -212,11 +209,6 @@ extension RouteMachine {
           trail: entry.content.trail
         )
       )
-    }
-    departed[broker] += taken
-    if departed[broker] * 2 >= order[broker].count {
-      order[broker].removeFirst(departed[broker])
-      departed[broker] = 0
     }
     return publishes
   }

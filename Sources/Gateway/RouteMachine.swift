@@ -133,9 +133,7 @@ struct RouteMachine: ~Copyable {
   var lanes: [Lane] = []
   var core = LastOutCore<Pending>(policy: .standard)
   /// By broker: the lanes with something to send, in order.
-  var order: [[KeyIndex]]
-  /// By broker: how many at the head of its order have had their turn.
-  var departed: [Int]
+  var order: [WaitingLine<KeyIndex>]
   var flights: [UInt32] = []
   var inFlightCount = 0
   var waitingCount = 0
@@ -160,8 +158,7 @@ struct RouteMachine: ~Copyable {
     }
     self.ttl = ttl
     self.limit = limit
-    order = Array(repeating: [], count: brokers.count + 1)
-    departed = Array(repeating: 0, count: brokers.count + 1)
+    order = Array(repeating: WaitingLine(), count: brokers.count + 1)
   }
 
   var nextDeadline: Moment? { core.nextDeadline }

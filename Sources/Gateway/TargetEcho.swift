@@ -30,9 +30,7 @@ struct TargetEcho: ~Copyable {
   private var targetPlaces: [Int32] = []
   private var devicePlaces: [Int32] = []
   /// What waits for room at the broker, each once.
-  private var due: [Int32] = []
-  /// How many of ``due`` have been taken.
-  private var taken = 0
+  private var due = WaitingLine<Int32>()
   private var isDue: [Bool] = []
   /// A digest of what each topic showed last on this connection.
   private var shown: [Int?] = []
@@ -66,9 +64,9 @@ struct TargetEcho: ~Copyable {
   }
 
   var nextDeadline: Moment? { queue.nextDeadline }
-  var isEmpty: Bool { dueCount == 0 }
+  var isEmpty: Bool { due.isEmpty }
   /// Topics to be shown as soon as there is room.
-  var dueCount: Int { due.count - taken }
+  var dueCount: Int { due.count }
 
   /// What was asked of `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
@@ -134,17 +132,8 @@ struct TargetEcho: ~Copyable {
   /// The topic that has been due longest, in constant time on average; one that finds no room is
   /// given back with ``putBack(_:)``.
   mutating func nextDue() -> Int32? {
-    guard taken < due.count else { return nil }
-    let place = due[taken]
+    guard let place = due.popFirst() else { return nil }
     isDue[Int(place)] = false
-    taken += 1
-    if taken == due.count {
-      due.removeAll(keepingCapacity: true)
-      taken = 0
-    } else if taken * 2 >= due.count {
-      due.removeFirst(taken)
-      taken = 0
-    }
     return place
   }
 
