@@ -7,7 +7,8 @@ import LastOut
 /// Which of the gateway's own retained topics are due: a property's target, a device's targets, a
 /// device's info.
 ///
-/// At most one of each per 100 ms, the first at once, the last guaranteed.
+/// At most one of each per 100 ms, the first at once, the last guaranteed; where many move at once,
+/// each at the ``EchoPace``.
 struct TargetEcho: ~Copyable {
   /// One topic of the echo.
   enum Item: Hashable {
@@ -16,12 +17,9 @@ struct TargetEcho: ~Copyable {
     case info(device: Int)
   }
 
-  private static let pace = Duration.milliseconds(100)
-
   /// What changed too soon after it was shown.
   private var queue: LastOutCore<Bool>
-  /// The same in nanoseconds.
-  private let pace = UInt64(Self.pace.wholeNanoseconds)
+  private var pace = EchoPace()
   /// From when on each topic may be shown again.
   private var readyAt: [Moment] = []
   /// What each place shows; places are given once and stay.
@@ -39,7 +37,8 @@ struct TargetEcho: ~Copyable {
 
   init(properties: Int, devices: Int) {
     let count = properties + 2 * devices
-    queue = LastOutCore(policy: Policy(delay: Self.pace), capacity: max(count, 1))
+    let policy = Policy(delay: .nanoseconds(EchoPace.usual))
+    queue = LastOutCore(policy: policy, capacity: max(count, 1))
     extend(properties: properties, devices: devices)
   }
 
@@ -88,7 +87,8 @@ struct TargetEcho: ~Copyable {
   }
 
   private mutating func show(_ topic: KeyIndex, at now: Moment) {
-    readyAt[Int(topic.rawValue)] = Moment(nanoseconds: now.nanoseconds &+ pace)
+    pace.shown(at: now)
+    readyAt[Int(topic.rawValue)] = Moment(nanoseconds: now.nanoseconds &+ pace.rest)
     demand(topic.rawValue)
   }
 

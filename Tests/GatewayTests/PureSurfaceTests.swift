@@ -42,6 +42,56 @@ import Testing
     #expect(echo.nextDeadline == Self.moment(200))
   }
 
+  /// What `keys` keys, each of its own device, show while they change every 5 ms, and after.
+  private static func flood(keys: Int, milliseconds: Range<UInt64>, of echo: inout TargetEcho) -> (
+    shows: Int, lastOnes: [Int32: UInt64]
+  ) {
+    var shows = 0
+    var lastOnes: [Int32: UInt64] = [:]
+    let end = milliseconds.upperBound + 1100
+    for millisecond in stride(from: milliseconds.lowerBound, to: end, by: 5) {
+      let now = moment(millisecond)
+      echo.advance(to: now)
+      if milliseconds.contains(millisecond) {
+        for key in 0..<keys { echo.changed(KeyIndex(Int32(key)), device: key, at: now) }
+      }
+      for place in echo.takeDue() {
+        shows += 1
+        lastOnes[place] = millisecond
+      }
+    }
+    return (shows, lastOnes)
+  }
+
+  @Test func `as long as few topics move, each is shown every 100 ms`() {
+    var echo = TargetEcho(properties: 100, devices: 100)
+    let (shows, _) = Self.flood(keys: 100, milliseconds: 1000..<2000, of: &echo)
+    #expect(shows == 300 * 11)
+  }
+
+  @Test(arguments: [300, 1000, 1500])
+  func `where many move, all share 5,000 shows a second, and the last of each comes`(keys: Int) {
+    var echo = TargetEcho(properties: keys, devices: keys)
+    let (shows, lastOnes) = Self.flood(keys: keys, milliseconds: 1000..<6000, of: &echo)
+    // The first of each at once, the second after 100 ms; one more of each after the end.
+    #expect((20_000...25_000 + 3 * 3 * keys).contains(shows))
+    #expect(lastOnes.count == 3 * keys)
+    #expect(lastOnes.values.allSatisfy { (5995...7000).contains($0) })
+    #expect(echo.nextDeadline == nil)
+
+    // The first rest may still be a longer one.
+    let (fewer, _) = Self.flood(keys: 1, milliseconds: 9000..<10_000, of: &echo)
+    #expect((27...33).contains(fewer))
+  }
+
+  @Test func `more keys than can be shown in a second are shown once a second`() {
+    var echo = TargetEcho(properties: 4000, devices: 4000)
+    let (shows, lastOnes) = Self.flood(keys: 4000, milliseconds: 1000..<3000, of: &echo)
+    #expect(shows <= 12_000 * 5)
+    #expect(lastOnes.count == 12_000)
+    #expect(lastOnes.values.allSatisfy { (2995...4000).contains($0) })
+  }
+
   @Test func `a key's change shows its target, its device's targets and info`() {
     var echo = TargetEcho(properties: 3, devices: 2)
     echo.changed(KeyIndex(2), device: 1, at: Self.moment(0))
