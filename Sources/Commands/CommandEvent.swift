@@ -37,8 +37,7 @@ extension CommandEvent {
     _ key: KeyIndex,
     _ value: Value,
     number: UInt64,
-    acceptedAt: Moment,
-    at: Moment,
+    at moment: Moment,
     origin: consuming ChangeOrigin?
   ) -> CommandEvent {
     CommandEvent(
@@ -47,8 +46,8 @@ extension CommandEvent {
       value: value,
       collapsed: 0,
       number: number,
-      acceptedAt: acceptedAt,
-      at: at,
+      acceptedAt: moment,
+      at: moment,
       attempt: 1,
       reason: nil,
       origin: origin,

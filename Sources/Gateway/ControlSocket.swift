@@ -26,7 +26,7 @@ final class ControlSocket {
   /// So much waits for the journal's disk that clients must slow down.
   private var isDiskBehind = false
   /// Three quarters of what may wait before changes are refused; a commit's time of changes has room.
-  private var heldLimit: Int { max(1, gateway.configuration.limits.pending / 4 * 3) }
+  private let heldLimit: Int
   /// Who asked last; the next event is often theirs too.
   private var lastAsker: ControlConnection?
   /// Kept open to be given up when the process is out of descriptors: without one, a waiting client
@@ -49,6 +49,7 @@ final class ControlSocket {
   init(path: String, gateway: Gateway) throws(OperationsError) {
     self.path = path
     self.gateway = gateway
+    heldLimit = max(1, gateway.configuration.limits.pending / 4 * 3)
     try SocketFile.makeFolder(of: path)
     spare = SocketFile.spareDescriptor()
     lock = try SocketFile.lock(path + ".lock")
@@ -166,12 +167,21 @@ final class ControlSocket {
   ///
   /// `held` changes and more wait for the disk by now.
   func owesReply(to client: UInt64, held: Int) {
-    connection(client)?.owesReply()
+    if lastAsker?.number == client {
+      lastAsker?.owesReply()
+    } else {
+      connection(client)?.owesReply()
+    }
     if held >= heldLimit, !isDiskBehind { setDiskBehind(true) }
   }
 
   func hasReplied(to client: UInt64, held: Int) {
     connection(client)?.hasReplied()
+    noteHeld(held)
+  }
+
+  /// So much waits for the disk by now, which is less than before.
+  func noteHeld(_ held: Int) {
     if held < heldLimit, isDiskBehind { setDiskBehind(false) }
   }
 
@@ -180,7 +190,7 @@ final class ControlSocket {
     for connection in connections.values { connection.isDiskBehind = isBehind }
   }
 
-  private func connection(_ number: UInt64) -> ControlConnection? {
+  func connection(_ number: UInt64) -> ControlConnection? {
     if let lastAsker, lastAsker.number == number { return lastAsker }
     guard let found = connections[number] else { return nil }
     lastAsker = found

@@ -83,11 +83,32 @@ extension Gateway {
 
   // MARK: - Events
 
+  /// Brings events to the journal, in order.
+  func record(_ events: Span<CommandEvent>, in link: JournalLink, at now: Moment) {
+    for index in events.indices {
+      record(events[index], replacing: Self.replaced(index, in: events), in: link, at: now)
+    }
+  }
+
+  /// The command that ends right after the event at `index`, because that one is newer.
+  private static func replaced(_ index: Int, in events: Span<CommandEvent>) -> UInt64? {
+    let next = index + 1
+    guard next < events.count, case .superseded = events[next].phase,
+      events[next].key == events[index].key
+    else { return nil }
+    return events[next].number
+  }
+
   /// Brings an event to the journal, then tells it, or holds it until its value is on the disk.
-  func record(_ event: borrowing CommandEvent, in link: JournalLink, at now: Moment) {
+  private func record(
+    _ event: borrowing CommandEvent,
+    replacing replaced: UInt64? = nil,
+    in link: JournalLink,
+    at now: Moment
+  ) {
     var isDue = false
     switch event.phase {
-    case .accepted: return accept(event, in: link, at: now)
+    case .accepted: return accept(event, replacing: replaced, in: link, at: now)
     case .sending:
       link.left(event.key, named: name(of: event.key), number: event.number)
       guard isHeard(event) else { return }
@@ -122,7 +143,12 @@ extension Gateway {
     )
   }
 
-  private func accept(_ event: borrowing CommandEvent, in link: JournalLink, at now: Moment) {
+  private func accept(
+    _ event: borrowing CommandEvent,
+    replacing replaced: UInt64?,
+    in link: JournalLink,
+    at now: Moment
+  ) {
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if isHeard(event) { tell(event) }
       return
@@ -131,6 +157,7 @@ extension Gateway {
     let sequence = link.accept(
       event,
       value,
+      replacing: replaced,
       named: name(of: event.key),
       expiresAt: expiresAt,
       isUrgent: isUrgent
@@ -191,9 +218,15 @@ extension Gateway {
     in link: JournalLink,
     inMemoryBecause fault: JournalFault? = nil
   ) {
-    while let event = link.held.takeNext(through: sequence) {
-      tellHeld(event, inMemoryBecause: fault)
+    var asker: ControlConnection?
+    while let held = link.held.takeNext(through: sequence) {
+      switch held {
+      case .accepted(let accepted) where fault == nil && !isForOthers(.accepted, accepted.origin):
+        answer(accepted, through: &asker)
+      case .accepted, .other: tellHeld(held.event, inMemoryBecause: fault)
+      }
     }
+    controlSocket?.noteHeld(link.held.count)
   }
 
   private func tellHeld(_ event: consuming CommandEvent, inMemoryBecause fault: JournalFault?) {

@@ -84,6 +84,19 @@ extension Gateway {
     if event.isFinal, origin.wantsPhases { asker.endWait() }
   }
 
+  /// The same of an `accepted` that was held, of which nobody else hears.
+  ///
+  /// `asker` is who was answered last, and is often asked for again.
+  func answer(_ accepted: borrowing HeldEvents.Accepted, through asker: inout ControlConnection?) {
+    guard let client = accepted.origin?.replyTo, client != 0 else { return }
+    if asker?.number != client { asker = controlSocket?.connection(client) }
+    guard let asker else { return }
+    line.removeAll(keepingCapacity: true)
+    identifiers.append(accepted, key: registry[accepted.key].key, to: &line)
+    asker.sendLine(line)
+    asker.hasReplied()
+  }
+
   /// Whether all that is to be told can wait until the commands have left: nobody hears of it but
   /// the clients of the control socket who asked.
   ///
@@ -110,9 +123,13 @@ extension Gateway {
 
   /// Whether somebody hears of an event beside the client of the control socket who asked.
   private func isForOthers(_ event: borrowing CommandEvent) -> Bool {
+    isForOthers(event.phase, event.origin)
+  }
+
+  func isForOthers(_ phase: Phase, _ origin: ChangeOrigin?) -> Bool {
     if machine.isWatched || onEvent != nil { return true }
-    if isOnEventTopic(event.phase) { return true }
-    guard let origin = event.origin else { return false }
+    if isOnEventTopic(phase) { return true }
+    guard let origin else { return false }
     return origin.responseTopic != nil || origin.replyTo > HTTPSurface.lowestNumber
   }
 }

@@ -298,8 +298,7 @@ package final class Gateway {
     var events: [CommandEvent] = []
     swap(&events, &machine.events)
     if let journal {
-      let due = events.span
-      for index in due.indices { record(due[index], in: journal, at: now) }
+      record(events.span, in: journal, at: now)
     } else {
       let due = events.span
       for index in due.indices { tell(due[index]) }

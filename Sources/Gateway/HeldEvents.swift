@@ -18,19 +18,53 @@ struct HeldEvents {
     /// The place of the key's next event; -1 at the last.
     var next: Int32 = -1
     /// It waits for everything up to here.
-    var sequence: UInt64
-    var isTaken = false
+    let sequence: UInt64
+    var rest: Rest
     var number: UInt64 = 0
     var acceptedAt = Moment.zero
-    var at = Moment.zero
     var value = Value.boolean(false)
-    var origin: ChangeOrigin?
-    /// The event, when it is no plain `accepted`.
-    var other: Other?
+
+    var isTaken: Bool {
+      if case .taken = rest { true } else { false }
+    }
+  }
+
+  /// What an entry is; one word.
+  private enum Rest {
+    /// A plain `accepted`, and who asked.
+    case accepted(ChangeOrigin?)
+    case other(Other)
+    case taken
+  }
+
+  /// What is given out.
+  enum Held {
+    case accepted(Accepted)
+    case other(Other)
+
+    var event: CommandEvent {
+      switch self {
+      case .accepted(let accepted): accepted.event
+      case .other(let other): other.event
+      }
+    }
+  }
+
+  /// A plain `accepted`.
+  struct Accepted {
+    let key: KeyIndex
+    let value: Value
+    let number: UInt64
+    let acceptedAt: Moment
+    let origin: ChangeOrigin?
+
+    var event: CommandEvent {
+      .accepted(key, value, number: number, at: acceptedAt, origin: origin)
+    }
   }
 
   /// An event as a whole.
-  private final class Other {
+  final class Other {
     let event: CommandEvent
 
     init(_ event: consuming CommandEvent) {
@@ -70,7 +104,7 @@ struct HeldEvents {
   /// its key that wait already.
   mutating func hold(_ event: borrowing CommandEvent, until sequence: UInt64? = nil) {
     let sequence = makePlace(for: event.key, until: sequence)
-    entries.append(Entry(key: event.key, sequence: sequence, other: Other(copy event)))
+    entries.append(Entry(key: event.key, sequence: sequence, rest: .other(Other(copy event))))
   }
 
   /// Holds an `accepted` with its value.
@@ -81,11 +115,10 @@ struct HeldEvents {
       Entry(
         key: event.key,
         sequence: sequence,
+        rest: .accepted(event.origin),
         number: event.number,
         acceptedAt: event.acceptedAt,
-        at: event.at,
-        value: value,
-        origin: event.origin
+        value: value
       )
     )
   }
@@ -105,6 +138,7 @@ struct HeldEvents {
   /// Whether an event is an `accepted` of which nothing else is to be said.
   private static func isPlain(_ event: borrowing CommandEvent) -> Bool {
     guard case .accepted = event.phase, event.reason == nil else { return false }
+    guard event.at == event.acceptedAt else { return false }
     return !event.isFinal && !event.isAction && event.collapsed == 0 && event.attempt == 1
   }
 
@@ -114,7 +148,7 @@ struct HeldEvents {
     var events: [CommandEvent] = []
     var place = chains[Int(key.rawValue)].first
     while place >= 0 {
-      if !entries[Int(place)].isTaken { events.append(release(Int(place))) }
+      if let held = release(Int(place)) { events.append(held.event) }
       place = entries[Int(place)].next
     }
     chains[Int(key.rawValue)].first = -1
@@ -125,33 +159,42 @@ struct HeldEvents {
   /// Takes the next event that waits for a value up to `sequence`; `nil` when there is none left.
   ///
   /// To be called until then, with the same number.
-  mutating func takeNext(through sequence: UInt64) -> CommandEvent? {
+  mutating func takeNext(through sequence: UInt64) -> Held? {
     place = max(place, head)
     while place < entries.count {
       let here = place
       place += 1
-      guard !entries[here].isTaken, entries[here].sequence <= sequence else { continue }
+      guard entries[here].sequence <= sequence, let held = release(here) else { continue }
       // Within a key the sequence never falls: what is behind it waits on.
       chains[Int(entries[here].key.rawValue)].first = entries[here].next
-      return release(here)
+      return held
     }
     place = 0
     passTaken()
     return nil
   }
 
-  private mutating func release(_ place: Int) -> CommandEvent {
-    count -= 1
-    entries[place].isTaken = true
-    if let other = entries[place].other.take() { return other.event }
-    return .accepted(
-      entries[place].key,
-      entries[place].value,
-      number: entries[place].number,
-      acceptedAt: entries[place].acceptedAt,
-      at: entries[place].at,
-      origin: entries[place].origin.take()
-    )
+  /// Takes what is at a place; `nil` when it was taken before.
+  private mutating func release(_ place: Int) -> Held? {
+    var rest = Rest.taken
+    swap(&rest, &entries[place].rest)
+    switch consume rest {
+    case .taken: return nil
+    case .other(let other):
+      count -= 1
+      return .other(other)
+    case .accepted(let origin):
+      count -= 1
+      return .accepted(
+        Accepted(
+          key: entries[place].key,
+          value: entries[place].value,
+          number: entries[place].number,
+          acceptedAt: entries[place].acceptedAt,
+          origin: origin
+        )
+      )
+    }
   }
 
   /// Goes on to the first that waits; with none, all places are free again.

@@ -41,7 +41,7 @@ struct Identifiers {
       phase: event.phase,
       value: event.value?.json,
       collapsed: event.collapsed,
-      source: Self.source(of: event),
+      source: Self.source(of: event.origin),
       at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
       attempt: event.attempt,
       reason: event.reason
@@ -67,10 +67,33 @@ struct Identifiers {
       phase: event.phase,
       value: event.value?.json,
       collapsed: event.collapsed,
-      source: Self.source(of: event),
+      source: Self.source(of: event.origin),
       at: { timeText.append(to: &$0) },
       attempt: event.attempt,
       reason: event.reason,
+      to: &output
+    )
+  }
+
+  /// Appends the object of an `accepted` of which nothing else is to be said, for who asked.
+  mutating func append(
+    _ accepted: borrowing HeldEvents.Accepted,
+    key: String,
+    to output: inout [UInt8]
+  ) {
+    let (number, acceptedAt) = (accepted.number, accepted.acceptedAt)
+    timeText.set(wallMilliseconds(at: acceptedAt))
+    let given = accepted.origin?.id
+    EventText.append(
+      id: { appendID(given, number: number, acceptedAt: acceptedAt, to: &$0) },
+      key: key,
+      phase: .accepted,
+      value: accepted.value.json,
+      collapsed: 0,
+      source: Self.source(of: accepted.origin),
+      at: { timeText.append(to: &$0) },
+      attempt: 1,
+      reason: nil,
       to: &output
     )
   }
@@ -122,8 +145,8 @@ struct Identifiers {
   }
 
   /// Only what comes by MQTT may say nothing about where it comes from.
-  private static func source(of event: borrowing CommandEvent) -> String? {
-    guard let origin = event.origin else { return "mqtt" }
+  private static func source(of origin: ChangeOrigin?) -> String? {
+    guard let origin else { return "mqtt" }
     return origin.source
   }
 

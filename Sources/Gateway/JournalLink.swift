@@ -163,23 +163,28 @@ final class JournalLink {
   /// Takes the value of an accepted command, which is written with the next commit if it is still
   /// the key's newest then.
   ///
+  /// `replaced` is the number of the command that ends with it, if that is the key's newest.
+  ///
   /// - Returns: The value's number, whether or not the journal can be written at the moment.
   func accept(
     _ event: borrowing CommandEvent,
     _ value: Value,
+    replacing replaced: UInt64? = nil,
     named name: @autoclosure () -> String,
     expiresAt: Moment,
     isUrgent: Bool
   ) -> UInt64 {
     let acceptedAt = event.acceptedAt
+    let place = Int(event.key.rawValue)
+    let isReplacing = replaced.map { rows[place].newest.isOf($0) } ?? false
     let sequence = journal.accept(
       journalKey(event.key, named: name()),
+      replacing: isReplacing ? rows[place].newest.sequence : nil,
       at: acceptedAt,
       expiresAt: expiresAt,
       isUrgent: isUrgent
     )
-    let place = Int(event.key.rawValue)
-    rows[place].push()
+    if !isReplacing { rows[place].push() }
     rows[place].newest = Ticket(
       number: event.number,
       sequence: sequence,
@@ -200,7 +205,7 @@ final class JournalLink {
     rows[place].newest = Ticket(number: number, sequence: sequence, isUrgent: isUrgent)
   }
 
-  /// The command of a value that ``accept(_:_:named:expiresAt:isUrgent:)`` has taken.
+  /// The command of a value that ``accept(_:_:replacing:named:expiresAt:isUrgent:)`` has taken.
   func command(_ key: JournalKey, _ sequence: UInt64) -> Ticket {
     guard let found = rows[Int(keys[Int(key.rawValue)].rawValue)].unwritten(sequence) else {
       preconditionFailure("The journal writes only values whose commands are not over.")

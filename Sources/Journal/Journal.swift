@@ -82,14 +82,17 @@ package final class Journal {
 
   /// Takes the newest value of a key; ``keptValue`` is asked for it when it is written.
   ///
+  /// `replaced`: the sequence number of the one before, when that is over with this.
+  ///
   /// - Returns: Its sequence number, also while there is a ``fault``.
   package func accept(
     _ key: JournalKey,
+    replacing replaced: UInt64? = nil,
     at now: Moment,
     expiresAt: Moment,
     isUrgent: Bool
   ) -> UInt64 {
-    plan.take(for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
+    plan.take(for: key, replacing: replaced, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
   }
 
   /// A value was handed to the broker.

@@ -218,7 +218,7 @@ extension HeldEvents {
   /// Everything that waits for values up to `sequence`.
   fileprivate mutating func take(through sequence: UInt64) -> [CommandEvent] {
     var events: [CommandEvent] = []
-    while let event = takeNext(through: sequence) { events.append(event) }
+    while let held = takeNext(through: sequence) { events.append(held.event) }
     return events
   }
 }

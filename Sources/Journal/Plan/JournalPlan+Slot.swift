@@ -81,11 +81,11 @@ extension JournalPlan {
       newest == nil && earlier == nil && underWay == nil && disk == nil && !isDirty
     }
 
-    /// Takes a newer value; the one before stays unless nobody has taken it up.
+    /// Takes a newer value; the one before stays unless it is `replaced`.
     ///
     /// - Returns: Whether the key was clean.
-    mutating func accept(_ value: KeptValue, forgettingOlder: Bool) -> Bool {
-      if earlier == nil, !forgettingOlder { swap(&earlier, &newest) }
+    mutating func accept(_ value: KeptValue, replacing replaced: UInt64?) -> Bool {
+      if earlier == nil, newest?.sequence != replaced { swap(&earlier, &newest) }
       newest = value
       defer { isDirty = true }
       return !isDirty

@@ -144,9 +144,13 @@ package struct JournalPlan: Sendable {
   }
 
   /// The same, of which only the sequence number is asked.
+  ///
+  /// `replaced`: the value before, if it is the newest and over with this, as ``ended(_:_:at:promptly:)``
+  /// afterwards would say.
   mutating func take(
     _ given: KeptValue.Given? = nil,
     for key: JournalKey,
+    replacing replaced: UInt64? = nil,
     at now: Moment,
     expiresAt: Moment,
     isUrgent: Bool
@@ -155,7 +159,7 @@ package struct JournalPlan: Sendable {
     let isUndecided = !undecided.isEmpty && isUndecided(key)
     let isNewlyDirty = self[key].accept(
       KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt, given: given),
-      forgettingOlder: isUndecided
+      replacing: isUndecided ? self[key].newest?.sequence : replaced
     )
     if isNewlyDirty { dirty.append(key) }
     want(at: now)
