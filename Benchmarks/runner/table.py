@@ -37,11 +37,13 @@ class Table:
     def row(self, figure, unit, reference, ours, goal=None, against="", note=""):
         """Adds a row; `reference` and `ours` are a value, a list of values, or None for nothing.
 
-        `goal` is the largest ratio of the medians that meets it, or 0 for nothing at all.
+        `goal` is the largest ratio that meets it, or 0 for nothing at all. Lists were measured in turn,
+        so each turn has a ratio, and theirs is the median.
         """
+        turns = ratios_of_turns(reference, ours)
         reference = None if reference is None else Sample(reference)
         ours = Sample(ours)
-        ratio = ours.median / reference.median if reference and reference.median else None
+        ratio = statistics.median(turns) if turns else None
         compared = ours.median if goal == 0 else ratio
         self.rows.append(
             {
@@ -52,11 +54,13 @@ class Table:
                 "reference": reference and reference.as_object(),
                 "ours": ours.as_object(),
                 "ratio": ratio,
+                "ratios_of_turns": turns,
                 "ratio_of_minima": (
                     ours.minimum / reference.minimum if reference and reference.minimum else None
                 ),
                 "goal": goal,
                 "met": None if goal is None or compared is None else compared <= goal,
+                "close": bool(goal) and is_among(turns, goal),
                 "note": note,
             }
         )
@@ -99,6 +103,24 @@ class Table:
             "rows": self.rows,
             "curves": self.curves,
         }
+
+
+def ratios_of_turns(reference, ours):
+    """Ours divided by the reference, turn by turn; what slows a whole turn falls out."""
+    if reference is None:
+        return []
+    pair = [values if isinstance(values, (list, tuple)) else [values] for values in (reference, ours)]
+    if len(pair[0]) != len(pair[1]):
+        pair = [[statistics.median(values)] for values in pair]
+    return [mine / theirs for theirs, mine in zip(*pair) if theirs]
+
+
+def is_among(turns, goal):
+    """Whether the middle half of the turns lies around `goal`."""
+    if len(turns) < 4:
+        return False
+    first, _, last = statistics.quantiles(turns, n=4)
+    return first <= goal <= last
 
 
 def processor():
@@ -171,8 +193,18 @@ def goal(value):
     return "0" if value == 0 else f"<= {ratio(value) if value < 0.2 else format(value, '.3g')}"
 
 
-def verdict(row):
-    return {True: "met", False: "MISSED", None: row["note"] or "report only"}[row["met"]]
+def verdict(row, missed="MISSED", unmeasured="report only"):
+    words = {True: "met", False: missed, None: row["note"] or unmeasured}[row["met"]]
+    return words + " ~" if row["close"] else words
+
+
+CLOSE = (
+    "~: the middle half of the turns lies around the goal, so that another run may say the opposite."
+)
+
+
+def is_any_close(document):
+    return any(row.get("close") for row in document["rows"])
 
 
 def cells(document):
@@ -222,7 +254,8 @@ def print_aligned(lines, right=()):
 
 
 def print_table(document):
-    print("\nEach measurement: minimum / median / maximum; the ratio is that of the medians.\n")
+    print("\nEach measurement: minimum / median / maximum; the ratio is the median of the turns' ratios.")
+    print(CLOSE + "\n" if is_any_close(document) else "")
     print_aligned(cells(document), right=(2, 3, 4, 5))
     print()
     print_aligned(curve_cells(document))
@@ -234,7 +267,8 @@ def markdown(document):
     lines = [
         f"Measured {document['at'][:10]} on {document['cpus']} CPUs ({document['processor']}), load"
         f" {document['load']} at the end, {document['seconds']:.0f} s{quick}. Three numbers are"
-        " minimum / median / maximum; ratios are those of the medians.",
+        " minimum / median / maximum; a ratio is the median of the turns' ratios."
+        + (f" {CLOSE}" if is_any_close(document) else ""),
         "",
         "| figure | unit | reference | its value | ours | ratio | goal | |",
         "|---|---|---|---|---|---|---|---|",
@@ -243,7 +277,7 @@ def markdown(document):
         if "skipped" in row:
             lines.append(f"| {row['figure']} | skipped: {row['skipped']} | | | | | | |")
             continue
-        words = {True: "met", False: "**missed**", None: row["note"] or ""}[row["met"]]
+        words = verdict(row, "**missed**", "")
         values = [row["figure"], row["unit"], row["against"] or "-", spread(row["reference"])]
         values += [spread(row["ours"]), ratio(row["ratio"]), goal(row["goal"]).replace("<=", "≤")]
         lines.append("| " + " | ".join(values + [words]) + " |")

@@ -25,7 +25,8 @@ final class ControlSocket {
   private var unsent: [ControlConnection] = []
   /// So much waits for the journal's disk that clients must slow down.
   private var isDiskBehind = false
-  /// Three quarters of what may wait before changes are refused; a commit's time of changes has room.
+  /// Nearly all of what may wait before changes are refused; the rest is for those who cannot be
+  /// slowed down. As many come between two commits where a client sends all it can.
   private let heldLimit: Int
   /// Who asked last; the next event is often theirs too.
   private var lastAsker: ControlConnection?
@@ -49,7 +50,7 @@ final class ControlSocket {
   init(path: String, gateway: Gateway) throws(OperationsError) {
     self.path = path
     self.gateway = gateway
-    heldLimit = max(1, gateway.configuration.limits.pending / 4 * 3)
+    heldLimit = max(1, gateway.configuration.limits.pending / 16 * 15)
     try SocketFile.makeFolder(of: path)
     spare = SocketFile.spareDescriptor()
     lock = try SocketFile.lock(path + ".lock")
