@@ -119,6 +119,9 @@ extension CommandStateMachine {
   /// Whether everything that can leave has left and was answered.
   package var isDrained: Bool { sendingCount == 0 && core.pendingCount == 0 && lanes.count == 0 }
 
+  /// Whether anything is to leave as soon as its lane and the client have room; constant time.
+  package var hasReady: Bool { lanes.count > 0 }
+
   /// Whether anything has not been acknowledged, what cannot leave included; constant time.
   package var hasUnsent: Bool {
     sendingCount > 0 || readyCount > 0 || core.pendingCount > 0 || !heldSteps.isEmpty

@@ -25,8 +25,9 @@ final class ControlSocket {
   private var unsent: [ControlConnection] = []
   /// So much waits for the journal's disk that clients must slow down.
   private var isDiskBehind = false
-  /// Nearly all of what may wait before changes are refused; the rest is for those who cannot be
-  /// slowed down. As many come between two commits where a client sends all it can.
+  /// From where on clients are slowed down: nearly all that may wait before changes are refused.
+  ///
+  /// So many come from one commit to the next where a client sends all it can.
   private let heldLimit: Int
   /// Who asked last; the next event is often theirs too.
   private var lastAsker: ControlConnection?

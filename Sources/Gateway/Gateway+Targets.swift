@@ -15,7 +15,7 @@ extension Gateway {
     var payload: [UInt8] = []
     swap(&payload, &line)  // Reused; given back at the end.
     defer { swap(&payload, &line) }
-    while links[0].client.canPublish, let place = echo.nextDue() {
+    while links[0].client.canPublish, let place = echo.nextDue(at: now) {
       let item = echo.item(at: place)
       payload.removeAll(keepingCapacity: true)
       append(item, at: now, to: &payload)

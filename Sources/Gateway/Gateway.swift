@@ -248,6 +248,8 @@ package final class Gateway {
     publishOwn(at: now)
     advanceShutdown(at: now)
     armTimer(after: now)
+    // Commands that wait for acknowledgements leave with the next one.
+    loop.isHurried = machine.hasReady && !links[0].client.canPublish
     http?.settle(at: now)
     controlSocket?.sendReplies()
   }

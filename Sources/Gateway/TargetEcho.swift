@@ -80,22 +80,17 @@ struct TargetEcho: ~Copyable {
   }
 
   private mutating func changed(_ topic: KeyIndex, at now: Moment) {
-    guard !queue.isPending(topic) else { return }
+    // What is due shows the newest when there is room for it.
+    guard !isDue[Int(topic.rawValue)], !queue.isPending(topic) else { return }
     let ready = readyAt[Int(topic.rawValue)]
-    if ready <= now { return show(topic, at: now) }
+    if ready <= now { return demand(topic.rawValue) }
     queue.enqueue(true, for: topic, at: now, delay: now.duration(to: ready))
-  }
-
-  private mutating func show(_ topic: KeyIndex, at now: Moment) {
-    pace.shown(at: now)
-    readyAt[Int(topic.rawValue)] = Moment(nanoseconds: now.nanoseconds &+ pace.rest)
-    demand(topic.rawValue)
   }
 
   mutating func advance(to now: Moment) {
     while let run = queue.nextRun(at: now) {
       queue.finish(run.key, at: now)
-      show(run.key, at: now)
+      demand(run.key.rawValue)
     }
   }
 
@@ -104,7 +99,7 @@ struct TargetEcho: ~Copyable {
     for key in queue.pendingKeys() {
       if case .run(let run) = queue.flush(key, at: now) {
         queue.finish(run.key, at: now)
-        show(run.key, at: now)
+        demand(run.key.rawValue)
       }
     }
   }
@@ -129,11 +124,13 @@ struct TargetEcho: ~Copyable {
     due.append(place)
   }
 
-  /// The topic that has been due longest, in constant time on average; one that finds no room is
-  /// given back with ``putBack(_:)``.
-  mutating func nextDue() -> Int32? {
+  /// The topic that has been due longest, to be shown now, in constant time on average; one that
+  /// finds no room is given back with ``putBack(_:)``.
+  mutating func nextDue(at now: Moment) -> Int32? {
     guard let place = due.popFirst() else { return nil }
     isDue[Int(place)] = false
+    pace.shown(at: now)
+    readyAt[Int(place)] = Moment(nanoseconds: now.nanoseconds &+ pace.rest)
     return place
   }
 

@@ -25,6 +25,8 @@ package import LastOut
   /// Every timer of this loop, over one timer descriptor.
   private var timers: TimerSet?
   private var moderation = WakeModeration()
+  /// Something waits for the next event, so that the loop must not rest before it looks for it.
+  package var isHurried = false
   private var batchEnds: [BatchEnd] = []
   /// Begins another batch when the end of one did not come to an end.
   private var goingOn: LoopTimer?
@@ -175,7 +177,8 @@ package import LastOut
   private func moderate() {
     let now = Self.now()
     let slept = Duration.nanoseconds(Int64(clamping: unsafe uv_metrics_idle_time(pointer)))
-    guard moderation.rests(at: now, slept: slept, before: timers?.earliest) else {
+    let next = timers?.earliest
+    guard moderation.rests(at: now, slept: slept, before: next, isHurried: isHurried) else {
       return moderation.looks(at: now)
     }
     var rest = timespec(tv_sec: 0, tv_nsec: Int(WakeModeration.rest / .nanoseconds(1)))

@@ -10,7 +10,7 @@ import LastOut
 /// the same trouble, and the same answer. While the last turns were short, and took together more
 /// time than the sleep between them, a tenth of a millisecond is waited before each look. A loop
 /// that sleeps longer, or that has much to do in each turn, does not rest; neither does one with a
-/// timer due by then.
+/// timer due by then, or where something waits for the next event, as commands do for room.
 struct WakeModeration: Hashable, Sendable {
   /// How long one rest lasts; the kernel adds about as much.
   static let rest = Duration.microseconds(60)
@@ -29,8 +29,14 @@ struct WakeModeration: Hashable, Sendable {
   private var slept = Duration.zero
 
   /// Whether to rest before the look that comes at `now`; `total` is how long the loop has slept in
-  /// its life, `next` when the first timer is due.
-  mutating func rests(at now: Moment, slept total: Duration, before next: Moment?) -> Bool {
+  /// its life, `next` when the first timer is due, `isHurried` whether something waits for the next
+  /// event.
+  mutating func rests(
+    at now: Moment,
+    slept total: Duration,
+    before next: Moment?,
+    isHurried: Bool
+  ) -> Bool {
     let sleep = total - slept
     slept = total
     guard sleep < Self.longSleep else {
@@ -43,7 +49,7 @@ struct WakeModeration: Hashable, Sendable {
     if count == Self.turns {
       begin(isDense: asleep < awake && awake < Self.shortTurn * Self.turns)
     }
-    guard isDense else { return false }
+    guard isDense, !isHurried else { return false }
     return next.map { $0 > now.advanced(by: Self.rest * 2) } ?? true
   }
 

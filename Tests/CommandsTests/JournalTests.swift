@@ -37,7 +37,9 @@ import Testing
     try bench.set("other", 3, now: true)
     #expect(bench.send() == ["3"])
     #expect(bench.hasUnsent == true)
+    #expect(bench.machine.hasReady == false)
     bench.machine.release(key, at: bench.now)
+    #expect(bench.machine.hasReady == true)
     #expect(bench.send() == ["2"])
     #expect(bench.hasUnsent == false)
   }

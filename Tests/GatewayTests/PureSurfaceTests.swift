@@ -25,7 +25,7 @@ import Testing
       if millisecond < 300 || millisecond == 555 {
         echo.changed(KeyIndex(0), device: 0, at: now)
       }
-      if echo.takeDue().contains(0) { shown.append(millisecond) }
+      if echo.takeDue(at: now).contains(0) { shown.append(millisecond) }
     }
     #expect(shown == [0, 100, 200, 300, 555])
     #expect(echo.nextDeadline == nil)
@@ -36,7 +36,7 @@ import Testing
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(1))
     echo.advance(to: Self.moment(100))
-    _ = echo.takeDue()
+    _ = echo.takeDue(at: Self.moment(100))
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(101))
     #expect(echo.isEmpty == true)
     #expect(echo.nextDeadline == Self.moment(200))
@@ -55,7 +55,7 @@ import Testing
       if milliseconds.contains(millisecond) {
         for key in 0..<keys { echo.changed(KeyIndex(Int32(key)), device: key, at: now) }
       }
-      for place in echo.takeDue() {
+      for place in echo.takeDue(at: now) {
         shows += 1
         lastOnes[place] = millisecond
       }
@@ -95,22 +95,22 @@ import Testing
   @Test func `a key's change shows its target, its device's targets and info`() {
     var echo = TargetEcho(properties: 3, devices: 2)
     echo.changed(KeyIndex(2), device: 1, at: Self.moment(0))
-    let shown = echo.takeDue().map { echo.item(at: $0) }
+    let shown = echo.takeDue(at: Self.moment(0)).map { echo.item(at: $0) }
     #expect(shown == [.target(KeyIndex(2)), .targets(device: 1), .info(device: 1)])
-    #expect(echo.takeDue() == [])
+    #expect(echo.takeDue(at: Self.moment(0)) == [])
   }
 
   @Test func `places stay what they were when keys and devices are added`() {
     var echo = TargetEcho(properties: 1, devices: 1)
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
-    let before = echo.takeDue()
+    let before = echo.takeDue(at: Self.moment(0))
     #expect(echo.note([52], at: before[0]) == true)
 
     echo.extend(properties: 3, devices: 2)
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(500))
     echo.changed(KeyIndex(2), device: 1, at: Self.moment(500))
 
-    let after = echo.takeDue()
+    let after = echo.takeDue(at: Self.moment(500))
     #expect(Array(after.prefix(3)) == before)
     #expect(after.count == 6)
     #expect(echo.note([52], at: before[0]) == false)
@@ -123,7 +123,7 @@ import Testing
     #expect(echo.note([52], at: 0) == false)
     #expect(echo.note([], at: 0) == true)
     echo.forget()
-    #expect(echo.takeDue() == [0])
+    #expect(echo.takeDue(at: Self.moment(0)) == [0])
     #expect(echo.note([52], at: 0) == true)
   }
 
@@ -138,10 +138,20 @@ import Testing
   @Test func `what finds no room is due again, each topic once`() {
     var echo = TargetEcho(properties: 2, devices: 1)
     echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
-    #expect(echo.nextDue() == 0)
-    for place in echo.takeDue() { echo.putBack(place) }
+    #expect(echo.nextDue(at: Self.moment(0)) == 0)
+    for place in echo.takeDue(at: Self.moment(0)) { echo.putBack(place) }
     echo.changed(KeyIndex(1), device: 0, at: Self.moment(200))
-    #expect(echo.takeDue().sorted() == [1, 2, 3])
+    #expect(echo.takeDue(at: Self.moment(200)).sorted() == [1, 2, 3])
+  }
+
+  @Test func `what waits for room is not queued behind itself, and rests from when it is shown`() {
+    var echo = TargetEcho(properties: 1, devices: 1)
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(1))
+    #expect(echo.nextDeadline == nil)
+    #expect(echo.takeDue(at: Self.moment(70)) == [0, 1, 2])
+    echo.changed(KeyIndex(0), device: 0, at: Self.moment(110))
+    #expect(echo.nextDeadline == Self.moment(170))
   }
 
   @Test func `topics have all their roles, unknown ones none`() {
@@ -244,9 +254,9 @@ import Testing
 
 extension TargetEcho {
   /// Everything that is due, oldest first.
-  fileprivate mutating func takeDue() -> [Int32] {
+  fileprivate mutating func takeDue(at now: Moment) -> [Int32] {
     var places: [Int32] = []
-    while let place = nextDue() { places.append(place) }
+    while let place = nextDue(at: now) { places.append(place) }
     return places
   }
 }

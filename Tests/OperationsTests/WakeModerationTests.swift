@@ -10,7 +10,8 @@ import Testing
   /// A loop's life: each turn sleeps, then works; tells at which turns it rested.
   private func rests(
     _ turns: [(asleep: Int, awake: Int)],
-    timerIn microseconds: Int? = nil
+    timerIn microseconds: Int? = nil,
+    hurriedAt hurried: Range<Int> = 0..<0
   ) -> [Int] {
     var moderation = WakeModeration()
     var (now, slept) = (Moment(nanoseconds: 1_000_000), Duration.zero)
@@ -20,7 +21,8 @@ import Testing
       slept += .microseconds(turn.asleep)
       now = now.advanced(by: .microseconds(turn.asleep + turn.awake))
       let next = microseconds.map { now.advanced(by: .microseconds($0)) }
-      if moderation.rests(at: now, slept: slept, before: next) {
+      let isHurried = hurried.contains(number)
+      if moderation.rests(at: now, slept: slept, before: next, isHurried: isHurried) {
         rested.append(number)
         now = now.advanced(by: .microseconds(110))
       }
@@ -48,6 +50,10 @@ import Testing
   @Test func `it stops after some turns with more sleep than work`() {
     let quieter = Array(repeating: (asleep: 20, awake: 10), count: 48)
     #expect(rests(Self.flood.prefix(16) + quieter) == Array(15..<31))
+  }
+
+  @Test func `it does not rest while something waits for the next event`() {
+    #expect(rests(Self.flood, hurriedAt: 0..<18) == [18, 19])
   }
 
   @Test func `it does not rest while each turn has much to do`() {
