@@ -3,45 +3,40 @@
 
 import LastOut
 
-/// The gateway's way out: what was sent since it began, what was not, and until when it may take.
+/// How far the shutdown has come.
 struct Shutdown {
-  enum Stage {
-    /// Commands and routed messages leave and are acknowledged.
+  enum Phase {
+    /// Commands and routed messages are sent and acknowledged.
     case draining
-    /// The journal writes what is left to write, and is closed.
-    case keeping
-    /// What became of the commands, the last targets and the status are told.
-    case parting
+    /// The journal writes what is left, and is closed.
+    case storing
+    /// The outcomes of commands, the last targets and the status are published.
+    case reporting
+    case ended
   }
 
-  var stage = Stage.draining
-  /// When the stage ends, at the latest.
+  var phase = Phase.draining
+  /// When the phase ends at the latest.
   var deadline: Moment?
   /// When waiting for the broker ends, from `shutdown.timeout`.
   let limit: Moment
-  /// What was left to tell when that was looked at last.
-  var untold = 0
+  /// How many messages were left to publish when that was last checked.
+  var unpublished = 0
   let acknowledgedBefore: UInt64
-  let completion: (ShutdownReport) -> Void
   var report = ShutdownReport(sent: 0, unsent: [])
   /// How long the journal may take to write and close.
-  static let keepingLimit = Duration.seconds(2)
-  /// How long telling the rest may take without getting further.
-  static let tellingLimit = Duration.seconds(1)
+  static let storingLimit = Duration.seconds(2)
+  /// How long publishing the rest may take without progress.
+  static let reportingLimit = Duration.seconds(1)
 
-  init(
-    limit: Moment,
-    acknowledgedBefore: UInt64,
-    completion: @escaping (ShutdownReport) -> Void
-  ) {
+  init(limit: Moment, acknowledgedBefore: UInt64) {
     deadline = limit
     self.limit = limit
     self.acknowledgedBefore = acknowledgedBefore
-    self.completion = completion
   }
 }
 
-/// What became of everything that was pending at shutdown.
+/// The outcome of everything that was pending at shutdown.
 package struct ShutdownReport: Hashable, Sendable {
   /// Values acknowledged by the broker since the shutdown began.
   package var sent: Int
@@ -49,8 +44,14 @@ package struct ShutdownReport: Hashable, Sendable {
   package var unsent: [String]
   /// Those of ``unsent`` that the journal keeps for the next start.
   package var kept: [String] = []
-  /// It was asked for a second time, and did not wait.
+  /// A second request ended the shutdown early.
   package var isHurried = false
+
+  package init(sent: Int, unsent: [String], kept: [String] = []) {
+    self.sent = sent
+    self.unsent = unsent
+    self.kept = kept
+  }
 
   /// `N sent`, or `N sent, M not sent: keys…`, or `…; K kept in the journal: keys…`.
   package var description: String {

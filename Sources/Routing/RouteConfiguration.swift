@@ -3,6 +3,7 @@
 
 package import Devices
 package import LastOut
+import MQTTTopics
 
 /// One route: a topic filter debounced onto another, without a device model.
 package struct RouteConfiguration: Hashable, Sendable {
@@ -30,5 +31,14 @@ package struct RouteConfiguration: Hashable, Sendable {
     self.from = from
     self.to = to
     self.policy = policy
+  }
+
+  /// Where this route sends `topic`; `nil` when it does not match.
+  func destination(of topic: String) -> String? {
+    guard let captures = Topic.captures(filter: from.topic, name: topic),
+      let destination = Topic.fill(template: to.topic, with: captures),
+      Topic.problem(inName: destination) == nil
+    else { return nil }
+    return destination
   }
 }

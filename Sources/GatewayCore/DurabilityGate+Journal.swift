@@ -1,0 +1,210 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import LastOut
+
+/// What the journal reports: commits, faults, and the values that an earlier process left.
+extension DurabilityGate {
+  /// What the values of an earlier process led to, for the log.
+  struct Resumption {
+    var resumed = 0
+    var expired = 0
+    var dropped = 0
+
+    var isEmpty: Bool { resumed + expired + dropped == 0 }
+  }
+
+  /// Handles what the journal reported, resumes stored values, and releases keys.
+  ///
+  /// Resumes at most ``replaysPerStep`` values; ``nextDeadline`` asks for the next step at once while
+  /// more are left.
+  mutating func advance(
+    in commands: inout CommandStateMachine,
+    emitting emissions: inout Emissions,
+    log: inout [LogEntry],
+    at now: Moment
+  ) {
+    backlog += plan.news
+    plan.news.removeAll(keepingCapacity: true)
+    var resumption = Resumption()
+    var handled = 0
+    while handled < backlog.count,
+      resumption.resumed + resumption.dropped + resumption.expired < Self.replaysPerStep
+    {
+      let news = backlog[handled]
+      handled += 1
+      handle(news, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
+    }
+    backlog.removeFirst(handled)
+    if !resumption.isEmpty {
+      log.append(
+        LogEntry(
+          .info,
+          "Values of the last run",
+          [
+            "resumed": "\(resumption.resumed)", "expired": "\(resumption.expired)",
+            "dropped": "\(resumption.dropped)",
+          ]
+        )
+      )
+    }
+    record(in: &commands, emitting: &emissions, at: now)
+    let exposed = release(in: &commands, at: now)
+    guard !exposed.isEmpty else { return }
+    let names = Set(exposed).map { commands.registry[$0].key }.sorted()
+    log.append(
+      LogEntry(
+        .warning,
+        "Urgent value sent before the journal's disk was done: a crash now would send older values",
+        ["keys": names.joined(separator: " ")]
+      )
+    )
+  }
+
+  private mutating func handle(
+    _ news: JournalNews,
+    _ resumption: inout Resumption,
+    in commands: inout CommandStateMachine,
+    emitting emissions: inout Emissions,
+    log: inout [LogEntry],
+    at now: Moment
+  ) {
+    switch news {
+    case .durable(let sequence):
+      while let event = queue.popNext(through: sequence) { emissions.append(event) }
+    case .memoryOnly(let sequence, let fault, let overtaken):
+      log.append(
+        LogEntry(
+          .error,
+          "Journal degraded: what is accepted from now on does not survive a crash",
+          ["path": path, "reason": fault.description]
+        )
+      )
+      var rejected = overtaken.compactMap { try? commands.registry.index(of: $0) }
+      rejected += barred.filter { !rejected.contains($0) }
+      for key in rejected {
+        reject(key, first: nil, fault, in: &commands, emitting: &emissions, at: now)
+      }
+      while let event = queue.popNext(through: sequence) {
+        emissions.append(Self.inMemory(event, fault))
+      }
+    case .replay(let entry, let remaining):
+      if let dropped = resume(entry, remaining: remaining, in: &commands, at: now) {
+        resumption.dropped += 1
+        log.append(dropped)
+      } else {
+        resumption.resumed += 1
+      }
+    case .expired(let entry):
+      resumption.expired += 1
+      expire(entry, in: &commands, log: &log, at: now)
+    case .recovered: log.append(LogEntry(.info, "Journal works again", ["path": path]))
+    case .setAside(let found):
+      log.append(
+        LogEntry(
+          .error,
+          "Journal damaged: set aside, and a new one begun; what it held is not sent",
+          ["path": path, "kept_as": found.path, "reason": found.reason]
+        )
+      )
+    }
+  }
+
+  // MARK: - Values of an earlier process
+
+  /// Resumes a value as a command.
+  ///
+  /// - Returns: Why it was dropped: there is no such key any more, or it does not accept the value.
+  private mutating func resume(
+    _ entry: JournalEntry,
+    remaining: Duration,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) -> LogEntry? {
+    guard let stored = entry.content.decoded as? DurableValue else {
+      return drop(entry, because: "it cannot be read", at: now)
+    }
+    do throws(ValidationError) {
+      let registry = commands.registry
+      let key = try registry.index(of: entry.key)
+      let name = registry[key].key
+      guard !commands.isAction(key), name == entry.key else {
+        throw .unsupported("\(name) has taken its place and is not journalled under that name")
+      }
+      let property = registry[key].property
+      let value = try property.value(from: stored.value)
+      let number = commands.resume(
+        value,
+        of: key,
+        at: now,
+        expiresAt: now.advanced(by: remaining),
+        origin: stored.origin,
+        options: stored.options.isEmpty ? nil : stored.options
+      )
+      let isUrgent = property.urgent.contains(value)
+      _ = self.number(of: key, in: registry)
+      keys[Int(key.rawValue)].commands.push(
+        DurableCommand(number: number, sequence: entry.sequence, isUrgent: isUrgent)
+      )
+      withholdIfNeeded(
+        key,
+        entry.sequence,
+        ending: [],
+        isUrgent: isUrgent,
+        in: &commands,
+        at: now
+      )
+      return nil
+    } catch {
+      return drop(entry, because: error.description, at: now)
+    }
+  }
+
+  private mutating func drop(
+    _ entry: JournalEntry,
+    because reason: String,
+    at now: Moment
+  ) -> LogEntry {
+    plan.ended(plan.number(of: entry.key), entry.sequence, at: now, promptly: true)
+    return LogEntry(
+      .warning,
+      "Journalled value dropped",
+      ["key": entry.key, "value": Self.excerpt(entry), "reason": reason]
+    )
+  }
+
+  /// Reports the end of a value whose time passed while no gateway ran.
+  private func expire(
+    _ entry: JournalEntry,
+    in commands: inout CommandStateMachine,
+    log: inout [LogEntry],
+    at now: Moment
+  ) {
+    guard let stored = entry.content.decoded as? DurableValue,
+      let key = try? commands.registry.index(of: entry.key)
+    else {
+      log.append(
+        LogEntry(
+          .warning,
+          "Journalled value expired",
+          ["key": entry.key, "value": Self.excerpt(entry)]
+        )
+      )
+      return
+    }
+    commands.expireUnresumed(
+      try? commands.registry[key].property.value(from: stored.value),
+      of: key,
+      at: now,
+      origin: stored.origin,
+      reason: "its time to live passed while the gateway did not run"
+    )
+  }
+
+  private static func excerpt(_ entry: JournalEntry) -> String {
+    (entry.content.decoded as? DurableValue).map { Excerpt.of($0.value) } ?? "?"
+  }
+}

@@ -1,0 +1,291 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+package import Durability
+package import LastOut
+
+/// Decides which event waits for which commit, and which key must not be sent yet.
+///
+/// `accepted` is emitted once its value is durable; later events of the same key queue behind it. A
+/// key is withheld while a crash would send an older value after its newest one, or a value that its
+/// newest command ends (`ends:`, `excludes:`). An urgent command waits for that at most
+/// ``patience``.
+package struct DurabilityGate: ~Copyable {
+  /// A row on disk of another key, which a command ends and which must be gone before it is sent.
+  struct Barrier {
+    let key: KeyIndex
+    /// Rows up to this sequence number.
+    let sequence: UInt64
+  }
+
+  /// What the gate knows about one key.
+  struct Key {
+    /// The key's number in the journal, once it was asked for.
+    var number: JournalKey?
+    var commands = DurableCommands()
+    var isWithheld = false
+    /// The newest command is urgent, also where it is a momentary action that is not journalled.
+    var isUrgent = false
+    var barriers: [Barrier] = []
+  }
+
+  /// How long an urgent command waits for the disk at most.
+  package static let patience = Duration.milliseconds(250)
+  /// Values of an earlier process that one step resumes at most.
+  static let replaysPerStep = 256
+
+  package var plan: JournalPlan
+  /// The journal's file, as the log names it.
+  let path: String
+  var keys: [Key]
+  /// The keys by their numbers in the journal.
+  private var journalKeys: [KeyIndex] = []
+  package var queue = DurabilityQueue()
+  /// Keys that must not be sent now.
+  package private(set) var withheld: [KeyIndex] = []
+  /// Something happened that may release one of them.
+  var mayRelease = false
+  /// When the first row that withholds one of them expires.
+  private var nextExpiry: Moment?
+  /// When the first urgent command among them is sent regardless of the disk.
+  private var patienceEnds: Moment?
+  /// News of the plan that later steps handle, so that a step stays small.
+  var backlog: [JournalNews] = []
+  /// When the clocks must be read next, to judge values of an earlier process.
+  private var judgeAt: Moment? = .zero
+  /// Whether the file is being closed, or is.
+  var isClosing = false
+  var isClosed = false
+  /// How many changes may wait for the disk.
+  private let limit: Int
+
+  package init(plan: consuming JournalPlan, path: String, keys: Int, limit: Int) {
+    self.plan = plan
+    self.path = path
+    self.limit = limit
+    self.keys = Array(repeating: Key(), count: keys)
+  }
+
+  /// Makes room for more keys.
+  mutating func extend(keys count: Int) {
+    for _ in keys.count..<count { keys.append(Key()) }
+  }
+
+  /// Why nothing can be written; `nil` while the journal works.
+  package var fault: JournalFault? { plan.fault }
+
+  /// When the gate has something to do next; `nil` when it waits for the journal's thread only.
+  package var nextDeadline: Moment? {
+    guard !isClosing else { return nil }
+    var next = backlog.isEmpty ? plan.nextDeadline : Moment.zero
+    if let judgeAt { next = min(next ?? judgeAt, judgeAt) }
+    if let patienceEnds { next = min(next ?? patienceEnds, patienceEnds) }
+    return next
+  }
+
+  /// The key's number in the journal.
+  mutating func number(of key: KeyIndex, in registry: Registry) -> JournalKey {
+    let place = Int(key.rawValue)
+    if let known = keys[place].number { return known }
+    let number = plan.number(of: registry.properties[place].key)
+    keys[place].number = number
+    while journalKeys.count <= number.rawValue { journalKeys.append(key) }
+    journalKeys[Int(number.rawValue)] = key
+    return number
+  }
+
+  // MARK: - Refusing
+
+  /// Why a change must be refused because it could not be kept; `nil` when it may be accepted.
+  ///
+  /// An urgent value is never refused: a stop that cannot be written stops all the same.
+  func refusal(
+    of key: KeyIndex,
+    isUrgent: Bool,
+    excluding others: [KeyIndex],
+    at now: Moment
+  ) -> ValidationError? {
+    if isUrgent { return nil }
+    if queue.count >= limit {
+      return .notDurable("\(queue.count) changes wait for the journal's disk, which is slow")
+    }
+    guard let fault else { return nil }
+    let isOvertaking =
+      hasLiveRow(key, at: now) || others.contains { hasLiveRow($0, at: now) }
+    return isOvertaking ? .notDurable(Self.overtakenReason(fault)) : nil
+  }
+
+  /// Whether so much waits for the disk that clients must slow down.
+  ///
+  /// A client that sends all it can reaches this between two commits.
+  package var isBehind: Bool { queue.count >= max(1, limit / 16 * 15) }
+
+  static func overtakenReason(_ fault: JournalFault) -> String {
+    "the journal cannot be written (\(fault)), and after a crash would send an older value again"
+  }
+
+  static func memoryReason(_ fault: JournalFault) -> String {
+    "held in memory only, the journal cannot be written: \(fault)"
+  }
+
+  private func hasLiveRow(_ key: KeyIndex, at now: Moment) -> Bool {
+    guard let number = keys[Int(key.rawValue)].number else { return false }
+    return plan.holdsOlder(number, than: .max, at: now)
+  }
+
+  // MARK: - Withholding
+
+  /// Withholds a key if a crash would send something that its newest command must not be followed
+  /// by.
+  ///
+  /// - Parameters:
+  ///   - sequence: The number of its value in the journal; `nil` for an action, which has none.
+  ///   - others: The keys that the command ends.
+  mutating func withholdIfNeeded(
+    _ key: KeyIndex,
+    _ sequence: UInt64?,
+    ending others: [KeyIndex],
+    isUrgent: Bool,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    keys[place].isUrgent = isUrgent
+    for other in others where hasLiveRow(other, at: now) {
+      keys[place].barriers.removeAll { $0.key == other }
+      keys[place].barriers.append(Barrier(key: other, sequence: plan.sequence))
+    }
+    guard !mayLeave(key, newest: sequence, at: now) else { return }
+    if isUrgent, patienceEnds == nil { patienceEnds = now.advanced(by: Self.patience) }
+    guard !keys[place].isWithheld else { return }
+    keys[place].isWithheld = true
+    withheld.append(key)
+    recordExpiry(of: key)
+    commands.withhold(key, at: now)
+  }
+
+  private func mayLeave(_ key: KeyIndex, newest sequence: UInt64?, at now: Moment) -> Bool {
+    let place = Int(key.rawValue)
+    if let sequence, let number = keys[place].number,
+      plan.holdsOlder(number, than: sequence, at: now)
+    {
+      return false
+    }
+    return keys[place].barriers.allSatisfy { !stands($0, at: now) }
+  }
+
+  /// Whether a crash would send the row that a barrier names.
+  private func stands(_ barrier: Barrier, at now: Moment) -> Bool {
+    guard let number = keys[Int(barrier.key.rawValue)].number else { return false }
+    return plan.holdsOlder(number, than: barrier.sequence + 1, at: now)
+  }
+
+  private mutating func recordExpiry(of key: KeyIndex) {
+    let rows = [key] + keys[Int(key.rawValue)].barriers.map(\.key)
+    for row in rows {
+      guard let number = keys[Int(row.rawValue)].number,
+        let expiry = plan.rowExpiry(of: number)
+      else { continue }
+      nextExpiry = min(nextExpiry ?? expiry, expiry)
+    }
+  }
+
+  /// Releases the keys that may be sent.
+  ///
+  /// That is so when a crash would send nothing after their newest command that it must not, when
+  /// nothing can be written anyway, and when they are urgent and have waited for ``patience``. Looks
+  /// at them only after something happened that can release one.
+  ///
+  /// - Returns: Keys whose rows an urgent command could not wait for.
+  mutating func release(in commands: inout CommandStateMachine, at now: Moment) -> [KeyIndex] {
+    guard !withheld.isEmpty else { return [] }
+    let isImpatient = patienceEnds.map { $0 <= now } ?? false
+    let isExpired = nextExpiry.map { $0 <= now } ?? false
+    guard isImpatient || isExpired || mayRelease else { return [] }
+    if isImpatient { patienceEnds = nil }
+    mayRelease = false
+    nextExpiry = nil
+    var exposed: [KeyIndex] = []
+    var kept: [KeyIndex] = []
+    for key in withheld {
+      let place = Int(key.rawValue)
+      let waiting = keys[place].commands.waiting
+      let isUrgent = waiting?.isUrgent ?? keys[place].isUrgent
+      let isDone = mayLeave(key, newest: waiting?.sequence, at: now)
+      if !isDone, plan.fault == nil, !(isImpatient && isUrgent) {
+        kept.append(key)
+        recordExpiry(of: key)
+        continue
+      }
+      if !isDone, isUrgent {
+        exposed += keys[place].barriers.filter { stands($0, at: now) }.map(\.key)
+        if let waiting, let number = keys[place].number,
+          plan.holdsOlder(number, than: waiting.sequence, at: now)
+        {
+          exposed.append(key)
+        }
+      }
+      keys[place].isWithheld = false
+      keys[place].barriers = []
+      commands.release(key, at: now)
+    }
+    withheld = kept
+    if kept.isEmpty { patienceEnds = nil }
+    return exposed
+  }
+
+  /// The keys withheld for a row of another key, which their newest command ends.
+  var barred: [KeyIndex] {
+    withheld.filter { !keys[Int($0.rawValue)].barriers.isEmpty && !keys[Int($0.rawValue)].isUrgent }
+  }
+
+  // MARK: - The journal's thread
+
+  /// The next work for the journal's thread, if it is due.
+  mutating func nextWork(
+    _ identifiers: CommandIdentifiers,
+    at now: Moment
+  ) -> JournalWork? {
+    guard !isClosing, let due = plan.nextDeadline, due <= now else { return nil }
+    let (keys, journalKeys) = (keys, journalKeys)
+    return plan.nextWork(at: now) { number, sequence in
+      let place = Int(journalKeys[Int(number.rawValue)].rawValue)
+      guard let command = keys[place].commands.unwritten(sequence) else {
+        preconditionFailure("The journal writes only values whose commands have not ended.")
+      }
+      return DurableValue(
+        command.value,
+        id: identifiers.id(
+          of: command.number,
+          acceptedAt: command.acceptedAt,
+          given: command.origin?.id
+        ),
+        origin: command.origin,
+        options: command.options
+      )
+    }
+  }
+
+  mutating func finished(_ result: JournalResult, at now: Moment) {
+    plan.completed(result, at: now)
+    if plan.awaitsReplay { judgeAt = now }
+    mayRelease = true
+  }
+
+  // MARK: - Values of an earlier process
+
+  /// Whether the clocks must be read now; asks once.
+  mutating func needsClock(at now: Moment) -> Bool {
+    guard let due = judgeAt, due <= now else { return false }
+    judgeAt = nil
+    return plan.awaitsReplay
+  }
+
+  /// Judges the age of stored values; asks again in a second where it cannot be told yet.
+  mutating func judge(_ clock: JournalClock) {
+    plan.decideReplay(clock)
+    judgeAt = plan.awaitsReplay ? clock.moment.advanced(by: .seconds(1)) : nil
+  }
+}

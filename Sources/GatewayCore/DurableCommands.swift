@@ -1,0 +1,96 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import LastOut
+
+/// A command whose value a restart would send again.
+///
+/// The absence of a command is ``sequence`` 0 rather than an optional: a key has three of these, and
+/// each change moves two.
+struct DurableCommand {
+  /// The command's number in the state machine.
+  var number: UInt64 = 0
+  /// Its value's number in the journal; 0 where there is no command.
+  var sequence: UInt64 = 0
+  var isUrgent = false
+  /// Whether the journal has the value already; then the fields below have no meaning.
+  var isWritten = true
+  var value = Value.boolean(false)
+  var acceptedAt = Moment.zero
+  var origin: ChangeOrigin?
+  var options: [JSONValue.Member]?
+
+  var isNone: Bool { sequence == 0 }
+
+  func isNumber(_ number: UInt64) -> Bool { self.number == number && !isNone }
+}
+
+/// The commands of one key that a restart would send again.
+struct DurableCommands {
+  /// The newest that has not been sent.
+  var newest = DurableCommand()
+  /// An older one that has not been sent either, and still may be.
+  var earlier = DurableCommand()
+  /// Handed to the broker, which has not acknowledged it.
+  var inFlight = DurableCommand()
+
+  /// The newest that has not been sent, and whether it is urgent.
+  var waiting: (sequence: UInt64, isUrgent: Bool)? {
+    if !newest.isNone { return (newest.sequence, newest.isUrgent) }
+    if !earlier.isNone { return (earlier.sequence, earlier.isUrgent) }
+    return nil
+  }
+
+  /// Makes room for the newest command.
+  mutating func push(_ command: DurableCommand) {
+    if earlier.isNone { swap(&earlier, &newest) }
+    newest = command
+  }
+
+  /// Records that a command was handed to the broker.
+  ///
+  /// - Returns: Its sequence number; `nil` for an unknown command.
+  mutating func sending(_ number: UInt64) -> UInt64? {
+    if newest.isNumber(number) {
+      inFlight = newest
+      newest = DurableCommand()
+      earlier = DurableCommand()  // Nothing older may follow.
+    } else if earlier.isNumber(number) {
+      inFlight = earlier
+      earlier = DurableCommand()
+    } else {
+      return nil
+    }
+    return inFlight.sequence
+  }
+
+  /// Removes a command that has ended.
+  ///
+  /// - Returns: Its sequence number; `nil` for an unknown command.
+  mutating func remove(_ number: UInt64) -> UInt64? {
+    let removed: DurableCommand
+    if earlier.isNumber(number) {
+      removed = earlier
+      earlier = DurableCommand()
+    } else if newest.isNumber(number) {
+      removed = newest
+      newest = DurableCommand()
+    } else if inFlight.isNumber(number) {
+      removed = inFlight
+      inFlight = DurableCommand()
+    } else {
+      return nil
+    }
+    return removed.sequence
+  }
+
+  /// The command with this sequence number, if the journal does not have its value yet.
+  func unwritten(_ sequence: UInt64) -> DurableCommand? {
+    for command in [newest, earlier, inFlight]
+    where command.sequence == sequence && !command.isWritten { return command }
+    return nil
+  }
+}

@@ -1,0 +1,190 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Commands
+package import Devices
+package import Durability
+package import LastOut
+package import Routing
+
+/// What brokers, devices and the journal's thread report.
+extension GatewayCore {
+  // MARK: - Brokers
+
+  /// The connection to the gateway's own broker was made or ended.
+  package mutating func connectionChanged(isUp: Bool, at now: Moment) {
+    guard isConnected != isUp else { return }
+    isConnected = isUp
+    commands.connection(isUp: isUp, at: now)
+    // The broker may have lost its retained messages.
+    if isUp { states.forgetPublished() }
+  }
+
+  /// What became of ``Effect/publish(_:)``; a number that was answered before is ignored.
+  package mutating func commandFinished(
+    _ number: UInt64,
+    _ outcome: CommandStateMachine.Outcome,
+    at now: Moment
+  ) {
+    commands.finish(number, outcome, at: now)
+  }
+
+  /// What became of ``Effect/forward(_:broker:)``; a number that was answered before is ignored.
+  package mutating func routeFinished(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
+    routes.finish(number, outcome)
+  }
+
+  /// The outputs of the routes that match a topic; empty when none does.
+  ///
+  /// - Returns: `nil` when a route matches, but too many topics are known.
+  package mutating func routeOutputs(of topic: Span<UInt8>, from broker: Int) -> [KeyIndex]? {
+    routes.outputs(fedBy: topic, broker: broker)
+  }
+
+  /// Accepts a message for routes.
+  ///
+  /// - Parameters:
+  ///   - document: The payload as JSON, where ``RouteMachine/needsDocument(_:)`` says so.
+  ///   - keys: What ``routeOutputs(of:from:)`` returned.
+  ///   - trail: The gateways the message has passed.
+  ///   - mark: What this gateway is called on a trail.
+  package mutating func route(
+    _ payload: Span<UInt8>,
+    document: JSONValue?,
+    for keys: [KeyIndex]?,
+    topic: Span<UInt8>,
+    retained: Bool,
+    trail: String,
+    mark: String,
+    at now: Moment
+  ) {
+    guard shutdown == nil else {
+      return reject(.closing, topic: Text.of(topic), reason: "shutting down", at: now)
+    }
+    if !trail.isEmpty, RouteTrail.loops(trail, through: mark) {
+      return reject(
+        .loop,
+        topic: Text.of(topic),
+        reason: "it came back to where it left",
+        at: now
+      )
+    }
+    let verdict =
+      keys.map {
+        routes.receive(
+          payload,
+          document: document,
+          for: $0,
+          retained: retained,
+          trail: trail,
+          at: now
+        )
+      } ?? .overflow
+    switch verdict {
+    case .noRoute, .accepted: break
+    case .retained: rejectRetained(topic: Text.of(topic))
+    case .overflow:
+      reject(
+        .overflow,
+        topic: Text.of(topic),
+        reason: "limits.pending is \(settings.commands.pendingLimit)",
+        at: now
+      )
+    }
+  }
+
+  /// Counts a message that is rejected, and logs it, at most once in ten seconds for each kind.
+  package mutating func reject(
+    _ kind: RejectionLog.Kind,
+    topic: @autoclosure () -> String,
+    reason: @autoclosure () -> String,
+    at now: Moment
+  ) {
+    if let entry = rejections.record(kind, topic: topic(), reason: reason(), at: now) {
+      notices.append(.log(entry))
+    }
+  }
+
+  /// Counts a retained message on a command or route topic, which is ignored.
+  package mutating func rejectRetained(topic: String) {
+    if let entry = rejections.recordRetained(topic: topic) { notices.append(.log(entry)) }
+  }
+
+  // MARK: - Devices
+
+  /// A device reported a value by one of the property's state sources.
+  package mutating func reported(
+    _ key: KeyIndex,
+    _ wire: JSONValue,
+    source: Int,
+    at now: Moment
+  ) {
+    loops.reported(key, wire, source: source)
+    commands.reported(key, wire, at: now)
+  }
+
+  /// The convention's own acknowledgement of a value.
+  package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    commands.acknowledged(key, wire, at: now)
+  }
+
+  /// A device replied to a message; `problem` is why it refused.
+  package mutating func replied(
+    _ key: KeyIndex,
+    to message: Int64,
+    problem: String?,
+    at now: Moment
+  ) {
+    commands.replied(key, to: message, problem: problem, at: now)
+  }
+
+  /// One availability source of a device reported.
+  ///
+  /// - Returns: Whether the device is online or offline now and was not before.
+  package mutating func availability(
+    ofDevice device: Int,
+    source: Int,
+    isOnline: Bool,
+    at now: Moment
+  ) -> Bool {
+    let wasOnline = commands.isDeviceOnline(device)
+    commands.availability(ofDevice: device, source: source, isOnline: isOnline, at: now)
+    return commands.isDeviceOnline(device) != wasOnline
+  }
+
+  // MARK: - The journal
+
+  /// What became of ``Effect/write(_:)``.
+  package mutating func storeFinished(_ result: JournalResult, at now: Moment) {
+    durability?.finished(result, at: now)
+  }
+
+  /// The answer to ``Effect/readClock``.
+  package mutating func clockRead(_ clock: JournalClock) { durability?.judge(clock) }
+
+  /// The answer to ``Effect/closeStore``.
+  package mutating func storeClosed() { durability?.isClosed = true }
+
+  // MARK: - Other devices and policies
+
+  /// Continues with another registry, which continues this one, and other lanes.
+  ///
+  /// What is pending stays. Costs time in proportion to all keys.
+  package mutating func reload(
+    _ registry: Registry,
+    lanes: [String: (rate: Double, burst: Int)],
+    at now: Moment
+  ) {
+    advance(to: now)
+    let old = commands.registry
+    commands.reload(registry, lanes: lanes, at: now)
+    states.extend(properties: registry.properties.count, devices: registry.devices.count)
+    loops.extend(keys: registry.properties.count)
+    durability?.extend(keys: registry.properties.count)
+    // The targets of removed keys are cleared at the broker.
+    for (place, entry) in old.properties.enumerated()
+    where !entry.isRetired && registry.properties[place].isRetired {
+      states.changed(KeyIndex(Int32(place)), device: entry.device, at: now)
+    }
+  }
+}

@@ -1,0 +1,169 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Commands
+package import Devices
+package import Durability
+package import LastOut
+package import Routing
+
+/// Decides everything a gateway does: events and the time go in, effects come out.
+///
+/// The host translates what surfaces receive into calls of this type and, after each batch, performs
+/// the effects of one step:
+///
+/// ```swift
+/// while let effect = core.nextEffect(at: now, host: state) { perform(effect) }
+/// armTimer(core.nextDeadline(after: now))
+/// ```
+///
+/// No call performs anything itself, so none of them re-enters the core. The order of effects within
+/// a step is that of ``Stage``.
+package struct GatewayCore: ~Copyable {
+  package struct Settings: Sendable {
+    package var commands = CommandStateMachine.Settings()
+    package var routes: [RouteConfiguration] = []
+    /// The names of the brokers beside the gateway's own, in the order of their numbers from 1.
+    package var brokers: [String] = []
+    /// How long a routed message waits for an absent broker.
+    package var routeTTL: Duration = .seconds(60)
+    package var shutdownTimeout: Duration = .seconds(10)
+
+    package init() {}
+  }
+
+  /// Where a step is; the stages of one step follow each other in this order.
+  enum Stage {
+    /// Between two steps.
+    case idle
+    /// Work for the journal's thread, which then runs beside everything that follows.
+    case store
+    /// Commands, then routed messages: what users wait for.
+    case publishing
+    /// Replies and events, in the order in which they happened; log lines.
+    case emitting
+    /// Retained topics that show where keys stand.
+    case states
+    /// The phases of a shutdown.
+    case ending
+  }
+
+  package internal(set) var commands: CommandStateMachine
+  /// `nil` without a journal.
+  package internal(set) var durability: DurabilityGate?
+  package internal(set) var routes: RouteMachine
+  package internal(set) var states: StatePublisher
+  package internal(set) var rejections = RejectionLog()
+  var loops: FeedbackLoopDetector
+  var shutdown: Shutdown?
+  var settings: Settings
+  package let identifiers: CommandIdentifiers
+  /// Whether someone wants ``Effect/stateChanged(_:)``.
+  package var isStateWatched = false
+  /// Whether the gateway's own broker is connected.
+  package internal(set) var isConnected = false
+
+  var stage = Stage.idle
+  var emissions = Emissions()
+  /// Effects that belong to no stage of their own: log lines, records, the journal's health.
+  var notices = Deque<Effect>()
+  /// The fault that ``Effect/storeHealth(_:)`` reported last.
+  var reportedFault: JournalFault?
+  var hasEnded = false
+
+  /// - Parameters:
+  ///   - registry: The devices.
+  ///   - settings: What the configuration says beside them.
+  ///   - identifiers: How commands without an identifier of their own are named.
+  package init(registry: Registry, settings: Settings, identifiers: CommandIdentifiers) {
+    self.settings = settings
+    self.identifiers = identifiers
+    commands = CommandStateMachine(registry: registry, settings: settings.commands)
+    routes = RouteMachine(
+      settings.routes,
+      brokers: settings.brokers,
+      ttl: settings.routeTTL,
+      limit: settings.commands.pendingLimit
+    )
+    states = StatePublisher(
+      properties: registry.properties.count,
+      devices: registry.devices.count
+    )
+    loops = FeedbackLoopDetector(keys: registry.properties.count)
+  }
+
+  /// Makes accepted values durable from now on.
+  ///
+  /// Call it before the first change. Values that an earlier process left are resumed by the next
+  /// steps.
+  ///
+  /// - Parameters:
+  ///   - plan: What the journal's file holds.
+  ///   - path: The file, as the log names it.
+  package mutating func openStore(_ plan: consuming JournalPlan, path: String) {
+    commands.isJournalled = true
+    durability = DurabilityGate(
+      plan: plan,
+      path: path,
+      keys: commands.registry.properties.count,
+      limit: settings.commands.pendingLimit
+    )
+  }
+
+  package var registry: Registry { commands.registry }
+
+  /// Whether a shutdown has begun.
+  package var isShuttingDown: Bool { shutdown != nil }
+
+  /// Whether ``Effect/end(_:)`` was returned; nothing follows it.
+  package var isEnded: Bool { hasEnded }
+
+  /// When the next step has something to do; `nil` when nothing waits for time.
+  package func nextDeadline(after now: Moment) -> Moment? {
+    guard !hasEnded else { return nil }
+    var next = commands.nextDeadline(after: now)
+    func consider(_ other: Moment?) {
+      if let other { next = min(next ?? other, other) }
+    }
+    consider(routes.nextDeadline)
+    consider(states.nextDeadline)
+    consider(shutdown?.deadline)
+    consider(durability?.nextDeadline)
+    return next
+  }
+
+  /// Whether commands wait only for the broker's acknowledgements.
+  package var isHurried: Bool { commands.hasReady }
+
+  // MARK: - Observers
+
+  /// Whether someone receives every event of every command.
+  package var isWatched: Bool {
+    get { commands.isWatched }
+    set { commands.isWatched = newValue }
+  }
+
+  /// Whether someone records accepted changes.
+  package var isRecorded: Bool {
+    get { commands.notesAppliedSteps }
+    set {
+      commands.notesAppliedSteps = newValue
+      if !newValue { commands.appliedSteps = [] }
+    }
+  }
+
+  /// What one key shows: target, actual value, phase.
+  package func status(_ key: KeyIndex) -> CommandStateMachine.Status { commands.status(key) }
+
+  // MARK: - Time
+
+  /// Moves on everything that is due.
+  ///
+  /// A timer that is due at an instant fires before anything that arrives at that instant, so every
+  /// change calls this first.
+  package mutating func advance(to now: Moment) {
+    commands.advance(to: now)
+    routes.advance(to: now)
+    states.advance(to: now)
+  }
+}

@@ -1,0 +1,116 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+extension RouteMachine {
+  /// A payload on its way from one topic to another.
+  struct Content {
+    enum Body {
+      case bytes([UInt8])
+      /// `merge: json`: the newest of each member.
+      case members([JSONValue.Member])
+    }
+
+    var body: Body
+    /// The gateways the message has passed; empty for most.
+    var trail: String
+
+    var payload: [UInt8] {
+      switch body {
+      case .bytes(let bytes): bytes
+      case .members(let members): JSONWriter.bytes(.object(members))
+      }
+    }
+
+    /// Whether both are objects to merge, or neither is; only then can one replace the other.
+    func isSameKind(as other: Content) -> Bool {
+      switch (body, other.body) {
+      case (.bytes, .bytes), (.members, .members): true
+      case (.bytes, .members), (.members, .bytes): false
+      }
+    }
+
+    /// What remains when `newer` replaces this content: of two objects, the newest of each member.
+    func replaced(by newer: Content) -> Content {
+      guard case .members(let old) = body, case .members(let new) = newer.body else {
+        return newer
+      }
+      return Content(
+        body: .members(Self.newest(old, new)),
+        trail: RouteTrail.joined(trail, newer.trail)
+      )
+    }
+
+    /// `older` with every member of `newer` in its place, or at the end.
+    static func newest(
+      _ older: [JSONValue.Member],
+      _ newer: [JSONValue.Member]
+    ) -> [JSONValue.Member] {
+      var merged = older
+      for member in newer {
+        if let place = merged.firstIndex(where: { $0.name == member.name }) {
+          merged[place] = member
+        } else {
+          merged.append(member)
+        }
+      }
+      return merged
+    }
+  }
+
+  /// Content that has settled and waits for its broker.
+  struct Entry {
+    var content: Content
+    var retain: Bool
+    /// Forwarded as it came: nothing newer may replace it.
+    var isPassed: Bool
+    var readyAt: Moment
+
+    /// Whether `older` can be dropped for this entry: both have settled and are of one kind.
+    func canReplace(_ older: Entry) -> Bool {
+      !isPassed && !older.isPassed && older.content.isSameKind(as: content)
+    }
+  }
+}
+
+/// The gateways that a routed message has passed, separated by spaces.
+package enum RouteTrail {
+  /// Longer than any real chain of gateways.
+  private static let longest = 16
+
+  /// Whether a message with this trail has passed `mark` before, or circulates without end.
+  package static func loops(_ trail: String, through mark: String) -> Bool {
+    let marks = trail.split(separator: " ")
+    return marks.count >= longest || marks.contains { $0 == mark }
+  }
+
+  /// Both trails, each mark once.
+  package static func joined(_ trail: String, _ other: String) -> String {
+    if trail.isEmpty || trail == other { return other }
+    var marks = trail.split(separator: " ")
+    for mark in other.split(separator: " ") where !marks.contains(mark) { marks.append(mark) }
+    return marks.joined(separator: " ")
+  }
+}
+
+/// Borrowed bytes as text; invalid UTF-8 is repaired.
+package enum Text {
+  package static func of(_ bytes: Span<UInt8>) -> String {
+    unsafe bytes.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+/// Copies and comparisons of borrowed bytes.
+package enum Bytes {
+  package static func of(_ span: Span<UInt8>) -> [UInt8] {
+    unsafe span.withUnsafeBufferPointer { unsafe Array($0) }
+  }
+
+  package static func areEqual(_ span: Span<UInt8>, _ bytes: [UInt8]) -> Bool {
+    guard span.count == bytes.count else { return false }
+    for position in span.indices where span[position] != bytes[position] { return false }
+    return true
+  }
+}

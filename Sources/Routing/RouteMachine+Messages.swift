@@ -1,0 +1,217 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// Messages in, publishes out.
+extension RouteMachine {
+  /// Accepts one message for the outputs that its topic feeds.
+  ///
+  /// - Parameters:
+  ///   - document: The payload as JSON, where ``needsDocument(_:)`` asks for it and it is JSON.
+  ///   - keys: What ``outputs(fedBy:broker:)`` returned for the topic.
+  package mutating func receive(
+    _ payload: Span<UInt8>,
+    document: JSONValue?,
+    for keys: [KeyIndex],
+    retained: Bool,
+    trail: String,
+    at now: Moment
+  ) -> Verdict {
+    guard !keys.isEmpty else { return .noRoute }
+    statistics.messages += 1
+    var verdict = Verdict.accepted
+    for key in keys {
+      let route = routes[outputs[Int(key.rawValue)].route]
+      if route.configuration.policy == nil {
+        if !forward(payload, trail, for: key, retain: retained, at: now) { verdict = .overflow }
+      } else if retained {
+        verdict = .retained
+      } else if !debounce(payload, document, trail, for: key, by: route, at: now) {
+        verdict = .overflow
+      }
+    }
+    return verdict
+  }
+
+  /// Queues a message unchanged; `false` when too many wait.
+  private mutating func forward(
+    _ payload: Span<UInt8>,
+    _ trail: String,
+    for key: KeyIndex,
+    retain: Bool,
+    at now: Moment
+  ) -> Bool {
+    dropExpired(Int(key.rawValue), at: now)
+    guard waitingCount < limit else { return false }
+    let content = Content(body: .bytes(Bytes.of(payload)), trail: trail)
+    queue(content, for: key, retain: retain, isPassed: true, at: now)
+    return true
+  }
+
+  private mutating func debounce(
+    _ payload: Span<UInt8>,
+    _ document: JSONValue?,
+    _ trail: String,
+    for key: KeyIndex,
+    by route: Route,
+    at now: Moment
+  ) -> Bool {
+    if passes(payload, document, by: route) {
+      flush(key, at: now)
+      return forward(payload, trail, for: key, retain: false, at: now)
+    }
+    var content = Content(body: .bytes(Bytes.of(payload)), trail: trail)
+    if route.configuration.mergesJSON {
+      if case .object(let members)? = document {
+        content.body = .members(Content.newest([], members))
+      }
+      guard separate(from: content, key, at: now) else { return false }
+      if let older = core.pending(key)?.value { content = older.replaced(by: content) }
+    }
+    if core.enqueue(content, for: key, at: now) != nil { statistics.collapsed += 1 }
+    while let run = core.nextReady(at: now) {
+      core.finish(run.key, at: now)
+      queue(run.value, for: run.key, retain: false, isPassed: false, at: now)
+    }
+    return true
+  }
+
+  /// Flushes pending content of the other kind than `newer`, since neither can replace the other;
+  /// `false` when there is no room for both.
+  private mutating func separate(from newer: Content, _ key: KeyIndex, at now: Moment) -> Bool {
+    let place = Int(key.rawValue)
+    let older = core.pending(key)?.value
+    let settled = outputs[place].waiting.last.flatMap { $0.isPassed ? nil : $0.content }
+    guard let before = older ?? settled, !before.isSameKind(as: newer) else { return true }
+    dropExpired(place, at: now)
+    guard waitingCount < limit else { return false }
+    if older != nil { flush(key, at: now) }
+    return true
+  }
+
+  /// Whether a message leaves at once, after flushing its topic.
+  private func passes(_ payload: Span<UInt8>, _ document: JSONValue?, by route: Route) -> Bool {
+    for passing in route.configuration.passPayloads where Bytes.areEqual(payload, passing) {
+      return true
+    }
+    guard let document else { return false }
+    return route.configuration.passMembers.contains { $0.value(in: document) != nil }
+  }
+
+  /// Moves everything whose quiet period has ended to its broker's queue.
+  package mutating func advance(to now: Moment) {
+    while let run = core.nextRun(at: now) {
+      core.finish(run.key, at: now)
+      queue(run.value, for: run.key, retain: false, isPassed: false, at: now)
+    }
+  }
+
+  private mutating func flush(_ key: KeyIndex, at now: Moment) {
+    guard case .run(let run) = core.flush(key, at: now) else { return }
+    core.finish(key, at: now)
+    queue(run.value, for: key, retain: false, isPassed: false, at: now)
+  }
+
+  /// Ends every quiet period.
+  package mutating func flushAll(at now: Moment) {
+    for key in core.pendingKeys() { flush(key, at: now) }
+  }
+
+  /// Queues content for its broker; settled content replaces settled content of its kind that is
+  /// directly before it.
+  private mutating func queue(
+    _ content: Content,
+    for key: KeyIndex,
+    retain: Bool,
+    isPassed: Bool,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    var entry = Entry(content: content, retain: retain, isPassed: isPassed, readyAt: now)
+    if let last = outputs[place].waiting.last, entry.canReplace(last) {
+      statistics.collapsed += 1
+      entry.content = last.content.replaced(by: content)
+      outputs[place].waiting.replaceLast(entry)
+    } else {
+      outputs[place].waiting.append(entry)
+      waitingCount += 1
+    }
+    schedule(key)
+  }
+
+  private mutating func schedule(_ key: KeyIndex) {
+    let place = Int(key.rawValue)
+    guard !outputs[place].isQueued, outputs[place].inFlight == nil,
+      !outputs[place].waiting.isEmpty
+    else { return }
+    outputs[place].isQueued = true
+    order[routes[outputs[place].route].to].append(key)
+  }
+
+  /// The next message for a broker; call it while its client can publish.
+  package mutating func nextPublish(for broker: Int, at now: Moment) -> Publish? {
+    while let key = order[broker].popFirst() {
+      let place = Int(key.rawValue)
+      outputs[place].isQueued = false
+      dropExpired(place, at: now)
+      guard let entry = outputs[place].waiting.popFirst() else { continue }
+      waitingCount -= 1
+      outputs[place].inFlight = entry
+      inFlightCount += 1
+      outputs[place].flight &+= 1
+      statistics.published += 1
+      return Publish(
+        number: UInt64(outputs[place].flight) << 32 | UInt64(place),
+        topic: outputs[place].topic,
+        payload: entry.content.payload,
+        qos: routes[outputs[place].route].configuration.qos,
+        retain: entry.retain,
+        trail: entry.content.trail
+      )
+    }
+    return nil
+  }
+
+  private mutating func dropExpired(_ place: Int, at now: Moment) {
+    while let first = outputs[place].waiting.first, first.readyAt.duration(to: now) > ttl {
+      outputs[place].waiting.removeFirst(1)
+      waitingCount -= 1
+      departures += 1
+      statistics.expired += 1
+    }
+  }
+
+  /// Records the broker's answer; the number of a message that was answered before is ignored.
+  package mutating func finish(_ number: UInt64, _ outcome: Outcome) {
+    let place = Int(number & 0xFFFF_FFFF)
+    guard place < outputs.count, outputs[place].flight == UInt32(number >> 32),
+      let entry = outputs[place].inFlight
+    else { return }
+    outputs[place].inFlight = nil
+    inFlightCount -= 1
+    departures += 1
+    switch outcome {
+    case .acknowledged: statistics.acknowledged += 1
+    case .refused: break
+    case .lost:
+      if var newer = outputs[place].waiting.first, newer.canReplace(entry) {
+        newer.content = entry.content.replaced(by: newer.content)
+        outputs[place].waiting.replaceFirst(newer)
+      } else {
+        outputs[place].waiting.prepend(entry)
+        waitingCount += 1
+      }
+    }
+    schedule(KeyIndex(Int32(place)))
+  }
+
+  /// The topics whose last value has not been acknowledged.
+  package func unsentTopics() -> [String] {
+    outputs.indices.filter {
+      !outputs[$0].waiting.isEmpty || outputs[$0].inFlight != nil
+        || core.pending(KeyIndex(Int32($0))) != nil
+    }.map { outputs[$0].topic }
+  }
+}

@@ -1,0 +1,226 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// Debounces topics onto other topics; payloads stay opaque.
+///
+/// It decides without doing: messages and the time go in, publishes come out. Brokers are numbered:
+/// 0 is the gateway's own, the others follow in the order of the configuration.
+package struct RouteMachine: ~Copyable {
+  /// One message for a broker.
+  package struct Publish: Sendable {
+    /// Identifies the message in ``RouteMachine/finish(_:_:)``.
+    package var number: UInt64
+    package var topic: String
+    package var payload: [UInt8]
+    package var qos: Int
+    package var retain: Bool
+    /// The gateways the message has passed, see ``RouteTrail``.
+    package var trail: String
+  }
+
+  package enum Outcome: Sendable {
+    case acknowledged
+    case refused
+    case lost
+  }
+
+  /// What happened to a received message.
+  package enum Verdict: Sendable {
+    /// No route matches the topic.
+    case noRoute
+    case accepted
+    /// A retained message on a debounced route.
+    case retained
+    /// The table of topics is full, or too many messages wait.
+    case overflow
+  }
+
+  package struct Statistics: Sendable {
+    package var messages: UInt64 = 0
+    package var collapsed: UInt64 = 0
+    package var published: UInt64 = 0
+    package var acknowledged: UInt64 = 0
+    package var expired: UInt64 = 0
+  }
+
+  /// A route with its brokers as numbers; a class, so that reading one copies nothing.
+  final class Route: Sendable {
+    let configuration: RouteConfiguration
+    let from: Int
+    let to: Int
+
+    init(_ configuration: RouteConfiguration, from: Int, to: Int) {
+      self.configuration = configuration
+      self.from = from
+      self.to = to
+    }
+
+    /// Whether the route looks inside JSON payloads.
+    var readsDocument: Bool {
+      configuration.mergesJSON || !configuration.passMembers.isEmpty
+    }
+  }
+
+  /// One output topic of one route.
+  struct Output {
+    let route: Int
+    let topic: String
+    var waiting = Deque<Entry>()
+    var inFlight: Entry?
+    /// The generation of the newest publish; tells a late answer from a current one.
+    var flight: UInt32 = 0
+    var isQueued = false
+  }
+
+  let routes: [Route]
+  let ttl: Duration
+  let limit: Int
+  /// Input topics, prefixed by the broker's number where it is not 0.
+  var names = KeyTable()
+  /// By input topic: the outputs it feeds, one for each matching route.
+  var outputsByName: [[KeyIndex]] = []
+  var outputs: [Output] = []
+  var core = LastOutCore<Content>(policy: .standard)
+  /// By broker: the outputs with something to send, in order.
+  var order: [Deque<KeyIndex>]
+  var inFlightCount = 0
+  var waitingCount = 0
+  package internal(set) var statistics = Statistics()
+  private var nameBuffer: [UInt8] = []
+  /// Outputs whose topic was evicted, to be reused.
+  private var freeOutputs: [KeyIndex] = []
+  /// Messages sent or expired since the last search for idle topics.
+  var departures = 0
+
+  /// - Parameters:
+  ///   - routes: The routes, in the order of the configuration.
+  ///   - brokers: The names of the further brokers, in the order of their numbers from 1.
+  ///   - ttl: How long a value may wait for an absent broker.
+  ///   - limit: Bounds the topics that are remembered (idle ones are evicted for new ones) and the
+  ///     messages that wait.
+  package init(_ routes: [RouteConfiguration], brokers: [String], ttl: Duration, limit: Int) {
+    func number(_ name: String?) -> Int {
+      name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+    }
+    self.routes = routes.map {
+      Route($0, from: number($0.from.broker), to: number($0.to.broker))
+    }
+    self.ttl = ttl
+    self.limit = limit
+    order = Array(repeating: Deque(), count: brokers.count + 1)
+  }
+
+  /// Whether there are no routes at all.
+  package var isEmpty: Bool { routes.isEmpty }
+
+  package var nextDeadline: Moment? { core.nextDeadline }
+
+  /// Whether nothing waits and everything sent was answered.
+  package var isDrained: Bool {
+    core.pendingCount == 0 && waitingCount == 0 && inFlightCount == 0
+  }
+
+  /// Whether any route matches this topic.
+  package func matches(_ topic: Span<UInt8>, from broker: Int) -> Bool {
+    let name = Text.of(topic)
+    return routes.contains {
+      $0.from == broker && $0.configuration.destination(of: name) != nil
+    }
+  }
+
+  /// Whether one of these outputs belongs to a route that looks inside JSON payloads.
+  package func needsDocument(_ keys: [KeyIndex]) -> Bool {
+    keys.contains { routes[outputs[Int($0.rawValue)].route].readsDocument }
+  }
+
+  // MARK: - Topics
+
+  /// The outputs that a topic feeds, matched against the filters when the topic is first seen.
+  ///
+  /// - Returns: `nil` when a route matches, but the table of topics is full.
+  package mutating func outputs(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex]? {
+    if Self.isUnprefixed(topic, broker: broker) {
+      if let known = names.find(topic) { return outputsByName[Int(known.rawValue)] }
+      return learn(topic, broker: broker, as: topic)
+    }
+    var name: [UInt8] = []
+    swap(&name, &nameBuffer)  // Reused, so that a known topic costs no allocation.
+    defer { nameBuffer = name }
+    name.removeAll(keepingCapacity: true)
+    name.append(UInt8(truncatingIfNeeded: broker))
+    unsafe topic.withUnsafeBufferPointer { unsafe name.append(contentsOf: $0) }
+    if let known = names.find(name.span) { return outputsByName[Int(known.rawValue)] }
+    return learn(topic, broker: broker, as: name.span)
+  }
+
+  /// Topics of broker 0 need no prefix, unless they could be mistaken for one.
+  private static func isUnprefixed(_ topic: Span<UInt8>, broker: Int) -> Bool {
+    broker == 0 && !topic.isEmpty && topic[0] >= UInt8(ascii: " ")
+  }
+
+  private mutating func learn(
+    _ topic: Span<UInt8>,
+    broker: Int,
+    as name: Span<UInt8>
+  ) -> [KeyIndex]? {
+    guard names.count < limit || evictIdle() else {
+      return matches(topic, from: broker) ? nil : []
+    }
+    let found = makeOutputs(fedBy: topic, broker: broker)
+    // A topic without a route is not remembered: anyone could fill the table with those.
+    guard !found.isEmpty else { return [] }
+    _ = names.intern(name)
+    outputsByName.append(found)
+    return found
+  }
+
+  private mutating func makeOutputs(fedBy topic: Span<UInt8>, broker: Int) -> [KeyIndex] {
+    let name = Text.of(topic)
+    var found: [KeyIndex] = []
+    for (number, route) in routes.enumerated() where route.from == broker {
+      guard let destination = route.configuration.destination(of: name) else { continue }
+      let key: KeyIndex
+      if let free = freeOutputs.popLast() {
+        key = free
+        let flight = outputs[Int(free.rawValue)].flight
+        outputs[Int(free.rawValue)] = Output(route: number, topic: destination, flight: flight)
+      } else {
+        key = KeyIndex(Int32(outputs.count))
+        outputs.append(Output(route: number, topic: destination))
+      }
+      if let policy = route.configuration.policy { core.setPolicy(policy, for: key) }
+      found.append(key)
+    }
+    return found
+  }
+
+  /// Evicts the topics with nothing pending, waiting or in flight; `false` if none was found.
+  ///
+  /// Looks at every topic, so it runs only after enough messages have left.
+  private mutating func evictIdle() -> Bool {
+    guard departures > limit / 16 else { return false }
+    departures = 0
+    var kept = KeyTable()
+    var keptOutputs: [[KeyIndex]] = []
+    for (number, keys) in outputsByName.enumerated() {
+      if keys.contains(where: { isBusy($0) }) {
+        _ = kept.intern(names.name(of: KeyIndex(Int32(number))))
+        keptOutputs.append(keys)
+      } else {
+        freeOutputs += keys
+      }
+    }
+    names = kept
+    outputsByName = keptOutputs
+    return names.count < limit
+  }
+
+  private func isBusy(_ key: KeyIndex) -> Bool {
+    let output = outputs[Int(key.rawValue)]
+    return output.inFlight != nil || output.isQueued || !output.waiting.isEmpty
+      || core.pending(key) != nil
+  }
+}
