@@ -3,8 +3,8 @@
 
 import Commands
 import Devices
+import Durability
 import JSON
-import Journal
 
 /// What the journal keeps of an accepted value: all that is needed to send it after a restart and
 /// to answer for it under the same id.
