@@ -57,7 +57,8 @@ let package = Package(
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
+    .target(name: "Durability", dependencies: ["LastOut"]),
+    .target(name: "Journal", dependencies: ["CSQLite", "Durability", "LastOut"]),
     // Loaded when HTTP is asked for; not linked, so no pkgConfig.
     .target(
       name: "CMicroHTTPD",
@@ -76,8 +77,8 @@ let package = Package(
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "HTTP", "HomeAssistant", "JSON",
-        "Journal", "LastOut", "MQTT", "Operations", "Panel",
+        "Commands", "Configuration", "Control", "Devices", "Durability", "HTTP", "HomeAssistant",
+        "JSON", "Journal", "LastOut", "MQTT", "Operations", "Panel",
       ]
     ),
     .target(
@@ -95,7 +96,10 @@ let package = Package(
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
-    .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "Journal", "LastOut"]),
+    .target(
+      name: "FaultSimulation",
+      dependencies: ["Commands", "Devices", "Durability", "LastOut"]
+    ),
     .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
 
     // The full-screen stepper as values; only the program draws.
@@ -198,20 +202,21 @@ let package = Package(
     .testTarget(
       name: "JournalTests",
       dependencies: [
-        "CSQLite", "FaultySync", "Journal", "JournalWorker", "LastOut", "LastOutTesting",
+        "CSQLite", "Durability", "FaultySync", "Journal", "JournalWorker", "LastOut",
+        "LastOutTesting",
       ]
     ),
     .executableTarget(
       name: "JournalWorker",
-      dependencies: ["Journal", "LastOut", "Operations"],
+      dependencies: ["Durability", "Journal", "LastOut", "Operations"],
       path: "Tests/JournalWorker"
     ),
     .target(name: "FaultySync", dependencies: ["CSQLite"], path: "Tests/FaultySync"),
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
-        "LastOutTesting", "Operations", "PrivateBroker", "Simulation", "TestBroker",
+        "Commands", "Configuration", "Control", "Devices", "Durability", "Gateway", "JSON",
+        "Journal", "LastOut", "LastOutTesting", "Operations", "PrivateBroker", "Simulation", "TestBroker",
       ]
     ),
     .testTarget(

@@ -3,7 +3,7 @@
 
 package import Commands
 import Devices
-import Journal
+import Durability
 package import LastOut
 
 /// The journal's own decisions before a simulated disk, joined to the command machine as the gateway

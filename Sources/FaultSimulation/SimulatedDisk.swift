@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Journal
+import Durability
 import LastOut
 
 /// A journal's file and its writer on simulated time: what the process has written, what a power cut

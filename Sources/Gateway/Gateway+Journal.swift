@@ -4,6 +4,7 @@
 import Commands
 import Configuration
 import Devices
+import Durability
 package import Journal
 import LastOut
 import Operations

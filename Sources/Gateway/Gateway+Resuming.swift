@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import Durability
 import Journal
 import LastOut
 import Operations

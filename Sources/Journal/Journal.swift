@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Durability
 package import LastOut
 
 /// The journal as the event loop sees it: values in, news out, and a deadline to come back at.
@@ -92,7 +93,7 @@ package final class Journal {
     expiresAt: Moment,
     isUrgent: Bool
   ) -> UInt64 {
-    plan.take(for: key, replacing: replaced, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
+    plan.accept(key, replacing: replaced, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
   }
 
   /// A value was handed to the broker.

@@ -3,6 +3,7 @@
 
 @testable import Commands
 import Devices
+import Durability
 import Journal
 import LastOut
 import Operations

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Durability
 import FaultySync
 import Glibc
 import Journal

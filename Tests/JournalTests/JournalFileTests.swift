@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Durability
 import FaultySync
 import Glibc
 import Journal

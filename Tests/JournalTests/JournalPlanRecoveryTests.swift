@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Journal
+import Durability
 import LastOut
 import Testing
 

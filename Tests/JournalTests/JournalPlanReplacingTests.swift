@@ -5,7 +5,7 @@ import LastOut
 import LastOutTesting
 import Testing
 
-@testable import Journal
+@testable import Durability
 
 /// Taking a value that ends the one before is taking it and then ending that one, in one step.
 @Suite struct JournalPlanReplacingTests {

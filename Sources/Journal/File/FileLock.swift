@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Durability
 internal import Glibc
 
 /// Holds a journal for this process until it is released or the process ends.

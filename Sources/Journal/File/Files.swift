@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Durability
 internal import Glibc
 
 /// System calls on the journal's files; each failure says which call it was.

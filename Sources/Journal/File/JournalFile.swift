@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Durability
+
 /// An open journal: transactions that are on the disk when the call returns.
 struct JournalFile: ~Copyable, Sendable {
   private let database: Database

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Durability
+
 /// Why a journal was not opened.
 enum JournalProblem: Error {
   /// It must not be used as it is; only a person can help.

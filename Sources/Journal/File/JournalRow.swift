@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Durability
+
 /// One row of the file.
 struct JournalRow: Hashable {
   var key: String

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Durability
+
 /// The journal's files: opens, checks, replaces and writes them; used by one thread at a time.
 ///
 /// Beside `PATH` lie `PATH-wal` (SQLite's log), `PATH-lock`, for moments `PATH.building` and

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CSQLite
+internal import Durability
 
 /// A call of SQLite's that failed.
 struct SQLiteError: Error {

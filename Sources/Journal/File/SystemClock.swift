@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Durability
 internal import Glibc
 internal import LastOut
 

@@ -167,6 +167,19 @@ package struct JournalPlan: Sendable {
     return sequence
   }
 
+  /// Accepts the newest value of a key, which the owner keeps.
+  ///
+  /// - Returns: Its sequence number, also while there is a ``fault``.
+  package mutating func accept(
+    _ key: JournalKey,
+    replacing replaced: UInt64?,
+    at now: Moment,
+    expiresAt: Moment,
+    isUrgent: Bool
+  ) -> UInt64 {
+    take(for: key, replacing: replaced, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
+  }
+
   /// A value was handed to the broker: it stays journalled even when a newer one is withdrawn.
   package mutating func sending(_ key: JournalKey, sequence: UInt64) {
     self[key].left(sequence)

@@ -27,5 +27,5 @@ package struct JournalClock: Hashable, Sendable {
 
 extension Duration {
   /// The duration in milliseconds, rounded toward zero and clamped to 64 bits.
-  var wholeMilliseconds: Int64 { wholeNanoseconds / 1_000_000 }
+  package var wholeMilliseconds: Int64 { wholeNanoseconds / 1_000_000 }
 }
