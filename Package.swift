@@ -27,6 +27,13 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m")]
     ),
     .target(name: "Commands", dependencies: ["Devices", "LastOut"]),
+    .target(name: "MQTTTopics"),
+    .target(name: "Routing", dependencies: ["Devices", "LastOut", "MQTTTopics"]),
+    .target(name: "Durability", dependencies: ["LastOut"]),
+    .target(
+      name: "GatewayCore",
+      dependencies: ["Commands", "Devices", "Durability", "LastOut", "Routing"]
+    ),
 
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
@@ -47,17 +54,18 @@ let package = Package(
     .target(name: "CSocketBuffer", cSettings: readableByValgrind),
     .target(
       name: "MQTT",
-      dependencies: ["CMosquitto", "COpenSSL", "CSocketBuffer", "Operations", "LastOut"]
+      dependencies: [
+        "CMosquitto", "COpenSSL", "CSocketBuffer", "LastOut", "MQTTTopics", "Operations",
+      ]
     ),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",
-      dependencies: ["CFYAML", "Devices", "LastOut"],
+      dependencies: ["CFYAML", "Devices", "LastOut", "Routing"],
       resources: [.embedInCode("Resources")]
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .target(name: "Durability", dependencies: ["LastOut"]),
     .target(name: "Journal", dependencies: ["CSQLite", "Durability", "LastOut"]),
     // Loaded when HTTP is asked for; not linked, so no pkgConfig.
     .target(
@@ -77,30 +85,35 @@ let package = Package(
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Durability", "HTTP", "HomeAssistant",
-        "JSON", "Journal", "LastOut", "MQTT", "Operations", "Panel",
+        "Commands", "Configuration", "Control", "Devices", "Durability", "GatewayCore", "HTTP",
+        "HomeAssistant", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Panel",
+        "Routing",
       ]
     ),
     .target(
       name: "Simulation",
       dependencies: [
-        "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "Operations",
-        "PrivateBroker",
+        "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON", "LastOut", "MQTT",
+        "MQTTTopics", "Operations", "PrivateBroker",
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
     // Device files from what is announced at a broker.
     .target(
       name: "Import",
-      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "MQTT", "Operations"]
+      dependencies: [
+        "Configuration", "Devices", "JSON", "LastOut", "MQTT", "MQTTTopics", "Operations",
+        "Routing",
+      ]
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
     .target(
       name: "FaultSimulation",
-      dependencies: ["Commands", "Devices", "Durability", "LastOut"]
+      dependencies: ["Commands", "Devices", "Durability", "GatewayCore", "LastOut", "Routing"],
+      path: "Tests/FaultSimulation"
     ),
-    .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
+    .executableTarget(name: "soak", dependencies: ["FaultSimulation"], path: "Tests/soak"),
 
     // The full-screen stepper as values; only the program draws.
     .target(name: "Screen", dependencies: ["Control", "Devices", "LastOut"]),
@@ -137,8 +150,8 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "Configuration", "Control", "Devices", "Gateway", "Import", "JSON", "Journal",
-        "LastOut", "MQTT", "Operations", "Simulation",
+        "Arguments", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "Import",
+        "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Simulation",
       ],
       exclude: ["Libraries", "order.txt"],
       // It stays in memory for months: no symbols for others, short relocations, of the C++ library

@@ -27,31 +27,6 @@ package struct CommandEvent: Sendable {
   package var isUrgent = false
   /// The key stands for momentary commands rather than a value.
   package var isAction = false
-}
-
-extension CommandEvent {
-  /// An `accepted` of which nothing else is to be said, as far as others than a journal hear of it.
-  ///
-  /// Not an initializer of the structure: with one, the compiler copies each event that is made.
-  package static func accepted(
-    _ key: KeyIndex,
-    _ value: Value,
-    number: UInt64,
-    at moment: Moment,
-    origin: consuming ChangeOrigin?
-  ) -> CommandEvent {
-    CommandEvent(
-      key: key,
-      phase: .accepted,
-      value: value,
-      collapsed: 0,
-      number: number,
-      acceptedAt: moment,
-      at: moment,
-      attempt: 1,
-      reason: nil,
-      origin: origin,
-      isFinal: false
-    )
-  }
+  /// Rejected because the journal could not keep the value.
+  package var isNotDurable = false
 }

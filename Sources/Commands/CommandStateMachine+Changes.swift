@@ -205,6 +205,16 @@ extension CommandStateMachine {
     )
   }
 
+  /// Ends the commands of other keys that a new value of `key` ends.
+  mutating func endRelated(to key: KeyIndex, isUrgent: Bool, at now: Moment) {
+    for other in isUrgent ? facts[Int(key.rawValue)].ends : [] {
+      endWaiting(other, as: .cancelled, reason: "urgent", at: now)
+      endOnItsWay(other, as: .cancelled, reason: "urgent", at: now)
+      refreshTarget(other)
+    }
+    if !facts[Int(key.rawValue)].excluded.isEmpty { dropExcluded(by: key, at: now) }
+  }
+
   /// Of properties that exclude each other the newer wins.
   private mutating func dropExcluded(by key: KeyIndex, at now: Moment) {
     let reason = "replaced by \(registry.properties[Int(key.rawValue)].property.id)"
@@ -221,12 +231,7 @@ extension CommandStateMachine {
     tell(.accepted, of: pending, for: key, isUrgent: true, at: now)
     endWaiting(key, as: .cancelled, reason: "urgent", at: now)
     endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
-    for other in facts[place].ends {
-      endWaiting(other, as: .cancelled, reason: "urgent", at: now)
-      endOnItsWay(other, as: .cancelled, reason: "urgent", at: now)
-      refreshTarget(other)
-    }
-    if !facts[place].excluded.isEmpty { dropExcluded(by: key, at: now) }
+    endRelated(to: key, isUrgent: true, at: now)
     if !facts[place].isAction { setTarget(pending.value, of: key) }
     // Nothing of it waits for quiet: a value that was settling has just been ended.
     makeReady(pending, for: key, collapsed: 0, isUrgent: true, at: now)

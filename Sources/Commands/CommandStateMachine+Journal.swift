@@ -23,7 +23,8 @@ extension CommandStateMachine {
   /// Takes up a value that was accepted before a restart: it has been quiet for long enough, and
   /// leaves as soon as its road is free.
   ///
-  /// Nothing newer of the key may have been accepted since. No `accepted` is told: that has been.
+  /// Nothing newer of the key may have been accepted since. No `accepted` is emitted: an earlier
+  /// process did that. Values of other keys that this one ends are ended, so resume older ones first.
   ///
   /// - Returns: The number that its events carry.
   package mutating func resume(
@@ -49,14 +50,16 @@ extension CommandStateMachine {
     states[place].changedAt = now
     note(key)
     setTarget(value, of: key)
-    makeReady(
-      change,
-      for: key,
-      collapsed: 0,
-      isUrgent: registry.properties[place].property.urgent.contains(value),
-      at: now
-    )
+    let isUrgent = isUrgent(value, of: key)
+    endRelated(to: key, isUrgent: isUrgent, at: now)
+    makeReady(change, for: key, collapsed: 0, isUrgent: isUrgent, at: now)
     return change.number
+  }
+
+  /// The other keys whose commands end when `key` gets a value.
+  package func keysEnded(by key: KeyIndex, isUrgent: Bool) -> [KeyIndex] {
+    let facts = facts[Int(key.rawValue)]
+    return isUrgent ? facts.ends + facts.excluded : facts.excluded
   }
 
   /// Tells the end of a value that was accepted before a restart and is not taken up.

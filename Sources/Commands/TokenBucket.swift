@@ -25,6 +25,7 @@ struct TokenBucket {
   /// The same bucket with another limit: as many tokens are missing, as far as it has held them.
   func limited(rate: Double, burst: Int, at now: Moment) -> Self {
     var bucket = Self(rate: rate, burst: burst)
+    if bucket.interval == interval, bucket.reach == reach { return self }
     guard fullAt > now.nanoseconds else { return bucket }
     let missing = (fullAt - now.nanoseconds + interval - 1) / interval
     let (wait, overflow) = min(missing, UInt64(max(burst, 1)))

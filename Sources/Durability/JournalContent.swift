@@ -20,6 +20,14 @@ package enum JournalContent: Sendable {
     case .unwritten(let value): value.bytes
     }
   }
+
+  /// The value itself, where it was not read from a file or was decoded since.
+  package var decoded: (any JournalValue)? {
+    switch self {
+    case .bytes: nil
+    case .unwritten(let value): value
+    }
+  }
 }
 
 extension JournalContent: Hashable {

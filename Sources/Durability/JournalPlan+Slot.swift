@@ -8,12 +8,12 @@ extension JournalPlan {
   struct KeptValue: Sendable {
     /// What comes along with a value that the owner does not keep.
     final class Given: Sendable {
-      let value: [UInt8]
+      let content: JournalContent
       /// Of a value that an earlier process has accepted.
       let stored: (stamps: JournalStamps, ttl: Duration)?
 
-      init(value: [UInt8], stored: (stamps: JournalStamps, ttl: Duration)? = nil) {
-        self.value = value
+      init(content: JournalContent, stored: (stamps: JournalStamps, ttl: Duration)? = nil) {
+        self.content = content
         self.stored = stored
       }
     }
@@ -38,11 +38,11 @@ extension JournalPlan {
       case .accepted(let moment):
         acceptedAt = moment
         expiresAt = moment.advanced(by: entry.ttl)
-        given = Given(value: entry.value)
+        given = Given(content: entry.content)
       case .stored(let stamps):
         acceptedAt = .zero
         expiresAt = .zero
-        given = Given(value: entry.value, stored: (stamps, entry.ttl))
+        given = Given(content: entry.content, stored: (stamps, entry.ttl))
       }
     }
 

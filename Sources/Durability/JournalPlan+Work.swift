@@ -113,7 +113,7 @@ extension JournalPlan {
   ) -> JournalEntry {
     let content: JournalContent =
       if let given = wanted.given {
-        .bytes(given.value)
+        given.content
       } else {
         .unwritten(value(key, wanted.sequence))
       }

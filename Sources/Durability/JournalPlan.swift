@@ -72,7 +72,7 @@ package struct JournalPlan: Sendable {
   /// What is known of each key, by its number.
   var slots: [Slot] = []
   /// The keys' names, and the way back.
-  var names: [String] = []
+  package internal(set) var names: [String] = []
   var numbers: [String: JournalKey] = [:]
   /// Keys whose row may differ from what is wanted.
   var dirty: [JournalKey] = []
@@ -138,7 +138,7 @@ package struct JournalPlan: Sendable {
     expiresAt: Moment,
     isUrgent: Bool = false
   ) -> Receipt {
-    let given = given.map { KeptValue.Given(value: $0) }
+    let given = given.map { KeptValue.Given(content: .bytes($0)) }
     let sequence = take(given, for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
     return Receipt(sequence: sequence, fault: fault)
   }
@@ -300,6 +300,12 @@ package struct JournalPlan: Sendable {
   private func isUndecided(_ key: JournalKey) -> Bool {
     guard let sequence = self[key].newest?.sequence else { return false }
     return undecided.contains { $0.sequence == sequence && $0.key == names[Int(key.rawValue)] }
+  }
+
+  /// Ends the stored value of a key that was not resumed yet: a newer command of another key ends it.
+  package mutating func discardUndecided(_ key: JournalKey, at now: Moment) {
+    guard !undecided.isEmpty, isUndecided(key), let value = self[key].newest else { return }
+    _ = ended(key, value.sequence, at: now, promptly: true)
   }
 
   /// Notes that a key's row may differ from what is wanted.

@@ -5,17 +5,21 @@ package import Configuration
 import LastOut
 package import MQTT
 import Operations
+import Routing
 
 /// The gateway's connection to one broker, and what waits to be told there beside commands.
 ///
-/// Tokens of publishes carry in their top bits who asked.
 final class BrokerLink {
-  /// Who gets the outcome of a publish.
-  enum Sender: UInt64 {
+  /// Who receives the outcome of a publish.
+  enum Sender: UInt8 {
     case command = 0
     case route = 1
     /// The gateway's own topics: targets, events, status, requests for state.
     case own = 2
+
+    func token(_ number: UInt64) -> MQTTClient.Token {
+      MQTTClient.Token(sender: rawValue, number: number)
+    }
   }
 
   /// One message of the gateway's own.
@@ -35,7 +39,7 @@ final class BrokerLink {
   let client: MQTTClient
   var isConnected = false
   /// Own messages kept while the broker is slow or away; the oldest go first when it is full.
-  private var messages = WaitingLine<Message>()
+  private var messages = Deque<Message>()
   /// How many of them are kept.
   private var limit = BrokerLink.messageLimit
   /// Kept messages that are under way.
@@ -51,12 +55,6 @@ final class BrokerLink {
     self.client = client
     self.log = log
   }
-
-  static func token(_ token: UInt64, of sender: Sender) -> UInt64 { sender.rawValue << 60 | token }
-
-  static func sender(of token: UInt64) -> Sender? { Sender(rawValue: token >> 60) }
-
-  static func bare(_ token: UInt64) -> UInt64 { token & 0x0FFF_FFFF_FFFF_FFFF }
 
   /// Nothing of the gateway's own waits or is under way.
   var isIdle: Bool { messages.isEmpty && client.unacknowledgedCount == 0 }
@@ -124,7 +122,7 @@ final class BrokerLink {
       topic: topic,
       payload: payload,
       retain: true,
-      token: Self.token(ownToken, of: .own)
+      token: Sender.own.token(ownToken)
     )
   }
 
@@ -141,7 +139,7 @@ final class BrokerLink {
       qos: message.qos,
       retain: message.retain,
       properties: properties,
-      token: Self.token(ownToken, of: .own)
+      token: Sender.own.token(ownToken)
     )
     if !isTaken, message.isKept { unanswered[ownToken] = nil }
     return isTaken

@@ -9,7 +9,7 @@ import LastOut
 import Operations
 
 /// One client of the control socket: lines in, replies out, nothing waited for.
-final class ControlConnection: Asker {
+final class ControlConnection: Requester {
   /// A pattern whose events the client wants, under the id it gave.
   struct Watch {
     let pattern: Pattern
@@ -51,7 +51,7 @@ final class ControlConnection: Asker {
   private var output: [UInt8] = []
   private var written = 0
   private var openWaits = 0
-  /// Replies that wait for the journal's disk.
+  /// Changes that were accepted and whose answer was not sent yet.
   private var owed = 0
   /// Too much waits for the disk: no further request is read while replies to this client do.
   ///
@@ -119,11 +119,10 @@ final class ControlConnection: Asker {
     endIfDone()
   }
 
-  /// A reply to this client waits for the disk.
   func owesReply() { owed += 1 }
 
   func hasReplied() {
-    owed -= 1
+    owed = max(0, owed - 1)
     if owed == 0, isDiskBehind { goOn() }
     endIfDone()
   }

@@ -23,14 +23,15 @@ final class ControlSocket {
   private var turnTimer: LoopTimer?
   /// Connections with replies that were not sent yet.
   private var unsent: [ControlConnection] = []
-  /// So much waits for the journal's disk that clients must slow down.
-  private var isDiskBehind = false
-  /// From where on clients are slowed down: nearly all that may wait before changes are refused.
-  ///
-  /// So many come from one commit to the next where a client sends all it can.
-  private let heldLimit: Int
-  /// Who asked last; the next event is often theirs too.
-  private var lastAsker: ControlConnection?
+  /// Whether so much waits for the journal's disk that clients must slow down.
+  var isDiskBehind = false {
+    didSet {
+      guard isDiskBehind != oldValue else { return }
+      for connection in connections.values { connection.isDiskBehind = isDiskBehind }
+    }
+  }
+  /// The requester of the last event; the next event is often for the same one.
+  private var lastRequester: ControlConnection?
   /// Kept open to be given up when the process is out of descriptors: without one, a waiting client
   /// could be neither taken nor refused.
   private var spare: Int32
@@ -51,7 +52,6 @@ final class ControlSocket {
   init(path: String, gateway: Gateway) throws(OperationsError) {
     self.path = path
     self.gateway = gateway
-    heldLimit = max(1, gateway.configuration.limits.pending / 16 * 15)
     try SocketFile.makeFolder(of: path)
     spare = SocketFile.spareDescriptor()
     lock = try SocketFile.lock(path + ".lock")
@@ -102,7 +102,7 @@ final class ControlSocket {
       connection.onLine = { [unowned gateway] line, connection in
         gateway.answer(line, on: connection)
       }
-      connection.onInputEnd = { [unowned gateway] in gateway.tellOwed() }
+      connection.onInputEnd = { [unowned gateway] in gateway.emitReady() }
       connection.onUnsent = { [unowned self] connection in unsent.append(connection) }
       connection.onTurnWanted = { [unowned self] connection in queue(connection) }
       connection.onEnd = { [unowned self] connection in ended(connection) }
@@ -140,62 +140,17 @@ final class ControlSocket {
 
   private func ended(_ connection: ControlConnection) {
     connections[connection.number] = nil
-    lastAsker = nil
+    lastRequester = nil
     if connection.isTooSlow {
       gateway.log.warning("Control client dropped: it does not read what it asked for")
     }
-    if !connection.watches.isEmpty { gateway.updateWatching() }
-    if !connection.recordings.isEmpty { gateway.updateRecording() }
-  }
-
-  /// Answers whoever asked, and tells whoever watches.
-  func tell(_ object: EventObject, of event: CommandEvent) {
-    if let origin = event.origin, let asker = asker(origin, event.phase) {
-      asker.sendLine { object.append(to: &$0, replyID: origin.id) }
-      if event.isFinal, origin.wantsPhases { asker.endWait() }
-    }
-    tellWatchers(object)
-  }
-
-  /// The client who asked and wants to hear of `phase`.
-  func asker(_ origin: ChangeOrigin, _ phase: Phase) -> ControlConnection? {
-    guard origin.replyTo != 0, origin.wantsPhases || phase == .accepted || phase == .rejected else {
-      return nil
-    }
-    return connection(origin.replyTo)
-  }
-
-  /// A client's reply comes later: its connection stays until ``hasReplied(to:)``.
-  ///
-  /// `held` changes and more wait for the disk by now.
-  func owesReply(to client: UInt64, held: Int) {
-    if lastAsker?.number == client {
-      lastAsker?.owesReply()
-    } else {
-      connection(client)?.owesReply()
-    }
-    if held >= heldLimit, !isDiskBehind { setDiskBehind(true) }
-  }
-
-  func hasReplied(to client: UInt64, held: Int) {
-    connection(client)?.hasReplied()
-    noteHeld(held)
-  }
-
-  /// So much waits for the disk by now, which is less than before.
-  func noteHeld(_ held: Int) {
-    if held < heldLimit, isDiskBehind { setDiskBehind(false) }
-  }
-
-  private func setDiskBehind(_ isBehind: Bool) {
-    isDiskBehind = isBehind
-    for connection in connections.values { connection.isDiskBehind = isBehind }
+    if !connection.watches.isEmpty || !connection.recordings.isEmpty { gateway.updateWatching() }
   }
 
   func connection(_ number: UInt64) -> ControlConnection? {
-    if let lastAsker, lastAsker.number == number { return lastAsker }
+    if let lastRequester, lastRequester.number == number { return lastRequester }
     guard let found = connections[number] else { return nil }
-    lastAsker = found
+    lastRequester = found
     return found
   }
 
@@ -209,8 +164,8 @@ final class ControlSocket {
     if unsent.isEmpty { swap(&due, &unsent) }  // The capacity goes back.
   }
 
-  /// Tells whoever watches.
-  func tellWatchers(_ object: EventObject) {
+  /// Sends an event to the clients that watch its key.
+  func sendToWatchers(_ object: EventObject) {
     for connection in connections.values {
       for watch in connection.watches where watch.pattern.matches(object.key) {
         connection.send(.watched(object, watch: watch.id))
@@ -218,8 +173,8 @@ final class ControlSocket {
     }
   }
 
-  /// Tells whoever records; each counts the time from its own beginning.
-  func tellRecorders(_ change: ControlRequest, at now: Moment) {
+  /// Sends a change to the clients that record its key; each counts time from its own start.
+  func sendToRecorders(_ change: ControlRequest, at now: Moment) {
     for connection in connections.values {
       for recording in connection.recordings where recording.pattern.matches(change.key) {
         var change = change
@@ -240,11 +195,11 @@ final class ControlSocket {
 
   func close() {
     stopListening()
-    gateway.tellOwed()
+    gateway.emitReady()
     sendReplies()
     for connection in connections.values { connection.end() }
     connections = [:]
-    lastAsker = nil
+    lastRequester = nil
     turnTimer?.cancel()
     // The file stays: removed, it could be locked by two gateways, each with a file of its own.
     Glibc.close(lock)

@@ -4,31 +4,26 @@
 import Commands
 import Control
 import Devices
+import GatewayCore
 import LastOut
 import Operations
 
-/// Turns what the state machine counts into what people read: ids, times, event objects.
-struct Identifiers {
-  private let session: UInt16
-  /// Of ids, which must not change while a command lives.
-  private let wallStart: Int64
-  private let monotonicStart: Moment
-  /// What was last known of the time of day, and when.
+/// Encodes events as the object that every surface shows: the only place where numbers become
+/// identifiers and moments become times of day.
+struct EventEncoder {
+  private let identifiers: CommandIdentifiers
+  /// The time of day when it was last read, and that moment.
   private var wall: (milliseconds: Int64, at: Moment)
   private var timeText = TimeText()
 
   /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
-  ///
-  /// `session` tells the ids of two runs of the gateway apart.
-  init(wallMilliseconds: Int64, now: Moment, session: UInt16) {
-    wallStart = wallMilliseconds
-    monotonicStart = now
+  init(_ identifiers: CommandIdentifiers, wallMilliseconds: Int64, now: Moment) {
+    self.identifiers = identifiers
     wall = (wallMilliseconds, now)
-    self.session = session
   }
 
-  /// Ties the clocks anew for the times that people read: the wall clock is set now and then, and
-  /// goes on while the machine sleeps.
+  /// Ties the clocks again: the wall clock is set now and then, and goes on while the machine
+  /// sleeps.
   mutating func tie(wallMilliseconds: Int64, now: Moment) {
     wall = (wallMilliseconds, now)
   }
@@ -75,29 +70,6 @@ struct Identifiers {
     )
   }
 
-  /// Appends the object of an `accepted` of which nothing else is to be said, for who asked.
-  mutating func append(
-    _ accepted: borrowing HeldEvents.Accepted,
-    key: String,
-    to output: inout [UInt8]
-  ) {
-    let (number, acceptedAt) = (accepted.number, accepted.acceptedAt)
-    timeText.set(wallMilliseconds(at: acceptedAt))
-    let given = accepted.origin?.id
-    EventText.append(
-      id: { appendID(given, number: number, acceptedAt: acceptedAt, to: &$0) },
-      key: key,
-      phase: .accepted,
-      value: accepted.value.json,
-      collapsed: 0,
-      source: Self.source(of: accepted.origin),
-      at: { timeText.append(to: &$0) },
-      attempt: 1,
-      reason: nil,
-      to: &output
-    )
-  }
-
   /// The event of a request that was refused before it concerned any command.
   func rejection(
     of request: ControlRequest,
@@ -107,7 +79,7 @@ struct Identifiers {
     number: UInt64
   ) -> EventObject {
     EventObject(
-      id: request.id ?? ulid(at: now, number: number),
+      id: request.id ?? identifiers.ulid(of: number, at: now),
       key: request.key,
       phase: .rejected,
       value: value,
@@ -126,7 +98,7 @@ struct Identifiers {
     number: UInt64
   ) -> EventObject {
     EventObject(
-      id: ulid(at: now, number: number),
+      id: identifiers.ulid(of: number, at: now),
       key: key,
       phase: .rejected,
       value: nil,
@@ -150,19 +122,14 @@ struct Identifiers {
     return origin.source
   }
 
-  /// The caller's id, else a ULID: 48 bits of time, 16 of the session, 64 of the change's number.
+  /// The caller's identifier, else the command's ULID.
   private func id(of event: CommandEvent) -> String {
     if let given = event.origin?.id { return Self.text(given) }
-    return ulid(at: event.acceptedAt, number: event.number)
+    return identifiers.ulid(of: event.number, at: event.acceptedAt)
   }
 
   private static func text(_ given: JSONValue) -> String {
     if case .string(let text) = given { text } else { JSONWriter.text(given) }
-  }
-
-  /// The caller's id as it was given, else the gateway's.
-  func identifier(of number: UInt64, acceptedAt: Moment, origin: ChangeOrigin?) -> JSONValue {
-    origin?.id ?? .string(ulid(at: acceptedAt, number: number))
   }
 
   private func appendID(
@@ -172,43 +139,6 @@ struct Identifiers {
     to output: inout [UInt8]
   ) {
     if let given { return JSONWriter.append(given, to: &output) }
-    output.append(UInt8(ascii: "\""))
-    CrockfordText.append(high: high(at: acceptedAt), low: number, to: &output)
-    output.append(UInt8(ascii: "\""))
+    identifiers.append(number, at: acceptedAt, to: &output)
   }
-
-  private func ulid(at moment: Moment, number: UInt64) -> String {
-    CrockfordText.of(high: high(at: moment), low: number)
-  }
-
-  /// The upper half of a ULID: 48 bits of time, 16 of the session.
-  private func high(at moment: Moment) -> UInt64 {
-    let life = Self.milliseconds(from: monotonicStart, to: moment)
-    let milliseconds = UInt64(max(0, wallStart + life))
-    return (milliseconds & 0xFFFF_FFFF_FFFF) << 16 | UInt64(session)
-  }
-}
-
-/// Crockford's base 32 of 128 bits: 26 characters, sorted as the number is.
-enum CrockfordText {
-  static func of(high: UInt64, low: UInt64) -> String {
-    var text: [UInt8] = []
-    append(high: high, low: low, to: &text)
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  /// Appends the characters.
-  static func append(high: UInt64, low: UInt64, to output: inout [UInt8]) {
-    var characters = InlineArray<26, UInt8>(repeating: 0)
-    var (high, low) = (high, low)
-    for position in stride(from: 25, through: 0, by: -1) {
-      characters[position] = unsafe alphabet.utf8Start[Int(low & 31)]
-      low = low >> 5 | high << 59
-      high >>= 5
-    }
-    unsafe characters.span.withUnsafeBufferPointer { unsafe output.append(contentsOf: $0) }
-  }
-
-  /// The digits, then the letters without I, L, O and U.
-  private static var alphabet: StaticString { "0123456789ABCDEFGHJKMNPQRSTVWXYZ" }
 }

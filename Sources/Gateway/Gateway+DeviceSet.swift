@@ -3,65 +3,44 @@
 
 import Commands
 import Devices
+import GatewayCore
 import LastOut
-import MQTT
+import Routing
 
-/// Several properties of a device at once: they share one instant, and are taken or refused
+/// Several properties of a device at once: they share one instant, and are accepted or rejected
 /// together.
 extension Gateway {
   private typealias Changes = [(key: KeyIndex, value: Value)]
 
-  /// Takes a message on a device's `set` topic.
+  /// Receives a message on a device's `set` topic.
   func set(
     device: Int,
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
-    _ message: borrowing InboundMessage,
+    _ origin: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) {
     let members = try SetPayload.members(payload)
-    try take(members, ofDevice: device, at: now, origin: origin(of: message)) {
-      (key, value) throws(ValidationError) in
-      try breakEchoLoop(key, value, by: topic, at: now)
-    }
-  }
-
-  /// Takes several properties of a device in one instant, with the options among them.
-  ///
-  /// `check` may refuse one of the values, and with it all. What is refused is told as an event of
-  /// each property that is named.
-  func take(
-    _ members: [JSONValue.Member],
-    ofDevice device: Int,
-    at now: Moment,
-    origin: ChangeOrigin?,
-    unless check: (KeyIndex, Value) throws(ValidationError) -> Void = { _, _ in }
-  ) throws(ValidationError) {
-    advanceIfDue(at: now)  // What is due makes room.
     do throws(ValidationError) {
       let (changes, options) = try changes(members, ofDevice: device)
-      try machine.checkRoom(for: changes)
-      for (key, value) in changes { try check(key, value) }
-      for (key, value) in changes {
-        try take(
-          .set(value),
-          of: key,
-          at: now,
-          origin: origin,
-          options: options.isEmpty ? nil : options
-        )
-      }
+      try core.change(
+        changes,
+        receivedOn: Text.of(topic),
+        at: now,
+        GatewayCore.Options(origin: origin, members: options.isEmpty ? nil : options)
+      )
+      tallies.devices[device].changes += UInt64(changes.count)
     } catch {
-      // Whoever sent it gets one answer for all of it: here only the event topics are told.
+      // The sender gets one reply for all of it: here only the event topics are told.
       for (key, value) in values(namedBy: members, ofDevice: device) {
-        refusedValues[machine.reject(key, reason: error.description, at: now)] = value
+        let number = core.reject(key, reason: error.description, at: now, origin: nil)
+        rejectedValues[number] = value
       }
       throw error
     }
   }
 
-  /// The properties that are named and what they were to be, each once; a name that is none is left
-  /// out.
+  /// The named properties and their values, each once; unknown names are left out.
   private func values(
     namedBy members: [JSONValue.Member],
     ofDevice device: Int
@@ -102,10 +81,6 @@ extension Gateway {
         suggestion: nil
       )
     }
-    // A JSON object has no order: what an urgent member ends came before this message.
-    let isUrgent = { (change: (key: KeyIndex, value: Value)) in
-      self.registry.properties[Int(change.key.rawValue)].property.urgent.contains(change.value)
-    }
-    return (changes.filter(isUrgent) + changes.filter { !isUrgent($0) }, options)
+    return (changes, options)
   }
 }

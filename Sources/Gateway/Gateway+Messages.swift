@@ -5,16 +5,17 @@ import Commands
 import Configuration
 import Control
 import Devices
+import GatewayCore
 import JSON
 import LastOut
 import MQTT
+import MQTTTopics
 import Operations
+import Routing
 
-/// What comes in by MQTT: commands, states, availability, inputs, routed messages.
+/// Messages received by MQTT: commands, states, availability, inputs, routed messages.
 extension Gateway {
-  /// Takes one message.
-  ///
-  /// Topic and payload are lent for the call.
+  /// Receives one message; topic and payload are borrowed for the call.
   func received(
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
@@ -22,51 +23,46 @@ extension Gateway {
     from broker: Int
   ) {
     let now = EventLoop.now()
-    advanceIfDue(at: now)
-    let isHomeAssistants = broker == 0 && hearHomeAssistant(topic, payload, message)
+    core.advanceIfDue(to: now)
+    var isKnown = broker == 0 && receivedFromHomeAssistant(topic, payload, message)
     guard payload.count <= configuration.limits.payload else {
-      if isHomeAssistants { return }
-      refusals.note(
+      if isKnown { return }
+      let (size, limit) = (payload.count, configuration.limits.payload)
+      return core.reject(
         .tooLarge,
         topic: Text.of(topic),
-        reason: "\(payload.count) bytes, \(configuration.limits.payload) allowed",
+        reason: "\(size) bytes, \(limit) allowed",
         at: now
       )
-      return
     }
-    var isTaken = isHomeAssistants
     if broker == 0 {
-      let roles = surface.roles(of: topic)
-      isTaken = isTaken || !roles.isEmpty
-      if !roles.isEmpty { perform(roles, topic, payload, message, at: now) }
+      let roles = topics.roles(of: topic)
+      if !roles.isEmpty {
+        isKnown = true
+        act(on: roles, topic, payload, message, at: now)
+      }
     }
-    if !configuration.routes.isEmpty {
-      let isRouted = route(topic, payload, message, from: broker, at: now)
-      isTaken = isTaken || isRouted
+    if !configuration.routes.isEmpty, route(topic, payload, message, from: broker, at: now) {
+      isKnown = true
     }
-    if !isTaken, broker == 0 { refuseUnknown(topic, message, at: now) }
+    if !isKnown, broker == 0 { rejectUnknown(topic, message, at: now) }
   }
 
-  /// A retained message that no subscription wants; MQTT 5 brokers keep most of those to themselves.
-  func ignoredRetained(_ topic: String, from broker: Int) {
-    refusals.noteRetained(topic: topic)
-  }
-
-  private func refuseUnknown(
+  private func rejectUnknown(
     _ topic: Span<UInt8>,
     _ message: borrowing InboundMessage,
     at now: Moment
   ) {
     let name = Text.of(topic)
-    guard surface.isCommandTopic(name) else { return }
-    if message.flags.retained { return refusals.noteRetained(topic: name) }
+    guard topics.isCommandTopic(name) else { return }
+    if message.flags.retained { return core.rejectRetained(topic: name) }
     let reason = unknownKeyReason(name)
-    refusals.note(.unknownKey, topic: name, reason: reason, at: now)
+    core.reject(.unknownKey, topic: name, reason: reason, at: now)
     let key = name.dropFirst(configuration.baseTopic.count + 1).split(separator: "/").dropLast()
     reply(to: message, key: key.joined(separator: "/"), reason: reason, at: now)
   }
 
-  /// Answers a sender that wants an answer to something that concerns no single known key.
+  /// Replies to a sender that wants a reply to something that concerns no single known key.
   private func reply(
     to message: borrowing InboundMessage,
     key: String,
@@ -74,13 +70,13 @@ extension Gateway {
     at now: Moment
   ) {
     guard let origin = origin(of: message), let topic = origin.responseTopic else { return }
-    tieClocks(at: now)
-    let object = identifiers.rejection(
+    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+    let object = encoder.rejection(
       key: key,
       source: origin.source,
       reason: reason,
       at: now,
-      number: machine.nextNumber()
+      number: core.nextNumber()
     )
     links[0].enqueue(
       .init(
@@ -92,7 +88,7 @@ extension Gateway {
     )
   }
 
-  /// Says which device or property is not there, and what was probably meant.
+  /// Which device or property does not exist, and what was probably meant.
   private func unknownKeyReason(_ topic: String) -> String {
     let levels = topic.dropFirst(configuration.baseTopic.count + 1).split(
       separator: "/",
@@ -108,6 +104,7 @@ extension Gateway {
     }
   }
 
+  /// Hands a message to the routes that match its topic; `false` when none does.
   private func route(
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
@@ -115,52 +112,30 @@ extension Gateway {
     from broker: Int,
     at now: Moment
   ) -> Bool {
-    let keys = routes.lanes(fedBy: topic, broker: broker)
-    if let keys, keys.isEmpty { return false }
-    guard shutdown == nil else {
-      refusals.note(.closing, topic: Text.of(topic), reason: "shutting down", at: now)
-      return true
-    }
-    let trail = message.userProperty(MQTTSurface.routeMark) ?? ""
-    if !trail.isEmpty, RouteTrail.leads(trail, backTo: surface.routeName) {
-      refusals.note(.loop, topic: Text.of(topic), reason: "it came back to where it left", at: now)
-      return true
-    }
-    let verdict: RouteMachine.Verdict =
-      if let keys {
-        routes.received(
-          payload,
-          for: keys,
-          retained: message.flags.retained,
-          trail: trail,
-          at: now
-        )
-      } else {
-        .overflow
-      }
-    switch verdict {
-    case .noRoute: return false
-    case .taken: break
-    case .retained: refusals.noteRetained(topic: Text.of(topic))
-    case .overflow:
-      refusals.note(
-        .overflow,
-        topic: Text.of(topic),
-        reason: "limits.pending is \(configuration.limits.pending)",
-        at: now
-      )
-    }
+    let outputs = core.routeOutputs(of: topic, from: broker)
+    if let outputs, outputs.isEmpty { return false }
+    let needsDocument = outputs.map { core.routes.needsDocument($0) } ?? false
+    core.route(
+      payload,
+      document: needsDocument ? try? JSONParser.parse(payload) : nil,
+      for: outputs,
+      topic: topic,
+      retained: message.flags.retained,
+      trail: message.userProperty(TopicMap.routeMark) ?? "",
+      mark: topics.routeName,
+      at: now
+    )
     return true
   }
 
-  private func perform(
-    _ roles: [TopicTable.Role],
+  private func act(
+    on roles: [TopicTable.Role],
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     at now: Moment
   ) {
-    // Read once, however many properties share the topic.
+    // Parsed once, however many properties share the topic.
     var document: JSONValue?
     for role in roles {
       switch role {
@@ -168,63 +143,52 @@ extension Gateway {
         if payload.isEmpty { continue }
         let known = document ?? StatePayload.read(payload)
         document = known
-        hear(role, known, at: now)
-      case .status: hearStatus(payload, isRetained: message.flags.retained)
-      case .deviceGet(let device):
-        echo.repeatTargets(ofDevice: device)
+        reported(role, known, at: now)
+      case .status: receivedStatus(payload, isRetained: message.flags.retained)
+      case .deviceGet(let device): core.repeatTargets(ofDevice: device)
       case .set, .step, .toggle, .flush, .cancel, .deviceSet, .input:
         if message.flags.retained {
-          refusals.noteRetained(topic: Text.of(topic))
+          core.rejectRetained(topic: Text.of(topic))
           continue
         }
         do throws(ValidationError) {
-          try obey(role, topic, payload, message, at: now)
+          try execute(role, topic, payload, message, at: now)
         } catch {
-          refusals.note(
-            Refusals.Kind(error),
+          let reason = error.description
+          core.reject(
+            RejectionLog.Kind(error),
             topic: Text.of(topic),
-            reason: error.description,
+            reason: reason,
             at: now
           )
           if case .deviceSet(let device) = role {
-            reply(
-              to: message,
-              key: registry.devices[device].id,
-              reason: error.description,
-              at: now
-            )
+            reply(to: message, key: registry.devices[device].id, reason: reason, at: now)
           }
         }
       }
     }
   }
 
-  private func hear(_ role: TopicTable.Role, _ document: JSONValue, at now: Moment) {
+  private func reported(_ role: TopicTable.Role, _ document: JSONValue, at now: Moment) {
     switch role {
     case .state(let key, let source):
-      let entry = registry[key]
-      if let reply = entry.property.states[source].reply {
-        return heard(reply, document, of: key, at: now)
-      }
-      guard let wire = entry.property.states[source].value.value(in: document) else { return }
-      if entry.property.states[source].acknowledges {
-        return machine.acknowledged(key, wire, at: now)
-      }
-      echoLoops.reported(key, wire, source: source)
-      machine.reported(key, wire, at: now)
+      let state = registry[key].property.states[source]
+      if let reply = state.reply { return replied(reply, document, of: key, at: now) }
+      guard let wire = state.value.value(in: document) else { return }
+      if state.acknowledges { return core.acknowledged(key, wire, at: now) }
+      core.reported(key, wire, source: source, at: now)
     case .availability(let device, let source):
       let said = registry.devices[device].availability[source].isOnline(in: document)
-      guard let said else { return }
-      let wasOnline = machine.isDeviceOnline(device)
-      machine.availability(ofDevice: device, source: source, isOnline: said, at: now)
-      guard machine.isDeviceOnline(device) != wasOnline else { return }
-      http?.cameOrWent(device: device)
+      guard let said,
+        core.availability(ofDevice: device, source: source, isOnline: said, at: now)
+      else { return }
+      http?.availabilityChanged(ofDevice: device)
       announcements?.cameOrWent(device)
     case .set, .step, .toggle, .flush, .cancel, .deviceSet, .deviceGet, .input, .status: break
     }
   }
 
-  private func heard(
+  private func replied(
     _ reply: ReplySource,
     _ document: JSONValue,
     of key: KeyIndex,
@@ -232,61 +196,70 @@ extension Gateway {
   ) {
     guard case .integer(let message)? = reply.id.value(in: document) else { return }
     let problem = reply.error?.value(in: document).map { Excerpt.of(StatePayload.word($0)) }
-    machine.replied(key, to: message, problem: problem, at: now)
+    core.replied(key, to: message, problem: problem, at: now)
   }
 
-  /// Somebody is online at this base topic already.
-  private func hearStatus(_ payload: Span<UInt8>, isRetained: Bool) {
-    // Later it is what this gateway said itself, kept by a broker that was down meanwhile.
+  /// Another gateway is online at this base topic.
+  private func receivedStatus(_ payload: Span<UInt8>, isRetained: Bool) {
+    // After the first connection it is this gateway's own status, which a broker kept.
     guard isRetained, !hasSeenOther, connectionCount == 1,
       Bytes.areEqual(payload, Array("online".utf8))
     else { return }
     hasSeenOther = true
     log.warning(
       "Another gateway is online at this base topic: both will act on every command",
-      ["topic": surface.statusTopic]
+      ["topic": topics.status]
     )
   }
 
-  private func obey(
+  // MARK: - Commands
+
+  private func execute(
     _ role: TopicTable.Role,
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     at now: Moment
   ) throws(ValidationError) {
+    let origin = origin(of: message)
     switch role {
-    case .set(let key): try set(key, topic, payload, message, at: now)
+    case .set(let key): try set(key, topic, payload, origin, at: now)
     case .step(let key):
-      let origin = origin(of: message)
-      try answering(key, origin, at: now) { () throws(ValidationError) in
-        try take(.step(try StepPayload.read(payload)), of: key, at: now, origin: origin)
+      try change(key, topic, origin, at: now) { () throws(ValidationError) in
+        .step(try StepPayload.read(payload))
       }
     case .toggle(let key):
-      let origin = origin(of: message)
-      try answering(key, origin, at: now) { () throws(ValidationError) in
-        try breakEchoLoop(toggling: key, by: topic, at: now)
-        try take(.toggle, of: key, at: now, origin: origin)
-      }
-    case .flush(let key): flush(key, at: now, source: "mqtt")
-    case .cancel(let key): cancel(key, at: now, source: "mqtt")
-    case .deviceSet(let device): try set(device: device, topic, payload, message, at: now)
+      try change(key, topic, origin, at: now) { () throws(ValidationError) in .toggle }
+    case .flush(let key): core.flush(key, at: now, source: "mqtt")
+    case .cancel(let key): core.cancel(key, at: now, source: "mqtt")
+    case .deviceSet(let device):
+      try set(device: device, topic, payload, origin, at: now)
     case .input(let number): try input(configuration.inputs[number], topic, payload, at: now)
     case .state, .availability, .deviceGet, .status: break
     }
   }
 
-  /// Runs `body`; what it refuses is told as an event too, since the key is known.
-  func answering(
+  /// Makes one change; a rejection is an event of its key too.
+  ///
+  /// - Parameter read: Reads the change from the message.
+  private func change(
     _ key: KeyIndex,
+    _ topic: Span<UInt8>,
     _ origin: ChangeOrigin?,
     at now: Moment,
-    _ body: () throws(ValidationError) -> Void
+    _ read: () throws(ValidationError) -> CommandStateMachine.Change
   ) throws(ValidationError) {
     do throws(ValidationError) {
-      try body()
+      tallies.devices[registry[key].device].changes += 1
+      try core.change(
+        try read(),
+        of: key,
+        receivedOn: Text.of(topic),
+        at: now,
+        GatewayCore.Options(origin: origin)
+      )
     } catch {
-      machine.reject(key, reason: error.description, at: now, origin: origin)
+      core.reject(key, reason: error.description, at: now, origin: origin)
       throw error
     }
   }
@@ -295,37 +268,23 @@ extension Gateway {
     _ key: KeyIndex,
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
-    _ message: borrowing InboundMessage,
-    at now: Moment
-  ) throws(ValidationError) {
-    let origin = origin(of: message)
-    if let envelope = SetPayload.envelope(payload) {
-      return try set(key, topic, envelope, origin, at: now)
-    }
-    try answering(key, origin, at: now) { () throws(ValidationError) in
-      let value = try SetPayload.value(payload, of: key, in: registry)
-      try breakEchoLoop(key, value, by: topic, at: now)
-      try take(.set(value), of: key, at: now, origin: origin)
-    }
-  }
-
-  private func set(
-    _ key: KeyIndex,
-    _ topic: Span<UInt8>,
-    _ envelope: SetPayload.Envelope,
     _ sender: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) {
+    let registry = registry
+    guard let envelope = SetPayload.envelope(payload) else {
+      return try change(key, topic, sender, at: now) { () throws(ValidationError) in
+        .set(try SetPayload.value(payload, of: key, in: registry))
+      }
+    }
     let origin = ChangeOrigin(
       id: envelope.id,
       source: envelope.source ?? "mqtt",
       responseTopic: sender?.responseTopic,
       correlationData: sender?.correlationData
     )
-    try answering(key, origin, at: now) { () throws(ValidationError) in
-      let value = try registry.value(from: try envelope.value(), of: key)
-      try breakEchoLoop(key, value, by: topic, at: now)
-      try take(.set(value), of: key, at: now, origin: origin)
+    try change(key, topic, origin, at: now) { () throws(ValidationError) in
+      .set(try registry.value(from: try envelope.value(), of: key))
     }
   }
 
@@ -336,25 +295,21 @@ extension Gateway {
     at now: Moment
   ) throws(ValidationError) {
     guard let found = input.value.value(in: StatePayload.read(payload)),
-      let change = input.map[StatePayload.word(found)]
+      let mapped = input.map[StatePayload.word(found)]
     else { return }
-    let key = try registry.index(of: change.key)
+    let registry = registry
+    let key = try registry.index(of: mapped.key)
     let origin = ChangeOrigin(source: "input:\(input.topic)")
-    try answering(key, origin, at: now) { () throws(ValidationError) in
-      switch change.operation {
-      case .set(let value):
-        let value = try registry.value(from: value, of: key)
-        try breakEchoLoop(key, value, by: topic, at: now)
-        try take(.set(value), of: key, at: now, origin: origin)
-      case .step(let amount): try take(.step(amount), of: key, at: now, origin: origin)
-      case .toggle:
-        try breakEchoLoop(toggling: key, by: topic, at: now)
-        try take(.toggle, of: key, at: now, origin: origin)
+    try change(key, topic, origin, at: now) { () throws(ValidationError) in
+      switch mapped.operation {
+      case .set(let value): .set(try registry.value(from: value, of: key))
+      case .step(let amount): .step(amount)
+      case .toggle: .toggle
       }
     }
   }
 
-  /// Who asked, where it matters: a sender that wants an answer.
+  /// The origin of a message, where it matters: when the sender wants a reply.
   func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
     guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
     return ChangeOrigin(

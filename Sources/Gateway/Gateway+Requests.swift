@@ -5,10 +5,11 @@ import Commands
 import Configuration
 import Control
 import Devices
+import GatewayCore
 import LastOut
 import Operations
 
-/// What the control socket asks, and HTTP after it.
+/// Requests of the control socket and of HTTP.
 extension Gateway {
   /// Answers one line of a client.
   func answer(_ line: ControlConnection.Line, on connection: ControlConnection) {
@@ -18,11 +19,11 @@ extension Gateway {
         let request = try ControlRequest(line: bytes.span)
         perform(request, on: connection, line: number)
       } catch {
-        tellOwed()
+        emitReady()
         connection.send(.failure(ErrorReply(error, line: number), id: error.replyID))
       }
     case .tooLong(let number):
-      tellOwed()
+      emitReady()
       let limit = configuration.limits.line
       connection.send(
         .failure(
@@ -31,7 +32,7 @@ extension Gateway {
         )
       )
     case .incomplete(let number):
-      tellOwed()
+      emitReady()
       connection.send(
         .failure(
           ErrorReply(.incompleteLine, "the input ended inside a line", line: number),
@@ -41,53 +42,52 @@ extension Gateway {
     }
   }
 
-  /// Does what a request asks; the replies go to `connection`, that to a change perhaps only when
-  /// its command has left.
+  /// Executes a request; replies go to `requester`, in the order of its requests.
   func perform(
     _ request: ControlRequest,
-    on connection: any Asker,
+    on requester: any Requester,
     line: Int
   ) {
     let now = EventLoop.now()
-    if owesReplies { distribute(at: now) }
-    advanceIfDue(at: now)
     let id = request.replyID
     switch request.operation {
-    case .set, .step, .toggle: change(request, on: connection, line: line, at: now)
+    case .set, .step, .toggle: return change(request, on: requester, line: line, at: now)
+    case .watch, .record, .reload, .get, .pending, .describe, .flush, .cancel: break
+    }
+    emitReady()  // Replies to earlier changes come first.
+    switch request.operation {
+    case .set, .step, .toggle: break
     case .watch, .record:
-      guard let listener = connection as? ControlConnection else {
+      guard let listener = requester as? ControlConnection else {
         preconditionFailure("Only clients of the control socket watch or record.")
       }
       do throws(ValidationError) {
         let pattern = try watched(request.key)
         if request.operation == .record {
-          recordAppliedSteps()  // What came before belongs to those who were there.
           listener.recordings.append(.init(pattern: pattern, id: id, start: now))
-          updateRecording()
         } else {
           listener.watches.append(.init(pattern: pattern, id: id))
-          updateWatching()
         }
+        updateWatching()
       } catch {
-        connection.send(
+        listener.send(
           .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
         )
       }
-    case .reload: reload(for: connection, id: id, line: line)
-    case .get where connection.isDeaf, .pending where connection.isDeaf,
-      .describe where connection.isDeaf:
-      break  // Nobody reads the answer.
+    case .reload: reload(for: requester, id: id, line: line)
+    case .get where requester.isDeaf, .pending where requester.isDeaf,
+      .describe where requester.isDeaf:
+      break  // Nobody reads the reply.
     case .get, .pending, .describe, .flush, .cancel:
       do throws(ValidationError) {
         let keys = try keys(request.key)
-        connection.send(reply(to: request, about: keys, at: now))
+        requester.send(reply(to: request, about: keys, at: now))
       } catch {
-        connection.send(
+        requester.send(
           .failure(ErrorReply(.unknownKey, error.description, line: line), id: id)
         )
       }
     }
-    if canReplyLater { owesReplies = true } else { distribute(at: now) }
   }
 
   /// The keys a pattern names; a literal key that does not exist is an error.
@@ -114,16 +114,16 @@ extension Gateway {
     switch request.operation {
     case .get: return .targets(keys.map { targetRow($0, at: now) }, id: id)
     case .pending:
-      let rows = machine.pendingStatuses(of: keys, at: now).map { pendingRow($0, at: now) }
+      let rows = core.commands.pendingStatuses(of: keys, at: now).map { pendingRow($0, at: now) }
       return .pending(rows, id: id)
     case .describe: return .described(keys.map(propertyRow), id: id)
     case .flush:
       var count = 0
-      for key in keys where flush(key, at: now, source: source) { count += 1 }
+      for key in keys where core.flush(key, at: now, source: source) { count += 1 }
       return .flushed(count, id: id)
     case .cancel:
       var count = 0
-      for key in keys where cancel(key, at: now, source: source) { count += 1 }
+      for key in keys where core.cancel(key, at: now, source: source) { count += 1 }
       return .cancelled(count, id: id)
     case .set, .step, .toggle, .watch, .record, .reload:
       preconditionFailure("Only requests about several keys are answered here.")
@@ -152,19 +152,32 @@ extension Gateway {
     )
   }
 
+  /// What `get` shows of a key.
+  func targetRow(_ key: KeyIndex, at now: Moment) -> TargetRow {
+    let status = core.status(key)
+    return TargetRow(
+      key: registry[key].key,
+      target: status.target?.json,
+      actual: status.actual?.json,
+      phase: status.phase,
+      ageMilliseconds: status.since.map {
+        Int(Int64(bitPattern: now.nanoseconds &- $0.nanoseconds) / 1_000_000)
+      }
+    )
+  }
+
   private func change(
     _ request: ControlRequest,
-    on connection: any Asker,
+    on requester: any Requester,
     line: Int,
     at now: Moment
   ) {
-    let origin = connection.origin(of: request)
+    let origin = requester.origin(of: request)
     do throws(ValidationError) {
       let key = try registry.index(of: request.key)
-      if request.wait == .confirmed,
-        registry.properties[Int(key.rawValue)].property.confirm == nil
-      {
-        connection.send(
+      if request.wait == .confirmed, registry[key].property.confirm == nil {
+        emitReady()
+        requester.send(
           .failure(
             ErrorReply(
               .cannotConfirm,
@@ -182,53 +195,49 @@ extension Gateway {
       case .step(let amount): change = .step(amount)
       case .toggle: change = .toggle
       case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:
-        preconditionFailure("Only changes are taken here.")
+        preconditionFailure("Only changes are made here.")
       }
-      if origin.wantsPhases { connection.beginWait() }
-      do throws(ValidationError) {
-        try take(
-          change,
-          of: key,
-          at: now,
-          origin: origin,
-          ttl: request.ttl,
-          skipsQuiet: request.now
-        )
-      } catch {
-        refuse(request, on: connection, reason: error, at: now)
-        if origin.wantsPhases { connection.endWait() }
-      }
+      tallies.devices[registry[key].device].changes += 1
+      try core.change(
+        change,
+        of: key,
+        at: now,
+        GatewayCore.Options(origin: origin, ttl: request.ttl, skipsQuiet: request.now)
+      )
+      requester.owesReply()
+      if origin.wantsPhases { requester.beginWait() }
     } catch {
-      refuse(request, on: connection, reason: error, at: now)
+      reject(request, on: requester, reason: error, at: now)
     }
   }
 
-  /// A change that could be read but not taken is answered with its event.
-  private func refuse(
+  /// Replies to a change that was read and rejected with its event.
+  private func reject(
     _ request: ControlRequest,
-    on connection: any Asker,
+    on requester: any Requester,
     reason: ValidationError,
     at now: Moment
   ) {
+    emitReady()
     var value: JSONValue?
     if case .set(let given) = request.operation { value = given }
-    tieClocks(at: now)
-    let object = identifiers.rejection(
+    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+    let object = encoder.rejection(
       of: request,
       value: value,
       reason: reason.description,
       at: now,
-      number: machine.nextNumber()
+      number: core.nextNumber()
     )
-    connection.note(reason)
-    connection.send(.event(object, id: request.replyID))
+    requester.note(reason)
+    requester.send(.event(object, id: request.replyID))
     onEvent?(object)
-    controlSocket?.tellWatchers(object)
+    controlSocket?.sendToWatchers(object)
     http?.append(object)
     // A key that does not exist has no topic.
     guard let key = try? registry.index(of: request.key) else { return }
     tallies.devices[registry[key].device].rejected += 1
-    let topic = surface.eventTopic(registry.properties[Int(key.rawValue)].key)
+    let topic = topics.event(registry[key].key)
     links[0].enqueue(.init(topic: topic, payload: object.bytes, qos: 0))
   }
 }

@@ -4,6 +4,7 @@
 import Devices
 import JSON
 import LastOut
+import Routing
 
 /// What a state, availability or input topic carries: JSON, or a bare word.
 enum StatePayload {

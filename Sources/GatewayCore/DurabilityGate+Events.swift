@@ -16,8 +16,7 @@ extension DurabilityGate {
   ) {
     var hasBarriers = false
     while !commands.events.isEmpty {
-      var events: [CommandEvent] = []
-      swap(&events, &commands.events)
+      let events = takeEvents(of: &commands)
       for (index, event) in events.enumerated() {
         let replaced = Self.number(replacedBy: index, in: events)
         hasBarriers =
@@ -27,6 +26,14 @@ extension DurabilityGate {
     }
     // What a command ends must leave the disk before it; the next commit does not wait.
     if hasBarriers { plan.flush(at: now) }
+  }
+
+  /// Takes the events of the state machine out of it.
+  private mutating func takeEvents(of commands: inout CommandStateMachine) -> [CommandEvent] {
+    var events: [CommandEvent] = []
+    swap(&events, &commands.events)
+    transcript?.append(contentsOf: events)
+    return events
   }
 
   /// The command that ends directly after the event at `index`, because that one is newer.
@@ -244,9 +251,7 @@ extension DurabilityGate {
     // Events of other commands that came in between go their usual way.
     record(in: &commands, emitting: &emissions, at: now)
     commands.refuseWaiting(key, reason: reason, at: now)
-    var events: [CommandEvent] = []
-    swap(&events, &commands.events)
-    for var event in events {
+    for var event in takeEvents(of: &commands) {
       if rejected.contains(event.number) {
         _ = ended(event, promptly: true, in: commands.registry, at: now)
       } else {

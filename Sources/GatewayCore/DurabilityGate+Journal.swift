@@ -145,6 +145,15 @@ extension DurabilityGate {
         options: stored.options.isEmpty ? nil : stored.options
       )
       let isUrgent = property.urgent.contains(value)
+      resumed.append(
+        ResumedValue(
+          key: key,
+          value: value,
+          number: number,
+          id: stored.id,
+          expiresAt: now.advanced(by: remaining)
+        )
+      )
       _ = self.number(of: key, in: registry)
       keys[Int(key.rawValue)].commands.push(
         DurableCommand(number: number, sequence: entry.sequence, isUrgent: isUrgent)

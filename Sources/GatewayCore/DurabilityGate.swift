@@ -12,7 +12,7 @@ package import LastOut
 /// key is withheld while a crash would send an older value after its newest one, or a value that its
 /// newest command ends (`ends:`, `excludes:`). An urgent command waits for that at most
 /// ``patience``.
-package struct DurabilityGate: ~Copyable {
+package struct DurabilityGate {
   /// A row on disk of another key, which a command ends and which must be gone before it is sent.
   struct Barrier {
     let key: KeyIndex
@@ -53,6 +53,8 @@ package struct DurabilityGate: ~Copyable {
   private var patienceEnds: Moment?
   /// News of the plan that later steps handle, so that a step stays small.
   var backlog: [JournalNews] = []
+  /// Values that were resumed and not reported yet.
+  var resumed: [ResumedValue] = []
   /// When the clocks must be read next, to judge values of an earlier process.
   private var judgeAt: Moment? = .zero
   /// Whether the file is being closed, or is.
@@ -60,8 +62,10 @@ package struct DurabilityGate: ~Copyable {
   var isClosed = false
   /// How many changes may wait for the disk.
   private let limit: Int
+  /// See ``GatewayCore/transcript``.
+  var transcript: [CommandEvent]?
 
-  package init(plan: consuming JournalPlan, path: String, keys: Int, limit: Int) {
+  package init(plan: JournalPlan, path: String, keys: Int, limit: Int) {
     self.plan = plan
     self.path = path
     self.limit = limit
@@ -79,7 +83,7 @@ package struct DurabilityGate: ~Copyable {
   /// When the gate has something to do next; `nil` when it waits for the journal's thread only.
   package var nextDeadline: Moment? {
     guard !isClosing else { return nil }
-    var next = backlog.isEmpty ? plan.nextDeadline : Moment.zero
+    var next = backlog.isEmpty && plan.news.isEmpty ? plan.nextDeadline : Moment.zero
     if let judgeAt { next = min(next ?? judgeAt, judgeAt) }
     if let patienceEnds { next = min(next ?? patienceEnds, patienceEnds) }
     return next
@@ -89,11 +93,22 @@ package struct DurabilityGate: ~Copyable {
   mutating func number(of key: KeyIndex, in registry: Registry) -> JournalKey {
     let place = Int(key.rawValue)
     if let known = keys[place].number { return known }
+    learnNumbers(in: registry)
     let number = plan.number(of: registry.properties[place].key)
     keys[place].number = number
-    while journalKeys.count <= number.rawValue { journalKeys.append(key) }
-    journalKeys[Int(number.rawValue)] = key
+    if number.rawValue == journalKeys.count { journalKeys.append(key) }
     return number
+  }
+
+  /// Learns the numbers of keys that the journal's file names.
+  mutating func learnNumbers(in registry: Registry) {
+    for name in plan.names.dropFirst(journalKeys.count) {
+      // A name that no key has any more keeps its place; nothing refers to it.
+      let key = (try? registry.index(of: name)) ?? KeyIndex(-1)
+      let number = plan.number(of: name)
+      journalKeys.append(key)
+      if key.rawValue >= 0, registry[key].key == name { keys[Int(key.rawValue)].number = number }
+    }
   }
 
   // MARK: - Refusing
@@ -153,7 +168,9 @@ package struct DurabilityGate: ~Copyable {
   ) {
     let place = Int(key.rawValue)
     keys[place].isUrgent = isUrgent
-    for other in others where hasLiveRow(other, at: now) {
+    for other in others {
+      guard hasLiveRow(other, at: now) else { continue }
+      if let number = keys[Int(other.rawValue)].number { plan.discardUndecided(number, at: now) }
       keys[place].barriers.removeAll { $0.key == other }
       keys[place].barriers.append(Barrier(key: other, sequence: plan.sequence))
     }
@@ -275,6 +292,11 @@ package struct DurabilityGate: ~Copyable {
   }
 
   // MARK: - Values of an earlier process
+
+  mutating func takeResumed() -> [ResumedValue] {
+    defer { resumed.removeAll(keepingCapacity: true) }
+    return resumed
+  }
 
   /// Whether the clocks must be read now; asks once.
   mutating func needsClock(at now: Moment) -> Bool {

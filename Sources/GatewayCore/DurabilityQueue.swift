@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-package import Devices
 package import LastOut
 
 /// Events that wait for a commit, oldest first: `accepted`, and the later events of the same key.

@@ -3,7 +3,7 @@
 
 package import Commands
 package import Devices
-package import Durability
+import Durability
 
 /// What the journal stores of an accepted value: enough to send it after a restart and to report
 /// its outcome under the same id.

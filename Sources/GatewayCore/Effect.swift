@@ -21,6 +21,8 @@ package enum Effect: Sendable {
   case forward(RouteMachine.Publish, broker: Int)
   /// Report a step in a command's life to its requester, to watchers and on its event topic.
   case emit(CommandEvent)
+  /// A value of an earlier process is a command of this one; for the log.
+  case resumed(ResumedValue)
   /// Hand a change to those who record.
   case record(RecordedChange)
   /// Target, actual value or phase of a key changed; only while ``GatewayCore/isStateWatched``.
@@ -51,6 +53,17 @@ package struct HostState: Sendable {
   package init() {}
 
   func hasRoom(at broker: Int) -> Bool { room >> UInt64(broker) & 1 == 1 }
+}
+
+/// A value of an earlier process that was resumed as a command.
+package struct ResumedValue: Sendable {
+  package var key: KeyIndex
+  package var value: Value
+  /// The command's number in this process.
+  package var number: UInt64
+  /// Its identifier, the same as in the earlier process.
+  package var id: JSONValue
+  package var expiresAt: Moment
 }
 
 /// An accepted change as `settle record` writes it.

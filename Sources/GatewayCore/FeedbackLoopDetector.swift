@@ -18,7 +18,7 @@ package import LastOut
 ///   turns freely during ``Settings/exemption``.
 ///
 /// Of a device's values only digests are kept, 32 bytes a key, none before the first report.
-package struct EchoLoopDetector: ~Copyable {
+package struct FeedbackLoopDetector: ~Copyable {
   package struct Settings: Sendable {
     /// How often the two values take turns before that is a loop; odd, so that the value that
     /// stands is the one that was asked for before the first echo.
@@ -100,7 +100,7 @@ package struct EchoLoopDetector: ~Copyable {
   /// Judges a value that was asked for by a message.
   ///
   /// A value that is the same as the one before passes after one comparison.
-  package mutating func asked(_ key: KeyIndex, _ value: Value, at now: Moment) -> Verdict {
+  package mutating func requested(_ key: KeyIndex, _ value: Value, at now: Moment) -> Verdict {
     guard !traces.isEmpty else { return .pass }
     let digest = Self.digest(value)
     guard traces[Int(key.rawValue)].last != digest else { return .pass }
@@ -129,13 +129,13 @@ package struct EchoLoopDetector: ~Copyable {
   }
 }
 
-extension EchoLoopDetector.Trace {
+extension FeedbackLoopDetector.Trace {
   /// Another value than the last one is asked for.
   fileprivate mutating func turn(
     to digest: UInt32,
     at now: Moment,
-    _ settings: EchoLoopDetector.Settings
-  ) -> EchoLoopDetector.Verdict {
+    _ settings: FeedbackLoopDetector.Settings
+  ) -> FeedbackLoopDetector.Verdict {
     if isStopped {
       if digest == older, at.duration(to: now) < settings.quiet { return refuse(at: now) }
       isStopped = false
@@ -166,7 +166,7 @@ extension EchoLoopDetector.Trace {
   }
 
   /// The stopped value is asked for once more: an echo of something, or somebody insists.
-  private mutating func refuse(at now: Moment) -> EchoLoopDetector.Verdict {
+  private mutating func refuse(at now: Moment) -> FeedbackLoopDetector.Verdict {
     if !hasReport { insistence += 1 }
     hasReport = false
     at = now

@@ -4,6 +4,7 @@
 package import Commands
 package import Devices
 package import LastOut
+import Routing
 
 /// Changes from every surface.
 extension GatewayCore {

@@ -104,12 +104,17 @@ extension GatewayCore {
   }
 
   private func makeReport() -> ShutdownReport {
-    let keys = commands.unsentKeys()
-    let kept = keys.filter { durability?.keeps($0) ?? false }
+    var unsent: [String] = []
+    var kept: [String] = []
+    for key in commands.unsentKeys() {
+      let name = commands.registry[key].key
+      unsent.append(name)
+      if durability?.keeps(key) ?? false { kept.append(name) }
+    }
     return ShutdownReport(
       sent: Int(acknowledgedCount - (shutdown?.acknowledgedBefore ?? 0)),
-      unsent: keys.map { commands.registry[$0].key } + routes.unsentTopics(),
-      kept: kept.map { commands.registry[$0].key }
+      unsent: unsent + routes.unsentTopics(),
+      kept: kept
     )
   }
 }

@@ -61,6 +61,7 @@ extension GatewayCore {
   mutating func settle(at now: Moment) {
     recordAppliedSteps()
     if durability == nil {
+      ownTranscript?.append(contentsOf: commands.events)
       emissions.takeAll(of: &commands)
     } else {
       settleDurability(at: now)
@@ -72,6 +73,7 @@ extension GatewayCore {
     var log: [LogEntry] = []
     durability?.record(in: &commands, emitting: &emissions, at: now)
     durability?.advance(in: &commands, emitting: &emissions, log: &log, at: now)
+    for value in durability?.takeResumed() ?? [] { notices.append(.resumed(value)) }
     for entry in log { notices.append(.log(entry)) }
     let fault = durability?.fault
     if fault != reportedFault {

@@ -84,10 +84,11 @@ extension GatewayCore {
     case .noRoute, .accepted: break
     case .retained: rejectRetained(topic: Text.of(topic))
     case .overflow:
+      let limit = settings.commands.pendingLimit
       reject(
         .overflow,
         topic: Text.of(topic),
-        reason: "limits.pending is \(settings.commands.pendingLimit)",
+        reason: "limits.pending is \(limit)",
         at: now
       )
     }
@@ -157,6 +158,7 @@ extension GatewayCore {
   /// What became of ``Effect/write(_:)``.
   package mutating func storeFinished(_ result: JournalResult, at now: Moment) {
     durability?.finished(result, at: now)
+    durability?.learnNumbers(in: commands.registry)
   }
 
   /// The answer to ``Effect/readClock``.

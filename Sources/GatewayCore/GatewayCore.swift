@@ -56,13 +56,24 @@ package struct GatewayCore: ~Copyable {
   package internal(set) var rejections = RejectionLog()
   var loops: FeedbackLoopDetector
   var shutdown: Shutdown?
-  var settings: Settings
+  package var settings: Settings
   package let identifiers: CommandIdentifiers
   /// Whether someone wants ``Effect/stateChanged(_:)``.
   package var isStateWatched = false
   /// Whether the gateway's own broker is connected.
   package internal(set) var isConnected = false
 
+  /// Every event as it was decided, before it waits for the disk; kept only after a checker has set
+  /// it to an empty list, and taken out by it.
+  package var transcript: [CommandEvent]? {
+    get { durability == nil ? ownTranscript : durability?.transcript }
+    set {
+      ownTranscript = newValue
+      durability?.transcript = newValue
+    }
+  }
+
+  var ownTranscript: [CommandEvent]?
   var stage = Stage.idle
   var emissions = Emissions()
   /// Effects that belong to no stage of their own: log lines, records, the journal's health.
@@ -100,7 +111,7 @@ package struct GatewayCore: ~Copyable {
   /// - Parameters:
   ///   - plan: What the journal's file holds.
   ///   - path: The file, as the log names it.
-  package mutating func openStore(_ plan: consuming JournalPlan, path: String) {
+  package mutating func openStore(_ plan: JournalPlan, path: String) {
     commands.isJournalled = true
     durability = DurabilityGate(
       plan: plan,
@@ -108,6 +119,7 @@ package struct GatewayCore: ~Copyable {
       keys: commands.registry.properties.count,
       limit: settings.commands.pendingLimit
     )
+    durability?.learnNumbers(in: commands.registry)
   }
 
   package var registry: Registry { commands.registry }

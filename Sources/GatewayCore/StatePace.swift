@@ -11,7 +11,7 @@ import LastOut
 /// so that there are no more than 5,000 a second in all, one second at most.
 ///
 /// Cost: constant.
-struct EchoPace {
+struct StatePace {
   /// The rest where few topics move, in nanoseconds, and the longest.
   static let usual: UInt64 = 100_000_000
   static let longest: UInt64 = 1_000_000_000

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import LastOut
+package import LastOut
+import Routing
 
 /// Which of the gateway's own retained topics are due: a property's target, a device's targets, a
 /// device's info.
 ///
 /// At most one of each per 100 ms, the first at once, the last guaranteed; where many move at once,
-/// each at the ``EchoPace``.
-struct TargetEcho: ~Copyable {
-  /// One topic of the echo.
-  enum Item: Hashable {
+/// each at the ``StatePace``.
+package struct StatePublisher: ~Copyable {
+  /// One retained topic.
+  package enum Item: Hashable, Sendable {
     case target(KeyIndex)
     case targets(device: Int)
     case info(device: Int)
@@ -19,7 +20,7 @@ struct TargetEcho: ~Copyable {
 
   /// What changed too soon after it was shown.
   private var queue: LastOutCore<Bool>
-  private var pace = EchoPace()
+  private var pace = StatePace()
   /// From when on each topic may be shown again.
   private var readyAt: [Moment] = []
   /// What each place shows; places are given once and stay.
@@ -28,7 +29,7 @@ struct TargetEcho: ~Copyable {
   private var targetPlaces: [Int32] = []
   private var devicePlaces: [Int32] = []
   /// What waits for room at the broker, each once.
-  private var due = WaitingLine<Int32>()
+  private var due = Deque<Int32>()
   private var isDue: [Bool] = []
   /// A digest of what each topic showed last on this connection.
   private var shown: [Int?] = []
@@ -37,7 +38,7 @@ struct TargetEcho: ~Copyable {
 
   init(properties: Int, devices: Int) {
     let count = properties + 2 * devices
-    let policy = Policy(delay: .nanoseconds(EchoPace.usual))
+    let policy = Policy(delay: .nanoseconds(StatePace.usual))
     queue = LastOutCore(policy: policy, capacity: max(count, 1))
     extend(properties: properties, devices: devices)
   }
@@ -63,9 +64,9 @@ struct TargetEcho: ~Copyable {
   }
 
   var nextDeadline: Moment? { queue.nextDeadline }
-  var isEmpty: Bool { due.isEmpty }
+  package var isEmpty: Bool { due.isEmpty }
   /// Topics to be shown as soon as there is room.
-  var dueCount: Int { due.count }
+  package var dueCount: Int { due.count }
 
   /// What was asked of `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
@@ -83,23 +84,23 @@ struct TargetEcho: ~Copyable {
     // What is due shows the newest when there is room for it.
     guard !isDue[Int(topic.rawValue)], !queue.isPending(topic) else { return }
     let ready = readyAt[Int(topic.rawValue)]
-    if ready <= now { return demand(topic.rawValue) }
+    if ready <= now { return makeDue(topic.rawValue) }
     queue.enqueue(true, for: topic, at: now, delay: now.duration(to: ready))
   }
 
   mutating func advance(to now: Moment) {
     while let run = queue.nextRun(at: now) {
       queue.finish(run.key, at: now)
-      demand(run.key.rawValue)
+      makeDue(run.key.rawValue)
     }
   }
 
-  /// Shows everything that changed, now: the way out.
+  /// Makes everything that changed due now, for a shutdown.
   mutating func flush(at now: Moment) {
     for key in queue.pendingKeys() {
       if case .run(let run) = queue.flush(key, at: now) {
         queue.finish(run.key, at: now)
-        demand(run.key.rawValue)
+        makeDue(run.key.rawValue)
       }
     }
   }
@@ -107,18 +108,19 @@ struct TargetEcho: ~Copyable {
   /// Shows `device` again although nothing changed.
   mutating func repeatTargets(ofDevice device: Int) {
     shown[Int(devicePlaces[device])] = nil
-    demand(devicePlaces[device])
+    makeDue(devicePlaces[device])
   }
 
-  /// A new connection: the broker may have forgotten everything.
-  mutating func forget() {
+  /// Makes every topic that was published due again: on a new connection the broker may have lost
+  /// everything.
+  mutating func forgetPublished() {
     for place in shown.indices {
-      if shown[place] != nil { demand(Int32(place)) }
+      if shown[place] != nil { makeDue(Int32(place)) }
       shown[place] = nil
     }
   }
 
-  private mutating func demand(_ place: Int32) {
+  private mutating func makeDue(_ place: Int32) {
     guard !isDue[Int(place)] else { return }
     isDue[Int(place)] = true
     due.append(place)
@@ -134,12 +136,12 @@ struct TargetEcho: ~Copyable {
     return place
   }
 
-  mutating func putBack(_ place: Int32) { demand(place) }
+  mutating func putBack(_ place: Int32) { makeDue(place) }
 
   func item(at place: Int32) -> Item { items[Int(place)] }
 
-  /// Notes what a topic shows now; `false` when it showed the same already.
-  mutating func note(_ payload: [UInt8], at place: Int32) -> Bool {
+  /// Records what a topic shows now; `false` when it showed the same already.
+  mutating func record(_ payload: [UInt8], at place: Int32) -> Bool {
     let digest = Self.digest(payload)
     guard shown[Int(place)] != digest else { return false }
     shown[Int(place)] = digest

@@ -4,8 +4,17 @@
 package import LastOut
 
 extension MQTTClient {
-  /// Names one publish to its owner.
-  package typealias Token = UInt64
+  /// Identifies one publish to its owner: which part of it sent the message, and that part's own
+  /// number.
+  package struct Token: Hashable, Sendable {
+    package var sender: UInt8
+    package var number: UInt64
+
+    package init(sender: UInt8 = 0, number: UInt64) {
+      self.sender = sender
+      self.number = number
+    }
+  }
 
   package enum State: Hashable, Sendable {
     /// Not started, or closed.

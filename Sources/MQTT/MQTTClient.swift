@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import MQTTTopics
 import Glibc
 import LastOut
 package import Operations

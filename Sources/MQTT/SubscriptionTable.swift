@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import MQTTTopics
+
 /// What a client is subscribed to: each filter once, in the order of subscribing.
 ///
 /// A house has one state topic per property, tens of thousands of filters without a wildcard; those

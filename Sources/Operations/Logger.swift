@@ -63,7 +63,7 @@ package struct Logger: Sendable {
     log(.error, message, facts)
   }
 
-  private func log(
+  package func log(
     _ level: Level,
     _ message: StaticString,
     _ facts: KeyValuePairs<String, String>

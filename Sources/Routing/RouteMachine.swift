@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+import Devices
 package import LastOut
 
 /// Debounces topics onto other topics; payloads stay opaque.

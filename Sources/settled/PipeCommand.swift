@@ -6,6 +6,7 @@ import Configuration
 import Control
 import Dispatch
 import Gateway
+import GatewayCore
 import Glibc
 import Operations
 import Synchronization

@@ -5,6 +5,7 @@ import Arguments
 import Configuration
 import Devices
 import Gateway
+import GatewayCore
 import Glibc
 import Journal
 import Operations

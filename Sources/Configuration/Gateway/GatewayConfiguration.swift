@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Routing
+
 /// The gateway's configuration file, complete and checked.
 package struct GatewayConfiguration: Hashable, Sendable {
   package var mqtt = BrokerConfiguration()

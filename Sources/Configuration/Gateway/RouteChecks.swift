@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Routing
+
 /// Finds routes that would feed each other or the gateway itself.
 struct RouteChecks {
   let settings: GatewayConfiguration

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import LastOut
+import Routing
 
 /// Reads one entry of `routes:`.
 struct RouteReader {

@@ -3,9 +3,12 @@
 
 import Commands
 import Devices
+import GatewayCore
 import HomeAssistant
 import LastOut
 import MQTT
+import MQTTTopics
+import Routing
 
 /// Home Assistant hears of every device: on each connection, when it has started, and when the
 /// devices were read anew.
@@ -27,7 +30,7 @@ extension Gateway {
   /// Hands announcements to the broker while there is room.
   func publishAnnouncements() {
     while announcements?.isEmpty == false, links[0].client.canPublish {
-      let next = announcements?.next(registry) { machine.isDeviceOnline($0) }
+      let next = announcements?.next(registry) { core.commands.isDeviceOnline($0) }
       guard let message = next else { return }
       let isTaken = links[0].send(
         .init(
@@ -53,7 +56,7 @@ extension Gateway {
   /// Hears Home Assistant's start, and what the broker keeps of earlier announcements.
   ///
   /// - Returns: Whether the message was about either.
-  func hearHomeAssistant(
+  func receivedFromHomeAssistant(
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage

@@ -4,6 +4,7 @@
 import Commands
 import Configuration
 import Devices
+import GatewayCore
 import HTTP
 import Journal
 import LastOut
@@ -47,11 +48,11 @@ extension Gateway {
 
   private func addQueue(to text: inout MetricsText) {
     text.family("settle_pending_values", .gauge, "Values that wait, in the queue or behind it.")
-    text.sample("settle_pending_values", [:], UInt64(machine.pendingCount))
+    text.sample("settle_pending_values", [:], UInt64(core.commands.pendingCount))
     text.family("settle_pending_limit", .gauge, "How many keys may have a pending value.")
     text.sample("settle_pending_limit", [:], UInt64(configuration.limits.pending))
     add(
-      machine.statistics.lateness,
+      core.commands.statistics.lateness,
       "settle_lateness_seconds",
       "From a value's deadline until it left the queue.",
       to: &text
@@ -67,11 +68,11 @@ extension Gateway {
       .counter,
       "Messages by MQTT that were refused where no reply is possible."
     )
-    for kind in Refusals.Kind.allCases {
+    for kind in RejectionLog.Kind.allCases {
       text.sample(
         "settle_messages_refused_total",
         ["reason": kind.rawValue],
-        refusals.total(kind)
+        core.rejections.total(kind)
       )
     }
   }
@@ -118,15 +119,15 @@ extension Gateway {
   }
 
   private func addJournal(to text: inout MetricsText) {
-    guard let journal else { return }
+    guard let durability = core.durability else { return }
     text.family("settle_journal_durable", .gauge, "Whether accepted values reach the disk.")
-    text.sample("settle_journal_durable", [:], journal.journal.fault == nil ? 1 : 0 as UInt64)
+    text.sample("settle_journal_durable", [:], durability.fault == nil ? 1 : 0 as UInt64)
     text.family(
       "settle_journal_waiting",
       .gauge,
       "Accepted changes whose answer waits for the disk."
     )
-    text.sample("settle_journal_waiting", [:], UInt64(journal.held.count))
+    text.sample("settle_journal_waiting", [:], UInt64(durability.queue.count))
   }
 
   private func addSurface(_ surface: HTTPSurface, to text: inout MetricsText) {

@@ -4,6 +4,7 @@
 import Commands
 import Control
 import Devices
+import GatewayCore
 import LastOut
 import Operations
 
@@ -20,7 +21,7 @@ extension Gateway {
     }
     return .object([
       "id": .string(device.id), "name": .string(device.name),
-      "online": .boolean(machine.isDeviceOnline(number)), "properties": .object(properties),
+      "online": .boolean(core.commands.isDeviceOnline(number)), "properties": .object(properties),
     ])
   }
 
@@ -63,7 +64,7 @@ extension Gateway {
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
     let device = registry.properties[Int(key.rawValue)].device
-    members.append(.init("online", .boolean(machine.isDeviceOnline(device))))
+    members.append(.init("online", .boolean(core.commands.isDeviceOnline(device))))
     members.append(.init("pending", pendingObject(key, at: now)))
     let failure = http?.failure(of: target.key, in: target.phase)
     members.append(
@@ -77,7 +78,7 @@ extension Gateway {
   }
 
   private func pendingObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
-    guard let status = machine.pendingStatus(key),
+    guard let status = core.commands.pendingStatus(key),
       case .object(let members) = pendingRow(status, at: now).json
     else { return .null }
     return .object(members.filter { $0.name != "key" })

@@ -5,7 +5,7 @@ import Control
 import Devices
 
 /// One request over HTTP that waits for the gateway's word.
-final class HTTPChange: Asker {
+final class HTTPChange: Requester {
   let number: UInt64
   /// Why it was refused, if it was.
   private(set) var refusal: ValidationError?

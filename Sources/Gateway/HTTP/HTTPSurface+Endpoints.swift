@@ -4,6 +4,7 @@
 import Commands
 import Control
 import Devices
+import GatewayCore
 import HTTP
 import Journal
 import LastOut
@@ -71,9 +72,9 @@ extension HTTPSurface {
 
   /// Why changes cannot leave, or do not survive a crash.
   private var trouble: (code: String, reason: String)? {
-    if gateway.shutdown != nil { return ("stopping", "the gateway is shutting down") }
+    if gateway.core.isShuttingDown { return ("stopping", "the gateway is shutting down") }
     guard gateway.isConnected else { return ("not_ready", "the broker is not connected") }
-    return gateway.journal?.journal.fault.map {
+    return gateway.core.durability?.fault.map {
       ("not_durable", "the journal cannot be written: \($0)")
     }
   }

@@ -63,7 +63,10 @@ extension HTTPSurface {
     )
     let id = ObjectIdentifier(stream)
     streams[id] = stream
-    if wantsStates { stateStreams += 1 }
+    if wantsStates {
+      stateStreams += 1
+      gateway.updateWatching()
+    }
     exchange.onEnd = { [weak self] isTooSlow in self?.streamEnded(id, isTooSlow: isTooSlow) }
     if !hasStreamed {
       hasStreamed = true
@@ -114,7 +117,10 @@ extension HTTPSurface {
   /// Tells a stream no more; `false` if that was so already.
   private func forget(_ id: ObjectIdentifier) -> Bool {
     guard let stream = streams.removeValue(forKey: id) else { return false }
-    if stream.news != nil { stateStreams -= 1 }
+    if stream.news != nil {
+      stateStreams -= 1
+      gateway.updateWatching()
+    }
     return true
   }
 

@@ -18,13 +18,13 @@ extension HTTPSurface {
   }
 
   /// A device came or went.
-  func cameOrWent(device: Int) {
+  func availabilityChanged(ofDevice device: Int) {
     guard stateStreams > 0 else { return }
     for raw in gateway.registry.indices(ofDevice: device) { changed(KeyIndex(raw)) }
   }
 
   /// The broker came or went.
-  func brokerCameOrWent() {
+  func brokerConnectionChanged() {
     guard stateStreams > 0 else { return }
     for stream in streams.values { stream.news?.tellsBroker = true }
     hasNews = true

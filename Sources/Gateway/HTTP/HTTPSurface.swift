@@ -110,6 +110,9 @@ final class HTTPSurface: HTTPService {
   /// Whether every event is of interest.
   var isWatching: Bool { hasStreamed }
 
+  /// Whether some stream wants to know where keys stand.
+  var isStateWatching: Bool { stateStreams > 0 }
+
   // MARK: - Life
 
   /// Takes no new connections; those that are open stay to hear the end.
@@ -146,7 +149,7 @@ final class HTTPSurface: HTTPService {
   }
 
   /// A phase of some command: for whoever asked for it, and for the streams.
-  func tell(_ object: EventObject, of event: CommandEvent) {
+  func receive(_ object: EventObject, of event: CommandEvent) {
     if let origin = event.origin, let change = changes[origin.replyTo] {
       change.tell(object, id: origin.id, isFinal: event.isFinal)
     }

@@ -19,7 +19,7 @@ struct DeviceTally: Sendable {
 
   /// Counts an event; what was replaced is counted with the command that left, was unnecessary or
   /// was cancelled.
-  mutating func note(_ event: borrowing CommandEvent) {
+  mutating func record(_ event: CommandEvent) {
     switch event.phase {
     case .accepted, .superseded, .sending: return
     case .unchanged: unchanged += 1
@@ -55,9 +55,9 @@ struct GatewayTallies {
     for _ in devices.count..<count { devices.append(DeviceTally()) }
   }
 
-  mutating func left(_ token: UInt64, at now: Moment) { departures.append((token, now)) }
+  mutating func sent(_ token: UInt64, at now: Moment) { departures.append((token, now)) }
 
-  mutating func landed(_ token: UInt64, isAcknowledged: Bool, at now: Moment) {
+  mutating func answered(_ token: UInt64, isAcknowledged: Bool, at now: Moment) {
     guard let place = departures.firstIndex(where: { $0.token == token }) else { return }
     let start = departures.remove(at: place).at
     if isAcknowledged { acknowledgement.note(start.duration(to: now)) }

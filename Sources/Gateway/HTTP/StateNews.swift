@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastOut
+import Routing
 
 /// What one client of `GET /v1/events?states=true` has not been told of yet.
 ///
 /// It holds which keys changed, not how: whoever reads late gets where they stand then, once.
 struct StateNews {
   /// The keys in the order in which they changed first.
-  private var keys = WaitingLine<KeyIndex>()
+  private var keys = Deque<KeyIndex>()
   private var known: Set<KeyIndex> = []
   /// The broker came or went.
   var tellsBroker = false

@@ -5,6 +5,7 @@ import Commands
 package import Configuration
 package import Control
 import Devices
+import GatewayCore
 import LastOut
 import MQTT
 package import Operations
@@ -35,7 +36,7 @@ extension Gateway {
 
   /// Reads the configuration anew and goes on with it; `done` hears what became of it, once.
   package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
-    guard shutdown == nil else {
+    guard !core.isShuttingDown else {
       return done(.failure(Self.stopping))
     }
     guard let reloader else {
@@ -51,16 +52,16 @@ extension Gateway {
   }
 
   /// Reloads for a client of the control socket.
-  func reload(for asker: any Asker, id: JSONValue?, line: Int) {
-    asker.beginWait()
+  func reload(for requester: any Requester, id: JSONValue?, line: Int) {
+    requester.beginWait()
     reload { result in
       switch result {
-      case .success(let report): asker.send(.reloaded(report, id: id))
+      case .success(let report): requester.send(.reloaded(report, id: id))
       case .failure(var refusal):
         refusal.error.line = line
-        asker.send(.failure(refusal.error, id: id))
+        requester.send(.failure(refusal.error, id: id))
       }
-      asker.endWait()
+      requester.endWait()
     }
   }
 
@@ -69,7 +70,7 @@ extension Gateway {
     at now: Moment
   ) -> Result<ReloadReport, ReloadRefusal> {
     switch outcome {
-    case .success where shutdown != nil:
+    case .success where core.isShuttingDown:
       return .failure(Self.stopping)
     case .success(let loaded):
       let report = apply(loaded, at: now)
@@ -123,23 +124,16 @@ extension Gateway {
   ///
   /// Costs time in proportion to all keys.
   private func apply(_ loaded: LoadedConfiguration, at now: Moment) -> ReloadReport {
-    advance(to: now)
-    distribute(at: now)
-    var report = Self.differences(from: registry, to: loaded.registry)
+    let old = registry
+    var report = Self.differences(from: old, to: loaded.registry)
     report.restart = Self.sectionsForRestart(configuration, loaded.gateway)
     report.warnings = loaded.warnings.map(\.description)
-    let old = registry
-    machine.reload(loaded.registry, lanes: loaded.gateway.machineLanes, at: now)
-    registry = loaded.registry
+    core.reload(loaded.registry, lanes: loaded.gateway.laneLimits, at: now)
+    core.settings.shutdownTimeout = loaded.gateway.shutdownTimeout
     configuration.takeWhatReloads(from: loaded.gateway)
-    echo.extend(properties: registry.properties.count, devices: registry.devices.count)
-    echoLoops.extend(keys: registry.properties.count)
     tallies.extend(devices: registry.devices.count)
-    journal?.extend(keys: registry.properties.count)
-    takeTopicsAnew()
-    clearRetired(since: old, at: now)
+    updateTopics()
     announceChanges(since: old)
-    distribute(at: now)
     http?.devicesChanged()
     return report
   }
@@ -185,40 +179,27 @@ extension Gateway {
 
   /// Subscribes to what is new, gives up what is gone, and leaves the rest alone, so that no
   /// retained message comes twice.
-  private func takeTopicsAnew() {
-    let before = surface.subscriptions(forBroker: nil, isOwn: true)
-    let asked = Set(surface.stateRequests)
-    surface = MQTTSurface(
+  private func updateTopics() {
+    let before = topics.subscriptions(forBroker: nil, isOwn: true)
+    let asked = Set(topics.stateRequests)
+    topics = TopicMap(
       configuration: configuration,
       registry: registry,
       announcer: announcements?.announcer
     )
-    let wanted = surface.subscriptions(forBroker: nil, isOwn: true)
+    let wanted = topics.subscriptions(forBroker: nil, isOwn: true)
     let filters = Set(wanted.map(\.filter))
     let known = Set(before)
     links[0].client.unsubscribe(before.map(\.filter).filter { !filters.contains($0) })
     links[0].client.subscribe(wanted.filter { !known.contains($0) })
     guard isConnected else { return }
-    for request in surface.stateRequests where !asked.contains(request) {
+    for request in topics.stateRequests where !asked.contains(request) {
       links[0].enqueue(.init(topic: request.topic, payload: request.payload))
-    }
-  }
-
-  /// Takes the targets of what is gone from the broker.
-  private func clearRetired(since old: Registry, at now: Moment) {
-    for (place, entry) in old.properties.enumerated()
-    where !entry.isRetired && registry.properties[place].isRetired {
-      echo.changed(KeyIndex(Int32(place)), device: entry.device, at: now)
     }
   }
 }
 
 extension GatewayConfiguration {
-  /// Tokens a second and burst, by lane.
-  var machineLanes: [String: (rate: Double, burst: Int)] {
-    lanes.mapValues { (rate: $0.rate, burst: $0.burst) }
-  }
-
   /// What a running gateway can take over; the rest counts after a restart.
   fileprivate mutating func takeWhatReloads(from new: GatewayConfiguration) {
     policies = new.policies

@@ -1,14 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Durability
 internal import Glibc
 internal import LastOut
+package import Durability
 
 /// Reads this machine's clocks.
-enum SystemClock {
+package enum SystemClock {
   /// Every clock, now; the boot identifier is read once.
-  static func read() -> JournalClock {
+  package static func read() -> JournalClock {
     JournalClock(
       moment: Moment(nanoseconds: UInt64(clamping: nanoseconds(of: CLOCK_MONOTONIC))),
       stamps: JournalStamps(

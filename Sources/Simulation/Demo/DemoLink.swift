@@ -71,7 +71,7 @@ package final class DemoLink {
           payload: message.payload,
           qos: 0,
           retain: message.retain,
-          token: lastToken
+          token: MQTTClient.Token(number: lastToken)
         )
       else { break }
       sent += 1

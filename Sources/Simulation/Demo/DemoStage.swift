@@ -5,6 +5,7 @@ import Configuration
 import Control
 import Devices
 import Gateway
+import GatewayCore
 import JSON
 import LastOut
 package import Operations

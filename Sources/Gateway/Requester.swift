@@ -1,0 +1,51 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+
+/// The sender of a request, which receives its outcome: a client of the control socket, or a request
+/// over HTTP.
+protocol Requester: AnyObject {
+  /// Identifies the requester in ``ChangeOrigin/replyTo``; never 0.
+  var number: UInt64 { get }
+  /// Whether the requester no longer reads replies.
+  var isDeaf: Bool { get }
+  func send(_ reply: ControlReply)
+  /// A change of this requester was accepted, so that its answer will come; see ``hasReplied()``.
+  func owesReply()
+  /// The answer to one change was sent.
+  func hasReplied()
+  /// A change of this requester waits for later phases.
+  func beginWait()
+  func endWait()
+  /// Why the change of the next reply is rejected.
+  func note(_ refusal: ValidationError)
+  /// The origin of changes that name neither id nor source.
+  var plainOrigin: ChangeOrigin { get }
+}
+
+extension Requester {
+  var isDeaf: Bool { false }
+  func owesReply() {}
+  func hasReplied() {}
+  func beginWait() {}
+  func endWait() {}
+  func note(_ refusal: ValidationError) {}
+
+  var plainOrigin: ChangeOrigin { ChangeOrigin(source: "socket", replyTo: number) }
+
+  /// The origin of a change, as its events carry it.
+  func origin(of request: ControlRequest) -> ChangeOrigin {
+    guard request.replyID != nil || request.source != nil || request.wait != nil else {
+      return plainOrigin
+    }
+    return ChangeOrigin(
+      id: request.replyID,
+      source: request.source ?? "socket",
+      replyTo: number,
+      wantsPhases: request.wait != nil
+    )
+  }
+}

@@ -1,0 +1,252 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import HomeAssistant
+import LastOut
+import MQTT
+import MQTTTopics
+import Routing
+
+/// The gateway's topics: which there are, what each means, what to subscribe to.
+struct TopicMap: ~Copyable {
+  let status: String
+  /// What to ask once connected, each request once.
+  let stateRequests: [StateRequest]
+  /// What this gateway is called on the trail of a routed message.
+  let routeName: String
+  private let ownRouteProperties: PublishProperties
+  private let base: String
+  private let routes: [RouteConfiguration]
+  private let stateTopics: [String]
+  private let inputTopics: [String]
+  private let announcer: DiscoveryAnnouncer?
+  private(set) var topics = TopicTable()
+  /// Inputs whose topic has wildcards, by their number.
+  private var wildInputs: [(filter: String, number: Int)] = []
+
+  /// `announcer` says which topics of Home Assistant's are of interest, if any.
+  init(
+    configuration: GatewayConfiguration,
+    registry: Registry,
+    announcer: DiscoveryAnnouncer?
+  ) {
+    base = configuration.baseTopic
+    self.announcer = announcer
+    routes = configuration.routes
+    status = "\(base)/status"
+    routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
+    ownRouteProperties = Self.routeProperties(routeName)
+    var requests: [StateRequest] = []
+    var states: [String] = []
+    for (place, entry) in registry.properties.enumerated() where !entry.isRetired {
+      let key = KeyIndex(Int32(place))
+      Self.addCommands(key, named: entry, of: registry, base: base, to: &topics)
+      for (number, source) in entry.property.states.enumerated() {
+        topics.add(.state(key, source: number), for: source.topic)
+        states.append(source.topic)
+        if let get = source.get { requests.append(get) }
+      }
+    }
+    for number in registry.deviceNumbers {
+      let device = registry.devices[number]
+      topics.add(.deviceSet(number), for: "\(base)/\(device.id)/set")
+      topics.add(.deviceGet(number), for: "\(base)/\(device.id)/get")
+      for (place, source) in device.availability.enumerated() {
+        topics.add(.availability(device: number, source: place), for: source.topic)
+        states.append(source.topic)
+      }
+    }
+    for (number, input) in configuration.inputs.enumerated() {
+      if input.topic.contains(where: { $0 == "+" || $0 == "#" }) {
+        wildInputs.append((input.topic, number))
+      } else {
+        topics.add(.input(number), for: input.topic)
+      }
+    }
+    topics.add(.status, for: status)
+    stateRequests = Self.unique(requests)
+    stateTopics = Self.unique(states)
+    inputTopics = Self.unique(configuration.inputs.map(\.topic))
+  }
+
+  /// The user property that marks routed messages with the gateways they have come through.
+  static let routeMark = "settle-route"
+
+  /// Marks what routes publish, so that it is known when it comes back, by whatever way.
+  func routeProperties(trail: String) -> PublishProperties {
+    trail.isEmpty
+      ? ownRouteProperties : Self.routeProperties(RouteTrail.joined(trail, routeName))
+  }
+
+  private static func routeProperties(_ trail: String) -> PublishProperties {
+    var properties = PublishProperties()
+    properties.userProperties[routeMark] = trail
+    return properties
+  }
+
+  private static func addCommands(
+    _ key: KeyIndex,
+    named entry: Registry.Entry,
+    of registry: Registry,
+    base: String,
+    to topics: inout TopicTable
+  ) {
+    let device = registry.devices[entry.device].id
+    for name in [entry.property.id] + entry.property.aliases {
+      let topic = "\(base)/\(device)/\(name)"
+      topics.add(.set(key), for: "\(topic)/set")
+      topics.add(.step(key), for: "\(topic)/step")
+      topics.add(.toggle(key), for: "\(topic)/toggle")
+      topics.add(.flush(key), for: "\(topic)/flush")
+      topics.add(.cancel(key), for: "\(topic)/cancel")
+    }
+  }
+
+  private static func unique<Item: Hashable>(_ items: [Item]) -> [Item] {
+    var seen: Set<Item> = []
+    return items.filter { seen.insert($0).inserted }
+  }
+
+  /// What a topic means; empty for one that means nothing here.
+  func roles(of topic: Span<UInt8>) -> [TopicTable.Role] {
+    let roles = topics.roles(of: topic)
+    guard !wildInputs.isEmpty else { return roles }
+    let name = Text.of(topic)
+    return roles
+      + wildInputs.filter { Topic.matches(filter: $0.filter, name: name) }.map { .input($0.number) }
+  }
+
+  /// The retained target of a key, or the targets of a device.
+  func target(_ name: String) -> String { topic(name, "") }
+  func info(_ device: String) -> String { topic(device, "/info") }
+  func event(_ key: String) -> String { topic(key, "/event") }
+
+  /// `base/name` and an ending, in one piece: a topic is made for every message that leaves.
+  private func topic(_ name: String, _ ending: StaticString) -> String {
+    let size = base.utf8.count + 1 + name.utf8.count + ending.utf8CodeUnitCount
+    return unsafe String(unsafeUninitializedCapacity: size) { buffer in
+      var writer = unsafe TopicWriter(buffer: buffer)
+      writer.put(base)
+      writer.put("/")
+      writer.put(name)
+      writer.put(ending)
+      return writer.count
+    }
+  }
+
+  /// Whether a topic is one that commands come in by, whoever it names.
+  func isCommandTopic(_ topic: String) -> Bool {
+    commandFilters.contains { Topic.matches(filter: $0, name: topic) }
+  }
+
+  private var commandFilters: [String] {
+    ["set", "step", "toggle", "flush", "cancel"].map { "\(base)/+/+/\($0)" }
+      + ["\(base)/+/set", "\(base)/+/get"]
+  }
+
+  /// What to subscribe to at a broker.
+  func subscriptions(forBroker name: String?, isOwn: Bool) -> [MQTTClient.Subscription] {
+    var subscriptions: [MQTTClient.Subscription] = []
+    if isOwn {
+      subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
+      subscriptions.append(.init(filter: status, wantsRetained: true, noLocal: true))
+      subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
+      if let announcer {
+        let birth = announcer.birthTopic
+        subscriptions.append(.init(filter: birth, wantsRetained: false, noLocal: true))
+        subscriptions += announcer.filters.map {
+          .init(filter: $0, wantsRetained: true, noLocal: true)
+        }
+      }
+      subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
+    }
+    for route in routes where (route.from.broker ?? "") == (name ?? "") {
+      // What is only forwarded is forwarded as it is, retained messages included.
+      let isForwarded = route.policy == nil
+      subscriptions.append(
+        .init(
+          filter: route.from.topic,
+          qos: route.qos,
+          wantsRetained: isForwarded,
+          noLocal: true,
+          keepsRetainFlag: isForwarded
+        )
+      )
+    }
+    return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// Leaves out what another filter covers, since brokers deliver a message once for each
+  /// subscription it matches; the one that stays wants what either wanted.
+  private static func withoutOverlaps(
+    _ subscriptions: [MQTTClient.Subscription]
+  ) -> [MQTTClient.Subscription] {
+    var kept: [MQTTClient.Subscription] = []
+    var places: [String: Int] = [:]
+    for subscription in subscriptions {
+      if let place = places[subscription.filter] {
+        kept[place].absorb(subscription)
+      } else {
+        places[subscription.filter] = kept.count
+        kept.append(subscription)
+      }
+    }
+    let wild = kept.indices.filter { kept[$0].filter.contains { $0 == "+" || $0 == "#" } }
+    var isCovered = Array(repeating: false, count: kept.count)
+    for place in kept.indices {
+      let cover = wild.first {
+        $0 != place && Topic.covers(kept[$0].filter, kept[place].filter)
+      }
+      guard let cover else { continue }
+      isCovered[place] = true
+      kept[cover].absorb(kept[place])
+    }
+    return kept.indices.filter { !isCovered[$0] }.map { kept[$0] }
+  }
+}
+
+/// Writes texts one after the other into memory that has room for them.
+@safe private struct TopicWriter {
+  private let buffer: UnsafeMutableBufferPointer<UInt8>
+  private(set) var count = 0
+
+  init(buffer: UnsafeMutableBufferPointer<UInt8>) {
+    unsafe self.buffer = buffer
+  }
+
+  mutating func put(_ text: String) {
+    let bytes = text.utf8.span
+    unsafe bytes.withUnsafeBufferPointer { unsafe put($0) }
+  }
+
+  mutating func put(_ text: StaticString) {
+    unsafe put(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  private mutating func put(_ bytes: UnsafeBufferPointer<UInt8>) {
+    let place = unsafe UnsafeMutableBufferPointer(rebasing: buffer[count...])
+    _ = unsafe place.initialize(fromContentsOf: bytes)
+    count += bytes.count
+  }
+}
+
+extension MQTTClient.Subscription {
+  fileprivate mutating func absorb(_ other: Self) {
+    qos = max(qos, other.qos)
+    wantsRetained = wantsRetained || other.wantsRetained
+    noLocal = noLocal || other.noLocal
+    keepsRetainFlag = keepsRetainFlag || other.keepsRetainFlag
+  }
+}
+
+extension Topic {
+  /// Whether every topic that `narrow` matches is matched by `wide`, a different filter.
+  fileprivate static func covers(_ wide: String, _ narrow: String) -> Bool {
+    guard wide != narrow, matches(filter: wide, name: narrow) else { return false }
+    guard narrow.hasSuffix("#") else { return true }
+    let depth = { (filter: String) in filter.utf8.count { $0 == UInt8(ascii: "/") } }
+    return wide.hasSuffix("#") && depth(wide) <= depth(narrow)
+  }
+}

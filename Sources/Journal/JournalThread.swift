@@ -1,0 +1,85 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Durability
+import LastOut
+
+/// The journal's file, and the thread that owns it: one piece of work in, one result out.
+///
+/// It belongs to the event loop's thread. Nothing here waits for the disk except the initializer,
+/// which reads the file before the loop runs. What is written, and when, a ``JournalPlan`` decides.
+package final class JournalThread {
+  /// What the file held; the decisions of this process start from it.
+  package let plan: JournalPlan
+  private let writer: JournalWriter
+  private let decode: ([UInt8]) -> (any JournalValue)?
+
+  /// Opens or makes the file and starts the thread.
+  ///
+  /// A disk that cannot be written, or a damaged file, is no error: ``plan`` says so.
+  ///
+  /// - Parameters:
+  ///   - decode: Reads the bytes of a value; `nil` for bytes that are none.
+  ///   - onResult: Called on the writer's thread; must only wake the loop.
+  /// - Throws: When the file must not be used: a newer format, another program's, a link, open to
+  ///   others, or in use.
+  package init(
+    path: String,
+    settings: JournalPlan.Settings,
+    decode: @escaping ([UInt8]) -> (any JournalValue)?,
+    onResult: @escaping @Sendable () -> Void
+  ) throws(JournalRefusal) {
+    let clock = SystemClock.read()
+    var store = JournalStore(path: path, vfs: nil)
+    do throws(JournalProblem) {
+      let contents = try store.open(clock: clock)
+      plan = JournalPlan(settings: settings, contents: contents.decoded(by: decode))
+    } catch {
+      switch error {
+      case .refused(let refusal): throw refusal
+      case .fault(let fault): plan = JournalPlan(settings: settings, fault: fault, at: clock.moment)
+      }
+    }
+    do throws(JournalFault) {
+      writer = try JournalWriter(store: store, onResult: onResult)
+    } catch {
+      throw .noThread(path: path, reason: error.description)
+    }
+    self.decode = decode
+  }
+
+  deinit {
+    writer.beginClosing()
+  }
+
+  /// Hands over work; only after the result of the work before was taken.
+  package func submit(_ work: JournalWork) { writer.submit(work) }
+
+  /// The results since the last call.
+  package func takeResults() -> [JournalResult] {
+    writer.takeResults().map { result in
+      guard case .reopened(let contents) = result else { return result }
+      return .reopened(contents.decoded(by: decode))
+    }
+  }
+
+  /// Ends the thread after the work it has; `onResult` is called once more, then ``isClosed``.
+  package func beginClosing() { writer.beginClosing() }
+
+  /// Whether the file is closed.
+  package var isClosed: Bool { writer.isClosed }
+}
+
+extension JournalContents {
+  /// The same entries with their values decoded, in the order of their sequence numbers; bytes that
+  /// are no value stay bytes.
+  fileprivate func decoded(by decode: ([UInt8]) -> (any JournalValue)?) -> Self {
+    var contents = self
+    contents.entries = entries.sorted { $0.sequence < $1.sequence }.map { entry in
+      var entry = entry
+      if let value = decode(entry.value) { entry.content = .unwritten(value) }
+      return entry
+    }
+    return contents
+  }
+}

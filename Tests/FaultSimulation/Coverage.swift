@@ -1,0 +1,62 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// How often what was seen in a life.
+package struct Coverage: Sendable {
+  package internal(set) var changes = 0
+  package internal(set) var refusedChanges = 0
+  package internal(set) var publishes = 0
+  package internal(set) var repetitions = 0
+  package internal(set) var cuts = 0
+  package internal(set) var restarts = 0
+  package internal(set) var shutdowns = 0
+  package internal(set) var pauses = 0
+  package internal(set) var confirmed = 0
+  package internal(set) var failed = 0
+  package internal(set) var expired = 0
+  package internal(set) var cancelled = 0
+  package internal(set) var unchanged = 0
+  package internal(set) var superseded = 0
+  package internal(set) var byHand = 0
+  package internal(set) var replayed = 0
+  package internal(set) var powerCuts = 0
+  package internal(set) var sleeps = 0
+  package internal(set) var diskTroubles = 0
+  package internal(set) var unkept = 0
+  package internal(set) var expiredAtStart = 0
+  package internal(set) var withheld = 0
+  package internal(set) var reloads = 0
+  package internal(set) var routed = 0
+  package internal(set) var forwarded = 0
+
+  package init() {}
+
+  /// Adds what another life saw.
+  package mutating func add(_ other: Coverage) {
+    changes += other.changes
+    refusedChanges += other.refusedChanges
+    publishes += other.publishes
+    repetitions += other.repetitions
+    cuts += other.cuts
+    restarts += other.restarts
+    shutdowns += other.shutdowns
+    pauses += other.pauses
+    confirmed += other.confirmed
+    failed += other.failed
+    expired += other.expired
+    cancelled += other.cancelled
+    unchanged += other.unchanged
+    superseded += other.superseded
+    byHand += other.byHand
+    replayed += other.replayed
+    powerCuts += other.powerCuts
+    sleeps += other.sleeps
+    diskTroubles += other.diskTroubles
+    unkept += other.unkept
+    expiredAtStart += other.expiredAtStart
+    withheld += other.withheld
+    reloads += other.reloads
+    routed += other.routed
+    forwarded += other.forwarded
+  }
+}

@@ -1,0 +1,375 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// What was promised of accepted values, over all restarts, and what a crash must not do to it.
+///
+/// It knows nothing of the journal: only what was accepted, told, handed to the broker and ended, and
+/// what a start would find on the disk.
+struct DurabilityInvariants {
+  private struct Known {
+    var survivor: Survivor
+    /// `accepted` was told, and that it survives.
+    var isPromised = false
+    /// Neither sent nor ended.
+    var isOpen = true
+    /// The newer value of its key that it gave way to.
+    var heir: UInt64?
+    /// The newest promised value that gave way to this one.
+    var inherited: UInt64 = 0
+    /// A crash must not send it any more: its row goes with the next commit.
+    var isRevoked = false
+    /// Found by a restart, which has not said yet what becomes of it.
+    var isFound = false
+    /// Urgent, and left before it could be kept: a crash may bring back an older one.
+    var isExempt = false
+  }
+
+  /// A momentary command, which has no row of its own.
+  private struct Action {
+    var key: KeyIndex
+    var order: UInt64
+    var isUrgent: Bool
+    var acceptedAt: Moment
+  }
+
+  /// How long an urgent command waits for the disk.
+  private static let patience = Duration.milliseconds(250)
+
+  /// Every value that may still be sent or found, by its order.
+  private var known: [UInt64: Known] = [:]
+  /// The newest of each key that was handed to the broker; restarts included.
+  private var newestLeft: [UInt64]
+  /// What the restart under way still has to bring back, at least, by key.
+  private var owed: [KeyIndex: UInt64] = [:]
+  /// Events of each command that were not told yet.
+  private var untold: [UInt64: [Phase]] = [:]
+  /// Which order a command's number stands for; since the start of the gateway.
+  private var orders: [UInt64: UInt64] = [:]
+  /// Commands that were refused after all.
+  private var refused: Set<UInt64> = []
+  /// Keys that were brought back since the start of the gateway.
+  private var replayed: Set<KeyIndex> = []
+
+  /// The keys whose values a value of each key ends: when urgent, and always.
+  private var ends: [[KeyIndex]] = []
+  private var excludes: [[KeyIndex]] = []
+  /// Urgent actions and their orders, by number; an action has no row of its own.
+  private var actions: [UInt64: Action] = [:]
+  /// The newest command that was handed to the broker and ends values of the key.
+  private var newestEnding: [UInt64]
+
+  init(_ registry: Registry) {
+    newestLeft = Array(repeating: 0, count: registry.properties.count)
+    newestEnding = newestLeft
+    for (place, entry) in registry.properties.enumerated() {
+      var ended: [KeyIndex] = []
+      var excluded: [KeyIndex] = []
+      for (number, other) in registry.properties.enumerated()
+      where other.device == entry.device && number != place {
+        let key = KeyIndex(Int32(number))
+        if entry.property.ends.contains(other.property.id) { ended.append(key) }
+        if entry.property.excludes.contains(other.property.id)
+          || other.property.excludes.contains(entry.property.id)
+        {
+          excluded.append(key)
+        }
+      }
+      ends.append(ended)
+      excludes.append(excluded)
+    }
+  }
+
+  /// What was never told, or never brought back; `nil` when nothing is missing.
+  var unfinished: String? {
+    if let number = untold.keys.min() { return "the events of #\(number) were never told" }
+    return owed.keys.min { $0.rawValue < $1.rawValue }.map {
+      "a promised value of key \($0.rawValue) never came back"
+    }
+  }
+
+  // MARK: - What happens
+
+  /// A value was accepted.
+  mutating func accepted(_ survivor: Survivor, as number: UInt64) {
+    orders[number] = survivor.order
+    known[survivor.order] = Known(survivor: survivor)
+    // Whatever was still to come back gives way to it, and its promise passes on.
+    known[survivor.order]?.inherited = owed.removeValue(forKey: survivor.key) ?? 0
+    for (order, value) in known where value.isFound && value.survivor.key == survivor.key {
+      known[order]?.isFound = false
+    }
+    endStored(by: survivor.key, isUrgent: survivor.isUrgent)
+  }
+
+  /// A command ends what a restart found of other keys and has not brought back yet.
+  private mutating func endStored(by key: KeyIndex, isUrgent: Bool) {
+    for other in endedKeys(by: key, isUrgent: isUrgent) {
+      owed[other] = nil
+      for (order, value) in known where value.isFound && value.survivor.key == other {
+        known[order]?.isFound = false
+        known[order]?.isRevoked = true
+      }
+    }
+  }
+
+  /// An action was accepted, which ends values of other keys and has none of its own.
+  mutating func acceptedAction(
+    _ key: KeyIndex,
+    isUrgent: Bool,
+    order: UInt64,
+    as number: UInt64,
+    at now: Moment
+  ) {
+    actions[number] = Action(key: key, order: order, isUrgent: isUrgent, acceptedAt: now)
+    endStored(by: key, isUrgent: isUrgent)
+  }
+
+  /// A value of an earlier process is a command of this one.
+  mutating func resumed(_ survivor: Survivor, as number: UInt64) {
+    orders[number] = survivor.order
+  }
+
+  /// An event of a command, before it is told; `given`: it gave way to a newer value of its key.
+  mutating func decided(
+    _ phase: Phase,
+    number: UInt64,
+    isReplaced: Bool,
+    isHeard: Bool
+  ) {
+    guard !refused.contains(number) else { return }
+    if isHeard { untold[number, default: []].append(phase) }
+    guard let order = orders[number] else { return }
+    switch phase {
+    case .accepted, .sending: break
+    case .rejected, .sent, .confirmed, .unchanged, .superseded, .cancelled, .failed, .expired:
+      let endings: [Phase] = [.rejected, .superseded, .cancelled, .failed, .expired]
+      close(order, given: isReplaced, isRevoked: endings.contains(phase))
+    }
+  }
+
+  private mutating func close(_ order: UInt64, given: Bool, isRevoked: Bool) {
+    guard var value = known[order], value.isOpen else { return }
+    value.isOpen = false
+    value.isRevoked = isRevoked
+    if given { value.heir = newest(after: value.survivor) }
+    known[order] = value
+    passOn(value)
+  }
+
+  /// The newest value of the key that is neither sent nor ended.
+  private func newest(after survivor: Survivor) -> UInt64? {
+    var newest: UInt64?
+    for (order, value) in known
+    where value.isOpen && value.survivor.key == survivor.key && order > survivor.order {
+      newest = max(newest ?? order, order)
+    }
+    return newest
+  }
+
+  /// What gave way to something newer is promised by that.
+  private mutating func passOn(_ value: Known) {
+    let order = value.isPromised ? value.survivor.order : value.inherited
+    guard order > 0, let heir = value.heir, let newer = known[heir] else { return }
+    known[heir]?.inherited = max(newer.inherited, order)
+    if let newer = known[heir], !newer.isOpen { passOn(newer) }
+  }
+
+  /// An event was told; `nil`, or which promise that breaks.
+  mutating func emitted(_ phase: Phase, number: UInt64, isDurable: Bool) -> String? {
+    if phase == .rejected, untold[number]?.first == .accepted {
+      // Taken, and refused after all: nobody was told of it.
+      untold[number] = nil
+      refused.insert(number)
+      if let order = orders[number] { close(order, given: false, isRevoked: true) }
+      return nil
+    }
+    guard !refused.contains(number) else { return "#\(number) was refused, and told \(phase)" }
+    guard let next = untold[number]?.first, next == phase else {
+      return "#\(number) was told \(phase) before its turn"
+    }
+    untold[number]?.removeFirst()
+    if untold[number]?.isEmpty == true { untold[number] = nil }
+    if phase == .accepted, isDurable, let order = orders[number] {
+      known[order]?.isPromised = true
+      if let value = known[order], !value.isOpen { passOn(value) }
+    }
+    return nil
+  }
+
+  /// Whether something older may follow: it was urgent, and left before it could be kept.
+  func isExempt(_ number: UInt64) -> Bool {
+    orders[number].flatMap { known[$0]?.isExempt } ?? false
+  }
+
+  /// A command was handed to the broker; `nil`, or which promise that breaks.
+  ///
+  /// - Parameter isDiskFailing: Then an urgent command waits for nothing.
+  mutating func left(number: UInt64, isDiskFailing: Bool, at now: Moment) -> String? {
+    if let action = actions.removeValue(forKey: number) {
+      if action.isUrgent {
+        let wait = action.acceptedAt.duration(to: now)
+        if isDiskFailing || wait >= Self.patience { return nil }
+      }
+      for other in endedKeys(by: action.key, isUrgent: action.isUrgent) {
+        newestEnding[Int(other.rawValue)] = action.order
+      }
+      return nil
+    }
+    guard let order = orders[number], let value = known[order] else { return nil }
+    let place = Int(value.survivor.key.rawValue)
+    guard order >= newestLeft[place] else {
+      return "#\(number) leaves after something newer, which was accepted before a restart"
+    }
+    guard order >= newestEnding[place] else {
+      return "#\(number) leaves after a command that ended it"
+    }
+    if value.survivor.isUrgent, !value.isPromised {
+      known[order]?.isExempt = true
+    } else {
+      newestLeft[place] = order
+      for other in endedKeys(by: value.survivor.key, isUrgent: value.survivor.isUrgent) {
+        newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], order)
+      }
+    }
+    return nil
+  }
+
+  private func endedKeys(by key: KeyIndex, isUrgent: Bool) -> [KeyIndex] {
+    (isUrgent ? ends[Int(key.rawValue)] : []) + excludes[Int(key.rawValue)]
+  }
+
+  // MARK: - What a crash would do
+
+  /// The oldest value of a key that has to be found; 0 for none.
+  private func due(_ place: Int) -> UInt64 {
+    var due: UInt64 = 0
+    for value in known.values where Int(value.survivor.key.rawValue) == place && value.isOpen {
+      due = max(due, value.isPromised ? value.survivor.order : value.inherited)
+    }
+    return due
+  }
+
+  /// Whether what a start would find keeps every promise; `nil`, or which it breaks.
+  ///
+  /// `isPrompt`: the next commit comes without delay. `isIdle`: no commit is to come.
+  func broken(
+    by image: [Survivor],
+    isPrompt: Bool,
+    isIdle: Bool,
+    at now: Moment
+  ) -> String? {
+    for place in newestLeft.indices {
+      let key = KeyIndex(Int32(place))
+      let row = image.first { $0.key == key }
+      let due = due(place)
+      if due > (row?.order ?? 0) {
+        let found = row.map { "value \($0.order)" } ?? "nothing"
+        return "a crash would lose value \(due) of key \(place), the disk has \(found)"
+      }
+      guard let row else { continue }
+      guard let value = known[row.order], value.survivor.value == row.value else {
+        return "the disk has a value of key \(place) that nobody set"
+      }
+      let isLive = now.advanced(by: .milliseconds(2)) < value.survivor.expiresAt
+      if isLive, row.order < newestLeft[place] {
+        return "a crash would send value \(row.order) of key \(place) after \(newestLeft[place])"
+      }
+      if isLive, row.order < newestEnding[place] {
+        return "a crash would send value \(row.order) of key \(place) after the command "
+          + "\(newestEnding[place]) that ended it"
+      }
+      guard !value.isOpen, !value.isFound else { continue }
+      if isIdle { return "value \(row.order) of key \(place) would stay on the disk for ever" }
+      if value.isRevoked, !isPrompt {
+        return "value \(row.order) of key \(place) has ended, and its row waits"
+      }
+    }
+    return nil
+  }
+
+  // MARK: - A restart
+
+  /// The gateway ends; what must come back is noted.
+  mutating func restart(found: [Survivor]) {
+    owed = [:]
+    for place in newestLeft.indices {
+      let due = due(place)
+      if due > 0 { owed[KeyIndex(Int32(place))] = due }
+    }
+    let kept = Set(found.map(\.order))
+    known = known.filter { kept.contains($0.key) }
+    for order in known.keys {
+      known[order]?.isOpen = false
+      known[order]?.isRevoked = false
+      known[order]?.inherited = 0
+      known[order]?.heir = nil
+      known[order]?.isFound = true
+    }
+    untold = [:]
+    orders = [:]
+    actions = [:]
+    refused = []
+    replayed = []
+  }
+
+  /// A value of an earlier process comes back; `nil`, or which promise that breaks.
+  mutating func resumes(_ survivor: Survivor, at now: Moment) -> String? {
+    let place = Int(survivor.key.rawValue)
+    guard let original = known[survivor.order]?.survivor, original.value == survivor.value else {
+      return "something comes back that nobody set"
+    }
+    guard replayed.insert(survivor.key).inserted else { return "two values of a key come back" }
+    guard survivor.order >= newestLeft[place] else {
+      return "value \(survivor.order) of key \(place) comes back after \(newestLeft[place])"
+    }
+    guard survivor.expiresAt <= original.expiresAt.advanced(by: .milliseconds(2)) else {
+      return "value \(survivor.order) of key \(place) got a longer time to live"
+    }
+    let hasNewer = known.values.contains {
+      $0.survivor.key == survivor.key && $0.survivor.order > survivor.order
+    }
+    if hasNewer { return "value \(survivor.order) of key \(place) comes back after a newer one" }
+    return settle(survivor, isOpen: true)
+  }
+
+  /// A value of an earlier process is too old; `sleep`: how long the machine may have slept since.
+  mutating func expired(_ survivor: Survivor, sleep: Duration, isTimeKnown: Bool, at now: Moment)
+    -> String?
+  {
+    guard let original = known[survivor.order]?.survivor else {
+      return "something expired that nobody set"
+    }
+    let latest = now.advanced(by: sleep + .milliseconds(2))
+    guard original.expiresAt <= latest || !isTimeKnown else {
+      return "value \(survivor.order) of key \(survivor.key.rawValue) expired before its time"
+    }
+    return settle(survivor, isOpen: false)
+  }
+
+  private mutating func settle(_ survivor: Survivor, isOpen: Bool) -> String? {
+    let due = owed.removeValue(forKey: survivor.key) ?? 0
+    guard survivor.order >= due else {
+      return "value \(survivor.order) came back instead of value \(due)"
+    }
+    known[survivor.order]?.isFound = false
+    known[survivor.order]?.isOpen = isOpen
+    known[survivor.order]?.isPromised = isOpen
+    return nil
+  }
+
+  /// Forgets what can neither be found nor sent any more.
+  mutating func forget(except images: [[Survivor]]) {
+    guard known.count > 200 else { return }
+    // What ended a moment ago may be in a commit that is under way.
+    let recent = (known.keys.max() ?? 0) - 100
+    let found = Set(images.flatMap { $0 }.map(\.order))
+    let numbered = Set(untold.keys.compactMap { orders[$0] })
+    known = known.filter {
+      $0.value.isOpen || $0.key > recent || found.contains($0.key) || numbered.contains($0.key)
+    }
+    orders = orders.filter { known[$0.value] != nil || untold[$0.key] != nil }
+  }
+}

@@ -1,0 +1,163 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+import Routing
+
+/// The devices that every run has: each rule of the command machine has one that needs it.
+enum House {
+  /// The lanes' limits; tokens a second divide a second evenly.
+  static let lanes: [String: (rate: Double, burst: Int)] = [
+    "bus": (rate: 5, burst: 2), "slow": (rate: 1, burst: 1),
+  ]
+
+  /// The devices, with one of four sets of policies.
+  static func devices(_ variant: UInt64) -> [Device] {
+    var lamp = lamp
+    lamp.properties[0].policy.delay = .milliseconds(variant.isMultiple(of: 2) ? 300 : 150)
+    var siren = siren
+    siren.properties[1].policy.delay = .milliseconds(variant / 2 % 2 == 0 ? 20 : 0)
+    return [valve, light, blind, lamp, fan, siren]
+  }
+
+  /// The brokers beside the gateway's own.
+  static let brokers = ["far"]
+
+  static var routes: [RouteConfiguration] {
+    [
+      RouteConfiguration(
+        from: .init(topic: "fast/+"),
+        to: .init(broker: "far", topic: "slow/+"),
+        policy: Policy(delay: .milliseconds(300), maxWait: .seconds(2))
+      ),
+      RouteConfiguration(
+        from: .init(broker: "far", topic: "raw/+"),
+        to: .init(topic: "copy/+"),
+        policy: nil
+      ),
+    ]
+  }
+
+  /// Topics that routes match: the broker they are on, and where they lead.
+  static let routedTopics: [(name: String, broker: Int, output: String, isDebounced: Bool)] = [
+    ("fast/a", 0, "slow/a", true), ("fast/b", 0, "slow/b", true),
+    ("raw/a", 1, "copy/a", false), ("raw/b", 1, "copy/b", false),
+  ]
+
+  private static var valve: Device {
+    var level = number("level", confirm: Confirmation(within: .seconds(3), retries: 2))
+    level.state?.get = StateRequest(topic: "level/get", payload: [])
+    var mode = word("mode", kind: .choice(["off", "heat", "auto"]), delay: 20)
+    mode.state = StateSource(topic: "mode/state", value: .whole)
+    mode.confirm = Confirmation(within: .seconds(2), retries: 1)
+    mode.urgent = [.text("off")]
+    mode.ends = ["level"]
+    return device("valve", lane: "bus", [level, mode])
+  }
+
+  private static var light: Device {
+    var brightness = number("brightness", confirm: Confirmation())
+    var warmth = number("warmth", confirm: Confirmation())
+    warmth.excludes = ["hue"]
+    var hue = number("hue", confirm: Confirmation(retries: 1))
+    var power = word("power", kind: .boolean, delay: 20)
+    power.state = StateSource(topic: "power/state", value: .whole)
+    power.confirm = Confirmation(within: .seconds(1))
+    brightness.command = member("brightness")
+    warmth.command = member("warmth")
+    hue.command = member("hue")
+    power.command = member("power")
+    var light = device("light", lane: "bus", [brightness, warmth, hue, power])
+    light.merge = true
+    light.options = ["transition"]
+    return light
+  }
+
+  private static var blind: Device {
+    var position = number("position", confirm: nil)
+    position.policy = .live
+    position.ttl = .seconds(3)
+    var button = word("button", kind: .action(["STOP", "OPEN"]), delay: 0)
+    button.urgent = [.text("STOP")]
+    button.ends = ["position"]
+    return device("blind", lane: nil, [position, button])
+  }
+
+  private static var lamp: Device {
+    var level = number("level", confirm: Confirmation(within: .seconds(2)))
+    level.policy = Policy(delay: .milliseconds(300), maxWait: .seconds(1))
+    level.always = true
+    var lamp = device("lamp", lane: "bus", [level])
+    lamp.availability.append(availability(of: "bridge"))
+    return lamp
+  }
+
+  private static var fan: Device {
+    var speed = number("speed", confirm: Confirmation(within: .seconds(2), retries: 1))
+    speed.policy = Policy(delay: .milliseconds(100), maxWait: .milliseconds(250), leading: true)
+    speed.ttl = .seconds(5)
+    return device("fan", lane: "slow", [speed], sources: 0)
+  }
+
+  private static var siren: Device {
+    let tone = word("tone", kind: .choice(["low", "mid", "high"]), delay: 0)
+    // It tells its state, but nobody waits for that.
+    var armed = word("armed", kind: .boolean, delay: 20)
+    armed.state = StateSource(topic: "armed/state", value: .whole)
+    return device("siren", lane: "slow", [tone, armed])
+  }
+
+  private static func device(
+    _ id: String,
+    lane: String?,
+    _ properties: [Property],
+    sources: Int = 1
+  ) -> Device {
+    var device = Device(id: id, name: id, properties: properties)
+    device.lane = lane
+    device.availability = (0..<sources).map { _ in availability(of: id) }
+    return device
+  }
+
+  private static func availability(of id: String) -> AvailabilitySource {
+    AvailabilitySource(
+      topic: "\(id)/status",
+      value: .whole,
+      online: "online",
+      offline: "offline"
+    )
+  }
+
+  private static func member(_ name: String) -> CommandRoad {
+    CommandRoad(
+      topic: "light/set",
+      payload: PayloadTemplate(.object([.init(name, .string(PayloadTemplate.placeholder))]))
+    )
+  }
+
+  /// 0 to 100 in steps of 1; has a state topic if it can be confirmed.
+  private static func number(_ id: String, confirm: Confirmation?) -> Property {
+    var property = Property(
+      id: id,
+      kind: .number(NumberRule(range: 0...100, step: 1)),
+      policy: Policy(delay: .milliseconds(300)),
+      command: CommandRoad(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+    )
+    if let confirm {
+      property.state = StateSource(topic: "\(id)/state", value: .whole)
+      property.confirm = confirm
+    }
+    return property
+  }
+
+  private static func word(_ id: String, kind: ValueKind, delay: Int) -> Property {
+    Property(
+      id: id,
+      kind: kind,
+      policy: Policy(delay: .milliseconds(delay)),
+      command: CommandRoad(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+    )
+  }
+}

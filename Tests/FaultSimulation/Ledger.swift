@@ -1,0 +1,164 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// The book of all commands: what was told of each, and what must never be told or sent after it.
+///
+/// It knows nothing of queues or lanes, only a command's phases and the invariants under fault.
+struct Ledger {
+  private struct Command {
+    var phase: Phase
+    /// Counts accepted changes, restarts of the gateway included.
+    var order: UInt64
+    var place: Int
+    var expiresAt: Moment
+  }
+
+  private var open: [UInt64: Command] = [:]
+  /// Callers that wait for a final event.
+  private var owed: [UInt64: Duration?] = [:]
+  /// The newest that was sent of each key; restarts included.
+  private var newestSent: [UInt64]
+  /// The newest number of each key since the start of the gateway.
+  private var newestNumber: [UInt64]
+  private var lastShown: [JSONValue?]
+
+  init(keys: Int) {
+    newestSent = Array(repeating: 0, count: keys)
+    newestNumber = Array(repeating: 0, count: keys)
+    lastShown = Array(repeating: nil, count: keys)
+  }
+
+  /// Until when an open command may wait for an absent party.
+  func expiry(of number: UInt64) -> Moment? { open[number]?.expiresAt }
+
+  /// Whether no command has this number.
+  func isUnknown(_ number: UInt64) -> Bool { open[number] == nil }
+
+  /// Which command or caller never got its end; `nil` when all did.
+  var unfinished: String? {
+    if let caller = owed.keys.min() { return "caller \(caller) never got its final event" }
+    return open.keys.min().map { "command #\($0) has no end" }
+  }
+
+  /// A caller was told yes; its value may wait for `ttl`, if that is not the property's own.
+  mutating func owes(_ caller: UInt64, ttl: Duration?) { owed[caller] = .some(ttl) }
+
+  mutating func shown(_ key: KeyIndex, _ wire: JSONValue) { lastShown[Int(key.rawValue)] = wire }
+
+  /// The gateway starts anew and remembers nothing of what it was asked.
+  mutating func restart() {
+    open = [:]
+    owed = [:]
+    for place in newestNumber.indices {
+      newestNumber[place] = 0
+      lastShown[place] = nil
+    }
+  }
+
+  /// A value of an earlier process goes on as a command of this one.
+  mutating func resumed(_ survivor: Survivor, as number: UInt64) {
+    open[number] = Command(
+      phase: .accepted,
+      order: survivor.order,
+      place: Int(survivor.key.rawValue),
+      expiresAt: survivor.expiresAt
+    )
+    newestNumber[Int(survivor.key.rawValue)] = number
+  }
+
+  /// A command was handed to the broker.
+  mutating func left(_ number: UInt64) {
+    guard let command = open[number] else { return }
+    newestSent[command.place] = command.order
+  }
+
+  /// Notes one event; `nil`, or which promise it breaks.
+  ///
+  /// `order` counts accepted values, restarts included.
+  mutating func note(
+    _ event: CommandEvent,
+    of property: Property,
+    order: UInt64,
+    isOnline: Bool
+  ) -> String? {
+    let caller = event.origin?.replyTo ?? 0
+    let ttl = caller == 0 ? nil : owed[caller] ?? nil
+    if event.isFinal, caller != 0, owed.removeValue(forKey: caller) == nil {
+      return "caller \(caller) got a second final event"
+    }
+    let place = Int(event.key.rawValue)
+    switch event.phase {
+    case .accepted:
+      let expiresAt = event.at.advanced(by: ttl ?? property.ttl)
+      let command = Command(
+        phase: .accepted,
+        order: order,
+        place: place,
+        expiresAt: expiresAt
+      )
+      guard open.updateValue(command, forKey: event.number) == nil else { return "accepted twice" }
+      newestNumber[place] = event.number
+      return nil
+    case .rejected:
+      open[event.number] = nil
+      return nil
+    case .sending: return noteSending(event, place)
+    case .sent:
+      guard open[event.number]?.phase == .sending else { return "sent, but was not on its way" }
+      open[event.number]?.phase = .sent
+      if event.isFinal { open[event.number] = nil }
+      return nil
+    case .unchanged, .cancelled, .superseded, .confirmed, .failed, .expired:
+      guard let command = open.removeValue(forKey: event.number) else {
+        return event.value == nil ? nil : "ended a second time"
+      }
+      return wrongEnd(event, command, of: property, isOnline: isOnline)
+    }
+  }
+
+  private mutating func noteSending(_ event: CommandEvent, _ place: Int) -> String? {
+    guard let command = open[event.number] else { return "is sent although it has ended" }
+    guard command.order >= newestSent[place] else { return "is sent after something newer" }
+    // What is newer and was cancelled or has expired does not count any more.
+    if event.attempt > 1,
+      open.values.contains(where: { $0.place == place && $0.order > command.order })
+    {
+      return "is repeated although something newer waits"
+    }
+    open[event.number]?.phase = .sending
+    return nil
+  }
+
+  private func wrongEnd(
+    _ event: CommandEvent,
+    _ command: Command,
+    of property: Property,
+    isOnline: Bool
+  ) -> String? {
+    let place = Int(event.key.rawValue)
+    let wasSent = command.phase == .sending || command.phase == .sent
+    switch event.phase {
+    case .superseded:
+      if event.reason == "newer value", event.number >= newestNumber[place] {
+        return "gave way to something newer that there is not"
+      }
+      return event.reason == nil ? "superseded for no reason" : nil
+    case .confirmed:
+      guard wasSent else { return "confirmed, but never sent" }
+      guard let shown = lastShown[place], let value = event.value,
+        property.isShown(value, by: shown)
+      else { return "confirmed, but the device shows something else" }
+      return nil
+    case .expired:
+      guard command.expiresAt <= event.at else { return "expired before its time" }
+      return isOnline ? "expired although everybody was there" : nil
+    case .unchanged: return wasSent ? "unchanged after it was sent" : nil
+    case .failed: return event.reason == nil ? "failed for no reason" : nil
+    case .accepted, .cancelled, .rejected, .sending, .sent: return nil
+    }
+  }
+}

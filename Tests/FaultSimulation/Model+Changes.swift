@@ -1,0 +1,221 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// What people ask.
+extension Model {
+  /// Foretells what becomes of a change; the error it has to be refused with, if it has.
+  mutating func change(
+    _ change: CommandStateMachine.Change,
+    of key: KeyIndex,
+    _ terms: Terms,
+    at now: Moment
+  ) -> ValidationError? {
+    guard !isClosing else { return .shuttingDown }
+    let place = Int(key.rawValue)
+    do throws(ValidationError) {
+      guard let value = try value(after: change, place) else {
+        try hold(change, place, terms, at: now)
+        return nil
+      }
+      try take(value, place, terms, at: now)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  /// What steps count from.
+  func base(_ place: Int) -> Value? {
+    let key = keys[place]
+    guard !key.isAction else { return nil }
+    return key.queued?.value ?? key.ready?.value ?? key.standing ?? key.lastSent ?? key.actual
+  }
+
+  private func value(
+    after change: CommandStateMachine.Change,
+    _ place: Int
+  ) throws(ValidationError) -> Value? {
+    switch change {
+    case .set(let value): return value
+    case .step(let amount):
+      guard let base = base(place) else { return nil }
+      return try keys[place].property.stepped(from: base, by: amount)
+    case .toggle:
+      guard let base = base(place) else { return nil }
+      return try keys[place].property.toggled(from: base)
+    }
+  }
+
+  private mutating func hold(
+    _ change: CommandStateMachine.Change,
+    _ place: Int,
+    _ terms: Terms,
+    at now: Moment
+  ) throws(ValidationError) {
+    // A kind that has no such change says so first.
+    switch change {
+    case .set: break
+    case .step(let amount): _ = try keys[place].property.stepped(from: .number(0), by: amount)
+    case .toggle: _ = try keys[place].property.toggled(from: .boolean(true))
+    }
+    guard keys[place].property.state?.get != nil, isConnected else { throw .noBase }
+    if keys[place].held.isEmpty {
+      guard hasRoom(place) else { throw .tooManyPending(limit: pendingLimit) }
+      keys[place].heldUntil = now.advanced(by: patience)
+    }
+    lastNumber += 1
+    keys[place].held.append(.init(change: change, number: lastNumber, terms: terms))
+  }
+
+  private func hasRoom(_ place: Int) -> Bool {
+    queuedCount + readyCount + keys.count { !$0.held.isEmpty } < pendingLimit
+      || keys[place].hasNewer
+  }
+
+  private mutating func take(
+    _ value: Value,
+    _ place: Int,
+    _ terms: Terms,
+    at now: Moment
+  ) throws(ValidationError) {
+    let isUrgent = keys[place].property.urgent.contains(value)
+    guard isUrgent || hasRoom(place) else { throw .tooManyPending(limit: pendingLimit) }
+    lastNumber += 1
+    var entry = KeyModel.Entry(
+      number: lastNumber,
+      value: value,
+      expiresAt: now.advanced(by: terms.ttl ?? keys[place].property.ttl),
+      caller: terms.caller,
+      transition: terms.transition
+    )
+    tell(.accepted, entry, place)
+    if isUrgent {
+      for other in [place] + keys[place].ends.map({ Int($0.rawValue) }) {
+        endWaiting(other, as: .cancelled, reason: "urgent")
+        endFlight(other, as: .cancelled, reason: "urgent")
+      }
+      dropExcluded(by: place)
+      entry.isUrgent = true
+      makeReady(entry, place)
+    } else {
+      enqueue(entry, place, at: now)
+      if terms.skipsQuiet { flush(place, at: now) }
+    }
+  }
+
+  private mutating func enqueue(_ entry: KeyModel.Entry, _ place: Int, at now: Moment) {
+    endHeld(place, as: .superseded, reason: "newer value")
+    let policy = keys[place].property.policy
+    let span = policy.maxWait.map { max($0, policy.delay) }
+    // A zero delay collapses what one batch puts in: its burst lasts through its instant.
+    let hasEnded = policy.delay == .zero ? keys[place].quietEnd < now : keys[place].quietEnd <= now
+    let isFirst = !keys[place].isBurstOpen || hasEnded
+    if isFirst {
+      keys[place].isBurstOpen = true
+      keys[place].base = now
+    }
+    keys[place].quietEnd = now.advanced(by: policy.delay)
+    keys[place].due = keys[place].quietEnd
+    if let span { keys[place].due = min(keys[place].due, keys[place].base.advanced(by: span)) }
+    var entry = entry
+    if let replaced = keys[place].queued {
+      tell(.superseded, replaced, place, reason: "newer value")
+      entry.collapsed = replaced.collapsed + 1
+    }
+    keys[place].queued = entry
+    dropRepetition(place, reason: "newer value")
+    dropExcluded(by: place)
+    if isFirst, policy.leading { settle(place, at: now) }
+  }
+
+  mutating func dropExcluded(by place: Int) {
+    let reason = "replaced by \(keys[place].property.id)"
+    for other in keys[place].excluded {
+      endWaiting(Int(other.rawValue), as: .superseded, reason: reason)
+      endFlight(Int(other.rawValue), as: .superseded, reason: reason)
+    }
+  }
+
+  /// A value that waits to be sent once more must not follow anything newer.
+  mutating func dropRepetition(_ place: Int, reason: String) {
+    guard let ready = keys[place].ready, ready.attempt > 1 else { return }
+    keys[place].ready = nil
+    keys[place].passed.append(ready.value)
+    lanes.interrupted(device: keys[place].device)
+    tell(.superseded, ready, place, reason: reason)
+  }
+
+  @discardableResult
+  private mutating func endHeld(_ place: Int, as phase: Phase, reason: String?) -> Bool {
+    let held = keys[place].held
+    keys[place].held = []
+    for step in held { tell(phase, held: step, place, reason: reason) }
+    return !held.isEmpty
+  }
+
+  @discardableResult
+  mutating func endWaiting(_ place: Int, as phase: Phase, reason: String?) -> Bool {
+    var hasEnded = endHeld(place, as: phase, reason: reason)
+    keys[place].isBurstOpen = false
+    if let queued = keys[place].queued {
+      keys[place].queued = nil
+      hasEnded = true
+      tell(phase, queued, place, reason: reason)
+    }
+    if let ready = keys[place].ready {
+      keys[place].ready = nil
+      hasEnded = true
+      lanes.interrupted(device: keys[place].device)
+      tell(phase, ready, place, reason: reason)
+    }
+    return hasEnded
+  }
+
+  mutating func endFlight(_ place: Int, as phase: Phase, reason: String?) {
+    guard let flight = keys[place].flight, !flight.isEnded else { return }
+    if flight.isSending {
+      keys[place].flight?.isEnded = true
+    } else {
+      keys[place].flight = nil
+    }
+    keys[place].passed.append(flight.entry.value)
+    tell(phase, flight.entry, place, reason: reason)
+  }
+
+  mutating func cancel(_ key: KeyIndex) -> Bool {
+    endWaiting(Int(key.rawValue), as: .cancelled, reason: nil)
+  }
+
+  @discardableResult
+  mutating func flush(_ place: Int, at now: Moment) -> Bool {
+    guard keys[place].queued != nil else { return false }
+    settle(place, at: now)
+    return true
+  }
+
+  mutating func close(at now: Moment) {
+    isClosing = true
+    for place in places {
+      endHeld(place, as: .rejected, reason: ValidationError.shuttingDown.description)
+      flush(place, at: now)
+    }
+  }
+
+  /// The state came: steps that waited for it are applied in order.
+  mutating func applyHeld(_ place: Int, at now: Moment) {
+    let held = keys[place].held
+    keys[place].held = []
+    for step in held {
+      do throws(ValidationError) {
+        guard let value = try value(after: step.change, place) else { throw .noBase }
+        try take(value, place, step.terms, at: now)
+      } catch {
+        tell(.rejected, held: step, place, reason: error.description)
+      }
+    }
+  }
+}

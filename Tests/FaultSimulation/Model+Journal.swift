@@ -1,0 +1,74 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// What a journal asks of the machine.
+extension Model {
+  /// Nothing of these keys leaves, and of all others what may.
+  mutating func withhold(_ withheld: Set<KeyIndex>) {
+    for place in places {
+      let isWithheld = withheld.contains(KeyIndex(Int32(place)))
+      guard keys[place].isWithheld != isWithheld else { continue }
+      keys[place].isWithheld = isWithheld
+      lanes.interrupted(device: keys[place].device)
+    }
+  }
+
+  /// A value of an earlier process is ready to leave, and ends older ones of other keys.
+  mutating func resume(_ survivor: Survivor, number: UInt64) {
+    let place = Int(survivor.key.rawValue)
+    lastNumber = max(lastNumber, number)
+    keys[place].newest = number
+    keys[place].phase = .accepted
+    let isUrgent = keys[place].property.urgent.contains(survivor.value)
+    if isUrgent {
+      for other in keys[place].ends.map({ Int($0.rawValue) }) {
+        endWaiting(other, as: .cancelled, reason: "urgent")
+        endFlight(other, as: .cancelled, reason: "urgent")
+      }
+    }
+    dropExcluded(by: place)
+    makeReady(
+      KeyModel.Entry(
+        number: number,
+        value: survivor.value,
+        expiresAt: survivor.expiresAt,
+        caller: 0,
+        transition: survivor.transition,
+        isUrgent: isUrgent
+      ),
+      place
+    )
+  }
+
+  /// A value of an earlier process was too old.
+  mutating func expireUnresumed(_ survivor: Survivor, number: UInt64, reason: String) {
+    lastNumber = max(lastNumber, number)
+    expected.append(
+      ExpectedEvent(
+        key: survivor.key,
+        phase: .expired,
+        value: survivor.value,
+        number: number,
+        collapsed: 0,
+        attempt: 1,
+        reason: reason,
+        caller: 0,
+        isFinal: true
+      )
+    )
+  }
+
+  /// The device files were read again: policies apply from the next change on.
+  mutating func reload(_ registry: Registry) {
+    for place in places { keys[place].property = registry.properties[place].property }
+    for place in places { lanes.interrupted(device: keys[place].device) }
+  }
+
+  /// What waits of a key is refused after all.
+  mutating func refuseWaiting(_ key: KeyIndex, reason: String) {
+    endWaiting(Int(key.rawValue), as: .rejected, reason: reason)
+  }
+}

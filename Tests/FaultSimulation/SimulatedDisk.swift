@@ -1,0 +1,130 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Durability
+import LastOut
+
+/// A journal's file and its writer on simulated time: what the process has written, what a power cut
+/// leaves of it, and one piece of work that takes its time.
+struct SimulatedDisk: Sendable {
+  typealias Rows = [String: JournalEntry]
+
+  private struct Work: Sendable {
+    var rows: Rows
+    /// When other processes would read the new rows; `nil`: never.
+    var writtenAt: Moment?
+    /// When a power cut would leave them; `nil`: never.
+    var syncedAt: Moment?
+    var endsAt: Moment
+    var fault: JournalFault?
+  }
+
+  private var random: SeededGenerator
+  private(set) var clocks = SimulatedClocks()
+  /// What the next process reads.
+  private(set) var written: Rows = [:]
+  /// What a power cut may leave; more than one while nobody knows.
+  private(set) var synced: [Rows] = [[:]]
+  private var work: Work?
+  private var trouble: DiskTrouble?
+  /// Whether any work has failed since the last start.
+  private(set) var hasFailed = false
+  private var troubleEnds = Moment.zero
+
+  init(seed: UInt64) {
+    random = SeededGenerator(seed: seed ^ 0xD15C)
+  }
+
+  var isBusy: Bool { work != nil }
+  var endsAt: Moment? { work?.endsAt }
+
+  mutating func disturb(_ trouble: DiskTrouble, until end: Moment) {
+    self.trouble = trouble
+    troubleEnds = end
+  }
+
+  mutating func heal() { trouble = nil }
+
+  mutating func sleep(for duration: Duration) { clocks.sleep(for: duration) }
+
+  // MARK: - Work
+
+  mutating func begin(_ task: JournalWork, at now: Moment) {
+    if troubleEnds <= now { trouble = nil }
+    var rows = written
+    let clock = clocks.read(at: now)
+    switch task {
+    case .commit(let batch):
+      for key in batch.removals { rows[key] = nil }
+      for entry in batch.puts { rows[entry.key] = stored(entry, clock) }
+    case .rebuild(let entries):
+      rows = [:]
+      for entry in entries { rows[entry.key] = stored(entry, clock) }
+    case .reopen: preconditionFailure("A simulated journal opens at once.")
+    }
+    let length = trouble == .slow ? random.within(100...3000) : random.within(1...25)
+    let end = now.advanced(by: .milliseconds(length))
+    func part(_ percent: ClosedRange<Int>) -> Moment {
+      now.advanced(by: .microseconds(length * 10 * random.within(percent)))
+    }
+    let writtenAt = part(10...60)
+    switch trouble {
+    case nil, .slow:
+      work = Work(rows: rows, writtenAt: writtenAt, syncedAt: part(60...100), endsAt: end)
+    case .full: work = Work(rows: rows, endsAt: end, fault: .diskFull)
+    case .failingSync:
+      let fault = JournalFault.failed(call: "fsync", reason: "Input/output error")
+      // Nobody knows how far it came.
+      let reached = random.chance(70) ? writtenAt : nil
+      work = Work(rows: rows, writtenAt: reached, endsAt: end, fault: fault)
+    }
+  }
+
+  /// The row of an entry as the store writes it.
+  private func stored(_ entry: JournalEntry, _ clock: JournalClock) -> JournalEntry {
+    var row = entry
+    switch entry.origin {
+    case .accepted(let moment): row.origin = .stored(clock.stamps(at: moment))
+    case .stored: break
+    }
+    return row
+  }
+
+  /// Moves on; how the work ended, if it has.
+  mutating func advance(to now: Moment) -> JournalResult? {
+    guard let current = work else { return nil }
+    if let moment = current.writtenAt, moment <= now {
+      written = current.rows
+      work?.writtenAt = nil
+      // The sync that follows may have been cut short.
+      if !synced.contains(current.rows) { synced.append(current.rows) }
+    }
+    if let moment = current.syncedAt, moment <= now {
+      synced = [current.rows]
+      work?.syncedAt = nil
+    }
+    guard current.endsAt <= now else { return nil }
+    work = nil
+    if current.fault != nil { hasFailed = true }
+    return current.fault.map { .failed($0) } ?? .done
+  }
+
+  // MARK: - Ends
+
+  /// The process or the machine ends; what the next process reads.
+  mutating func restart(after end: GatewayEnd, at now: Moment, start: Moment) -> Rows {
+    _ = advance(to: now)
+    work = nil
+    hasFailed = false
+    switch end {
+    case .shutdown, .killed: break
+    case .powerCut(let clockSet):
+      written = synced[random.below(synced.count)]
+      clocks.reboot(at: start, clockSet: clockSet)
+      trouble = nil
+    }
+    // Opening syncs what it read: nothing of it may go again.
+    synced = [written]
+    return written
+  }
+}

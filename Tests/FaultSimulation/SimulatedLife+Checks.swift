@@ -1,0 +1,210 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import GatewayCore
+import LastOut
+
+/// Whether all is right.
+extension SimulatedLife {
+  mutating func fail(_ words: String) {
+    guard breach == nil else { return }
+    breach = words
+    if isTraced { note("BROKEN: \(words)") }
+  }
+
+  /// Compares what was decided with what the model expects.
+  mutating func agree(_ moment: String) {
+    guard breach == nil else { return }
+    collect()
+    guard breach == nil else { return }
+    if decided.isEmpty, model.expected.isEmpty { return }
+    if let difference = Self.difference(decided.map { ExpectedEvent($0) }, model.expected) {
+      fail("\(moment): \(difference)")
+    }
+    decided.removeAll(keepingCapacity: true)
+    model.expected.removeAll(keepingCapacity: true)
+  }
+
+  /// Each command's events have to come in order; between commands no order is promised.
+  private static func difference(_ told: [ExpectedEvent], _ expected: [ExpectedEvent]) -> String? {
+    guard told != expected else { return nil }
+    var rest = expected
+    for event in told {
+      guard let place = rest.firstIndex(where: { $0.number == event.number }) else {
+        return "told \(event), which nobody expected"
+      }
+      let due = rest.remove(at: place)
+      guard due == event else { return "told \(event), expected \(due)" }
+    }
+    return rest.first.map { "expected \($0), which was not told" }
+  }
+
+  /// Enters an event into the books, before it is compared.
+  mutating func enter(_ event: CommandEvent) {
+    if isTraced { note("  decided \(ExpectedEvent(event)), value \(acceptedCount)") }
+    count(event)
+    if isJournalled, foreseeOutcomeOfDisk(event) { return }
+    let isOnline = model.isOnline(Int(event.key.rawValue))
+    let property = registry[event.key].property
+    if event.phase == .accepted { acceptedCount += 1 }
+    if model.isWatched || isJournalled || event.origin != nil,
+      let wrong = ledger.note(event, of: property, order: acceptedCount, isOnline: isOnline)
+    {
+      fail("#\(event.number) of \(name(event.key)) \(wrong)")
+    }
+  }
+
+  private mutating func count(_ event: CommandEvent) {
+    switch event.phase {
+    case .confirmed: seen.confirmed += 1
+    case .failed: seen.failed += 1
+    case .expired: seen.expired += 1
+    case .cancelled: seen.cancelled += 1
+    case .unchanged: seen.unchanged += 1
+    case .superseded:
+      seen.superseded += 1
+      if event.reason == "changed at the device" { seen.byHand += 1 }
+    case .accepted, .rejected, .sending, .sent: break
+    }
+  }
+
+  /// Every answer the machine gives, against the model's.
+  mutating func check() {
+    guard breach == nil else { return }
+    for place in model.places {
+      let key = KeyIndex(Int32(place))
+      checkPending(key, place)
+      checkStatus(key, place)
+    }
+    if core.commands.pendingCount != model.queuedCount + model.readyCount {
+      fail("\(core.commands.pendingCount) pending, not \(model.queuedCount + model.readyCount)")
+    }
+    if core.commands.isDrained != model.isDrained { fail("isDrained is \(core.commands.isDrained)") }
+    let unsent = model.places.filter { model.isUnsent($0) }.map { KeyIndex(Int32($0)) }
+    if core.commands.unsentKeys() != unsent {
+      fail("unsent are \(core.commands.unsentKeys()), not \(unsent)")
+    }
+    let due = model.nextDeadline(after: now)
+    let wake = core.commands.nextDeadline(after: now)
+    switch (due, wake) {
+    case (nil, nil): break
+    case (nil, let wake?): fail("idle, but wakes up at \(wake.nanoseconds)")
+    case (let due?, nil): fail("nothing would wake it at \(due.nanoseconds)")
+    case (let due?, let wake?):
+      if wake > due { fail("wakes up at \(wake.nanoseconds), not at \(due.nanoseconds)") }
+    }
+    if isJournalled { checkDurability() }
+  }
+
+  private mutating func checkPending(_ key: KeyIndex, _ place: Int) {
+    let found = core.commands.pendingStatus(key).map {
+      Model.PendingAnswer(value: $0.value, collapsed: $0.collapsed, waits: $0.waits, due: $0.due)
+    }
+    let due = model.pending(place)
+    guard found != due else { return }
+    fail("pending of \(name(key)) is \(Self.text(found)), not \(Self.text(due))")
+  }
+
+  private static func text(_ pending: Model.PendingAnswer?) -> String {
+    guard let pending else { return "nothing" }
+    let due = pending.due.map { "\($0.nanoseconds)" } ?? "unknown"
+    return
+      "\(pending.value.bareText) in \(pending.waits) until \(due), \(pending.collapsed) collapsed"
+  }
+
+  private mutating func checkStatus(_ key: KeyIndex, _ place: Int) {
+    let status = core.commands.status(key)
+    let due = model.keys[place]
+    guard status.target != due.target || status.actual != due.actual || status.phase != due.phase
+    else { return }
+    fail(
+      "\(name(key)) has target \(Self.text(status.target)), actual \(Self.text(status.actual)), "
+        + "phase \(status.phase?.rawValue ?? "none"), not \(Self.text(due.target)), "
+        + "\(Self.text(due.actual)), \(due.phase?.rawValue ?? "none")"
+    )
+  }
+
+  private static func text(_ value: Value?) -> String { value?.bareText ?? "unknown" }
+
+  /// Nothing may leave: then no wake-up lies in the past, or the loop would spin.
+  mutating func checkQuiet() {
+    guard breach == nil, let wake = core.commands.nextDeadline(after: now), wake <= now else { return }
+    fail("a wake-up that has passed is still set")
+  }
+
+  // MARK: - The end
+
+  /// Everybody is there and answers, nobody asks for anything more: all has to come to its end.
+  mutating func calmDown() {
+    if isTraced { note("calm") }
+    isCalm = true
+    disk.heal()
+    for device in world.devices.indices {
+      world.devices[device].isDeaf = false
+      power(device, isOn: true)
+      for source in world.availability[device].indices {
+        agenda.plan(.availability(device: device, source: source, isOnline: true), at: now)
+      }
+    }
+    if world.isHalfOpen { cut() }
+    world.isFarConnected = true
+    // Whoever missed a report hears it now.
+    for place in world.retained.indices {
+      agenda.plan(.reminder(KeyIndex(Int32(place))), at: now)
+    }
+    var rounds = 0
+    while breach == nil, isBusy {
+      rounds += 1
+      guard rounds < 5000 else { return fail("it never comes to rest") }
+      moveToNext()
+      wake()
+      if let due = agenda.next, due.at <= now { happen() }
+      finishStep()
+    }
+    checkEnd()
+  }
+
+  private var isBusy: Bool {
+    agenda.count > 0 || core.nextDeadline(after: now) != nil || disk.endsAt != nil
+  }
+
+  private mutating func checkEnd() {
+    guard breach == nil else { return }
+    if core.commands.hasUnsent || !core.commands.isDrained || core.commands.pendingCount > 0 {
+      fail("something waits for ever: \(core.commands.unsentKeys().map { name($0) })")
+    }
+    if let unfinished = ledger.unfinished ?? invariants.unfinished { fail(unfinished) }
+    if isJournalled, !isDiskIdle || images.contains(where: { !$0.isEmpty }) {
+      fail("the journal never comes to rest")
+    }
+    if let unfinished = routes.unfinished(at: now) { fail(unfinished) }
+    for place in model.places {
+      let key = KeyIndex(Int32(place))
+      if world.lastDelivered[place] < world.lastAcknowledged[place] {
+        fail("\(name(key)) was not handed the last value that left for it")
+      }
+      checkShown(key, at: place)
+    }
+  }
+}
+
+extension SimulatedLife {
+  /// At rest the gateway knows what each device shows, and shows nothing else as its target.
+  private mutating func checkShown(_ key: KeyIndex, at place: Int) {
+    guard let wire = world.retained[place] else { return }
+    let shown = registry[key].property.value(fromWire: wire)
+    let status = core.commands.status(key)
+    if status.actual != shown || status.target != shown {
+      fail(
+        "\(name(key)) rests at target \(Self.text(status.target)), "
+          + "actual \(Self.text(status.actual)), and shows \(Self.text(shown))"
+      )
+    }
+    guard let last = world.values[place] else { return }
+    if !registry[key].property.isShown(last, by: wire) {
+      fail("\(name(key)) shows \(Self.text(shown)), but is at \(last.bareText)")
+    }
+  }
+}

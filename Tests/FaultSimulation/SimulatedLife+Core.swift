@@ -1,0 +1,150 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import GatewayCore
+import LastOut
+import Routing
+
+/// The host's part: performing the effects of the core against the simulated world.
+extension SimulatedLife {
+  /// One step of the core, as the host makes it after a batch.
+  mutating func stepCore(hasRoom: Bool) {
+    guard breach == nil else { return }
+    wake()
+    drain()
+    var isFull = !hasRoom
+    while breach == nil {
+      if outstanding.count >= probabilities.window { isFull = true }
+      var host = HostState()
+      host.room = isFull || !model.isConnected ? 0 : 1
+      if world.isFarConnected, hasRoom { host.room |= 2 }
+      host.isIdle = outstanding.isEmpty
+      guard let effect = core.nextEffect(at: now, host: host) else { break }
+      perform(effect)
+    }
+    guard breach == nil else { return }
+    collect()
+    acceptUnchanged()
+    withhold()
+    if !isFull, let kept = model.keptBack(at: now) { fail(kept) }
+    agree("after a step")
+    checkQuiet()
+  }
+
+  /// Emits what is ready outside a step, as a surface does before it replies.
+  mutating func drain() {
+    while breach == nil, let effect = core.nextReply(at: now) { perform(effect) }
+    guard breach == nil else { return }
+    collect()
+    withhold()
+    agree("after emitting")
+  }
+
+  private mutating func perform(_ effect: Effect) {
+    // A resumed value comes before the events that its resumption causes.
+    if case .resumed(let value) = effect { return resumed(value) }
+    collect()
+    guard breach == nil else { return }
+    switch effect {
+    case .resumed: break
+    case .write(let work): disk.begin(work, at: now)
+    case .readClock: core.clockRead(disk.clocks.read(at: now))
+    case .publish(let publish): leave(publish)
+    case .forward(let publish, let broker): forward(publish, to: broker)
+    case .emit(let event): emitted(event)
+    case .storeHealth(let fault):
+      if fault != nil, !disk.hasFailed { fail("the journal is said to fail, and the disk works") }
+    case .closeStore: core.storeClosed()
+    case .end(let report): ended(report)
+    case .record, .stateChanged, .publishState, .log, .sayOffline: break
+    }
+  }
+
+  // MARK: - Events
+
+  /// Takes what the core decided since the last call, before it waits for the disk.
+  mutating func collect() {
+    var found = core.transcript ?? []
+    if !found.isEmpty { core.transcript = [] }
+    let known = min(decidedCount, found.count)
+    found.removeFirst(known)
+    decidedCount -= known
+    let waiting = core.commands.events
+    found += waiting[decidedCount...]
+    decidedCount = waiting.count
+    for event in found where breach == nil {
+      enter(event)
+      decided.append(event)
+    }
+    if core.commands.changedKeys.count > 10_000 { fail("changed keys are never taken") }
+  }
+
+  /// An event reaches the requester and the watchers.
+  private mutating func emitted(_ event: CommandEvent) {
+    if isTraced { note("  out: #\(event.number) \(event.phase)") }
+    guard isJournalled else { return }
+    let isDurable = event.phase == .accepted && event.reason == nil && !event.isAction
+    if let wrong = invariants.emitted(event.phase, number: event.number, isDurable: isDurable) {
+      fail(wrong)
+    }
+  }
+
+  // MARK: - Publishing
+
+  /// Values that proved unchanged while they waited were passed over.
+  private mutating func acceptUnchanged() {
+    for event in decided where event.phase == .unchanged && breach == nil {
+      let place = Int(event.key.rawValue)
+      guard model.keys[place].ready?.number == event.number else { continue }
+      if let wrong = model.foundUnchanged(place, at: now) { fail("\(name(event.key)) \(wrong)") }
+    }
+  }
+
+  private mutating func leave(_ publish: CommandStateMachine.Publish) {
+    withhold()
+    acceptUnchanged()
+    guard breach == nil else { return }
+    if let wrong = model.leaves(publish, told: decided, at: now) {
+      return fail("\(publish.keys.map { name($0) }) \(wrong)")
+    }
+    agree("after sending")
+    guard breach == nil else { return }
+    send(publish)
+  }
+
+  private mutating func forward(_ publish: RouteMachine.Publish, to broker: Int) {
+    seen.forwarded += 1
+    if isTraced {
+      note("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
+    }
+    guard broker == 1 ? world.isFarConnected : core.isConnected else {
+      return fail("a routed message leaves for an absent broker")
+    }
+    if let wrong = routes.forwarded(publish, to: broker, at: now) { return fail(wrong) }
+    let isAnswered = isCalm || !random.chance(probabilities.lostAnswer)
+    let outcome: RouteMachine.Outcome = isAnswered ? .acknowledged : .lost
+    let delay = random.within(0...40)
+    agenda.plan(
+      .routeAnswer(publish.number, outcome, life: seen.restarts),
+      at: now.advanced(by: .milliseconds(delay))
+    )
+  }
+
+  // MARK: - The end of a shutdown
+
+  private mutating func ended(_ report: ShutdownReport) {
+    let unsent = model.places.filter { model.isUnsent($0) }.map { name(KeyIndex(Int32($0))) }
+    let reported = Set(report.unsent)
+    if let missing = unsent.first(where: { !reported.contains($0) }) {
+      return fail("the report does not name \(missing), which was not sent")
+    }
+    if report.exitCode == 0, let lost = report.unsent.first(where: { !report.kept.contains($0) }) {
+      return fail("the exit code is 0, and \(lost) is lost")
+    }
+    if isTraced { note("the gateway has ended: \(report.description)") }
+    restart(after: .shutdown)
+  }
+}

@@ -1,0 +1,214 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import GatewayCore
+import LastOut
+
+/// The disk, restarts, and what must survive them.
+extension SimulatedLife {
+  // MARK: - Trouble
+
+  mutating func disturbDisk() {
+    let trouble = DiskTrouble.allCases[random.below(DiskTrouble.allCases.count)]
+    let end = now.advanced(by: .milliseconds(random.within(50...20_000)))
+    if isTraced { note("the disk is \(trouble)") }
+    seen.diskTroubles += 1
+    disk.disturb(trouble, until: end)
+  }
+
+  /// The whole machine sleeps; the monotonic clock stands still meanwhile.
+  mutating func sleep() {
+    let length = Duration.milliseconds(random.within(1000...90_000))
+    if isTraced { note("the machine sleeps for \(length)") }
+    seen.sleeps += 1
+    slept += length
+    disk.sleep(for: length)
+  }
+
+  /// A change was refused because it could not be kept: right only after the disk has failed, and
+  /// never for what is urgent.
+  mutating func refusedByDisk(_ change: CommandStateMachine.Change, of key: KeyIndex) {
+    seen.unkept += 1
+    if isTraced { note("\(name(key)) is refused by the disk") }
+    let property = registry[key].property
+    if case .set(let value) = change, property.urgent.contains(value) {
+      return fail("an urgent value of \(name(key)) is refused by the disk")
+    }
+    let waiting = core.durability?.queue.count ?? 0
+    let isFull = waiting >= settings.commands.pendingLimit
+    if !isJournalled || !(disk.hasFailed || isFull) {
+      fail("a change is refused by a disk that works")
+    }
+    agree("after a refusal")
+  }
+
+  // MARK: - Events
+
+  /// Records an event that depends on the disk: the model cannot foresee those, only their effect.
+  ///
+  /// - Returns: Whether the event is one that the ledger does not know.
+  mutating func foreseeOutcomeOfDisk(_ event: CommandEvent) -> Bool {
+    if event.phase == .expired, let survivor = stored[event.key], ledger.isUnknown(event.number) {
+      stored[event.key] = nil
+      seen.expiredAtStart += 1
+      if let wrong = invariants.expired(
+        survivor,
+        sleep: slept,
+        isTimeKnown: !isTimeDoubtful,
+        at: now
+      ) {
+        fail(wrong)
+      }
+      model.expireUnresumed(survivor, number: event.number, reason: event.reason ?? "")
+      remember(event)
+      return true
+    }
+    if event.phase == .rejected, event.reason?.hasPrefix("the journal cannot be written") ?? false,
+      !model.expected.contains(where: { $0.number == event.number })
+    {
+      if !disk.hasFailed { fail("a value is rejected by a disk that works") }
+      model.refuseWaiting(event.key, reason: event.reason ?? "")
+    }
+    remember(event)
+    return false
+  }
+
+  /// Enters an event into the durability invariants.
+  private mutating func remember(_ event: CommandEvent) {
+    if event.phase == .accepted, !event.isAction, let value = event.value,
+      let expiresAt = event.expiresAt
+    {
+      let survivor = Survivor(
+        key: event.key,
+        value: value,
+        order: acceptedCount + 1,
+        expiresAt: expiresAt,
+        isUrgent: registry[event.key].property.urgent.contains(value)
+      )
+      let id = core.identifiers.id(
+        of: event.number,
+        acceptedAt: event.acceptedAt,
+        given: event.origin?.id
+      )
+      orders[Self.text(id)] = survivor.order
+      invariants.accepted(survivor, as: event.number)
+    } else if event.phase == .accepted, event.isAction, let value = event.value {
+      invariants.acceptedAction(
+        event.key,
+        isUrgent: registry[event.key].property.urgent.contains(value),
+        order: acceptedCount + 1,
+        as: event.number,
+        at: event.at
+      )
+    }
+    let isReplaced =
+      event.phase == .superseded && event.reason == "newer value"
+      || event.phase == .cancelled && event.reason == "urgent"
+    invariants.decided(
+      event.phase,
+      number: event.number,
+      isReplaced: isReplaced,
+      isHeard: isHeard(event)
+    )
+  }
+
+  /// Whether anyone receives an event: everyone who watches, what is published on MQTT, and of the
+  /// rest the answer to the requester.
+  private func isHeard(_ event: CommandEvent) -> Bool {
+    switch event.phase {
+    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: true
+    case .accepted: model.isWatched || event.origin != nil
+    case .superseded, .sending: model.isWatched || (event.origin != nil && event.value == nil)
+    }
+  }
+
+  // MARK: - Another start
+
+  mutating func resumed(_ value: ResumedValue) {
+    seen.replayed += 1
+    guard let order = orders[Self.text(value.id)], var survivor = stored[value.key] else {
+      return fail("\(name(value.key)) resumes a value that nobody set")
+    }
+    if isTraced { note("\(name(value.key)) resumes value \(order), \(value.value)") }
+    stored[value.key] = nil
+    survivor.expiresAt = value.expiresAt
+    survivor.value = value.value
+    guard survivor.order == order else { return fail("\(name(value.key)) resumes another value") }
+    if let wrong = invariants.resumes(survivor, at: now) { return fail(wrong) }
+    model.resume(survivor, number: value.number)
+    ledger.resumed(survivor, as: value.number)
+    invariants.resumed(survivor, as: value.number)
+  }
+
+  /// What a row stands for.
+  func survivor(_ entry: JournalEntry) -> Survivor {
+    guard let row = entry.content.decoded as? DurableValue,
+      let key = try? registry.index(of: entry.key), let order = orders[Self.text(row.id)],
+      let value = try? registry[key].property.value(from: row.value)
+    else { preconditionFailure("A row of \(entry.key) holds what nobody accepted.") }
+    return Survivor(
+      key: key,
+      value: value,
+      order: order,
+      expiresAt: .zero,
+      isUrgent: registry[key].property.urgent.contains(value),
+      transition: row.options.first { $0.name == "transition" }?.value.double
+    )
+  }
+
+  private static func text(_ id: JSONValue) -> String { JSONWriter.text(id) }
+
+  /// Lets the model withhold what the core withholds; which keys that are is checked by what a crash
+  /// would do.
+  mutating func withhold() {
+    guard breach == nil else { return }
+    let withheld = Set(core.durability?.withheld ?? [])
+    if !withheld.isEmpty { seen.withheld += 1 }
+    model.withhold(withheld)
+  }
+
+  // MARK: - Invariants
+
+  /// All that a start could find, were the process killed or the power cut now.
+  var images: [[Survivor]] {
+    ([disk.written] + disk.synced).map { rows in rows.values.map { survivor($0) } }
+  }
+
+  var isDiskIdle: Bool {
+    guard let plan = core.durability?.plan else { return true }
+    return plan.isIdle && !disk.isBusy && plan.fault == nil
+  }
+
+  /// Were the process killed or the power cut now, no promise would be broken.
+  mutating func checkDurability() {
+    guard let plan = core.durability?.plan else { return }
+    let isPrompt =
+      plan.fault != nil || disk.isBusy
+      || plan.nextDeadline.map { $0 <= now.advanced(by: plan.settings.commit) } ?? false
+    let isIdle = isDiskIdle
+    let images = images
+    for image in Set(images) where breach == nil {
+      if let wrong = invariants.broken(by: image, isPrompt: isPrompt, isIdle: isIdle, at: now) {
+        fail(wrong)
+      }
+    }
+    invariants.forget(except: images)
+  }
+
+  // MARK: - Reload
+
+  /// The device files are read again: some policies differ, nothing else.
+  mutating func reload() {
+    wake()
+    guard breach == nil else { return }
+    seen.reloads += 1
+    if isTraced { note("the devices are read again") }
+    registry = Registry(House.devices(UInt64(random.below(4))), continuing: registry)
+    core.reload(registry, lanes: House.lanes, at: now)
+    model.reload(registry)
+    agree("after a reload")
+  }
+}

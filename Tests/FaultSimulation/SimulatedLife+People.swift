@@ -1,0 +1,243 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import GatewayCore
+import LastOut
+
+/// What people do, and what is done to the gateway.
+extension SimulatedLife {
+  mutating func act() {
+    let draw = random.below(100)
+    if draw < probabilities.cut { return breakLink() }
+    if draw < 10 + probabilities.hand { return moveByHand() }
+    if draw < 22 + probabilities.power / 2 { return switchPower() }
+    if random.chance(probabilities.restart), random.chance(30) { return kill() }
+    if isJournalled, random.chance(probabilities.crash) { return kill() }
+    if isJournalled, random.chance(probabilities.disk) { return disturbDisk() }
+    if random.chance(probabilities.shutdown), random.chance(30) { return beginClosing() }
+    if random.chance(probabilities.repetition), let token = pickAnswered() {
+      return agenda.plan(.stray(token), at: now.advanced(by: .milliseconds(random.below(100))))
+    }
+    if random.chance(probabilities.reload) { return reload() }
+    switch random.below(22) {
+    case 0: cancel()
+    case 1: flush()
+    case 2, 3: routedMessage()
+    default:
+      change()
+      // Fast hands, and several properties in one instant.
+      while breach == nil, random.chance(35) { change() }
+    }
+  }
+
+  private mutating func anyKey() -> KeyIndex {
+    let count = registry.properties.count
+    // The favourites differ from seed to seed.
+    if random.chance(80) {
+      return KeyIndex(Int32((Int(seed % 13) + random.below(probabilities.favourites)) % count))
+    }
+    return KeyIndex(Int32(random.below(count)))
+  }
+
+  private mutating func anyValue(of kind: ValueKind) -> Value {
+    switch kind {
+    case .number, .integer, .color:
+      random.chance(30) ? .number(Double(random.below(4) * 30)) : .number(Double(random.below(101)))
+    case .boolean: .boolean(random.chance(50))
+    case .choice(let words), .action(let words): .text(words[random.below(words.count)])
+    case .text: .text("text \(random.below(3))")
+    }
+  }
+
+  private mutating func anyChange(of kind: ValueKind) -> CommandStateMachine.Change {
+    switch kind {
+    case .number, .integer:
+      if random.chance(25) { return .step(Double(random.within(-20...20))) }
+    case .boolean:
+      if random.chance(40) { return .toggle }
+    case .choice, .text, .color, .action: break
+    }
+    // Now and then something that the kind does not have.
+    if random.chance(1) { return random.chance(50) ? .toggle : .step(1) }
+    return .set(anyValue(of: kind))
+  }
+
+  mutating func change() {
+    let key = anyKey()
+    let change = anyChange(of: registry[key].property.kind)
+    var terms = Model.Terms(caller: 0, skipsQuiet: random.chance(20))
+    if !core.isWatched || random.chance(70) {
+      lastCaller += 1
+      terms.caller = lastCaller
+    }
+    if terms.caller != 0, random.chance(15) { terms.ttl = .milliseconds(random.within(0...4000)) }
+    let device = registry[key].device
+    if registry.devices[device].options.contains("transition"), random.chance(20) {
+      terms.transition = Double(random.within(1...3))
+    }
+    ask(change, of: key, terms)
+  }
+
+  /// Hands one change to the machine and to the model.
+  mutating func ask(
+    _ change: CommandStateMachine.Change,
+    of key: KeyIndex,
+    _ terms: Model.Terms
+  ) {
+    wake()
+    guard breach == nil else { return }
+    seen.changes += 1
+    if isTraced {
+      note("\(name(key)) \(change), caller \(terms.caller), skips quiet \(terms.skipsQuiet)")
+    }
+    var found: ValidationError?
+    do throws(ValidationError) {
+      try core.change(
+        change,
+        of: key,
+        at: now,
+        GatewayCore.Options(
+          origin: terms.caller == 0 ? nil : ChangeOrigin(replyTo: terms.caller),
+          ttl: terms.ttl,
+          members: terms.transition.map { [.init("transition", JSONValue(shortest: $0))] },
+          skipsQuiet: terms.skipsQuiet
+        )
+      )
+    } catch {
+      found = error
+      seen.refusedChanges += 1
+    }
+    if case .notDurable? = found { return refusedByDisk(change, of: key) }
+    let foretold = model.change(change, of: key, terms, at: now)
+    if foretold == nil, terms.caller != 0 { ledger.owes(terms.caller, ttl: terms.ttl) }
+    if found != foretold {
+      return fail(
+        "\(name(key)) \(change) was answered \(Self.text(found)), not \(Self.text(foretold))"
+      )
+    }
+    agree("after a change")
+  }
+
+  private static func text(_ error: ValidationError?) -> String {
+    error.map { "'\($0)'" } ?? "with yes"
+  }
+
+  private mutating func cancel() {
+    wake()
+    guard breach == nil else { return }
+    let key = anyKey()
+    if isTraced { note("\(name(key)) cancel") }
+    let foretold = model.cancel(key)
+    if core.cancel(key, at: now, source: "test") != foretold { fail("cancel of \(name(key)) answers wrongly") }
+    agree("after a cancel")
+  }
+
+  private mutating func flush() {
+    wake()
+    guard breach == nil else { return }
+    let key = anyKey()
+    if isTraced { note("\(name(key)) flush") }
+    let foretold = model.flush(Int(key.rawValue), at: now)
+    if core.flush(key, at: now, source: "test") != foretold { fail("flush of \(name(key)) answers wrongly") }
+    agree("after a flush")
+  }
+
+  // MARK: - At the device
+
+  private mutating func moveByHand() {
+    let key = anyKey()
+    let property = registry[key].property
+    guard property.state != nil else { return change() }
+    let device = registry[key].device
+    guard world.devices[device].isPowered else { return }
+    let value = anyValue(of: property.kind)
+    if isTraced { note("\(name(key)) by hand to \(value.bareText)") }
+    world.values[Int(key.rawValue)] = value
+    planReport(key, property.wireValue(of: value))
+  }
+
+  private mutating func switchPower() {
+    let device = random.below(world.devices.count)
+    if random.chance(40) {
+      world.devices[device].isDeaf.toggle()
+      if isTraced { note("device \(device) deaf: \(world.devices[device].isDeaf)") }
+    } else {
+      power(device, isOn: !world.devices[device].isPowered)
+    }
+  }
+
+  // MARK: - The gateway's own end
+
+  private mutating func pickAnswered() -> UInt64? {
+    answered.isEmpty ? nil : answered[random.below(answered.count)]
+  }
+
+  /// Asks the gateway to end in good order.
+  private mutating func beginClosing() {
+    guard !core.isShuttingDown else { return }
+    wake()
+    guard breach == nil else { return }
+    if isTraced { note("the gateway shuts down") }
+    seen.shutdowns += 1
+    core.beginShutdown(at: now)
+    collect()
+    model.close(at: now)
+    agree("after closing")
+    routes.closed()
+  }
+
+  private mutating func kill() {
+    guard isJournalled, random.chance(40) else {
+      if isTraced { note("the gateway is killed") }
+      return restart(after: .killed)
+    }
+    if isTraced { note("the power is cut") }
+    seen.powerCuts += 1
+    let start = now.advanced(by: .milliseconds(random.within(0...40_000)))
+    var clockSet = start
+    if random.chance(20) {
+      isTimeDoubtful = true
+      clockSet = start.advanced(by: .seconds(random.within(1...90)))
+    }
+    restart(after: .powerCut(clockSet: clockSet), start: start)
+  }
+
+  /// A new gateway, which knows what the disk kept.
+  mutating func restart(after end: GatewayEnd, start: Moment? = nil) {
+    seen.restarts += 1
+    let rows = disk.restart(after: end, at: now, start: start ?? now)
+    let entries = rows.values.sorted { $0.sequence < $1.sequence }
+    let found = entries.map { survivor($0) }
+    invariants.restart(found: found)
+    stored = [:]
+    for survivor in found { stored[survivor.key] = survivor }
+    now = start ?? now
+    let isWatched = model.isWatched
+    core = Self.makeCore(registry, settings, session: seen.restarts, at: now)
+    core.isWatched = isWatched
+    if isJournalled {
+      core.openStore(JournalPlan(contents: JournalContents(entries: entries)), path: "journal")
+    }
+    core.transcript = []
+    decided = []
+    decidedCount = 0
+    model = Model(
+      registry,
+      settings.commands,
+      isWatched: isWatched,
+      isJournalled: isJournalled
+    )
+    ledger.restart()
+    routes.restart()
+    outstanding = []
+    answered = []
+    loseLetters()
+    agenda.plan(
+      .reconnection(generation: world.generation),
+      at: now.advanced(by: .milliseconds(random.within(1...3000)))
+    )
+  }
+}

@@ -1,0 +1,197 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import GatewayCore
+import LastOut
+
+/// One gateway's life among people, brokers, devices and a disk, none of them reliable.
+///
+/// It drives the ``GatewayCore`` that ships on virtual time, through the calls that the host makes,
+/// performs its effects against a simulated world, and after every step asks a slow model and a
+/// ledger whether everything was right. The same seed lives the same life.
+package struct SimulatedLife: ~Copyable {
+  /// The first broken rule in words; the life ends with it.
+  package internal(set) var breach: String?
+  /// Steps lived.
+  package internal(set) var steps = 0
+  /// The last events, the oldest first; empty unless asked for.
+  package internal(set) var trace: [String] = []
+  /// What happened how often, so that a quiet simulation does not pass for a good one.
+  package internal(set) var seen = Coverage()
+
+  let seed: UInt64
+  var random: SeededGenerator
+  var probabilities: Probabilities
+  var registry: Registry
+  let settings: GatewayCore.Settings
+  let isTraced: Bool
+  /// Receives every line of the trace at once, so that it is known even if the next step traps.
+  let listener: ((String) -> Void)?
+  var core: GatewayCore
+  var model: Model
+  var ledger: Ledger
+  var routes: RouteLedger
+  var world: World
+  var agenda = Agenda()
+  var now = Moment(nanoseconds: 1_000_000_000)
+  var disk: SimulatedDisk
+  /// Whether the gateway has a journal.
+  let isJournalled: Bool
+  var invariants: DurabilityInvariants
+  /// The values that the last start found, by key.
+  var stored: [KeyIndex: Survivor] = [:]
+  /// Which accepted value an identifier stands for, by order of acceptance.
+  var orders: [String: UInt64] = [:]
+  /// Events that were decided and not compared with the model yet.
+  var decided: [CommandEvent] = []
+  /// How many of the state machine's undelivered events are in ``decided`` already.
+  var decidedCount = 0
+  /// Counts accepted values, restarts included.
+  var acceptedCount: UInt64 = 0
+  /// How long the machine has slept, unnoticed by the monotonic clock.
+  var slept = Duration.zero
+  /// The time of day was wrong for a while.
+  var isTimeDoubtful = false
+  /// Publishes without an answer.
+  var outstanding: [(letter: Agenda.Letter, keys: [KeyIndex])] = []
+  /// Numbers of publishes that were answered.
+  var answered: [UInt64] = []
+  var publishCount = 0
+  var lastCaller: UInt64 = 0
+  var isCalm = false
+
+  /// - Parameters:
+  ///   - seed: Decides everything.
+  ///   - isJournalled: Whether accepted values survive a crash.
+  ///   - isTraced: Whether ``trace`` is kept, which costs time.
+  ///   - listener: Receives every line as it is added; the trace is kept then.
+  package init(
+    seed: UInt64,
+    isJournalled: Bool,
+    isTraced: Bool = false,
+    listener: ((String) -> Void)? = nil
+  ) {
+    self.seed = seed
+    self.isTraced = isTraced || listener != nil
+    self.listener = listener
+    self.isJournalled = isJournalled
+    random = SeededGenerator(seed: seed)
+    probabilities = Probabilities(&random)
+    registry = Registry(House.devices(seed))
+    var settings = GatewayCore.Settings()
+    settings.commands.lanes = House.lanes
+    settings.commands.pendingLimit = random.chance(30) ? 4 : 100
+    settings.routes = House.routes
+    settings.brokers = House.brokers
+    self.settings = settings
+    let isWatched = random.chance(80)
+    disk = SimulatedDisk(seed: seed)
+    core = Self.makeCore(registry, settings, session: 0, at: now)
+    core.isWatched = isWatched
+    if isJournalled { core.openStore(JournalPlan(contents: JournalContents()), path: "journal") }
+    core.transcript = []
+    model = Model(registry, settings.commands, isWatched: isWatched, isJournalled: isJournalled)
+    invariants = DurabilityInvariants(registry)
+    ledger = Ledger(keys: registry.properties.count)
+    routes = RouteLedger(ttl: settings.routeTTL)
+    world = World(registry)
+    agenda.plan(.reconnection(generation: 0), at: now)
+    agenda.plan(.farReconnection, at: now)
+  }
+
+  static func makeCore(
+    _ registry: Registry,
+    _ settings: GatewayCore.Settings,
+    session: Int,
+    at now: Moment
+  ) -> GatewayCore {
+    GatewayCore(
+      registry: registry,
+      settings: settings,
+      identifiers: CommandIdentifiers(
+        wallMilliseconds: 1_800_000_000_000,
+        now: now,
+        session: UInt16(truncatingIfNeeded: session)
+      )
+    )
+  }
+
+  /// Lives `count` steps, then in calm until nothing waits; it may go on living after that.
+  package mutating func live(steps count: Int) {
+    isCalm = false
+    for _ in 0..<count where breach == nil {
+      step()
+      finishStep()
+    }
+    guard breach == nil else { return }
+    calmDown()
+  }
+
+  /// One thing happens.
+  private mutating func step() {
+    if let due = agenda.next, due.at <= now, random.chance(85) {
+      happen()
+    } else if random.chance(probabilities.time) {
+      passTime()
+    } else {
+      act()
+    }
+  }
+
+  mutating func finishStep() {
+    steps += 1
+    guard breach == nil else { return }
+    stepCore(hasRoom: isCalm || !random.chance(probabilities.missedTurn))
+    check()
+  }
+
+  // MARK: - Time
+
+  private mutating func passTime() {
+    if random.chance(probabilities.pause) {
+      // The machine slept, or the process was stopped: everything is late.
+      seen.pauses += 1
+      if isJournalled, random.chance(30) { return sleep() }
+      now = now.advanced(by: .milliseconds(random.within(1000...90_000)))
+      if isTraced { note("the clock jumps") }
+    } else if random.chance(75) {
+      moveToNext()
+      if random.chance(10) { now = now.advanced(by: .microseconds(random.within(1...3000))) }
+    } else {
+      now = now.advanced(by: .milliseconds(random.within(0...400)))
+    }
+    if random.chance(90) { wake() }
+  }
+
+  /// To the next thing that is planned, or that the gateway or its disk waits for.
+  mutating func moveToNext() {
+    var next = agenda.next?.at
+    if let deadline = core.nextDeadline(after: now) { next = min(next ?? deadline, deadline) }
+    if let end = disk.endsAt { next = min(next ?? end, end) }
+    if let next, next > now { now = next }
+  }
+
+  /// The loop wakes up.
+  mutating func wake() {
+    guard breach == nil else { return }
+    core.advance(to: now)
+    collect()
+    model.advance(to: now, told: decided)
+    agree("after waking")
+    guard isJournalled, breach == nil, let result = disk.advance(to: now) else { return }
+    core.storeFinished(result, at: now)
+    drain()
+  }
+
+  mutating func note(_ text: String) {
+    let milliseconds = Double(now.nanoseconds / 1000) / 1000
+    trace.append("\(milliseconds) ms: \(text)")
+    listener?(trace[trace.count - 1])
+    if trace.count > 400 { trace.removeFirst(200) }
+  }
+
+  func name(_ key: KeyIndex) -> String { registry[key].key }
+}

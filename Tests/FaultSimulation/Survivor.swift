@@ -1,0 +1,18 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+package import LastOut
+
+/// One accepted value that was not sent yet.
+package struct Survivor: Hashable, Sendable {
+  package var key: KeyIndex
+  package var value: Value
+  /// Counts accepted values, restarts included.
+  package var order: UInt64
+  /// From when on it is not sent to an absent party any more.
+  package var expiresAt: Moment
+  package var isUrgent = false
+  /// The option that is sent with it, in seconds.
+  package var transition: Double?
+}

@@ -1,0 +1,88 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import FaultSimulation
+import Glibc
+import Synchronization
+
+/// Lives simulated lives until stopped, or one of them, or so many.
+///
+/// `soak` goes on for ever, `soak SEED` lives one life and tells all of it, `soak FIRST COUNT` lives
+/// so many. A broken rule is told with the seed and the last happenings; the exit status is 1 then.
+/// A trap in the machine names its seed too, before it ends the process.
+@main struct Soak {
+  /// Steps of one life, before it comes to rest.
+  static let steps = 1000
+  /// The life under way, for the last words.
+  static let seed = Atomic<UInt64>(0)
+
+  static func main() {
+    let numbers = CommandLine.arguments.dropFirst().compactMap { UInt64($0) }
+    guard numbers.count == CommandLine.arguments.count - 1, numbers.count <= 2 else {
+      say("usage: soak [SEED [COUNT]]")
+      exit(64)
+    }
+    for number in [SIGILL, SIGTRAP] { signal(number, lastWords) }
+    let first = numbers.first ?? 1
+    if numbers.count == 1 { exit(tell(first) ? 0 : 1) }
+    exit(live(from: first, count: numbers.count == 2 ? numbers[1] : .max) ? 0 : 1)
+  }
+
+  /// Lives one life and tells all of it.
+  private static func tell(_ seed: UInt64) -> Bool {
+    Self.seed.store(seed, ordering: .relaxed)
+    let report = LifeReport(seed: seed, steps: steps) { say($0) }
+    say(report.breach ?? "\(report.steps) steps, no rule broken")
+    return report.breach == nil
+  }
+
+  private static func live(from first: UInt64, count: UInt64) -> Bool {
+    var seen = Coverage()
+    var steps = 0
+    var lived: UInt64 = 0
+    let start = ContinuousClock.now
+    var told = start
+    while lived < count {
+      let seed = first &+ lived
+      Self.seed.store(seed, ordering: .relaxed)
+      let report = LifeReport(seed: seed, steps: Self.steps)
+      if let words = report.breach {
+        say(words)
+        return false
+      }
+      lived += 1
+      steps += report.steps
+      seen.add(report.seen)
+      if ContinuousClock.now - told > .seconds(5) {
+        told = ContinuousClock.now
+        say("\(progress(lived, steps, told - start)), now at seed \(seed)")
+      }
+    }
+    say("\(progress(lived, steps, ContinuousClock.now - start)): \(seen)")
+    return true
+  }
+
+  private static func progress(_ lived: UInt64, _ steps: Int, _ time: Duration) -> String {
+    "\(lived) lives, \(steps) steps, no rule broken, in \(time.components.seconds) s"
+  }
+
+  /// Writes one line at once, so that progress shows in a pipe too.
+  private static func say(_ line: String) {
+    let bytes = Array((line + "\n").utf8)
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let written = unsafe rest.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
+      guard written > 0 else { return }
+      rest = rest.dropFirst(written)
+    }
+  }
+}
+
+/// A broken invariant inside the machine traps: names the seed, then lets the trap end the process.
+private func lastWords(_ number: Int32) {
+  signal(number, SIG_DFL)
+  let words = "The machine trapped. Live it again with: make soak SEED="
+  let line = "\(words)\(Soak.seed.load(ordering: .relaxed))\n"
+  var copy = line
+  _ = copy.withUTF8 { unsafe write(1, $0.baseAddress, $0.count) }
+}
