@@ -115,18 +115,17 @@ struct Curl {
 extension Bench {
   /// A bench whose gateway is connected and serves HTTP, and a way to call it.
   ///
-  /// It listens on a free port, and on the socket `h.sock` in the bench's folder.
+  /// It listens on a port of the kernel's choice, and on the socket `h.sock` in the bench's folder.
   static func serving(
     devices: String,
     http: String = "",
     settings: String = ""
   ) throws -> (bench: Bench, curl: Curl) {
-    let port = try LoopbackPort.free()
     let bench = try Bench.running(
       devices: devices,
-      settings: "http: {listen: [\"127.0.0.1:\(port)\", \"unix:h.sock\"]\(http)}\n\(settings)"
+      settings: "http: {listen: [\"127.0.0.1:0\", \"unix:h.sock\"]\(http)}\n\(settings)"
     )
-    return (bench, Curl(port: port))
+    return (bench, Curl(port: try bench.running().httpPort()))
   }
 
   /// A raw connection to the HTTP socket.

@@ -108,6 +108,14 @@ final class GatewayProcess {
     errors.waitFor(within: limit) { lines in lines.first { $0.contains(text) } }
   }
 
+  /// The port on 127.0.0.1 where HTTP listens, as the log says.
+  func httpPort() throws -> Int {
+    guard let line = waitForLine(containing: "HTTP listens address=127.0.0.1:"),
+      let port = Int(line.split(separator: ":").last ?? "")
+    else { throw Failure(description: "no HTTP: \(log())") }
+    return port
+  }
+
   /// Everything on standard error so far.
   func log() -> String {
     errors.readAvailable()

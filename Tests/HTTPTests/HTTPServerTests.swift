@@ -41,10 +41,12 @@ import Testing
   ) throws -> String {
     let loop = try EventLoop()
     let server = try HTTPServer(loop: loop, limits: .init(), service: service)
-    let port = try LoopbackPort.free()
-    for socket in try HTTPListener.sockets(host: "127.0.0.1", port: port, loopbackOnly: true) {
-      try server.listen(on: socket, isTrusted: false)
-    }
+    let sockets = try HTTPListener.sockets(host: "127.0.0.1", port: 0, loopbackOnly: true)
+    let socket = try #require(sockets.first)
+    try server.listen(on: socket, isTrusted: false)
+    let address = HTTPListener.boundAddress(of: socket)
+    let port = try #require(address.split(separator: ":").last.flatMap { Int($0) })
+    #expect(sockets.count == 1 && address == "127.0.0.1:\(port)" && port > 0)
     let client = try #require(LoopbackPort.connected(to: port))
     let bytes = Array(request.utf8)
     #expect(unsafe send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
