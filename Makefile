@@ -59,9 +59,10 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
 
-lint: install-deps ## Check the format of every source file
-	@echo "Checking the format"
+lint: install-deps ## Check the format of every source file, and rules about the sources
+	@echo "Checking the sources"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
+	@.ci/check-sources
 
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)
