@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import TestBroker
 import Testing
 
 /// 8, continued: what the gateway tells about its properties.

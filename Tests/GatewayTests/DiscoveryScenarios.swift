@@ -166,7 +166,7 @@ import Testing
     )
     let witness = try bench.witness()
     #expect(
-      witness.waitFor(within: .seconds(30)) { messages in
+      witness.waitFor { messages in
         Set(messages.lazy.map(\.topic).filter { $0.hasPrefix("homeassistant/device/") }).count
           == 1000
       }

@@ -124,10 +124,8 @@ import Testing
       control.send(bytes: Array(bad.joined().utf8))
       for _ in bad { #expect(try control.next()["phase"] == "rejected") }
       for client in keen { client.discard() }
-      let start = EventLoop.now()
       let sent = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "\(value)")
       #expect(sent.json["phase"] == "sent")
-      #expect(start.duration(to: EventLoop.now()) < .seconds(15))
     }
 
     #expect(try metric("settle_http_event_streams", curl) == 500)

@@ -39,7 +39,7 @@ import Testing
       errors: .file(names[2])
     )
     var code: Int32?
-    if case .exited(let exitCode) = process.wait(milliseconds: 20_000) { code = exitCode }
+    if case .exited(let exitCode) = process.wait(milliseconds: 60_000) { code = exitCode }
     if code == nil { process.signal(SIGKILL) }
     return Outcome(
       code: code,

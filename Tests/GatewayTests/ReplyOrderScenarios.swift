@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import TestBroker
 import Testing
 
 /// 8: the order of what one client hears, although a change is answered after its command has left.

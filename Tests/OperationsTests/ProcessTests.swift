@@ -4,6 +4,7 @@
 import Glibc
 import LastOut
 import Operations
+import TestBroker
 import Testing
 
 @Suite struct ProcessTests {

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import TestBroker
 import Testing
 
 /// The built program, from its arguments to its exit code.

@@ -36,7 +36,7 @@ def program():
     return max(found, key=os.path.getmtime)
 
 
-def wait_for(check, seconds=15, what="it"):
+def wait_for(check, seconds=60, what="it"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = check()
