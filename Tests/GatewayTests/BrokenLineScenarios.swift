@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// The line between gateway and broker fails, not the broker.
-@Suite struct BrokenLineScenarios {
+@Suite(.blocking) struct BrokenLineScenarios {
   private static let devices = DeviceText.levels(1, policy: "{delay: 20ms, max_wait: none}")
 
   private static func address(_ port: Int) -> [String: String] {

@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 /// 1: rapid changes become one command.
-@Suite struct CollapseScenarios {
+@Suite(.blocking) struct CollapseScenarios {
   @Test func `200 changes 5 ms apart leave as the last one, once, after the delay`() throws {
     // On a busy machine two changes may come a good deal further apart.
     let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 1s, max_wait: none}"))

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// Home Assistant hears of the devices.
-@Suite struct DiscoveryScenarios {
+@Suite(.blocking) struct DiscoveryScenarios {
   private let topic = "homeassistant/device/desk-lamp/config"
 
   private func count(_ messages: [RecordingSubscriber.Message], _ topic: String) -> Int {

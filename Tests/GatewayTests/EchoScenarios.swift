@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 5, continued: the gateway's own topics.
-@Suite struct EchoScenarios {
+@Suite(.blocking) struct EchoScenarios {
   private let target = "settle/desk-lamp/brightness"
 
   @Test func `the target is shown at once, before anything is sent`() throws {

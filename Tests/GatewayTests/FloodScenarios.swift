@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// More than the gateway can take at a time: from the broker, and out of its own queue.
-@Suite struct FloodScenarios {
+@Suite(.blocking) struct FloodScenarios {
   /// Set once, seen by another thread.
   private final class Flag: Sendable {
     private let state = Atomic(false)

@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 16: HTTP under pressure: limits, tokens, slow clients, the way out.
-@Suite struct HTTPLimitScenarios {
+@Suite(.blocking) struct HTTPLimitScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
   private let slow = "{delay: 60s, max_wait: none}"
 

@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 15: server-sent events.
-@Suite struct HTTPStreamScenarios {
+@Suite(.blocking) struct HTTPStreamScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
 
   /// One event of a stream.

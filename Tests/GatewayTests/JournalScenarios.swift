@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 12: with a journal, what was accepted survives, once and in order.
-@Suite struct JournalScenarios {
+@Suite(.blocking) struct JournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
   private static let quick = "{delay: 20ms}"
 

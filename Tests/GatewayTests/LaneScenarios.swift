@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// One road to a mesh that takes so many messages and no more.
-@Suite struct LaneScenarios {
+@Suite(.blocking) struct LaneScenarios {
   private static let count = 30
   private static let silent = 7
   private static let delay: Duration = .milliseconds(100)

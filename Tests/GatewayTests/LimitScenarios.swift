@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// More than anybody needs: bytes, changes, clients, and names that are none.
-@Suite struct LimitScenarios {
+@Suite(.blocking) struct LimitScenarios {
   private let quick = DeviceText.levels(1, policy: "{delay: 20ms, max_wait: none}")
 
   /// 19: a line that does not end.

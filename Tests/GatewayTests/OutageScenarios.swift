@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// How soon the gateway knows that its broker is gone, and is back; and what that costs it.
-@Suite struct OutageScenarios {
+@Suite(.blocking) struct OutageScenarios {
   private static let keys = 20
 
   private func bench() throws -> Bench {

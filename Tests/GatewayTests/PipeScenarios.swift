@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// `settle pipe`, the program itself: with a running gateway and without one.
-@Suite struct PipeScenarios {
+@Suite(.blocking) struct PipeScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
 
   /// What a pipe printed, and how it ended.

@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 16: what comes in is written down, and plays as it was.
-@Suite struct RecordScenarios {
+@Suite(.blocking) struct RecordScenarios {
   /// One topic per key, so that what is published says which key it was.
   private static func devices(policy: String) -> String {
     """

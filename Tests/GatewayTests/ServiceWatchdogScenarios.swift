@@ -8,7 +8,7 @@ import TestBroker
 import Testing
 
 /// The service manager is told that the gateway lives.
-@Suite struct ServiceWatchdogScenarios {
+@Suite(.blocking) struct ServiceWatchdogScenarios {
   /// A datagram socket such as the service manager's, closed when it goes.
   private final class Manager {
     private let descriptor: Int32

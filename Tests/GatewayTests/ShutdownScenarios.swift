@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 2: the way out.
-@Suite struct ShutdownScenarios {
+@Suite(.blocking) struct ShutdownScenarios {
   @Test func `SIGTERM with 1,000 keys pending sends 1,000 final values before the end`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(1000, policy: "{delay: 60s, max_wait: none}")

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 27: more is pending at the end than anybody waits for.
-@Suite struct SlowShutdownScenarios {
+@Suite(.blocking) struct SlowShutdownScenarios {
   private static let keys = 10_000
 
   /// A gateway with as many routed topics pending, reached by a line with a delay.

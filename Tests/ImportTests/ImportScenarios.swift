@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// `settle import` against a real broker, and what follows from it.
-@Suite struct ImportScenarios {
+@Suite(.blocking) struct ImportScenarios {
   @Test func `a change to any of 60 imported devices arrives in that device's own form`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
     let imported = try home.settled(["import"])

@@ -11,7 +11,7 @@ import Testing
 @testable import MQTT
 
 /// Against a real broker, under both protocol versions where they differ.
-@Suite struct ConnectionScenarios {
+@Suite(.blocking) struct ConnectionScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
   func `connects when the broker appears later, and says why it could not before`(
     version: MQTTConfiguration.ProtocolVersion

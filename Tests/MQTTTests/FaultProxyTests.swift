@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 /// The proxy that other tests break their lines with.
-@Suite struct FaultProxyTests {
+@Suite(.blocking) struct FaultProxyTests {
   /// A client and a server, with the proxy between them.
   private final class Wire {
     let proxy: FaultProxy

@@ -7,7 +7,7 @@ import TestBroker
 import Testing
 
 /// The private broker and its port, with a real mosquitto.
-@Suite struct PrivateBrokerTests {
+@Suite(.blocking) struct PrivateBrokerTests {
   @Test func `a broker whose port is occupied starts on another one`() throws {
     let broker = try TestBroker()
     let occupied = broker.port

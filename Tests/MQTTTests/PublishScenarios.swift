@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// What leaves, in spite of everything.
-@Suite struct PublishScenarios {
+@Suite(.blocking) struct PublishScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
   func `a stopped broker is noticed by the acknowledgement deadline, and all arrives afterwards`(
     version: MQTTConfiguration.ProtocolVersion

@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 /// What comes in.
-@Suite struct ReceiveScenarios {
+@Suite(.blocking) struct ReceiveScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
   func `retained messages come only where they are wanted`(
     version: MQTTConfiguration.ProtocolVersion

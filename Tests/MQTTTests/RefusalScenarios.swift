@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// A broker that says no, in each of its words; the peer follows a script.
-@Suite struct RefusalScenarios {
+@Suite(.blocking) struct RefusalScenarios {
   /// 6: what only a person can mend is asked again about once a minute, everything else soon.
   @Test(
     arguments: [

@@ -8,7 +8,7 @@ import Synchronization
 import TestBroker
 import Testing
 
-@Suite struct EventLoopTests {
+@Suite(.blocking) struct EventLoopTests {
   let loop: EventLoop
   /// Ends a test that would otherwise hang; armed by `run`.
   let guardTimer: LoopTimer

@@ -8,7 +8,7 @@ import Synchronization
 import TestBroker
 import Testing
 
-@Suite struct LoopWatchdogTests {
+@Suite(.blocking) struct LoopWatchdogTests {
   /// What a watchdog said, for any thread.
   private final class Stalls: Sendable {
     struct Stall: Hashable {
