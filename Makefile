@@ -12,13 +12,15 @@ SEED ?=
 COUNT ?=
 # How long requests are made up: make check-api FOR=600
 FOR ?=
+# How often a gateway is killed: make nightly ROUNDS=300
+ROUNDS ?=
 # What the programs are called with: make run ARGS="--devices devices"
 ARGS ?=
 # Where make install puts things; DESTDIR goes before it, for packages.
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant soak lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant soak nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -59,9 +61,13 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
 
-lint: install-deps ## Check the format of every source file
-	@echo "Checking the format"
+nightly: install-deps ## Run what takes long, one line for each part; ARGS="soak crash" for some of it
+	@COUNT="$(COUNT)" ROUNDS="$(ROUNDS)" FOR="$(FOR)" .ci/nightly $(ARGS)
+
+lint: install-deps ## Check the format of every source file, and rules about the sources
+	@echo "Checking the sources"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
+	@.ci/check-sources
 
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)

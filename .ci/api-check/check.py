@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the HTTP API of a gateway with programs that were not made for it.
 
-Starts a private broker and a gateway on free ports, and ends both whatever happens.
+Starts a private broker and a gateway on ports of their own, and ends both whatever happens.
 """
 
 import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -31,10 +32,16 @@ TIME_LIMIT = 300
 libc = ctypes.CDLL(None)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserve_port():
+    """A socket that holds a port of 127.0.0.1, and that port.
+
+    A server that sets SO_REUSEADDR may listen there; the kernel gives the port to nobody else as
+    long as the socket is open.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder, holder.getsockname()[1]
 
 
 def accepts(port):
@@ -76,8 +83,8 @@ def running(arguments, log=None, **options):
 
 @contextlib.contextmanager
 def broker(folder):
-    """A broker on a free port, which is returned."""
-    port = free_port()
+    """A broker on a port of its own, which is returned."""
+    holder, port = reserve_port()
     configuration = os.path.join(folder, "mosquitto.conf")
     with open(configuration, "w") as file:
         file.write(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
@@ -88,7 +95,7 @@ def broker(folder):
     if program is None:
         raise Mistake("mosquitto is not installed")
     log = os.path.join(folder, "mosquitto.log")
-    with running([program, "-c", configuration], log) as process:
+    with holder, running([program, "-c", configuration], log) as process:
         wait_until("the broker does not listen", lambda: accepts(port), process, log)
         yield port
 
@@ -124,12 +131,11 @@ class Gateway:
 
 @contextlib.contextmanager
 def gateway(program, broker_port, folder, token=None):
-    port = free_port()
     settings = {
         "mqtt": {"url": f"mqtt://127.0.0.1:{broker_port}"},
         "socket": os.path.join(folder, "settle.sock"),
         "devices": folder,
-        "http": {"listen": [f"127.0.0.1:{port}"]},
+        "http": {"listen": ["127.0.0.1:0"]},
         "journal": {"path": os.path.join(folder, "journal.db")},
         # Over a connection of its own each device does at once what it is told.
         "brokers": {"devices": {"url": f"mqtt://127.0.0.1:{broker_port}"}},
@@ -157,7 +163,8 @@ def gateway(program, broker_port, folder, token=None):
         json.dump(settings, file)
     log = os.path.join(folder, "gateway.log")
     with running([program, "run", "--config", configuration], log) as process:
-        fresh = Gateway(process, port, token)
+        wait_until("the gateway does not serve HTTP", lambda: http_port(log), process, log)
+        fresh = Gateway(process, http_port(log), token)
         wait_until("the gateway is not ready", fresh.is_ready, process, log)
         try:
             yield fresh
@@ -167,6 +174,12 @@ def gateway(program, broker_port, folder, token=None):
         process.terminate()
         if process.wait(20) != 0:
             raise Mistake(f"the gateway ended badly: {open(log).read()[-2000:]}")
+
+
+def http_port(log):
+    """Where the gateway listens, as its log says; `None` before it does."""
+    found = re.search(r"HTTP listens address=127\.0\.0\.1:(\d+)", open(log).read())
+    return found and int(found[1])
 
 
 def private(path, flags):

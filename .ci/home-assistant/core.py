@@ -21,10 +21,16 @@ import uuid
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserve_port():
+    """A socket that holds a port of 127.0.0.1, and that port.
+
+    A server that sets SO_REUSEADDR may listen there; the kernel gives the port to nobody else as
+    long as the socket is open.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder, holder.getsockname()[1]
 
 
 def _base64(data):
@@ -71,7 +77,7 @@ class HomeAssistant:
     def __init__(self, interpreter, folder, broker_port):
         self.interpreter = interpreter
         self.folder = folder
-        self.port = free_port()
+        self._holder, self.port = reserve_port()
         self.log = f"{folder}/core.log"
         self._process = None
         self._connection = None

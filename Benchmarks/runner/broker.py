@@ -19,7 +19,7 @@ class Broker:
 
     def __init__(self):
         self.folder = programs.folder()
-        self.port = programs.free_port()
+        self.holder, self.port = programs.reserve_port()
         path = f"{self.folder}/mosquitto.conf"
         with open(path, "w", encoding="utf-8") as file:
             file.write(
@@ -40,4 +40,5 @@ class Broker:
 
     def __exit__(self, *rest):
         programs.end(self.process)
+        self.holder.close()
         programs.forget(self.folder)

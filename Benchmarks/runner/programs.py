@@ -154,10 +154,16 @@ def resident_of(process):
     return sizes["VmRSS"], sizes["RssAnon"]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def reserve_port():
+    """A socket that holds a port of 127.0.0.1, and that port.
+
+    A server that sets SO_REUSEADDR may listen there; the kernel gives the port to nobody else as
+    long as the socket is open.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder, holder.getsockname()[1]
 
 
 def ready(child):

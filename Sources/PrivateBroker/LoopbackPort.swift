@@ -4,41 +4,44 @@
 import Glibc
 
 /// TCP ports on 127.0.0.1.
+///
+/// The kernel chooses every port at the moment it is bound, so no port is free in between. A server
+/// of another process gets its port by ``PortReservation``.
 package enum LoopbackPort {
-  /// A port that nobody listens on at the moment: `wish` if it is one, else any.
-  package static func free(preferring wish: Int) throws -> Int {
-    if let port = try? free(at: wish) { return port }
-    return try free()
+  /// A socket that listens on `port`, which the caller closes; with 0 the kernel chooses the port.
+  package static func listener(
+    on port: Int = 0,
+    backlog: Int32 = 64
+  ) throws -> (descriptor: Int32, port: Int) {
+    let bound = try bind(port)
+    guard listen(bound.descriptor, backlog) == 0 else {
+      let code = errno
+      close(bound.descriptor)
+      throw PrivateBrokerError("listen: \(code)")
+    }
+    return bound
   }
 
-  /// A port that nobody listens on at the moment.
-  package static func free() throws -> Int { try free(at: 0) }
-
-  private static func free(at wish: Int) throws -> Int {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw PrivateBrokerError("socket: \(errno)") }
-    defer { close(descriptor) }
+  /// A socket that is bound to `port` and shares it with servers that set `SO_REUSEADDR`; with 0 the
+  /// kernel chooses the port.
+  static func bind(_ port: Int) throws -> (descriptor: Int32, port: Int) {
+    guard let descriptor = socket() else { throw PrivateBrokerError("socket: \(errno)") }
+    var on: Int32 = 1
+    unsafe setsockopt(
+      descriptor,
+      SOL_SOCKET,
+      SO_REUSEADDR,
+      &on,
+      socklen_t(MemoryLayout<Int32>.size)
+    )
+    var address = address(port: port)
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    var address = address(port: wish)
-    let bound = unsafe withSocketAddress(&address) { unsafe bind(descriptor, $0, size) }
-    guard bound == 0 else { throw PrivateBrokerError("bind: \(errno)") }
-    let named = unsafe withSocketAddress(&address) { unsafe getsockname(descriptor, $0, &size) }
-    guard named == 0 else { throw PrivateBrokerError("getsockname: \(errno)") }
-    return Int(UInt16(bigEndian: address.sin_port))
-  }
-
-  /// A socket that listens on a port of the system's choice, which the caller closes.
-  package static func listener(backlog: Int32 = 64) throws -> (descriptor: Int32, port: Int) {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw PrivateBrokerError("socket: \(errno)") }
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    var address = address(port: 0)
-    guard unsafe withSocketAddress(&address, { unsafe bind(descriptor, $0, size) }) == 0,
-      listen(descriptor, backlog) == 0,
+    guard unsafe withSocketAddress(&address, { unsafe Glibc.bind(descriptor, $0, size) }) == 0,
       unsafe withSocketAddress(&address, { unsafe getsockname(descriptor, $0, &size) }) == 0
     else {
+      let code = errno
       close(descriptor)
-      throw PrivateBrokerError("listen: \(errno)")
+      throw PrivateBrokerError("bind 127.0.0.1:\(port): \(code)")
     }
     return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
   }
@@ -50,7 +53,7 @@ package enum LoopbackPort {
     _ = unsafe withSocketAddress(&address) { unsafe connect(descriptor, $0, size) }
   }
 
-  /// Whether something takes connections on `port`.
+  /// Whether a server on `port` accepts connections.
   package static func accepts(_ port: Int) -> Bool {
     guard let descriptor = connected(to: port) else { return false }
     close(descriptor)
@@ -59,8 +62,7 @@ package enum LoopbackPort {
 
   /// A socket connected to `port`, which the caller closes; `nil` if nobody listens.
   package static func connected(to port: Int) -> Int32? {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { return nil }
+    guard let descriptor = socket() else { return nil }
     var address = address(port: port)
     let size = socklen_t(MemoryLayout<sockaddr_in>.size)
     if unsafe withSocketAddress(&address, { unsafe connect(descriptor, $0, size) }) == 0 {
@@ -70,7 +72,13 @@ package enum LoopbackPort {
     return nil
   }
 
-  static func address(port: Int) -> sockaddr_in {
+  private static func socket() -> Int32? {
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    let descriptor = Glibc.socket(AF_INET, type, 0)
+    return descriptor >= 0 ? descriptor : nil
+  }
+
+  private static func address(port: Int) -> sockaddr_in {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = UInt16(truncatingIfNeeded: port).bigEndian
@@ -78,7 +86,7 @@ package enum LoopbackPort {
     return address
   }
 
-  static func withSocketAddress<Result>(
+  private static func withSocketAddress<Result>(
     _ address: inout sockaddr_in,
     _ body: (UnsafeMutablePointer<sockaddr>) -> Result
   ) -> Result {

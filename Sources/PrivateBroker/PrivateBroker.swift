@@ -4,10 +4,10 @@
 import Glibc
 import Operations
 
-/// A private mosquitto process on a free loopback port, for tests and the demo.
+/// A private mosquitto process on a loopback port of its own, for tests and the demo.
 ///
-/// It dies with this process, however that ends, and its folder is removed with this object. Not
-/// thread safe.
+/// It dies with this process, however that ends. Its port is reserved, and its folder kept, as long
+/// as this object lives. Not thread safe.
 package final class PrivateBroker {
   /// What the configuration says beyond a listener on loopback.
   package struct Options: Sendable {
@@ -22,7 +22,8 @@ package final class PrivateBroker {
     package init() {}
   }
 
-  package let port: Int
+  /// Where it listens; the first ``start()`` may change it.
+  package var port: Int { reservation.port }
   /// A temporary folder for configuration, log and socket.
   package let directory: String
   /// Everything the broker has written since the start, over all restarts.
@@ -31,16 +32,19 @@ package final class PrivateBroker {
   /// `nil` while it does not run.
   package private(set) var processID: Int32?
   private let options: Options
+  private var reservation: PortReservation
+  /// Clients may know the port.
+  private var hasRun = false
   private var process: SpawnedProcess?
   /// Its closing end tells the guard that this process is gone.
   private var lifeline: Lifeline?
 
-  /// Takes a free port and prepares a folder; the broker does not run yet.
+  /// Reserves a port and prepares a folder; the broker does not run yet.
   ///
-  /// - Throws: ``PrivateBrokerError`` if there is no mosquitto or no port.
+  /// - Throws: ``PrivateBrokerError`` if there is no port or no folder.
   package init(options: Options = Options()) throws {
     self.options = options
-    port = try LoopbackPort.free()
+    reservation = try PortReservation()
     directory = try TemporaryFolder.make("settle-broker")
   }
 
@@ -49,13 +53,29 @@ package final class PrivateBroker {
     TemporaryFolder.remove(directory)
   }
 
-  /// Starts the broker and returns when it takes connections.
+  /// Starts the broker and returns when it accepts connections.
+  ///
+  /// If another server listens on the port, the first start moves to another port, a few times at
+  /// most.
+  ///
+  /// - Throws: ``PrivateBrokerError`` if there is no mosquitto, or it does not listen.
   package func start() throws {
     guard process == nil else { return }
+    var movesLeft = hasRun ? 0 : 3
+    while try !launch() {
+      guard movesLeft > 0 else { throw PrivateBrokerError("port \(port) is in use: \(log())") }
+      movesLeft -= 1
+      reservation = try PortReservation()
+    }
+    hasRun = true
+  }
+
+  /// Starts the process and waits until it listens; `false` if its port is in use.
+  private func launch() throws -> Bool {
     let program = try Self.findProgram()
     try writeConfiguration()
+    let earlierLog = log().utf8.count
     let lifeline = try Lifeline()
-    let log = directory + "/mosquitto.log"
     // The shell becomes the broker; the guard beside it waits for the end of this process. In a
     // session of its own, Ctrl-C in the terminal reaches this process and not the broker; the guard
     // stays when the terminal goes.
@@ -67,13 +87,13 @@ package final class PrivateBroker {
     let process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", program, directory + "/mosquitto.conf"],
       input: lifeline.reader,
-      output: .file(log),
-      errors: .file(log)
+      output: .file(logFile),
+      errors: .file(logFile)
     )
     self.lifeline = lifeline
     self.process = process
     processID = process.processID
-    try awaitListener()
+    return try awaitListener(logAfter: earlierLog)
   }
 
   /// Ends the broker with a signal and waits for that.
@@ -133,17 +153,25 @@ package final class PrivateBroker {
     }
   }
 
-  /// Connects until the broker answers; each refusal is at once, so the pauses are the poll of its
-  /// process for an early end.
-  private func awaitListener() throws {
-    for _ in 0..<1000 {
-      if LoopbackPort.accepts(port) { return }
-      if let ending = process?.wait(milliseconds: 10) {
-        process = nil
-        lifeline?.release()
-        lifeline = nil
-        throw PrivateBrokerError("mosquitto ended (\(ending)): \(log())")
+  /// Waits until the broker says that it runs; `false` if it ends because its port is in use.
+  ///
+  /// A connection would prove nothing: another server may accept it.
+  private func awaitListener(logAfter start: Int) throws -> Bool {
+    // The waits for an early end are also the pauses: ten seconds of them.
+    for _ in 0..<2000 {
+      let ending = process?.wait(milliseconds: 5)
+      let fresh = String(decoding: log().utf8.dropFirst(start), as: UTF8.self)
+      guard let ending else {
+        let lines = fresh.split(separator: "\n")
+        if lines.contains(where: { $0.hasSuffix(" running") }) { return true }
+        continue
       }
+      process = nil
+      processID = nil
+      lifeline?.release()
+      lifeline = nil
+      if fresh.contains("Error: Address already in use") { return false }
+      throw PrivateBrokerError("mosquitto ended (\(ending)): \(fresh)")
     }
     stop()
     throw PrivateBrokerError("mosquitto does not listen on port \(port): \(log())")

@@ -28,14 +28,14 @@ import Testing
   @Test func `addresses, token and names are read`() throws {
     let http = try #require(
       try load(
-        #"listen: ["0.0.0.0:8484", "[::1]:1", "unix:/run/h"], token_file: token, hosts: [panel.lan]"#,
+        #"listen: ["0.0.0.0:8484", "[::1]:0", "unix:/run/h"], token_file: token, hosts: [panel.lan]"#,
         token: Self.good + "\n"
       ).gateway?.http
     )
 
     #expect(
       http.addresses == [
-        .tcp(host: "0.0.0.0", port: 8484), .tcp(host: "::1", port: 1), .unix(path: "/run/h"),
+        .tcp(host: "0.0.0.0", port: 8484), .tcp(host: "::1", port: 0), .unix(path: "/run/h"),
       ]
     )
     #expect(http.token == Self.good)
@@ -58,6 +58,7 @@ import Testing
     ("listen: localhost:1, token_file: token", "", "token' is empty"),
     ("listen: localhost:1, token_file: token", "two words", "is not one word of ASCII"),
     ("listen: localhost", nil, "the port is missing"),
+    ("listen: localhost:65536", nil, "'65536' is no port; expected 0 to 65535"),
     ("token_file: token", good, "'listen' is missing"),
     ("listen: localhost:1, hosts: [http://x]", nil, "expected a host name without a port"),
     ("listen: localhost:1, host: x", nil, "did you mean 'hosts'"),

@@ -31,7 +31,7 @@ struct ControlClientTests {
       try client.send(request)
     }
     for id in ["one", "two", "three"] {
-      let reply = try client.next(by: Deadline(after: .seconds(10)))
+      let reply = try client.next(by: Deadline(after: .seconds(60)))
       #expect(reply == .event(event(.accepted, id: id), id: .string(id)))
     }
   }
@@ -49,7 +49,7 @@ struct ControlClientTests {
     let gateway = try FakeGateway { _ in nil }
     var client = try ControlClient(path: gateway.path)
     try client.send(ControlRequest(.get, key: "*"))
-    #expect(throws: ClientError.closed) { try client.next(by: Deadline(after: .seconds(10))) }
+    #expect(throws: ClientError.closed) { try client.next(by: Deadline(after: .seconds(60))) }
   }
 
   @Test func `a line that is no reply is told`() throws {
@@ -57,7 +57,7 @@ struct ControlClientTests {
     var client = try ControlClient(path: gateway.path)
     try client.send(ControlRequest(.get, key: "*"))
     #expect(throws: ClientError.unreadable("hello")) {
-      try client.next(by: Deadline(after: .seconds(10)))
+      try client.next(by: Deadline(after: .seconds(60)))
     }
   }
 
@@ -77,7 +77,7 @@ struct ControlClientTests {
     var thread = pthread_t()
     unsafe pthread_create(&thread, nil, sendAll, unsafe sender.toOpaque())
     var connection = ControlClient(connected: client)
-    let reply = try connection.next(by: Deadline(after: .seconds(20)))
+    let reply = try connection.next(by: Deadline(after: .seconds(60)))
     pthread_join(thread, nil)
     #expect(reply == .targets(rows, id: nil))
   }

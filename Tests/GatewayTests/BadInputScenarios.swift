@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 4: bad input is refused clearly, and disturbs nothing else.
-@Suite struct BadInputScenarios {
+@Suite(.blocking) struct BadInputScenarios {
   private let devices = DeviceText.lamp() + DeviceText.levels(1, policy: "{delay: 20ms}")
 
   /// A good change on another key settles as if nothing had happened.

@@ -146,7 +146,7 @@ final class Bench {
 
 extension RecordingSubscriber {
   /// Waits for a message on `topic` with `text`.
-  func waitFor(_ topic: String, _ text: String, within limit: Duration = .seconds(30)) -> Bool {
+  func waitFor(_ topic: String, _ text: String, within limit: Duration = .patience) -> Bool {
     waitFor(within: limit) { $0.contains { $0.topic == topic && $0.text == text } }
   }
 
@@ -156,7 +156,7 @@ extension RecordingSubscriber {
     publish("settle/desk-lamp/power/set", "ON")
     guard waitFor("zigbee2mqtt/desk_lamp/set", #"{"state":"ON"}"#) else { return false }
     publish("zigbee2mqtt/desk_lamp", #"{"state":"ON"}"#)
-    return waitFor(within: .seconds(30)) { messages in
+    return waitFor { messages in
       let told = messages.filter { $0.topic == "settle/desk-lamp/power/event" }
       return [#""phase":"sent""#, #""phase":"confirmed""#].allSatisfy { phase in
         told.contains { $0.text.contains(phase) }
@@ -168,7 +168,7 @@ extension RecordingSubscriber {
   func texts(
     on topic: String,
     count: Int,
-    within limit: Duration = .seconds(30)
+    within limit: Duration = .patience
   ) -> [String] {
     _ = waitFor(within: limit) { $0.count { $0.topic == topic } >= count }
     return texts(on: topic)
@@ -177,10 +177,16 @@ extension RecordingSubscriber {
 
 /// The pace of input that has one: when each of a series of changes is made.
 enum Pace {
-  /// Calls `body` with 0, 1, 2 … at fixed distances, never early.
-  static func every(_ distance: Duration, count: Int, _ body: (Int) throws -> Void) rethrows {
+  /// Calls `body` with 0, 1, 2 … at fixed distances, never early, at most until `isOver`.
+  static func every(
+    _ distance: Duration,
+    count: Int,
+    until isOver: () -> Bool = { false },
+    _ body: (Int) throws -> Void
+  ) rethrows {
     let start = EventLoop.now()
     for number in 0..<count {
+      if isOver() { return }
       let due = start.advanced(by: distance * number).nanoseconds
       var time = timespec(tv_sec: Int(due / 1_000_000_000), tv_nsec: Int(due % 1_000_000_000))
       unsafe clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil)

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 3: the broker stops, dies, comes back.
-@Suite struct BrokerFaultScenarios {
+@Suite(.blocking) struct BrokerFaultScenarios {
   private static let keys = 20
 
   /// Sends rising values to every key, 20 rounds a second; returns the last value.

@@ -3,9 +3,7 @@
 
 import Control
 import Devices
-import Glibc
 import LastOut
-import PrivateBroker
 import Testing
 
 @testable import Commands
@@ -60,45 +58,5 @@ import Testing
       identifiers.append(event, key: "a/b", withTextID: true, to: &bytes)
       #expect(bytes == identifiers.object(event, key: "a/b").bytes)
     }
-  }
-
-  /// 11: only what people read is taken from the wall clock, and where the numbers of event streams
-  /// begin.
-  @Test func `nothing but events, identifiers, the log and the journal asks for the time of day`() {
-    let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-    var askers: Set<String> = []
-    // The journal keeps the age of values over a restart of the machine, by the wall clock.
-    for file in Self.sources(in: "/\(root)/Sources") where !file.contains("Journal") {
-      let text = TextFile.read(file) ?? ""
-      let asks = [
-        "WallClock.milliseconds()", "WallClock.text()", "CLOCK_REALTIME", "gettimeofday(",
-      ]
-      if asks.contains(where: { text.contains($0) }) {
-        askers.insert(file.split(separator: "/").suffix(2).joined(separator: "/"))
-      }
-    }
-    #expect(
-      askers == [
-        "Gateway/Gateway.swift", "HTTP/HTTPSurface.swift", "Operations/IdentifierGenerator.swift",
-        "Operations/Logger.swift",
-        "Operations/WallClock.swift",
-      ]
-    )
-  }
-
-  private static func sources(in folder: String) -> [String] {
-    guard let directory = unsafe opendir(folder) else { return [] }
-    defer { unsafe closedir(directory) }
-    var found: [String] = []
-    while let entry = unsafe readdir(directory) {
-      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
-          unsafe String(cString: $0)
-        }
-      }
-      if name.hasSuffix(".swift") { found.append("\(folder)/\(name)") }
-      if !name.contains(".") { found += sources(in: "\(folder)/\(name)") }
-    }
-    return found
   }
 }

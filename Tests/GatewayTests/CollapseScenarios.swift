@@ -9,9 +9,10 @@ import TestBroker
 import Testing
 
 /// 1: rapid changes become one command.
-@Suite struct CollapseScenarios {
+@Suite(.blocking) struct CollapseScenarios {
   @Test func `200 changes 5 ms apart leave as the last one, once, after the delay`() throws {
-    let bench = try Bench.running(devices: DeviceText.lamp())
+    // On a busy machine two changes may come a good deal further apart.
+    let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 1s, max_wait: none}"))
     let witness = try bench.witness()
 
     var last = EventLoop.now()
@@ -24,7 +25,7 @@ import Testing
       witness.texts(on: "zigbee2mqtt/desk_lamp/set", count: 1) == [#"{"brightness":200}"#]
     )
     let sent = try #require(witness.messages.first { $0.topic == "zigbee2mqtt/desk_lamp/set" })
-    #expect(last.duration(to: sent.at) >= .milliseconds(150))
+    #expect(last.duration(to: sent.at) >= .seconds(1))
     #expect(!sent.retained)
     #expect(sent.qos == 1)
     // What its event says: every change but the last was collapsed.
@@ -46,7 +47,7 @@ import Testing
 
   @Test func `50 keys at once leave as 50 commands, each with its last value`() throws {
     let bench = try Bench.running(
-      devices: DeviceText.levels(50, policy: "{delay: 200ms, max_wait: none}")
+      devices: DeviceText.levels(50, policy: "{delay: 1s, max_wait: none}")
     )
     let witness = try bench.witness()
     let client = try bench.client()
@@ -70,24 +71,22 @@ import Testing
 
   @Test func `an endless stream leaves once per max_wait, and its last value at the end`() throws {
     let bench = try Bench.running(
-      devices: DeviceText.levels(1, policy: "{delay: 100ms, max_wait: 400ms}")
+      devices: DeviceText.levels(1, policy: "{delay: 400ms, max_wait: 400ms}")
     )
     let witness = try bench.witness()
 
     let start = EventLoop.now()
-    Pace.every(.milliseconds(10), count: 200) { number in
+    let hasLeftOften = { witness.texts(on: "cmd/dev0").count >= 4 }
+    Pace.every(.milliseconds(10), count: 6000, until: hasLeftOften) { number in
       witness.publish("settle/dev0/level/set", "\(number + 1)", qos: 1)
     }
+    witness.publish("settle/dev0/level/set", "77777", qos: 1)
 
-    #expect(witness.waitFor("cmd/dev0", #"{"v":200}"#))
+    #expect(witness.waitFor("cmd/dev0", #"{"v":77777}"#))
     let commands = witness.messages.filter { $0.topic == "cmd/dev0" }
-    let last = try #require(commands.last?.at)
-    let periods = Int(start.duration(to: last) / .milliseconds(400))
-    #expect(commands.count <= periods + 1)
-    #expect(commands.count >= periods / 2 + 1)
-    // No lull could have let one leave: each but the last was overdue.
-    for (earlier, later) in zip(commands, commands.dropFirst()).dropLast() {
-      #expect(earlier.at.duration(to: later.at) > .milliseconds(300))
+    #expect(commands.count >= 5)
+    for (place, command) in commands.enumerated() {
+      #expect(start.duration(to: command.at) >= .milliseconds(400) * (place + 1))
     }
   }
 

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// `settle`, the gateway, mosquitto and a thermostat, each a party of its own.
-@Suite struct CommandLineScenarios {
+@Suite(.blocking) struct CommandLineScenarios {
   private static let set = ["set", "thermostat/target_temperature", "21.5", "--wait=confirmed"]
   private static let command = #"{"setpoint":21.5}"#
 

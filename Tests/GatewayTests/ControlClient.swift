@@ -66,7 +66,7 @@ final class ControlClient {
   }
 
   /// The next line.
-  func next(within limit: Duration = .seconds(10)) throws -> JSONValue {
+  func next(within limit: Duration = .patience) throws -> JSONValue {
     guard let line = nextLine(within: limit) else {
       throw GatewayProcess.Failure(description: "no reply; so far: \(reader.lines)")
     }
@@ -74,7 +74,7 @@ final class ControlClient {
   }
 
   /// The next line as text; `nil` at the end of the stream, or if none comes in time.
-  func nextLine(within limit: Duration = .seconds(10)) -> String? {
+  func nextLine(within limit: Duration = .patience) -> String? {
     let place = taken
     guard let line = reader.waitFor(within: limit, { $0.count > place ? $0[place] : nil }) else {
       return nil
@@ -85,7 +85,7 @@ final class ControlClient {
 
   /// The next line that satisfies `condition`; those before it are passed over.
   func next(
-    within limit: Duration = .seconds(10),
+    within limit: Duration = .patience,
     where condition: (JSONValue) -> Bool
   ) throws -> JSONValue {
     while true {
@@ -110,7 +110,7 @@ final class ControlClient {
   }
 
   /// Whether the gateway has closed the connection, or does so in time.
-  func isClosed(within limit: Duration = .seconds(10)) -> Bool {
+  func isClosed(within limit: Duration = .patience) -> Bool {
     _ = reader.waitFor(within: limit) { _ in nil as Bool? }
     return reader.isAtEnd
   }

@@ -142,7 +142,7 @@ final class CrashRounds {
 
   /// Waits until everything accepted, or something newer, has reached the broker.
   private func awaitAccepted() -> Bool {
-    witness.waitFor(within: .seconds(20)) { messages in
+    witness.waitFor { messages in
       digest(messages)
       return hasEverything
     }

@@ -7,6 +7,7 @@ import JSON
 import LastOut
 import Operations
 import PrivateBroker
+import TestBroker
 
 /// What a server said to one call of `curl`.
 struct Answer {
@@ -46,7 +47,7 @@ struct Curl {
   /// Starts a call whose answer comes later.
   func start(_ path: String, _ arguments: [String]) throws -> Call {
     try Call(
-      ["curl", "-sS", "-i", "-g", "--max-time", "20"] + arguments
+      ["curl", "-sS", "-i", "-g", "--max-time", "60"] + arguments
         + ["http://127.0.0.1:\(port)\(path)"]
     )
   }
@@ -74,7 +75,7 @@ struct Curl {
     /// Waits for a line that contains `text`, while the call goes on.
     func waitForLine(
       containing text: String,
-      within limit: Duration = .seconds(10)
+      within limit: Duration = .patience
     ) -> String? {
       reader.waitFor(within: limit) { lines in lines.first { $0.contains(text) } }
     }
@@ -87,7 +88,7 @@ struct Curl {
 
     /// Waits for the end of the answer.
     func answer() throws -> Answer {
-      _ = reader.waitFor(within: .seconds(25)) { _ in nil as Bool? }
+      _ = reader.waitFor(within: .seconds(70)) { _ in nil as Bool? }
       var lines = reader.lines + [reader.unfinished]
       // What came before the answer, such as 100 Continue, is passed over.
       while lines.first?.contains(" 100 ") == true, let end = lines.firstIndex(of: "\r") {
@@ -115,18 +116,17 @@ struct Curl {
 extension Bench {
   /// A bench whose gateway is connected and serves HTTP, and a way to call it.
   ///
-  /// It listens on a free port, and on the socket `h.sock` in the bench's folder.
+  /// It listens on a port of the kernel's choice, and on the socket `h.sock` in the bench's folder.
   static func serving(
     devices: String,
     http: String = "",
     settings: String = ""
   ) throws -> (bench: Bench, curl: Curl) {
-    let port = try LoopbackPort.free()
     let bench = try Bench.running(
       devices: devices,
-      settings: "http: {listen: [\"127.0.0.1:\(port)\", \"unix:h.sock\"]\(http)}\n\(settings)"
+      settings: "http: {listen: [\"127.0.0.1:0\", \"unix:h.sock\"]\(http)}\n\(settings)"
     )
-    return (bench, Curl(port: port))
+    return (bench, Curl(port: try bench.running().httpPort()))
   }
 
   /// A raw connection to the HTTP socket.

@@ -8,7 +8,7 @@ import TestBroker
 import Testing
 
 /// The demo in a terminal whose window is closed.
-@Suite struct DemoTerminalScenarios {
+@Suite(.blocking) struct DemoTerminalScenarios {
   @Test func `a demo whose terminal is closed leaves no broker behind`() throws {
     let terminal = try TmuxTerminal(columns: 120, rows: 40)
     try terminal.enter("\(BuiltProgram.path("settled")) demo --keep")
@@ -17,7 +17,7 @@ import Testing
     let port = try #require(Int(text))
     #expect(LoopbackPort.accepts(port))
     try terminal.hangUp()
-    let end = EventLoop.now().advanced(by: .seconds(10))
+    let end = EventLoop.now().advanced(by: .patience)
     while LoopbackPort.accepts(port), EventLoop.now() < end {}
     #expect(!LoopbackPort.accepts(port))
   }

@@ -3,10 +3,11 @@
 
 import Devices
 import JSON
+import TestBroker
 import Testing
 
 /// 8, continued: what the gateway tells about its properties.
-@Suite struct DescribeScenarios {
+@Suite(.blocking) struct DescribeScenarios {
   private static let devices = """
     blind:
       name: Blind

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 5: what devices, values and commands do.
-@Suite struct DeviceScenarios {
+@Suite(.blocking) struct DeviceScenarios {
   private let command = "zigbee2mqtt/desk_lamp/set"
   private let state = "zigbee2mqtt/desk_lamp"
 

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// Home Assistant hears of the devices.
-@Suite struct DiscoveryScenarios {
+@Suite(.blocking) struct DiscoveryScenarios {
   private let topic = "homeassistant/device/desk-lamp/config"
 
   private func count(_ messages: [RecordingSubscriber.Message], _ topic: String) -> Int {
@@ -166,7 +166,7 @@ import Testing
     )
     let witness = try bench.witness()
     #expect(
-      witness.waitFor(within: .seconds(30)) { messages in
+      witness.waitFor { messages in
         Set(messages.lazy.map(\.topic).filter { $0.hasPrefix("homeassistant/device/") }).count
           == 1000
       }

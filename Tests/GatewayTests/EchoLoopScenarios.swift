@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// A bridge feeds what the device reports back to the command topic.
-@Suite struct EchoLoopScenarios {
+@Suite(.blocking) struct EchoLoopScenarios {
   private static let devices = """
     lamp:
       properties:

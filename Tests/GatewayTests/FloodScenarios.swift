@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// More than the gateway can take at a time: from the broker, and out of its own queue.
-@Suite struct FloodScenarios {
+@Suite(.blocking) struct FloodScenarios {
   /// Set once, seen by another thread.
   private final class Flag: Sendable {
     private let state = Atomic(false)
@@ -21,7 +21,7 @@ import Testing
     func set() { state.store(true, ordering: .releasing) }
   }
 
-  private static let quick = "{delay: 100ms, max_wait: none}"
+  private static let quick = "{delay: 500ms, max_wait: none}"
 
   /// What the broker has sent and the gateway has not read, by its own account.
   private func waitingBytes(_ text: String) throws -> Double {
@@ -64,7 +64,7 @@ import Testing
       #expect(witness.waitFor("cmd/dev\(key)", #"{"v":\#(100_000 + key)}"#))
     }
     // An acknowledgement of what it told last may be on its way.
-    let end = EventLoop.now().advanced(by: .seconds(10))
+    let end = EventLoop.now().advanced(by: .patience)
     while try waitingBytes(curl("/metrics").text) > 0, EventLoop.now() < end { usleep(10_000) }
     #expect(try waitingBytes(curl("/metrics").text) == 0)
     for key in 0..<keys {
@@ -130,12 +130,12 @@ import Testing
       """
     )
 
-    #expect(commands.waitFor(within: .seconds(60)) { $0.count > keys })
+    #expect(commands.waitFor { $0.count > keys })
     let place = commands.messages.firstIndex { $0.topic == "cmd/dev\(keys)" }
     #expect(try #require(place) < 100)
     // And what became of each of them is told.
     #expect(
-      events.waitFor(within: .seconds(60)) {
+      events.waitFor {
         $0.count { $0.text.contains(#""phase":"sent""#) } > keys
       },
       "\(events.messages.count)"

@@ -63,7 +63,8 @@ final class GatewayProcess {
 
   /// Returns when the control socket takes connections.
   func awaitSocket() throws {
-    for _ in 0..<2000 {
+    let end = EventLoop.now().advanced(by: .patience)
+    while EventLoop.now() < end {
       if ControlClient.accepts(socketPath) { return }
       // Also the pause between two attempts.
       if let ending = process.wait(milliseconds: 5) {
@@ -87,7 +88,7 @@ final class GatewayProcess {
   }
 
   /// Waits for the end: its exit code, or -SIGNAL; `nil` if it does not come in time.
-  func waitForExit(within limit: Duration = .seconds(10)) -> Int32? {
+  func waitForExit(within limit: Duration = .patience) -> Int32? {
     let end = EventLoop.now().advanced(by: limit)
     while true {
       // Read on, so that the child is never held up by its own log.
@@ -103,9 +104,17 @@ final class GatewayProcess {
   /// Waits for a line on standard error that contains `text`.
   func waitForLine(
     containing text: String,
-    within limit: Duration = .seconds(10)
+    within limit: Duration = .patience
   ) -> String? {
     errors.waitFor(within: limit) { lines in lines.first { $0.contains(text) } }
+  }
+
+  /// The port on 127.0.0.1 where HTTP listens, as the log says.
+  func httpPort() throws -> Int {
+    guard let line = waitForLine(containing: "HTTP listens address=127.0.0.1:"),
+      let port = Int(line.split(separator: ":").last ?? "")
+    else { throw Failure(description: "no HTTP: \(log())") }
+    return port
   }
 
   /// Everything on standard error so far.
@@ -121,7 +130,7 @@ final class GatewayProcess {
   }
 
   /// Waits until it has no more than so many descriptors open; `false` if that does not come.
-  func waitForDescriptors(atMost limit: Int, within time: Duration = .seconds(10)) -> Bool {
+  func waitForDescriptors(atMost limit: Int, within time: Duration = .patience) -> Bool {
     let end = EventLoop.now().advanced(by: time)
     while true {
       // Also the pause between two looks.

@@ -7,7 +7,7 @@ import TestBroker
 import Testing
 
 /// 17: what HTTP says about a journal that cannot be written.
-@Suite struct HTTPJournalScenarios {
+@Suite(.blocking) struct HTTPJournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
 
   @Test func `a disk that cannot be written shows in readiness and metrics until it can again`()

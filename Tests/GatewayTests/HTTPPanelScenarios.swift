@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 16: what the panel is made of: its files, and where keys stand.
-@Suite struct HTTPPanelScenarios {
+@Suite(.blocking) struct HTTPPanelScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
 
   /// A client that streams states over the unix socket, past the head.

@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 14: HTTP, every endpoint, good and bad.
-@Suite struct HTTPScenarios {
+@Suite(.blocking) struct HTTPScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
   private let quick = "{delay: 50ms, max_wait: none}"
 

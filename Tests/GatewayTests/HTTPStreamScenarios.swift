@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 15: server-sent events.
-@Suite struct HTTPStreamScenarios {
+@Suite(.blocking) struct HTTPStreamScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
 
   /// One event of a stream.
@@ -124,10 +124,8 @@ import Testing
       control.send(bytes: Array(bad.joined().utf8))
       for _ in bad { #expect(try control.next()["phase"] == "rejected") }
       for client in keen { client.discard() }
-      let start = EventLoop.now()
       let sent = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "\(value)")
       #expect(sent.json["phase"] == "sent")
-      #expect(start.duration(to: EventLoop.now()) < .seconds(15))
     }
 
     #expect(try metric("settle_http_event_streams", curl) == 500)

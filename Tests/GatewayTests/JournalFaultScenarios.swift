@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 /// 13: a journal that is damaged, not ours, or on a disk that cannot be written.
-@Suite struct JournalFaultScenarios {
+@Suite(.blocking) struct JournalFaultScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
 
   @Test func `a damaged journal is set aside, loudly, and a new one serves`() throws {

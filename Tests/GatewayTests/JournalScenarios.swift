@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 12: with a journal, what was accepted survives, once and in order.
-@Suite struct JournalScenarios {
+@Suite(.blocking) struct JournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
   private static let quick = "{delay: 20ms}"
 
@@ -108,7 +108,6 @@ import Testing
     )
     let client = try bench.client()
     _ = try client.ask(#"{"key":"dev0/level","set":1}"#)
-    let start = EventLoop.now()
     client.send(#"{"watch":"*","id":"w"}"#)
     client.send(#"{"key":"dev1/level","set":2,"wait":"sent","id":"x"}"#)
 
@@ -117,7 +116,6 @@ import Testing
     // the broker has acknowledged the value before.
     let phases = try (0..<2).map { _ in try client.next { $0["id"] == "x" }["phase"] }
     #expect(phases == ["sending", "sent"])
-    #expect(start.duration(to: EventLoop.now()) < .seconds(5))
     let witness = try bench.witness()
     #expect(witness.waitFor("cmd/dev1", #"{"v":2}"#))
   }

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// A broker that does not take everything, as those who ask see it.
-@Suite struct PermissionScenarios {
+@Suite(.blocking) struct PermissionScenarios {
   private let devices = """
     lamp:
       properties:

@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// `settle pipe`, the program itself: with a running gateway and without one.
-@Suite struct PipeScenarios {
+@Suite(.blocking) struct PipeScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
 
   /// What a pipe printed, and how it ended.
@@ -39,7 +39,7 @@ import Testing
       errors: .file(names[2])
     )
     var code: Int32?
-    if case .exited(let exitCode) = process.wait(milliseconds: 20_000) { code = exitCode }
+    if case .exited(let exitCode) = process.wait(milliseconds: 60_000) { code = exitCode }
     if code == nil { process.signal(SIGKILL) }
     return Outcome(
       code: code,

@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 16: what comes in is written down, and plays as it was.
-@Suite struct RecordScenarios {
+@Suite(.blocking) struct RecordScenarios {
   /// One topic per key, so that what is published says which key it was.
   private static func devices(policy: String) -> String {
     """
@@ -67,7 +67,7 @@ import Testing
       errors: .file(names[2])
     )
     var code: Int32?
-    if case .exited(let ending) = process.wait(milliseconds: 20_000) { code = ending }
+    if case .exited(let ending) = process.wait(milliseconds: 60_000) { code = ending }
     var values: [String: [String]] = [:]
     for line in (TextFile.read(names[1]) ?? "").split(separator: "\n") {
       let run = try JSONParser.parse(String(line))
@@ -350,7 +350,7 @@ private final class RecordRun {
 
   /// Waits for a line, counted from 0.
   func line(_ number: Int) -> String? {
-    output.waitFor(within: .seconds(10)) { lines in
+    output.waitFor(within: .patience) { lines in
       let found = Self.withoutProbes(lines)
       return found.count > number ? found[number] : nil
     }
@@ -364,7 +364,7 @@ private final class RecordRun {
 
   /// Waits for the end: the exit code.
   func ending() -> Int32? {
-    guard case .exited(let code) = process.wait(milliseconds: 10_000) else { return nil }
+    guard case .exited(let code) = process.wait(milliseconds: 60_000) else { return nil }
     output.readAvailable()
     return code
   }

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// Devices and policies read anew while the gateway runs.
-@Suite struct ReloadScenarios {
+@Suite(.blocking) struct ReloadScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
   private let quick = "{delay: 50ms, max_wait: none}"
 

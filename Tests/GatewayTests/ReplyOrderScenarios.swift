@@ -3,10 +3,11 @@
 
 import Devices
 import JSON
+import TestBroker
 import Testing
 
 /// 8: the order of what one client hears, although a change is answered after its command has left.
-@Suite struct ReplyOrderScenarios {
+@Suite(.blocking) struct ReplyOrderScenarios {
   private static let requests = #"""
     {"key":"dev0/level","set":1,"now":true,"id":"1"}
     {"key":

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// Routes that lead in a circle, and what they are fed.
-@Suite struct RouteFaultScenarios {
+@Suite(.blocking) struct RouteFaultScenarios {
   private static let route = #"{from: "in/#", to: "out/#", policy: {delay: 20ms, max_wait: none}}"#
 
   private func bench(_ routes: String, more: String = "") throws -> Bench {

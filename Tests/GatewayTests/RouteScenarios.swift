@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 6 and 7: routes and inputs.
-@Suite struct RouteScenarios {
+@Suite(.blocking) struct RouteScenarios {
   private func bench(_ routes: String, devices: String = DeviceText.lamp()) throws -> Bench {
     try Bench.running(devices: devices, settings: "routes:\n" + routes)
   }

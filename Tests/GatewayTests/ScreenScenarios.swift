@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 12: the full screen, in a real terminal, before a real gateway and a real broker.
-@Suite struct ScreenScenarios {
+@Suite(.blocking) struct ScreenScenarios {
   private static let devices = """
     desk-lamp:
       name: Desk lamp

@@ -42,7 +42,7 @@ final class SettleRun {
   }
 
   /// Waits for the end; `nil` if it does not come in time.
-  func waitForExit(milliseconds: Int32 = 15_000) -> Int32? {
+  func waitForExit(milliseconds: Int32 = 60_000) -> Int32? {
     guard case .exited(let code) = process.wait(milliseconds: milliseconds) else { return nil }
     return code
   }

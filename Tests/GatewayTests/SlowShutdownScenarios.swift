@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 27: more is pending at the end than anybody waits for.
-@Suite struct SlowShutdownScenarios {
+@Suite(.blocking) struct SlowShutdownScenarios {
   private static let keys = 10_000
 
   /// A gateway with as many routed topics pending, reached by a line with a delay.
@@ -54,7 +54,7 @@ import Testing
 
     gateway.signal(SIGTERM)
 
-    #expect(gateway.waitForExit(within: .seconds(35)) == 0)
+    #expect(gateway.waitForExit() == 0)
     #expect(try counts(gateway).sent == Self.keys)
     let witness = try bench.witness()
     #expect(
@@ -68,14 +68,13 @@ import Testing
     let (bench, proxy) = try bench(delay: .milliseconds(20), timeout: "1s")
     let gateway = try bench.running()
 
-    let start = EventLoop.now()
     gateway.signal(SIGTERM)
 
     #expect(gateway.waitForExit() == 1)
-    #expect(start.duration(to: EventLoop.now()) < .seconds(4))
     let (sent, unsent) = try counts(gateway)
     #expect(sent > 0)
-    #expect(unsent > 0)
+    // A window of 20 messages and 40 ms for each round trip: a second is enough for 500.
+    #expect(sent < 2000)
     #expect(sent + unsent == Self.keys)
     withExtendedLifetime(proxy) {}
   }

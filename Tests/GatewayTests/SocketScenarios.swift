@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// 8: the control socket.
-@Suite struct SocketScenarios {
+@Suite(.blocking) struct SocketScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
 
   @Test func `several requests at once are answered in order, each with its id`() throws {

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 9: how a gateway comes to its broker.
-@Suite struct StartScenarios {
+@Suite(.blocking) struct StartScenarios {
   @Test func `values that come before the broker does are held and delivered`() throws {
     let bench = try Bench(devices: DeviceText.levels(3, policy: "{delay: 20ms}"))
     try bench.launchGateway()

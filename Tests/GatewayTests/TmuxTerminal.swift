@@ -5,6 +5,7 @@ import Glibc
 import LastOut
 import Operations
 import PrivateBroker
+import TestBroker
 
 /// A real terminal without a person: a shell in a tmux of its own, whose keys and cells are ours.
 ///
@@ -50,7 +51,10 @@ final class TmuxTerminal {
       errors: .discarded
     )
     // The server may need a moment until it listens.
-    for _ in 0..<400 where unsafe access(folder + "/s", F_OK) != 0 { server.wait(milliseconds: 5) }
+    let end = EventLoop.now().advanced(by: .patience)
+    while unsafe access(folder + "/s", F_OK) != 0, EventLoop.now() < end {
+      server.wait(milliseconds: 5)
+    }
     try tmux("new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "/bin/sh -i")
     try waitFor("the shell") { $0.first?.hasPrefix(Self.prompt) == true }
   }
@@ -93,14 +97,15 @@ final class TmuxTerminal {
   @discardableResult
   func waitFor(
     _ what: String,
-    within limit: Duration = .seconds(10),
+    within limit: Duration = .patience,
     _ condition: ([String]) -> Bool
   ) throws -> [String] {
     let end = EventLoop.now().advanced(by: limit)
     while true {
-      // Each look starts a program, which is also the pause between two of them.
       let rows = try screen()
       if condition(rows) { return rows }
+      // Each look starts a program: the others need the processor, too.
+      server.wait(milliseconds: 20)
       guard EventLoop.now() < end else {
         throw GatewayProcess.Failure(
           description: "\(what) did not come; the screen:\n" + rows.joined(separator: "\n")
@@ -143,8 +148,8 @@ final class TmuxTerminal {
       errors: .descriptor(reader.writer)
     )
     reader.closeWriter()
-    _ = reader.waitFor(within: .seconds(10)) { _ in nil as Bool? }
-    guard client.wait(milliseconds: 5000) == .exited(code: 0) else {
+    _ = reader.waitFor(within: .patience) { _ in nil as Bool? }
+    guard client.wait(milliseconds: 30_000) == .exited(code: 0) else {
       throw GatewayProcess.Failure(description: "tmux \(arguments): \(reader.lines)")
     }
     return reader.lines

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// `settle import` against a real broker, and what follows from it.
-@Suite struct ImportScenarios {
+@Suite(.blocking) struct ImportScenarios {
   @Test func `a change to any of 60 imported devices arrives in that device's own form`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
     let imported = try home.settled(["import"])
@@ -31,7 +31,7 @@ import Testing
       try #require(home.client.publish("settle/\(row[0])/set", row[1]))
     }
     let topics = Set(rows.map { $0[2] })
-    _ = home.client.waitFor(within: .seconds(20)) { messages in
+    _ = home.client.waitFor { messages in
       Set(messages.map(\.topic)).isSuperset(of: topics)
     }
     for row in rows { #expect(home.client.texts(on: row[2]) == [row[3]], "\(row[0])") }

@@ -11,7 +11,7 @@ import Testing
 @testable import MQTT
 
 /// A client whose packets come and leave many at a time.
-@Suite struct BufferedScenarios {
+@Suite(.blocking) struct BufferedScenarios {
   /// PUBLISH of 3.1.1 at QoS 0 on topic "in", with numbers as payload.
   private static func publishes(_ count: Int) -> [UInt8] {
     var bytes: [UInt8] = []

@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 /// The proxy that other tests break their lines with.
-@Suite struct FaultProxyTests {
+@Suite(.blocking) struct FaultProxyTests {
   /// A client and a server, with the proxy between them.
   private final class Wire {
     let proxy: FaultProxy
@@ -107,11 +107,13 @@ import Testing
     close(again)
   }
 
-  @Test(arguments: FaultProxy.Way.allCases)
-  func `half open: one way is lost with its end, the other works`(way: FaultProxy.Way) throws {
+  @Test(arguments: FaultProxy.Direction.allCases)
+  func `half open: one direction is lost with its end, the other works`(
+    lost: FaultProxy.Direction
+  ) throws {
     let wire = try Wire()
-    wire.proxy.set { $0.lost = [way] }
-    let (from, to) = way == .toBroker ? (wire.client, wire.server) : (wire.server, wire.client)
+    wire.proxy.set { $0.lost = [lost] }
+    let (from, to) = lost == .toBroker ? (wire.client, wire.server) : (wire.server, wire.client)
     wire.put(Self.publish, into: from)
     #expect(wire.take(1, from: to, within: Self.moment) == nil)
     wire.put(Self.publish, into: to)

@@ -78,7 +78,7 @@ final class Harness {
   }
 
   /// Runs the loop until `condition` holds, asked after each event; `false` if it takes too long.
-  func run(within limit: Duration = .seconds(15), until condition: @escaping () -> Bool) -> Bool {
+  func run(within limit: Duration = .patience, until condition: @escaping () -> Bool) -> Bool {
     if condition() { return true }
     self.condition = condition
     hasTimedOut.value = false
@@ -94,7 +94,7 @@ final class Harness {
     _ = run(within: duration) { false }
   }
 
-  func connect(within limit: Duration = .seconds(15)) -> Bool {
+  func connect(within limit: Duration = .patience) -> Bool {
     client.start()
     return run(within: limit) { [unowned self] in isConnected }
   }

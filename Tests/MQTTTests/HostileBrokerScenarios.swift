@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 /// 52: a broker that does not keep to the protocol.
-@Suite struct HostileBrokerScenarios {
+@Suite(.blocking) struct HostileBrokerScenarios {
   /// What the broker says in place of the answer to SUBSCRIBE.
   struct Insult: CustomTestStringConvertible {
     let testDescription: String

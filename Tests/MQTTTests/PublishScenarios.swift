@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// What leaves, in spite of everything.
-@Suite struct PublishScenarios {
+@Suite(.blocking) struct PublishScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
   func `a stopped broker is noticed by the acknowledgement deadline, and all arrives afterwards`(
     version: MQTTConfiguration.ProtocolVersion
@@ -24,11 +24,10 @@ import Testing
     let harness = try Harness(configuration)
     #expect(harness.connect())
     broker.pause()
-    for number in 0..<60 { harness.set("key/\(number)", "old") }
     let start = EventLoop.now()
+    for number in 0..<60 { harness.set("key/\(number)", "old") }
     #expect(harness.run { !harness.isConnected })
-    let noticed = start.duration(to: EventLoop.now())
-    #expect(noticed >= .milliseconds(290) && noticed < .seconds(2))
+    #expect(start.duration(to: EventLoop.now()) >= .milliseconds(300))
     #expect(harness.waitingReason?.hasPrefix("no acknowledgement within") == true)
     #expect(harness.outcomes.count { $0.outcome == .lost } == 20)
     for number in 0..<60 { harness.set("key/\(number)", "new") }
@@ -202,25 +201,27 @@ import Testing
     #expect(harness.outcomes[0].outcome == .refused(reason: "not authorized (0x87)"))
   }
 
-  @Test func `two hundred reconnects leave no descriptors and no memory behind`() throws {
-    let broker = try TestBroker()
-    try broker.start()
-    let harness = try Harness(.local(broker))
-    func reconnect(_ times: Int) {
-      for _ in 0..<times {
-        #expect(harness.connect())
-        harness.set("a", "x")
-        #expect(harness.run { harness.isSettled })
-        harness.client.close()
-        #expect(harness.run { harness.client.state == .idle })
+  @Test func `two hundred reconnects leave no descriptors and no memory behind`() async {
+    // In a process of its own, whose descriptors and memory nobody else uses.
+    await #expect(processExitsWith: .success) {
+      let broker = try TestBroker()
+      try broker.start()
+      let harness = try Harness(.local(broker))
+      func reconnect(_ times: Int) {
+        for _ in 0..<times {
+          #expect(harness.connect())
+          harness.set("a", "x")
+          #expect(harness.run { harness.isSettled })
+          harness.client.close()
+          #expect(harness.run { harness.client.state == .idle })
+        }
       }
+      reconnect(50)
+      let (descriptors, memory) = (ownDescriptors(), residentKilobytes())
+      reconnect(200)
+      #expect(ownDescriptors() == descriptors)
+      #expect(residentKilobytes() < memory + 4000)
     }
-    reconnect(50)
-    let (descriptors, memory) = (ownDescriptors(), residentKilobytes())
-    reconnect(200)
-    // Other tests of this process open and close theirs meanwhile.
-    #expect(ownDescriptors() < descriptors + 60)
-    #expect(residentKilobytes() < memory + 20_000)
   }
 }
 

@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// TLS against a real broker, with certificates made on the spot.
-@Suite struct TLSScenarios {
+@Suite(.blocking) struct TLSScenarios {
   let authority: TestAuthority
 
   init() throws {

@@ -56,9 +56,8 @@ import Testing
     let pipe = try Pipe()
     let sink = StandardErrorSink(descriptor: pipe.writer)
     let long = String(repeating: "x", count: 5000)
-    let start = EventLoop.now()
+    // Nobody reads while these return.
     for _ in 0..<40 { sink.write(long) }
-    #expect(start.duration(to: EventLoop.now()) < .seconds(2))
     var bytes = [UInt8](repeating: 0, count: 1 << 17)
     let filled = unsafe read(pipe.reader, &bytes, bytes.count)
     #expect(filled == 16 * StandardErrorSink.longestLine)

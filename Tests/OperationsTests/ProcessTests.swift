@@ -4,9 +4,10 @@
 import Glibc
 import LastOut
 import Operations
+import TestBroker
 import Testing
 
-@Suite struct ProcessTests {
+@Suite(.blocking) struct ProcessTests {
   @Test(arguments: [
     (["sh", "-c", "exit 3"], ChildProcess.Ending.exited(code: 3)),
     (["sh", "-c", "kill -TERM $$"], .signalled(number: SIGTERM)),

@@ -1,10 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import TestBroker
 import Testing
 
 /// The built program, from its arguments to its exit code.
-@Suite struct SettledTests {
+@Suite(.blocking) struct SettledTests {
   private static let changes = """
     {"key":"a","set":1,"at":0}
     {"key":"a","set":2,"at":250}

@@ -4,11 +4,11 @@
 import Glibc
 import PrivateBroker
 
-/// A port whose connections are neither taken nor refused, as behind a firewall that drops them.
+/// A port whose connections are neither accepted nor refused, as behind a firewall that drops them.
 package final class BlackHole {
   package let port: Int
   private let listener: Int32
-  /// Fill the queue of those who wait to be taken; whoever comes later gets no answer.
+  /// Fill the queue of connections to be accepted; later clients get no answer.
   private var waiting: [Int32] = []
 
   package init() throws {

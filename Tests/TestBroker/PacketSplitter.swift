@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Cuts a stream of MQTT bytes into whole packets.
+/// Splits a stream of MQTT bytes into packets.
 struct PacketSplitter {
   private var rest: [UInt8] = []
 
-  /// Takes what came and returns the packets that are complete, each with its type (1 to 15).
+  /// Appends bytes and returns the packets that are complete, each with its type (1 to 15).
   mutating func take(_ bytes: some Sequence<UInt8>) -> [(type: UInt8, bytes: ArraySlice<UInt8>)] {
     rest += bytes
     var packets: [(UInt8, ArraySlice<UInt8>)] = []
@@ -18,7 +18,7 @@ struct PacketSplitter {
     return packets
   }
 
-  /// Where the packet at `start` ends; `nil` if it has not come as a whole.
+  /// Where the packet at `start` ends; `nil` if it is incomplete.
   private func end(ofPacketAt start: Int) -> Int? {
     var length = 0
     var place = start + 1

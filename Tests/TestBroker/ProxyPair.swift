@@ -6,26 +6,26 @@ import LastOut
 
 /// One connection through a ``FaultProxy``: a client's socket, the broker's, and what is between.
 final class ProxyPair {
-  /// Bytes that are under way; empty for the end of the stream.
+  /// Delayed bytes; empty for the end of the stream.
   private struct Chunk {
     var bytes: ArraySlice<UInt8>
     var due: Moment
   }
 
-  /// One way through.
+  /// One direction.
   private struct Road {
     var chunks: [Chunk] = []
-    /// The reading side has come to its end.
+    /// The reading side has reached the end of the stream.
     var isRead = false
-    /// The end has been told to the other side.
+    /// The end has been passed to the other side.
     var isOver = false
   }
 
-  private var roads: [FaultProxy.Way: Road] = [.toBroker: Road(), .toClient: Road()]
+  private var roads: [FaultProxy.Direction: Road] = [.toBroker: Road(), .toClient: Road()]
   private var splitter = PacketSplitter()
-  /// Reads along with what the client publishes.
+  /// Parses what the client publishes.
   private var listener = PacketSplitter()
-  /// Identifiers of publishes whose acknowledgement is to vanish.
+  /// Identifiers of publishes whose acknowledgement is dropped.
   private var doomed: Set<UInt16> = []
   private let client: Int32
   /// -1 where there is none.
@@ -55,8 +55,8 @@ final class ProxyPair {
 
   private func request(
     _ descriptor: Int32,
-    reads: FaultProxy.Way,
-    writes: FaultProxy.Way,
+    reads: FaultProxy.Direction,
+    writes: FaultProxy.Direction,
     at now: Moment
   ) -> pollfd {
     var events: Int32 = 0
@@ -66,32 +66,32 @@ final class ProxyPair {
     return pollfd(fd: events == 0 ? -1 : descriptor, events: Int16(events), revents: 0)
   }
 
-  /// When the next bytes have been under way long enough; `nil` if none are.
+  /// When the next delayed bytes are due; `nil` if there are none.
   func nextDue(after now: Moment) -> Moment? {
     roads.values.compactMap { $0.chunks.first?.due }.filter { $0 > now }.min()
   }
 
-  /// What has come; empty at the end.
-  func read(from way: FaultProxy.Way) -> [UInt8] {
+  /// The bytes that have arrived; empty at the end.
+  func read(from way: FaultProxy.Direction) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     let count = unsafe Glibc.read(way == .toBroker ? client : broker, &bytes, bytes.count)
     if count <= 0 { roads[way]?.isRead = true }
     return Array(bytes.prefix(max(count, 0)))
   }
 
-  /// Sends bytes on their way, or loses them; returns how many packets got lost as such.
+  /// Passes bytes on, or drops them; returns the number of packets dropped by type.
   func pass(
     _ bytes: [UInt8],
-    _ way: FaultProxy.Way,
+    _ way: FaultProxy.Direction,
     _ faults: inout FaultProxy.Faults,
     at now: Moment
   ) -> Int {
     guard !faults.lost.contains(way) else {
-      // Also where the stream ends: the other side is not told.
+      // The end of the stream included: the other side does not see it.
       return 0
     }
     let due = now.advanced(by: faults.delay)
-    // From the beginning of the stream, whatever is wanted then.
+    // From the beginning of the stream, whatever the faults are then.
     if way == .toBroker { listen(to: bytes, &faults) }
     guard way == .toClient, !bytes.isEmpty else {
       roads[way]?.chunks.append(Chunk(bytes: bytes[...], due: due))
@@ -113,7 +113,7 @@ final class ProxyPair {
     return lost
   }
 
-  /// Notes publishes whose acknowledgement is to vanish.
+  /// Records publishes whose acknowledgement is dropped.
   private func listen(to bytes: [UInt8], _ faults: inout FaultProxy.Faults) {
     for packet in listener.take(bytes) where packet.type == 3 {
       // Behind the type and the length, whose last byte has no continuation bit.
@@ -133,13 +133,13 @@ final class ProxyPair {
     UInt16(bytes[place]) << 8 | UInt16(bytes[place + 1])
   }
 
-  /// Hands out what has been under way long enough.
+  /// Writes the bytes whose delay is over.
   func write(at now: Moment) {
-    for way in FaultProxy.Way.allCases { write(way, at: now) }
+    for way in FaultProxy.Direction.allCases { write(way, at: now) }
     if roads.values.allSatisfy({ $0.isOver }) { end(isReset: false) }
   }
 
-  private func write(_ way: FaultProxy.Way, at now: Moment) {
+  private func write(_ way: FaultProxy.Direction, at now: Moment) {
     let descriptor = way == .toBroker ? broker : client
     while !isEnded, let chunk = roads[way]?.chunks.first, chunk.due <= now {
       guard !chunk.bytes.isEmpty else {

@@ -9,7 +9,7 @@ package final class RawPublisher {
   private let descriptor: Int32
   private var buffer: [UInt8] = []
 
-  /// Connects with 3.1.1 and waits for the broker's yes.
+  /// Connects with MQTT 3.1.1 and waits for the CONNACK.
   package init(port: Int) throws {
     guard let descriptor = LoopbackPort.connected(to: port) else {
       throw TestBrokerError("no broker at port \(port)")
@@ -24,7 +24,7 @@ package final class RawPublisher {
 
   deinit { close(descriptor) }
 
-  /// Publishes; what is small waits for more, or for ``flush()``.
+  /// Publishes; small messages are buffered until ``flush()`` or until there are more.
   package func publish(_ topic: String, _ payload: [UInt8]) {
     var length = 2 + topic.utf8.count + payload.count
     buffer.append(0x30)

@@ -9,7 +9,7 @@ import Synchronization
 
 /// A plain client beside the one under test: records what it receives, publishes and waits.
 ///
-/// Has its own thread and its own use of libmosquitto, so that it is an independent witness.
+/// Has its own thread and its own use of libmosquitto, so that it shows independently what the broker sends.
 /// Reconnects by itself. All methods may be called from any thread.
 package final class RecordingSubscriber: Sendable {
   /// One message, in order of arrival.
@@ -30,10 +30,10 @@ package final class RecordingSubscriber: Sendable {
 
   /// Connects and subscribes; returns when the broker has confirmed both.
   ///
-  /// - Throws: ``TestBrokerError`` if that takes more than ten seconds.
+  /// - Throws: ``TestBrokerError`` if that takes too long.
   package init(port: Int, filters: [String] = ["#"], qos: Int = 2) throws {
     witness = try Witness(port: port, filters: filters, qos: Int32(qos))
-    guard witness.wait(within: .seconds(10), { $0.isSubscribed }) else {
+    guard witness.wait(within: .patience, { $0.isSubscribed }) else {
       witness.stop()
       throw TestBrokerError("no subscription at port \(port)")
     }
@@ -51,20 +51,20 @@ package final class RecordingSubscriber: Sendable {
 
   package func clear() { witness.change { $0.messages = [] } }
 
-  /// Waits until `count` messages have come in all; `false` if they do not come in time.
-  package func waitFor(count: Int, within limit: Duration = .seconds(10)) -> Bool {
+  /// Waits until `count` messages have arrived in all; `false` if that takes too long.
+  package func waitFor(count: Int, within limit: Duration = .patience) -> Bool {
     witness.wait(within: limit) { $0.messages.count >= count }
   }
 
-  /// Waits until what has been received satisfies `condition`; it is asked after each message.
+  /// Waits until what has been received satisfies `condition`; checked after each message.
   package func waitFor(
-    within limit: Duration = .seconds(10),
+    within limit: Duration = .patience,
     _ condition: ([Message]) -> Bool
   ) -> Bool {
     witness.wait(within: limit) { condition($0.messages) }
   }
 
-  /// Publishes and waits for the acknowledgement; `false` if there is none within ten seconds.
+  /// Publishes and waits for the acknowledgement; `false` if there is none in time.
   @discardableResult
   package func publish(
     _ topic: String,

@@ -6,24 +6,24 @@ package import LastOut
 import Operations
 import PrivateBroker
 
-/// A peer on loopback that answers each MQTT packet as a script says: what no real broker does when
-/// asked to.
+/// A peer on loopback that answers each MQTT packet as a script says, for answers that no real broker
+/// gives on demand.
 ///
-/// Works on a thread of its own until it goes. All methods may be called from any thread; the script
-/// is called on the peer's thread.
+/// Works on a thread of its own while this object lives. All methods may be called from any thread;
+/// the script is called on the peer's thread.
 package final class ScriptedBroker: Sendable {
   /// What the peer does, in order.
   package enum Action: Sendable {
     case send([UInt8])
     /// Sends the bytes again and again, so many times, a millisecond apart.
     case drip([UInt8], count: Int)
-    /// Ends the connection in order.
+    /// Closes the connection.
     case close
-    /// Ends the connection with a reset.
+    /// Resets the connection.
     case reset
   }
 
-  /// What it does at once with a new connection, by its number from 1 on, and with each packet.
+  /// What the peer does with each new connection, numbered from 1, and with each packet.
   package struct Script: Sendable {
     package var atConnection: @Sendable (_ number: Int) -> [Action]
     package var atPacket: @Sendable (ScriptedPacket) -> [Action]
@@ -43,40 +43,40 @@ package final class ScriptedBroker: Sendable {
 
   /// Where clients connect to.
   package let port: Int
-  private let stage: ScriptedStage
+  private let worker: ScriptedBrokerWorker
   private let thread: TestThread
 
-  /// Takes connections from now on.
+  /// Accepts connections from now on.
   ///
   /// - Throws: ``TestBrokerError`` if there is no port or no thread.
   package init(_ script: Script = Script { $0.politeAnswer }) throws {
     let listener = try LoopbackPort.listener()
     port = listener.port
-    stage = try ScriptedStage(listener: listener.descriptor, script: script)
-    thread = try TestThread { [stage] in stage.run() }
+    worker = try ScriptedBrokerWorker(listener: listener.descriptor, script: script)
+    thread = try TestThread { [worker] in worker.run() }
   }
 
   deinit {
-    stage.stop()
+    worker.stop()
     thread.join()
   }
 
-  /// When each connection was taken, in order.
-  package var connections: [Moment] { stage.read { $0.connections } }
+  /// When each connection was accepted, in order.
+  package var connections: [Moment] { worker.read { $0.connections } }
 
-  /// The packets that came, in order.
-  package var packets: [ScriptedPacket] { stage.read { $0.packets } }
+  /// The received packets, in order.
+  package var packets: [ScriptedPacket] { worker.read { $0.packets } }
 
-  /// Waits until `count` connections have been taken in all; `false` if they are not in time.
-  package func waitFor(connections count: Int, within limit: Duration = .seconds(10)) -> Bool {
-    stage.wait(within: limit) { $0.connections.count >= count }
+  /// Waits until `count` connections have been accepted in all; `false` if that takes too long.
+  package func waitFor(connections count: Int, within limit: Duration = .patience) -> Bool {
+    worker.wait(within: limit) { $0.connections.count >= count }
   }
 
-  /// Waits until the packets that came satisfy `condition`.
+  /// Waits until the received packets satisfy `condition`.
   package func waitFor(
-    within limit: Duration = .seconds(10),
+    within limit: Duration = .patience,
     _ condition: ([ScriptedPacket]) -> Bool
   ) -> Bool {
-    stage.wait(within: limit) { condition($0.packets) }
+    worker.wait(within: limit) { condition($0.packets) }
   }
 }

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One packet that came to a ``ScriptedBroker``.
+/// One packet that a ``ScriptedBroker`` received.
 package struct ScriptedPacket: Hashable, Sendable {
-  /// The types that scripts ask for.
+  /// The packet types that scripts use.
   package enum Kind: UInt8, Sendable {
     case connect = 1
     case publish = 3
@@ -58,7 +58,7 @@ package struct ScriptedPacket: Hashable, Sendable {
   /// DISCONNECT from the broker, of MQTT 5.
   package static func disconnect(_ code: UInt8) -> [UInt8] { [0xE0, 2, code, 0] }
 
-  /// What a broker that means well answers.
+  /// A well-behaved broker's answer.
   package var politeAnswer: [ScriptedBroker.Action] {
     switch kind {
     case .connect: [.send(connack(0))]

@@ -4,7 +4,7 @@
 import Operations
 import PrivateBroker
 
-/// A certificate authority for tests, made with the openssl command; its folder goes with it.
+/// A certificate authority for tests, made with the openssl command; its folder is removed with it.
 package final class TestAuthority {
   private let directory: String
   /// The authority's own certificate.
@@ -21,7 +21,7 @@ package final class TestAuthority {
 
   deinit { TemporaryFolder.remove(directory) }
 
-  /// A certificate for `name`, and its key; `days` of -1 has expired yesterday.
+  /// A certificate for `name`, and its key; with `days` of -1 it expired yesterday.
   package func certificate(name: String, days: Int = 2) throws -> (file: String, key: String) {
     let base = directory + "/" + name
     try TextFile.write("subjectAltName=DNS:\(name)\n", to: base + ".ext")

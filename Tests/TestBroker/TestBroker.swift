@@ -3,5 +3,5 @@
 
 package import PrivateBroker
 
-/// The broker that tests run against: the demo's private one.
+/// The broker that tests use: the private one of the demo.
 package typealias TestBroker = PrivateBroker

@@ -4,13 +4,13 @@
 import Glibc
 import Synchronization
 
-/// A thread that runs one closure, and keeps what the closure needs until that has ended.
+/// A thread that runs one closure and holds it until it returns.
 package final class TestThread: Sendable {
   private let identifier: Mutex<pthread_t>
 
   /// Starts at once.
   ///
-  /// - Throws: ``TestBrokerError`` when there is no thread to be had.
+  /// - Throws: ``TestBrokerError`` when the system has no thread left.
   package init(_ body: @escaping @Sendable () -> Void) throws {
     let box = unsafe Unmanaged.passRetained(Body(run: body)).toOpaque()
     var thread = pthread_t()
@@ -31,7 +31,7 @@ package final class TestThread: Sendable {
     }
   }
 
-  /// Waits until the closure has ended; to be called once.
+  /// Waits until the closure has returned; call it once.
   package func join() {
     pthread_join(identifier.withLock { $0 }, nil)
   }

@@ -77,7 +77,7 @@ import Operations
     unsafe pthread_mutex_unlock(lock)
   }
 
-  /// Waits until the records satisfy `condition`, asked after each change.
+  /// Waits until the records satisfy `condition`, checked after each change.
   func wait(within limit: Duration, _ condition: (Records) -> Bool) -> Bool {
     let end = EventLoop.now().advanced(by: limit).nanoseconds
     var time = timespec(
@@ -140,7 +140,7 @@ import Operations
       properties
     )
     guard code == 0 else { return false }
-    return wait(within: .seconds(10)) { $0.acknowledged.contains(identifier) }
+    return wait(within: .patience) { $0.acknowledged.contains(identifier) }
   }
 
   private func run() {
@@ -148,7 +148,7 @@ import Operations
       let code = unsafe mosquitto_loop(handle, 1000, 1)
       if read({ $0.isStopping }) { return }
       guard code != 0 else { continue }
-      // The broker is away; 20 ms between two attempts.
+      // The broker is away: 20 ms between attempts.
       var pause = timespec(tv_sec: 0, tv_nsec: 20_000_000)
       unsafe nanosleep(&pause, nil)
       unsafe mosquitto_reconnect(handle)

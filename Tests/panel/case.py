@@ -51,7 +51,7 @@ class Case(unittest.TestCase):
         browser.wait("return document.querySelectorAll('.property').length >= 13 && document.getElementById('link').dataset.state === 'live'",
                      what="the page is live")
         # What the test before it asked is over.
-        browser.wait("return !document.querySelector('[data-progress=settling], [data-progress=sending], [data-progress=sent]')", seconds=35)
+        browser.wait("return !document.querySelector('[data-progress=settling], [data-progress=sending], [data-progress=sent]')")
 
     def tearDown(self):
         self.browser.lift()
@@ -72,7 +72,7 @@ class Case(unittest.TestCase):
     def progress(self, key, browser=None):
         return (browser or self.browser).run(f"return document.querySelector(\"{row(key)}\").dataset.progress")
 
-    def await_progress(self, key, *names, browser=None, seconds=10):
+    def await_progress(self, key, *names, browser=None, seconds=60):
         (browser or self.browser).wait("return arguments[1].includes(document.querySelector(arguments[0]).dataset.progress)",
                                        row(key), names, seconds=seconds, what=f"{key} is {' or '.join(names)}")
 
@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
         (browser or self.browser).wait("return document.querySelector(arguments[0] + ' .figure').value === arguments[1]",
                                        row(key), text, what=f"{key} shows {text}")
 
-    def await_text(self, selector, text, browser=None, seconds=10):
+    def await_text(self, selector, text, browser=None, seconds=60):
         (browser or self.browser).wait("return document.querySelector(arguments[0])?.textContent.includes(arguments[1])",
                                        selector, text, seconds=seconds, what=f"{selector} says {text}")
 

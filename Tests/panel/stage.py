@@ -18,10 +18,14 @@ from mqtt import Client
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+def reserve_port():
+    """A socket that holds a port of 127.0.0.1, and the port: a server that sets SO_REUSEADDR may listen there.
+
+    The kernel gives it to nobody else as long as the socket is open."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder, holder.getsockname()[1]
 
 
 def program():
@@ -32,7 +36,7 @@ def program():
     return max(found, key=os.path.getmtime)
 
 
-def wait_for(check, seconds=15, what="it"):
+def wait_for(check, seconds=60, what="it"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = check()
@@ -103,7 +107,9 @@ class Stage:
         self.deaf = {"garden-pump"}
         self.slow = {"hall-blind/position": 0.9}
         self.commands = []
-        self.mqtt_port, self.port, self.token = free_port(), free_port(), token
+        # A gateway that is started again listens where the browser looks for it.
+        (self.mqtt_holder, self.mqtt_port), (self.holder, self.port) = reserve_port(), reserve_port()
+        self.token = token
         self.url = f"http://127.0.0.1:{self.port}/"
         os.mkdir(os.path.join(self.folder, "devices"))
         self.write("broker.conf", f"listener {self.mqtt_port} 127.0.0.1\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n")
@@ -205,6 +211,8 @@ class Stage:
             if process.poll() is None:
                 process.kill()
                 process.wait(timeout=10)
+        self.mqtt_holder.close()
+        self.holder.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

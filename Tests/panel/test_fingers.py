@@ -113,10 +113,10 @@ class Fingers(Case):
         start = int(self.figure(key))
         box = self.browser.box(f"{row(key)} [aria-label$=': more']")
         self.browser.press_at(box["x"] + 20, box["y"] + 20)
-        time.sleep(0.9)
+        self.browser.wait("return Number(document.querySelector(arguments[0] + ' .figure').value) > arguments[1]",
+                          row(key), start + 3, what="the number goes on")
         self.browser.lift()
         self.await_progress(key, "confirmed")
-        self.assertGreater(int(self.figure(key)), start + 3)
 
     def test_a_thumb_on_a_phone_drags_a_slider_and_scrolls_the_page(self):
         key = "boiler/target_temperature"

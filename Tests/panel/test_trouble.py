@@ -123,8 +123,8 @@ class Trouble(Case):
             self.stage.start_devices()
         finally:
             self.stage.gateway.send_signal(signal.SIGCONT)
-        self.browser.wait("return document.querySelector('#banner').hidden", seconds=20)
-        self.await_progress("desk-lamp/brightness", "confirmed", seconds=20)
+        self.browser.wait("return document.querySelector('#banner').hidden")
+        self.await_progress("desk-lamp/brightness", "confirmed")
 
     def test_devices_that_are_read_anew_come_and_go(self):
         path = os.path.join(self.stage.folder, "devices", "more.yaml")

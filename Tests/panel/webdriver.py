@@ -116,7 +116,7 @@ class Browser:
         """Runs a function body in the page; a promise is waited for."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, script, *arguments, seconds=10, what=None):
+    def wait(self, script, *arguments, seconds=60, what=None):
         """Waits until a function body says something true, and returns that."""
         end = time.monotonic() + seconds
         while True:

@@ -63,7 +63,8 @@ enum BrokerURL {
   /// A host and the port after it; `[…]` around IPv6 addresses.
   static func hostAndPort(
     _ text: Substring,
-    standard: Int?
+    standard: Int?,
+    ports: ClosedRange<Int> = 1...65_535
   ) throws(Problem) -> (host: String, port: Int) {
     var host = text
     var port: Substring?
@@ -96,8 +97,11 @@ enum BrokerURL {
       return (String(host), standard)
     }
     guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(digits),
-      (1...65_535).contains(number)
-    else { throw Problem(message: "'\(digits.prefix(20))' is no port; expected 1 to 65535") }
+      ports.contains(number)
+    else {
+      let expected = "\(ports.lowerBound) to \(ports.upperBound)"
+      throw Problem(message: "'\(digits.prefix(20))' is no port; expected \(expected)")
+    }
     return (String(host), number)
   }
 

@@ -1,14 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where HTTP may listen.
+/// Where HTTP may listen; with port 0 the kernel chooses the port.
 enum ListenAddress {
   /// The address, if it is one.
   static func read(_ text: String) -> HTTPConfiguration.Address? {
     if text.hasPrefix("unix:") { return .unix(path: String(text.dropFirst(5))) }
-    guard let (host, port) = try? BrokerURL.hostAndPort(text[...], standard: nil) else {
-      return nil
-    }
+    guard let (host, port) = try? hostAndPort(text) else { return nil }
     return .tcp(host: host, port: port)
   }
 
@@ -25,10 +23,16 @@ enum ListenAddress {
       return path.isEmpty || path.utf8.count > 107 ? "unix: needs a path of at most 107 bytes" : nil
     }
     do throws(BrokerURL.Problem) {
-      _ = try BrokerURL.hostAndPort(text[...], standard: nil)
+      _ = try hostAndPort(text)
       return nil
     } catch {
       return "\(error.message); expected HOST:PORT or unix:PATH, found '\(text.prefix(60))'"
     }
+  }
+
+  private static func hostAndPort(
+    _ text: String
+  ) throws(BrokerURL.Problem) -> (host: String, port: Int) {
+    try BrokerURL.hostAndPort(text[...], standard: nil, ports: 0...65_535)
   }
 }

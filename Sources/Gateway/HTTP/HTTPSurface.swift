@@ -75,7 +75,6 @@ final class HTTPSurface: HTTPService {
       close()
       throw error
     }
-    gateway.log.info("Serving HTTP", ["listen": configuration.listen.joined(separator: " ")])
   }
 
   private func listen(
@@ -88,13 +87,17 @@ final class HTTPSurface: HTTPService {
       locks.append(try SocketFile.lock(path + ".lock"))
       try server?.listen(on: try SocketFile.listen(at: path), isTrusted: true)
       paths.append(path)
+      gateway.log.info("HTTP listens", ["address": "unix:\(path)"])
     case .tcp(let host, let port):
       let sockets = try HTTPListener.sockets(
         host: host,
         port: port,
         loopbackOnly: configuration.token == nil
       )
-      for socket in sockets { try server?.listen(on: socket, isTrusted: false) }
+      for socket in sockets {
+        try server?.listen(on: socket, isTrusted: false)
+        gateway.log.info("HTTP listens", ["address": HTTPListener.boundAddress(of: socket)])
+      }
     }
   }
 

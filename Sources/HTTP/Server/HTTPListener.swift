@@ -17,6 +17,7 @@ package struct HTTPListener {
   /// Binds and listens on every address of a host.
   ///
   /// `host` is an address or a name; resolving that may take as long as the system's resolver does.
+  /// With port 0 the kernel chooses a port for each address; see ``boundAddress(of:)``.
   /// `loopbackOnly` refuses addresses that other machines can reach.
   package static func sockets(
     host: String,
@@ -116,6 +117,23 @@ package struct HTTPListener {
     _ = unsafe message.withUnsafeBytes {
       unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
     }
+  }
+
+  /// Where a TCP socket is bound, such as `127.0.0.1:8484` or `[::1]:8484`.
+  package static func boundAddress(of descriptor: Int32) -> String {
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    _ = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe getsockname(descriptor, $0, &size)
+      }
+    }
+    // Both families keep the port in the same place.
+    let port = unsafe withUnsafeBytes(of: &address) {
+      unsafe UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))
+    }
+    let host = text(of: &address)
+    return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 
   /// The address of a client, without its port; `unix` for a unix socket.

@@ -23,7 +23,7 @@ extension DemoStage {
           + " the gateway."
       ),
     ])
-    screen.line("The panel: http://127.0.0.1:\(panelPort)/")
+    screen.line("The panel: http://127.0.0.1:\(panel.port)/")
     screen.line(
       options.script == nil
         ? "Hands and devices are made from the stated speeds and pauses; MQTT, gateway and timing"
@@ -152,7 +152,7 @@ extension DemoStage {
     let program = Self.clientPath
     screen.line()
     screen.line("Still running; Ctrl-C ends it. In a browser:", .bold)
-    screen.line("  http://127.0.0.1:\(panelPort)/")
+    screen.line("  http://127.0.0.1:\(panel.port)/")
     screen.line("In another terminal:", .bold)
     screen.line("  export SETTLE_SOCKET=\(socket)")
     for words in ["watch", "get"] + house.tries {

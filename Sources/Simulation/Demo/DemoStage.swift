@@ -56,7 +56,7 @@ package final class DemoStage {
   let hands: Hands
   let socket: String
   /// Where the panel is.
-  let panelPort: Int
+  let panel: PortReservation
   var ledger: DemoLedger
   var screen: DemoScreen
   var start = Moment.zero
@@ -78,15 +78,15 @@ package final class DemoStage {
     do {
       broker = try PrivateBroker()
       try broker.start()
-      // One that is easy to remember for whoever stays.
-      panelPort = try options.keeps ? LoopbackPort.free(preferring: 8484) : LoopbackPort.free()
+      // With --keep people open it: an address that is easy to remember.
+      panel = try PortReservation(preferring: options.keeps ? 8484 : 0)
     } catch {
       throw DemoError("\(error)")
     }
     socket = broker.directory + "/settle.sock"
     let configuration = try Self.configuration(
       house,
-      ports: (broker.port, panelPort),
+      ports: (broker.port, panel.port),
       folder: broker.directory,
       socket
     )

@@ -7,7 +7,7 @@ import TestBroker
 import Testing
 
 /// What `settle completions` makes real shells offer, beside a running gateway.
-@Suite struct CompletionScenarios {
+@Suite(.blocking) struct CompletionScenarios {
   private static let keys = [
     "boiler/mode", "boiler/target_temperature", "desk-lamp/brightness", "desk-lamp/color",
     "desk-lamp/color_temp", "desk-lamp/power", "hall-blind/command", "hall-blind/position",

@@ -15,7 +15,8 @@ final class ExampleHouse {
   let folder: String
   let broker: TestBroker
   let witness: RecordingSubscriber
-  private let httpPort: Int
+  /// Known once a gateway listens.
+  private var httpPort: Int?
   private let devices: HouseDevices
   private var gateway: GatewayProcess?
 
@@ -39,7 +40,6 @@ final class ExampleHouse {
 
   init(withGateway: Bool) throws {
     folder = try TemporaryFolder.make("settle-example")
-    httpPort = try LoopbackPort.free()
     broker = try TestBroker()
     try broker.start()
     witness = try RecordingSubscriber(port: broker.port)
@@ -75,13 +75,14 @@ final class ExampleHouse {
       "SETTLE_CONFIG": folder + "/settle.yaml",
       "SETTLE_MQTT_URL": "mqtt://127.0.0.1:\(broker.port)",
       "SETTLE_SOCKET": folder + "/s.sock",
-      "SETTLE_HTTP_LISTEN": "127.0.0.1:\(httpPort)",
+      "SETTLE_HTTP_LISTEN": "127.0.0.1:0",
     ]
   }
 
   /// The line with this house's addresses in place of those that documents use.
   func localized(_ line: String) -> String {
-    line.split(separator: "localhost:8484", omittingEmptySubsequences: false)
+    guard let httpPort else { return line }
+    return line.split(separator: "localhost:8484", omittingEmptySubsequences: false)
       .joined(separator: "127.0.0.1:\(httpPort)")
   }
 
@@ -108,6 +109,7 @@ final class ExampleHouse {
     )
     self.gateway = gateway
     try gateway.awaitSocket()
+    httpPort = try gateway.httpPort()
     try awaitGateway()
   }
 

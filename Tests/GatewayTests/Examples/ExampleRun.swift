@@ -66,7 +66,7 @@ final class ExampleRun {
 
   /// Waits for the end: its exit code, or that of a shell whose command a signal ended; `nil` if it
   /// does not come in time.
-  func waitForExit(within limit: Duration = .seconds(30)) -> Int32? {
+  func waitForExit(within limit: Duration = .patience) -> Int32? {
     switch process.wait(milliseconds: Int32(limit / .milliseconds(1))) {
     case .exited(let code): code
     case .signalled(let number): 128 + number
@@ -76,7 +76,7 @@ final class ExampleRun {
 
   /// Waits until what it has written satisfies `condition`, or it has ended.
   func waitFor(
-    within limit: Duration = .seconds(30),
+    within limit: Duration = .patience,
     _ condition: (_ output: String, _ errors: String) -> Bool
   ) -> Bool {
     let end = EventLoop.now().advanced(by: limit)

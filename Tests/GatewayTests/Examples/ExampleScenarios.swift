@@ -12,7 +12,7 @@ import Testing
 ///
 /// A new one is run without a change here: it has to end with 0, or to say in its help how it is
 /// interrupted.
-@Suite struct ExampleScenarios {
+@Suite(.blocking) struct ExampleScenarios {
   // MARK: - What is known of some
 
   /// What is not run, and why; each begins a line that is documented, and none is `settle`.

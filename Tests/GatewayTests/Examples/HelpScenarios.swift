@@ -6,7 +6,7 @@ import TestBroker
 import Testing
 
 /// What the programs say to somebody who does not know them yet.
-@Suite struct HelpScenarios {
+@Suite(.blocking) struct HelpScenarios {
   @Test(arguments: ["settle", "settled"])
   func `help on every level has two examples, each with its meaning`(program: String) throws {
     let commands = try ProgramHelp.commands(of: program)

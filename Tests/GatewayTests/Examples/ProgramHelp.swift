@@ -20,8 +20,8 @@ struct ProgramHelp {
       errors: .descriptor(reader.writer)
     )
     reader.closeWriter()
-    _ = reader.waitFor(within: .seconds(10)) { _ in nil as Bool? }
-    code = if case .exited(let code)? = process.wait(milliseconds: 5000) { code } else { nil }
+    _ = reader.waitFor(within: .patience) { _ in nil as Bool? }
+    code = if case .exited(let code)? = process.wait(milliseconds: 30_000) { code } else { nil }
     text = reader.lines.joined(separator: "\n")
   }
 

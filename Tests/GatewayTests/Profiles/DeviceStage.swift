@@ -43,7 +43,7 @@ final class DeviceStage {
 
   /// Lets the devices live until what was heard satisfies `condition`; `false` if it does not in time.
   func waitFor(
-    within limit: Duration = .seconds(60),
+    within limit: Duration = .patience,
     _ condition: ([RecordingSubscriber.Message]) -> Bool
   ) -> Bool {
     let end = EventLoop.now().advanced(by: limit)

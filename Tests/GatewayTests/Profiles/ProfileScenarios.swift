@@ -10,7 +10,7 @@ import TestBroker
 import Testing
 
 /// 6: every profile against devices that behave as their convention is documented.
-@Suite struct ProfileScenarios {
+@Suite(.blocking) struct ProfileScenarios {
   /// Phases after which nothing more comes.
   private static let ends: Set = [
     "confirmed", "failed", "expired", "cancelled", "superseded", "unchanged", "rejected",

@@ -5,8 +5,8 @@ import Glibc
 import LastOut
 import Operations
 
-/// A pipe that wakes whoever polls its reading end.
-final class Bell: Sendable {
+/// A pipe that wakes the thread that polls its reading end.
+final class WakePipe: Sendable {
   let reader: Int32
   private let writer: Int32
 
@@ -26,15 +26,15 @@ final class Bell: Sendable {
     close(writer)
   }
 
-  /// A full pipe has been heard already.
-  func ring() { _ = unsafe write(writer, "!", 1) }
+  /// A full pipe wakes the thread as well.
+  func wake() { _ = unsafe write(writer, "!", 1) }
 
-  func silence() {
+  func drain() {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while unsafe read(reader, &bytes, bytes.count) > 0 {}
   }
 
-  /// Waits until `condition` holds, asked after each ring; for one thread at a time.
+  /// Waits until `condition` holds, checked after each wake-up; for one thread at a time.
   func wait(within limit: Duration, until condition: () -> Bool) -> Bool {
     let end = EventLoop.now().advanced(by: limit)
     while true {
@@ -43,7 +43,7 @@ final class Bell: Sendable {
       guard left > .zero else { return false }
       var request = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
       _ = unsafe poll(&request, 1, Int32(clamping: Int(left / .milliseconds(1))) + 1)
-      silence()
+      drain()
     }
   }
 }

@@ -7,9 +7,9 @@ import Operations
 import PrivateBroker
 import Synchronization
 
-/// What a ``FaultProxy`` works with: its thread, and what others have told it.
-final class Line: Sendable {
-  struct Orders {
+/// The thread of a ``FaultProxy``, and the state that it shares with callers.
+final class FaultProxyWorker: Sendable {
+  struct State {
     var faults = FaultProxy.Faults()
     var isCutting = false
     var isStopping = false
@@ -17,42 +17,42 @@ final class Line: Sendable {
     var lostPackets = 0
   }
 
-  private let orders = Mutex(Orders())
+  private let state = Mutex(State())
   /// Wakes the thread.
-  private let bell: Bell
-  /// Wakes who waits for a count.
-  private let news: Bell
+  private let wakeUp: WakePipe
+  /// Wakes the thread that waits for a count.
+  private let changed: WakePipe
   private let listener: Int32
   private let target: Int
 
   init(listener: Int32, target: Int) throws {
     self.listener = listener
     self.target = target
-    bell = try Bell()
-    news = try Bell()
+    wakeUp = try WakePipe()
+    changed = try WakePipe()
   }
 
   deinit {
     close(listener)
   }
 
-  func order(_ change: (inout Orders) -> Void) {
-    orders.withLock { change(&$0) }
-    bell.ring()
+  func change(_ change: (inout State) -> Void) {
+    state.withLock { change(&$0) }
+    wakeUp.wake()
   }
 
-  func read<Result: Sendable>(_ body: (Orders) -> Result) -> Result {
-    orders.withLock { body($0) }
+  func read<Result: Sendable>(_ body: (State) -> Result) -> Result {
+    state.withLock { body($0) }
   }
 
-  /// Waits until `condition` holds, asked after each change of a count; for one thread at a time.
-  func wait(within limit: Duration, _ condition: (Orders) -> Bool) -> Bool {
-    news.wait(within: limit) { read(condition) }
+  /// Waits until `condition` holds, checked after each change of a count; for one thread at a time.
+  func wait(within limit: Duration, _ condition: (State) -> Bool) -> Bool {
+    changed.wait(within: limit) { read(condition) }
   }
 
-  private func count(_ change: (inout Orders) -> Void) {
-    orders.withLock { change(&$0) }
-    news.ring()
+  private func count(_ change: (inout State) -> Void) {
+    state.withLock { change(&$0) }
+    changed.wake()
   }
 
   func run() {
@@ -61,17 +61,17 @@ final class Line: Sendable {
     while true {
       let now = EventLoop.now()
       var requests = [
-        pollfd(fd: bell.reader, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: wakeUp.reader, events: Int16(POLLIN), revents: 0),
         pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
       ]
       for pair in pairs { requests += pair.requests(at: now) }
       let next = pairs.compactMap { $0.nextDue(after: now) }.min()
       let wait = next.map { Int32(clamping: now.duration(to: $0) / .milliseconds(1)) + 1 } ?? -1
       _ = unsafe poll(&requests, nfds_t(requests.count), wait)
-      bell.silence()
-      let (isStopping, isCutting) = orders.withLock { orders in
-        defer { orders.isCutting = false }
-        return (orders.isStopping, orders.isCutting)
+      wakeUp.drain()
+      let (isStopping, isCutting) = state.withLock { state in
+        defer { state.isCutting = false }
+        return (state.isStopping, state.isCutting)
       }
       if isStopping { return }
       if isCutting {
@@ -91,7 +91,7 @@ final class Line: Sendable {
     let client = Glibc.accept(listener, nil, nil)
     guard client >= 0 else { return nil }
     count { $0.connections += 1 }
-    // On a dead line nobody learns whether there is a broker at its end.
+    // A dead connection does not show whether there is a broker behind it.
     if read({ $0.faults.lost.contains(.toBroker) }) {
       return ProxyPair(client: client, broker: nil)
     }
@@ -104,10 +104,10 @@ final class Line: Sendable {
 
   private func serve(_ pair: ProxyPair, client: pollfd, broker: pollfd) {
     let now = EventLoop.now()
-    // Looked at after the bytes are in: what was changed before they were sent holds for them.
+    // After reading: a change that was made before the bytes were sent applies to them.
     if client.revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
       let bytes = pair.read(from: .toBroker)
-      orders.withLock { _ = pair.pass(bytes, .toBroker, &$0.faults, at: now) }
+      state.withLock { _ = pair.pass(bytes, .toBroker, &$0.faults, at: now) }
     }
     if broker.revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 {
       let bytes = pair.read(from: .toClient)
