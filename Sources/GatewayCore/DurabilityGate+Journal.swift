@@ -27,16 +27,15 @@ extension DurabilityGate {
     log: inout [LogEntry],
     at now: Moment
   ) {
-    backlog += plan.news
-    plan.news.removeAll(keepingCapacity: true)
+    collectNews(at: now)
     var resumption = Resumption()
     var handled = 0
     while handled < backlog.count,
       resumption.resumed + resumption.dropped + resumption.expired < Self.replaysPerStep
     {
-      let news = backlog[handled]
+      let (news, reportedAt) = backlog[handled]
       handled += 1
-      handle(news, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
+      handle(news, reportedAt, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
     }
     backlog.removeFirst(handled)
     if !resumption.isEmpty {
@@ -66,6 +65,7 @@ extension DurabilityGate {
 
   private mutating func handle(
     _ news: JournalNews,
+    _ reportedAt: Moment,
     _ resumption: inout Resumption,
     in commands: inout CommandStateMachine,
     emitting emissions: inout Emissions,
@@ -92,7 +92,8 @@ extension DurabilityGate {
         emissions.append(Self.inMemory(event, fault))
       }
     case .replay(let entry, let remaining):
-      if let dropped = resume(entry, remaining: remaining, in: &commands, at: now) {
+      let expiresAt = reportedAt.advanced(by: remaining)
+      if let dropped = resume(entry, expiresAt: expiresAt, in: &commands, at: now) {
         resumption.dropped += 1
         log.append(dropped)
       } else {
@@ -120,7 +121,7 @@ extension DurabilityGate {
   /// - Returns: Why it was dropped: there is no such key any more, or it does not accept the value.
   private mutating func resume(
     _ entry: JournalEntry,
-    remaining: Duration,
+    expiresAt: Moment,
     in commands: inout CommandStateMachine,
     at now: Moment
   ) -> LogEntry? {
@@ -140,7 +141,7 @@ extension DurabilityGate {
         value,
         of: key,
         at: now,
-        expiresAt: now.advanced(by: remaining),
+        expiresAt: expiresAt,
         origin: stored.origin,
         options: stored.options.isEmpty ? nil : stored.options
       )
@@ -151,7 +152,7 @@ extension DurabilityGate {
           value: value,
           number: number,
           id: stored.id,
-          expiresAt: now.advanced(by: remaining)
+          expiresAt: expiresAt
         )
       )
       _ = self.number(of: key, in: registry)

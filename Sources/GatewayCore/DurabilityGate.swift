@@ -52,7 +52,7 @@ package struct DurabilityGate {
   /// When the first urgent command among them is sent regardless of the disk.
   private var patienceEnds: Moment?
   /// News of the plan that later steps handle, so that a step stays small.
-  var backlog: [JournalNews] = []
+  var backlog: [(news: JournalNews, at: Moment)] = []
   /// Values that were resumed and not reported yet.
   var resumed: [ResumedValue] = []
   /// When the clocks must be read next, to judge values of an earlier process.
@@ -293,6 +293,12 @@ package struct DurabilityGate {
 
   // MARK: - Values of an earlier process
 
+  /// Moves what the plan reported to the backlog.
+  mutating func collectNews(at now: Moment) {
+    for news in plan.news { backlog.append((news, now)) }
+    plan.news.removeAll(keepingCapacity: true)
+  }
+
   mutating func takeResumed() -> [ResumedValue] {
     defer { resumed.removeAll(keepingCapacity: true) }
     return resumed
@@ -308,6 +314,7 @@ package struct DurabilityGate {
   /// Judges the age of stored values; asks again in a second where it cannot be told yet.
   mutating func judge(_ clock: JournalClock) {
     plan.decideReplay(clock)
+    collectNews(at: clock.moment)
     judgeAt = plan.awaitsReplay ? clock.moment.advanced(by: .seconds(1)) : nil
   }
 }
