@@ -59,9 +59,11 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
 
-lint: install-deps ## Check the format of every source file
+lint: install-deps ## Check the format of every source file, and the documentation
 	@echo "Checking the format"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
+	@echo "Checking the documentation"
+	@.ci/check-docs
 
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)
