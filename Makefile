@@ -64,10 +64,12 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 nightly: install-deps ## Run what takes long, one line for each part; ARGS="soak crash" for some of it
 	@COUNT="$(COUNT)" ROUNDS="$(ROUNDS)" FOR="$(FOR)" .ci/nightly $(ARGS)
 
-lint: install-deps ## Check the format of every source file, and rules about the sources
+lint: install-deps ## Check the format, rules about the sources, and the documentation
 	@echo "Checking the sources"
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 	@.ci/check-sources
+	@echo "Checking the documentation"
+	@.ci/check-docs
 
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)

@@ -20,8 +20,8 @@ def measure_all(table):
     figure = f"shutdown flush of {keys // 1000}k pending keys, QoS 1"
     rows = (
         (figure, "s", "seconds", "acknowledged", 1.3),
-        ("the same, until all is told and the process has ended", "s", "seconds", "ended", None),
-        ("the same", "s of CPU", "cpu", "cpu", None),
+        ("shutdown flush, until the process has ended", "s", "seconds", "ended", None),
+        ("shutdown flush, CPU until the process has ended", "s of CPU", "cpu", "cpu", None),
     )
     for name, unit, their_figure, our_figure, goal in rows:
         table.row(

@@ -24,7 +24,7 @@ def measure_all(table):
         lambda: accepting("journal: {path: journal.db}\n", lines, changes),
     )
     table.row(
-        "changes accepted per second over the socket, journal on",
+        "change accepted over the socket, journal on",
         "ns per change",
         [run[1] for run in off],
         [run[1] for run in on],
@@ -32,7 +32,7 @@ def measure_all(table):
         "the journal off",
     )
     table.row(
-        "the same, CPU of the loop, which all changes pass",
+        "change accepted over the socket, CPU of the loop, journal on",
         "ns of CPU",
         [run[0] for run in off],
         [run[0] for run in on],

@@ -138,9 +138,9 @@ def timers(table):
     """A timer per key by three runtimes, in real time."""
     lodash = find_lodash()
     others = (
-        ("lodash on node", lodash, (10, 25)),
-        ("Python asyncio", [sys.executable, timer("asyncio_call_later.py")], (60, 40)),
-        ("DispatchSource per key", [BENCH, "dispatch"], (40, 30)),
+        ("lodash on node", lodash, (10, 10)),
+        ("Python asyncio", [sys.executable, timer("asyncio_call_later.py")], (60, 10)),
+        ("DispatchSource per key", [BENCH, "dispatch"], (20, 8)),
     )
     for keys, bursts, name in ((1000, 10, "1k"), (100_000, 1, "100k")):
         if table.quick and keys > 1000:

@@ -190,7 +190,9 @@ def ratio(value):
 def goal(value):
     if value is None:
         return "-"
-    return "0" if value == 0 else f"<= {ratio(value) if value < 0.2 else format(value, '.3g')}"
+    if value == 0:
+        return "0"
+    return f"<= 1/{1 / value:.0f}" if value < 0.4 else f"<= {value:.3g}"
 
 
 def verdict(row, missed="MISSED", unmeasured="report only"):
@@ -262,30 +264,47 @@ def print_table(document):
 
 
 def markdown(document):
-    """The tables as they stand in docs/performance.md."""
+    """The tables as they stand in docs/performance.md: goals, what else was measured, growth."""
     quick = ", quick" if document["quick"] else ""
     lines = [
         f"Measured {document['at'][:10]} on {document['cpus']} CPUs ({document['processor']}), load"
         f" {document['load']} at the end, {document['seconds']:.0f} s{quick}. Three numbers are"
         " minimum / median / maximum; a ratio is the median of the turns' ratios."
         + (f" {CLOSE}" if is_any_close(document) else ""),
-        "",
-        "| figure | unit | reference | its value | ours | ratio | goal | |",
-        "|---|---|---|---|---|---|---|---|",
     ]
-    for row in document["rows"]:
-        if "skipped" in row:
-            lines.append(f"| {row['figure']} | skipped: {row['skipped']} | | | | | | |")
+    for title, rows in (
+        ("Goals", [row for row in document["rows"] if has_goal(row)]),
+        ("Also measured", [row for row in document["rows"] if not has_goal(row)]),
+    ):
+        if not rows:
             continue
-        words = verdict(row, "**missed**", "")
-        values = [row["figure"], row["unit"], row["against"] or "-", spread(row["reference"])]
-        values += [spread(row["ours"]), ratio(row["ratio"]), goal(row["goal"]).replace("<=", "≤")]
-        lines.append("| " + " | ".join(values + [words]) + " |")
+        lines += [
+            "",
+            f"### {title}",
+            "",
+            "| figure | unit | reference | its value | Settle | ratio | goal | |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        lines += [markdown_row(row) for row in rows]
     if document["curves"]:
-        lines += ["", "| figure | unit | sizes: values | growth |", "|---|---|---|---|"]
+        lines += ["", "### Growth", "", "| figure | unit | sizes: values | growth |"]
+        lines += ["|---|---|---|---|"]
         for curve in list(curve_cells(document))[1:]:
             lines.append("| " + " | ".join(curve) + " |")
     return "\n".join(lines)
+
+
+def has_goal(row):
+    return row.get("goal") is not None
+
+
+def markdown_row(row):
+    if "skipped" in row:
+        return f"| {row['figure']} | skipped: {row['skipped']} | | | | | | |"
+    words = verdict(row, "**missed**", "")
+    values = [row["figure"], row["unit"], row["against"] or "-", spread(row["reference"])]
+    values += [spread(row["ours"]), ratio(row["ratio"]), goal(row["goal"]).replace("<=", "≤")]
+    return "| " + " | ".join(values + [words]) + " |"
 
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
