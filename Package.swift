@@ -115,17 +115,11 @@ let package = Package(
       dependencies: [
         "Arguments", "CNcurses", "CStart", "Control", "Devices", "JSON", "LastOut", "Screen",
       ],
-      exclude: ["order.txt"],
-      // It is started for every tap: no dynamic linker, no symbols, and what a start touches is put
-      // together. lld, because gold warns about a dlopen in the Swift runtime that is never reached.
+      // It is started for every tap: no dynamic linker, no symbols. lld, because gold warns about a
+      // dlopen in the Swift runtime that is never reached.
       linkerSettings: [
         .unsafeFlags(
-          [
-            "-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all",
-            "-Xlinker",
-            "--symbol-ordering-file=\(Context.packageDirectory)/Sources/settle/order.txt",
-            "-Xlinker", "--no-warn-symbol-ordering",
-          ],
+          ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
           .when(platforms: [.linux], configuration: .release)
         )
       ]
@@ -136,22 +130,6 @@ let package = Package(
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "Import", "JSON", "Journal",
         "LastOut", "MQTT", "Operations", "Simulation",
       ],
-      exclude: ["Libraries", "order.txt"],
-      // It stays in memory for months: no symbols for others, short relocations, of the C++ library
-      // only what the Swift runtime uses, and what each change passes side by side.
-      linkerSettings: [
-        .unsafeFlags(
-          [
-            "-use-ld=lld", "-L\(Context.packageDirectory)/Sources/settled/Libraries",
-            "-Xlinker", "--no-export-dynamic",
-            "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
-            "-Xlinker",
-            "--symbol-ordering-file=\(Context.packageDirectory)/Sources/settled/order.txt",
-            "-Xlinker", "--no-warn-symbol-ordering",
-          ],
-          .when(platforms: [.linux], configuration: .release)
-        )
-      ]
     ),
 
     .testTarget(
@@ -263,13 +241,8 @@ for target in package.targets where target.type != .system {
 
 // The programs' own modules check exclusive access in debug builds and tests alone: see
 // docs/decisions.md, 43. The libraries, which others build, keep their checks.
-//
-// Functions of the gateway are sections that the linker can order: see 48. Those of `settle`, which
-// runs through most of a file once, are better left together.
-let client: Set = ["Arguments", "CStart", "Control", "Devices", "JSON", "Screen", "settle"]
 for target in package.targets where target.type != .system && !target.name.hasPrefix("LastOut") {
-  let order = client.contains(target.name) ? [] : ["-Xfrontend", "-function-sections"]
   target.swiftSettings?.append(
-    .unsafeFlags(["-enforce-exclusivity=unchecked"] + order, .when(configuration: .release))
+    .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
   )
 }
