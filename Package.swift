@@ -238,11 +238,3 @@ for target in package.targets where target.type != .system {
       .strictMemorySafety(),  // SE-0458
     ]
 }
-
-// The programs' own modules check exclusive access in debug builds and tests alone: see
-// docs/decisions.md, 43. The libraries, which others build, keep their checks.
-for target in package.targets where target.type != .system && !target.name.hasPrefix("LastOut") {
-  target.swiftSettings?.append(
-    .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
-  )
-}
