@@ -103,17 +103,11 @@ let package = Package(
     // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
     .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
 
-    // Less to do before `settle` begins.
-    .target(
-      name: "CStart",
-      cSettings: [.define("SETTLE_STATIC", .when(platforms: [.linux], configuration: .release))]
-    ),
-
     // The two programs.
     .executableTarget(
       name: "settle",
       dependencies: [
-        "Arguments", "CNcurses", "CStart", "Control", "Devices", "JSON", "LastOut", "Screen",
+        "Arguments", "CNcurses", "Control", "Devices", "JSON", "LastOut", "Screen",
       ],
       // It is started for every tap: no dynamic linker, no symbols. lld, because gold warns about a
       // dlopen in the Swift runtime that is never reached.
