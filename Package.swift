@@ -43,11 +43,9 @@ let package = Package(
       providers: [.apt(["libmosquitto-dev"])]
     ),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-    // Few system calls instead of many, below libmosquitto.
-    .target(name: "CSocketBuffer", cSettings: readableByValgrind),
     .target(
       name: "MQTT",
-      dependencies: ["CMosquitto", "COpenSSL", "CSocketBuffer", "Operations", "LastOut"]
+      dependencies: ["CMosquitto", "COpenSSL", "Operations", "LastOut"]
     ),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
@@ -164,7 +162,7 @@ let package = Package(
     .testTarget(
       name: "MQTTTests",
       dependencies: [
-        "CSocketBuffer", "LastOut", "MQTT", "Operations", "PrivateBroker", "TestBroker",
+        "LastOut", "MQTT", "Operations", "PrivateBroker", "TestBroker",
       ]
     ),
     .testTarget(

@@ -52,7 +52,6 @@ package final class Gateway {
   /// The newest reply, or payload of a topic of the gateway's own; kept for its memory.
   var line: [UInt8] = []
   private let phases: Phases
-  private let lead = LoopLead<Gateway>()
   /// What the timer is armed for.
   var deadline: Moment?
   /// Clients of the control socket are to hear of their changes, when the commands have left.
@@ -109,12 +108,10 @@ package final class Gateway {
     )
     try makeLinks(brokers)
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in timerFired() }
-    lead.begin(self)
-    loop.afterBatch = { [lead] in lead.object?.settleUp() }
+    loop.afterBatch = { [weak self] in self?.settleUp() }
   }
 
   deinit {
-    lead.end()
     for link in links {
       link.client.onState = nil
       link.client.onRetainedIgnored = nil

@@ -1,7 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import CSocketBuffer
 import Glibc
 import Operations
 import Synchronization
@@ -32,15 +31,11 @@ final class ConnectThread: Sendable {
   init(configuration: MQTTConfiguration, waker: Waker) {
     let job = Job(owner: self, configuration: configuration, waker: waker)
     Self.running.add(1, ordering: .relaxed)
-    var attributes = pthread_attr_t()
-    unsafe pthread_attr_init(&attributes)
-    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    defer { unsafe pthread_attr_destroy(&attributes) }
     let argument = unsafe Unmanaged.passRetained(job).toOpaque()
     var thread = pthread_t()
     let code = unsafe pthread_create(
       &thread,
-      &attributes,
+      nil,
       { argument in
         guard let argument = unsafe argument else { return nil }
         unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
@@ -48,7 +43,10 @@ final class ConnectThread: Sendable {
       },
       argument
     )
-    guard code != 0 else { return }
+    guard code != 0 else {
+      pthread_detach(thread)
+      return
+    }
     unsafe Unmanaged<Job>.fromOpaque(argument).release()
     Self.running.subtract(1, ordering: .relaxed)
     finish(.failure(ConnectionProblem(.unreachable, "no thread to connect on")), waker)
@@ -102,9 +100,6 @@ final class ConnectThread: Sendable {
         let reason = unsafe String(cString: strerror(errno))
         return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
       }
-      // The library would tell threads of its own of each packet.
-      settle_refuse_socket_pairs(true)
-      defer { settle_refuse_socket_pairs(false) }
       do {
         let connection = try Connection(configuration: configuration)
         do {

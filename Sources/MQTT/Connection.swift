@@ -12,11 +12,8 @@ import CMosquitto
   // two threads hold a reference they use.
 
   let handle: MosquittoHandle
-  /// Set once the loop owns the connection; the owner outlives every call into the library, so that
-  /// nobody has to look whether it is still there.
-  unowned(unsafe) var client: MQTTClient?
-  /// Between the library and the socket, once connected without TLS.
-  var buffer: SocketBuffer?
+  /// Set once the loop owns the connection; the owner outlives every call into the library.
+  unowned var client: MQTTClient?
   /// Callbacks so far; tells whether a call into the library had something to do.
   private(set) var callbackCount = 0
   /// The CONNACK, until the client has taken it: its code, and what it says.

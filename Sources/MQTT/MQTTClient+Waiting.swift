@@ -8,6 +8,6 @@ extension MQTTClient {
   /// what is more waits at the broker. Costs a system call.
   package var waitingBytes: Int {
     guard descriptor >= 0 else { return 0 }
-    return UnfinishedPacket.unread(at: descriptor) + (connection?.buffer?.inputBytes ?? 0)
+    return UnfinishedPacket.unread(at: descriptor)
   }
 }

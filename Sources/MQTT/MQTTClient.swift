@@ -41,8 +41,9 @@ package final class MQTTClient {
   let log: Logger
   /// Every deadline of this client, one at a time.
   var timer: LoopTimer?
-  /// Tells that the connecting thread has a result.
-  var waker: Waker?
+  /// Wakes the loop when the connecting thread has a result.
+  let waker: Waker
+  private var wakerWatch: IOWatch?
   /// Sends what a batch of events has put together.
   var batchEnd: BatchEnd?
 
@@ -54,7 +55,7 @@ package final class MQTTClient {
   var unfinished = UnfinishedPacket()
   var window: PublishWindow
   var backoff: Backoff
-  var alarm = TakeoverAlarm()
+  var clientIDConflict = ClientIDConflict()
   var subscriptions = SubscriptionTable()
   /// Filters by the identifier of the SUBSCRIBE that waits for its answer.
   var subscribing: [Int32: [String]] = [:]
@@ -74,7 +75,6 @@ package final class MQTTClient {
   var loggedCause: String?
   /// How often attempts that fail for the same cause are told.
   var retryPace = LogPace()
-  private let lead = LoopLead<MQTTClient>()
 
   package init(
     configuration: MQTTConfiguration,
@@ -86,22 +86,22 @@ package final class MQTTClient {
     self.log = log
     window = PublishWindow(limit: configuration.window)
     backoff = Backoff(range: configuration.backoff)
-    // Timer, batch end and watch are cancelled with the client; the waker's handler is not.
+    waker = try Waker()
+    // All of these are cancelled with the client.
     timer = try loop.makeTimer(named: "MQTT deadlines") { [unowned self] in
       work { $0.checkDeadlines() }
     }
-    lead.begin(self)
-    waker = try loop.makeWaker(named: "MQTT connection") { [lead] in
-      lead.object?.work { $0.takeConnection() }
+    wakerWatch = try loop.watch(waker, named: "MQTT connection") { [unowned self] in
+      work { $0.takeConnection() }
     }
     batchEnd = loop.atBatchEnd { [unowned self] in endBatch() }
   }
 
   deinit {
-    lead.end()
     batchEnd?.cancel()
     if case .starting(let thread, _) = phase { thread.abandon() }
     watch?.cancel()
+    wakerWatch?.cancel()
     timer?.cancel()
   }
 
@@ -111,7 +111,7 @@ package final class MQTTClient {
     return pendingEnd == nil && !wantsClose && window.hasRoom
   }
 
-  package var unacknowledgedCount: Int { window.count }
+  package var unacknowledgedCount: Int { window.entries.count }
 
   /// Starts connecting; the broker may be absent.
   ///
@@ -207,7 +207,7 @@ package final class MQTTClient {
     statistics.published += 1
     if !isBusy {
       hasUnsent = true
-      if window.awaitsWriting { writePackets() }
+      if window.awaitsWriting { flush() }
     }
     if !window.hasRoom { wasReady = false }
     return true
@@ -228,9 +228,9 @@ package final class MQTTClient {
 
   /// Why a publish is not handed to the library.
   private func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
-    if window.suspects.isQuarantined(topic) {
+    if window.poisonTopics.isQuarantined(topic) {
       return "quarantined: the broker dropped the connection for it"
-        + " \(Suspects.strikesToQuarantine) times"
+        + " \(PoisonTopics.strikesToQuarantine) times"
     }
     if !(0...2).contains(qos) { return "quality of service \(qos); 0, 1 and 2 exist" }
     if payload.count > Self.largestPayload {

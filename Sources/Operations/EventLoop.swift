@@ -140,11 +140,20 @@ package import LastOut
     _ handler: @escaping () -> Void
   ) throws(OperationsError) -> Waker {
     let waker = try Waker()
-    _ = try watch(waker.descriptor, for: .read, named: name) { _ in
+    _ = try watch(waker, named: name, handler: handler)
+    return waker
+  }
+
+  /// Runs `handler` after each ``Waker/wake()``, until the watch is cancelled.
+  package func watch(
+    _ waker: Waker,
+    named name: String = "a wake-up",
+    handler: @escaping () -> Void
+  ) throws(OperationsError) -> IOWatch {
+    try watch(waker.descriptor, for: .read, named: name) { _ in
       waker.acknowledge()
       handler()
     }
-    return waker
   }
 
   /// Calls `handler` at the end of each batch, after ``afterBatch``, and when ``run()`` returns.
