@@ -4,9 +4,6 @@
 
 import PackageDescription
 
-/// Debian's valgrind does not read the newer format of debug information, which is clang's choice.
-let readableByValgrind: [CSetting] = [.unsafeFlags(["-gdwarf-4"])]
-
 let package = Package(
   name: "settle",
   products: [
@@ -56,11 +53,10 @@ let package = Package(
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Journal", dependencies: ["CSQLite", "LastOut"]),
-    // Loaded when HTTP is asked for; not linked, so no pkgConfig.
-    .target(
+    .systemLibrary(
       name: "CMicroHTTPD",
-      cSettings: readableByValgrind,
-      linkerSettings: [.linkedLibrary("dl")]
+      pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"])]
     ),
     .target(
       name: "HTTP",

@@ -6,11 +6,10 @@ internal import Glibc
 internal import LastOut
 package import Operations
 
-/// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol, which is loaded with
-/// the first server.
+/// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol.
 ///
-/// The library gets no thread and no listening socket: connections are taken here and handed to
-/// it, its epoll descriptor is watched by the loop, and its timeout is a deadline of the loop.
+/// The library has no thread and no listening socket: the server accepts connections and hands them
+/// over, the loop watches its epoll descriptor, and its timeout is a deadline of the loop.
 @safe package final class HTTPServer {
   /// What a client may take.
   package struct Limits: Sendable {
@@ -66,13 +65,6 @@ package import Operations
     limits: Limits,
     service: any HTTPService
   ) throws(OperationsError) {
-    if let reason = unsafe settle_http_load() {
-      throw OperationsError(
-        call: "loading libmicrohttpd, which HTTP needs",
-        code: ENOENT,
-        reason: unsafe String(cString: reason)
-      )
-    }
     self.loop = loop
     self.limits = limits
     self.service = service
@@ -145,7 +137,7 @@ package import Operations
     timer?.cancel()
     timer = nil
     unsafe self.daemon = nil
-    unsafe settle_http_stop(daemon)
+    unsafe MHD_stop_daemon(daemon)
     connections = [:]
     if spare >= 0 { Glibc.close(spare) }
     spare = -1
@@ -207,7 +199,7 @@ package import Operations
     defer { incoming = nil }
     let result = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe settle_http_add(daemon, descriptor, $0, size)
+        unsafe MHD_add_connection(daemon, descriptor, $0, size)
       }
     }
     guard result == .YES else { return }
@@ -258,8 +250,8 @@ package import Operations
     // A bounded number of rounds, so that no client keeps the loop.
     for _ in 0..<8 {
       needsRun = false
-      _ = unsafe settle_http_run(daemon)
-      hasTimeout = unsafe settle_http_timeout(daemon, &timeout) == .YES
+      _ = unsafe MHD_run(daemon)
+      hasTimeout = unsafe MHD_get_timeout(daemon, &timeout) == .YES
       if !needsRun, !hasTimeout || timeout > 0 { break }
     }
     guard hasTimeout || needsRun else { return }
