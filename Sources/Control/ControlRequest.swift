@@ -57,15 +57,6 @@ package struct ControlRequest: Hashable, Sendable {
 
   /// Reads one line.
   package init(line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) {
-    if let usual = Self.usual(line, keys: keys) {
-      self = usual
-    } else {
-      self = try Self.any(line, keys: keys)
-    }
-  }
-
-  /// Reads a line of any kind; says what is wrong with one that cannot be read.
-  static func any(_ line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) -> ControlRequest {
     let document: JSONValue
     do throws(JSONParseError) {
       document = try JSONParser.parse(line)
@@ -76,7 +67,7 @@ package struct ControlRequest: Hashable, Sendable {
         id: nil
       )
     }
-    return try ControlRequest(document, keys: keys)
+    try self.init(document, keys: keys)
   }
 
   /// Reads one line that is parsed already.
