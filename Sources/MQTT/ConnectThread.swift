@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LastOut
 import Operations
 import Synchronization
 
@@ -25,7 +26,7 @@ final class ConnectThread: Sendable {
   /// Threads that run, wanted or not.
   static let running = Atomic<Int>(0)
 
-  private let slot = Mutex<Slot>(.working)
+  private let slot = Locked<Slot>(.working)
 
   /// Starts an attempt; `waker` tells when ``take()`` has its result.
   init(configuration: MQTTConfiguration, waker: Waker) {

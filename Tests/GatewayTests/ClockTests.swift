@@ -79,8 +79,7 @@ import Testing
     }
     #expect(
       askers == [
-        "Gateway/Gateway.swift", "HTTP/HTTPSurface.swift", "Operations/IdentifierGenerator.swift",
-        "Operations/Logger.swift",
+        "Gateway/Gateway.swift", "HTTP/HTTPSurface.swift", "Operations/Logger.swift",
         "Operations/WallClock.swift",
       ]
     )
