@@ -40,7 +40,7 @@ def measure_all(table):
                 unit,
                 [run[place] for run in theirs],
                 [run[place] for run in ours],
-                0.4,
+                0.5,
                 "mosquitto_pub",
             )
         if measure.has_valgrind():
