@@ -81,8 +81,21 @@ extension MQTTClient {
     return outcomeCount != count
   }
 
+  /// Writes what the library has queued: a system call for each packet, but no segment for each.
   func writeOut() {
+    let isBatch = queuedPackets > 1
+    queuedPackets = 0
+    if isBatch { holdSegments(true) }
     call { (handle) throws(MosquittoError) in try handle.write() }
+    if isBatch, pendingEnd == nil { holdSegments(false) }
+  }
+
+  /// Has the kernel gather small segments, or send what it has gathered.
+  private func holdSegments(_ isHeld: Bool) {
+    guard descriptor >= 0, configuration.isTCP else { return }
+    var flag: Int32 = isHeld ? 1 : 0
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &flag, size)
   }
 
   func report(_ token: Token, _ outcome: Outcome) {
@@ -247,6 +260,7 @@ extension MQTTClient {
       return
     }
     statistics.received += 1
+    if unsafe message.qos > 0 { queuedPackets += 1 }  // Its acknowledgement.
     let size = unsafe max(0, Int(message.payloadlen))
     if size > configuration.maximumPacket {
       ignoreOversized(size, topic: unsafe String(cString: name))

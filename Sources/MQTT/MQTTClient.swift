@@ -65,9 +65,11 @@ package final class MQTTClient {
   var pendingEnd: ConnectionProblem?
   /// ``close()`` was called where it had to wait.
   var wantsClose = false
-  /// Something is to leave at the end of the batch.
+  /// Something is to be sent at the end of the batch.
   var hasUnsent = false
-  /// Outcomes told so far.
+  /// Packets that the library has queued since the last write.
+  var queuedPackets = 0
+  /// Outcomes reported so far.
   var outcomeCount = 0
   /// Whether the owner knows that it may publish.
   var wasReady = false
@@ -205,6 +207,7 @@ package final class MQTTClient {
       return true
     }
     statistics.published += 1
+    queuedPackets += 1
     if !isBusy {
       hasUnsent = true
       if window.awaitsWriting { flush() }
