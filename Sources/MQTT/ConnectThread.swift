@@ -6,9 +6,9 @@ import LastOut
 import Operations
 import Synchronization
 
-/// Brings one connection up to its first packet, off the loop: names and TCP may block.
+/// Opens one connection on a thread of its own: resolving names and connecting may block.
 ///
-/// If the loop has lost patience meanwhile, the connection is freed where it is.
+/// A connection that the loop no longer wants is freed on that thread.
 final class ConnectThread: Sendable {
   /// How an attempt went.
   enum Result: Sendable {
@@ -19,16 +19,16 @@ final class ConnectThread: Sendable {
   private enum Slot: Sendable {
     case working
     case done(Result)
-    /// Taken, or no longer wanted.
+    /// Handed over, or no longer wanted.
     case closed
   }
 
-  /// Threads that run, wanted or not.
+  /// Threads that are running, also those whose result is no longer wanted.
   static let running = Atomic<Int>(0)
 
   private let slot = Locked<Slot>(.working)
 
-  /// Starts an attempt; `waker` tells when ``take()`` has its result.
+  /// Starts an attempt; wakes `waker` when ``result()`` has its result.
   init(configuration: MQTTConfiguration, waker: Waker) {
     let job = Job(owner: self, configuration: configuration, waker: waker)
     Self.running.add(1, ordering: .relaxed)
@@ -54,7 +54,7 @@ final class ConnectThread: Sendable {
   }
 
   /// The result, once; `nil` while there is none.
-  func take() -> Result? {
+  func result() -> Result? {
     slot.withLock { slot in
       guard case .done(let result) = slot else { return nil }
       slot = .closed
@@ -62,7 +62,7 @@ final class ConnectThread: Sendable {
     }
   }
 
-  /// Says that the result is no longer wanted.
+  /// Drops the result, now or when there is one.
   func abandon() {
     // What was in the slot is freed after the lock.
     _ = slot.withLock { slot in

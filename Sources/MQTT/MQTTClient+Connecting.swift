@@ -5,7 +5,7 @@ import LastOut
 import Operations
 import Synchronization
 
-/// Attempts, their ends, and what lies between them.
+/// Connection attempts, their ends, and the waits between them.
 extension MQTTClient {
   /// How long an orderly end may take.
   private static let closePatience: Duration = .milliseconds(500)
@@ -19,7 +19,7 @@ extension MQTTClient {
       // Earlier attempts are still waiting for an answer.
       let delay = configuration.backoff.upperBound
       phase = .waiting(until: EventLoop.now().advanced(by: delay))
-      tellWait("\(Self.mostThreads) earlier attempts have not come to their end", delay)
+      logWait("\(Self.mostThreads) earlier attempts have not come to their end", delay)
       return
     }
     statistics.attempts += 1
@@ -28,9 +28,9 @@ extension MQTTClient {
     change(to: .connecting)
   }
 
-  /// The connecting thread says that it is done.
-  func takeConnection() {
-    guard case .starting(let thread, let deadline) = phase, let result = thread.take() else {
+  /// The connecting thread is done.
+  func receiveConnection() {
+    guard case .starting(let thread, let deadline) = phase, let result = thread.result() else {
       return
     }
     switch result {
@@ -57,13 +57,13 @@ extension MQTTClient {
     }
   }
 
-  /// CONNACK said yes.
+  /// The broker has accepted the connection.
   func becomeConnected(_ connack: Connection.Connack) {
     let now = EventLoop.now()
     statistics.connections += 1
     phase = .connected(since: now, keepAliveAt: keepAliveInterval.map(now.advanced(by:)))
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
-    // OpenSSL's words may come at any time.
+    // Under TLS OpenSSL may report an error at any time.
     if !configuration.isEncrypted { connection?.handle.endLog() }
     sendSubscriptions(subscriptions.all)
     loggedCause = nil
@@ -114,23 +114,23 @@ extension MQTTClient {
     )
     let until = EventLoop.now().advanced(by: delay)
     phase = .waiting(until: until)
-    tellWait(problem.reason, delay)
+    logWait(problem.reason, delay)
     change(to: .waiting(until: until, reason: problem.reason))
   }
 
-  /// Logs why there is no connection and when the next attempt comes: a new cause at once, what
-  /// goes on ever more rarely.
-  private func tellWait(_ reason: String, _ delay: Duration) {
+  /// Logs why there is no connection and when the next attempt follows: a new cause at once, an
+  /// old one less and less often.
+  private func logWait(_ reason: String, _ delay: Duration) {
     let wait = "\(Self.tenths(delay)) s"
     if loggedCause != reason {
       loggedCause = reason
       retryPace.end()
-      _ = retryPace.note(at: EventLoop.now())
+      _ = retryPace.record(at: EventLoop.now())
       log.warning(
         "No connection to the broker",
         ["broker": "\(configuration.endpoint)", "reason": reason, "trying_again_in": wait]
       )
-    } else if let attempts = retryPace.note(at: EventLoop.now()) {
+    } else if let attempts = retryPace.record(at: EventLoop.now()) {
       log.info(
         "Still no connection to the broker",
         [
@@ -241,7 +241,7 @@ extension MQTTClient {
 
   private func checkAcknowledgements(at now: Moment) {
     guard isOverdue(at: now) else { return }
-    // This process may have been stopped itself: first see what has come meanwhile.
+    // This process may have been stopped: first read what has arrived meanwhile.
     serve(.read)
     guard pendingEnd == nil, isOverdue(at: now) else { return }
     pendingEnd = ConnectionProblem(

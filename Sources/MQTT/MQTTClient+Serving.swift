@@ -6,14 +6,14 @@ import Glibc
 import LastOut
 import Operations
 
-/// Moving packets, and what the library calls back with.
+/// Reading and writing packets, and the library's callbacks.
 extension MQTTClient {
-  /// Packets read before other events of the loop get their turn.
+  /// Packets that are read before other events of the loop are handled.
   private static let fairShare = 256
   /// Filters in one SUBSCRIBE.
   private static let filtersPerPacket = 100
 
-  /// Runs one event, then what it left to do: nothing is closed or destroyed before its end.
+  /// Handles one event, then what had to wait: nothing is closed or destroyed before its end.
   func work(_ body: (MQTTClient) -> Void) {
     guard !isBusy else {
       preconditionFailure("An event of the loop came inside another.")
@@ -25,7 +25,7 @@ extension MQTTClient {
     rearm()
   }
 
-  /// Does what was put off until no call into the library is on the stack.
+  /// Does what had to wait until no call into the library is on the stack.
   private func settle() {
     while true {
       if wantsClose {
@@ -47,7 +47,7 @@ extension MQTTClient {
     updateInterest()
   }
 
-  /// Whether something was put off.
+  /// Whether something still waits.
   var needsAttention: Bool {
     wantsClose || pendingEnd != nil || (canPublish && !wasReady)
   }
@@ -128,7 +128,7 @@ extension MQTTClient {
     if came.contains(.write) { writeOut() }
   }
 
-  /// In the middle of a TLS handshake the library takes a reset for nothing to read, and the loop
+  /// In the middle of a TLS handshake the library reads a reset as nothing to read, and the loop
   /// would report the socket again and again.
   private var isDeadInHandshake: Bool {
     guard case .handshaking = phase, descriptor >= 0 else { return false }
@@ -154,7 +154,7 @@ extension MQTTClient {
     }
   }
 
-  /// Makes one call into the library and looks at what became of the connection.
+  /// Makes one call into the library and checks the connection afterwards.
   func call(_ body: (borrowing MosquittoHandle) throws(MosquittoError) -> Void) {
     guard let connection, pendingEnd == nil else { return }
     var failure: MosquittoError?
@@ -172,13 +172,13 @@ extension MQTTClient {
       }
     }
     guard failure != nil || connection.handle.socket != descriptor else { return }
-    // The number may be used again from here on: let go of it first.
+    // The descriptor's number may be used again from here on.
     watch?.cancel()
     watch = nil
     pendingEnd = pendingEnd ?? problem(failure)
   }
 
-  /// Why the connection is gone, from the most telling source.
+  /// Why the connection is gone, from the most specific source.
   func problem(_ failure: MosquittoError?) -> ConnectionProblem {
     if let code = connection?.disconnectCode, code >= 0x80 {
       return ConnectionProblem(disconnectCode: code)
@@ -255,7 +255,7 @@ extension MQTTClient {
     let message = unsafe message.pointee
     guard let name = unsafe message.topic else { return }
     guard unsafe strpbrk(name, "+#") == nil else {
-      // The library takes it for a message; no broker that keeps to the protocol sends it.
+      // The library accepts such a topic; no broker that follows the protocol sends it.
       pendingEnd = ConnectionProblem(.silent, "the broker sent a message to a wildcard topic")
       return
     }

@@ -5,15 +5,18 @@ import Glibc
 import LastOut
 package import Operations
 
-/// One connection to a broker, kept up for ever: libmosquitto as a codec on our event loop.
+/// A connection to a broker that is made again whenever it is lost.
 ///
-/// A fresh library handle per attempt, own deadlines, jittered back-off, re-subscription. Publishes
-/// are handed over only while ``canPublish``; what was unacknowledged when a connection ends is
-/// reported as lost, and the owner decides what is the newest value to send again.
+/// libmosquitto is used as a codec on our event loop.
 ///
-/// Every handler may call any method of the client; what cannot be done at that point, such as
-/// closing inside a call into the library, is done right after it. After a loss that may be the
-/// fault of what was in flight, publishes go one at a time until those are acknowledged; a topic
+/// Each attempt has a new library handle, the client's own deadlines and a jittered back-off, and
+/// subscribes again. Publishes are handed over only while ``canPublish``. Those that are
+/// unacknowledged when a connection ends are reported as lost; the owner sends the newest values
+/// again.
+///
+/// A handler may call any method of the client. What cannot be done at that point, such as closing
+/// inside a call into the library, is done right after it. After a loss that may have been caused
+/// by a message in flight, publishes go one at a time until those topics are acknowledged; a topic
 /// that was alone in flight at three losses in a row is refused from then on.
 package final class MQTTClient {
   /// Called for each message.
@@ -59,7 +62,7 @@ package final class MQTTClient {
   var subscriptions = SubscriptionTable()
   /// Filters by the identifier of the SUBSCRIBE that waits for its answer.
   var subscribing: [Int32: [String]] = [:]
-  /// Set while a call into the library or a handler of ours may be on the stack.
+  /// A call into the library or a handler of ours may be on the stack.
   var isBusy = false
   /// Ends the connection as soon as the library is off the stack.
   var pendingEnd: ConnectionProblem?
@@ -75,7 +78,7 @@ package final class MQTTClient {
   var wasReady = false
   /// The last cause written to the log, so that each is written once.
   var loggedCause: String?
-  /// How often attempts that fail for the same cause are told.
+  /// How often attempts that fail for the same cause are logged.
   var retryPace = LogPace()
 
   package init(
@@ -94,7 +97,7 @@ package final class MQTTClient {
       work { $0.checkDeadlines() }
     }
     wakerWatch = try loop.watch(waker, named: "MQTT connection") { [unowned self] in
-      work { $0.takeConnection() }
+      work { $0.receiveConnection() }
     }
     batchEnd = loop.atBatchEnd { [unowned self] in endBatch() }
   }
@@ -154,13 +157,11 @@ package final class MQTTClient {
     flush()
   }
 
-  /// Hands one message to the broker; it leaves at the end of the batch, or with ``flush()``.
+  /// Publishes one message; it is sent at the end of the batch, or with ``flush()``.
   ///
-  /// Only while ``canPublish``. A topic that MQTT or brokers do not take, or that is quarantined, is
-  /// refused with an outcome.
+  /// Only while ``canPublish``. A topic that is invalid or quarantined is refused with an outcome.
   ///
-  /// - Returns: `false` if it could not be taken at all (not connected, window full); then no
-  ///   outcome follows.
+  /// - Returns: `false` while not connected or with a full window; then no outcome follows.
   package func publish(
     topic: String,
     payload: [UInt8],
@@ -216,11 +217,11 @@ package final class MQTTClient {
     return true
   }
 
-  /// Disconnects in good order, or at once if that does not go through within half a second.
+  /// Disconnects, or closes the connection if that takes more than half a second.
   ///
-  /// No last will is sent in good order. Unacknowledged publishes are reported as lost, and the
-  /// state becomes idle; from there ``start()`` may be called again. Inside a handler it happens
-  /// right after the handler has returned.
+  /// After a DISCONNECT the broker publishes no last will. Unacknowledged publishes are reported as
+  /// lost and the state becomes idle; then ``start()`` may be called again. Inside a handler this
+  /// happens right after the handler has returned.
   package func close() {
     guard !isBusy else {
       wantsClose = true
