@@ -34,6 +34,8 @@ let package = Package(
 
     // The ways in and out.
     .target(name: "Control", dependencies: ["Devices", "JSON", "LastOut"]),
+    // The rules for topics, for whoever reads, writes or checks one.
+    .target(name: "MQTTTopics"),
     .systemLibrary(
       name: "CMosquitto",
       pkgConfig: "libmosquitto",
@@ -42,12 +44,12 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .target(
       name: "MQTT",
-      dependencies: ["CMosquitto", "COpenSSL", "Operations", "LastOut"]
+      dependencies: ["CMosquitto", "COpenSSL", "LastOut", "MQTTTopics", "Operations"]
     ),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",
-      dependencies: ["CFYAML", "Devices", "LastOut"],
+      dependencies: ["CFYAML", "Devices", "LastOut", "MQTTTopics"],
       resources: [.embedInCode("Resources")]
     ),
     // What survives a crash.
@@ -71,21 +73,23 @@ let package = Package(
       name: "Gateway",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "HTTP", "HomeAssistant", "JSON",
-        "Journal", "LastOut", "MQTT", "Operations", "Panel",
+        "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Panel",
       ]
     ),
     .target(
       name: "Simulation",
       dependencies: [
-        "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "Operations",
-        "PrivateBroker",
+        "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "MQTTTopics",
+        "Operations", "PrivateBroker",
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
     // Device files from what is announced at a broker.
     .target(
       name: "Import",
-      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "MQTT", "Operations"]
+      dependencies: [
+        "Configuration", "Devices", "JSON", "LastOut", "MQTT", "MQTTTopics", "Operations",
+      ]
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
@@ -116,7 +120,7 @@ let package = Package(
       name: "settled",
       dependencies: [
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "Import", "JSON", "Journal",
-        "LastOut", "MQTT", "Operations", "Simulation",
+        "LastOut", "MQTT", "MQTTTopics", "Operations", "Simulation",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory.
       linkerSettings: [
@@ -165,6 +169,7 @@ let package = Package(
     .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations", "TestBroker"]),
+    .testTarget(name: "MQTTTopicsTests", dependencies: ["MQTTTopics"]),
     .testTarget(
       name: "MQTTTests",
       dependencies: [

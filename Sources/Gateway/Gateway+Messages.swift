@@ -8,6 +8,7 @@ import Devices
 import JSON
 import LastOut
 import MQTT
+import MQTTTopics
 import Operations
 
 /// What comes in by MQTT: commands, states, availability, inputs, routed messages.

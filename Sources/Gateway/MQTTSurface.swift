@@ -6,6 +6,7 @@ import Devices
 import HomeAssistant
 import LastOut
 import MQTT
+import MQTTTopics
 
 /// The gateway's topics: which there are, what each means, what to subscribe to.
 struct MQTTSurface: ~Copyable {
@@ -57,7 +58,7 @@ struct MQTTSurface: ~Copyable {
       }
     }
     for (number, input) in configuration.inputs.enumerated() {
-      if input.topic.contains(where: { $0 == "+" || $0 == "#" }) {
+      if Topic.hasWildcard(input.topic) {
         wildInputs.append((input.topic, number))
       } else {
         topics.add(.input(number), for: input.topic)
@@ -191,7 +192,7 @@ struct MQTTSurface: ~Copyable {
         kept.append(subscription)
       }
     }
-    let wild = kept.indices.filter { kept[$0].filter.contains { $0 == "+" || $0 == "#" } }
+    let wild = kept.indices.filter { Topic.hasWildcard(kept[$0].filter) }
     var isCovered = Array(repeating: false, count: kept.count)
     for place in kept.indices {
       let cover = wild.first {

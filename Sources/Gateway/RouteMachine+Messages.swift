@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import MQTT
+import MQTTTopics
 
 /// What comes in, settles and leaves.
 extension RouteMachine {

@@ -3,6 +3,7 @@
 
 import Glibc
 import LastOut
+internal import MQTTTopics
 package import Operations
 
 /// A connection to a broker that is made again whenever it is lost.

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import MQTTTopics
+
 /// What a client is subscribed to: each filter once, in the order of subscribing.
 ///
 /// A house has one state topic per property, tens of thousands of filters without a wildcard; those
@@ -48,10 +50,7 @@ struct SubscriptionTable {
 
   private mutating func append(_ subscription: MQTTClient.Subscription) {
     places[subscription.filter] = all.count
-    let isWild = subscription.filter.utf8.contains {
-      $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#")
-    }
-    if isWild { wild.append(all.count) }
+    if Topic.hasWildcard(subscription.filter) { wild.append(all.count) }
     all.append(subscription)
   }
 }

@@ -9,6 +9,7 @@ import Glibc
 import Import
 import LastOut
 import MQTT
+import MQTTTopics
 import Operations
 
 /// `settle import`: device files from what is announced at the broker.

@@ -68,7 +68,7 @@ struct Placeholders {
         return nil
       }
       if name == "topic" { return .string(topic) }
-      return .string(TopicRules.levels(topic).first.map { String($0) } ?? topic)
+      return .string(String(topic.prefix { $0 != "/" }))
     case "value":
       problems.add(position, "'$value' belongs into the payload, not here")
       return nil

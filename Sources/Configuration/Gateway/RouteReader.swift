@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import LastOut
+internal import MQTTTopics
 
 /// Reads one entry of `routes:`.
 struct RouteReader {
@@ -67,12 +68,12 @@ struct RouteReader {
     guard let topic = topicNode.text else {
       return fields.refuse(topicNode, key, expected: "a topic")
     }
-    if let problem = TopicRules.problem(inFilter: topic) {
+    if let problem = Topic.problem(inFilter: topic) {
       problems.add(topicNode.position, "\(key): \(problem)")
       return nil
     }
-    if key == "to", topic.utf8.first == UInt8(ascii: "$") {
-      problems.add(topicNode.position, "to: topics that start with '$' are the broker's")
+    if key == "to", Topic.isReserved(topic) {
+      problems.add(topicNode.position, "to: \(Topic.reservedProblem)")
       return nil
     }
     return (.init(broker: broker, topic: topic), topicNode.position)
@@ -80,7 +81,7 @@ struct RouteReader {
 
   private func checkWildcards(from: End, to: End) {
     let (given, taken) = (
-      TopicRules.wildcards(from.end.topic), TopicRules.wildcards(to.end.topic)
+      Topic.wildcards(of: from.end.topic), Topic.wildcards(of: to.end.topic)
     )
     guard given != taken else { return }
     let words = { (list: [Substring]) in

@@ -6,6 +6,7 @@ import Devices
 import HomeAssistant
 import LastOut
 import MQTT
+import MQTTTopics
 
 /// Home Assistant hears of every device: on each connection, when it has started, and when the
 /// devices were read anew.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import MQTT
+internal import MQTTTopics
 
 /// Whether an announced topic can be one of ours.
 enum TopicName {

@@ -3,6 +3,7 @@
 
 package import LastOut
 import MQTT
+internal import MQTTTopics
 
 /// A device as a value: messages and the time go in, messages and the next wake-up come out.
 ///
