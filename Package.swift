@@ -17,23 +17,26 @@ let package = Package(
     .target(name: "LastOut"),
     .target(name: "LastOutTesting", dependencies: ["LastOut"]),
 
+    // JSON as values, and as text that leaves.
+    .target(name: "JSON"),
+
     // What is decided, without clock, lock or I/O.
     .target(
       name: "Devices",
-      dependencies: ["LastOut"],
+      dependencies: ["JSON", "LastOut"],
       linkerSettings: [.linkedLibrary("m")]
     ),
-    .target(name: "Commands", dependencies: ["Devices", "LastOut"]),
+    .target(name: "Commands", dependencies: ["Devices", "JSON", "LastOut"]),
 
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
-    .target(name: "JSON", dependencies: ["CJansson", "Devices"]),
+    .target(name: "JSONParsing", dependencies: ["CJansson", "JSON"]),
     .target(name: "Arguments", dependencies: ["Devices"]),
     .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
     // The ways in and out.
-    .target(name: "Control", dependencies: ["Devices", "JSON", "LastOut"]),
+    .target(name: "Control", dependencies: ["Devices", "JSON", "JSONParsing", "LastOut"]),
     // The rules for topics, for whoever reads, writes or checks one.
     .target(name: "MQTTTopics"),
     .systemLibrary(
@@ -49,7 +52,7 @@ let package = Package(
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",
-      dependencies: ["CFYAML", "Devices", "LastOut", "MQTTTopics"],
+      dependencies: ["CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics"],
       resources: [.embedInCode("Resources")]
     ),
     // What survives a crash.
@@ -62,25 +65,25 @@ let package = Package(
     ),
     .target(
       name: "HTTP",
-      dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
+      dependencies: ["CMicroHTTPD", "Devices", "JSON", "LastOut", "Operations"],
       resources: [.embedInCode("Resources")]
     ),
     // What other programs are told about devices.
-    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices"]),
+    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices", "JSON"]),
     // The page that people touch: HTML, styles and scripts inside the binary.
     .target(name: "Panel", resources: [.embedInCode("Resources")]),
     .target(
       name: "Gateway",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "HTTP", "HomeAssistant", "JSON",
-        "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Panel",
+        "JSONParsing", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Panel",
       ]
     ),
     .target(
       name: "Simulation",
       dependencies: [
-        "Configuration", "Control", "Devices", "Gateway", "JSON", "LastOut", "MQTT", "MQTTTopics",
-        "Operations", "PrivateBroker",
+        "Configuration", "Control", "Devices", "Gateway", "JSON", "JSONParsing", "LastOut", "MQTT",
+        "MQTTTopics", "Operations", "PrivateBroker",
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
@@ -88,16 +91,20 @@ let package = Package(
     .target(
       name: "Import",
       dependencies: [
-        "Configuration", "Devices", "JSON", "LastOut", "MQTT", "MQTTTopics", "Operations",
+        "Configuration", "Devices", "JSON", "JSONParsing", "LastOut", "MQTT", "MQTTTopics",
+        "Operations",
       ]
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
-    .target(name: "FaultSimulation", dependencies: ["Commands", "Devices", "Journal", "LastOut"]),
+    .target(
+      name: "FaultSimulation",
+      dependencies: ["Commands", "Devices", "JSON", "Journal", "LastOut"]
+    ),
     .executableTarget(name: "soak", dependencies: ["FaultSimulation"]),
 
     // The full-screen stepper as values; only the program draws.
-    .target(name: "Screen", dependencies: ["Control", "Devices", "LastOut"]),
+    .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
     // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
     .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
 
@@ -105,7 +112,7 @@ let package = Package(
     .executableTarget(
       name: "settle",
       dependencies: [
-        "Arguments", "CNcurses", "Control", "Devices", "JSON", "LastOut", "Screen",
+        "Arguments", "CNcurses", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Screen",
       ],
       // It is started for every tap: no dynamic linker, no symbols. lld, because gold warns about a
       // dlopen in the Swift runtime that is never reached.
@@ -139,20 +146,23 @@ let package = Package(
       dependencies: ["LastOut", "LastOutTesting"],
       resources: [.copy("Fixtures")]
     ),
-    .testTarget(name: "DevicesTests", dependencies: ["Devices", "LastOut"]),
+    .testTarget(name: "DevicesTests", dependencies: ["Devices", "JSON", "LastOut"]),
     .testTarget(
       name: "ConfigurationTests",
-      dependencies: ["Configuration", "Devices", "LastOut"],
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut"],
       exclude: ["Fixtures"]
     ),
     .testTarget(
       name: "CommandsTests",
-      dependencies: ["Commands", "Devices", "LastOut", "LastOutTesting"]
+      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting"]
     ),
-    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
+    .testTarget(
+      name: "ControlTests",
+      dependencies: ["Control", "Devices", "JSON", "JSONParsing", "LastOut"]
+    ),
     .testTarget(
       name: "ScreenTests",
-      dependencies: ["Control", "Devices", "LastOut", "Screen"]
+      dependencies: ["Control", "Devices", "JSON", "LastOut", "Screen"]
     ),
     .testTarget(
       name: "FaultSimulationTests",
@@ -160,13 +170,15 @@ let package = Package(
     ),
     .testTarget(
       name: "HTTPTests",
-      dependencies: ["Devices", "HTTP", "JSON", "LastOut", "Operations", "PrivateBroker"]
+      dependencies: [
+        "Devices", "HTTP", "JSON", "JSONParsing", "LastOut", "Operations", "PrivateBroker",
+      ]
     ),
     .testTarget(
       name: "HomeAssistantTests",
-      dependencies: ["Configuration", "Devices", "HomeAssistant"]
+      dependencies: ["Configuration", "Devices", "HomeAssistant", "JSON"]
     ),
-    .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
+    .testTarget(name: "JSONParsingTests", dependencies: ["JSON", "JSONParsing"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations", "TestBroker"]),
     .testTarget(name: "MQTTTopicsTests", dependencies: ["MQTTTopics"]),
@@ -191,22 +203,23 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "Journal", "LastOut",
-        "LastOutTesting", "Operations", "PrivateBroker", "Simulation", "TestBroker",
+        "Commands", "Configuration", "Control", "Devices", "Gateway", "JSON", "JSONParsing",
+        "Journal", "LastOut", "LastOutTesting", "Operations", "PrivateBroker", "Simulation",
+        "TestBroker",
       ]
     ),
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "PrivateBroker",
-        "Simulation", "TestBroker",
+        "Configuration", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Operations",
+        "PrivateBroker", "Simulation", "TestBroker",
       ]
     ),
     .testTarget(
       name: "ImportTests",
       dependencies: [
-        "Configuration", "Devices", "Import", "JSON", "LastOut", "LastOutTesting", "Operations",
-        "PrivateBroker", "TestBroker",
+        "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOut", "LastOutTesting",
+        "Operations", "PrivateBroker", "TestBroker",
       ],
       exclude: ["Fixtures"]
     ),

@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// What will happen in the world outside the gateway, in order of time; equal times keep the order

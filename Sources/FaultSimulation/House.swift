@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// The devices that every run has: each rule of the command machine has one that needs it.

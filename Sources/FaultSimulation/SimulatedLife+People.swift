@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// What people do, and what is done to the gateway.

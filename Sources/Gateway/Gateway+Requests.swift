@@ -5,6 +5,7 @@ import Commands
 import Configuration
 import Control
 import Devices
+import JSON
 import LastOut
 import Operations
 

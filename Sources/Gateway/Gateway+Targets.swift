@@ -4,6 +4,7 @@
 import Commands
 import Control
 import Devices
+import JSON
 import LastOut
 import MQTT
 

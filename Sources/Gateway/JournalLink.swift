@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import Journal
+import JSON
 import LastOut
 import Operations
 

@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import JSON
+import JSONParsing
 import Journal
 
 /// What the journal keeps of an accepted value: all that is needed to send it after a restart and

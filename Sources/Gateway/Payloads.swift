@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import JSONParsing
 import LastOut
 
 /// What a state, availability or input topic carries: JSON, or a bare word.

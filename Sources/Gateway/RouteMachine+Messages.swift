@@ -4,6 +4,7 @@
 import Configuration
 import Devices
 import JSON
+import JSONParsing
 import LastOut
 import MQTT
 import MQTTTopics

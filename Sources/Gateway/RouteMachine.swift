@@ -3,6 +3,7 @@
 
 import Configuration
 import Devices
+import JSON
 import LastOut
 
 /// Routes: topics debounced onto other topics, payloads taken as they are.

@@ -4,6 +4,7 @@
 import Arguments
 import Configuration
 import Devices
+import JSON
 import Operations
 
 /// `settle check`: reads configuration and devices and says what is wrong with them.

@@ -3,6 +3,7 @@
 
 import Configuration
 import Devices
+import JSON
 import Testing
 
 struct MistakeTests {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import JSON
 import Testing
 
 /// 8, continued: what the gateway tells about its properties.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 internal import MQTTTopics
 
 /// Reads where a device says that it is there.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 internal import MQTTTopics
 
 /// Reads where a command goes and what it carries.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Fills `$topic`, `$root` and a profile's parameters into topics, pointers and payloads.
 struct Placeholders {

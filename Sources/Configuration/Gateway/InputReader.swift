@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 internal import MQTTTopics
 
 /// Reads one entry of `inputs:`.

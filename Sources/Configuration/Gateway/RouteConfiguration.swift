@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 package import LastOut
 
 /// One route: a topic filter debounced onto another, without a device model.

@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import HomeAssistant
+import JSON
 import LastOut
 import MQTT
 import MQTTTopics

@@ -6,6 +6,7 @@ import Control
 import Devices
 import HTTP
 import Journal
+import JSON
 import LastOut
 import Operations
 

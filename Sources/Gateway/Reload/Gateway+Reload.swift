@@ -5,6 +5,7 @@ import Commands
 package import Configuration
 package import Control
 import Devices
+internal import JSON
 import LastOut
 import MQTT
 package import Operations

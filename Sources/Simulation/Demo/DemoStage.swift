@@ -6,6 +6,7 @@ import Control
 import Devices
 import Gateway
 import JSON
+import JSONParsing
 import LastOut
 package import Operations
 import PrivateBroker

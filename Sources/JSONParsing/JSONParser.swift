@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CJansson
-package import Devices
+package import JSON
 
 /// Reads JSON text through jansson: any value at the top, depth bounded, positions in errors.
 ///
