@@ -17,7 +17,7 @@ let package = Package(
     .target(name: "LastOut"),
     .target(name: "LastOutTesting", dependencies: ["LastOut"]),
 
-    // JSON as values, and as text that leaves.
+    // JSON values, pointers and the writer.
     .target(name: "JSON"),
 
     // What is decided, without clock, lock or I/O.
@@ -37,7 +37,7 @@ let package = Package(
 
     // The ways in and out.
     .target(name: "Control", dependencies: ["Devices", "JSON", "JSONParsing", "LastOut"]),
-    // The rules for topics, for whoever reads, writes or checks one.
+    // The rules of MQTT for topic names and filters.
     .target(name: "MQTTTopics"),
     .systemLibrary(
       name: "CMosquitto",
