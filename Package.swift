@@ -4,9 +4,6 @@
 
 import PackageDescription
 
-/// Debian's valgrind does not read the newer format of debug information, which is clang's choice.
-let readableByValgrind: [CSetting] = [.unsafeFlags(["-gdwarf-4"])]
-
 let package = Package(
   name: "settle",
   products: [
@@ -20,80 +17,83 @@ let package = Package(
     .target(name: "LastOut"),
     .target(name: "LastOutTesting", dependencies: ["LastOut"]),
 
+    // JSON values, pointers and the writer.
+    .target(name: "JSON"),
+
     // What is decided, without clock, lock or I/O.
     .target(
       name: "Devices",
-      dependencies: ["LastOut"],
+      dependencies: ["JSON", "LastOut"],
       linkerSettings: [.linkedLibrary("m")]
     ),
-    .target(name: "Commands", dependencies: ["Devices", "LastOut"]),
-    .target(name: "MQTTTopics"),
-    .target(name: "Routing", dependencies: ["Devices", "LastOut", "MQTTTopics"]),
+    .target(name: "Commands", dependencies: ["Devices", "JSON", "LastOut"]),
+    .target(
+      name: "Routing",
+      dependencies: ["Devices", "JSON", "LastOut", "MQTTTopics"]
+    ),
     .target(name: "Durability", dependencies: ["LastOut"]),
     .target(
       name: "GatewayCore",
-      dependencies: ["Commands", "Devices", "Durability", "LastOut", "Routing"]
+      dependencies: ["Commands", "Devices", "Durability", "JSON", "LastOut", "Routing"]
     ),
 
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
-    .target(name: "JSON", dependencies: ["CJansson", "Devices"]),
+    .target(name: "JSONParsing", dependencies: ["CJansson", "JSON"]),
     .target(name: "Arguments", dependencies: ["Devices"]),
     .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
     // The ways in and out.
-    .target(name: "Control", dependencies: ["Devices", "JSON", "LastOut"]),
+    .target(name: "Control", dependencies: ["Devices", "JSON", "JSONParsing", "LastOut"]),
+    // The rules of MQTT for topic names and filters.
+    .target(name: "MQTTTopics"),
     .systemLibrary(
       name: "CMosquitto",
       pkgConfig: "libmosquitto",
       providers: [.apt(["libmosquitto-dev"])]
     ),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-    // Few system calls instead of many, below libmosquitto.
-    .target(name: "CSocketBuffer", cSettings: readableByValgrind),
     .target(
       name: "MQTT",
-      dependencies: [
-        "CMosquitto", "COpenSSL", "CSocketBuffer", "LastOut", "MQTTTopics", "Operations",
-      ]
+      dependencies: ["CMosquitto", "COpenSSL", "LastOut", "MQTTTopics", "Operations"]
     ),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",
-      dependencies: ["CFYAML", "Devices", "LastOut", "Routing"],
+      dependencies: ["CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Routing"],
       resources: [.embedInCode("Resources")]
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Journal", dependencies: ["CSQLite", "Durability", "LastOut"]),
-    // Loaded when HTTP is asked for; not linked, so no pkgConfig.
-    .target(
+    .systemLibrary(
       name: "CMicroHTTPD",
-      cSettings: readableByValgrind,
-      linkerSettings: [.linkedLibrary("dl")]
+      pkgConfig: "libmicrohttpd",
+      providers: [.apt(["libmicrohttpd-dev"])]
     ),
     .target(
       name: "HTTP",
-      dependencies: ["CMicroHTTPD", "Devices", "LastOut", "Operations"],
+      dependencies: ["CMicroHTTPD", "Devices", "JSON", "LastOut", "Operations"],
       resources: [.embedInCode("Resources")]
     ),
     // What other programs are told about devices.
-    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices"]),
+    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices", "JSON"]),
     // The page that people touch: HTML, styles and scripts inside the binary.
     .target(name: "Panel", resources: [.embedInCode("Resources")]),
     .target(
       name: "Gateway",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Durability", "GatewayCore", "HTTP",
-        "HomeAssistant", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Panel",
-        "Routing",
+        "HomeAssistant", "JSON", "JSONParsing", "Journal", "LastOut", "MQTT", "MQTTTopics",
+        "Operations", "Panel", "Routing",
       ]
     ),
     .target(
       name: "Simulation",
       dependencies: [
-        "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON", "LastOut", "MQTT",
+        "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON", "JSONParsing",
+        "LastOut", "MQTT",
         "MQTTTopics", "Operations", "PrivateBroker",
       ]
     ),
@@ -102,47 +102,37 @@ let package = Package(
     .target(
       name: "Import",
       dependencies: [
-        "Configuration", "Devices", "JSON", "LastOut", "MQTT", "MQTTTopics", "Operations",
-        "Routing",
+        "Configuration", "Devices", "JSON", "JSONParsing", "LastOut", "MQTT", "MQTTTopics",
+        "Operations", "Routing",
       ]
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
     .target(
       name: "FaultSimulation",
-      dependencies: ["Commands", "Devices", "Durability", "GatewayCore", "LastOut", "Routing"],
+      dependencies: [
+        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
+      ],
       path: "Tests/FaultSimulation"
     ),
     .executableTarget(name: "soak", dependencies: ["FaultSimulation"], path: "Tests/soak"),
 
     // The full-screen stepper as values; only the program draws.
-    .target(name: "Screen", dependencies: ["Control", "Devices", "LastOut"]),
+    .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
     // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
     .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
-
-    // Less to do before `settle` begins.
-    .target(
-      name: "CStart",
-      cSettings: [.define("SETTLE_STATIC", .when(platforms: [.linux], configuration: .release))]
-    ),
 
     // The two programs.
     .executableTarget(
       name: "settle",
       dependencies: [
-        "Arguments", "CNcurses", "CStart", "Control", "Devices", "JSON", "LastOut", "Screen",
+        "Arguments", "CNcurses", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Screen",
       ],
-      exclude: ["order.txt"],
-      // It is started for every tap: no dynamic linker, no symbols, and what a start touches is put
-      // together. lld, because gold warns about a dlopen in the Swift runtime that is never reached.
+      // It is started for every tap: no dynamic linker, no symbols. lld, because gold warns about a
+      // dlopen in the Swift runtime that is never reached.
       linkerSettings: [
         .unsafeFlags(
-          [
-            "-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all",
-            "-Xlinker",
-            "--symbol-ordering-file=\(Context.packageDirectory)/Sources/settle/order.txt",
-            "-Xlinker", "--no-warn-symbol-ordering",
-          ],
+          ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
           .when(platforms: [.linux], configuration: .release)
         )
       ]
@@ -153,18 +143,12 @@ let package = Package(
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "Import",
         "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Simulation",
       ],
-      exclude: ["Libraries", "order.txt"],
-      // It stays in memory for months: no symbols for others, short relocations, of the C++ library
-      // only what the Swift runtime uses, and what each change passes side by side.
+      // Nothing loads this program's symbols, and without them it needs less memory.
       linkerSettings: [
         .unsafeFlags(
           [
-            "-use-ld=lld", "-L\(Context.packageDirectory)/Sources/settled/Libraries",
-            "-Xlinker", "--no-export-dynamic",
-            "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
-            "-Xlinker",
-            "--symbol-ordering-file=\(Context.packageDirectory)/Sources/settled/order.txt",
-            "-Xlinker", "--no-warn-symbol-ordering",
+            "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker",
+            "pack-relative-relocs",
           ],
           .when(platforms: [.linux], configuration: .release)
         )
@@ -176,20 +160,23 @@ let package = Package(
       dependencies: ["LastOut", "LastOutTesting"],
       resources: [.copy("Fixtures")]
     ),
-    .testTarget(name: "DevicesTests", dependencies: ["Devices", "LastOut"]),
+    .testTarget(name: "DevicesTests", dependencies: ["Devices", "JSON", "LastOut"]),
     .testTarget(
       name: "ConfigurationTests",
-      dependencies: ["Configuration", "Devices", "LastOut"],
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut"],
       exclude: ["Fixtures"]
     ),
     .testTarget(
       name: "CommandsTests",
-      dependencies: ["Commands", "Devices", "LastOut", "LastOutTesting"]
+      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting"]
     ),
-    .testTarget(name: "ControlTests", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
+    .testTarget(
+      name: "ControlTests",
+      dependencies: ["Control", "Devices", "JSON", "JSONParsing", "LastOut"]
+    ),
     .testTarget(
       name: "ScreenTests",
-      dependencies: ["Control", "Devices", "LastOut", "Screen"]
+      dependencies: ["Control", "Devices", "JSON", "LastOut", "Screen"]
     ),
     .testTarget(
       name: "FaultSimulationTests",
@@ -197,19 +184,22 @@ let package = Package(
     ),
     .testTarget(
       name: "HTTPTests",
-      dependencies: ["Devices", "HTTP", "JSON", "LastOut", "Operations", "PrivateBroker"]
+      dependencies: [
+        "Devices", "HTTP", "JSON", "JSONParsing", "LastOut", "Operations", "PrivateBroker",
+      ]
     ),
     .testTarget(
       name: "HomeAssistantTests",
-      dependencies: ["Configuration", "Devices", "HomeAssistant"]
+      dependencies: ["Configuration", "Devices", "HomeAssistant", "JSON"]
     ),
-    .testTarget(name: "JSONTests", dependencies: ["Devices", "JSON"]),
+    .testTarget(name: "JSONParsingTests", dependencies: ["JSON", "JSONParsing"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations", "TestBroker"]),
+    .testTarget(name: "MQTTTopicsTests", dependencies: ["MQTTTopics"]),
     .testTarget(
       name: "MQTTTests",
       dependencies: [
-        "CSocketBuffer", "LastOut", "MQTT", "Operations", "PrivateBroker", "TestBroker",
+        "LastOut", "MQTT", "Operations", "PrivateBroker", "TestBroker",
       ]
     ),
     .testTarget(
@@ -228,22 +218,23 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Durability", "Gateway", "JSON",
-        "Journal", "LastOut", "LastOutTesting", "Operations", "PrivateBroker", "Simulation", "TestBroker",
+        "Commands", "Configuration", "Control", "Devices", "Durability", "Gateway", "GatewayCore",
+        "JSON", "JSONParsing", "Journal", "LastOut", "LastOutTesting", "Operations",
+        "PrivateBroker", "Simulation", "TestBroker",
       ]
     ),
     .testTarget(
       name: "SimulationTests",
       dependencies: [
-        "Configuration", "Control", "Devices", "JSON", "LastOut", "Operations", "PrivateBroker",
-        "Simulation", "TestBroker",
+        "Configuration", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Operations",
+        "PrivateBroker", "Simulation", "TestBroker",
       ]
     ),
     .testTarget(
       name: "ImportTests",
       dependencies: [
-        "Configuration", "Devices", "Import", "JSON", "LastOut", "LastOutTesting", "Operations",
-        "PrivateBroker", "TestBroker",
+        "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOut", "LastOutTesting",
+        "Operations", "PrivateBroker", "TestBroker",
       ],
       exclude: ["Fixtures"]
     ),
@@ -277,17 +268,4 @@ for target in package.targets where target.type != .system {
       .enableUpcomingFeature("InferIsolatedConformances"),  // SE-0470
       .strictMemorySafety(),  // SE-0458
     ]
-}
-
-// The programs' own modules check exclusive access in debug builds and tests alone: see
-// docs/decisions.md, 43. The libraries, which others build, keep their checks.
-//
-// Functions of the gateway are sections that the linker can order: see 48. Those of `settle`, which
-// runs through most of a file once, are better left together.
-let client: Set = ["Arguments", "CStart", "Control", "Devices", "JSON", "Screen", "settle"]
-for target in package.targets where target.type != .system && !target.name.hasPrefix("LastOut") {
-  let order = client.contains(target.name) ? [] : ["-Xfrontend", "-function-sections"]
-  target.swiftSettings?.append(
-    .unsafeFlags(["-enforce-exclusivity=unchecked"] + order, .when(configuration: .release))
-  )
 }

@@ -18,18 +18,11 @@ package protocol Command: Sendable {
 
   /// The command with every default.
   init()
-
-  /// Takes arguments as the table would; `false`, by default, has the table read them.
-  ///
-  /// For commands that are started for every tap; see ``PlainArguments``.
-  mutating func take(plain arguments: [String]) -> Bool
 }
 
 extension Command {
   package static var discussion: String { "" }
   package static var examples: [Example] { [] }
-
-  package mutating func take(plain arguments: [String]) -> Bool { false }
 
   /// Reads the arguments that follow the command's name.
   ///

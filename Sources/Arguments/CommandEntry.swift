@@ -32,11 +32,6 @@ package struct CommandEntry: Sendable {
       )
     }
     read = { (path, arguments) throws(UsageError) in
-      var plain = Root()
-      if plain.take(plain: arguments) {
-        let command = plain
-        return .run { perform(command) }
-      }
       var root = Root()
       switch try root.read(arguments, calledAs: path) {
       case .ready:

@@ -23,6 +23,14 @@ static inline int settle_spawn_close_from(posix_spawn_file_actions_t *actions, i
   return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }
 
+// accept4 is not declared without _GNU_SOURCE.
+extern int accept4(int, struct sockaddr *, socklen_t *, int);
+
+// A connection that neither blocks nor is inherited.
+static inline int settle_accept(int listener) {
+  return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
 // Counts the time that the loop sleeps, for uv_metrics_idle_time.
 static inline int settle_uv_measure_idle(uv_loop_t *loop) {
   return uv_loop_configure(loop, UV_METRICS_IDLE_TIME);

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// Who asked for a change, and where the answer goes; absent for a plain MQTT message.
 package final class ChangeOrigin: Sendable {

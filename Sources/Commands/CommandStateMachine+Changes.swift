@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 package import LastOut
 
 /// What comes in: changes, flush and cancel.

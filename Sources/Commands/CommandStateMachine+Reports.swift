@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 package import LastOut
 
 /// What is heard: the device's state, who is there, and time that has passed.

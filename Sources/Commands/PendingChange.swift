@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 import LastOut
 
 /// A validated value on its way, with what is needed to answer for it.

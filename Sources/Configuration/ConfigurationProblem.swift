@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// One mistake: where, what was found, what is allowed, what was probably meant.
 package struct ConfigurationProblem: Error, Hashable, Sendable {

@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
-internal import JSON
+internal import Devices
+package import JSON
+internal import JSONParsing
 
 /// One line that the gateway answers; each carries the request's `id`, `null` where none was given.
 package enum ControlReply: Hashable, Sendable {

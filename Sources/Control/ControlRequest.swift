@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
-internal import JSON
+internal import Devices
+package import JSON
+internal import JSONParsing
 
 /// One line of the grammar that the socket, `simulate` and `demo --script` share.
 package struct ControlRequest: Hashable, Sendable {
@@ -57,15 +58,6 @@ package struct ControlRequest: Hashable, Sendable {
 
   /// Reads one line.
   package init(line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) {
-    if let usual = Self.usual(line, keys: keys) {
-      self = usual
-    } else {
-      self = try Self.any(line, keys: keys)
-    }
-  }
-
-  /// Reads a line of any kind; says what is wrong with one that cannot be read.
-  static func any(_ line: Span<UInt8>, keys: KeySyntax) throws(GrammarError) -> ControlRequest {
     let document: JSONValue
     do throws(JSONParseError) {
       document = try JSONParser.parse(line)
@@ -76,7 +68,7 @@ package struct ControlRequest: Hashable, Sendable {
         id: nil
       )
     }
-    return try ControlRequest(document, keys: keys)
+    try self.init(document, keys: keys)
   }
 
   /// Reads one line that is parsed already.

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// The body of `{"error":{"code":…,"message":…,"line":…}}`.
 package struct ErrorReply: Hashable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 
 /// One event of a command's life cycle, the same object on every surface.
 package struct EventObject: Hashable, Sendable {

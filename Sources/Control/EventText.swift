@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 
 /// Writes an event of a command's life cycle, members in the contract's order.
 package enum EventText {

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// Why a line was not understood; `id` is given back if it could be read.
 package struct GrammarError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// One line of `pending`: a value that has not left yet, and what it waits for.
 package struct PendingRow: Hashable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 package import LastOut
 
 /// One line of `describe`: what a key takes, and how it settles; the same until devices are reloaded.

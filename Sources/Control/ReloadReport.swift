@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// The body of `{"reloaded":{…}}`: what is different since the configuration was read anew.
 package struct ReloadReport: Hashable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 
 /// One line of `get`: what was asked of a key last, and what the device last said.
 package struct TargetRow: Hashable, Sendable {

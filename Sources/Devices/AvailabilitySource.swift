@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// Where a device or its bridge says that it is there.
 ///
 /// All sources of a device must hold.

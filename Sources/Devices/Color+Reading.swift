@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import JSON
+
 extension Color {
   /// What colors are written as, for messages.
   package static let forms = ##"a color such as "#ff8800", {"r","g","b"}, {"x","y"} or {"h","s"}"##

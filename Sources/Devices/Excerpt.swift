@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// Input as a message may show it: short, on one line, without control characters.
 package enum Excerpt {
   /// At most `limit` characters of `text`.

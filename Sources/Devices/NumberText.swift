@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import JSON
+
 /// Numbers as people and devices write them: decimal point, optional sign, fraction and exponent.
 package enum NumberText {
   /// The number in its shortest form that reads back the same.

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// A command's payload: a JSON structure in which `$value` stands for the typed value.
 ///
 /// `$value` counts where it is a whole string, and so does `$id`, a number of the message that a

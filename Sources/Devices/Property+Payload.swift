@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import JSON
+
 extension Property {
   /// Reads a bare payload as it came, without making a `String` for numbers and booleans.
   ///

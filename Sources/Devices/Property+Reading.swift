@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 extension Property {
   /// Reads a value as a person or program gave it (a JSON value, or a bare word as a string).
   ///

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 extension Property {
   /// What leaves for the device: scaled, rounded, mapped, encoded.
   package func wireValue(of value: Value) -> JSONValue {

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
 package import LastOut
 
 /// All devices, with every property numbered densely: a property's ``KeyIndex`` is its place in

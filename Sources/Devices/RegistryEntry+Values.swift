@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// What every message asks of a property, answered for plain numbers without a look at the rest.
 extension Registry.Entry {
   /// Reads a bare payload as it came; see ``Property/value(fromPayload:)``.

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// Where a device reports a property.
 package struct StateSource: Hashable, Sendable {
   package var topic: String

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// A value of a property, in the user's units.
 package enum Value: Hashable, Sendable {
   /// `number` and `integer` properties.

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
+
 /// How a property's values become wire values and back.
 package struct WireRule: Hashable, Sendable {
   /// What `true` and `false` leave as; `nil`: JSON booleans.

@@ -66,7 +66,7 @@ final class BrokerLink {
     if messages.count >= limit {
       messages.removeFirst(Self.messageLimit / 4)
       droppedMessages += UInt64(Self.messageLimit / 4)
-      let count = dropPace.note(UInt64(Self.messageLimit / 4), at: EventLoop.now())
+      let count = dropPace.record(UInt64(Self.messageLimit / 4), at: EventLoop.now())
       if let count { tellDropped(count) }
     }
     messages.append(message)

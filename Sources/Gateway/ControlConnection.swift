@@ -5,6 +5,7 @@ import Commands
 import Control
 import Devices
 import Glibc
+import JSON
 import LastOut
 import Operations
 

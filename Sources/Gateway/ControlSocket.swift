@@ -206,11 +206,3 @@ final class ControlSocket {
     Glibc.close(spare)
   }
 }
-
-/// The environment of this process.
-enum Environment {
-  static subscript(name: String) -> String? {
-    guard let value = unsafe getenv(name) else { return nil }
-    return unsafe String(cString: value)
-  }
-}

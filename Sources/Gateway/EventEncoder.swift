@@ -5,6 +5,7 @@ import Commands
 import Control
 import Devices
 import GatewayCore
+import JSON
 import LastOut
 import Operations
 

@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import GatewayCore
+import JSON
 import LastOut
 import Routing
 

@@ -6,6 +6,7 @@ import Configuration
 import Control
 import Devices
 import GatewayCore
+import JSON
 import LastOut
 import Operations
 

@@ -8,6 +8,7 @@ import Devices
 import Durability
 import GatewayCore
 import HomeAssistant
+internal import JSON
 import Journal
 import LastOut
 import MQTT

@@ -59,7 +59,7 @@ struct TopicMap: ~Copyable {
       }
     }
     for (number, input) in configuration.inputs.enumerated() {
-      if input.topic.contains(where: { $0 == "+" || $0 == "#" }) {
+      if Topic.hasWildcard(input.topic) {
         wildInputs.append((input.topic, number))
       } else {
         topics.add(.input(number), for: input.topic)
@@ -193,7 +193,7 @@ struct TopicMap: ~Copyable {
         kept.append(subscription)
       }
     }
-    let wild = kept.indices.filter { kept[$0].filter.contains { $0 == "+" || $0 == "#" } }
+    let wild = kept.indices.filter { Topic.hasWildcard(kept[$0].filter) }
     var isCovered = Array(repeating: false, count: kept.count)
     for place in kept.indices {
       let cover = wild.first {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 package import LastOut
 
 /// The identifiers of commands whose callers gave none: ULIDs of 48 bits of time, 16 bits of the

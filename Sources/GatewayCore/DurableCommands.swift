@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import Durability
+import JSON
 import LastOut
 
 /// A command whose value a restart would send again.

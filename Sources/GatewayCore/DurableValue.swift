@@ -4,6 +4,7 @@
 package import Commands
 package import Devices
 import Durability
+import JSON
 
 /// What the journal stores of an accepted value: enough to send it after a restart and to report
 /// its outcome under the same id.

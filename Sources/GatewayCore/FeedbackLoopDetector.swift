@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 package import LastOut
 
 /// Finds a command topic that is fed from a state topic: a bridge or an automation turns what the

@@ -3,6 +3,7 @@
 
 package import Commands
 package import Devices
+package import JSON
 package import LastOut
 import Routing
 

@@ -4,6 +4,7 @@
 package import Commands
 package import Devices
 package import Durability
+package import JSON
 package import LastOut
 package import Routing
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 
 /// What a property that moves a cover says for up, down and halt.
 struct CoverWords {

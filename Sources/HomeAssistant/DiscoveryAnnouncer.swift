@@ -3,6 +3,7 @@
 
 package import Configuration
 package import Devices
+package import JSON
 
 /// What Home Assistant is told about devices, so that it shows them without being configured.
 ///

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 
 /// Home Assistant's templates: how payloads become what it shows, and back.
 enum Templates {

@@ -3,6 +3,7 @@
 
 package import Configuration
 package import Devices
+import JSON
 package import Routing
 
 /// What an import makes of announcements: files as they are to be, and what was not taken.

@@ -3,6 +3,7 @@
 
 package import Configuration
 internal import Devices
+internal import JSON
 
 /// Routes that put Settle between automations that publish to a Zigbee2MQTT and that Zigbee2MQTT.
 ///

@@ -1,14 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import CSocketBuffer
 import Glibc
+import LastOut
 import Operations
 import Synchronization
 
-/// Brings one connection up to its first packet, off the loop: names and TCP may block.
+/// Opens one connection on a thread of its own: resolving names and connecting may block.
 ///
-/// If the loop has lost patience meanwhile, the connection is freed where it is.
+/// A connection that the loop no longer wants is freed on that thread.
 final class ConnectThread: Sendable {
   /// How an attempt went.
   enum Result: Sendable {
@@ -19,28 +19,24 @@ final class ConnectThread: Sendable {
   private enum Slot: Sendable {
     case working
     case done(Result)
-    /// Taken, or no longer wanted.
+    /// Handed over, or no longer wanted.
     case closed
   }
 
-  /// Threads that run, wanted or not.
+  /// Threads that are running, also those whose result is no longer wanted.
   static let running = Atomic<Int>(0)
 
-  private let slot = Mutex<Slot>(.working)
+  private let slot = Locked<Slot>(.working)
 
-  /// Starts an attempt; `waker` tells when ``take()`` has its result.
+  /// Starts an attempt; wakes `waker` when ``result()`` has its result.
   init(configuration: MQTTConfiguration, waker: Waker) {
     let job = Job(owner: self, configuration: configuration, waker: waker)
     Self.running.add(1, ordering: .relaxed)
-    var attributes = pthread_attr_t()
-    unsafe pthread_attr_init(&attributes)
-    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    defer { unsafe pthread_attr_destroy(&attributes) }
     let argument = unsafe Unmanaged.passRetained(job).toOpaque()
     var thread = pthread_t()
     let code = unsafe pthread_create(
       &thread,
-      &attributes,
+      nil,
       { argument in
         guard let argument = unsafe argument else { return nil }
         unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
@@ -48,14 +44,17 @@ final class ConnectThread: Sendable {
       },
       argument
     )
-    guard code != 0 else { return }
+    guard code != 0 else {
+      pthread_detach(thread)
+      return
+    }
     unsafe Unmanaged<Job>.fromOpaque(argument).release()
     Self.running.subtract(1, ordering: .relaxed)
     finish(.failure(ConnectionProblem(.unreachable, "no thread to connect on")), waker)
   }
 
   /// The result, once; `nil` while there is none.
-  func take() -> Result? {
+  func result() -> Result? {
     slot.withLock { slot in
       guard case .done(let result) = slot else { return nil }
       slot = .closed
@@ -63,7 +62,7 @@ final class ConnectThread: Sendable {
     }
   }
 
-  /// Says that the result is no longer wanted.
+  /// Drops the result, now or when there is one.
   func abandon() {
     // What was in the slot is freed after the lock.
     _ = slot.withLock { slot in
@@ -102,9 +101,6 @@ final class ConnectThread: Sendable {
         let reason = unsafe String(cString: strerror(errno))
         return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
       }
-      // The library would tell threads of its own of each packet.
-      settle_refuse_socket_pairs(true)
-      defer { settle_refuse_socket_pairs(false) }
       do {
         let connection = try Connection(configuration: configuration)
         do {

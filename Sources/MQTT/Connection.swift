@@ -3,7 +3,7 @@
 
 import CMosquitto
 
-/// One connection attempt: its handle, and the place where the library's callbacks land.
+/// One connection attempt: its handle, and the receiver of the library's callbacks.
 ///
 /// Used by one thread at a time. The connecting thread owns it until the hand-over, the loop's
 /// thread from then on.
@@ -12,16 +12,13 @@ import CMosquitto
   // two threads hold a reference they use.
 
   let handle: MosquittoHandle
-  /// Set once the loop owns the connection; the owner outlives every call into the library, so that
-  /// nobody has to look whether it is still there.
-  unowned(unsafe) var client: MQTTClient?
-  /// Between the library and the socket, once connected without TLS.
-  var buffer: SocketBuffer?
-  /// Callbacks so far; tells whether a call into the library had something to do.
+  /// Set once the loop owns the connection; the owner outlives every call into the library.
+  unowned var client: MQTTClient?
+  /// Callbacks so far; shows whether a call into the library had something to do.
   private(set) var callbackCount = 0
-  /// The CONNACK, until the client has taken it: its code, and what it says.
+  /// The CONNACK, until the client has read it.
   var connack: Connack?
-  /// Why the library let go of the connection, in a DISCONNECT's code or an error number.
+  /// Why the library closed the connection: a DISCONNECT's code or an error number.
   private(set) var disconnectCode: Int32?
   /// The last error the library wrote to its log, such as OpenSSL's words on a certificate.
   private(set) var lastComplaint: String?
@@ -32,7 +29,7 @@ import CMosquitto
   struct Connack: Hashable, Sendable {
     var code: Int32
     var sessionPresent: Bool
-    /// MQTT 5: unanswered publishes the broker takes.
+    /// MQTT 5: how many unanswered publishes the broker accepts.
     var receiveMaximum: Int?
   }
 
@@ -93,10 +90,10 @@ import CMosquitto
     return words.map { "TLS: \($0)" } ?? "\(reason) (\(complaint))"
   }
 
-  /// Hears no more of the library's log.
+  /// Removes the callback for the library's log.
   ///
-  /// While somebody does, it writes a line for each packet, which
-  /// takes longer than reading the packet; what it has to say is said before it is connected.
+  /// While there is one, the library formats a line for each packet, which costs more than reading
+  /// the packet. Its messages about connecting come before this is called.
   static func endLog(of pointer: OpaquePointer) {
     unsafe mosquitto_log_callback_set(pointer, nil)
   }

@@ -53,18 +53,6 @@ import Glibc
     return unsafe Array(UnsafeRawBufferPointer(start: bytes, count: Int(count)))
   }
 
-  /// MQTT 5 message expiry: how much longer the message is of use.
-  package var messageExpiry: Duration? {
-    var seconds: UInt32 = 0
-    let found = unsafe mosquitto_property_read_int32(
-      properties,
-      MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.code,
-      &seconds,
-      false
-    )
-    return unsafe found == nil ? nil : .seconds(Int64(seconds))
-  }
-
   /// The value of the first MQTT 5 user property called `name`.
   package func userProperty(_ name: String) -> String? {
     var key: UnsafeMutablePointer<CChar>?

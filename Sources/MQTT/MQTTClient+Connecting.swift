@@ -5,22 +5,21 @@ import LastOut
 import Operations
 import Synchronization
 
-/// Attempts, their ends, and what lies between them.
+/// Connection attempts, their ends, and the waits between them.
 extension MQTTClient {
   /// How long an orderly end may take.
   private static let closePatience: Duration = .milliseconds(500)
-  /// After this long without a loss the publishes of the last one are no longer suspect.
+  /// After this long without a loss the publishes of the last one are no longer suspected.
   static let provingTime: Duration = .seconds(5)
   /// Connecting threads at a time that wait for the system to give up, over all clients.
   private static let mostThreads = 8
 
   func startAttempt() {
-    guard let waker else { return }
     guard ConnectThread.running.load(ordering: .relaxed) < Self.mostThreads else {
       // Earlier attempts are still waiting for an answer.
       let delay = configuration.backoff.upperBound
       phase = .waiting(until: EventLoop.now().advanced(by: delay))
-      tellWait("\(Self.mostThreads) earlier attempts have not come to their end", delay)
+      logWait("\(Self.mostThreads) earlier attempts have not come to their end", delay)
       return
     }
     statistics.attempts += 1
@@ -29,9 +28,9 @@ extension MQTTClient {
     change(to: .connecting)
   }
 
-  /// The connecting thread says that it is done.
-  func takeConnection() {
-    guard case .starting(let thread, let deadline) = phase, let result = thread.take() else {
+  /// The connecting thread is done.
+  func receiveConnection() {
+    guard case .starting(let thread, let deadline) = phase, let result = thread.result() else {
       return
     }
     switch result {
@@ -41,7 +40,7 @@ extension MQTTClient {
         wait(for: ConnectionProblem(.unreachable, "the connection was closed at once"))
         return
       }
-      unsafe connection.client = self
+      connection.client = self
       self.connection = connection
       descriptor = socket
       unfinished = UnfinishedPacket()
@@ -58,17 +57,14 @@ extension MQTTClient {
     }
   }
 
-  /// CONNACK said yes.
+  /// The broker has accepted the connection.
   func becomeConnected(_ connack: Connection.Connack) {
     let now = EventLoop.now()
     statistics.connections += 1
     phase = .connected(since: now, keepAliveAt: keepAliveInterval.map(now.advanced(by:)))
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
-    // OpenSSL's words may come at any time.
-    if !configuration.isEncrypted {
-      connection?.handle.endLog()
-      connection?.buffer = SocketBuffer(descriptor: descriptor)
-    }
+    // Under TLS OpenSSL may report an error at any time.
+    if !configuration.isEncrypted { connection?.handle.endLog() }
     sendSubscriptions(subscriptions.all)
     loggedCause = nil
     retryPace.end()
@@ -85,13 +81,12 @@ extension MQTTClient {
   func end(_ problem: ConnectionProblem) {
     let now = EventLoop.now()
     var problem = problem
-    tellDeparted()
     if case .connected(let since, _) = phase {
       statistics.losses += 1
       let life = since.duration(to: now)
       backoff.lost(after: life)
-      let isIdle = window.count == 0 && problem.kind == .dropped
-      if alarm.lost(after: life, wasIdle: isIdle, at: now) {
+      let isIdle = window.entries.isEmpty && problem.kind == .dropped
+      if clientIDConflict.isLikely(afterLife: life, wasIdle: isIdle, at: now) {
         problem = ConnectionProblem(
           .takenOver,
           "\(problem.reason), again and again right after connecting:"
@@ -119,23 +114,23 @@ extension MQTTClient {
     )
     let until = EventLoop.now().advanced(by: delay)
     phase = .waiting(until: until)
-    tellWait(problem.reason, delay)
+    logWait(problem.reason, delay)
     change(to: .waiting(until: until, reason: problem.reason))
   }
 
-  /// Logs why there is no connection and when the next attempt comes: a new cause at once, what
-  /// goes on ever more rarely.
-  private func tellWait(_ reason: String, _ delay: Duration) {
+  /// Logs why there is no connection and when the next attempt follows: a new cause at once, an
+  /// old one less and less often.
+  private func logWait(_ reason: String, _ delay: Duration) {
     let wait = "\(Self.tenths(delay)) s"
     if loggedCause != reason {
       loggedCause = reason
       retryPace.end()
-      _ = retryPace.note(at: EventLoop.now())
+      _ = retryPace.record(at: EventLoop.now())
       log.warning(
         "No connection to the broker",
         ["broker": "\(configuration.endpoint)", "reason": reason, "trying_again_in": wait]
       )
-    } else if let attempts = retryPace.note(at: EventLoop.now()) {
+    } else if let attempts = retryPace.record(at: EventLoop.now()) {
       log.info(
         "Still no connection to the broker",
         [
@@ -163,8 +158,6 @@ extension MQTTClient {
     case .connected:
       phase = .closing(deadline: EventLoop.now().advanced(by: Self.closePatience))
       writeOut()
-      send()
-      connection?.buffer?.writeThrough()
       do {
         try connection?.handle.disconnect()
       } catch {
@@ -176,7 +169,6 @@ extension MQTTClient {
   }
 
   func finishClose() {
-    tellDeparted()
     dropConnection()
     phase = .idle
     let (lost, _) = window.connectionEnded(byPeer: false)
@@ -189,7 +181,7 @@ extension MQTTClient {
     watch?.cancel()
     watch = nil
     descriptor = -1
-    unsafe connection?.client = nil
+    connection?.client = nil
     connection = nil
     hasUnsent = false
     subscribing = [:]
@@ -222,8 +214,6 @@ extension MQTTClient {
   /// Looks at every deadline of the present phase.
   func checkDeadlines() {
     let now = EventLoop.now()
-    if hasNews { serve(.read) }
-    guard pendingEnd == nil else { return }
     switch phase {
     case .idle: break
     case .starting(let thread, let deadline):
@@ -251,7 +241,7 @@ extension MQTTClient {
 
   private func checkAcknowledgements(at now: Moment) {
     guard isOverdue(at: now) else { return }
-    // This process may have been stopped itself: first see what has come meanwhile.
+    // This process may have been stopped: first read what has arrived meanwhile.
     serve(.read)
     guard pendingEnd == nil, isOverdue(at: now) else { return }
     pendingEnd = ConnectionProblem(
@@ -282,7 +272,7 @@ extension MQTTClient {
         let due = oldest.advanced(by: configuration.acknowledgementDeadline)
         next = min(next ?? due, due)
       }
-      if window.suspects.isProbing {
+      if window.poisonTopics.isProbing {
         let proved = since.advanced(by: Self.provingTime)
         next = min(next ?? proved, proved)
       }

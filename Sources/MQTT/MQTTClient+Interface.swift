@@ -38,12 +38,9 @@ extension MQTTClient {
   package struct MessageFlags: Hashable, Sendable {
     package var qos: Int
     package var retained: Bool
-    /// Always `false`: the library keeps that flag to itself.
-    package var duplicate: Bool
-    package init(qos: Int, retained: Bool, duplicate: Bool = false) {
+    package init(qos: Int, retained: Bool) {
       self.qos = qos
       self.retained = retained
-      self.duplicate = duplicate
     }
   }
 

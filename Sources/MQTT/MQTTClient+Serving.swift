@@ -6,14 +6,14 @@ import Glibc
 import LastOut
 import Operations
 
-/// Moving packets, and what the library calls back with.
+/// Reading and writing packets, and the library's callbacks.
 extension MQTTClient {
-  /// Packets read before other events of the loop get their turn.
+  /// Packets that are read before other events of the loop are handled.
   private static let fairShare = 256
   /// Filters in one SUBSCRIBE.
   private static let filtersPerPacket = 100
 
-  /// Runs one event, then what it left to do: nothing is closed or destroyed before its end.
+  /// Handles one event, then what had to wait: nothing is closed or destroyed before its end.
   func work(_ body: (MQTTClient) -> Void) {
     guard !isBusy else {
       preconditionFailure("An event of the loop came inside another.")
@@ -25,7 +25,7 @@ extension MQTTClient {
     rearm()
   }
 
-  /// Does what was put off until no call into the library is on the stack.
+  /// Does what had to wait until no call into the library is on the stack.
   private func settle() {
     while true {
       if wantsClose {
@@ -44,20 +44,13 @@ extension MQTTClient {
         break
       }
     }
-    if connection?.buffer?.canSend ?? false { hasUnsent = true }
     updateInterest()
   }
 
-  /// Whether something was put off.
+  /// Whether something still waits.
   var needsAttention: Bool {
-    wantsClose || pendingEnd != nil || (canPublish && !wasReady) || hasNews
+    wantsClose || pendingEnd != nil || (canPublish && !wasReady)
   }
-
-  /// More has come than one turn takes.
-  private var hasInput: Bool { connection?.buffer?.hasInput ?? false }
-
-  /// The buffer has what the kernel does not tell of again: something that has come, or a failure.
-  var hasNews: Bool { hasInput || connection?.buffer?.failure != nil }
 
   /// Before CONNACK the socket may not be open yet: then only the loop says when to write.
   private var wantsToWriteNow: Bool {
@@ -69,64 +62,45 @@ extension MQTTClient {
 
   /// Sends what was published since the batch began, without waiting for its end.
   ///
-  /// May tell outcomes; errors come with the next event. Without effect inside a handler, after
-  /// which it is done anyway.
+  /// Publishes at QoS 0 may have their outcome; errors come with the next event. Without effect
+  /// inside a handler, after which the same happens anyway.
   package func flush() {
     guard hasUnsent, !isBusy else { return }
     isBusy = true
-    writeOut()
     hasUnsent = false
-    send()
+    writeOut()
     isBusy = false
     updateInterest()
     rearm()
   }
 
-  /// The same at the end of each batch; tells whether the owner may have more to do.
+  /// Sends at the end of each batch; returns whether the owner may have more to do.
   func endBatch() -> Bool {
     let count = outcomeCount
     flush()
-    return outcomeCount != count || hasUnsent
+    return outcomeCount != count
   }
 
-  /// Hands what a caller outside an event has queued from the library to the buffer.
-  func writePackets() {
-    isBusy = true
-    writeOut()
-    isBusy = false
-  }
-
+  /// Writes what the library has queued: a system call for each packet, but no segment for each.
   func writeOut() {
+    let isBatch = queuedPackets > 1
+    queuedPackets = 0
+    if isBatch { holdSegments(true) }
     call { (handle) throws(MosquittoError) in try handle.write() }
+    if isBatch, pendingEnd == nil { holdSegments(false) }
   }
 
-  /// Sends what the buffer holds, and tells of what has left.
-  func send() {
-    guard pendingEnd == nil, let buffer = connection?.buffer else { return }
-    buffer.send()
-    tellDeparted()
-    if wantsToWriteNow { writeOut() }  // Whoever was told may have published.
-    if buffer.canSend { hasUnsent = true }
+  /// Has the kernel gather small segments, or send what it has gathered.
+  private func holdSegments(_ isHeld: Bool) {
+    guard descriptor >= 0, configuration.isTCP else { return }
+    var flag: Int32 = isHeld ? 1 : 0
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &flag, size)
   }
 
-  /// Publishes at QoS 0 have their outcome when the kernel has their last byte.
-  func tellDeparted() {
-    guard let buffer = connection?.buffer else { return }
-    for entry in window.departed(at: buffer.sent) { tell(entry.token, .acknowledged) }
-  }
-
-  func tell(_ token: Token, _ outcome: Outcome) {
+  func report(_ token: Token, _ outcome: Outcome) {
     outcomeCount &+= 1
     onOutcome?(token, outcome)
-  }
-
-  /// A connection on which nothing can be sent ends when everything that came on it was read: the
-  /// reason may be among that.
-  private func checkOutput() {
-    guard pendingEnd == nil, let failure = connection?.buffer?.failure, !hasInput else { return }
-    errno = failure
-    let code = failure == ECONNRESET ? MOSQ_ERR_CONN_LOST : MOSQ_ERR_ERRNO
-    pendingEnd = problem(MosquittoError(call: "mosquitto_loop_write", code: Int32(code.rawValue)))
   }
 
   /// The descriptor is ready.
@@ -134,10 +108,6 @@ extension MQTTClient {
     if case .handshaking = phase, let problem = socketFailure(hungUp: came.contains(.hangUp)) {
       pendingEnd = problem
       return
-    }
-    if came.contains(.write) {
-      send()
-      writeOut()
     }
     if came.contains(.read) || came.contains(.hangUp) {
       let (count, waiting) = (connection?.callbackCount, unfinished.waiting(at: descriptor))
@@ -151,13 +121,14 @@ extension MQTTClient {
         )
       }
     }
-    checkOutput()
-    if pendingEnd == nil, !hasInput, came.contains(.hangUp) || isDeadInHandshake {
+    if pendingEnd == nil, came.contains(.hangUp) || isDeadInHandshake {
       pendingEnd = ConnectionProblem(.dropped, "the connection was closed by the other side")
     }
+    // After reading: why the broker closes the connection may be among what came.
+    if came.contains(.write) { writeOut() }
   }
 
-  /// In the middle of a TLS handshake the library takes a reset for nothing to read, and the loop
+  /// In the middle of a TLS handshake the library reads a reset as nothing to read, and the loop
   /// would report the socket again and again.
   private var isDeadInHandshake: Bool {
     guard case .handshaking = phase, descriptor >= 0 else { return false }
@@ -173,29 +144,22 @@ extension MQTTClient {
     guard let connection else { return }
     // OpenSSL may hold a packet that the library has not looked at: ask once more.
     var patience = configuration.isEncrypted ? 1 : 0
-    connection.buffer?.beginReading()
     for _ in 0..<Self.fairShare {
       let count = connection.callbackCount
       call { (handle) throws(MosquittoError) in try handle.read() }
       guard pendingEnd == nil, self.connection === connection else { return }
-      if let buffer = connection.buffer {
-        if buffer.hasInput { continue }
-        if buffer.isDrained { return }
-      }
       guard connection.callbackCount == count else { continue }
       if patience == 0 { return }
       patience -= 1
     }
   }
 
-  /// Makes one call into the library and looks at what became of the connection.
+  /// Makes one call into the library and checks the connection afterwards.
   func call(_ body: (borrowing MosquittoHandle) throws(MosquittoError) -> Void) {
     guard let connection, pendingEnd == nil else { return }
     var failure: MosquittoError?
     do {
-      try SocketBuffer.serving(connection.buffer) { () throws(MosquittoError) in
-        try body(connection.handle)
-      }
+      try body(connection.handle)
     } catch {
       failure = error
     }
@@ -208,14 +172,13 @@ extension MQTTClient {
       }
     }
     guard failure != nil || connection.handle.socket != descriptor else { return }
-    // The number may be used again from here on: let go of it first.
+    // The descriptor's number may be used again from here on.
     watch?.cancel()
     watch = nil
-    connection.buffer?.letGo()
     pendingEnd = pendingEnd ?? problem(failure)
   }
 
-  /// Why the connection is gone, from the most telling source.
+  /// Why the connection is gone, from the most specific source.
   func problem(_ failure: MosquittoError?) -> ConnectionProblem {
     if let code = connection?.disconnectCode, code >= 0x80 {
       return ConnectionProblem(disconnectCode: code)
@@ -244,8 +207,7 @@ extension MQTTClient {
 
   private func updateInterest() {
     guard let watch, let connection else { return }
-    let isBlocked = connection.buffer?.isBlocked ?? false
-    watch.interest = isBlocked || connection.handle.wantsToWrite ? [.read, .write] : .read
+    watch.interest = connection.handle.wantsToWrite ? [.read, .write] : .read
   }
 
   func sendSubscriptions(_ subscriptions: [Subscription]) {
@@ -293,11 +255,12 @@ extension MQTTClient {
     let message = unsafe message.pointee
     guard let name = unsafe message.topic else { return }
     guard unsafe strpbrk(name, "+#") == nil else {
-      // The library takes it for a message; no broker that keeps to the protocol sends it.
+      // The library accepts such a topic; no broker that follows the protocol sends it.
       pendingEnd = ConnectionProblem(.silent, "the broker sent a message to a wildcard topic")
       return
     }
     statistics.received += 1
+    if unsafe message.qos > 0 { queuedPackets += 1 }  // Its acknowledgement.
     let size = unsafe max(0, Int(message.payloadlen))
     if size > configuration.maximumPacket {
       ignoreOversized(size, topic: unsafe String(cString: name))
@@ -326,15 +289,11 @@ extension MQTTClient {
   func wasAnswered(_ identifier: Int32, code: Int32) {
     guard let entry = window.answered(identifier: identifier) else { return }
     guard code >= 0x80 else {
-      if entry.qos == 0, let buffer = connection?.buffer, buffer.hasOutput {
-        window.departs(entry, at: buffer.queued)
-      } else {
-        tell(entry.token, .acknowledged)
-      }
+      report(entry.token, .acknowledged)
       return
     }
     statistics.refused += 1
-    tell(entry.token, .refused(reason: ReasonCode.words(code)))
+    report(entry.token, .refused(reason: ReasonCode.words(code)))
   }
 
   /// An answer to a SUBSCRIBE, one code per filter.

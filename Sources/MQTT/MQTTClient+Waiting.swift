@@ -4,10 +4,10 @@
 extension MQTTClient {
   /// How many bytes the broker has sent that were not read yet; 0 without a connection.
   ///
-  /// It grows when messages come faster than they are taken, up to the size of the kernel's buffer;
-  /// what is more waits at the broker. Costs a system call.
+  /// It grows when messages arrive faster than they are read, up to the size of the kernel's buffer;
+  /// the rest waits at the broker. Costs a system call.
   package var waitingBytes: Int {
     guard descriptor >= 0 else { return 0 }
-    return UnfinishedPacket.unread(at: descriptor) + (connection?.buffer?.inputBytes ?? 0)
+    return UnfinishedPacket.unread(at: descriptor)
   }
 }

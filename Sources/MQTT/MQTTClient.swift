@@ -4,17 +4,21 @@
 import MQTTTopics
 import Glibc
 import LastOut
+internal import MQTTTopics
 package import Operations
 
-/// One connection to a broker, kept up for ever: libmosquitto as a codec on our event loop.
+/// A connection to a broker that is made again whenever it is lost.
 ///
-/// A fresh library handle per attempt, own deadlines, jittered back-off, re-subscription. Publishes
-/// are handed over only while ``canPublish``; what was unacknowledged when a connection ends is
-/// reported as lost, and the owner decides what is the newest value to send again.
+/// libmosquitto is used as a codec on our event loop.
 ///
-/// Every handler may call any method of the client; what cannot be done at that point, such as
-/// closing inside a call into the library, is done right after it. After a loss that may be the
-/// fault of what was in flight, publishes go one at a time until those are acknowledged; a topic
+/// Each attempt has a new library handle, the client's own deadlines and a jittered back-off, and
+/// subscribes again. Publishes are handed over only while ``canPublish``. Those that are
+/// unacknowledged when a connection ends are reported as lost; the owner sends the newest values
+/// again.
+///
+/// A handler may call any method of the client. What cannot be done at that point, such as closing
+/// inside a call into the library, is done right after it. After a loss that may have been caused
+/// by a message in flight, publishes go one at a time until those topics are acknowledged; a topic
 /// that was alone in flight at three losses in a row is refused from then on.
 package final class MQTTClient {
   /// Called for each message.
@@ -42,8 +46,9 @@ package final class MQTTClient {
   let log: Logger
   /// Every deadline of this client, one at a time.
   var timer: LoopTimer?
-  /// Tells that the connecting thread has a result.
-  var waker: Waker?
+  /// Wakes the loop when the connecting thread has a result.
+  let waker: Waker
+  private var wakerWatch: IOWatch?
   /// Sends what a batch of events has put together.
   var batchEnd: BatchEnd?
 
@@ -55,27 +60,28 @@ package final class MQTTClient {
   var unfinished = UnfinishedPacket()
   var window: PublishWindow
   var backoff: Backoff
-  var alarm = TakeoverAlarm()
+  var clientIDConflict = ClientIDConflict()
   var subscriptions = SubscriptionTable()
   /// Filters by the identifier of the SUBSCRIBE that waits for its answer.
   var subscribing: [Int32: [String]] = [:]
-  /// Set while a call into the library or a handler of ours may be on the stack.
+  /// A call into the library or a handler of ours may be on the stack.
   var isBusy = false
   /// Ends the connection as soon as the library is off the stack.
   var pendingEnd: ConnectionProblem?
   /// ``close()`` was called where it had to wait.
   var wantsClose = false
-  /// Something is to leave at the end of the batch.
+  /// Something is to be sent at the end of the batch.
   var hasUnsent = false
-  /// Outcomes told so far.
+  /// Packets that the library has queued since the last write.
+  var queuedPackets = 0
+  /// Outcomes reported so far.
   var outcomeCount = 0
   /// Whether the owner knows that it may publish.
   var wasReady = false
   /// The last cause written to the log, so that each is written once.
   var loggedCause: String?
-  /// How often attempts that fail for the same cause are told.
+  /// How often attempts that fail for the same cause are logged.
   var retryPace = LogPace()
-  private let lead = LoopLead<MQTTClient>()
 
   package init(
     configuration: MQTTConfiguration,
@@ -87,22 +93,22 @@ package final class MQTTClient {
     self.log = log
     window = PublishWindow(limit: configuration.window)
     backoff = Backoff(range: configuration.backoff)
-    // Timer, batch end and watch are cancelled with the client; the waker's handler is not.
+    waker = try Waker()
+    // All of these are cancelled with the client.
     timer = try loop.makeTimer(named: "MQTT deadlines") { [unowned self] in
       work { $0.checkDeadlines() }
     }
-    lead.begin(self)
-    waker = try loop.makeWaker(named: "MQTT connection") { [lead] in
-      lead.object?.work { $0.takeConnection() }
+    wakerWatch = try loop.watch(waker, named: "MQTT connection") { [unowned self] in
+      work { $0.receiveConnection() }
     }
     batchEnd = loop.atBatchEnd { [unowned self] in endBatch() }
   }
 
   deinit {
-    lead.end()
     batchEnd?.cancel()
     if case .starting(let thread, _) = phase { thread.abandon() }
     watch?.cancel()
+    wakerWatch?.cancel()
     timer?.cancel()
   }
 
@@ -112,7 +118,7 @@ package final class MQTTClient {
     return pendingEnd == nil && !wantsClose && window.hasRoom
   }
 
-  package var unacknowledgedCount: Int { window.count }
+  package var unacknowledgedCount: Int { window.entries.count }
 
   /// Starts connecting; the broker may be absent.
   ///
@@ -153,13 +159,11 @@ package final class MQTTClient {
     flush()
   }
 
-  /// Hands one message to the broker; it leaves at the end of the batch, or with ``flush()``.
+  /// Publishes one message; it is sent at the end of the batch, or with ``flush()``.
   ///
-  /// Only while ``canPublish``. A topic that MQTT or brokers do not take, or that is quarantined, is
-  /// refused with an outcome.
+  /// Only while ``canPublish``. A topic that is invalid or quarantined is refused with an outcome.
   ///
-  /// - Returns: `false` if it could not be taken at all (not connected, window full); then no
-  ///   outcome follows.
+  /// - Returns: `false` while not connected or with a full window; then no outcome follows.
   package func publish(
     topic: String,
     payload: [UInt8],
@@ -206,19 +210,20 @@ package final class MQTTClient {
       return true
     }
     statistics.published += 1
+    queuedPackets += 1
     if !isBusy {
       hasUnsent = true
-      if window.awaitsWriting { writePackets() }
+      if window.awaitsWriting { flush() }
     }
     if !window.hasRoom { wasReady = false }
     return true
   }
 
-  /// Disconnects in good order, or at once if that does not go through within half a second.
+  /// Disconnects, or closes the connection if that takes more than half a second.
   ///
-  /// No last will is sent in good order. Unacknowledged publishes are reported as lost, and the
-  /// state becomes idle; from there ``start()`` may be called again. Inside a handler it happens
-  /// right after the handler has returned.
+  /// After a DISCONNECT the broker publishes no last will. Unacknowledged publishes are reported as
+  /// lost and the state becomes idle; then ``start()`` may be called again. Inside a handler this
+  /// happens right after the handler has returned.
   package func close() {
     guard !isBusy else {
       wantsClose = true
@@ -229,9 +234,9 @@ package final class MQTTClient {
 
   /// Why a publish is not handed to the library.
   private func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
-    if window.suspects.isQuarantined(topic) {
+    if window.poisonTopics.isQuarantined(topic) {
       return "quarantined: the broker dropped the connection for it"
-        + " \(Suspects.strikesToQuarantine) times"
+        + " \(PoisonTopics.strikesToQuarantine) times"
     }
     if !(0...2).contains(qos) { return "quality of service \(qos); 0, 1 and 2 exist" }
     if payload.count > Self.largestPayload {

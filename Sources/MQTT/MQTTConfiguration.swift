@@ -56,6 +56,14 @@ extension MQTTConfiguration {
     case .tcp, .unix: false
     }
   }
+
+  /// Whether the connection is TCP, with or without TLS.
+  var isTCP: Bool {
+    switch endpoint {
+    case .tcp, .tls: true
+    case .unix: false
+    }
+  }
 }
 
 extension MQTTConfiguration {

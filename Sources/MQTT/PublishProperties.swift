@@ -5,17 +5,7 @@ import CMosquitto
 
 /// MQTT 5 properties of a publish; ignored under 3.1.1.
 package struct PublishProperties: Hashable, Sendable {
-  /// How long the broker keeps the message for absent subscribers; whole seconds, rounded up.
-  package var messageExpiry: Duration? {
-    get { expirySeconds.map { .seconds($0) } }
-    set {
-      expirySeconds = newValue.map { expiry in
-        let (whole, rest) = max(.zero, expiry).components
-        return UInt32(clamping: whole + (rest > 0 ? 1 : 0))
-      }
-    }
-  }
-  /// The same as it is sent.
+  /// How long the broker keeps the message for absent subscribers.
   package var expirySeconds: UInt32?
   package var correlationData: [UInt8]?
   /// Control characters, for which brokers hang up, are sent as spaces.

@@ -50,10 +50,7 @@ struct SubscriptionTable {
 
   private mutating func append(_ subscription: MQTTClient.Subscription) {
     places[subscription.filter] = all.count
-    let isWild = subscription.filter.utf8.contains {
-      $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#")
-    }
-    if isWild { wild.append(all.count) }
+    if Topic.hasWildcard(subscription.filter) { wild.append(all.count) }
     all.append(subscription)
   }
 }

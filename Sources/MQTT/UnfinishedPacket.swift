@@ -3,18 +3,18 @@
 
 import Glibc
 
-/// Counts what has come of a packet that has no end yet.
+/// Counts the bytes of a packet that has not arrived completely.
 ///
-/// The library takes a packet of any length that the protocol can express into memory before it
-/// calls back, and has no limit to set. It reads until nothing waits: what comes faster than that,
-/// as from a broker on the same machine, is seen only when the library is done with it. Costs
-/// nothing while each event brings a whole packet.
+/// The library reads a packet of any length into memory before it calls back, and has no limit to
+/// set. It reads until nothing waits, so a packet that arrives faster than that, as from a broker
+/// on the same machine, is seen only when it is complete. Costs nothing while each event brings a
+/// complete packet.
 struct UnfinishedPacket: Hashable, Sendable {
-  /// What has come since the last packet that was whole; a little less, never more.
+  /// Bytes since the last complete packet; a little less, never more.
   private(set) var bytes = 0
   private var isOpen = false
 
-  /// How many bytes wait to be read; 0 without a look while packets come whole.
+  /// How many bytes wait to be read; 0 without a system call while packets arrive completely.
   func waiting(at descriptor: Int32) -> Int {
     isOpen ? Self.unread(at: descriptor) : 0
   }

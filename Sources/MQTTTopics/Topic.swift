@@ -1,44 +1,25 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rules for topic names and filters, checked before the C boundary.
+/// The rules of MQTT for topic names and topic filters.
 ///
-/// A filter's `+` stands for one level, a `#` at its end for the rest, the parent level included.
-/// Wildcards at the start do not match topics that begin with `$`.
+/// A filter's `+` matches one level, a `#` at its end the remaining levels, the parent level
+/// included. Wildcards in the first level do not match topics that begin with `$`.
 package enum Topic {
-  /// What MQTT can express, in bytes of UTF-8.
+  /// The longest name or filter, in bytes of UTF-8.
   package static let longestName = 65_535
-  /// Brokers drop a connection that names more levels than this.
+  /// Brokers close a connection that names more levels than this.
   package static let mostLevels = 200
 
   /// Why `name` cannot be published to; `nil` if it can: not empty, at most 65,535 bytes and 200
   /// levels, no NUL, control character, wildcard or leading `$`.
   package static func problem(inName name: String) -> String? {
-    if isPlain(name) { return nil }
     if let problem = commonProblem(in: name, called: "topic") { return problem }
-    if name.utf8.first == UInt8(ascii: "$") {
-      return "the topic begins with $, which is the broker's own"
-    }
+    if isReserved(name) { return reservedProblem }
     for wildcard in [plus, hash] where name.utf8.contains(wildcard) {
       return "the topic contains the wildcard \(Character(Unicode.Scalar(wildcard)))"
     }
     return nil
-  }
-
-  /// Whether a name is of the usual kind, which is seen in one pass over its bytes: it is asked of
-  /// every message that leaves.
-  private static func isPlain(_ name: String) -> Bool {
-    let bytes = name.utf8.span
-    guard !bytes.isEmpty, bytes[0] != UInt8(ascii: "$"), bytes.count <= longestName else {
-      return false
-    }
-    var levels = 1
-    for index in bytes.indices {
-      let byte = bytes[index]
-      guard (0x20..<0x7F).contains(byte), byte != plus, byte != hash else { return false }
-      if byte == UInt8(ascii: "/") { levels += 1 }
-    }
-    return levels <= mostLevels
   }
 
   /// Why `filter` cannot be subscribed to; `nil` if it can.
@@ -56,12 +37,30 @@ package enum Topic {
     return nil
   }
 
+  /// Whether a topic begins with `$`: only the broker publishes to it.
+  package static func isReserved(_ topic: String) -> Bool {
+    topic.utf8.first == UInt8(ascii: "$")
+  }
+
+  /// What ``problem(inName:)`` says about a reserved topic.
+  package static let reservedProblem = "the topic begins with $, which is the broker's own"
+
+  /// Whether a filter contains `+` or `#`.
+  package static func hasWildcard(_ filter: String) -> Bool {
+    filter.utf8.contains { $0 == plus || $0 == hash }
+  }
+
+  /// The wildcards of a filter, in order.
+  package static func wildcards(of filter: String) -> [Substring] {
+    filter.split(separator: "/").filter { $0 == "+" || $0 == "#" }
+  }
+
   /// Whether `filter` matches `name`.
   package static func matches(filter: String, name: String) -> Bool {
     match(filter: filter, name: name) { _ in }
   }
 
-  /// Whether some topic name could match both filters.
+  /// Whether some topic name could match both filters; a name is a filter without wildcards.
   package static func overlaps(_ left: String, _ right: String) -> Bool {
     let (left, right) = (levels(left), levels(right))
     if beginsWithWildcard(left) && isReserved(right) { return false }
@@ -81,17 +80,17 @@ package enum Topic {
     }
   }
 
-  /// What the wildcards of `filter` stand for in `name`, in order; `nil` if it does not match.
+  /// The parts of `name` that the wildcards of `filter` match, in order; `nil` without a match.
   ///
-  /// `#` stands for the remaining levels with their slashes, which may be none.
+  /// `#` matches the remaining levels with their slashes, which may be none.
   package static func captures(filter: String, name: String) -> [String]? {
     var captures: [String] = []
     let matches = match(filter: filter, name: name) { captures.append(String($0) ?? "") }
     return matches ? captures : nil
   }
 
-  /// `template` (a filter) with its wildcards filled in, in order; captures that are left over are
-  /// ignored, and `nil` if there are too few.
+  /// `template` (a filter) with `captures` in place of its wildcards, in order; more captures than
+  /// wildcards are ignored, and `nil` is returned for fewer.
   ///
   /// A `#` filled with nothing also drops the slash before it, as `a/#` matches `a`.
   package static func fill(template: String, with captures: [String]) -> String? {
@@ -150,15 +149,23 @@ package enum Topic {
     levels.first?.first == plus || levels.first?.first == hash
   }
 
+  /// The rules that names and filters share.
   private static func commonProblem(in text: String, called what: String) -> String? {
     if text.isEmpty { return "the \(what) is empty" }
-    if text.utf8.count > longestName {
-      return "the \(what) has \(text.utf8.count) bytes; at most \(longestName) are allowed"
+    let bytes = text.utf8.span
+    if bytes.count > longestName {
+      return "the \(what) has \(bytes.count) bytes; at most \(longestName) are allowed"
     }
-    let levels = text.utf8.count { $0 == UInt8(ascii: "/") } + 1
+    var levels = 1
+    var isPrintableASCII = true
+    for index in bytes.indices {
+      if bytes[index] == UInt8(ascii: "/") { levels += 1 }
+      isPrintableASCII = isPrintableASCII && (0x20..<0x7F).contains(bytes[index])
+    }
     if levels > mostLevels {
       return "the \(what) has \(levels) levels; at most \(mostLevels) are allowed"
     }
+    if isPrintableASCII { return nil }
     for scalar in text.unicodeScalars where isForbidden(scalar) {
       let code = String(scalar.value, radix: 16, uppercase: true)
       let padded = String(repeating: "0", count: max(0, 4 - code.count)) + code

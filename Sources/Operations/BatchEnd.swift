@@ -1,11 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is sent at the end of each batch of events; lives until it is cancelled.
-///
-/// Whoever has put together what should leave at once, such as packets, sends it here.
+/// A handler for the end of each batch of events, such as one that sends packets; lives until it is
+/// cancelled.
 package final class BatchEnd {
-  /// Whether more was left to do; `nil` once cancelled.
+  /// Returns whether more is left to do; `nil` once cancelled.
   private var handler: (() -> Bool)?
 
   init(_ handler: @escaping () -> Bool) {

@@ -19,17 +19,17 @@ package import LastOut
 
   /// The libuv loop; freed in `deinit` after every handle was closed.
   let pointer: UnsafeMutablePointer<uv_loop_t>
-  /// What the loop is at, for a ``LoopWatchdog``.
+  /// What the loop is doing, for a ``LoopWatchdog``.
   let pulse = LoopPulse()
   private let afterBatchPhase: LoopPhase
   /// Every timer of this loop, over one timer descriptor.
   private var timers: TimerSet?
-  private var moderation = WakeModeration()
+  private var coalescing = InterruptCoalescing()
   /// Something waits for the next event, so that the loop must not rest before it looks for it.
   package var isHurried = false
   private var batchEnds: [BatchEnd] = []
-  /// Begins another batch when the end of one did not come to an end.
-  private var goingOn: LoopTimer?
+  /// Starts another batch when the end of one left more to do.
+  private var continuation: LoopTimer?
   /// How often one batch may end.
   private static let mostEnds = 8
 
@@ -47,7 +47,7 @@ package import LastOut
     unsafe settle_uv_measure_idle(fresh)
     afterBatchPhase = pulse.phase("after the batch")
     timers = try TimerSet(loop: self)
-    goingOn = try makeTimer(named: "the rest of a batch") {}
+    continuation = try makeTimer(named: "the rest of a batch") {}
     // The loop's own handle: it points back without keeping the loop alive.
     let this = unsafe Unmanaged.passUnretained(self).toOpaque()
     _ = try unsafe LoopHandle.make(uv_prepare_t.self, data: nil) {
@@ -140,16 +140,25 @@ package import LastOut
     _ handler: @escaping () -> Void
   ) throws(OperationsError) -> Waker {
     let waker = try Waker()
-    _ = try watch(waker.descriptor, for: .read, named: name) { _ in
+    _ = try watch(waker, named: name, handler: handler)
+    return waker
+  }
+
+  /// Runs `handler` after each ``Waker/wake()``, until the watch is cancelled.
+  package func watch(
+    _ waker: Waker,
+    named name: String = "a wake-up",
+    handler: @escaping () -> Void
+  ) throws(OperationsError) -> IOWatch {
+    try watch(waker.descriptor, for: .read, named: name) { _ in
       waker.acknowledge()
       handler()
     }
-    return waker
   }
 
   /// Calls `handler` at the end of each batch, after ``afterBatch``, and when ``run()`` returns.
   ///
-  /// It tells whether more was left to do; then ``afterBatch`` and it are called once more.
+  /// It returns whether more is left to do; then ``afterBatch`` and `handler` are called again.
   package func atBatchEnd(_ handler: @escaping () -> Bool) -> BatchEnd {
     let end = BatchEnd(handler)
     batchEnds.append(end)
@@ -162,7 +171,7 @@ package import LastOut
     afterBatch?()
     while runBatchEnds() {
       guard ends < Self.mostEnds else {
-        goingOn?.arm(at: .zero)
+        continuation?.arm(at: .zero)
         break
       }
       ends += 1
@@ -170,20 +179,20 @@ package import LastOut
     }
     timers?.program()
     pulse.sleep()
-    moderate()
+    rest()
   }
 
-  /// Rests where events come so fast that each look for them finds one.
-  private func moderate() {
+  /// Rests before the next look for events where several are likely to arrive meanwhile.
+  private func rest() {
     let now = Self.now()
     let slept = Duration.nanoseconds(Int64(clamping: unsafe uv_metrics_idle_time(pointer)))
     let next = timers?.earliest
-    guard moderation.rests(at: now, slept: slept, before: next, isHurried: isHurried) else {
-      return moderation.looks(at: now)
+    guard coalescing.rests(at: now, slept: slept, before: next, isHurried: isHurried) else {
+      return coalescing.looks(at: now)
     }
-    var rest = timespec(tv_sec: 0, tv_nsec: Int(WakeModeration.rest / .nanoseconds(1)))
-    unsafe nanosleep(&rest, nil)
-    moderation.looks(at: Self.now())
+    var pause = timespec(tv_sec: 0, tv_nsec: Int(InterruptCoalescing.rest / .nanoseconds(1)))
+    unsafe nanosleep(&pause, nil)
+    coalescing.looks(at: Self.now())
   }
 
   private func runBatchEnds() -> Bool {

@@ -3,6 +3,7 @@
 
 import CUV
 import Glibc
+import LastOut
 import Synchronization
 
 /// A name for something that an event loop does, shown when it takes too long.
@@ -22,7 +23,7 @@ final class LoopPulse: Sendable {
   private let timer = Atomic<Int32>(-1)
   /// How long a batch may take, in milliseconds.
   private let limit = Atomic<UInt64>(0)
-  private let names = Mutex<[String]>(["other"])
+  private let names = Locked(["other"])
 
   /// The phase called `name`, the same for the same name; of more than 255 the rest share one.
   func phase(_ name: String) -> LoopPhase {

@@ -38,9 +38,12 @@ package final class LoopTimer {
 }
 
 /// All timers of one loop, over one timer descriptor with absolute CLOCK_MONOTONIC deadlines.
+///
+/// A loop has about ten timers, so the earliest is searched for.
 final class TimerSet {
-  private var heap = DeadlineHeap()
-  /// By slot of the heap; `nil` where the slot is free.
+  /// By slot, in nanoseconds; `notArmed` where there is none.
+  private var deadlines: [UInt64] = []
+  /// By slot; `nil` where the slot is free.
   private var handlers: [(() -> Void)?] = []
   private var phases: [LoopPhase] = []
   private unowned let loop: EventLoop
@@ -48,9 +51,10 @@ final class TimerSet {
   private var watch: IOWatch?
   /// What the descriptor is set to.
   ///
-  /// It is not moved later, since one spare wake-up costs less than
-  /// a system call for each deadline that moves out.
-  private var programmed: Moment?
+  /// It is not moved later: one spare wake-up costs less than a system call for each deadline that
+  /// moves out.
+  private var programmed: UInt64?
+  private static let notArmed = UInt64.max
 
   init(loop: EventLoop) throws(OperationsError) {
     self.loop = loop
@@ -77,19 +81,20 @@ final class TimerSet {
 
   func add(_ handler: @escaping () -> Void, _ phase: LoopPhase) -> Int {
     precondition(watch != nil, "A timer is made while its loop lives.")
-    let slot = heap.makeSlot()
-    if slot == handlers.count {
-      handlers.append(nil)
-      phases.append(phase)
+    if let slot = handlers.firstIndex(where: { $0 == nil }) {
+      handlers[slot] = handler
+      phases[slot] = phase
+      return slot
     }
-    handlers[slot] = handler
-    phases[slot] = phase
-    return slot
+    handlers.append(handler)
+    phases.append(phase)
+    deadlines.append(Self.notArmed)
+    return handlers.count - 1
   }
 
   func remove(_ slot: Int) {
     guard watch != nil else { return }
-    heap.freeSlot(slot)
+    deadlines[slot] = Self.notArmed
     let handler = handlers[slot]
     handlers[slot] = nil
     // Released only now: what it captured may cancel another timer of this set.
@@ -98,23 +103,22 @@ final class TimerSet {
 
   func arm(_ slot: Int, at deadline: Moment?) {
     guard watch != nil else { return }
-    if let deadline {
-      heap.set(slot, to: deadline)
-    } else {
-      heap.remove(slot)
-    }
+    deadlines[slot] = deadline?.nanoseconds ?? Self.notArmed
   }
 
   /// When the next timer is due.
-  var earliest: Moment? { heap.first?.deadline }
+  var earliest: Moment? {
+    guard let deadline = deadlines.min(), deadline != Self.notArmed else { return nil }
+    return Moment(nanoseconds: deadline)
+  }
 
   /// Sets the descriptor to the earliest deadline; called before the loop sleeps.
   func program() {
-    guard let earliest = heap.first?.deadline else { return }
+    guard let earliest = earliest?.nanoseconds else { return }
     if let programmed, programmed <= earliest { return }
     programmed = earliest
     // Zero would disarm.
-    let nanoseconds = max(earliest.nanoseconds, 1)
+    let nanoseconds = max(earliest, 1)
     var setting = itimerspec()
     setting.it_value.tv_sec = Int(clamping: nanoseconds / 1_000_000_000)
     setting.it_value.tv_nsec = Int(nanoseconds % 1_000_000_000)
@@ -131,11 +135,12 @@ final class TimerSet {
     var expirations: UInt64 = 0
     _ = unsafe read(descriptor, &expirations, 8)
     programmed = nil
-    let now = EventLoop.now()
-    // A handler may re-arm, cancel or replace any of these: look again before each call.
-    for slot in heap.due(at: now) {
-      guard let deadline = heap.deadline(of: slot), deadline <= now else { continue }
-      heap.remove(slot)
+    let now = EventLoop.now().nanoseconds
+    let due = deadlines.indices.filter { deadlines[$0] <= now }
+      .sorted { deadlines[$0] < deadlines[$1] }
+    // A handler may re-arm, cancel or replace any of these: check again before each call.
+    for slot in due where deadlines[slot] <= now {
+      deadlines[slot] = Self.notArmed
       loop.enter(phases[slot])
       handlers[slot]?()
     }

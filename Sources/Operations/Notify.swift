@@ -56,7 +56,7 @@ package enum Notify {
   }
 
   private static func send(_ message: String) {
-    guard let path = unsafe getenv("NOTIFY_SOCKET") else { return }
-    send(message, to: unsafe String(cString: path))
+    guard let path = Environment["NOTIFY_SOCKET"] else { return }
+    send(message, to: path)
   }
 }

@@ -44,9 +44,7 @@ package final class ServiceWatchdog {
   ///
   /// `variable` looks up `WATCHDOG_USEC` and `WATCHDOG_PID`, the process that is meant.
   package static func period(
-    _ variable: (String) -> String? = { name in
-      unsafe getenv(name).map { unsafe String(cString: $0) }
-    }
+    _ variable: (String) -> String? = { Environment[$0] }
   ) -> Duration? {
     guard let microseconds = variable("WATCHDOG_USEC").flatMap({ Int64($0) }), microseconds > 0
     else { return nil }

@@ -3,7 +3,7 @@
 
 import CUV
 import Glibc
-import Synchronization
+import LastOut
 
 /// Writes lines to standard error without ever waiting long for whoever reads it.
 ///
@@ -18,7 +18,7 @@ final class StandardErrorSink: Sendable {
   /// Whether standard error goes to systemd's journal.
   let isJournal: Bool
   private let descriptor: Int32
-  private let dropped = Mutex(0)
+  private let dropped = Locked(0)
 
   init(descriptor: Int32) {
     self.descriptor = descriptor
@@ -56,9 +56,9 @@ final class StandardErrorSink: Sendable {
   /// `JOURNAL_STREAM` names the device and inode of the journal's socket; it is inherited, so it
   /// counts only if standard error still is that socket.
   private static func isJournal(_ descriptor: Int32) -> Bool {
-    guard let variable = unsafe getenv("JOURNAL_STREAM") else { return false }
+    guard let variable = Environment["JOURNAL_STREAM"] else { return false }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return false }
-    return unsafe String(cString: variable) == "\(status.st_dev):\(status.st_ino)"
+    return variable == "\(status.st_dev):\(status.st_ino)"
   }
 }

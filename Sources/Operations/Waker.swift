@@ -14,7 +14,8 @@ package final class Waker: Sendable {
   /// A wake-up was sent that the loop has not seen yet.
   private let isPending = Atomic<Bool>(false)
 
-  init() throws(OperationsError) {
+  /// A waker to be watched by a loop.
+  package init() throws(OperationsError) {
     descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
     guard descriptor >= 0 else { throw OperationsError(call: "eventfd", code: errno) }
   }

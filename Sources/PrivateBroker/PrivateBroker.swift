@@ -178,7 +178,7 @@ package final class PrivateBroker {
   }
 
   private static func findProgram() throws -> String {
-    let path = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
+    let path = Environment["PATH"] ?? ""
     let folders = path.split(separator: ":").map(String.init) + ["/usr/sbin", "/usr/local/sbin"]
     for folder in folders {
       let program = folder + "/mosquitto"

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Operations
 
 /// Folders under the system's place for temporary files.
 package enum TemporaryFolder {
   package static func make(_ name: String) throws -> String {
-    let root = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    let root = Environment["TMPDIR"] ?? "/tmp"
     var template = Array("\(root)/\(name)-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else {
       throw PrivateBrokerError("no folder in \(root): \(errno)")

@@ -74,26 +74,6 @@ extension ChangeCommand {
     return [key] + positional + options + connectionParameters
   }
 
-  /// The words among `arguments`, which are a change as it is typed most, its options stored; `nil`
-  /// if the table has to read them.
-  mutating func takeOptions(of arguments: [String]) -> [String]? {
-    var plain = PlainArguments(arguments)
-    return plain.words { text, plain in
-      switch text {
-      case "--now": options.now = true
-      case "--json": connection.json = true
-      case "--wait": options.wait = .best
-      case "--wait=sent": options.wait = .sent
-      case "--wait=confirmed": options.wait = .confirmed
-      case "--socket":
-        guard let path = plain.value() else { return false }
-        connection.socket = path
-      default: return false
-      }
-      return true
-    }
-  }
-
   /// Sends the change and follows it as far as `--wait` says.
   func perform(_ operation: ControlRequest.Operation) throws(ClientError) -> ExitCode {
     var request = ControlRequest(operation, key: key)

@@ -4,6 +4,7 @@
 import Arguments
 import Control
 import Devices
+import JSON
 
 /// A command about all keys that a pattern names: `get`, `pending`, `flush`, `cancel`, `watch`.
 protocol PatternCommand: GatewayCommand {

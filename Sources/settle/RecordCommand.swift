@@ -5,6 +5,7 @@ import Arguments
 import Control
 import Devices
 import Glibc
+import JSON
 
 struct RecordCommand: PatternCommand {
   static let name = "record"

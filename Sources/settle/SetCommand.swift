@@ -32,11 +32,5 @@ struct SetCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
-  mutating func take(plain arguments: [String]) -> Bool {
-    guard let words = takeOptions(of: arguments), words.count == 2 else { return false }
-    (key, value) = (words[0], words[1])
-    return true
-  }
-
   func run() throws(ClientError) -> ExitCode { try perform(.set(ValueText.json(value))) }
 }

@@ -24,12 +24,6 @@ struct StepCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
-  mutating func take(plain arguments: [String]) -> Bool {
-    guard let words = takeOptions(of: arguments), words.count == 2 else { return false }
-    (key, amount) = (words[0], words[1])
-    return true
-  }
-
   func run() throws(ClientError) -> ExitCode {
     let number: Double
     do throws(ArgumentValueError) {

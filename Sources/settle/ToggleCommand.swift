@@ -17,11 +17,5 @@ struct ToggleCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
-  mutating func take(plain arguments: [String]) -> Bool {
-    guard let words = takeOptions(of: arguments), words.count == 1 else { return false }
-    key = words[0]
-    return true
-  }
-
   func run() throws(ClientError) -> ExitCode { try perform(.toggle) }
 }

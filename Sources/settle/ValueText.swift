@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import JSONParsing
 
 /// Values as people type and read them.
 enum ValueText {

@@ -4,6 +4,8 @@
 import Arguments
 import Configuration
 import Devices
+import JSON
+import Operations
 
 /// `settle check`: reads configuration and devices and says what is wrong with them.
 struct CheckCommand: DaemonCommand {
@@ -33,7 +35,7 @@ struct CheckCommand: DaemonCommand {
     do throws(ConfigurationFailure) {
       loaded = try ConfigurationLoader.load(
         overrides,
-        environment: ProcessEnvironment.all()
+        environment: Environment.all
       )
     } catch {
       for problem in error.problems { report(problem, "error") }

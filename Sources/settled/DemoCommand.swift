@@ -80,7 +80,7 @@ struct DemoCommand: DaemonCommand {
   }
 
   private static func screen() -> DemoScreen {
-    let environment = ProcessEnvironment.all()
+    let environment = Environment.all
     let isTerminal = isatty(STDOUT_FILENO) == 1 && environment["TERM"] != "dumb"
     return DemoScreen(
       isInteractive: isTerminal,

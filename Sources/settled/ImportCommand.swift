@@ -101,7 +101,7 @@ struct ImportCommand: DaemonCommand {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
     overrides.devices = devices
-    let environment = ProcessEnvironment.all()
+    let environment = Environment.all
     do throws(ConfigurationFailure) {
       let loaded = try ConfigurationLoader.load(overrides, environment: environment, drafts: [:])
       let request = request(loaded.gateway)

@@ -4,6 +4,7 @@
 import Arguments
 import Devices
 import Import
+import JSON
 
 extension ImportSource: ArgumentValue {}
 

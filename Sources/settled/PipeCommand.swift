@@ -8,8 +8,8 @@ import Dispatch
 import Gateway
 import GatewayCore
 import Glibc
+import LastOut
 import Operations
-import Synchronization
 
 /// `settle pipe --standalone`: a gateway of its own for the time of the pipe.
 ///
@@ -51,7 +51,7 @@ struct PipeCommand: DaemonCommand {
     overrides.socket = folder.path + "/settle.sock"
     var configuration: LoadedConfiguration
     do throws(ConfigurationFailure) {
-      configuration = try ConfigurationLoader.load(overrides, environment: ProcessEnvironment.all())
+      configuration = try ConfigurationLoader.load(overrides, environment: Environment.all)
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
       return .badConfiguration
@@ -123,7 +123,7 @@ struct PipeCommand: DaemonCommand {
 
 /// Hands the pipe's report to the loop.
 private final class PipeOutcome: Sendable {
-  private let report = Mutex<PipeReport?>(nil)
+  private let report = Locked<PipeReport?>(nil)
 
   func set(_ report: PipeReport) { self.report.withLock { $0 = report } }
 
@@ -142,7 +142,7 @@ private struct PrivateFolder {
 
   /// `nil`, with `errno` set, if there is no place for it.
   init?() {
-    let parent = ProcessEnvironment.all()["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+    let parent = Environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
     var template = (parent + "/settle-pipe-XXXXXX").utf8CString.map { $0 }
     guard unsafe mkdtemp(&template) != nil else { return nil }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

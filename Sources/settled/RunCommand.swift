@@ -79,7 +79,7 @@ struct RunCommand: Command {
     overrides.config = config
     overrides.devices = devices
     overrides.socket = socket
-    let environment = ProcessEnvironment.all()
+    let environment = Environment.all
     return { [overrides] in
       do throws(ConfigurationFailure) {
         return .success(try ConfigurationLoader.load(overrides, environment: environment))

@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// A machine under test with its clock, and a shorthand for what it said.

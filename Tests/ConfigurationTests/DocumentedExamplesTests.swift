@@ -4,6 +4,7 @@
 import Configuration
 import Devices
 import FoundationEssentials
+import JSON
 import LastOut
 import Testing
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
+import Devices
+import JSON
 import Testing
 
 struct MistakeTests {
@@ -124,7 +126,7 @@ struct MistakeTests {
     )
   }
 
-  @Test func `the report is text or one JSON object per line`() {
+  @Test func `a problem is one line of text or one JSON object`() {
     let error = ConfigurationProblem(
       file: "a.yaml",
       line: 3,
@@ -133,16 +135,16 @@ struct MistakeTests {
       suggestion: "right"
     )
     let warning = ConfigurationProblem(file: "b.yaml", line: 1, column: 1, message: "odd")
+    #expect(error.description == "a.yaml:3:4: wrong; did you mean 'right'?")
     #expect(
-      ConfigurationReport.text(errors: [error], warnings: [warning])
-        == "a.yaml:3:4: wrong; did you mean 'right'?\nb.yaml:1:1: warning: odd\n"
+      JSONWriter.text(error.json(severity: "error"))
+        == #"{"file":"a.yaml","line":3,"column":4,"severity":"error","message":"wrong","#
+        + #""suggestion":"right"}"#
     )
     #expect(
-      ConfigurationReport.jsonLines(errors: [error], warnings: [warning])
-        == #"{"file":"a.yaml","line":3,"column":4,"severity":"error","message":"wrong","#
-        + #""suggestion":"right"}"# + "\n"
-        + #"{"file":"b.yaml","line":1,"column":1,"severity":"warning","message":"odd","#
-        + #""suggestion":null}"# + "\n"
+      JSONWriter.text(warning.json(severity: "warning"))
+        == #"{"file":"b.yaml","line":1,"column":1,"severity":"warning","message":"odd","#
+        + #""suggestion":null}"#
     )
   }
 }

@@ -4,7 +4,6 @@
 import Control
 import Devices
 import Glibc
-import JSON
 import Testing
 
 struct ControlClientTests {

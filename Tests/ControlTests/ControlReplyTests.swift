@@ -3,7 +3,6 @@
 
 import Control
 import Devices
-import JSON
 import LastOut
 import Testing
 

@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// The book of all commands: what was told of each, and what must never be told or sent after it.

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import Durability
 import GatewayCore
+import JSON
 import LastOut
 
 /// The disk, restarts, and what must survive them.

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import Durability
 import GatewayCore
+import JSON
 import LastOut
 
 /// What people do, and what is done to the gateway.

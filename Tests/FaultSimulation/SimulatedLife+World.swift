@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import GatewayCore
+import JSON
 import LastOut
 
 /// The link, the broker and the devices.

@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// The world outside: the link to the broker, and the devices behind it.

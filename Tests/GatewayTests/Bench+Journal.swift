@@ -4,6 +4,7 @@
 import Devices
 import Glibc
 import JSON
+import JSONParsing
 import TestBroker
 
 /// A bench whose gateway has a journal.

@@ -3,6 +3,8 @@
 
 import Control
 import Devices
+import Glibc
+import JSON
 import LastOut
 import Testing
 

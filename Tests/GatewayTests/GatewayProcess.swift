@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import JSON
 import LastOut
 import Operations
 import PrivateBroker

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import JSON
 import TestBroker
 import Testing
 

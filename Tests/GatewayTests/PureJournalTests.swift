@@ -5,6 +5,7 @@
 import Devices
 import Durability
 import Journal
+import JSON
 import LastOut
 import Operations
 import PrivateBroker

@@ -3,7 +3,6 @@
 
 import Devices
 import Glibc
-import JSON
 import LastOut
 import Operations
 import PrivateBroker

@@ -4,6 +4,7 @@
 import Devices
 import HTTP
 import JSON
+import JSONParsing
 import Testing
 
 @Suite struct OpenAPITests {

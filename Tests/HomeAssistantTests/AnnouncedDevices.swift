@@ -5,6 +5,7 @@ import Configuration
 import Devices
 import FoundationEssentials
 import HomeAssistant
+import JSON
 import Testing
 
 /// Devices from text and profiles, and how they are announced: for every suite about that.

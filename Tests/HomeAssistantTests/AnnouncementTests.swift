@@ -5,6 +5,7 @@ import Configuration
 import Devices
 import FoundationEssentials
 import HomeAssistant
+import JSON
 import Testing
 
 /// What Home Assistant is told about devices, by its MQTT documentation.

@@ -5,6 +5,7 @@ import Configuration
 import Devices
 import FoundationEssentials
 import HomeAssistant
+import JSON
 import Testing
 
 /// Which entities a device's properties make, and what Home Assistant is told of each.

@@ -4,6 +4,7 @@
 import Devices
 @testable import Import
 import JSON
+import JSONParsing
 import LastOutTesting
 import Testing
 

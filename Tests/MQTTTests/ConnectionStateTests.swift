@@ -65,31 +65,7 @@ import Testing
     #expect(again == nil)
   }
 
-  @Test
-  func `what departs takes no room, has its end with its last byte, and is lost with the rest`() {
-    var window = PublishWindow(limit: 1)
-    for number in 1...3 as ClosedRange<Int32> {
-      window.sent(entry(number, "a", at: UInt64(number)))
-      let written = window.answered(identifier: number)
-      if let written { window.departs(written, at: UInt64(number) * 10) }
-      #expect(window.hasRoom)
-    }
-    window.sent(entry(4, "b", at: 4))
-    #expect(window.count == 4)
-    #expect(window.oldest == Moment(nanoseconds: 1))
-    expectIdentifiers([], window.departed(at: 9))
-    expectIdentifiers([1, 2], window.departed(at: 29))
-    #expect(window.oldest == Moment(nanoseconds: 3))
-    let ended = window.connectionEnded(byPeer: false)
-    expectIdentifiers([3, 4], ended.lost)
-    #expect(window.count == 0)
-  }
-
-  private func expectIdentifiers(_ expected: [Int32], _ entries: [PublishWindow.Entry]) {
-    #expect(entries.map(\.identifier) == expected)
-  }
-
-  @Test func `after a loss publishes go one at a time until the suspects are answered`() {
+  @Test func `after a loss publishes go one at a time until the topics are answered`() {
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "a"))
     window.sent(entry(2, "b"))
@@ -117,7 +93,7 @@ import Testing
     #expect(window.hasRoom)
   }
 
-  @Test func `a stable connection ends the probing for suspects that never come back`() {
+  @Test func `a stable connection ends the probing for topics that never come back`() {
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "gone"))
     _ = window.connectionEnded(byPeer: true)
@@ -128,66 +104,66 @@ import Testing
   }
 }
 
-@Suite struct SuspectsTests {
+@Suite struct PoisonTopicsTests {
   @Test func `three losses alone in flight quarantine a topic, and only it`() {
-    var suspects = Suspects()
-    expectQuarantined(nil, suspects.connectionDropped(inFlight: ["a", "poison", "b"]))
-    expectQuarantined(nil, suspects.connectionDropped(inFlight: ["poison"]))
-    expectQuarantined(nil, suspects.connectionDropped(inFlight: ["poison"]))
-    expectQuarantined("poison", suspects.connectionDropped(inFlight: ["poison"]))
-    #expect(suspects.isQuarantined("poison"))
-    #expect(!suspects.isQuarantined("a"))
-    #expect(suspects.isProbing)
+    var topics = PoisonTopics()
+    expectQuarantined(nil, topics.connectionDropped(inFlight: ["a", "poison", "b"]))
+    expectQuarantined(nil, topics.connectionDropped(inFlight: ["poison"]))
+    expectQuarantined(nil, topics.connectionDropped(inFlight: ["poison"]))
+    expectQuarantined("poison", topics.connectionDropped(inFlight: ["poison"]))
+    #expect(topics.isQuarantined("poison"))
+    #expect(!topics.isQuarantined("a"))
+    #expect(topics.isProbing)
   }
 
   @Test func `an answer in between clears a topic's name`() {
-    var suspects = Suspects()
+    var topics = PoisonTopics()
     for _ in 0..<10 {
-      expectQuarantined(nil, suspects.connectionDropped(inFlight: ["a"]))
-      expectQuarantined(nil, suspects.connectionDropped(inFlight: ["a"]))
-      suspects.answered("a")
+      expectQuarantined(nil, topics.connectionDropped(inFlight: ["a"]))
+      expectQuarantined(nil, topics.connectionDropped(inFlight: ["a"]))
+      topics.answered("a")
     }
-    #expect(!suspects.isProbing)
+    #expect(!topics.isProbing)
   }
 
   @Test func `a loss of another topic between does not save the poison`() {
-    var suspects = Suspects()
-    _ = suspects.connectionDropped(inFlight: ["poison"])
-    _ = suspects.connectionDropped(inFlight: ["b"])
-    _ = suspects.connectionDropped(inFlight: ["poison"])
-    expectQuarantined("poison", suspects.connectionDropped(inFlight: ["poison"]))
+    var topics = PoisonTopics()
+    _ = topics.connectionDropped(inFlight: ["poison"])
+    _ = topics.connectionDropped(inFlight: ["b"])
+    _ = topics.connectionDropped(inFlight: ["poison"])
+    expectQuarantined("poison", topics.connectionDropped(inFlight: ["poison"]))
   }
 
   @Test func `a loss with nothing in flight accuses nobody`() {
-    var suspects = Suspects()
-    expectQuarantined(nil, suspects.connectionDropped(inFlight: []))
-    #expect(!suspects.isProbing)
+    var topics = PoisonTopics()
+    expectQuarantined(nil, topics.connectionDropped(inFlight: []))
+    #expect(!topics.isProbing)
   }
 
   @Test func `memory is bounded, whatever is lost`() {
-    var suspects = Suspects()
-    for number in 0..<5000 { _ = suspects.connectionDropped(inFlight: ["key/\(number)"]) }
-    #expect(suspects.rememberedCount <= 2 * Suspects.mostTopics)
+    var topics = PoisonTopics()
+    for number in 0..<5000 { _ = topics.connectionDropped(inFlight: ["key/\(number)"]) }
+    #expect(topics.rememberedCount <= 2 * PoisonTopics.mostTopics)
   }
 }
 
-@Suite struct TakeoverAlarmTests {
+@Suite struct ClientIDConflictTests {
   private func at(_ seconds: UInt64) -> Moment { Moment(nanoseconds: seconds * 1_000_000_000) }
 
-  @Test func `three short idle lives in a minute raise the alarm`() {
-    var alarm = TakeoverAlarm()
-    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(100)))
-    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(102)))
-    expectAlarm(true, alarm.lost(after: .seconds(1), wasIdle: true, at: at(104)))
+  @Test func `three short idle lives in a minute suggest a conflict`() {
+    var conflict = ClientIDConflict()
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(1), wasIdle: true, at: at(100)))
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(1), wasIdle: true, at: at(102)))
+    expectLikely(true, conflict.isLikely(afterLife: .seconds(1), wasIdle: true, at: at(104)))
   }
 
   @Test func `long lives, losses under load and old losses do not count`() {
-    var alarm = TakeoverAlarm()
-    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(100)))
-    expectAlarm(false, alarm.lost(after: .seconds(60), wasIdle: true, at: at(110)))
-    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: false, at: at(120)))
-    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(130)))
-    expectAlarm(false, alarm.lost(after: .seconds(1), wasIdle: true, at: at(165)))
+    var conflict = ClientIDConflict()
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(1), wasIdle: true, at: at(100)))
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(60), wasIdle: true, at: at(110)))
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(1), wasIdle: false, at: at(120)))
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(1), wasIdle: true, at: at(130)))
+    expectLikely(false, conflict.isLikely(afterLife: .seconds(1), wasIdle: true, at: at(165)))
   }
 }
 
@@ -226,7 +202,7 @@ import Testing
   }
 }
 
-private func expectAlarm(_ expected: Bool, _ isRaised: Bool) {
+private func expectLikely(_ expected: Bool, _ isRaised: Bool) {
   #expect(isRaised == expected)
 }
 

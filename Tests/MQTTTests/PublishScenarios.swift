@@ -107,7 +107,7 @@ import Testing
     let harness = try Harness(.local(broker))
     #expect(harness.connect())
     var properties = PublishProperties()
-    properties.messageExpiry = .milliseconds(59_500)
+    properties.expirySeconds = 60
     properties.correlationData = [1, 0, 2]
     properties.userProperties = ["replayed": "1", "reason": "two\nlines\u{7F}"]
     let sent = harness.client.publish(

@@ -12,22 +12,22 @@ import Testing
 
   @Test func `what goes on is told at once, then at doubling distances up to the limit`() {
     var pace = LogPace(.seconds(10)...(.seconds(60)))
-    let told = (0..<300).filter { pace.note(at: Self.moment($0)) != nil }
+    let told = (0..<300).filter { pace.record(at: Self.moment($0)) != nil }
     #expect(told == [0, 10, 30, 70, 130, 190, 250])
   }
 
   @Test func `a line counts what happened since the one before`() {
     var pace = LogPace(.seconds(10)...(.seconds(60)))
-    let counts = [0, 1, 2, 10, 29, 30].map { pace.note(5, at: Self.moment($0)) }
+    let counts = [0, 1, 2, 10, 29, 30].map { pace.record(5, at: Self.moment($0)) }
     #expect(counts == [5, nil, nil, 15, nil, 10])
-    #expect(pace.untold == 0)
+    #expect(pace.unlogged == 0)
   }
 
-  @Test func `once it is over, what is untold is given back, and it starts anew`() {
+  @Test func `the end returns what was not logged, and starts over`() {
     var pace = LogPace(.seconds(10)...(.seconds(60)))
-    let first = (0..<15).compactMap { pace.note(at: Self.moment($0)) }
+    let first = (0..<15).compactMap { pace.record(at: Self.moment($0)) }
     let rest = pace.end()
-    let next = [16, 17, 26].map { pace.note(at: Self.moment($0)) }
+    let next = [16, 17, 26].map { pace.record(at: Self.moment($0)) }
     #expect(first == [1, 10])
     #expect(rest == 4)
     #expect(next == [1, nil, 2])

@@ -9,22 +9,17 @@ import Testing
 
 @Suite(.blocking) struct ProcessTests {
   @Test(arguments: [
-    (["sh", "-c", "exit 3"], ChildProcess.Ending.exited(code: 3)),
+    (["sh", "-c", "exit 3"], SpawnedProcess.Ending.exited(code: 3)),
     (["sh", "-c", "kill -TERM $$"], .signalled(number: SIGTERM)),
     (["true"], .exited(code: 0)),
   ])
-  func `the end of a child is an event of the loop`(
+  func `the way a child ends is reported`(
     arguments: [String],
-    ending: ChildProcess.Ending
+    ending: SpawnedProcess.Ending
   ) throws {
-    let loop = try EventLoop()
-    let seen = Recorder<ChildProcess.Ending>()
-    _ = try ChildProcess(arguments: arguments, loop: loop) {
-      seen.add($0)
-      loop.stop()
-    }
-    loop.run()
-    #expect(seen.values == [ending])
+    let process = try SpawnedProcess(arguments: arguments)
+    #expect(process.wait(milliseconds: 10_000) == ending)
+    #expect(process.ending == ending)
   }
 
   @Test func `output, input and environment go where they are told`() throws {

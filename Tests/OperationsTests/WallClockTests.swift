@@ -24,26 +24,3 @@ import Testing
     #expect(WallClock.text(milliseconds: milliseconds) == text)
   }
 }
-
-@Suite struct IdentifierGeneratorTests {
-  @Test func `identifiers have 26 characters of base 32 and begin with their time`() {
-    var generator = IdentifierGenerator()
-    let text = generator.next(milliseconds: 1_469_918_176_385)
-    #expect(text.count == 26)
-    #expect(text.hasPrefix("01ARYZ6S41"))
-    #expect(text.allSatisfy { "0123456789ABCDEFGHJKMNPQRSTVWXYZ".contains($0) })
-  }
-
-  @Test func `identifiers ascend within a millisecond and when the clock steps back`() {
-    var generator = IdentifierGenerator()
-    let texts = [5, 5, 5, 4, 3, 6, 6, 1].map { generator.next(milliseconds: $0) }
-    #expect(texts == texts.sorted())
-    #expect(Set(texts).count == texts.count)
-  }
-
-  @Test func `two generators do not make the same identifiers`() {
-    var left = IdentifierGenerator()
-    var right = IdentifierGenerator()
-    #expect(left.next(milliseconds: 1) != right.next(milliseconds: 1))
-  }
-}

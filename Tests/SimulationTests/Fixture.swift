@@ -4,6 +4,7 @@
 import Devices
 import FoundationEssentials
 import JSON
+import JSONParsing
 import LastOut
 import Testing
 

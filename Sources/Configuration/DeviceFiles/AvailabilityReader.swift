@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
+internal import MQTTTopics
 
 /// Reads where a device says that it is there.
 struct AvailabilityReader {
@@ -63,7 +65,7 @@ extension Section {
     guard let text = text(key, expected: "a topic"),
       let topic = placeholders.expand(text, at: node.position)
     else { return nil }
-    if let problem = TopicRules.problem(inName: topic) {
+    if let problem = Topic.problem(inName: topic) {
       problems.add(node.position, "\(key): \(problem)")
       return nil
     }

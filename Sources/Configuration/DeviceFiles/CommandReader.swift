@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
+internal import MQTTTopics
 
 /// Reads where a command goes and what it carries.
 struct CommandReader {
@@ -20,7 +22,7 @@ struct CommandReader {
     let payload = payload(fields, isAction: isAction)
     guard let topic = fields.topic("topic", placeholders) else { return nil }
     let filters = SettingsRules.commandFilters(baseTopic: baseTopic)
-    if let met = filters.first(where: { TopicRules.overlap($0, topic) }) {
+    if let met = filters.first(where: { Topic.overlaps($0, topic) }) {
       problems.add(
         fields["topic"]?.position ?? fields.position,
         "topic: '\(Excerpt.of(topic))' is the gateway's own ('\(met)'), which would loop"

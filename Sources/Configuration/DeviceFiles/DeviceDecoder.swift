@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
+internal import MQTTTopics
 
 /// Reads devices from the nodes of device files.
 struct DeviceDecoder {
@@ -122,7 +124,7 @@ struct DeviceDecoder {
   ) -> Placeholders? {
     var placeholders = Placeholders(device: position, problems: problems)
     if let topic = own.text("topic"), let node = own["topic"] {
-      if let problem = TopicRules.problem(inName: topic) {
+      if let problem = Topic.problem(inName: topic) {
         problems.add(node.position, "topic: \(problem)")
         return nil
       }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Fills `$topic`, `$root` and a profile's parameters into topics, pointers and payloads.
 struct Placeholders {
@@ -68,7 +69,7 @@ struct Placeholders {
         return nil
       }
       if name == "topic" { return .string(topic) }
-      return .string(TopicRules.levels(topic).first.map { String($0) } ?? topic)
+      return .string(String(topic.prefix { $0 != "/" }))
     case "value":
       problems.add(position, "'$value' belongs into the payload, not here")
       return nil

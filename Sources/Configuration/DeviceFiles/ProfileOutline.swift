@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// A built-in profile as it is written, for whoever writes devices that build on it.
 package enum ProfileOutline {

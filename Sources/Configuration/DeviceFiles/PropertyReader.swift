@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 internal import LastOut
 
 /// Reads the properties of one device, own and inherited.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 
 /// Reads where a property is reported.
 struct StateReader {

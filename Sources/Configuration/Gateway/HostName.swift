@@ -4,9 +4,9 @@
 internal import Glibc
 
 /// This machine's name.
-enum HostName {
+package enum HostName {
   /// The name up to the first dot; `localhost` if there is none.
-  static var current: String {
+  package static var current: String {
     var buffer = [CChar](repeating: 0, count: 256)
     guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
     let bytes = buffer.prefix { $0 != 0 && $0 != 0x2E }.map { UInt8(bitPattern: $0) }

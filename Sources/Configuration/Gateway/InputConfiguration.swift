@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// Foreign events that become changes.
 package struct InputConfiguration: Hashable, Sendable {

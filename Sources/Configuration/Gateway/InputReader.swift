@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
+internal import MQTTTopics
 
 /// Reads one entry of `inputs:`.
 struct InputReader {
@@ -13,7 +15,7 @@ struct InputReader {
     var topic: String?
     if let node = fields["topic"] {
       topic = fields.text("topic", expected: "a topic")
-      if let text = topic, let problem = TopicRules.problem(inFilter: text) {
+      if let text = topic, let problem = Topic.problem(inFilter: text) {
         problems.add(node.position, "topic: \(problem)")
         topic = nil
       }

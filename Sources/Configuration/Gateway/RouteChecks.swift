@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import MQTTTopics
 import Routing
 
 /// Finds routes that would feed each other or the gateway itself.
@@ -13,7 +14,7 @@ struct RouteChecks {
     for (number, route) in settings.routes.enumerated() {
       for (other, candidate) in settings.routes.enumerated()
       where isSameBroker(route.to.broker, candidate.from.broker)
-        && TopicRules.overlap(route.to.topic, candidate.from.topic)
+        && Topic.overlaps(route.to.topic, candidate.from.topic)
       {
         let name = number == other ? "its own input" : "the input"
         problems.add(
@@ -30,7 +31,7 @@ struct RouteChecks {
     let filters = SettingsRules.commandFilters(baseTopic: settings.baseTopic)
     for (key, end, place) in [("from", route.from, places.from), ("to", route.to, places.to)]
     where isSameBroker(end.broker, nil) {
-      guard let met = filters.first(where: { TopicRules.overlap($0, end.topic) }) else { continue }
+      guard let met = filters.first(where: { Topic.overlaps($0, end.topic) }) else { continue }
       problems.add(
         place,
         "\(key): '\(end.topic)' meets the gateway's own commands on '\(met)'"

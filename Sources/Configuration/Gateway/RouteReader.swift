@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 internal import LastOut
+internal import MQTTTopics
 import Routing
 
 /// Reads one entry of `routes:`.
@@ -68,12 +70,12 @@ struct RouteReader {
     guard let topic = topicNode.text else {
       return fields.refuse(topicNode, key, expected: "a topic")
     }
-    if let problem = TopicRules.problem(inFilter: topic) {
+    if let problem = Topic.problem(inFilter: topic) {
       problems.add(topicNode.position, "\(key): \(problem)")
       return nil
     }
-    if key == "to", topic.utf8.first == UInt8(ascii: "$") {
-      problems.add(topicNode.position, "to: topics that start with '$' are the broker's")
+    if key == "to", Topic.isReserved(topic) {
+      problems.add(topicNode.position, "to: \(Topic.reservedProblem)")
       return nil
     }
     return (.init(broker: broker, topic: topic), topicNode.position)
@@ -81,7 +83,7 @@ struct RouteReader {
 
   private func checkWildcards(from: End, to: End) {
     let (given, taken) = (
-      TopicRules.wildcards(from.end.topic), TopicRules.wildcards(to.end.topic)
+      Topic.wildcards(of: from.end.topic), Topic.wildcards(of: to.end.topic)
     )
     guard given != taken else { return }
     let words = { (list: [Substring]) in

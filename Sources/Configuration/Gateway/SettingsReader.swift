@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import MQTTTopics
 
 /// Reads the settings file.
 struct SettingsReader {
@@ -193,7 +194,7 @@ struct SettingsReader {
     guard let fields = section.nested("discovery", .discovery) else { return nil }
     var discovery = DiscoveryConfiguration()
     if let prefix = fields.text("prefix", expected: "a topic"), let node = fields["prefix"] {
-      if let problem = TopicRules.problem(inName: prefix) {
+      if let problem = Topic.problem(inName: prefix) {
         problems.add(node.position, "prefix: \(problem)")
       }
       discovery.prefix = prefix

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import MQTTTopics
+
 /// Rules of the settings that have no place of their own.
 enum SettingsRules {
   /// Names of lanes and brokers.
@@ -18,7 +20,7 @@ enum SettingsRules {
 
   /// Why a topic cannot be the base of the gateway's own topics.
   static func problem(inBaseTopic base: String) -> String? {
-    if let problem = TopicRules.problem(inName: base) { return problem }
+    if let problem = Topic.problem(inName: base) { return problem }
     if base.utf8.first == UInt8(ascii: "/") || base.utf8.last == UInt8(ascii: "/") {
       return "the base topic neither begins nor ends with '/'"
     }

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// A YAML file's parts with their places in its bytes, so that some can be changed and the rest left
 /// as a person wrote it.

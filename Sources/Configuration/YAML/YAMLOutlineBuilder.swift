@@ -3,6 +3,7 @@
 
 internal import CFYAML
 internal import Devices
+import JSON
 
 /// Puts an outline together from libfyaml's events, for a text that is known to be good.
 struct YAMLOutlineBuilder {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// What a pipe of changes decides: lines in, requests to the gateway and results out.
 ///

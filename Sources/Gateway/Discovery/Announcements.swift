@@ -3,6 +3,7 @@
 
 import Devices
 import HomeAssistant
+import JSON
 
 /// Which devices are still to be announced to Home Assistant, and what is announced.
 ///

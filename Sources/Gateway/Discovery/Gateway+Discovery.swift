@@ -5,6 +5,7 @@ import Commands
 import Devices
 import GatewayCore
 import HomeAssistant
+import JSON
 import LastOut
 import MQTT
 import MQTTTopics

@@ -4,6 +4,7 @@
 import Devices
 import HTTP
 import JSON
+import JSONParsing
 
 /// The OpenAPI document for those who need a token, and for those who need none.
 struct APIDescription {

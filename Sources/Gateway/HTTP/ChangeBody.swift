@@ -5,6 +5,7 @@ import Control
 import Devices
 import HTTP
 import JSON
+import JSONParsing
 
 /// Reads a change from a path, a query and a body: the same members as a line of the grammar.
 enum ChangeBody {

@@ -3,6 +3,7 @@
 
 import Control
 import Devices
+import JSON
 
 /// One request over HTTP that waits for the gateway's word.
 final class HTTPChange: Requester {

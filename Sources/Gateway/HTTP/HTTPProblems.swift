@@ -4,6 +4,7 @@
 import Control
 import Devices
 import HTTP
+import JSON
 
 /// What refusals look like over HTTP.
 enum HTTPProblems {

@@ -7,6 +7,7 @@ import Devices
 import GatewayCore
 import HTTP
 import Journal
+import JSON
 import LastOut
 import Operations
 

@@ -4,6 +4,7 @@
 import Control
 import Devices
 import HTTP
+import JSON
 import LastOut
 import Operations
 

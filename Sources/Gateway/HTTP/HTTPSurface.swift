@@ -7,6 +7,7 @@ import Control
 import Devices
 import Glibc
 import HTTP
+import JSON
 import LastOut
 import Operations
 

@@ -6,6 +6,7 @@ package import Configuration
 package import Control
 import Devices
 import GatewayCore
+internal import JSON
 import LastOut
 import MQTT
 package import Operations

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// Why a request was not answered as wished: an RFC 9457 problem document.
 package struct Problem: Error, Hashable, Sendable {

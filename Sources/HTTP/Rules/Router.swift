@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 
 /// What a path stands for.
 package enum Endpoint: Hashable, Sendable {

@@ -73,7 +73,7 @@ internal import Operations
   package func wake() {
     guard isSuspended, let pointer = unsafe pointer else { return }
     isSuspended = false
-    unsafe settle_http_resume(pointer)
+    unsafe MHD_resume_connection(pointer)
     connection?.server?.noteResumed()
   }
 
@@ -155,8 +155,9 @@ internal import Operations
   private func readHeaders() {
     let box = HeaderBox()
     let context = unsafe Unmanaged.passUnretained(box).toOpaque()
-    _ = unsafe settle_http_headers(
+    _ = unsafe MHD_get_connection_values(
       pointer,
+      .HEADER_KIND,
       { context, _, name, value in
         if let context = unsafe context, let name = unsafe name {
           let box = unsafe Unmanaged<HeaderBox>.fromOpaque(context).takeUnretainedValue()
@@ -235,7 +236,7 @@ internal import Operations
   private func suspend() -> MHD_Result {
     guard let pointer = unsafe pointer else { return .NO }
     isSuspended = true
-    unsafe settle_http_suspend(pointer)
+    unsafe MHD_suspend_connection(pointer)
     connection?.watchHangUp()
     return .YES
   }
@@ -251,13 +252,19 @@ internal import Operations
     switch response.body {
     case .bytes(let bytes):
       unsafe made = bytes.withUnsafeBytes { buffer in
-        unsafe settle_http_response(buffer.baseAddress, buffer.count)
+        // With this mode the library copies the bytes and does not change them.
+        unsafe MHD_create_response_from_buffer(
+          buffer.count,
+          UnsafeMutableRawPointer(mutating: buffer.baseAddress),
+          .RESPMEM_MUST_COPY
+        )
       }
       connection?.stopWatching()
     case .stream(let stream):
       let feed = ResponseFeed(stream: stream, exchange: self)
       let context = unsafe Unmanaged.passRetained(feed).toOpaque()
-      unsafe made = settle_http_stream(
+      unsafe made = MHD_create_response_from_callback(
+        settle_http_unknown_size,
         4096,
         { context, _, buffer, room in unsafe ResponseFeed.fill(context, buffer, room) },
         context,
@@ -270,14 +277,14 @@ internal import Operations
       connection?.watchHangUp()
     }
     guard let made = unsafe made else { return .NO }
-    defer { unsafe settle_http_destroy(made) }
+    defer { unsafe MHD_destroy_response(made) }
     let common = Self.commonHeaders.filter { header in
       !response.headers.contains { $0.isCalled(header.name) }
     }
     for header in response.headers + common {
-      _ = unsafe settle_http_response_header(made, header.name, header.value)
+      _ = unsafe MHD_add_response_header(made, header.name, header.value)
     }
-    return unsafe settle_http_queue(pointer, UInt32(response.status), made)
+    return unsafe MHD_queue_response(pointer, UInt32(response.status), made)
   }
 
   private static let commonHeaders = [
@@ -290,7 +297,7 @@ internal import Operations
   func pause() -> Bool {
     guard !isLost, let pointer = unsafe pointer else { return false }
     isSuspended = true
-    unsafe settle_http_suspend(pointer)
+    unsafe MHD_suspend_connection(pointer)
     return true
   }
 }

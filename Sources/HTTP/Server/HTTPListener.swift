@@ -101,11 +101,8 @@ package struct HTTPListener {
     }
   }
 
-  /// Makes a fresh connection ready: nothing of it blocks or is inherited, and it may hold little
-  /// that its client has not read.
-  static func prepare(_ descriptor: Int32) {
-    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+  /// Bounds what the kernel keeps of answers that the client has not read.
+  static func limitSendBuffer(of descriptor: Int32) {
     var bytes: Int32 = 64 * 1024
     let size = socklen_t(MemoryLayout<Int32>.size)
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, size)
@@ -153,7 +150,4 @@ package struct HTTPListener {
     guard code == 0 else { return "" }
     return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
-
-  /// A descriptor that can be given up; -1 if there is none.
-  static func spareDescriptor() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
 }

@@ -6,11 +6,10 @@ internal import Glibc
 internal import LastOut
 package import Operations
 
-/// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol, which is loaded with
-/// the first server.
+/// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol.
 ///
-/// The library gets no thread and no listening socket: connections are taken here and handed to
-/// it, its epoll descriptor is watched by the loop, and its timeout is a deadline of the loop.
+/// The library has no thread and no listening socket: the server accepts connections and hands them
+/// over, the loop watches its epoll descriptor, and its timeout is a deadline of the loop.
 @safe package final class HTTPServer {
   /// What a client may take.
   package struct Limits: Sendable {
@@ -30,17 +29,6 @@ package import Operations
     package init() {}
   }
 
-  /// Connections refused or cut off since the start.
-  package struct Counts: Sendable {
-    package var accepted: UInt64 = 0
-    package var tooMany: UInt64 = 0
-    package var tooSlow: UInt64 = 0
-    /// Ended between two requests, to make room.
-    package var idleEnded: UInt64 = 0
-    package var outOfDescriptors: UInt64 = 0
-  }
-
-  package private(set) var counts = Counts()
   /// Answers since the start by status, those to requests that no service saw included.
   package private(set) var answers: [Int: UInt64] = [:]
   let limits: Limits
@@ -59,24 +47,16 @@ package import Operations
   private var needsRun = false
   /// When the timer is due; moved only to be earlier.
   private var due: Moment?
-  private var spare: Int32
+  private var acceptor = ConnectionAcceptor()
 
   package init(
     loop: EventLoop,
     limits: Limits,
     service: any HTTPService
   ) throws(OperationsError) {
-    if let reason = unsafe settle_http_load() {
-      throw OperationsError(
-        call: "loading libmicrohttpd, which HTTP needs",
-        code: ENOENT,
-        reason: unsafe String(cString: reason)
-      )
-    }
     self.loop = loop
     self.limits = limits
     self.service = service
-    spare = HTTPListener.spareDescriptor()
     unsafe daemon = nil
     let this = unsafe Unmanaged.passUnretained(self).toOpaque()
     guard
@@ -145,10 +125,8 @@ package import Operations
     timer?.cancel()
     timer = nil
     unsafe self.daemon = nil
-    unsafe settle_http_stop(daemon)
+    unsafe MHD_stop_daemon(daemon)
     connections = [:]
-    if spare >= 0 { Glibc.close(spare) }
-    spare = -1
   }
 
   /// Lets resumed connections go on at once; called after each batch of the loop.
@@ -159,32 +137,22 @@ package import Operations
   // MARK: - Taking connections
 
   private func accept(_ listener: Int32, isTrusted: Bool) {
-    for _ in 0..<64 {
-      var address = sockaddr_storage()
-      var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-      let descriptor = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          unsafe Glibc.accept(listener, $0, &size)
-        }
+    accepting: for _ in 0..<64 {
+      switch acceptor.accept(from: listener) {
+      case .connection(let descriptor):
+        HTTPListener.limitSendBuffer(of: descriptor)
+        start(descriptor, isTrusted: isTrusted)
+      case .outOfDescriptors:
+        service?.connectionRefused(reason: "no file descriptor is left", at: EventLoop.now())
+        break accepting
+      case .none: break accepting
       }
-      guard descriptor >= 0 else {
-        if errno == EMFILE || errno == ENFILE { refuseOne(listener) }
-        break
-      }
-      HTTPListener.prepare(descriptor)
-      take(descriptor, &address, size, isTrusted: isTrusted)
     }
     run()
   }
 
-  private func take(
-    _ descriptor: Int32,
-    _ address: inout sockaddr_storage,
-    _ size: socklen_t,
-    isTrusted: Bool
-  ) {
+  private func start(_ descriptor: Int32, isTrusted: Bool) {
     guard connections.count < limits.clients || endIdle() else {
-      counts.tooMany += 1
       service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
       let problem = Problem(
         503,
@@ -197,6 +165,13 @@ package import Operations
       Glibc.close(descriptor)
       return
     }
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        _ = unsafe getpeername(descriptor, $0, &size)
+      }
+    }
     let fresh = HTTPConnection(
       server: self,
       descriptor: descriptor,
@@ -207,11 +182,10 @@ package import Operations
     defer { incoming = nil }
     let result = unsafe withUnsafePointer(to: &address) { pointer in
       unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe settle_http_add(daemon, descriptor, $0, size)
+        unsafe MHD_add_connection(daemon, descriptor, $0, size)
       }
     }
     guard result == .YES else { return }
-    counts.accepted += 1
     connections[ObjectIdentifier(fresh)] = fresh
     setDeadline(of: fresh, after: limits.headTime)
   }
@@ -225,21 +199,10 @@ package import Operations
       if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
     }
     guard let longest else { return false }
-    counts.idleEnded += 1
     longest.connection.idleSince = nil
     longest.connection.end()
     run()
     return true
-  }
-
-  /// Turns away the client that waits first: the process is out of descriptors.
-  private func refuseOne(_ listener: Int32) {
-    counts.outOfDescriptors += 1
-    if spare >= 0 { Glibc.close(spare) }
-    let descriptor = Glibc.accept(listener, nil, nil)
-    if descriptor >= 0 { Glibc.close(descriptor) }
-    spare = HTTPListener.spareDescriptor()
-    service?.connectionRefused(reason: "no file descriptor is left", at: EventLoop.now())
   }
 
   // MARK: - Running the library
@@ -258,8 +221,8 @@ package import Operations
     // A bounded number of rounds, so that no client keeps the loop.
     for _ in 0..<8 {
       needsRun = false
-      _ = unsafe settle_http_run(daemon)
-      hasTimeout = unsafe settle_http_timeout(daemon, &timeout) == .YES
+      _ = unsafe MHD_run(daemon)
+      hasTimeout = unsafe MHD_get_timeout(daemon, &timeout) == .YES
       if !needsRun, !hasTimeout || timeout > 0 { break }
     }
     guard hasTimeout || needsRun else { return }
@@ -279,7 +242,6 @@ package import Operations
     for connection in connections.values {
       guard let deadline = connection.deadline else { continue }
       if deadline <= now {
-        counts.tooSlow += 1
         connection.endAsTooSlow()
       } else {
         arm(at: deadline)

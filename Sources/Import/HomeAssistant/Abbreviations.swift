@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// The short names that Home Assistant's discovery allows, written out.
 enum Abbreviations {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// One entity of Home Assistant's discovery, names written out.
 struct Entity {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+import JSON
 
 /// Lights, in the two of their three schemas that state what they take.
 extension EntityReader {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Builds the properties of one entity; what platforms have in common.
 struct EntityReader {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// What a Home Assistant template says, where that is one of the things that device files can say too.
 enum TemplateForm: Hashable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Reads the expressions of templates that only pick, scale or look up a value.
 struct TemplateParser {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Reads Homie 5 devices from their `$description`.
 struct HomieReader {

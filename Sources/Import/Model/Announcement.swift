@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import JSONParsing
 
 /// One retained message that tells of devices.
 package struct Announcement: Hashable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// A device as it was announced, in the words of a device file.
 struct ImportedDevice: Hashable, Sendable {

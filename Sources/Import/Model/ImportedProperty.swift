@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// A property in the words of a device file.
 struct ImportedProperty: Hashable, Sendable {

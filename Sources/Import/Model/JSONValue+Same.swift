@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 extension JSONValue {
   /// Whether both say the same in a device file: numbers by their value, members in any order.

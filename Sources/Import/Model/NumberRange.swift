@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// The ends and the grid of a number, as they were announced.
 struct NumberRange {

@@ -3,6 +3,7 @@
 
 internal import Configuration
 internal import Devices
+internal import JSON
 
 /// What a device file says of an imported device: only what its profile does not say already.
 enum DeviceFields {

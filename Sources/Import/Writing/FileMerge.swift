@@ -3,6 +3,7 @@
 
 internal import Configuration
 internal import Devices
+internal import JSON
 
 /// Brings a device file up to date, leaving what a person changed as it is, to the byte.
 ///

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import JSONParsing
 
 /// What the last import of one source wrote, beside the file that people edit.
 struct ImportRecord: Hashable, Sendable {

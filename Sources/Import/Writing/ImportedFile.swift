@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// One device as it stands in a file: its identifier and what is said of it.
 struct FileDevice: Hashable, Sendable {

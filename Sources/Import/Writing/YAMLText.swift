@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Writes values as YAML 1.2 that people like to read: words bare, short mappings on one line.
 enum YAMLText {

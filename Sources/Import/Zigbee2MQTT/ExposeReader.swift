@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Turns the exposes of a Zigbee2MQTT device into properties.
 struct ExposeReader {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// What the members of a group have in common, as exposes without endpoints.
 enum GroupExposes {

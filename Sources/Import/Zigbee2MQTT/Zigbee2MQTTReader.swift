@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import JSON
 
 /// Reads what one Zigbee2MQTT announces below its base topic.
 struct Zigbee2MQTTReader {

@@ -3,6 +3,7 @@
 
 internal import Control
 internal import Devices
+internal import JSON
 internal import LastOut
 
 /// Changes, and what else is asked of the gateway by a key press.

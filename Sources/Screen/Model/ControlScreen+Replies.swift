@@ -3,6 +3,7 @@
 
 package import Control
 internal import Devices
+import JSON
 package import LastOut
 
 /// The connection, and what the gateway says.

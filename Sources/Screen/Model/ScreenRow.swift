@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Control
-package import Devices
+internal import Devices
+package import JSON
 internal import LastOut
 
 /// One property: what it takes, its values, and where its newest change stands.

@@ -3,6 +3,7 @@
 
 internal import Control
 internal import Devices
+internal import JSON
 internal import LastOut
 
 /// The list of properties.

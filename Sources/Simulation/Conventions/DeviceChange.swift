@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// What a command does to one value of a part of a simulated device.
 package struct DeviceChange: Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+internal import JSON
 package import LastOut
 
 /// A device with topics as Home Assistant's documentation has them in its examples.

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 package import LastOut
 
 /// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 package import LastOut
 
 /// A Shelly of the second generation or later: JSON-RPC in, a reply with the same `id`, status

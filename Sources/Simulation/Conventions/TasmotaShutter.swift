@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+internal import JSON
 package import LastOut
 
 /// A Tasmota shutter: `ShutterPosition1` in, position, direction and target in `RESULT` while it runs.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+internal import JSON
 package import LastOut
 
 /// A strip with WLED: brightness and power on the device topic, colour on `/col`; `/g`, `/c`, `/v` out.

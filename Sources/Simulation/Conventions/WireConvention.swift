@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
-import JSON
+internal import Devices
+package import JSON
+import JSONParsing
 package import LastOut
 
 /// How devices of one convention speak: what a message means, and how a state is told.

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 package import LastOut
 
 /// A node as Z-Wave JS UI shows it, with topics of the type ValueID.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+internal import JSON
 package import LastOut
 
 /// A radiator valve as Zigbee2MQTT shows it: attributes in one JSON object.

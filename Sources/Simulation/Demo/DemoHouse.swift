@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 
 /// What a demo plays with: devices as a file describes them, as they behave, and what is done to them.
 package struct DemoHouse: Sendable {

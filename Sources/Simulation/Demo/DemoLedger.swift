@@ -4,6 +4,7 @@
 import Commands
 package import Control
 package import Devices
+package import JSON
 package import LastOut
 
 /// Keeps count of what went in, what came out and what the devices say; decides how it ended.

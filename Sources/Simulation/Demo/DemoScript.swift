@@ -3,6 +3,7 @@
 
 package import Control
 import Devices
+import JSON
 
 /// What the hands do, and when.
 package struct DemoScript: Sendable {

@@ -6,6 +6,7 @@ import Control
 import Devices
 import Gateway
 import Glibc
+import JSON
 import LastOut
 import Operations
 import PrivateBroker

@@ -7,6 +7,7 @@ import Devices
 import Gateway
 import GatewayCore
 import JSON
+import JSONParsing
 import LastOut
 package import Operations
 import PrivateBroker

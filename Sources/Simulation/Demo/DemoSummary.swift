@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 import LastOut
 
 /// The table at the end: what went in and came out, key by key, and how it ended.

@@ -3,7 +3,8 @@
 
 import Control
 package import Devices
-import JSON
+package import JSON
+import JSONParsing
 import LastOut
 
 /// The same hands and the same devices without Settle: every change is a command at once.

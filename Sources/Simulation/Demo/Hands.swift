@@ -3,6 +3,7 @@
 
 package import Control
 package import Devices
+internal import JSON
 package import LastOut
 package import Operations
 

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+internal import Devices
+package import JSON
 
 /// A message that a simulated device publishes.
 package struct DeviceMessage: Hashable, Sendable {

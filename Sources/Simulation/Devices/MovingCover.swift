@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import JSONParsing
 package import LastOut
 
 /// A blind as Zigbee2MQTT shows it: it moves over time, reports on the way, and stops at once.

@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import JSONParsing
 package import LastOut
 
 /// A radiator thermostat that cannot keep up: it loses commands that come close together.

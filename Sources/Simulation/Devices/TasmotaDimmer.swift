@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import JSON
+internal import JSON
+import JSONParsing
 package import LastOut
 
 /// A Tasmota colour light: `cmnd` in, `stat` and `tele` out, last will on `LWT`.

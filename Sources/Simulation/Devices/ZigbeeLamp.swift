@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
-import JSON
+internal import Devices
+package import JSON
+import JSONParsing
 package import LastOut
 
 /// A colour lamp as Zigbee2MQTT shows it: JSON sets, `transition`, retained state, availability.

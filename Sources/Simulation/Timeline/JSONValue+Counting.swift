@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 
 extension JSONValue {
   /// The number `amount` further on; `nil` if this is no number.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 
 /// What a timeline's queue carries: any JSON, or a value of a property.
 enum PlayedValue: Sendable {

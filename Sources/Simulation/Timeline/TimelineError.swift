@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+internal import JSON
 
 /// Why a line of a timeline was left out.
 package enum TimelineError: Error, Hashable, Sendable {

@@ -3,6 +3,7 @@
 
 package import Control
 package import Devices
+internal import JSON
 package import LastOut
 
 /// Plays timed changes through the queue on a virtual clock.

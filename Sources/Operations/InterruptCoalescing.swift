@@ -5,13 +5,13 @@ import LastOut
 
 /// Decides when a loop rests before it looks for events again, so that each look finds several.
 ///
-/// A broker on the same machine sends each message by itself, and a loop that is quick enough wakes
-/// for each: the system calls around a message then cost more than the message. A network card has
-/// the same trouble, and the same answer. While the last turns were short, and took together more
-/// time than the sleep between them, a tenth of a millisecond is waited before each look. A loop
-/// that sleeps longer, or that has much to do in each turn, does not rest; neither does one with a
-/// timer due by then, or where something waits for the next event, as commands do for room.
-struct WakeModeration: Hashable, Sendable {
+/// A broker on the same machine sends each message by itself, and a fast loop wakes up for each: the
+/// system calls around a message then cost more than the message. Network cards have the same
+/// problem and coalesce interrupts. While the last turns were short, and took more time together
+/// than the sleep between them, the loop waits a tenth of a millisecond before each look. It does
+/// not wait after a longer sleep, after long turns, before a timer that is due, or while something
+/// waits for the next event, as commands do for room.
+struct InterruptCoalescing: Hashable, Sendable {
   /// How long one rest lasts; the kernel adds about as much.
   static let rest = Duration.microseconds(60)
   /// A sleep of this length ends the resting at once.

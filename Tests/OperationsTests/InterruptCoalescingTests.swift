@@ -6,27 +6,27 @@ import Testing
 
 @testable import Operations
 
-@Suite struct WakeModerationTests {
+@Suite struct InterruptCoalescingTests {
   /// A loop's life: each turn sleeps, then works; tells at which turns it rested.
   private func rests(
     _ turns: [(asleep: Int, awake: Int)],
     timerIn microseconds: Int? = nil,
     hurriedAt hurried: Range<Int> = 0..<0
   ) -> [Int] {
-    var moderation = WakeModeration()
+    var coalescing = InterruptCoalescing()
     var (now, slept) = (Moment(nanoseconds: 1_000_000), Duration.zero)
-    moderation.looks(at: now)
+    coalescing.looks(at: now)
     var rested: [Int] = []
     for (number, turn) in turns.enumerated() {
       slept += .microseconds(turn.asleep)
       now = now.advanced(by: .microseconds(turn.asleep + turn.awake))
       let next = microseconds.map { now.advanced(by: .microseconds($0)) }
       let isHurried = hurried.contains(number)
-      if moderation.rests(at: now, slept: slept, before: next, isHurried: isHurried) {
+      if coalescing.rests(at: now, slept: slept, before: next, isHurried: isHurried) {
         rested.append(number)
         now = now.advanced(by: .microseconds(110))
       }
-      moderation.looks(at: now)
+      coalescing.looks(at: now)
     }
     return rested
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CJansson
-package import Devices
+package import JSON
 
 /// Reads JSON text through jansson: any value at the top, depth bounded, positions in errors.
 ///
@@ -20,8 +20,6 @@ package enum JSONParser {
 
   /// Reads `bytes` as one JSON value; anything but white space after it is an error.
   package static func parse(_ bytes: Span<UInt8>) throws(JSONParseError) -> JSONValue {
-    if let integer = shortInteger(bytes) { return .integer(integer) }
-    if let object = FlatObject.read(bytes) { return object }
     if isBlank(bytes) {
       throw JSONParseError(message: "expected a JSON value, found nothing", line: 1, column: 1)
     }
@@ -43,27 +41,6 @@ package enum JSONParser {
   private static func load(_ bytes: Span<UInt8>) throws(JSONFailure) -> JSONValue {
     let document = try JSONDocument(bytes)
     return try document.value()
-  }
-
-  /// The whole text as an integer, if it is one of 18 digits or fewer and nothing else.
-  ///
-  /// Bare numbers are what most messages carry; they need no tree.
-  private static func shortInteger(_ bytes: Span<UInt8>) -> Int64? {
-    var index = 0
-    let isNegative = !bytes.isEmpty && bytes[0] == UInt8(ascii: "-")
-    if isNegative { index = 1 }
-    let digits = bytes.count - index
-    guard (1...18).contains(digits), digits == 1 || bytes[index] != UInt8(ascii: "0") else {
-      return nil
-    }
-    var value: Int64 = 0
-    while index < bytes.count {
-      let digit = bytes[index] &- UInt8(ascii: "0")
-      guard digit < 10 else { return nil }
-      value = value * 10 + Int64(digit)
-      index += 1
-    }
-    return isNegative ? -value : value
   }
 
   private static func isBlank(_ bytes: Span<UInt8>) -> Bool {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import MQTT
+import MQTTTopics
 import Testing
 
 @Suite struct TopicTests {

@@ -1,12 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the publish that makes a broker drop the connection, and keeps it out.
+/// Finds the publish that makes a broker drop the connection, and quarantines its topic.
 ///
-/// Some messages a broker answers by closing the connection; sent again on each new one they would
-/// block everything else for ever. So what was in flight at a loss is suspect, suspects are sent
-/// alone, and a topic that was alone in flight at three losses in a row is quarantined.
-struct Suspects: Hashable, Sendable {
+/// A broker may answer some messages by closing the connection. Sent again on each new connection,
+/// they would block everything else for ever. Topics in flight at a loss are therefore suspected and
+/// sent one at a time; a topic that was alone in flight at three losses in a row is quarantined.
+struct PoisonTopics: Hashable, Sendable {
   /// Losses in a row, alone in flight, until a topic is refused.
   static let strikesToQuarantine = 3
   /// Bound on remembered topics; beyond it the memory starts over.
@@ -45,14 +45,14 @@ struct Suspects: Hashable, Sendable {
     return topic
   }
 
-  /// The broker has taken or refused a publish and kept the connection.
+  /// The broker has answered a publish and kept the connection.
   mutating func answered(_ topic: String) {
     guard isProbing || !strikes.isEmpty else { return }
     suspects.remove(topic)
     strikes[topic] = nil
   }
 
-  /// The connection has proved stable: whoever is still suspect may not come back at all.
+  /// The connection has proved stable; a topic that is still suspected may never be sent again.
   mutating func clear() {
     suspects = []
   }

@@ -3,11 +3,11 @@
 
 import LastOut
 
-/// Notices that another client uses the same client id: the two then throw each other out for ever.
+/// Detects another client with the same client id: the two disconnect each other for ever.
 ///
-/// Brokers before MQTT 5's reason code say nothing but "connection lost", so what is noticed is
-/// connections that die soon after each other without anything in flight.
-struct TakeoverAlarm: Hashable, Sendable {
+/// Without the reason code of MQTT 5 the connection is just lost. Several short connections in a
+/// row, lost with nothing in flight, are therefore taken for such a conflict.
+struct ClientIDConflict: Hashable, Sendable {
   /// A connection that died younger than this is counted.
   static let shortLife: Duration = .seconds(5)
   static let period: Duration = .seconds(60)
@@ -16,10 +16,12 @@ struct TakeoverAlarm: Hashable, Sendable {
   /// When the last short-lived connections were lost, oldest first.
   private var moments: [Moment] = []
 
-  /// A connection was lost that had lived for `life`.
-  ///
-  /// - Returns: Whether it is time to back off and say so.
-  mutating func lost(after life: Duration, wasIdle: Bool, at now: Moment) -> Bool {
+  /// Records a lost connection that had lived for `life`; returns whether a conflict is likely.
+  mutating func isLikely(
+    afterLife life: Duration,
+    wasIdle: Bool,
+    at now: Moment
+  ) -> Bool {
     guard wasIdle, life < Self.shortLife else { return false }
     moments.append(now)
     moments.removeAll { $0.duration(to: now) > Self.period }

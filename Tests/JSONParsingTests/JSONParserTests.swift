@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import JSONParsing
 import Testing
 
 struct JSONParserTests {

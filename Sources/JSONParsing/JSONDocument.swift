@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CJansson
-internal import Devices
+internal import JSON
 internal import Glibc
 
 /// Owns one tree of jansson's; the compiler guarantees a single release.
