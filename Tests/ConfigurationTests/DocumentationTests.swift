@@ -38,7 +38,7 @@ struct DocumentationTests {
     return node
   }
 
-  private static let places: [(KeyTable, String, String)] = [
+  private static let positions: [(KeyTable, String, String)] = [
     (.settings, "settle", ""),
     (.mqtt, "settle", "properties/mqtt"),
     (.broker, "settle", "properties/brokers/additionalProperties"),
@@ -69,7 +69,7 @@ struct DocumentationTests {
     (.availability, "devices", "$defs/device/properties/availability/oneOf/1"),
   ]
 
-  @Test(arguments: places)
+  @Test(arguments: positions)
   func `the schema has exactly the keys that are taken`(
     table: KeyTable,
     schema: String,
@@ -82,7 +82,7 @@ struct DocumentationTests {
   }
 
   @Test func `every part of the files is in a schema`() {
-    #expect(Set(Self.places.map(\.0)) == Set(KeyTable.allCases))
+    #expect(Set(Self.positions.map(\.0)) == Set(KeyTable.allCases))
   }
 
   /// The keys in tables whose head says so: the last part of `journal.path`.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
+import Devices
 import Testing
 
 struct MistakeTests {
@@ -77,7 +78,7 @@ struct MistakeTests {
           ? []
           : [
             "d.yaml:4:\(column): ends: without effect, since 'p' has no 'urgent': only an urgent "
-              + "value ends what others send; allowed: 'urgent' with a list of values of its type"
+              + "value ends other commands; allowed: 'urgent' with a list of values of its type"
           ])
     )
   }
@@ -124,7 +125,7 @@ struct MistakeTests {
     )
   }
 
-  @Test func `the report is text or one JSON object per line`() {
+  @Test func `a mistake is a line of text or one JSON object`() {
     let error = ConfigurationProblem(
       file: "a.yaml",
       line: 3,
@@ -133,16 +134,17 @@ struct MistakeTests {
       suggestion: "right"
     )
     let warning = ConfigurationProblem(file: "b.yaml", line: 1, column: 1, message: "odd")
+    #expect(error.description == "a.yaml:3:4: wrong; did you mean 'right'?")
+    #expect(warning.description == "b.yaml:1:1: odd")
     #expect(
-      ConfigurationReport.text(errors: [error], warnings: [warning])
-        == "a.yaml:3:4: wrong; did you mean 'right'?\nb.yaml:1:1: warning: odd\n"
+      JSONWriter.text(error.json(severity: "error"))
+        == #"{"file":"a.yaml","line":3,"column":4,"severity":"error","message":"wrong","#
+        + #""suggestion":"right"}"#
     )
     #expect(
-      ConfigurationReport.jsonLines(errors: [error], warnings: [warning])
-        == #"{"file":"a.yaml","line":3,"column":4,"severity":"error","message":"wrong","#
-        + #""suggestion":"right"}"# + "\n"
-        + #"{"file":"b.yaml","line":1,"column":1,"severity":"warning","message":"odd","#
-        + #""suggestion":null}"# + "\n"
+      JSONWriter.text(warning.json(severity: "warning"))
+        == #"{"file":"b.yaml","line":1,"column":1,"severity":"warning","message":"odd","#
+        + #""suggestion":null}"#
     )
   }
 }

@@ -84,7 +84,7 @@ struct RobustnessTests {
 
   @Test func `an alias to what holds it is refused`() throws {
     let lines = try problems(Array("d: &x {name: *x}".utf8))
-    #expect(lines.contains("d.yaml:1:15: alias '*x' refers to what it is part of"))
+    #expect(lines.contains("d.yaml:1:15: alias '*x' refers to a value that contains it"))
   }
 
   @Test func `aliases and merged keys count as copies`() throws {
@@ -132,8 +132,8 @@ struct RobustnessTests {
       let problems = Problems()
       let mutated = random.mutation(of: original)
       if let root = YAMLReader.read(mutated, file: "settle.yaml", problems: problems) {
-        let (settings, places) = SettingsReader(folder: nil, problems: problems).settings(root)
-        RouteChecks(settings: settings, problems: problems).check(places.routes)
+        let (settings, positions) = SettingsReader(folder: nil, problems: problems).settings(root)
+        RouteChecks(settings: settings, problems: problems).check(positions.routes)
       }
       if !problems.errors.isEmpty { refused += 1 }
     }

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rules for topic names and filters in files.
+/// The rules for MQTT topic names and filters in files.
 enum TopicRules {
-  /// Why a topic cannot be published to; `nil` if it can.
+  /// Why a topic name is invalid; `nil` if it is valid.
   static func problem(inName name: String) -> String? {
     if name.utf8.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "#") }) {
       return "no wildcard '+' or '#' is allowed here"
@@ -12,12 +12,12 @@ enum TopicRules {
     return problem(inAny: name)
   }
 
-  /// Why a filter cannot be subscribed to; `nil` if it can.
+  /// Why a topic filter is invalid; `nil` if it is valid.
   static func problem(inFilter filter: String) -> String? {
     if let problem = problem(inAny: filter) { return problem }
     let levels = levels(filter)
-    for (place, level) in levels.enumerated() {
-      if level.utf8.contains(UInt8(ascii: "#")), level != "#" || place != levels.count - 1 {
+    for (index, level) in levels.enumerated() {
+      if level.utf8.contains(UInt8(ascii: "#")), level != "#" || index != levels.count - 1 {
         return "'#' must be the last level, alone"
       }
       if level.utf8.contains(UInt8(ascii: "+")), level != "+" {
@@ -37,20 +37,22 @@ enum TopicRules {
     return nil
   }
 
-  /// Whether some topic could match both filters; a name is a filter without wildcards.
+  /// Whether some topic matches both filters.
+  ///
+  /// A name counts as a filter without wildcards.
   static func overlap(_ left: String, _ right: String) -> Bool {
     let (a, b) = (levels(left), levels(right))
-    // A wildcard in the first level does not reach topics that start with `$`.
+    // A wildcard in the first level does not match topics that start with `$`.
     if a[0].first == "$" || b[0].first == "$", a[0] != b[0] { return false }
-    var place = 0
+    var index = 0
     while true {
-      let (l, r) = (place < a.count ? a[place] : nil, place < b.count ? b[place] : nil)
+      let (l, r) = (index < a.count ? a[index] : nil, index < b.count ? b[index] : nil)
       if l == "#" || r == "#" { return true }
       guard let l, let r else {
         return l == nil && r == nil
       }
       guard l == r || l == "+" || r == "+" else { return false }
-      place += 1
+      index += 1
     }
   }
 

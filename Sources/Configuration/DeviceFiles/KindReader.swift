@@ -3,15 +3,16 @@
 
 internal import Devices
 
-/// Reads a property's type, and what only some types have.
+/// Reads a property's type and the keys that depend on it.
 struct KindReader {
   let problems: Problems
-  /// The word for the type, as written.
+  /// The name of the type, as written.
   let typeName: String
   /// All layers of the property.
   private let section: Section
-  /// Those layers whose type is the same as the strongest one's: a profile's range is of no use to a
-  /// property that was made a choice.
+  /// The layers of the strongest layer's type.
+  ///
+  /// A profile's range, for example, does not apply to a device's property that is a choice.
   private let typed: Section
 
   init(section: Section, problems: Problems) {
@@ -26,7 +27,7 @@ struct KindReader {
     typed = Section(layers: Array(section.layers[..<same.count]), .property, problems)
   }
 
-  /// The kind with its range, step or words.
+  /// Reads the kind with its range, step or words; `nil` after a mistake.
   func kind() -> ValueKind? {
     guard section.choice("type", of: KeyTable.policies.keys) != nil else { return nil }
     let before = problems.count
@@ -49,7 +50,7 @@ struct KindReader {
     return problems.count == before ? kind : nil
   }
 
-  /// How values of `kind` leave.
+  /// Reads the conversion of values to wire values.
   func wire(for kind: ValueKind) -> WireRule {
     var rule = WireRule()
     rule.on = scalar("on")
@@ -67,6 +68,7 @@ struct KindReader {
     return rule
   }
 
+  /// The types that a key applies to.
   private static let owners: [(key: String, types: [String])] = [
     ("range", ["number", "integer"]), ("step", ["number", "integer"]),
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
@@ -106,10 +108,10 @@ struct KindReader {
     }
     if let step = typed.number("step"), let node = typed["step"] {
       if step <= 0 {
-        _ = typed.refuse(node, "step", expected: "a number above 0") as String?
+        _ = typed.reject(node, "step", expected: "a number above 0") as String?
       } else if wholeOnly, step != step.rounded() {
         _ =
-          typed.refuse(node, "step", expected: "a whole number, as the type is integer") as String?
+          typed.reject(node, "step", expected: "a whole number, as the type is integer") as String?
       } else if let range = rule.range, step > range.upperBound - range.lowerBound {
         problems.add(
           node.position,
@@ -128,8 +130,8 @@ struct KindReader {
     for pair in pairs where pair.value.scalarJSON == nil || pair.value.isNull {
       problems.add(
         pair.value.position,
-        "values: found \(pair.value.kindInWords) for '\(Excerpt.of(pair.key))', "
-          + "expected what leaves for it: a word, number, true or false"
+        "values: found \(pair.value.kindDescription) for '\(Excerpt.of(pair.key))', "
+          + "expected its wire value: a word, number, true or false"
       )
     }
     return pairs.map(\.key)
@@ -138,7 +140,7 @@ struct KindReader {
   private func scalar(_ key: String) -> JSONValue? {
     guard let node = typed[key] else { return nil }
     guard let value = node.scalarJSON, value != .null else {
-      return typed.refuse(node, key, expected: "a word, number, true or false")
+      return typed.reject(node, key, expected: "a word, number, true or false")
     }
     return value
   }
@@ -148,7 +150,7 @@ struct KindReader {
     if let text = node.text {
       guard text == "mired" else {
         if text == "none" { return nil }
-        return typed.refuse(
+        return typed.reject(
           node,
           "scale",
           expected: "mired, or a mapping with from and to",
@@ -182,7 +184,7 @@ struct KindReader {
 
   private func interval(_ node: YAMLNode, _ key: String) -> Scale.Interval? {
     guard let elements = node.elements, elements.count == 2 else {
-      let found = node.elements.map { "a list of \($0.count)" } ?? node.kindInWords
+      let found = node.elements.map { "a list of \($0.count)" } ?? node.kindDescription
       problems.add(
         node.position,
         "\(key): found \(found), expected two numbers such as [0, 100]"

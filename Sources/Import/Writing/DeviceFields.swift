@@ -10,7 +10,7 @@ enum DeviceFields {
   private static let profiles: [String: JSONValue] = {
     var profiles: [String: JSONValue] = [:]
     for name in ["light", "cover", "thermostat", "switch", "device"] {
-      profiles["zigbee2mqtt/\(name)"] = ProfileOutline.json("zigbee2mqtt/\(name)")
+      profiles["zigbee2mqtt/\(name)"] = BuiltInProfile.json("zigbee2mqtt/\(name)")
     }
     return profiles
   }()
