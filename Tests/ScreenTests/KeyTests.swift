@@ -100,8 +100,8 @@ struct KeyTests {
 
   @Test(arguments: [
     ("255\n", "255 is outside 0 to 254"),
-    ("1.2.3\n", #""1.2.3" is no number"#),
-    ("2,5\n", #""2,5" is no number; did you mean 2.5?"#),
+    ("1.2.3\n", #""1.2.3" is not a number"#),
+    ("2,5\n", #""2,5" is not a number; did you mean 2.5?"#),
   ])
   func `what cannot be meant is refused with its reason`(keys: String, reason: String) {
     var stage = Stage()
@@ -147,7 +147,7 @@ struct KeyTests {
     var stage = Stage()
     stage.type(keys)
     let shown = stage.screen.lines.compactMap { line in
-      if case .property(let place) = line { stage.screen.rows[place].facts.key } else { nil }
+      if case .property(let place) = line { stage.screen.rows[place].property.key } else { nil }
     }
     #expect(shown == expected)
     #expect(stage.screen.selectedKey.map(expected.contains) ?? expected.isEmpty)

@@ -138,7 +138,7 @@ struct PictureTests {
       let line = texts.firstIndex { $0.hasPrefix(" ▌ ") }
       let names = ["Desk lamp", "Boiler", "Blind", "Strip"]
       let heading = texts.prefix(line ?? 0).last { text in names.contains { text == " \($0)" } }
-      let wanted = stage.screen.selectedRow?.facts.deviceName
+      let wanted = stage.screen.selectedRow?.property.deviceName
       #expect(heading == wanted.map { " \($0)" })
     }
   }

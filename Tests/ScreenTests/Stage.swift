@@ -156,7 +156,7 @@ struct Stage {
     screen.takeRequests().map { String(decoding: $0.line, as: UTF8.self) }
   }
 
-  func row(_ key: String) -> ScreenRow? { screen.rows.first { $0.facts.key == key } }
+  func row(_ key: String) -> ScreenRow? { screen.rows.first { $0.property.key == key } }
 
   func texts(_ glyphs: Glyphs = .unicode) -> [String] {
     ScreenRenderer(glyphs: glyphs).grid(of: screen, at: now).texts

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the help says, in lines that fit forty columns.
+/// The help text, in lines of at most forty columns.
 struct KeyHelp {
-  /// How many lines there are, whatever the glyphs.
+  /// The number of lines, which does not depend on the glyphs.
   static let count = KeyHelp(.unicode).lines.count
-  /// The cells of the left column.
+  /// The width of the left column, in cells.
   static let keyWidth = 12
 
   let lines: [(keys: String, meaning: String)]
