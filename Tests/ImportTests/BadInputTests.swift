@@ -14,29 +14,29 @@ struct BadInputTests {
   @Test(arguments: [
     (
       "{\"a\":",
-      "no JSON: the text ends too early: "
+      "not JSON: the text ends too early: "
     ),
-    ("nonsense", "no JSON: "),
-    ("{}", "it is no list of devices"),
-    ("null", "it is no list of devices"),
-    ("[1]", "entry 1 is no object"),
+    ("nonsense", "not JSON: "),
+    ("{}", "it is not a list of devices"),
+    ("null", "it is not a list of devices"),
+    ("[1]", "entry 1 is not an object"),
     ("[{}]", "entry 1 has no ieee_address"),
     (#"[{"ieee_address":"0x1","friendly_name":""}]"#, "a device has an empty name"),
   ])
   func `a broken list of devices is refused with the reason`(text: String, reason: String) throws {
     let plan = try Fixture.plan([Announcement(topic: Self.topic, text: text)])
     #expect(plan.files.isEmpty)
-    #expect(plan.remarks.map(\.kind) == [.refused])
-    #expect(plan.remarks.first?.subject == Self.topic)
-    #expect(plan.remarks.first?.reason.hasPrefix(reason) == true)
+    #expect(plan.diagnostics.map(\.kind) == [.refused])
+    #expect(plan.diagnostics.first?.subject == Self.topic)
+    #expect(plan.diagnostics.first?.reason.hasPrefix(reason) == true)
   }
 
   @Test func `ten megabytes are refused by their size`() throws {
     let payload = [UInt8](repeating: UInt8(ascii: "["), count: 10 << 20)
     let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
     #expect(
-      plan.remarks == [
-        Remark(.refused, Self.topic, "10485760 bytes; at most 8 MiB are read")
+      plan.diagnostics == [
+        ImportDiagnostic(.refused, Self.topic, "10485760 bytes; at most 8 MiB are read")
       ]
     )
   }
@@ -46,7 +46,7 @@ struct BadInputTests {
       [UInt8](repeating: UInt8(ascii: "["), count: 100_000), [0x5B, 0x22, 0xFF, 0x22, 0x5D],
     ] {
       let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
-      #expect(plan.remarks.map(\.kind) == [.refused])
+      #expect(plan.diagnostics.map(\.kind) == [.refused])
     }
   }
 
@@ -62,7 +62,9 @@ struct BadInputTests {
   func `names that mean something to YAML, shells or paths stay names`(name: String) throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))
     guard let file = plan.files.first else {
-      #expect(plan.remarks.first?.reason.hasPrefix("the topic contains the character U+") == true)
+      #expect(
+        plan.diagnostics.first?.reason.hasPrefix("the topic contains the character U+") == true
+      )
       return
     }
     #expect(file.path == "devices/imported-zigbee2mqtt.yaml")
@@ -75,7 +77,7 @@ struct BadInputTests {
   func `names that cannot be topics are refused`(name: String) throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))
     #expect(plan.files.isEmpty)
-    #expect(plan.remarks.map(\.kind) == [.refused])
+    #expect(plan.diagnostics.map(\.kind) == [.refused])
   }
 
   @Test func `announced text does not steer the terminal that it is shown on`() throws {
@@ -90,8 +92,8 @@ struct BadInputTests {
     let plan = try Fixture.plan(
       lamp + [Announcement(topic: "homie/5/d/$description", text: text)]
     )
-    #expect(plan.remarks.count == 2)
-    for remark in plan.remarks {
+    #expect(plan.diagnostics.count == 2)
+    for remark in plan.diagnostics {
       let scalars = (remark.subject + remark.reason).unicodeScalars
       #expect(scalars.allSatisfy { Excerpt.escape($0) == nil })
     }

@@ -52,7 +52,7 @@ enum Fixture {
 
   static func plan(
     _ announcements: [Announcement],
-    present: [ImportSource: ImportPlan.Present] = [:],
+    present: [ImportSource: ImportPlan.ExistingFile] = [:],
     others: [Device] = [],
     _ change: (inout ImportPlan.Request) -> Void = { _ in }
   ) throws -> ImportPlan {
@@ -74,14 +74,14 @@ enum Fixture {
       .dropFirst().joined(separator: "\n\n")
   }
 
-  /// The remarks, one line each.
-  static func remarks(_ announcements: [Announcement]) throws -> [String] {
-    try plan(announcements).remarks.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
+  /// The diagnostics, one line each.
+  static func diagnostics(_ announcements: [Announcement]) throws -> [String] {
+    try plan(announcements).diagnostics.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
   }
 }
 
 extension ImportPlan.File {
   /// What the next run finds.
-  var asPresent: ImportPlan.Present { .init(file: new, record: record) }
+  var asPresent: ImportPlan.ExistingFile { .init(file: new, record: record) }
   var text: String { String(decoding: new, as: UTF8.self) }
 }

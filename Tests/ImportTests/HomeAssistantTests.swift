@@ -11,8 +11,8 @@ struct HomeAssistantTests {
     try Fixture.file([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
   }
 
-  private func remarks(_ topic: String, _ payload: String) throws -> [String] {
-    try Fixture.remarks([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
+  private func diagnostics(_ topic: String, _ payload: String) throws -> [String] {
+    try Fixture.diagnostics([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
   }
 
   @Test func `an installation's announcements are taken, and the rest is said`() throws {
@@ -25,16 +25,16 @@ struct HomeAssistantTests {
       ]
     )
     #expect(
-      plan.remarks.filter { $0.kind != .readOnly }.map { "\($0.subject): \($0.reason)" } == [
+      plan.diagnostics.filter { $0.kind != .readOnly }.map { "\($0.subject): \($0.reason)" } == [
         "1 entity: announced by Settle itself",
-        "Stehlampe: light: color: without a state, as its rgb_value_template is a program: "
+        "Stehlampe: light: color: without a state, as its rgb_value_template cannot be translated: "
           + "{{value_json.Color.split(',')[0:3]|join(',')}}",
-        "Kessel: Heiztemperatur: without a state, as its value_template is a program: "
+        "Kessel: Heiztemperatur: without a state, as its value_template cannot be translated: "
           + "{{value_json.heatingtemp if value_json.heatingtemp is defined else 0}}",
-        "Keller: Kellertür: it asks for retained commands; Settle retains none, so that none is "
+        "Keller: Kellertür: it asks for retained commands; Settle never retains one, so that none is "
           + "replayed",
-        "Keller: Kennwort: a password, which targets would show to everybody",
-        "Markise: Markise_position: the template of its availability is a program",
+        "Keller: Kennwort: a password, which its target would show to everybody",
+        "Markise: Markise_position: the template of its availability cannot be translated",
         "Dimmer Flur: light: its schema 'template' is made of templates",
       ]
     )
@@ -106,7 +106,7 @@ struct HomeAssistantTests {
   @Test(arguments: [
     (
       "alarm_control_panel/a", #"{"name":"A","cmd_t":"a"}"#,
-      "left_out: A: A: an alarm system is nothing to be debounced"
+      "left_out: A: A: an alarm system must not be debounced"
     ),
     (
       "teapot/a", #"{"name":"A","cmd_t":"a"}"#,
@@ -114,9 +114,9 @@ struct HomeAssistantTests {
     ),
     (
       "switch/a", "{",
-      "refused: homeassistant/switch/a/config: no JSON: the text ends too early: string or '}' expected near end of file (line 1, column 1)"
+      "refused: homeassistant/switch/a/config: not JSON: the text ends too early: string or '}' expected near end of file (line 1, column 1)"
     ),
-    ("switch/a", "[]", "refused: homeassistant/switch/a/config: no JSON object"),
+    ("switch/a", "[]", "refused: homeassistant/switch/a/config: not a JSON object"),
     ("device/a", "{}", "refused: homeassistant/device/a/config: a device without components"),
     (
       "switch/a", #"{"name":"A","cmd_t":"a/#"}"#,
@@ -128,7 +128,7 @@ struct HomeAssistantTests {
     ),
     (
       "number/a", #"{"name":"A","cmd_t":"a","cmd_tpl":"{% if value > 3 %}1{% endif %}"}"#,
-      "left_out: A: A: its command_template is a program: {% if value > 3 %}1{% endif %}"
+      "left_out: A: A: its command_template cannot be translated: {% if value > 3 %}1{% endif %}"
     ),
   ])
   func `what is not taken is said with its reason`(
@@ -136,7 +136,7 @@ struct HomeAssistantTests {
     payload: String,
     remark: String
   ) throws {
-    let found = try remarks(topic, payload)
+    let found = try diagnostics(topic, payload)
     #expect(found.count == 1)
     let label = topic.prefix { $0 != "/" }
     #expect(found.first == remark.replacing("A: A: ", with: "A: \(label): "))
@@ -145,17 +145,17 @@ struct HomeAssistantTests {
   @Test func `an empty payload is a device that is gone`() throws {
     let plan = try Fixture.plan([Announcement(topic: "homeassistant/light/x/config", text: "")])
     #expect(plan.files.isEmpty)
-    #expect(plan.remarks.isEmpty)
+    #expect(plan.diagnostics.isEmpty)
   }
 
   @Test func `what Zigbee2MQTT announces twice is taken once`() throws {
     let plan = try Fixture.plan(Fixture.all())
-    let owned = Remark(
+    let owned = ImportDiagnostic(
       .leftOut,
       "1 entity",
       "Zigbee2MQTT's, taken from zigbee2mqtt/bridge/devices"
     )
-    #expect(plan.remarks.contains(owned))
+    #expect(plan.diagnostics.contains(owned))
     #expect(plan.files.map(\.devices) == [62, 8, 2])
   }
 }

@@ -30,10 +30,11 @@ struct HomieTests {
       ]
     )
     #expect(
-      plan.remarks.filter { $0.kind != .readOnly }.map { "\($0.kind.rawValue): \($0.subject)" } == [
-        "refused: homie/5/old", "left_out: LED-Streifen Küche: strip/tint",
-        "left_out: Thermostat Diele: device/schedule", "partly: Thermostat Diele: device/limit",
-      ]
+      plan.diagnostics.filter { $0.kind != .readOnly }.map { "\($0.kind.rawValue): \($0.subject)" }
+        == [
+          "refused: homie/5/old", "left_out: LED-Streifen Küche: strip/tint",
+          "left_out: Thermostat Diele: device/schedule", "partly: Thermostat Diele: device/limit",
+        ]
     )
   }
 
@@ -51,12 +52,12 @@ struct HomieTests {
   }
 
   @Test(arguments: [
-    (#"{"datatype":"integer","format":"a:b","settable":true}"#, "its format 'a:b' is no range"),
+    (#"{"datatype":"integer","format":"a:b","settable":true}"#, "its format 'a:b' is not a range"),
     (#"{"datatype":"enum","settable":true}"#, "an enum whose format lists no values"),
     (#"{"datatype":"hologram","settable":true}"#, "its datatype 'hologram' is not known"),
     (#"{"datatype":"json","settable":true}"#, "a JSON structure"),
   ])
   func `what is not taken is said with its reason`(property: String, reason: String) throws {
-    #expect(try Fixture.remarks(description(property)) == ["left_out: D: n/p: \(reason)"])
+    #expect(try Fixture.diagnostics(description(property)) == ["left_out: D: n/p: \(reason)"])
   }
 }

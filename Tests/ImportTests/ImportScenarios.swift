@@ -140,7 +140,7 @@ import Testing
         "refused: zigbee2mqtt/bridge/devices: 10485760 bytes; at most 8 MiB are read\n"
       )
     )
-    #expect(run.errors.contains("refused: homeassistant/light/x/config: no JSON: "))
+    #expect(run.errors.contains("refused: homeassistant/light/x/config: not JSON: "))
     #expect(home.names(in: "devices") == [".imported-homie.json", "imported-homie.yaml"])
     #expect(try home.settled(["check"]).code == 0)
   }

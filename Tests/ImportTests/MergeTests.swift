@@ -23,7 +23,7 @@ struct MergeTests {
   private struct Outcome {
     let text: String
     let changes: [String]
-    let remarks: [String]
+    let diagnostics: [String]
   }
 
   /// Imports, edits the file, and imports what is announced then.
@@ -33,7 +33,7 @@ struct MergeTests {
     edit: (String) -> String = { $0 }
   ) throws -> Outcome {
     let before = try #require(Fixture.plan(first).files.first)
-    let present = ImportPlan.Present(
+    let present = ImportPlan.ExistingFile(
       file: Array(edit(before.text).utf8),
       record: before.record
     )
@@ -43,7 +43,7 @@ struct MergeTests {
     return Outcome(
       text: after.text,
       changes: after.changes.map { "\($0.kind.rawValue) \($0.path)" },
-      remarks: plan.remarks.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
+      diagnostics: plan.diagnostics.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
     )
   }
 
@@ -55,7 +55,7 @@ struct MergeTests {
       )
     }
     #expect(edited.changes == [])
-    #expect(edited.remarks == [])
+    #expect(edited.diagnostics == [])
     #expect(edited.text.contains("name: \"My lamp\"  # mine\n"))
     #expect(edited.text.contains("range: [2, 8]\n"))
   }
@@ -72,7 +72,7 @@ struct MergeTests {
     }
     #expect(outcome.text == edited.replacing("range: [0, 10]", with: "range: [0, 20]"))
     #expect(outcome.changes == ["changed lamp/delay/range"])
-    #expect(outcome.remarks == [])
+    #expect(outcome.diagnostics == [])
   }
 
   @Test func `what was edited stays although something else is announced, and is said once`() throws
@@ -83,8 +83,8 @@ struct MergeTests {
     #expect(outcome.text.contains("range: [1, 5]"))
     #expect(outcome.changes == [])
     #expect(
-      outcome.remarks == [
-        "kept: lamp/delay/range: the file says [1, 5], announced is [0, 20]"
+      outcome.diagnostics == [
+        "kept: lamp/delay/range: the file has [1, 5], the announcement [0, 20]"
       ]
     )
   }
@@ -99,12 +99,12 @@ struct MergeTests {
   @Test func `what was said once is not said again`() throws {
     let first = try #require(Fixture.plan(announced()).files.first)
     let edited = Array(first.text.replacing("[0, 10]", with: "[1, 5]").utf8)
-    var present = ImportPlan.Present(file: edited, record: first.record)
+    var present = ImportPlan.ExistingFile(file: edited, record: first.record)
     let second = try Fixture.plan(announced(Self.wider), present: [.zigbee2mqtt: present])
-    #expect(second.remarks.map(\.kind) == [.kept])
+    #expect(second.diagnostics.map(\.kind) == [.kept])
     present = try #require(second.files.first).asPresent
     let third = try Fixture.plan(announced(Self.wider), present: [.zigbee2mqtt: present])
-    #expect(third.remarks == [])
+    #expect(third.diagnostics == [])
     #expect(third.files.first?.isChanged == false)
   }
 
@@ -122,7 +122,7 @@ struct MergeTests {
       "lamp: " + layout.replacing("DELAY", with: delay)
     }
     #expect(outcome.changes == ["changed lamp/delay/range", "added lamp/effect"])
-    #expect(outcome.remarks == [])
+    #expect(outcome.diagnostics == [])
     let lamp = try #require(Loaded.devices(["a.yaml": outcome.text]).first)
     #expect(lamp.properties.map(\.id) == ["delay", "effect"])
     #expect(lamp.properties.first?.kind.numberRule?.range == 0...20)
@@ -145,7 +145,7 @@ struct MergeTests {
     let outcome = try run(announced(Self.exposes + Self.effect), then: announced())
     #expect(outcome.text.contains("effect:"))
     #expect(
-      outcome.remarks == [
+      outcome.diagnostics == [
         "gone: lamp/effect: no longer announced; remove it from the file by hand"
       ]
     )
@@ -181,7 +181,7 @@ struct MergeTests {
     let outcome = try run(announced(), then: ofen) { $0 + "# the end" }
     #expect(outcome.changes == ["added ofen"])
     #expect(
-      outcome.remarks == ["gone: lamp: no longer announced; remove it from the file by hand"]
+      outcome.diagnostics == ["gone: lamp: no longer announced; remove it from the file by hand"]
     )
     #expect(outcome.text.contains("lamp:\n"))
     #expect(outcome.text.contains("# the end\n\n# 0x02\nofen:\n"))
@@ -197,7 +197,7 @@ struct MergeTests {
   @Test func `without a record all that is written counts as edited`() throws {
     let before = try #require(Fixture.plan(announced()).files.first)
     for record in [nil, Array("{".utf8)] as [[UInt8]?] {
-      let present = ImportPlan.Present(file: before.new, record: record)
+      let present = ImportPlan.ExistingFile(file: before.new, record: record)
       let plan = try Fixture.plan(
         announced(Self.wider + Self.effect),
         present: [.zigbee2mqtt: present]
@@ -205,7 +205,7 @@ struct MergeTests {
       let after = try #require(plan.files.first)
       #expect(after.changes.map(\.path) == ["lamp/effect"])
       #expect(after.text.contains("range: [0, 10]"))
-      #expect(plan.remarks.contains { $0.subject == "lamp/delay/range" && $0.kind == .kept })
+      #expect(plan.diagnostics.contains { $0.subject == "lamp/delay/range" && $0.kind == .kept })
     }
   }
 
@@ -263,7 +263,7 @@ struct MergeTests {
       }
     }
     let edited = lines.joined(separator: "\n")
-    let present = ImportPlan.Present(file: Array(edited.utf8), record: before.record)
+    let present = ImportPlan.ExistingFile(file: Array(edited.utf8), record: before.record)
     let plan = try Fixture.plan(
       home(devices, &generator),
       present: [.zigbee2mqtt: present]
@@ -272,12 +272,12 @@ struct MergeTests {
     #expect(after.isChanged)
     for comment in comments { #expect(after.text.contains(comment)) }
     #expect(try !Loaded.devices(["a.yaml": after.text]).isEmpty)
-    #expect(plan.remarks.allSatisfy { $0.kind != .kept && $0.kind != .refused })
+    #expect(plan.diagnostics.allSatisfy { $0.kind != .kept && $0.kind != .refused })
   }
 
   @Test func `importing a whole home twice changes nothing`() throws {
     let first = try Fixture.plan(Fixture.all())
-    var present: [ImportSource: ImportPlan.Present] = [:]
+    var present: [ImportSource: ImportPlan.ExistingFile] = [:]
     for file in first.files { present[file.source] = file.asPresent }
     let second = try Fixture.plan(Fixture.all().reversed(), present: present)
     #expect(second.files.count == 3)
@@ -286,6 +286,6 @@ struct MergeTests {
       #expect(after.record == before.record)
       #expect(after.changes.isEmpty)
     }
-    #expect(second.remarks == first.remarks)
+    #expect(second.diagnostics == first.diagnostics)
   }
 }

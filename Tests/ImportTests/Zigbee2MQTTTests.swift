@@ -171,8 +171,8 @@ struct Zigbee2MQTTTests {
     (#"{"type":"binary","access":2}"#, "refused: Lamp: binary: it has no usable name"),
   ])
   func `what is not taken is said with its reason`(expose: String, remark: String) throws {
-    let remarks = try Fixture.remarks(Fixture.device(exposes: "[\(expose)]"))
-    #expect(remarks == [remark])
+    let diagnostics = try Fixture.diagnostics(Fixture.device(exposes: "[\(expose)]"))
+    #expect(diagnostics == [remark])
   }
 
   @Test func `a home of 60 devices is taken, and the rest is accounted for`() throws {
@@ -181,17 +181,17 @@ struct Zigbee2MQTTTests {
     #expect(file.devices == 62)
     #expect(file.changes.count == 62)
     #expect(file.changes.allSatisfy { $0.kind == .added })
-    let left = plan.remarks.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
+    let left = plan.diagnostics.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
     #expect(
       left.map { "\($0.subject): \($0.reason)" } == [
         "Alte Lampe (Dachboden): disabled in Zigbee2MQTT",
-        "0xa4c138b5f2e60d19: not supported by Zigbee2MQTT, which knows nothing of what it can do",
+        "0xa4c138b5f2e60d19: not supported by Zigbee2MQTT, which does not know its features",
         "0x00158d0009f1c2aa: its interview has not been completed",
         "Sensoren: a group whose members have nothing to set in common",
         "default_bind_group: a group without members that are known",
       ]
     )
-    #expect(plan.remarks.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
+    #expect(plan.diagnostics.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
     #expect(!file.text.contains("Coordinator"))
   }
 
@@ -238,7 +238,7 @@ struct Zigbee2MQTTTests {
     let moved = Announcement(topic: "direct/bridge/devices", payload: lamp.payload)
     let before = try #require(Fixture.plan([lamp]).files.first)
     let plan = try Fixture.plan([lamp, moved], present: [.zigbee2mqtt: before.asPresent]) {
-      $0.note([
+      $0.recordRoutes([
         .init(
           from: .init(topic: "zigbee2mqtt/+/set"),
           to: .init(topic: "direct/+/set"),
@@ -255,8 +255,8 @@ struct Zigbee2MQTTTests {
     let other = Announcement(topic: "other/bridge/devices", payload: lamp.payload)
     let plan = try Fixture.plan([lamp, other])
     #expect(plan.files.first?.devices == 1)
-    #expect(plan.remarks.map(\.kind) == [.leftOut])
-    #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.remarks == [])
+    #expect(plan.diagnostics.map(\.kind) == [.leftOut])
+    #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.diagnostics == [])
   }
 
   @Test func `the lane is given where the settings have one for Zigbee`() throws {
@@ -271,7 +271,9 @@ struct Zigbee2MQTTTests {
     let second = try Fixture.plan(announced, others: lamp)
     #expect(second.files.isEmpty)
     #expect(
-      second.remarks == [Remark(.leftOut, "Lamp", "already in another device file, as 'lamp'")]
+      second.diagnostics == [
+        ImportDiagnostic(.leftOut, "Lamp", "already in another device file, as 'lamp'")
+      ]
     )
   }
 }

@@ -1,25 +1,25 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that an import did not take, or not as it was, and why.
-package struct Remark: Hashable, Sendable {
+/// Something that an import left out or changed, and the reason.
+package struct ImportDiagnostic: Hashable, Sendable {
   package enum Kind: String, Hashable, Sendable {
-    /// An announcement that cannot be read, or states what cannot be.
+    /// An announcement that is unreadable or invalid.
     case refused
-    /// A value that is only reported; Settle's properties are what can be set.
+    /// A value that cannot be set; only values that can be set become properties.
     case readOnly = "read_only"
-    /// Something that can be set and that Settle has no form for.
+    /// A value that can be set, in a form that Settle does not support.
     case leftOut = "left_out"
-    /// Taken, but not all of it.
+    /// Imported in part.
     case partly
-    /// What a person changed, and the device now says otherwise.
+    /// A value that a person edited and that differs from the announcement.
     case kept
-    /// In the file, and no longer announced.
+    /// In the file and no longer announced.
     case gone
   }
 
   package var kind: Kind
-  /// A device, a property or a topic, fit for a terminal.
+  /// The device, property or topic, safe for a terminal.
   package var subject: String
   package var reason: String
 
