@@ -7,16 +7,16 @@ import Testing
 
 struct MistakeTests {
   @Test(arguments: try Mistake.all(in: "device-mistakes.txt"))
-  func `names the mistake in a device file with its place`(mistake: Mistake) throws {
+  func `a mistake in a device file is reported with its position`(mistake: Mistake) throws {
     #expect(try Loading.mistakes(inDevices: mistake.text) == mistake.lines)
   }
 
   @Test(arguments: try Mistake.all(in: "settings-mistakes.txt"))
-  func `names the mistake in the settings with its place`(mistake: Mistake) throws {
+  func `a mistake in the settings is reported with its position`(mistake: Mistake) throws {
     #expect(try Loading.mistakes(inSettings: mistake.text) == mistake.lines)
   }
 
-  @Test func `reports the mistakes of all files in one run, in the order of files and lines`()
+  @Test func `one run reports the mistakes of all files, in order`()
     throws
   {
     let (outcome, folder) = try Loading.run(
@@ -37,7 +37,7 @@ struct MistakeTests {
     )
   }
 
-  @Test func `a device in two files is a mistake that names the first place`() throws {
+  @Test func `a device in two files is reported with its first position`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "a.yaml": "\nd: {profile: wled/light, topic: a}",
       "b.yaml": "d: {profile: wled/light, topic: b}",
@@ -54,11 +54,11 @@ struct MistakeTests {
   }
 
   @Test(arguments: [
-    // The fields of a boolean beside its command, and whether `ends` is of use.
+    // The fields of a boolean, without its command, and whether `ends` has an effect.
     ("ends: [q]", false), ("urgent: [], ends: [q]", false), ("urgent: [off], ends: [q]", true),
     ("ends: []", true), ("urgent: []", true),
   ])
-  func `what ends others but is never urgent is warned of`(fields: String, isOfUse: Bool) throws {
+  func `ends without urgent values is reported as a warning`(fields: String, isOfUse: Bool) throws {
     let (outcome, folder) = try Loading.run(devices: [
       "d.yaml": """
       d:
@@ -83,7 +83,7 @@ struct MistakeTests {
     )
   }
 
-  @Test func `a device that switches off what is urgent keeps its profile's ends in peace`()
+  @Test func `a device that switches off urgent gets no warning for its profile's ends`()
     throws
   {
     let (outcome, _) = try Loading.run(devices: [

@@ -8,7 +8,7 @@ import JSON
 import PrivateBroker
 import Testing
 
-/// What installations announce, and short ways to a plan.
+/// Announcements of real installations, and shortcuts to a plan.
 enum Fixture {
   private static let folder: String = {
     let file = #filePath
@@ -67,7 +67,7 @@ enum Fixture {
     )
   }
 
-  /// The devices of the one file that comes of this, without header.
+  /// The devices in the plan's only file, without its header.
   static func file(_ announcements: [Announcement]) throws -> String {
     let file = try #require(plan(announcements).files.first)
     return String(decoding: file.new, as: UTF8.self).split(separator: "\n\n")
@@ -81,7 +81,7 @@ enum Fixture {
 }
 
 extension ImportPlan.File {
-  /// What the next run finds.
+  /// The file as the next import finds it.
   var asPresent: ImportPlan.ExistingFile { .init(file: new, record: record) }
   var text: String { String(decoding: new, as: UTF8.self) }
 }

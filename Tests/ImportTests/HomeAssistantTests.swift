@@ -5,7 +5,7 @@ import Devices
 @testable import Import
 import Testing
 
-/// Home Assistant's discovery, single and by device, becomes devices.
+/// Import of Home Assistant's discovery messages for entities and for devices.
 struct HomeAssistantTests {
   private func file(_ topic: String, _ payload: String) throws -> String {
     try Fixture.file([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
@@ -15,7 +15,7 @@ struct HomeAssistantTests {
     try Fixture.diagnostics([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
   }
 
-  @Test func `an installation's announcements are taken, and the rest is said`() throws {
+  @Test func `an installation's announcements are imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.messages("homeassistant.txt"))
     let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
     #expect(
@@ -35,12 +35,12 @@ struct HomeAssistantTests {
           + "replayed",
         "Keller: Kennwort: a password, which its target would show to everybody",
         "Markise: Markise_position: the template of its availability cannot be translated",
-        "Dimmer Flur: light: its schema 'template' is made of templates",
+        "Dimmer Flur: light: its schema 'template' is not supported",
       ]
     )
   }
 
-  @Test func `abbreviations and the base topic are written out`() throws {
+  @Test func `abbreviations and the base topic are expanded`() throws {
     let text = try file(
       "light/x",
       #"{"~":"home/x","name":"Lamp","cmd_t":"~/set","stat_t":"~/state","avty_t":"~/lwt","pl_avail":"Online","pl_not_avail":"Offline","bri_cmd_t":"~/dim/set","bri_scl":100,"val_tpl":"{{ value_json.POWER }}"}"#
@@ -68,7 +68,7 @@ struct HomeAssistantTests {
     )
   }
 
-  @Test func `a device's components inherit what its root says`() throws {
+  @Test func `components inherit from the device's message`() throws {
     let text = try file(
       "device/boiler",
       #"{"dev":{"ids":"b1","name":"Boiler"},"o":{"name":"x"},"~":"b","avty_t":"~/lwt","stat_t":"~/state","cmps":{"t":{"p":"number","unique_id":"t","name":"Setpoint","cmd_t":"~/t","val_tpl":"{{ value_json.t }}","max":60},"p":{"p":"switch","unique_id":"p","name":null,"cmd_t":"~/p"}}}"#
@@ -92,7 +92,7 @@ struct HomeAssistantTests {
     )
   }
 
-  @Test func `a cover whose ends are reversed is scaled`() throws {
+  @Test func `a cover with reversed bounds is scaled`() throws {
     let text = try file(
       "cover/c",
       #"{"name":"Awning","cmd_t":"a/set","set_pos_t":"a/pos/set","pos_t":"a/pos","pos_open":0,"pos_clsd":255}"#
@@ -131,7 +131,7 @@ struct HomeAssistantTests {
       "left_out: A: A: its command_template cannot be translated: {% if value > 3 %}1{% endif %}"
     ),
   ])
-  func `what is not taken is said with its reason`(
+  func `what is left out is reported with the reason`(
     topic: String,
     payload: String,
     remark: String
@@ -142,13 +142,13 @@ struct HomeAssistantTests {
     #expect(found.first == remark.replacing("A: A: ", with: "A: \(label): "))
   }
 
-  @Test func `an empty payload is a device that is gone`() throws {
+  @Test func `an empty payload removes a device`() throws {
     let plan = try Fixture.plan([Announcement(topic: "homeassistant/light/x/config", text: "")])
     #expect(plan.files.isEmpty)
     #expect(plan.diagnostics.isEmpty)
   }
 
-  @Test func `what Zigbee2MQTT announces twice is taken once`() throws {
+  @Test func `a device that Zigbee2MQTT announces twice is imported once`() throws {
     let plan = try Fixture.plan(Fixture.all())
     let owned = ImportDiagnostic(
       .leftOut,

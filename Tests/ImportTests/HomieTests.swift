@@ -5,14 +5,14 @@ import Devices
 @testable import Import
 import Testing
 
-/// Homie 5 descriptions become devices.
+/// Import of Homie 5 descriptions.
 struct HomieTests {
   private func description(_ property: String) -> [Announcement] {
     let text = #"{"homie":"5.0","name":"D","nodes":{"n":{"properties":{"p":\#(property)}}}}"#
     return [Announcement(topic: "homie/5/d/$description", text: text)]
   }
 
-  @Test func `an installation's descriptions are taken, and the rest is said`() throws {
+  @Test func `an installation's descriptions are imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.messages("homie.txt"))
     let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
     #expect(devices.map(\.id) == ["led-streifen-kueche", "thermostat-diele"])
@@ -47,7 +47,7 @@ struct HomieTests {
     (#"{"datatype":"duration","settable":true}"#, "type: text"),
     (#"{"datatype":"boolean","settable":true,"retained":false}"#, "values: {press: true}"),
   ])
-  func `each datatype has its form`(property: String, line: String) throws {
+  func `each datatype becomes its property type`(property: String, line: String) throws {
     #expect(try Fixture.file(description(property)).contains(line))
   }
 
@@ -57,7 +57,7 @@ struct HomieTests {
     (#"{"datatype":"hologram","settable":true}"#, "its datatype 'hologram' is not known"),
     (#"{"datatype":"json","settable":true}"#, "a JSON structure"),
   ])
-  func `what is not taken is said with its reason`(property: String, reason: String) throws {
+  func `what is left out is reported with the reason`(property: String, reason: String) throws {
     #expect(try Fixture.diagnostics(description(property)) == ["left_out: D: n/p: \(reason)"])
   }
 }

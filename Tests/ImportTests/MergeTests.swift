@@ -7,7 +7,7 @@ import JSON
 import LastOutTesting
 import Testing
 
-/// A second import keeps what a person edited.
+/// A second import keeps edits.
 struct MergeTests {
   private static let exposes = """
     {"type":"numeric","name":"delay","property":"delay","access":3,"value_min":0,"value_max":10,"value_step":1}
@@ -26,7 +26,7 @@ struct MergeTests {
     let diagnostics: [String]
   }
 
-  /// Imports, edits the file, and imports what is announced then.
+  /// Imports, edits the file, and imports new announcements.
   private func run(
     _ first: [Announcement],
     then second: [Announcement],
@@ -47,7 +47,7 @@ struct MergeTests {
     )
   }
 
-  @Test func `nothing new changes nothing, whatever was edited`() throws {
+  @Test func `without a new announcement nothing changes, whatever was edited`() throws {
     let edited = try run(announced(), then: announced()) {
       $0.replacing("name: Lamp", with: "name: \"My lamp\"  # mine").replacing(
         "range: [0, 10]",
@@ -60,7 +60,7 @@ struct MergeTests {
     #expect(edited.text.contains("range: [2, 8]\n"))
   }
 
-  @Test func `what nobody touched follows what is announced, and the rest stays to the byte`()
+  @Test func `unedited values follow the announcement and the rest stays byte for byte`()
     throws
   {
     var edited = ""
@@ -75,8 +75,7 @@ struct MergeTests {
     #expect(outcome.diagnostics == [])
   }
 
-  @Test func `what was edited stays although something else is announced, and is said once`() throws
-  {
+  @Test func `an edited value stays and is reported once`() throws {
     let outcome = try run(announced(), then: announced(Self.wider)) {
       $0.replacing("[0, 10]", with: "[1, 5]")
     }
@@ -89,14 +88,14 @@ struct MergeTests {
     )
   }
 
-  @Test func `a line end of another system does no harm`() throws {
+  @Test func `a file with CRLF line breaks is merged`() throws {
     let outcome = try run(announced(), then: announced(Self.wider + Self.effect)) {
       $0.replacing("\n", with: "\r\n")
     }
     #expect(outcome.changes == ["changed lamp/delay/range", "added lamp/effect"])
   }
 
-  @Test func `what was said once is not said again`() throws {
+  @Test func `a difference is reported only once`() throws {
     let first = try #require(Fixture.plan(announced()).files.first)
     let edited = Array(first.text.replacing("[0, 10]", with: "[1, 5]").utf8)
     var present = ImportPlan.ExistingFile(file: edited, record: first.record)
@@ -108,13 +107,13 @@ struct MergeTests {
     #expect(third.files.first?.isChanged == false)
   }
 
-  /// Layouts that a person may give the same device.
+  /// Different layouts of the same device.
   @Test(arguments: [
     "{name: Lamp, profile: zigbee2mqtt/device, topic: zigbee2mqtt/Lamp, properties: {delay: DELAY}}",
     "\n    name: Lamp\n    profile: zigbee2mqtt/device\n    topic: zigbee2mqtt/Lamp\n    properties:\n        delay: DELAY",
     "\n  properties: {delay: DELAY}\n  topic: 'zigbee2mqtt/Lamp'\n  profile: \"zigbee2mqtt/device\"\n  name: Lamp # end",
   ])
-  func `any layout of the same device is brought up to date`(layout: String) throws {
+  func `any layout of the same device is updated`(layout: String) throws {
     let delay =
       "{type: integer, range: [0, 10], step: 1, command: {topic: $topic/set, payload: "
       + "{delay: $value}}, state: {topic: $topic, value: /delay}}"
@@ -128,7 +127,7 @@ struct MergeTests {
     #expect(lamp.properties.first?.kind.numberRule?.range == 0...20)
   }
 
-  @Test func `a property that is new is added, also between brackets`() throws {
+  @Test func `a new property is added, also to a flow mapping`() throws {
     let block = try run(announced(), then: announced(Self.exposes + Self.effect))
     #expect(block.changes == ["added lamp/effect"])
     let flow = try run(announced(), then: announced(Self.exposes + Self.effect)) { text in
@@ -141,7 +140,7 @@ struct MergeTests {
     #expect(flow.text.hasSuffix("payload: {effect: $value}}}}  # short"))
   }
 
-  @Test func `a property that is gone is named, not deleted`() throws {
+  @Test func `a property that is no longer announced is reported, not deleted`() throws {
     let outcome = try run(announced(Self.exposes + Self.effect), then: announced())
     #expect(outcome.text.contains("effect:"))
     #expect(
@@ -151,7 +150,7 @@ struct MergeTests {
     )
   }
 
-  @Test func `a field that is gone is removed where nobody touched it`() throws {
+  @Test func `an unedited field that is no longer announced is removed`() throws {
     let stepless = Self.exposes.replacing(#","value_step":1"#, with: "").replacing(
       #""value_max":10"#,
       with: #""value_max":10.5"#
@@ -165,7 +164,7 @@ struct MergeTests {
     #expect(!outcome.text.contains("step:"))
   }
 
-  @Test func `what a person removed stays away`() throws {
+  @Test func `a removed property stays removed`() throws {
     let both = announced(Self.exposes + Self.effect)
     let outcome = try run(both, then: both) { text in
       text.split(separator: "    effect:")[0] + ""
@@ -174,7 +173,7 @@ struct MergeTests {
     #expect(!outcome.text.contains("effect"))
   }
 
-  @Test func `a device that is new is added, one that is gone is named`() throws {
+  @Test func `a new device is added and a missing one is reported`() throws {
     let lamp =
       #"{"ieee_address":"0x02","friendly_name":"Ofen","definition":{"exposes":[\#(Self.exposes)]}}"#
     let ofen = [Announcement(topic: "zigbee2mqtt/bridge/devices", text: "[\(lamp)]")]
@@ -194,7 +193,7 @@ struct MergeTests {
     #expect(outcome.text.contains("lamp:\n  name: Büro/Lampe\n"))
   }
 
-  @Test func `without a record all that is written counts as edited`() throws {
+  @Test func `without a record the whole file counts as edited`() throws {
     let before = try #require(Fixture.plan(announced()).files.first)
     for record in [nil, Array("{".utf8)] as [[UInt8]?] {
       let present = ImportPlan.ExistingFile(file: before.new, record: record)
@@ -209,7 +208,7 @@ struct MergeTests {
     }
   }
 
-  @Test func `a file with aliases is read, and what they stand for is left alone`() throws {
+  @Test func `aliases in a file are kept`() throws {
     let outcome = try run(announced(), then: announced(Self.wider)) { text in
       text.replacing("range: [0, 10]", with: "range: &r [0, 10]")
         + "other:\n  properties:\n    x: {type: integer, range: *r, command: {topic: a/b}}\n"
@@ -218,7 +217,7 @@ struct MergeTests {
     #expect(outcome.text.contains("range: &r [0, 20]"))
   }
 
-  /// A home of these devices, some of whose numbers and lists are others than they are here.
+  /// A home of these devices with some numbers and lists changed.
   private func home(
     _ devices: [JSONValue],
     _ generator: inout SeededGenerator
@@ -243,7 +242,7 @@ struct MergeTests {
   }
 
   @Test(arguments: 1...40)
-  func `comments survive whatever is announced the next time`(seed: UInt64) throws {
+  func `comments survive every later announcement`(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let all = try JSONParser.parse(Fixture.text("bridge-devices.json")).elements ?? []
     let devices = Array(all.shuffled(using: &generator).prefix(8))

@@ -5,7 +5,7 @@ import Configuration
 @testable import Import
 import Testing
 
-/// Exposes of Zigbee2MQTT become properties.
+/// Import of Zigbee2MQTT's exposes.
 struct Zigbee2MQTTTests {
   /// The device's lines below `properties:`.
   private func properties(_ exposes: String) throws -> String {
@@ -21,7 +21,7 @@ struct Zigbee2MQTTTests {
     {"type":"composite","name":"color_xy","property":"color","access":7,"features":[]}]}]
     """
 
-  @Test func `a lamp that is as its profile says takes three lines`() throws {
+  @Test func `a lamp that matches its profile takes three lines`() throws {
     #expect(
       try Fixture.file(Fixture.device(exposes: Self.light)) == """
         # V M 0x01
@@ -126,7 +126,7 @@ struct Zigbee2MQTTTests {
       """
     ),
   ])
-  func `each kind of expose has its form`(expose: String, expected: String) throws {
+  func `each kind of expose becomes its property type`(expose: String, expected: String) throws {
     let found = try properties("[\(expose)]")
     #expect(found == expected + "\n")
   }
@@ -170,12 +170,12 @@ struct Zigbee2MQTTTests {
     ),
     (#"{"type":"binary","access":2}"#, "refused: Lamp: binary: it has no usable name"),
   ])
-  func `what is not taken is said with its reason`(expose: String, remark: String) throws {
+  func `what is left out is reported with the reason`(expose: String, remark: String) throws {
     let diagnostics = try Fixture.diagnostics(Fixture.device(exposes: "[\(expose)]"))
     #expect(diagnostics == [remark])
   }
 
-  @Test func `a home of 60 devices is taken, and the rest is accounted for`() throws {
+  @Test func `a home of 60 devices is imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.zigbee2mqtt())
     let file = try #require(plan.files.first)
     #expect(file.devices == 62)
@@ -195,7 +195,7 @@ struct Zigbee2MQTTTests {
     #expect(!file.text.contains("Coordinator"))
   }
 
-  @Test func `a group has what all its members have, within the range of all`() throws {
+  @Test func `a group has the common features and ranges of its members`() throws {
     let text = try Fixture.file(Fixture.zigbee2mqtt())
     #expect(
       text.contains(
@@ -224,7 +224,7 @@ struct Zigbee2MQTTTests {
     )
   }
 
-  @Test func `a base topic of two levels brings its own bridge state`() throws {
+  @Test func `a base topic of two levels has its own bridge state`() throws {
     let lamp = try #require(Fixture.device(exposes: Self.light).first)
     let text = try Fixture.file([
       Announcement(topic: "home/zigbee/bridge/devices", payload: lamp.payload)
@@ -233,7 +233,7 @@ struct Zigbee2MQTTTests {
     #expect(text.contains("{topic: home/zigbee/bridge/state, value: /state"))
   }
 
-  @Test func `behind routes the devices are told directly, under the same identifiers`() throws {
+  @Test func `behind routes the original devices are imported with the same identifiers`() throws {
     let lamp = try #require(Fixture.device(exposes: Self.light).first)
     let moved = Announcement(topic: "direct/bridge/devices", payload: lamp.payload)
     let before = try #require(Fixture.plan([lamp]).files.first)
@@ -250,7 +250,7 @@ struct Zigbee2MQTTTests {
     #expect(plan.files.first?.text.contains("  topic: direct/Lamp\n") == true)
   }
 
-  @Test func `a home that is announced twice is taken once`() throws {
+  @Test func `a home that is announced twice is imported once`() throws {
     let lamp = try #require(Fixture.device(exposes: Self.light).first)
     let other = Announcement(topic: "other/bridge/devices", payload: lamp.payload)
     let plan = try Fixture.plan([lamp, other])
@@ -259,12 +259,12 @@ struct Zigbee2MQTTTests {
     #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.diagnostics == [])
   }
 
-  @Test func `the lane is given where the settings have one for Zigbee`() throws {
+  @Test func `devices use the lane zigbee if the settings have one`() throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.light)) { $0.lanes = ["zigbee"] }
     #expect(plan.files.first?.text.contains("  lane: zigbee\n") == true)
   }
 
-  @Test func `devices that another file has are left to it`() throws {
+  @Test func `devices in another file are left out`() throws {
     let announced = Fixture.device(exposes: Self.light)
     let plan = try Fixture.plan(announced)
     let lamp = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])

@@ -86,7 +86,7 @@ enum BrokerURL {
       host = text[..<colon]
       port = text[text.index(after: colon)...]
       if port?.contains(":") == true {
-        throw Problem(message: "an IPv6 address stands in brackets", suggestion: "[\(text)]")
+        throw Problem(message: "an IPv6 address needs brackets", suggestion: "[\(text)]")
       }
     }
     let isHost =
@@ -99,7 +99,7 @@ enum BrokerURL {
     }
     guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(digits),
       (1...65_535).contains(number)
-    else { throw Problem(message: "'\(digits.prefix(20))' is not a port; expected 1 to 65535") }
+    else { throw Problem(message: "'\(digits.prefix(20))' is no port; expected 1 to 65535") }
     return (String(host), number)
   }
 

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Addresses for the HTTP server to listen on.
+/// Where HTTP may listen.
 enum ListenAddress {
   /// Parses an address; `nil` when it is invalid.
   static func read(_ text: String) -> HTTPConfiguration.Address? {

@@ -10,7 +10,7 @@ extension EntityReader {
     case "json": readJSONLight()
     case "default", "basic": readPlainLight()
     default:
-      report("its schema '\(Excerpt.of(text("schema") ?? ""))' is made of templates", .leftOut)
+      report("its schema '\(Excerpt.of(text("schema") ?? ""))' is not supported", .leftOut)
     }
     relateColors()
   }

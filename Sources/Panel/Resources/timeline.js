@@ -36,7 +36,7 @@ export class Timeline {
     this.key = key;
     say(this.title, label);
     const most = key.maxWait === null ? "" : `, ${duration(key.maxWait)} at most`;
-    say(this.policy, key.delay === 0 ? "Each change leaves at once" : `Leaves when quiet for ${duration(key.delay)}${most}`);
+    say(this.policy, key.delay === 0 ? "Each change is sent immediately" : `Sent when quiet for ${duration(key.delay)}${most}`);
     this.shownList = "";
     this.span = Math.max(12_000, key.delay * 10);
     this.low = undefined;
