@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+package import Devices
 
-/// Finds, reads and checks the settings and the device files.
+/// Finds, reads and checks the settings file and the device files.
 package enum ConfigurationLoader {
-  /// What the command line gave; beats the environment, which beats the file.
+  /// Values from the command line, which override the environment and the file.
   package struct Overrides: Sendable {
     package var config: String?
     package var devices: String?
@@ -14,38 +14,58 @@ package enum ConfigurationLoader {
     package init() {}
   }
 
-  /// Where the settings are when nobody says where.
+  /// The settings file to read when neither the command line nor the environment names one.
   package static let standardPath = "/etc/settle/settle.yaml"
 
-  /// Reads configuration and devices; throws every mistake at once.
+  /// Reads the settings and the devices.
   ///
-  /// `drafts` are device files, by path, that are not on the disk yet, or in another form; where
-  /// they are given, the folder itself may be missing.
+  /// `drafts` are device files by path that replace or add to those on disk. With drafts the folder
+  /// of device files may be missing.
+  ///
+  /// - Throws: ``ConfigurationFailure`` with every mistake in all files.
   package static func load(
     _ overrides: Overrides,
     environment: [String: String],
     drafts: [String: [UInt8]]? = nil
   ) throws(ConfigurationFailure) -> LoadedConfiguration {
-    let reading = Reading(environment: environment, drafts: drafts)
-    let loaded = reading.load(overrides)
-    let problems = reading.problems
-    guard problems.errors.isEmpty else {
-      throw ConfigurationFailure(problems: problems.sorted(problems.errors))
-    }
-    return loaded
+    let reader = ConfigurationReader(environment: environment, drafts: drafts)
+    return try checked(reader.load(overrides), reader.problems)
   }
 
-  /// Reads the devices of one folder alone, with built-in settings, as `simulate --devices` does.
+  /// Reads the device files of one folder with built-in settings, as `simulate --devices` does.
+  ///
+  /// - Throws: ``ConfigurationFailure`` with every mistake in all files.
   package static func loadDevices(
     in folder: String
   ) throws(ConfigurationFailure) -> LoadedConfiguration {
-    let reading = Reading(environment: [:])
-    let (settings, places) = (GatewayConfiguration(), SettingsPlaces())
-    let loaded = reading.complete(settings, places, folder: (folder, .start(of: folder)))
-    let problems = reading.problems
+    let reader = ConfigurationReader(environment: [:])
+    let loaded = reader.complete(
+      GatewayConfiguration(),
+      SettingsPositions(),
+      folder: (folder, .start(of: folder))
+    )
+    return try checked(loaded, reader.problems)
+  }
+
+  private static func checked(
+    _ loaded: LoadedConfiguration,
+    _ problems: Problems
+  ) throws(ConfigurationFailure) -> LoadedConfiguration {
     guard problems.errors.isEmpty else {
       throw ConfigurationFailure(problems: problems.sorted(problems.errors))
     }
     return loaded
   }
+}
+
+/// The settings and devices that a gateway starts with.
+package struct LoadedConfiguration: Sendable {
+  package var gateway: GatewayConfiguration
+  package var registry: Registry
+  /// The paths of all files that were read, in order.
+  package var files: [String]
+  /// The paths of profile files, which ``files`` contains too.
+  package var profileFiles: [String]
+  /// Problems that do not prevent a start.
+  package var warnings: [ConfigurationProblem]
 }

@@ -4,7 +4,7 @@
 internal import Devices
 package import JSON
 
-/// One mistake: where, what was found, what is allowed, what was probably meant.
+/// One mistake in a configuration file: its position, a message and a suggestion.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
   package var file: String
   /// Counted from one.
@@ -30,7 +30,7 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
 }
 
 extension ConfigurationProblem: CustomStringConvertible {
-  /// `file:line:column: message` and the suggestion.
+  /// `file:line:column: message`, followed by the suggestion.
   package var description: String {
     let question = suggestion.map { "; did you mean '\($0)'?" } ?? ""
     return "\(file):\(line):\(column): \(message)\(question)"
@@ -48,7 +48,7 @@ extension ConfigurationProblem {
   }
 }
 
-/// Everything that is wrong, in the order of files and lines.
+/// All mistakes of one load, sorted by file and line.
 package struct ConfigurationFailure: Error, Sendable {
   package var problems: [ConfigurationProblem]
 

@@ -3,12 +3,12 @@
 
 internal import Devices
 
-/// What the environment states over the settings file.
+/// Settings from environment variables, which override the settings file.
 struct EnvironmentOverrides {
   let environment: [String: String]
   let problems: Problems
 
-  /// Every variable of the gateway's own.
+  /// The names of all variables that the gateway reads.
   static let variables = [
     "SETTLE_CONFIG", "SETTLE_DEVICES", "SETTLE_SOCKET", "SETTLE_MQTT_URL", "SETTLE_MQTT_USERNAME",
     "SETTLE_MQTT_PASSWORD", "SETTLE_MQTT_CLIENT_ID", "SETTLE_MQTT_BASE_TOPIC",
@@ -20,8 +20,10 @@ struct EnvironmentOverrides {
     environment[name].flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// Warns of variables that look like the gateway's own and are not; their values are not shown.
-  func warnOfUnknown() {
+  /// Warns about unknown `SETTLE_…` variables.
+  ///
+  /// Their values may be secrets and are not shown.
+  func warnAboutUnknownVariables() {
     let unknown = environment.filter { name, value in
       !value.isEmpty && name.uppercased().hasPrefix("SETTLE_") && !Self.variables.contains(name)
     }
@@ -34,9 +36,9 @@ struct EnvironmentOverrides {
     }
   }
 
-  func apply(to settings: inout GatewayConfiguration, _ places: inout SettingsPlaces) {
+  func apply(to settings: inout GatewayConfiguration, _ positions: inout SettingsPositions) {
     if let url = value("SETTLE_MQTT_URL") {
-      places.main.url = position("SETTLE_MQTT_URL")
+      positions.main.url = position("SETTLE_MQTT_URL")
       do throws(BrokerURL.Problem) {
         settings.mqtt.endpoint = try BrokerURL.parse(url)
       } catch {
@@ -62,24 +64,24 @@ struct EnvironmentOverrides {
       journal.path = path
       settings.journal = journal
     }
-    if let listen = value("SETTLE_HTTP_LISTEN") { applyListen(listen, to: &settings, &places) }
+    if let listen = value("SETTLE_HTTP_LISTEN") { applyListen(listen, to: &settings, &positions) }
   }
 
   private func applyListen(
     _ listen: String,
     to settings: inout GatewayConfiguration,
-    _ places: inout SettingsPlaces
+    _ positions: inout SettingsPositions
   ) {
     var http = settings.http ?? HTTPConfiguration(listen: [])
     http.listen = []
-    places.listen = []
+    positions.listen = []
     for part in listen.split(separator: ",") {
       let address = String(part)
       if let problem = ListenAddress.problem(in: address) {
         problems.add(position("SETTLE_HTTP_LISTEN"), problem)
       } else {
         http.listen.append(address)
-        places.listen.append(position("SETTLE_HTTP_LISTEN"))
+        positions.listen.append(position("SETTLE_HTTP_LISTEN"))
       }
     }
     settings.http = http

@@ -1,30 +1,30 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Looks after passwords that would travel unencrypted.
+/// Checks that no password travels unencrypted to a public host.
 enum PlaintextCheck {
-  /// Refuses a password over plaintext to a public host, and warns for a private one.
+  /// Reports a password without TLS: an error for a public host, a warning for a private one.
   static func check(
     _ broker: BrokerConfiguration,
-    _ places: BrokerPlaces,
+    _ positions: BrokerPositions,
     file: String,
     problems: Problems
   ) {
     guard broker.password != nil, case .tcp(let host, _) = broker.endpoint else { return }
-    let position = places.url ?? .start(of: file)
-    switch HostReach(host) {
+    let position = positions.url ?? .start(of: file)
+    switch HostScope(host) {
     case .loopback: return
-    case .local:
+    case .privateNetwork:
       problems.warn(
         position,
         "the password travels unencrypted to '\(host)'; mqtts:// would protect it"
       )
-    case .anywhere where broker.allowPlaintext:
+    case .publicNetwork where broker.allowPlaintext:
       problems.warn(
         position,
         "the password travels unencrypted to '\(host)', as 'allow_plaintext' permits"
       )
-    case .anywhere:
+    case .publicNetwork:
       problems.add(
         position,
         "the password would travel unencrypted to '\(host)': use mqtts://, or set "

@@ -3,9 +3,9 @@
 
 package import LastOut
 
-/// A policy as far as one place states it; the rest is inherited.
+/// The fields of a policy that one place in the files sets; the others are inherited.
 package struct PolicyFields: Hashable, Sendable {
-  /// `max_wait`, which can be switched off.
+  /// A stated `max_wait`: a duration, or none.
   package enum MaxWait: Hashable, Sendable {
     case none
     case after(Duration)
@@ -28,7 +28,7 @@ package struct PolicyFields: Hashable, Sendable {
     leading = policy.leading
   }
 
-  /// These fields, and those of `weaker` where they say nothing.
+  /// These fields, with those of `weaker` where they are not set.
   package func over(_ weaker: PolicyFields) -> PolicyFields {
     PolicyFields(
       delay: delay ?? weaker.delay,
@@ -37,7 +37,7 @@ package struct PolicyFields: Hashable, Sendable {
     )
   }
 
-  /// The policy that these fields make of `weaker`.
+  /// `weaker` with these fields replaced.
   package func applied(to weaker: Policy) -> Policy {
     let fields = over(PolicyFields(weaker))
     var limit: Duration?

@@ -4,22 +4,22 @@
 package import Devices
 package import LastOut
 
-/// How keys settle by the type of their values: built in, and what the settings say.
+/// The default policy of each property type: the settings' fields over built-in ones.
 package struct PolicyTable: Hashable, Sendable {
-  /// What the settings state, by the word for the type.
+  /// The fields in the settings, by type name.
   package var stated: [String: PolicyFields] = [:]
 
   package init() {}
 
-  /// The policy of a type before profile and property have their say.
+  /// The policy of a type, which profile and property can override.
   package func policy(forType name: String) -> Policy {
     stated[name]?.applied(to: Self.builtIn(forType: name)) ?? Self.builtIn(forType: name)
   }
 
-  /// The policy of a kind before profile and property have their say.
+  /// The policy of a kind, which profile and property can override.
   package func policy(for kind: ValueKind) -> Policy { policy(forType: kind.name) }
 
-  /// The policy of a type where nothing is stated.
+  /// The policy of a type without settings.
   package static func builtIn(forType name: String) -> Policy {
     switch name {
     case "number", "integer", "color":

@@ -3,23 +3,25 @@
 
 internal import Glibc
 
-/// Opens files as a service should: regular files only, bounded, without hanging on a pipe.
+/// Reads files safely: only regular files, with a size limit, without blocking on a pipe.
 enum SafeFile {
-  /// Why a file was not read.
+  /// Why a file cannot be read.
+  ///
+  /// The message is a predicate without its subject.
   struct Problem: Error {
     let message: String
     var isMissing = false
   }
 
-  /// All bytes of a regular file of at most `limit` bytes.
+  /// Reads a regular file of at most `limit` bytes and its mode.
   ///
-  /// `followsLinks`: settings may be links, as some systems lay them out; secrets may not.
+  /// Settings may be symbolic links, because some systems install them that way. Secrets may not.
   static func read(
     _ path: String,
     limit: Int,
     followsLinks: Bool = true
   ) throws(Problem) -> (bytes: [UInt8], mode: UInt32) {
-    guard !path.utf8.contains(0) else { throw Problem(message: "the path holds a NUL") }
+    guard !path.utf8.contains(0) else { throw Problem(message: "the path contains a NUL byte") }
     let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW)
     let descriptor = unsafe open(path, flags)
     guard descriptor >= 0 else {
@@ -32,15 +34,18 @@ enum SafeFile {
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw Problem(message: describe(errno)) }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw Problem(message: "is no regular file") }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw Problem(message: "is not a regular file")
+    }
     guard status.st_size <= limit else {
       throw Problem(message: "has \(status.st_size) bytes; at most \(limit) are read")
     }
     return (try readAll(descriptor, limit: limit), status.st_mode)
   }
 
-  /// The names in a folder that end with `suffix`, sorted by bytes, without those that begin with a
-  /// dot.
+  /// The names in a folder that end with `suffix`, sorted by bytes.
+  ///
+  /// Hidden files are left out.
   static func names(in folder: String, suffix: String) throws(Problem) -> [String] {
     guard let directory = unsafe opendir(folder) else {
       throw Problem(message: describe(errno), isMissing: errno == ENOENT)
@@ -75,7 +80,7 @@ enum SafeFile {
     switch code {
     case ENOENT: "does not exist"
     case EACCES: "may not be read (permission denied)"
-    case ENOTDIR: "is no folder, or lies in none"
+    case ENOTDIR: "is not a folder, or not in one"
     case EISDIR: "is a folder"
     default: unsafe "cannot be read: \(String(cString: strerror(code)))"
     }

@@ -1,20 +1,24 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Fetches passwords from where they are kept; they are never part of a message.
+/// Reads passwords and tokens.
+///
+/// Messages never contain them.
 struct Secrets {
   let environment: [String: String]
   let problems: Problems
 
-  /// The largest secret that is taken, in bytes.
+  /// The maximum size of a secret, in bytes.
   private static let limit = 16 * 1024
 
-  /// The password of the gateway's own broker: `SETTLE_MQTT_PASSWORD`, else the file, else the
-  /// credential `mqtt.password` of the service manager.
-  func mainPassword(_ places: BrokerPlaces) -> String? {
+  /// The password of the main broker.
+  ///
+  /// It comes from `SETTLE_MQTT_PASSWORD`, otherwise from the password file, otherwise from the
+  /// service manager's credential `mqtt.password`.
+  func mainPassword(_ positions: BrokerPositions) -> String? {
     if let password = environment["SETTLE_MQTT_PASSWORD"], !password.isEmpty { return password }
-    if let password = filePassword(places) { return password }
-    guard places.passwordFile == nil, let folder = environment["CREDENTIALS_DIRECTORY"],
+    if let password = filePassword(positions) { return password }
+    guard positions.passwordFile == nil, let folder = environment["CREDENTIALS_DIRECTORY"],
       !folder.isEmpty
     else { return nil }
     let path = FilePath.join(folder, "mqtt.password")
@@ -28,8 +32,8 @@ struct Secrets {
   }
 
   /// The password in a broker's `password_file`.
-  func filePassword(_ places: BrokerPlaces) -> String? {
-    guard let (path, position) = places.passwordFile else { return nil }
+  func filePassword(_ positions: BrokerPositions) -> String? {
+    guard let (path, position) = positions.passwordFile else { return nil }
     do throws(SafeFile.Problem) {
       let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
       if file.mode & 0o007 != 0 {
@@ -42,8 +46,10 @@ struct Secrets {
     }
   }
 
-  /// The token that HTTP clients need: `SETTLE_HTTP_TOKEN`, else the file, else the credential
-  /// `http.token` of the service manager; `nil` for none.
+  /// The token that HTTP clients must present; `nil` when none is set.
+  ///
+  /// It comes from `SETTLE_HTTP_TOKEN`, otherwise from the token file, otherwise from the service
+  /// manager's credential `http.token`.
   func token(in file: String?, at position: SourcePosition?) -> String? {
     if let token = environment["SETTLE_HTTP_TOKEN"], !token.isEmpty {
       return checked(token, named: "the token", at: .start(of: "$SETTLE_HTTP_TOKEN"))
@@ -77,7 +83,7 @@ struct Secrets {
     }
   }
 
-  /// A token travels in a header, and must not be guessed.
+  /// Checks that a token fits in a header, and warns about a short one.
   private func checked(
     _ token: String,
     named name: String,
@@ -97,12 +103,12 @@ struct Secrets {
     return token
   }
 
-  /// Without the line end that editors put there.
+  /// Decodes a secret, without the line break that editors append.
   private func password(_ bytes: [UInt8], path: String, at position: SourcePosition) -> String? {
     var bytes = bytes
     while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
     guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(0) else {
-      problems.add(position, "'\(path)' holds no text in UTF-8")
+      problems.add(position, "'\(path)' is not UTF-8 text")
       return nil
     }
     if text.isEmpty { problems.add(position, "'\(path)' is empty") }

@@ -3,15 +3,15 @@
 
 package import JSON
 
-/// Where a device or its bridge says that it is there.
+/// A topic on which a device, or its bridge, reports whether it is online.
 ///
-/// All sources of a device must hold.
+/// A device is online while every one of its sources is.
 package struct AvailabilitySource: Hashable, Sendable {
   package var topic: String
   package var value: JSONPointer
-  /// What is reported then; one of its elements if it is an array.
+  /// The report that means online; an array lists alternatives.
   package var online: JSONValue
-  /// What is reported then; one of its elements if it is an array.
+  /// The report that means offline; an array lists alternatives.
   package var offline: JSONValue
 
   package init(topic: String, value: JSONPointer, online: JSONValue, offline: JSONValue) {
@@ -21,9 +21,9 @@ package struct AvailabilitySource: Hashable, Sendable {
     self.offline = offline
   }
 
-  /// What a payload says: online, offline, or nothing (`nil`, which leaves things as they are).
+  /// Reads a report; `nil` when it means neither online nor offline.
   ///
-  /// `payload` is the parsed JSON, or the bare text as a string.
+  /// `payload` is the parsed JSON, or a bare payload as a string.
   package func isOnline(in payload: JSONValue) -> Bool? {
     guard let found = value.value(in: payload) else { return nil }
     if found.isSame(asAnyOf: online) { return true }

@@ -11,7 +11,9 @@ extension Color {
     var blue: UInt8
   }
 
-  /// The sRGB channels; coordinates and hues, which say nothing of brightness, at full brightness.
+  /// The sRGB channels.
+  ///
+  /// Coordinates and hues carry no brightness and convert at full brightness.
   var rgb: RGB {
     switch self {
     case .rgb(let red, let green, let blue): RGB(red: red, green: green, blue: blue)
@@ -20,7 +22,9 @@ extension Color {
     }
   }
 
-  /// CIE 1931 coordinates, D65; black is the white point.
+  /// CIE 1931 coordinates for illuminant D65.
+  ///
+  /// Black converts to the white point.
   var xy: (x: Double, y: Double) {
     if case .xy(let x, let y) = self { return (x, y) }
     let rgb = rgb
@@ -32,7 +36,7 @@ extension Color {
     return sum > 0 ? (x / sum, y / sum) : (0.3127, 0.3290)
   }
 
-  /// Hue in degrees from 0 up to 360, saturation and brightness in percent.
+  /// Hue in degrees (0 to 360), saturation and brightness in percent.
   var hsb: (hue: Double, saturation: Double, brightness: Double) {
     if case .hs(let hue, let saturation) = self { return (hue, saturation, 100) }
     let rgb = rgb

@@ -4,7 +4,7 @@
 import JSON
 
 extension Color {
-  /// What colors are written as, for messages.
+  /// The accepted forms, for error messages.
   package static let forms = ##"a color such as "#ff8800", {"r","g","b"}, {"x","y"} or {"h","s"}"##
 
   /// Reads `#rrggbb`.
@@ -21,7 +21,7 @@ extension Color {
     self = .rgb(red: channels[0], green: channels[1], blue: channels[2])
   }
 
-  /// Reads exactly the members of one form, each within its bounds.
+  /// Reads an object that has exactly the members of one form, each within its bounds.
   init?(object: JSONValue) {
     guard case .object(let members) = object else { return nil }
     switch members.map(\.name).sorted() {
@@ -32,7 +32,9 @@ extension Color {
     }
   }
 
-  /// Reads a report: the form of `encoding` first, then any other; extra members are ignored.
+  /// Reads a report.
+  ///
+  /// The form of `encoding` has precedence over others; extra members are ignored.
   init?(wire: JSONValue, encoding: ColorEncoding) {
     if let text = wire.string {
       self.init(wireText: text, encoding: encoding)
@@ -95,7 +97,7 @@ extension Color {
     self = .hs(hue: hue, saturation: saturation)
   }
 
-  /// A color with its brightness, which only channels can carry.
+  /// Converts to channels, the only form that carries brightness.
   private init?(hue: Double, saturation: Double, brightness: Double) {
     guard (0...100).contains(brightness),
       let full = Color(hue: .number(hue), saturation: .number(saturation))

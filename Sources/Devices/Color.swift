@@ -3,9 +3,11 @@
 
 package import JSON
 
-/// A color, in the form it was given.
+/// A color, kept in the form in which it was given.
 package enum Color: Hashable, Sendable {
+  /// sRGB channels.
   case rgb(red: UInt8, green: UInt8, blue: UInt8)
+  /// CIE 1931 coordinates, each 0 to 1.
   case xy(x: Double, y: Double)
   /// Hue in degrees, 0 to 360; saturation in percent.
   case hs(hue: Double, saturation: Double)
@@ -23,7 +25,7 @@ extension Color {
     }
   }
 
-  /// The color as `encoding` has it on the wire.
+  /// The color as a wire value in `encoding`.
   package func wire(_ encoding: ColorEncoding) -> JSONValue {
     switch encoding {
     case .rgb:
@@ -62,4 +64,22 @@ extension Color {
     }
     return text
   }
+}
+
+/// The form of a color on the wire.
+package enum ColorEncoding: String, CaseIterable, Hashable, Sendable {
+  /// `{"r":255,"g":136,"b":0}`
+  case rgb
+  /// `{"x":0.5336,"y":0.4145}`
+  case xy
+  /// `{"h":32,"s":100}`
+  case hs
+  /// `"#ff8800"`
+  case hex
+  /// `"32,100,100"`: degrees, percent, percent.
+  case hsb = "h,s,b"
+  /// `"255,136,0"`
+  case commaRGB = "r,g,b"
+  /// `"rgb,255,136,0"`, the form of Homie 5.
+  case homie = "rgb,r,g,b"
 }

@@ -1,14 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A controllable thing.
+/// A controllable device: its properties and the settings that they share.
 package struct Device: Hashable, Sendable {
   package var id: String
   package var name: String
+  /// The lane that its commands pass; `nil` for the default lane.
   package var lane: String?
-  /// When one property leaves, all pending ones with the same command topic leave in that message.
+  /// Whether pending properties with the same command topic share one message.
   package var merge = false
-  /// Members of a device-level set that ride with the command and never go alone.
+  /// Members of a device-level set that are sent with a command and never on their own.
   package var options: [String] = []
   package var availability: [AvailabilitySource] = []
   package var properties: [Property]

@@ -3,20 +3,22 @@
 
 /// Durations as people write them: `300ms`, `2s`, `5m`, `1h`, and `0`.
 package enum DurationText {
-  /// What to write, for messages.
+  /// The accepted forms, for error messages.
   package static let forms = "a duration such as 300ms, 2s, 5m or 1h"
 
-  /// The longest duration taken, one year.
+  /// The longest accepted duration, one year.
   package static let longest = Duration.seconds(366 * 24 * 3600)
 
-  /// Reads a duration; `nil` for anything else, such as a missing unit or more than a year.
+  /// Reads a duration; `nil` for a malformed text, a missing unit or more than a year.
   package static func parse(_ text: some StringProtocol) -> Duration? {
     try? read(text)
   }
 
-  /// Reads a duration, or says why `text` is none.
+  /// Reads a duration.
   ///
-  /// Fractions are taken (`1.5s`), signs and spaces are not.
+  /// Fractions are accepted (`1.5s`), signs and spaces are not.
+  ///
+  /// - Throws: ``DurationTextError`` when `text` is not a duration.
   package static func read(_ text: some StringProtocol) throws(DurationTextError) -> Duration {
     let number = text.prefix { $0.isNumber || $0 == "." }
     guard let amount = NumberText.parse(number), number.first != ".", number.last != "." else {
@@ -38,9 +40,9 @@ package enum DurationText {
     return .nanoseconds(Int64(nanoseconds.rounded()))
   }
 
-  /// What was probably meant by a text that is no duration.
+  /// The duration that a malformed text most likely means.
   ///
-  /// `unit` is the likely one where none is given.
+  /// `unit` is assumed where the text has none.
   package static func suggestion(for text: String, unit standard: String = "s") -> String? {
     let compact = text.lowercased().filter { $0 != " " && $0 != "_" }
     if parse(compact) != nil, compact != text { return compact }
@@ -59,7 +61,7 @@ package enum DurationText {
     return parse(decimal + unit) == nil ? nil : decimal + unit
   }
 
-  /// The shortest text that reads back the same, in the largest unit that leaves a whole number.
+  /// The shortest text that reads back as the same duration, in the largest unit with a whole count.
   package static func text(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     let milliseconds = Double(attoseconds) / 1e15
@@ -69,5 +71,24 @@ package enum DurationText {
     if seconds == 0 { return "0" }
     if seconds % 3600 == 0 { return "\(seconds / 3600)h" }
     return seconds % 60 == 0 ? "\(seconds / 60)m" : "\(seconds)s"
+  }
+}
+
+/// Why a text is not a duration; the description reads well after the name of a setting.
+package enum DurationTextError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// A number without a unit.
+  case missingUnit(String)
+  case malformed(String)
+  case tooLong(String)
+
+  package var description: String {
+    switch self {
+    case .missingUnit(let text):
+      #"needs a unit, found "\#(Excerpt.of(text))"; did you mean "\#(text)s" or "\#(text)ms"?"#
+    case .malformed(let text):
+      #"must be \#(DurationText.forms), found "\#(Excerpt.of(text))""#
+        + Suggestion.question(DurationText.suggestion(for: text))
+    case .tooLong(let text): #"is too long, found "\#(Excerpt.of(text))"; one year is the most"#
+    }
   }
 }

@@ -3,9 +3,9 @@
 
 package import JSON
 
-/// Input as a message may show it: short, on one line, without control characters.
+/// Makes input safe to quote in a message: short, on one line, without control characters.
 package enum Excerpt {
-  /// At most `limit` characters of `text`.
+  /// At most `limit` characters of `text`, with control characters escaped.
   package static func of(_ text: String, limit: Int = 60) -> String {
     var result = ""
     var count = 0
@@ -21,7 +21,7 @@ package enum Excerpt {
     return result
   }
 
-  /// What is shown instead of a character that would steer a terminal or break the line; `nil` for
+  /// The escape sequence for a character that controls a terminal or breaks the line; `nil` for
   /// all others.
   package static func escape(_ scalar: Unicode.Scalar) -> String? {
     switch scalar.value {
@@ -34,7 +34,7 @@ package enum Excerpt {
     }
   }
 
-  /// A value as a message shows it: text in quotes, structures cut short.
+  /// A short description of a value: text in quotes, arrays and objects by type only.
   package static func of(_ value: JSONValue) -> String {
     switch value {
     case .null: "null"

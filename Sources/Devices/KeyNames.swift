@@ -1,20 +1,22 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Looks up names by their bytes without making a `String`.
+/// A hash table from names to numbers, looked up by bytes so that no `String` is created.
 struct KeyNames: Sendable {
-  /// The bytes of all names, one after the other.
+  /// The bytes of all names, concatenated.
   private var bytes: [UInt8] = []
-  /// For each entry, where its name starts; the next one's start ends it.
+  /// The offset of each entry's name in ``bytes``; a name ends where the next one starts.
   private var starts: [Int32] = [0]
-  /// For each entry, what it stands for.
+  /// The number that each entry maps to.
   private var targets: [Int32] = []
-  /// Open addressing: an entry plus one; zero is free.
+  /// Open addressing: zero is a free slot, anything else an entry's position plus one.
   ///
-  /// Their number is a power of two, at most half of them taken.
+  /// The count is a power of two; at most half of the slots are in use.
   private var slots: [Int32] = [Int32](repeating: 0, count: 16)
 
-  /// Adds a name; one that is known keeps its first target.
+  /// Adds a name.
+  ///
+  /// A name that is already present keeps its first target.
   mutating func insert(_ name: String, target: Int32) {
     let key = Array(name.utf8)
     guard find(key.span) == nil else { return }
@@ -24,7 +26,7 @@ struct KeyNames: Sendable {
     if targets.count * 2 > slots.count { grow() } else { place(targets.count - 1) }
   }
 
-  /// What `name` stands for.
+  /// The target of `name`; expected constant time in the number of names.
   func find(_ name: Span<UInt8>) -> Int32? {
     let mask = slots.count - 1
     var slot = Self.hash(name) & mask
@@ -59,7 +61,9 @@ struct KeyNames: Sendable {
     Self.hash(bytes.span.extracting(Int(starts[entry])..<Int(starts[entry + 1])))
   }
 
-  /// FNV-1a; names come from the owner's files, so nobody can choose collisions.
+  /// FNV-1a.
+  ///
+  /// Names come from the owner's own files, so collisions are not an attack.
   private static func hash(_ name: Span<UInt8>) -> Int {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for index in name.indices {

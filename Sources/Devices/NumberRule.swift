@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The range and grid of a number.
+/// The range and step of a number.
 package struct NumberRule: Hashable, Sendable {
-  /// `nil`: any finite number.
+  /// The allowed numbers; `nil` allows any finite number.
   package var range: ClosedRange<Double>?
-  /// The grid, counted from the range's lower end, or from zero without a range.
+  /// The distance between allowed values, counted from the lower bound, or from zero without a range.
   package var step: Double?
   package var unit: String?
 
@@ -15,10 +15,10 @@ package struct NumberRule: Hashable, Sendable {
     self.unit = unit
   }
 
-  /// The point of the grid nearest to `number`, within the range; ties go away from zero.
+  /// The multiple of the step nearest to `number` within the range; ties round away from zero.
   ///
-  /// `number` should be in the range. Points are exact decimals where the step and the lower end
-  /// are: 20.7, never 20.700000000000003.
+  /// `number` should be in the range. The result is an exact decimal where the step and the lower
+  /// bound are: 20.7, never 20.700000000000003.
   package func snapped(_ number: Double) -> Double {
     guard let step, step > 0 else { return number }
     let origin = range?.lowerBound ?? 0
@@ -27,7 +27,7 @@ package struct NumberRule: Hashable, Sendable {
     if isOnGrid(number, exact, of: step, from: origin) { return number }
     var count = exact.rounded(.down)
     let fraction = exact - count
-    // Decimal steps are not exact in binary: what is this close to the middle is the middle.
+    // Decimal steps are not exact in binary, so a number this close to a tie is a tie.
     if (fraction - 0.5).magnitude < 1e-9 {
       let middle = origin + (count + 0.5) * step
       if middle >= 0 { count += 1 }
@@ -41,9 +41,10 @@ package struct NumberRule: Hashable, Sendable {
     return Self.decimal(origin + count * step, likeSumOf: origin, step)
   }
 
-  /// Whether a whole number is on a grid of whole numbers, and in range, which most are.
+  /// Whether a whole number in the range is a whole number of whole steps from a whole origin.
   ///
-  /// `count` is its distance from the grid's origin, in steps.
+  /// This is the common case; it needs no rounding. `count` is the distance of `number` from
+  /// `origin`, in steps.
   private func isOnGrid(
     _ number: Double,
     _ count: Double,
@@ -55,7 +56,7 @@ package struct NumberRule: Hashable, Sendable {
     return range?.contains(number) ?? true
   }
 
-  /// Whether a number below 2^63 is whole; all its sums and products here are exact then.
+  /// Whether a number is whole and small enough that sums and products here are exact.
   private static func isExact(_ number: Double) -> Bool {
     number.magnitude < 1e15 && Double(Int64(number)) == number
   }
@@ -74,7 +75,7 @@ package struct NumberRule: Hashable, Sendable {
     return "\(lower) to \(upper)" + (unit.map { " \($0)" } ?? "")
   }
 
-  /// Drops the binary noise of a sum whose terms have few decimals.
+  /// Removes the binary rounding error of a sum whose terms have at most nine decimals.
   private static func decimal(
     _ sum: Double,
     likeSumOf origin: Double,

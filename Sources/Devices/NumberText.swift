@@ -3,9 +3,9 @@
 
 import JSON
 
-/// Numbers as people and devices write them: decimal point, optional sign, fraction and exponent.
+/// Numbers as text: a decimal point, with optional sign, fraction and exponent.
 package enum NumberText {
-  /// The number in its shortest form that reads back the same.
+  /// The shortest text that reads back as `number`.
   package static func shortest(_ number: Double) -> String {
     var output: [UInt8] = []
     JSONWriter.appendNumber(number, to: &output)
@@ -18,7 +18,7 @@ package enum NumberText {
     return parse(bytes.span)
   }
 
-  /// `21.5` for `21,5`: what was probably meant by a text that is no number.
+  /// The number that a malformed text most likely means: `21.5` for `21,5`.
   package static func suggestion(for text: String) -> String? {
     guard text.utf8.count <= 40, text.utf8.count(where: { $0 == UInt8(ascii: ",") }) == 1 else {
       return nil
@@ -27,7 +27,9 @@ package enum NumberText {
     return parse(candidate) == nil ? nil : candidate
   }
 
-  /// Reads a number from the whole of `bytes`; makes no `String` for up to 15 digits.
+  /// Reads a number from all of `bytes`.
+  ///
+  /// Creates no `String` for up to 15 digits.
   package static func parse(_ bytes: Span<UInt8>) -> Double? {
     var position = 0
     var isNegative = false
@@ -62,7 +64,7 @@ package enum NumberText {
     return parseSlowly(bytes, exponentAt: position)
   }
 
-  /// Many digits or an exponent: checks the form, then leaves the rounding to the library.
+  /// Reads a number with an exponent or more than 15 digits, which the standard library rounds.
   private static func parseSlowly(_ bytes: Span<UInt8>, exponentAt start: Int) -> Double? {
     var position = start
     if position < bytes.count {
@@ -81,7 +83,7 @@ package enum NumberText {
     return number
   }
 
-  /// The bytes as text; what is not UTF-8 is replaced.
+  /// Decodes UTF-8 and replaces invalid sequences.
   static func text(_ bytes: Span<UInt8>) -> String {
     var copy: [UInt8] = []
     copy.reserveCapacity(bytes.count)

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A pattern over keys: `*` any characters, `/` included; `?` one.
+/// A pattern over keys: `*` matches any characters, `/` included; `?` matches one.
 package struct Pattern: Hashable, Sendable {
   private let scalars: [Unicode.Scalar]
 
@@ -9,15 +9,17 @@ package struct Pattern: Hashable, Sendable {
     scalars = Array(text.unicodeScalars)
   }
 
-  /// Whether the text has no wildcard, and so names one key.
+  /// Whether the pattern has no wildcard and therefore names one key.
   package var isLiteral: Bool { !scalars.contains { $0 == "*" || $0 == "?" } }
 
-  /// Whether the whole of `key` matches; in the worst case the product of both lengths.
+  /// Whether all of `key` matches.
+  ///
+  /// The worst case takes time proportional to the product of both lengths.
   package func matches(_ key: String) -> Bool {
     let text = Array(key.unicodeScalars)
     var place = 0
     var position = 0
-    /// Where to go on after the last `*` took one character more.
+    /// Where to continue after the last `*` matches one more character.
     var retry: (place: Int, position: Int)?
     while position < text.count {
       if place < scalars.count, scalars[place] == "*" {

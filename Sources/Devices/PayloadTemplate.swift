@@ -5,64 +5,64 @@ package import JSON
 
 /// A command's payload: a JSON structure in which `$value` stands for the typed value.
 ///
-/// `$value` counts where it is a whole string, and so does `$id`, a number of the message that a
-/// reply repeats. A structure that is `$value` alone sends the bare
-/// value: text without quotes, numbers in their shortest form.
+/// Only whole strings are placeholders: `"$value"`, and `"$id"` for a message number that the
+/// device's reply repeats. A template that consists of `$value` alone sends the bare value: text
+/// without quotes, numbers in their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
-  /// What stands for the value.
+  /// The string that stands for the value.
   package static let placeholder = "$value"
-  /// What stands for the number of the message.
+  /// The string that stands for the message number.
   package static let identity = "$id"
 
-  private enum Hole: Hashable, Sendable {
+  private enum Placeholder: Hashable, Sendable {
     case value
     case identity
   }
 
   /// The structure as it was given.
   package let structure: JSONValue
-  /// The bytes around the holes: one more than there are holes.
+  /// The bytes before, between and after the placeholders.
   private let segments: [[UInt8]]
-  private let holes: [Hole]
+  private let placeholders: [Placeholder]
 
-  /// Whether the structure is `$value` alone.
+  /// Whether the structure consists of `$value` alone.
   package let isBare: Bool
 
-  /// Whether the payload is a JSON object, which is what merging needs.
+  /// Whether the payload is a JSON object, which merging requires.
   package var isObject: Bool {
     if case .object = structure { true } else { false }
   }
 
-  /// Whether the value is in the payload at all.
-  package var carriesValue: Bool { holes.contains(.value) }
+  /// Whether the payload contains the value.
+  package var carriesValue: Bool { placeholders.contains(.value) }
 
   /// Compiles a structure; a scalar `$value` sends the bare value.
   package init(_ structure: JSONValue) {
     self.structure = structure
     isBare = structure == .string(Self.placeholder)
     var segments: [[UInt8]] = [[]]
-    var holes: [Hole] = []
+    var placeholders: [Placeholder] = []
     switch structure {
     case .string(Self.placeholder):
       segments.append([])
-      holes.append(.value)
+      placeholders.append(.value)
     case .string(let text): segments[0].append(contentsOf: text.utf8)
     case .null, .boolean, .integer, .number, .array, .object:
-      Self.compile(structure, into: &segments, &holes)
+      Self.compile(structure, into: &segments, &placeholders)
     }
     self.segments = segments
-    self.holes = holes
+    self.placeholders = placeholders
   }
 
-  /// Appends the payload for one wire value, in a message with the number `id`.
+  /// Appends the payload for one wire value in the message numbered `id`.
   package func render(_ wire: JSONValue, id: Int64 = 1, into output: inout [UInt8]) {
     if isBare {
       wire.appendBare(to: &output)
       return
     }
     output.append(contentsOf: segments[0])
-    for (hole, segment) in zip(holes, segments.dropFirst()) {
-      switch hole {
+    for (placeholder, segment) in zip(placeholders, segments.dropFirst()) {
+      switch placeholder {
       case .value: JSONWriter.append(wire, to: &output)
       case .identity: JSONWriter.append(.integer(id), to: &output)
       }
@@ -70,11 +70,11 @@ package struct PayloadTemplate: Hashable, Sendable {
     }
   }
 
-  /// Appends one payload that carries several properties (`merge: true`), members in the order
-  /// given, followed by `options`.
+  /// Appends one payload that carries several properties (`merge: true`), followed by `options`.
   ///
-  /// Objects inside are merged member by member; elsewhere the later part wins. All templates must
-  /// be objects (see ``isObject``).
+  /// Nested objects are merged member by member; otherwise the later part wins.
+  ///
+  /// - Precondition: Every template is an object (see ``isObject``).
   package static func render(
     merging parts: [(template: PayloadTemplate, wire: JSONValue)],
     options: [JSONValue.Member] = [],
@@ -130,20 +130,20 @@ package struct PayloadTemplate: Hashable, Sendable {
   private static func compile(
     _ structure: JSONValue,
     into segments: inout [[UInt8]],
-    _ holes: inout [Hole]
+    _ placeholders: inout [Placeholder]
   ) {
     switch structure {
     case .string(placeholder):
       segments.append([])
-      holes.append(.value)
+      placeholders.append(.value)
     case .string(identity):
       segments.append([])
-      holes.append(.identity)
+      placeholders.append(.identity)
     case .array(let elements):
       append("[", to: &segments)
       for (position, element) in elements.enumerated() {
         if position > 0 { append(",", to: &segments) }
-        compile(element, into: &segments, &holes)
+        compile(element, into: &segments, &placeholders)
       }
       append("]", to: &segments)
     case .object(let members):
@@ -152,7 +152,7 @@ package struct PayloadTemplate: Hashable, Sendable {
         if position > 0 { append(",", to: &segments) }
         JSONWriter.appendString(member.name, to: &segments[segments.count - 1])
         append(":", to: &segments)
-        compile(member.value, into: &segments, &holes)
+        compile(member.value, into: &segments, &placeholders)
       }
       append("}", to: &segments)
     case .null, .boolean, .integer, .number, .string:

@@ -1,28 +1,32 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a command stands in its life cycle.
+/// The phase of a command's life cycle.
 package enum Phase: String, Hashable, Sendable, CaseIterable {
   /// In the queue.
   case accepted
-  /// A newer value took its place, or someone changed the device by hand.
+  /// Replaced by a newer value or by a change made at the device.
   case superseded
-  /// The device shows the value already; nothing was sent.
+  /// The device already has the value; nothing was sent.
   case unchanged
+  /// Removed before it was confirmed, by a request or by an urgent value.
   case cancelled
+  /// Not accepted: the value or the key is invalid, or there is no room.
   case rejected
   /// Handed to MQTT.
   case sending
-  /// The broker acknowledged it (QoS 1, 2) or took it (QoS 0).
+  /// Acknowledged by the broker (QoS 1 and 2) or handed to it (QoS 0).
   case sent
   /// The device reported the value.
   case confirmed
-  /// Not confirmed after the retries, or refused by the broker.
+  /// Not confirmed after all retries, or refused by the broker.
   case failed
-  /// Waited longer than its `ttl` for an absent broker or device.
+  /// Waited longer than its `ttl` for an offline broker or device.
   case expired
 
-  /// Whether nothing follows, for a property that can confirm or not.
+  /// Whether no further phase follows.
+  ///
+  /// `canConfirm` states whether the property has a state topic that confirms commands.
   package func isFinal(canConfirm: Bool) -> Bool {
     switch self {
     case .accepted, .sending: false

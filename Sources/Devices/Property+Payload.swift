@@ -4,16 +4,20 @@
 import JSON
 
 extension Property {
-  /// Reads a bare payload as it came, without making a `String` for numbers and booleans.
+  /// Reads a bare payload from bytes.
+  ///
+  /// Creates no `String` for numbers and booleans.
   ///
   /// A payload that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
+  ///
+  /// - Throws: ``ValidationError`` when the payload is not a value of this property.
   package func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
     try kind.value(fromPayload: bytes)
   }
 }
 
 extension ValueKind {
-  /// The same for whoever has the kind alone.
+  /// Reads a bare payload; see ``Property/value(fromPayload:)``.
   func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
     let word = bytes.extracting(Self.bounds(of: bytes))
     switch self {
@@ -60,7 +64,7 @@ extension ValueKind {
     return true
   }
 
-  /// The part without spaces, tabs and line ends around.
+  /// The range without leading and trailing spaces, tabs and line breaks.
   private static func bounds(of bytes: Span<UInt8>) -> Range<Int> {
     func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
     var start = 0

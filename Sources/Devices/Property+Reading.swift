@@ -4,9 +4,11 @@
 package import JSON
 
 extension Property {
-  /// Reads a value as a person or program gave it (a JSON value, or a bare word as a string).
+  /// Reads a value that a user gave: a JSON value, or a bare word as a string.
   ///
-  /// Numbers are snapped to the step. Nothing is clamped.
+  /// Numbers are snapped to the step and never clamped.
+  ///
+  /// - Throws: ``ValidationError`` when the input is not a value of this property.
   package func value(from input: JSONValue) throws(ValidationError) -> Value {
     try kind.value(from: input)
   }
@@ -14,12 +16,14 @@ extension Property {
   /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
   ///
   /// Text that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
+  ///
+  /// - Throws: ``ValidationError`` when the text is not a value of this property.
   package func value(fromText text: String) throws(ValidationError) -> Value {
     if case .text = kind { return .text(text) }
     return try value(from: .string(text))
   }
 
-  /// `true/false`, `on/off`, `1/0`, in any case.
+  /// Reads `true/false`, `on/off` or `1/0`, ignoring case.
   static func flag(_ input: JSONValue) -> Bool? {
     switch input {
     case .boolean(let flag): return flag
@@ -33,7 +37,7 @@ extension Property {
     }
   }
 
-  /// The same from bytes, without spaces around.
+  /// Reads `true/false`, `on/off` or `1/0` from bytes without surrounding spaces.
   static func flag(word bytes: Span<UInt8>) -> Bool? {
     func isWord(_ word: StaticString) -> Bool {
       guard bytes.count == word.utf8CodeUnitCount else { return false }
@@ -56,7 +60,7 @@ extension Property {
 }
 
 extension ValueKind {
-  /// The same for whoever has the kind alone.
+  /// Reads a value; see ``Property/value(from:)``.
   func value(from input: JSONValue) throws(ValidationError) -> Value {
     switch self {
     case .number(let rule): try number(from: input, rule, wholeOnly: false)
@@ -94,7 +98,7 @@ extension ValueKind {
     return try checked(number, rule, wholeOnly: wholeOnly)
   }
 
-  /// A number that is finite, whole where it must be, and in range; snapped.
+  /// Checks that a number is finite, in range and, if `wholeOnly`, whole; then snaps it to the step.
   func checked(
     _ number: Double,
     _ rule: NumberRule,
@@ -168,7 +172,7 @@ extension ValueKind {
 }
 
 extension StringProtocol {
-  /// Without spaces, tabs and line ends around.
+  /// The text without leading and trailing spaces, tabs and line breaks.
   var trimmed: SubSequence {
     let isSpace = { (scalar: Character) in scalar.isWhitespace && scalar.isASCII }
     guard let first = firstIndex(where: { !isSpace($0) }),

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Property {
-  /// The sum of `base` and `amount`, clamped to the range and snapped.
+  /// The sum of `base` and `amount`, clamped to the range and snapped to the step.
+  ///
+  /// - Throws: ``ValidationError`` when the property is not numeric, or `amount` does not fit it.
   package func stepped(from base: Value, by amount: Double) throws(ValidationError) -> Value {
     let rule: NumberRule
     switch kind {
@@ -28,7 +30,9 @@ extension Property {
     return .number(rule.snapped(rule.clamped(start + amount)))
   }
 
-  /// The other value of a boolean.
+  /// The opposite of `base`.
+  ///
+  /// - Throws: ``ValidationError`` when the property is not a boolean.
   package func toggled(from base: Value) throws(ValidationError) -> Value {
     guard case .boolean = kind else {
       throw .unsupported("toggle needs a boolean; '\(id)' is of type \(kind.name)")

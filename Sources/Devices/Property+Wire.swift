@@ -4,7 +4,7 @@
 package import JSON
 
 extension Property {
-  /// What leaves for the device: scaled, rounded, mapped, encoded.
+  /// The value as the device expects it: scaled, rounded, mapped and encoded.
   package func wireValue(of value: Value) -> JSONValue {
     switch value {
     case .number(let number): JSONValue(shortest: wire.scale?.wire(number) ?? number)
@@ -14,10 +14,10 @@ extension Property {
     }
   }
 
-  /// What a report at ``StateSource/value`` means; `nil` when it is no value of this property.
+  /// The value that a device reports; `nil` when the report is not a value of this property.
   ///
-  /// A bare payload comes as a string. A report may be out of range or between steps: devices say
-  /// what is, not what is allowed.
+  /// `wire` is the JSON at ``StateSource/value``, or a bare payload as a string. A report may be out
+  /// of range or between two steps, because a device reports its actual state.
   package func value(fromWire wire: JSONValue) -> Value? {
     switch kind {
     case .number(let rule), .integer(let rule): number(fromWire: wire, rule).map { .number($0) }
@@ -29,9 +29,9 @@ extension Property {
     }
   }
 
-  /// Whether a reported wire value shows `value`, within the tolerance.
+  /// Whether a reported wire value equals `value` within the tolerance.
   ///
-  /// The tolerance is the one of ``confirm``, else half a step, else what rounding makes of it.
+  /// The tolerance is that of ``confirm``, otherwise half a step, otherwise the rounding error.
   package func isShown(_ value: Value, by reported: JSONValue) -> Bool {
     switch value {
     case .number(let number):
@@ -49,7 +49,7 @@ extension Property {
     }
   }
 
-  /// Whether two values leave as the same wire value.
+  /// Whether two values have the same wire value.
   package func isSameOnWire(_ left: Value, _ right: Value) -> Bool {
     left == right || wireValue(of: left) == wireValue(of: right)
   }
@@ -58,7 +58,7 @@ extension Property {
     guard let number = Self.wireNumber(reported) else { return nil }
     guard let scale = wire.scale else { return number }
     guard let unscaled = scale.number(fromWire: number), unscaled.isFinite else { return nil }
-    // The wire may be coarser than the step: show the step that leaves as this very number.
+    // The wire may be coarser than the step: prefer the step that maps to exactly this number.
     let snapped = rule.snapped(unscaled)
     if (scale.exact(snapped) - number).magnitude <= tolerance(around: snapped) { return snapped }
     return unscaled
@@ -77,7 +77,7 @@ extension Property {
       ?? words.first { wire.words[$0] == nil && $0.lowercased() == text.lowercased() }
   }
 
-  /// Half a step around `number`, in wire units, and never less than what rounding takes away.
+  /// Half a step around `number` in wire units, and at least the rounding error of the wire value.
   private func tolerance(around number: Double) -> Double {
     let step =
       switch kind {
@@ -105,7 +105,7 @@ extension Property {
 }
 
 extension Color {
-  /// Whether two colors leave the same, give or take what rounding on both sides makes of them.
+  /// Whether two colors are equal in `encoding` within the tolerance, by default its rounding error.
   func isNear(_ other: Color, as encoding: ColorEncoding, tolerance: Double?) -> Bool {
     switch encoding {
     case .xy:
@@ -127,7 +127,7 @@ extension Color {
   private func isNearHue(_ other: Color, slack: Double) -> Bool {
     let (left, right) = (hsb, other.hsb)
     guard (left.saturation - right.saturation).magnitude <= slack + 1e-9 else { return false }
-    // White has any hue.
+    // The hue of white is arbitrary.
     if left.saturation <= slack, right.saturation <= slack { return true }
     let turn = (left.hue - right.hue).magnitude
     return min(turn, 360 - turn) <= slack + 1e-9

@@ -3,29 +3,32 @@
 
 package import LastOut
 
-/// One controllable value of a device, with everything inherited already filled in.
+/// One controllable value of a device, with all inherited settings resolved.
 package struct Property: Hashable, Sendable {
   package var id: String
   package var aliases: [String] = []
-  /// What people read instead of the identifier, if they gave one.
+  /// The display name, if one is given.
   package var name: String?
   package var kind: ValueKind
   package var policy: Policy
   package var command: CommandRoad
-  /// Where the device reports the property: usually one place; any of them counts.
+  /// Where the device reports the property.
+  ///
+  /// A report at any of them counts; most have one.
   package var states: [StateSource] = []
-  /// `nil`: `sent` is the end.
+  /// How commands are confirmed; `nil` when `sent` is their last phase.
   package var confirm: Confirmation?
+  /// How long a value may wait for an offline broker or device.
   package var ttl: Duration
-  /// Values that leave at once.
+  /// Values that are sent immediately.
   package var urgent: [Value] = []
   /// Properties of the same device whose commands an urgent value ends.
   package var ends: [String] = []
-  /// Properties of the same device that this one replaces, the newer winning.
+  /// Properties of the same device that cannot be pending together with this one; the newer wins.
   package var excludes: [String] = []
-  /// Send even if the device already has the value.
+  /// Whether to send a value that the device already has.
   package var always = false
-  /// How values become wire values and back.
+  /// How values convert to wire values and back.
   package var wire = WireRule()
 
   package init(
@@ -47,4 +50,50 @@ package struct Property: Hashable, Sendable {
     get { states.first }
     set { states = newValue.map { [$0] } ?? [] }
   }
+}
+
+/// Where and how a property's commands are published.
+package struct CommandRoad: Hashable, Sendable {
+  package var topic: String
+  package var payload: PayloadTemplate
+  /// The MQTT quality of service: 0, 1 or 2.
+  package var qos: Int
+
+  package init(topic: String, payload: PayloadTemplate, qos: Int = 1) {
+    self.topic = topic
+    self.payload = payload
+    self.qos = qos
+  }
+}
+
+/// When a sent command counts as confirmed.
+package struct Confirmation: Hashable, Sendable {
+  /// How long to wait for the report before a retry or the phase `failed`.
+  package var within: Duration
+  /// The accepted difference in wire units; `nil` means half a step.
+  package var tolerance: Double?
+  /// The number of attempts after the first.
+  package var retries: Int
+
+  package init(within: Duration = .seconds(5), tolerance: Double? = nil, retries: Int = 0) {
+    self.within = within
+    self.tolerance = tolerance
+    self.retries = retries
+  }
+}
+
+/// How a property's values convert to wire values and back.
+package struct WireRule: Hashable, Sendable {
+  /// The wire value of `true`; `nil` for the JSON boolean.
+  package var on: JSONValue?
+  /// The wire value of `false`; `nil` for the JSON boolean.
+  package var off: JSONValue?
+  /// The conversion of numbers; `nil` for none.
+  package var scale: Scale?
+  /// The form of colors on the wire.
+  package var encoding = ColorEncoding.hex
+  /// The wire values of words that differ from the word itself.
+  package var words: [String: JSONValue] = [:]
+
+  package init() {}
 }

@@ -4,23 +4,23 @@
 package import JSON
 package import LastOut
 
-/// All devices, with every property numbered densely: a property's ``KeyIndex`` is its place in
-/// ``properties``, and the same number serves the queue.
+/// All devices and their properties, numbered densely.
 ///
-/// It never changes, so those who hold it share it.
+/// A property's ``KeyIndex`` is its position in ``properties``; the queue uses the same number.
+/// A registry is immutable and can be shared.
 package final class Registry: Sendable {
-  /// What there is to know of one key.
+  /// One key and its property.
   ///
-  /// An object, so that whoever looks at it copies nothing: a ``Property`` has a dozen references.
+  /// A class, because copying a ``Property`` retains a dozen references.
   package final class Entry: Sendable {
     /// `device/property`.
     package let key: String
-    /// Place in ``Registry/devices``.
+    /// The device's position in ``Registry/devices``.
     package let device: Int
     package let property: Property
-    /// It was taken out of the device files while the gateway ran: nobody can name it any more.
+    /// Whether a reload removed the property; its key can no longer be resolved.
     package let isRetired: Bool
-    /// How most payloads of a number are read, where that is possible.
+    /// A fast reader for whole numbers; `nil` where it does not apply.
     let grid: WholeGrid?
 
     init(key: String, device: Int, property: Property, isRetired: Bool = false) {
@@ -31,30 +31,33 @@ package final class Registry: Sendable {
       grid = property.kind.numberRule.flatMap { WholeGrid($0) }
     }
 
-    /// The same, taken out.
+    /// A copy that is marked as removed.
     var retired: Entry { Entry(key: key, device: device, property: property, isRetired: true) }
   }
 
-  /// Devices by number; those that were taken out while the gateway ran stay, without properties.
+  /// Devices by number.
+  ///
+  /// A device that a reload removed keeps its place, without properties.
   package let devices: [Device]
   package let properties: [Entry]
 
   /// Keys and their aliases.
   private let keys: KeyNames
   private let deviceIDs: KeyNames
-  /// For each device its properties, in order of definition.
+  /// The properties of each device, in order of definition.
   private let members: [[Int32]]
-  /// Devices in order of definition.
+  /// The numbers of the current devices, in order of definition.
   private let order: [Int]
 
-  /// Numbers the properties of `devices` in the order given.
+  /// Numbers the properties of `devices` in the given order.
   package convenience init(_ devices: [Device]) { self.init(devices, continuing: nil) }
 
-  /// Numbers the properties of `devices` so that those that `old` has too keep their numbers; new
-  /// ones follow.
+  /// Numbers the properties of `devices`.
   ///
-  /// What is left out retires: its number stays taken, so that whatever is under way still has its
-  /// place, and is given back when the key comes back.
+  /// Keys that `old` contains keep their numbers; new ones follow.
+  ///
+  /// A key that is only in `old` is retired. Its number stays reserved, because commands may still
+  /// be in flight for it, and the key gets the same number again when it returns.
   package init(_ devices: [Device], continuing old: Registry?) {
     var numbering = RegistryNumbering(old)
     for device in devices { numbering.add(device) }
@@ -80,16 +83,18 @@ package final class Registry: Sendable {
     self.deviceIDs = deviceIDs
   }
 
-  /// The devices that there are, by number, in order of definition.
+  /// The numbers of the current devices, in order of definition.
   package var deviceNumbers: [Int] { order }
 
-  /// How many properties can be named.
+  /// The number of properties that are not retired.
   package var keyCount: Int { members.reduce(0) { $0 + $1.count } }
 
   /// The entry of a key.
   package subscript(index: KeyIndex) -> Entry { properties[Int(index.rawValue)] }
 
-  /// Resolves `device/property`; aliases are taken.
+  /// Resolves `device/property`; aliases are accepted.
+  ///
+  /// - Throws: ``ValidationError`` when there is no such key.
   package func index(of key: String) throws(ValidationError) -> KeyIndex {
     if let found = index(ofKey: key.utf8.span) { return found }
     let parts = key.split(separator: "/", omittingEmptySubsequences: false)
@@ -97,12 +102,14 @@ package final class Registry: Sendable {
     return try index(of: String(parts[1]), inDevice: deviceIndex(of: String(parts[0])))
   }
 
-  /// Resolves the bytes of `device/property`, as they stand in a topic; aliases are taken.
+  /// Resolves the bytes of `device/property`, as in a topic; aliases are accepted.
   package func index(ofKey bytes: Span<UInt8>) -> KeyIndex? {
     keys.find(bytes).map { KeyIndex($0) }
   }
 
-  /// The device called `id`.
+  /// The number of the device called `id`.
+  ///
+  /// - Throws: ``ValidationError`` when there is no such device.
   package func deviceIndex(of id: String) throws(ValidationError) -> Int {
     if let found = deviceIndex(ofID: id.utf8.span) { return found }
     throw .unknownDevice(
@@ -111,12 +118,14 @@ package final class Registry: Sendable {
     )
   }
 
-  /// The device whose identifier has these bytes.
+  /// The number of the device whose identifier has these bytes.
   package func deviceIndex(ofID bytes: Span<UInt8>) -> Int? {
     deviceIDs.find(bytes).map { Int($0) }
   }
 
-  /// A property, or alias, of a device.
+  /// Resolves a property of a device, by identifier or alias.
+  ///
+  /// - Throws: ``ValidationError`` when the device has no such property.
   package func index(
     of property: String,
     inDevice device: Int
@@ -134,16 +143,16 @@ package final class Registry: Sendable {
     )
   }
 
-  /// Reads a value as a person or program gave it; see ``Property/value(from:)``.
+  /// Reads a value that a user gave; see ``Property/value(from:)``.
   package func value(
     from input: JSONValue,
     of key: KeyIndex
   ) throws(ValidationError) -> Value {
-    // A kind is small; a copy of the property would cost more than the reading.
+    // The kind is small; copying the property would cost more than reading the value.
     try properties[Int(key.rawValue)].property.kind.value(from: input)
   }
 
-  /// Reads a bare payload as it came; see ``Property/value(fromPayload:)``.
+  /// Reads a bare payload; see ``Property/value(fromPayload:)``.
   package func value(
     fromPayload bytes: Span<UInt8>,
     of key: KeyIndex
@@ -151,12 +160,13 @@ package final class Registry: Sendable {
     try properties[Int(key.rawValue)].value(fromPayload: bytes)
   }
 
-  /// The properties of a device, in order of definition; none of a device that was taken out.
+  /// The properties of a device, in order of definition; empty for a device that was removed.
   package func indices(ofDevice device: Int) -> [Int32] { members[device] }
 
   /// Keys that match a ``Pattern``, in order of definition.
   ///
-  /// A pattern without wildcards finds its key by name, through an alias too.
+  /// A pattern without wildcards is looked up as a key or alias; any other is matched against every
+  /// key.
   package func indices(matching pattern: String) -> [KeyIndex] {
     let matcher = Pattern(pattern)
     if matcher.isLiteral {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gives devices and properties their numbers, those they had before where there is a before.
+/// Assigns numbers to devices and properties, and keeps those of an earlier registry.
 struct RegistryNumbering {
   private(set) var devices: [Device] = []
   private(set) var properties: [Registry.Entry] = []
@@ -10,7 +10,7 @@ struct RegistryNumbering {
   private var deviceNumbers: [String: Int] = [:]
   private var keyNumbers: [String: Int] = [:]
 
-  /// Everything that `old` had is retired until it is added again.
+  /// Starts with everything in `old` retired; ``add(_:)`` brings it back.
   init(_ old: Registry?) {
     guard let old else { return }
     devices = old.devices

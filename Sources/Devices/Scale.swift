@@ -1,14 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a number in the user's units becomes one in the device's units.
+/// A conversion from the user's units to the device's units.
 package enum Scale: Hashable, Sendable {
-  /// A straight line through both ends, rounded to `decimals`; either range may be reversed.
+  /// Maps one interval to another linearly and rounds to `decimals`; either may be reversed.
   case linear(from: Interval, to: Interval, decimals: Int)
-  /// Kelvin here, whole mired there.
+  /// Kelvin for the user, whole mired for the device.
   case mired
 
-  /// Two different ends, in the order given.
+  /// Two different bounds, in either order.
   package struct Interval: Hashable, Sendable {
     package let first: Double
     package let last: Double
@@ -28,10 +28,10 @@ package enum Scale: Hashable, Sendable {
     }
   }
 
-  /// The wire number as it leaves.
+  /// The rounded wire number.
   func wire(_ number: Double) -> Double { rounded(exact(number), decimals: decimals) }
 
-  /// The number a wire number stands for, rounded to what the wire can tell apart.
+  /// The user's number for a wire number, rounded to the resolution of the wire.
   func number(fromWire wire: Double) -> Double? {
     switch self {
     case .linear(let from, let to, _):

@@ -1,12 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Sizes in bytes as people write them: `64KiB`, `1MiB`, or a plain number.
+/// Sizes in bytes as text: `64KiB`, `1MiB`, or a plain number.
 package enum SizeText {
-  /// What to write, for messages.
+  /// The accepted forms, for error messages.
   package static let forms = "a size such as 64KiB, 1MiB or 65536"
 
-  /// Reads a size; `nil` for anything else.
+  /// Reads a size in bytes; `nil` for a malformed text or an overflow.
   package static func parse(_ text: some StringProtocol) -> Int? {
     let digits = text.prefix { $0.isASCII && $0.isNumber }
     guard let amount = Int(digits) else { return nil }
@@ -22,7 +22,7 @@ package enum SizeText {
     return overflow ? nil : product
   }
 
-  /// What was probably meant by a text that is no size.
+  /// The size that a malformed text most likely means.
   package static func suggestion(for text: String) -> String? {
     let compact = text.lowercased().filter { $0 != " " }
     let digits = compact.prefix { $0.isASCII && $0.isNumber }

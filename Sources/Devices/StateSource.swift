@@ -3,16 +3,18 @@
 
 package import JSON
 
-/// Where a device reports a property.
+/// A topic on which a device reports a property.
 package struct StateSource: Hashable, Sendable {
   package var topic: String
+  /// Where the value is in the payload.
   package var value: JSONPointer
-  /// What to publish once when connected, to be told the state.
+  /// A request for the state, published once after connecting.
   package var get: StateRequest?
-  /// The device says there which value it has taken, not which it has: a word that confirms a
-  /// command and tells nothing else.
+  /// Whether the topic only acknowledges commands.
+  ///
+  /// An acknowledgement confirms a command but does not change the actual value.
   package var acknowledges: Bool
-  /// Where a reply has the number of the message that it answers, if replies come there.
+  /// Where replies identify the message that they answer, if the topic carries replies.
   package var reply: ReplySource?
 
   package init(
@@ -30,10 +32,10 @@ package struct StateSource: Hashable, Sendable {
   }
 }
 
-/// Where a reply says which message it answers, and that it could not be carried out.
+/// The parts of a device's reply: the number of the message it answers, and its error.
 package struct ReplySource: Hashable, Sendable {
   package var id: JSONPointer
-  /// Present only in a reply that refuses.
+  /// Where a reply to a refused command has its error; only such a reply has a value there.
   package var error: JSONPointer?
 
   package init(id: JSONPointer, error: JSONPointer? = nil) {

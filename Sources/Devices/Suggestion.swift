@@ -1,11 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds what was probably meant.
+/// Suggests corrections for misspelled words.
 package enum Suggestion {
-  /// The candidate nearest to `word`, if it is near enough to be a slip of the finger.
+  /// The candidate nearest to `word`, if it is near enough to be a typing mistake.
   ///
-  /// Case and `-`/`_` count as nothing; among equals the first wins. Words past 80 bytes get none.
+  /// Case and the difference between `-` and `_` are ignored. The first of several equally near
+  /// candidates wins. A word of more than 80 bytes gets no suggestion. The cost per candidate is the
+  /// product of both lengths.
   package static func nearest<Words: Sequence>(to word: String, in candidates: Words) -> String?
   where Words.Element == String {
     guard !word.isEmpty, word.utf8.count <= 80 else { return nil }
@@ -22,17 +24,17 @@ package enum Suggestion {
     return best?.word ?? completion(of: sought, in: candidates)
   }
 
-  /// `; did you mean "X"?` behind a message, or nothing where no candidate is near.
+  /// `; did you mean "X"?` to append to a message, or an empty string where no candidate is near.
   package static func hint(for word: String, in candidates: some Sequence<String>) -> String {
     question(nearest(to: word, in: candidates))
   }
 
-  /// `; did you mean "X"?` behind a message, or nothing.
+  /// `; did you mean "X"?` to append to a message, or an empty string without a suggestion.
   package static func question(_ meant: String?) -> String {
     meant.map { #"; did you mean "\#(Excerpt.of($0))"?"# } ?? ""
   }
 
-  /// The only candidate that begins with an abbreviation of three letters or more.
+  /// The only candidate that starts with `sought`, an abbreviation of three letters or more.
   private static func completion<Words: Sequence>(
     of sought: [UInt8],
     in candidates: Words
@@ -54,7 +56,7 @@ package enum Suggestion {
     }
   }
 
-  /// Insertions, deletions, replacements and swaps of neighbours between two words.
+  /// The Damerau-Levenshtein distance: insertions, deletions, replacements and adjacent swaps.
   private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
     var older: [Int] = []
     var previous = Array(0...right.count)

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a change was refused.
+/// Why a change is rejected.
 ///
-/// The description is fit for a terminal and never echoes long input.
+/// The description is safe for a terminal and never quotes long input.
 package enum ValidationError: Error, Hashable, Sendable {
   case unknownDevice(String, suggestion: String?)
   case unknownProperty(String, device: String, suggestion: String?)
@@ -11,20 +11,20 @@ package enum ValidationError: Error, Hashable, Sendable {
   case wrongType(found: String, expected: String, suggestion: String?)
   case outOfRange(found: String, allowed: String)
   case notAChoice(found: String, allowed: [String], suggestion: String?)
-  /// `step` or `toggle` where the kind has no such thing.
+  /// A `step` or `toggle` that the property's type does not support.
   case unsupported(String)
-  /// `step` or `toggle` with nothing to count from.
+  /// A `step` or `toggle` while no value of the property is known.
   case noBase
-  /// No further key can have a pending value.
+  /// The limit of keys with a pending value is reached.
   case tooManyPending(limit: Int)
-  /// Several changes that are taken or refused together: `needed` more values than now would be
-  /// pending, and there is room for `free`.
+  /// A group of changes that is accepted or rejected as a whole does not fit: it needs `needed` more
+  /// pending values and there is room for `free`.
   case noRoomForAll(needed: Int, free: Int, limit: Int)
-  /// It cannot be kept as it must be.
+  /// The journal cannot store the change.
   case notDurable(String)
-  /// The gateway is on its way out and takes nothing more.
+  /// The gateway is shutting down and accepts no more changes.
   case shuttingDown
-  /// What a state topic reports comes back on a command topic.
+  /// The reports on a state topic come back as commands on a command topic.
   case echoLoop(commands: String, states: String, values: [String])
 }
 

@@ -14,7 +14,9 @@ package enum Value: Hashable, Sendable {
 }
 
 extension Value {
-  /// The value as JSON, as events and state topics show it; whole numbers without a fraction.
+  /// The value as JSON, as in events and state topics.
+  ///
+  /// Whole numbers have no fraction.
   package var json: JSONValue {
     switch self {
     case .number(let number): JSONValue(shortest: number)
@@ -26,7 +28,7 @@ extension Value {
 
   /// The value as a bare payload: `40`, `true`, `heat`, `#ff8800`.
   ///
-  /// A color that was given as coordinates is its JSON object.
+  /// A color in coordinates or hue and saturation is its JSON object.
   package var bareText: String {
     var output: [UInt8] = []
     appendBare(to: &output)
@@ -45,7 +47,7 @@ extension JSONValue {
       ? .integer(Int64(number)) : .number(number)
   }
 
-  /// Appends a scalar without quotes, as payloads carry it; anything else as JSON.
+  /// Appends a string without quotes, as in bare payloads, and anything else as JSON.
   package func appendBare(to output: inout [UInt8]) {
     if case .string(let text) = self {
       output.append(contentsOf: text.utf8)
@@ -63,7 +65,9 @@ extension JSONValue {
     }
   }
 
-  /// Whether two values mean the same to a device: `1`, `1.0` and `"1"` do, `"ON"` and `"on"` do.
+  /// Whether two scalars mean the same to a device.
+  ///
+  /// `1`, `1.0` and `"1"` do, and so do `"ON"` and `"on"`.
   package func isSameScalar(as other: JSONValue) -> Bool {
     if self == other { return true }
     if let left = double, let right = other.double { return left == right }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What values a property takes.
+/// The type of a property, with its limits.
 package enum ValueKind: Hashable, Sendable {
   case number(NumberRule)
   case integer(NumberRule)
@@ -9,10 +9,10 @@ package enum ValueKind: Hashable, Sendable {
   case choice([String])
   case text
   case color
-  /// A momentary command such as STOP: the words it takes; empty takes any.
+  /// A momentary command such as STOP, with the words it accepts; an empty list accepts any word.
   case action([String])
 
-  /// The word that `type:` has for it.
+  /// The name of the type in device files.
   package var name: String {
     switch self {
     case .number: "number"
@@ -25,7 +25,7 @@ package enum ValueKind: Hashable, Sendable {
     }
   }
 
-  /// The range and grid, where there is one.
+  /// The range and step of a numeric type.
   package var numberRule: NumberRule? {
     switch self {
     case .number(let rule), .integer(let rule): rule

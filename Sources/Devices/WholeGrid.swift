@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The whole numbers that a property takes as they are: those in its range and on its grid.
+/// A fast reader for whole numbers that are in a property's range and on its step.
 ///
-/// Most payloads are one of them, and need no more than a look at their digits.
+/// Most payloads are such numbers; reading their digits suffices.
 struct WholeGrid: Sendable {
-  /// More digits are left to ``NumberText``; these a double holds exactly.
+  /// A `Double` holds this many digits exactly; ``NumberText`` reads longer numbers.
   private static let mostDigits = 15
 
   private let lowest: Int64
@@ -13,8 +13,7 @@ struct WholeGrid: Sendable {
   private let origin: Int64
   private let step: Int64
 
-  /// `nil` for a grid that does not begin at a whole number, or whose points are whole ones only now
-  /// and then.
+  /// `nil` unless the range starts at a whole number and the step is whole or a fraction like 1/10.
   init?(_ rule: NumberRule) {
     let most = 1e15
     let origin = rule.range?.lowerBound ?? 0
@@ -29,14 +28,14 @@ struct WholeGrid: Sendable {
     if let whole = Int64(exactly: step) {
       self.step = whole
     } else {
-      // Of halves, fifths, tenths every so many make a whole.
+      // Steps such as 0.5, 0.2 and 0.1 reach every whole number.
       let parts = (1 / step).rounded()
       guard parts <= 1000, (parts * step - 1).magnitude < 1e-12 else { return nil }
       self.step = 1
     }
   }
 
-  /// The number that `bytes` say in digits; `nil` for whatever needs a closer look.
+  /// Reads plain digits; `nil` for anything that the general reader must handle.
   func value(of bytes: Span<UInt8>) -> Double? {
     guard !bytes.isEmpty else { return nil }
     let isNegative = bytes[0] == UInt8(ascii: "-")

@@ -5,15 +5,15 @@ package import Configuration
 package import Devices
 package import JSON
 
-/// What Home Assistant is told about devices, so that it shows them without being configured.
+/// Creates the MQTT discovery messages that announce devices to Home Assistant.
 ///
-/// Topics and members are those of its MQTT documentation. Commands go to Settle's topics and the
-/// targets come back from them, so that a slider there settles like any other.
+/// Topics and members follow Home Assistant's MQTT documentation. The announced command and state
+/// topics are Settle's, so that a slider in Home Assistant settles like any other.
 package struct DiscoveryAnnouncer: Sendable {
   /// One retained message.
   package struct Message: Hashable, Sendable {
     package var topic: String
-    /// `nil`: what was announced there is taken back.
+    /// The announcement; `nil` removes an earlier one.
     package var payload: JSONValue?
 
     package init(topic: String, payload: JSONValue?) {
@@ -22,7 +22,7 @@ package struct DiscoveryAnnouncer: Sendable {
     }
   }
 
-  /// What the announcements of this program say they come from.
+  /// The origin name in this program's announcements.
   package static let origin = "Settle"
 
   private let base: String
@@ -30,7 +30,7 @@ package struct DiscoveryAnnouncer: Sendable {
   private let format: DiscoveryConfiguration.Format
   private let version: String
 
-  /// `version` is this program's, shown with its announcements.
+  /// `version` is this program's version, which Home Assistant shows.
   package init(baseTopic: String, configuration: DiscoveryConfiguration, version: String) {
     base = baseTopic
     prefix = configuration.prefix
@@ -38,27 +38,27 @@ package struct DiscoveryAnnouncer: Sendable {
     self.version = version
   }
 
-  /// Whether a topic begins like those that are of interest here; allocates nothing.
+  /// Whether a topic starts with the discovery prefix; allocates nothing.
   package func mayMean(_ topic: Span<UInt8>) -> Bool {
     let bytes = prefix.utf8
     guard topic.count > bytes.count, topic[bytes.count] == UInt8(ascii: "/") else { return false }
-    var place = 0
+    var index = 0
     for byte in bytes {
-      guard topic[place] == byte else { return false }
-      place += 1
+      guard topic[index] == byte else { return false }
+      index += 1
     }
     return true
   }
 
-  /// Where Home Assistant says `online` when it has started.
+  /// The topic on which Home Assistant publishes `online` after a start.
   package var birthTopic: String { "\(prefix)/status" }
 
-  /// Where the gateway says whether a device is there, as far as that is known.
+  /// The topic on which the gateway publishes a device's availability.
   ///
-  /// No device is called `status`, so no property's topics are there.
+  /// The device identifier `status` is reserved, so no property has this topic.
   package func availabilityTopic(ofDevice id: String) -> String { "\(statusTopic)/\(id)" }
 
-  /// What says whether a device is there; `nil` for a device that never tells.
+  /// The availability message of a device; `nil` for a device that does not report it.
   package func availability(of device: Device, isOnline: Bool) -> Message? {
     guard !device.availability.isEmpty else { return nil }
     return Message(
@@ -67,16 +67,18 @@ package struct DiscoveryAnnouncer: Sendable {
     )
   }
 
-  /// Every announcement there is, whoever made it.
+  /// The topic filters of all announcements, this program's and others'.
   package var filters: [String] { ["\(prefix)/device/+/config", "\(prefix)/+/+/+/config"] }
 
-  /// Where a whole device is announced.
+  /// The topic of a whole device's announcement.
   package func topic(ofDevice id: String) -> String { "\(prefix)/device/\(id)/config" }
 
-  /// Announces a device: one message, or one for each entity; none if it has nothing to control.
+  /// The messages that announce a device.
   ///
-  /// Of the entities in `earlier`, by name with their platform, those that the device has no more
-  /// are taken back: a message for a whole device must name them, to be left out is not enough.
+  /// There is one message for the device or one for each entity, depending on the format, and none
+  /// for a device without properties. `earlier` has the platforms of the entities in the previous
+  /// announcement by name. A device's message names those that are gone, because Home Assistant
+  /// keeps an entity that is merely left out.
   package func messages(
     for device: Device,
     replacing earlier: [String: String] = [:]
@@ -106,7 +108,7 @@ package struct DiscoveryAnnouncer: Sendable {
     }
   }
 
-  /// Whether an announcement was made by this program for this base topic, now or earlier.
+  /// Whether an announcement comes from this program with this base topic.
   package func isOwn(_ announcement: JSONValue) -> Bool {
     guard announcement["o"]?["name"]?.string == Self.origin,
       case .array(let sources) = announcement["availability"]
@@ -114,7 +116,7 @@ package struct DiscoveryAnnouncer: Sendable {
     return sources.first?["topic"]?.string == statusTopic
   }
 
-  /// The entities that a message for a whole device names, with their platforms.
+  /// The platforms of the entities in a device's message, by name.
   package static func entities(in announcement: JSONValue?) -> [String: String] {
     guard case .object(let components) = announcement?["cmps"] else { return [:] }
     return components.reduce(into: [:]) { found, component in
@@ -122,7 +124,7 @@ package struct DiscoveryAnnouncer: Sendable {
     }
   }
 
-  /// The topic of ``availabilityTopic(ofDevice:)`` that an own announcement names.
+  /// The device's availability topic in one of this program's announcements.
   package func availabilityTopic(in announcement: JSONValue) -> String? {
     guard case .array(let sources) = announcement["availability"], sources.count > 1 else {
       return nil
@@ -145,10 +147,10 @@ package struct DiscoveryAnnouncer: Sendable {
     ]
   }
 
-  /// The gateway's last will, and what the gateway says of the device.
+  /// The gateway's status topic, and the topic on which it publishes the device's availability.
   ///
-  /// The device's own topics would not do: to Home Assistant a topic on which nothing came yet
-  /// means that the device is away, and many never say a word.
+  /// The device's own topics are not used. Home Assistant takes a topic without a message for an
+  /// offline device, and many devices never publish their availability.
   private func availability(of device: Device) -> [JSONValue.Member] {
     var topics = [statusTopic]
     if !device.availability.isEmpty { topics.append(availabilityTopic(ofDevice: device.id)) }

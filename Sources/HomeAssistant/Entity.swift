@@ -4,27 +4,27 @@
 import Devices
 import JSON
 
-/// One thing that Home Assistant shows.
+/// One entity of Home Assistant.
 struct Entity {
-  /// What it is there, such as `light` or `number`.
+  /// The type in Home Assistant, such as `light` or `number`.
   let platform: String
-  /// The property it is made of, or the first of several; unique in its device.
+  /// The identifier of the property, or of the main one of several; unique in its device.
   let name: String
-  /// What people read; `nil`: what the device is called.
+  /// The display name; `nil` for the name of the device.
   let title: String?
-  /// Topics and what goes with them.
-  var facts: [JSONValue.Member]
+  /// The topics, payloads and options in the announcement.
+  var fields: [JSONValue.Member]
 
-  /// Everything, as the announcement has it.
+  /// All members of the announcement.
   func members(of device: Device, base: String) -> [JSONValue.Member] {
     [
       .init("p", .string(platform)),
       .init("unique_id", .string(Self.uniqueID(base, device.id, name))),
       .init("name", title.map { .string($0) } ?? .null),
-    ] + facts
+    ] + fields
   }
 
-  /// An identifier of letters, digits, `_` and `-` that no other gateway uses.
+  /// Joins parts to an identifier of letters, digits, `_` and `-`.
   static func uniqueID(_ parts: String...) -> String {
     let text = parts.joined(separator: "_")
     return String(
@@ -39,15 +39,16 @@ struct Entity {
 }
 
 extension Property {
-  /// What people read, made from the identifier if need be: `target_temperature` becomes
-  /// `Target temperature`.
+  /// The display name, derived from the identifier if none is set.
+  ///
+  /// `target_temperature` becomes `Target temperature`.
   var title: String {
     if let name { return name }
     let words = id.split(whereSeparator: { $0 == "_" || $0 == "-" }).joined(separator: " ")
     return words.prefix(1).uppercased() + words.dropFirst()
   }
 
-  /// Whether it is called one of these, by itself or by an alias.
+  /// Whether the identifier or an alias is one of `names`.
   func isCalled(_ names: Set<String>) -> Bool {
     names.contains(id) || aliases.contains { names.contains($0) }
   }

@@ -4,15 +4,15 @@
 import Devices
 import JSON
 
-/// Which properties of a device make which entities.
+/// Groups a device's properties into entities.
 ///
-/// Properties that belong together by the names that the profiles use become one light, cover,
-/// climate control or fan; every other one becomes what fits its type.
+/// Properties with the names that profiles use for lights, covers, climate controls and fans become
+/// one entity. Any other property becomes an entity for its type.
 struct EntityPlan {
   private(set) var entities: [Entity] = []
   private let device: Device
   private let base: String
-  /// Properties that are part of an entity already.
+  /// The identifiers of properties that are part of an entity.
   private var used: Set<String> = []
 
   init(_ device: Device, base: String) {
@@ -24,14 +24,14 @@ struct EntityPlan {
     addClimate()
     for property in device.properties where !used.contains(property.id) { addSingle(property) }
     if entities.count == 1, let only = entities.first {
-      // Called like its device, as Home Assistant wants it.
+      // Home Assistant's convention: a device's only entity has the device's name.
       entities = [
-        Entity(platform: only.platform, name: only.name, title: nil, facts: only.facts)
+        Entity(platform: only.platform, name: only.name, title: nil, fields: only.fields)
       ]
     }
   }
 
-  // MARK: - Looking for properties
+  // MARK: - Finding properties
 
   private func find(_ names: Set<String>, where fits: (ValueKind) -> Bool) -> Property? {
     let free = device.properties.filter { !used.contains($0.id) && fits($0.kind) }
@@ -40,7 +40,9 @@ struct EntityPlan {
 
   private static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
-  /// Whether numbers are mireds or kelvin; what is neither, such as percent, stays a number.
+  /// Whether numbers are mireds or kelvin.
+  ///
+  /// Other units, such as percent, make a number entity.
   private static func isWhiteTone(_ kind: ValueKind) -> Bool {
     guard let rule = kind.numberRule, let range = rule.range else { return false }
     if isKelvin(rule) { return range.lowerBound > 0 }
@@ -63,10 +65,10 @@ struct EntityPlan {
     if case .choice = kind { true } else { false }
   }
 
-  /// The on and off of a lamp or fan.
+  /// The property that switches a lamp or fan.
   private var power: Property? { find(["power", "state", "on"], where: Self.isBoolean) }
 
-  // MARK: - Facts
+  // MARK: - Fields
 
   private func target(_ property: Property) -> JSONValue {
     .string("\(base)/\(device.id)/\(property.id)")
@@ -76,7 +78,7 @@ struct EntityPlan {
     .string("\(base)/\(device.id)/\(property.id)/set")
   }
 
-  /// `brightness_command_topic` and `brightness_state_topic` for `brightness_`, and such.
+  /// The command and state topics: `brightness_command_topic` for the prefix `brightness_`.
   private func topics(_ property: Property, _ prefix: String = "") -> [JSONValue.Member] {
     [
       .init("\(prefix)command_topic", command(property)),
@@ -92,15 +94,15 @@ struct EntityPlan {
     _ platform: String,
     _ main: Property,
     titled title: String?,
-    _ facts: [JSONValue.Member],
+    _ fields: [JSONValue.Member],
     using parts: [Property?] = []
   ) {
-    entities.append(Entity(platform: platform, name: main.id, title: title, facts: facts))
+    entities.append(Entity(platform: platform, name: main.id, title: title, fields: fields))
     used.insert(main.id)
     for part in parts { if let part { used.insert(part.id) } }
   }
 
-  // MARK: - Several properties in one
+  // MARK: - Entities of several properties
 
   private mutating func addLight() {
     guard let power else { return }
@@ -108,27 +110,30 @@ struct EntityPlan {
     let temperature = find(["color_temp", "color_temperature", "ct"], where: Self.isWhiteTone)
     let color = find(["color", "colour"], where: Self.isColor)
     guard brightness != nil || temperature != nil || color != nil else { return }
-    var facts = topics(power)
-    facts += [
+    var fields = topics(power)
+    fields += [
       .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-      // Last: by then the rest waits, and leaves with it in one message.
+      // Home Assistant sends the power last, when the other values are pending and can share its
+      // message.
       .init("on_command_type", "last"),
     ]
     if let brightness {
-      facts += topics(brightness, "brightness_") + scale(of: brightness)
+      fields += topics(brightness, "brightness_") + scale(of: brightness)
     }
-    if let temperature { facts += self.temperature(temperature) }
+    if let temperature { fields += self.temperature(temperature) }
     if let color {
-      facts += topics(color, "rgb_")
-      facts += [
+      fields += topics(color, "rgb_")
+      fields += [
         .init("rgb_command_template", .string(Templates.colorFromRGB)),
         .init("rgb_value_template", .string(Templates.rgbFromColor)),
       ]
     }
-    add("light", power, titled: nil, facts, using: [brightness, temperature, color])
+    add("light", power, titled: nil, fields, using: [brightness, temperature, color])
   }
 
-  /// Home Assistant's levels are whole numbers from 1; any other range is told on its 255.
+  /// The brightness scale.
+  ///
+  /// Home Assistant has whole levels from 1; others are mapped to its 255.
   private func scale(of brightness: Property) -> [JSONValue.Member] {
     let range = brightness.kind.numberRule?.range ?? 0...255
     let (low, high) = (range.lowerBound, range.upperBound)
@@ -145,59 +150,59 @@ struct EntityPlan {
   }
 
   private func temperature(_ property: Property) -> [JSONValue.Member] {
-    var facts = topics(property, "color_temp_")
-    guard let rule = property.kind.numberRule, let range = rule.range else { return facts }
+    var fields = topics(property, "color_temp_")
+    guard let rule = property.kind.numberRule, let range = rule.range else { return fields }
     if Self.isKelvin(rule) {
-      facts += [
+      fields += [
         .init("color_temp_command_template", .string(Templates.kelvin(within: range))),
         .init("color_temp_value_template", .string(Templates.mireds)),
         .init("min_mireds", .integer(Int64((1_000_000 / range.upperBound).rounded(.up)))),
         .init("max_mireds", .integer(Int64((1_000_000 / range.lowerBound).rounded(.down)))),
       ]
     } else {
-      facts += [
+      fields += [
         .init("color_temp_command_template", .string(Templates.within(range))),
         .init("min_mireds", .integer(Int64(range.lowerBound.rounded(.up)))),
         .init("max_mireds", .integer(Int64(range.upperBound.rounded(.down)))),
       ]
     }
-    return facts
+    return fields
   }
 
   private mutating func addFan() {
     guard let power,
       let speed = find(["speed", "percentage", "fan_speed", "speed_level"], where: Self.isNumber)
     else { return }
-    var facts = topics(power)
-    facts += [
+    var fields = topics(power)
+    fields += [
       .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
     ]
-    facts += topics(speed, "percentage_")
+    fields += topics(speed, "percentage_")
     let range = speed.kind.numberRule?.range ?? 0...100
-    facts += number("speed_range_min", max(1, range.lowerBound))
-    facts += number("speed_range_max", max(2, range.upperBound))
+    fields += number("speed_range_min", max(1, range.lowerBound))
+    fields += number("speed_range_max", max(2, range.upperBound))
     let preset = find(["mode", "preset", "preset_mode"], where: Self.isChoice)
     if let preset, case .choice(let words) = preset.kind {
-      facts += topics(preset, "preset_mode_")
-      facts.append(.init("preset_modes", .array(words.map { .string($0) })))
+      fields += topics(preset, "preset_mode_")
+      fields.append(.init("preset_modes", .array(words.map { .string($0) })))
     }
-    add("fan", power, titled: nil, facts, using: [speed, preset])
+    add("fan", power, titled: nil, fields, using: [speed, preset])
   }
 
   private mutating func addCover() {
     let position = find(["position"], where: Self.isNumber)
-    var moves: (Property, CoverWords)?
-    for property in device.properties where moves == nil && !used.contains(property.id) {
-      moves = CoverWords(property).map { (property, $0) }
+    var movement: (Property, CoverPayloads)?
+    for property in device.properties where movement == nil && !used.contains(property.id) {
+      movement = CoverPayloads(property).map { (property, $0) }
     }
-    guard let main = moves?.0 ?? position, moves != nil || position != nil else { return }
-    var facts: [JSONValue.Member] = []
+    guard let main = movement?.0 ?? position, movement != nil || position != nil else { return }
+    var fields: [JSONValue.Member] = []
     let range = position?.kind.numberRule?.range ?? 0...100
-    if let (property, words) = moves {
-      facts.append(.init("command_topic", command(property)))
-      facts += words.members
+    if let (property, payloads) = movement {
+      fields.append(.init("command_topic", command(property)))
+      fields += payloads.fields
     } else if let position {
-      facts += [
+      fields += [
         .init("command_topic", command(position)),
         .init("payload_open", .string(JSONWriter.text(JSONValue(shortest: range.upperBound)))),
         .init("payload_close", .string(JSONWriter.text(JSONValue(shortest: range.lowerBound)))),
@@ -205,27 +210,27 @@ struct EntityPlan {
       ]
     }
     if let position {
-      facts += [
+      fields += [
         .init("set_position_topic", command(position)), .init("position_topic", target(position)),
       ]
-      facts += number("position_open", range.upperBound)
-      facts += number("position_closed", range.lowerBound)
+      fields += number("position_open", range.upperBound)
+      fields += number("position_closed", range.lowerBound)
     }
     if let tilt = find(["tilt", "slats"], where: Self.isNumber) {
-      facts += [
+      fields += [
         .init("tilt_command_topic", command(tilt)), .init("tilt_status_topic", target(tilt)),
       ]
       let range = tilt.kind.numberRule?.range ?? 0...100
-      facts += number("tilt_min", range.lowerBound) + number("tilt_max", range.upperBound)
-      facts += number("tilt_opened_value", range.upperBound)
-      facts += number("tilt_closed_value", range.lowerBound)
+      fields += number("tilt_min", range.lowerBound) + number("tilt_max", range.upperBound)
+      fields += number("tilt_opened_value", range.upperBound)
+      fields += number("tilt_closed_value", range.lowerBound)
       used.insert(tilt.id)
     }
-    facts.append(.init("optimistic", false))
-    add("cover", main, titled: nil, facts, using: [position])
+    fields.append(.init("optimistic", false))
+    add("cover", main, titled: nil, fields, using: [position])
   }
 
-  /// The modes that Home Assistant's climate controls have.
+  /// The modes of Home Assistant's climate controls.
   private static let climateModes = [
     "auto", "off", "cool", "heat", "dry", "fan_only", "heat_cool",
   ]
@@ -235,64 +240,64 @@ struct EntityPlan {
     guard let target = find(names, where: Self.isNumber), let rule = target.kind.numberRule else {
       return
     }
-    var facts = topics(target, "temperature_")
-    facts += number("min_temp", rule.range?.lowerBound)
-    facts += number("max_temp", rule.range?.upperBound)
-    facts += number("temp_step", rule.step)
-    facts.append(.init("temperature_unit", rule.unit?.hasSuffix("F") == true ? "F" : "C"))
+    var fields = topics(target, "temperature_")
+    fields += number("min_temp", rule.range?.lowerBound)
+    fields += number("max_temp", rule.range?.upperBound)
+    fields += number("temp_step", rule.step)
+    fields.append(.init("temperature_unit", rule.unit?.hasSuffix("F") == true ? "F" : "C"))
     let mode = find(["mode", "system_mode"]) { kind in
       guard case .choice(let words) = kind else { return false }
       return words.allSatisfy { Self.climateModes.contains($0) }
     }
     if let mode, case .choice(let words) = mode.kind {
-      facts += topics(mode, "mode_")
-      facts.append(.init("modes", .array(words.map { .string($0) })))
+      fields += topics(mode, "mode_")
+      fields.append(.init("modes", .array(words.map { .string($0) })))
     } else {
-      // It has none: it heats.
-      facts += [
+      // A thermostat without modes always heats.
+      fields += [
         .init("modes", ["heat"]), .init("mode_state_topic", self.target(target)),
         .init("mode_state_template", "heat"),
       ]
     }
-    facts.append(.init("optimistic", false))
-    add("climate", target, titled: nil, facts, using: [mode])
+    fields.append(.init("optimistic", false))
+    add("climate", target, titled: nil, fields, using: [mode])
   }
 
-  // MARK: - One property
+  // MARK: - Entities of one property
 
   private mutating func addSingle(_ property: Property) {
-    var facts = topics(property)
+    var fields = topics(property)
     switch property.kind {
     case .boolean:
-      facts += [
+      fields += [
         .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
       ]
-      add("switch", property, titled: property.title, facts)
+      add("switch", property, titled: property.title, fields)
     case .number(let rule), .integer(let rule):
       let isWhole = if case .integer = property.kind { true } else { false }
-      facts += numberFacts(rule, isWhole: isWhole)
-      add("number", property, titled: property.title, facts)
+      fields += numberFields(rule, isWhole: isWhole)
+      add("number", property, titled: property.title, fields)
     case .choice(let words):
-      facts += [.init("options", .array(words.map { .string($0) })), .init("optimistic", false)]
-      add("select", property, titled: property.title, facts)
+      fields += [.init("options", .array(words.map { .string($0) })), .init("optimistic", false)]
+      add("select", property, titled: property.title, fields)
     case .text, .color:
-      add("text", property, titled: property.title, facts)
+      add("text", property, titled: property.title, fields)
     case .action(let words): addButtons(property, words)
     }
   }
 
-  private func numberFacts(_ rule: NumberRule, isWhole: Bool) -> [JSONValue.Member] {
+  private func numberFields(_ rule: NumberRule, isWhole: Bool) -> [JSONValue.Member] {
     let range = rule.range ?? -1e9...1e9
-    var facts = number("min", range.lowerBound) + number("max", range.upperBound)
-    // Home Assistant takes no finer grid than this.
-    facts += number("step", max(rule.step ?? (isWhole ? 1 : 0.01), 0.001))
-    facts.append(.init("mode", rule.range == nil ? "box" : "slider"))
-    if let unit = rule.unit { facts.append(.init("unit_of_measurement", .string(unit))) }
-    facts.append(.init("optimistic", false))
-    return facts
+    var fields = number("min", range.lowerBound) + number("max", range.upperBound)
+    // Home Assistant accepts no smaller step.
+    fields += number("step", max(rule.step ?? (isWhole ? 1 : 0.01), 0.001))
+    fields.append(.init("mode", rule.range == nil ? "box" : "slider"))
+    if let unit = rule.unit { fields.append(.init("unit_of_measurement", .string(unit))) }
+    fields.append(.init("optimistic", false))
+    return fields
   }
 
-  /// A button for each word; an action that takes any word is a text.
+  /// Adds a button for each word, or a text entity for an action that accepts any word.
   private mutating func addButtons(_ property: Property, _ words: [String]) {
     used.insert(property.id)
     guard !words.isEmpty else {
@@ -304,7 +309,7 @@ struct EntityPlan {
           platform: "button",
           name: Entity.uniqueID(property.id, word),
           title: words.count == 1 ? property.title : "\(property.title) \(word)",
-          facts: [
+          fields: [
             .init("command_topic", command(property)), .init("payload_press", .string(word)),
           ]
         )

@@ -4,9 +4,9 @@
 import Devices
 import JSON
 
-/// Home Assistant's templates: how payloads become what it shows, and back.
+/// Home Assistant templates that convert between its values and Settle's payloads.
 enum Templates {
-  /// A color, however it is known, as `r,g,b`; nothing for anything else, such as no value at all.
+  /// Converts a color in any form to `r,g,b`; empty for anything else, such as an empty payload.
   static let rgbFromColor = """
     {% if value[:1] == '#' %}\
     {{ [value[1:3], value[3:5], value[5:7]] | map('int', 0, 16) | join(',') }}\
@@ -33,15 +33,15 @@ enum Templates {
 
   static let colorFromRGB = "{{ '#%02x%02x%02x' | format(red, green, blue) }}"
 
-  /// A level that is never below `low`, which the device would refuse.
+  /// Raises a level to `low`, the lower bound of the property's range.
   static func atLeast(_ low: Double) -> String { "{{ [value, \(text(low))] | max }}" }
 
-  /// A level of 255 as one up to `high`.
+  /// Converts a level from 0...255 to the range up to `high`.
   static func fraction(of high: Double, atLeast low: Double) -> String {
     "{{ [value / 255 * \(text(high)), \(text(low))] | max | round(4) }}"
   }
 
-  /// A level up to `high` as one of 255.
+  /// Converts a level from the range up to `high` to 0...255.
   static func share(of high: Double) -> String {
     "{{ (value | float / \(text(high)) * 255) | round | int if value else '' }}"
   }
@@ -50,17 +50,17 @@ enum Templates {
     JSONWriter.text(JSONValue(shortest: number))
   }
 
-  /// What is asked for, or the end of the range that is nearest: beyond it the device refuses.
+  /// Clamps a value to the range, because the gateway rejects values outside it.
   static func within(_ range: ClosedRange<Double>) -> String {
     "{{ [[value, \(text(range.lowerBound))] | max, \(text(range.upperBound))] | min }}"
   }
 
-  /// Mireds as kelvin of this range.
+  /// Converts mireds to kelvin, clamped to the range.
   static func kelvin(within range: ClosedRange<Double>) -> String {
     "{{ [[(1000000 / value) | round | int, \(text(range.lowerBound))] | max,"
       + " \(text(range.upperBound))] | min }}"
   }
 
-  /// Kelvin as mireds.
+  /// Converts kelvin to mireds.
   static let mireds = "{{ (1000000 / (value | float)) | round | int if value else '' }}"
 }

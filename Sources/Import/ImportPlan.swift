@@ -6,9 +6,9 @@ package import Devices
 import JSON
 package import Routing
 
-/// What an import makes of announcements: files as they are to be, and what was not taken.
+/// The result of an import: the new content of device files, and diagnostics.
 ///
-/// Pure: messages, the files as they are and the settings in; bytes and remarks out.
+/// A plan depends only on the announcements, the current files and the settings; it does no I/O.
 package struct ImportPlan: Sendable {
   /// One device file.
   package struct File: Sendable {
@@ -16,41 +16,44 @@ package struct ImportPlan: Sendable {
     package let path: String
     package let old: [UInt8]?
     package let new: [UInt8]
-    /// Where the record of what was written belongs, and its bytes.
+    /// The path of the record of this import.
     package let recordPath: String
     package let record: [UInt8]
-    /// Devices and properties that are announced.
+    /// The number of imported devices.
     package let devices: Int
+    /// The number of announced properties.
     package let properties: Int
     package let changes: [ImportChange]
 
     package var isChanged: Bool { old != new }
 
-    /// Writes the file, if it changes, and then the record of it.
-    package func write() throws(FileTrouble) {
+    /// Writes the file if it changes, and then the record.
+    ///
+    /// - Throws: ``FileError`` when a file cannot be written.
+    package func write() throws(FileError) {
       if isChanged { try AtomicFile.write(new, to: path) }
       try AtomicFile.write(record, to: recordPath)
     }
   }
 
-  /// What is asked for.
+  /// The options of an import.
   package struct Request: Sendable {
     /// Home Assistant's discovery prefix.
     package var prefix = "homeassistant"
     package var sources = Set(ImportSource.allCases)
-    /// Only this Zigbee2MQTT, or all that are announced.
+    /// The base topic of the Zigbee2MQTT to import; `nil` for all that are announced.
     package var base: String?
-    /// The gateway's own base topic, whose announcements are its own.
+    /// The gateway's base topic; its own announcements are ignored.
     package var ownBase = "settle"
-    /// Base topics that routes listen at, and where what is set there goes.
+    /// Base topics that routes listen on, with the base topics that they publish to.
     package var displaced: [String: String] = [:]
-    /// Lanes that the settings have.
+    /// The lanes in the settings.
     package var lanes: Set<String> = []
 
     package init() {}
 
-    /// Notes the routes that lead from one Zigbee2MQTT's topics to another's.
-    package mutating func note(_ routes: [RouteConfiguration]) {
+    /// Records the routes between the base topics of Zigbee2MQTT.
+    package mutating func recordRoutes(_ routes: [RouteConfiguration]) {
       let suffix = "/+/set"
       for route in routes where route.from.broker == nil && route.to.broker == nil {
         guard route.from.topic.hasSuffix(suffix), route.to.topic.hasSuffix(suffix) else {
@@ -61,11 +64,11 @@ package struct ImportPlan: Sendable {
       }
     }
 
-    /// The topics that announcements come on.
+    /// The topic filters of announcements.
     package var filters: [String] {
       var filters: [String] = []
       if sources.contains(.zigbee2mqtt) {
-        // Base topics have one or two levels, unless somebody says more.
+        // Without `base`, only base topics of one or two levels are found.
         for base in base.map({ [$0] }) ?? ["+", "+/+"] {
           filters += ["\(base)/bridge/devices", "\(base)/bridge/groups"]
         }
@@ -78,8 +81,8 @@ package struct ImportPlan: Sendable {
     }
   }
 
-  /// A file and its record as they are on the disk.
-  package struct Present: Sendable {
+  /// A device file and its record on disk.
+  package struct ExistingFile: Sendable {
     package var file: [UInt8]?
     package var record: [UInt8]?
     package init(file: [UInt8]?, record: [UInt8]?) {
@@ -89,38 +92,39 @@ package struct ImportPlan: Sendable {
   }
 
   package private(set) var files: [File] = []
-  package private(set) var remarks: [Remark] = []
+  package private(set) var diagnostics: [ImportDiagnostic] = []
 
-  /// Makes the plan.
+  /// Creates the plan.
   ///
-  /// Other messages than announcements are ignored, and their order does not matter. `folder` is
-  /// that of the device files, `present` what earlier imports wrote there, and `others` the devices
-  /// of all other files in it. `refused` says, by identifier, which devices came out wrong before.
+  /// Messages other than announcements are ignored; the order of messages does not matter. `folder`
+  /// is the folder of device files, `present` has the files of earlier imports, and `others` the
+  /// devices of all other files. `rejected` has the devices with mistakes, by identifier, and the
+  /// reason for each.
   ///
-  /// - Throws: Mistakes in a file that an earlier import wrote.
+  /// - Throws: ``ConfigurationFailure`` for YAML errors in a file of an earlier import.
   package init(
     _ announcements: [Announcement],
     request: Request,
     folder: String,
-    present: [ImportSource: Present],
+    present: [ImportSource: ExistingFile],
     others: Registry,
-    refused: [String: String] = [:]
+    rejected: [String: String] = [:]
   ) throws(ConfigurationFailure) {
     var taken = Set(others.devices.map(\.id))
     var topics: [String: String] = [:]
     for property in others.properties {
       topics[property.property.command.topic] = others.devices[property.device].id
     }
-    let found = Sources(announcements, request: request)
-    remarks += found.remarks
+    let found = AnnouncedSources(announcements, request: request)
+    diagnostics += found.diagnostics
     for source in ImportSource.allCases {
       guard let findings = found.findings[source] else { continue }
-      remarks += findings.remarks
+      diagnostics += findings.diagnostics
       var devices: [ImportedDevice] = []
       for device in findings.devices {
         if let owner = device.commandTopics.compactMap({ topics[$0] }).first {
-          remarks.append(
-            Remark(
+          diagnostics.append(
+            ImportDiagnostic(
               .leftOut,
               PlainText.clean(device.name, limit: 80),
               "already in another device file, as '\(owner)'"
@@ -131,7 +135,7 @@ package struct ImportPlan: Sendable {
         }
       }
       let present = present[source]
-      try add(source, devices, folder: folder, present, taken: &taken, refused: refused)
+      try add(source, devices, folder: folder, present, taken: &taken, rejected: rejected)
     }
   }
 
@@ -139,18 +143,18 @@ package struct ImportPlan: Sendable {
     _ source: ImportSource,
     _ devices: [ImportedDevice],
     folder: String,
-    _ present: Present?,
+    _ present: ExistingFile?,
     taken: inout Set<String>,
-    refused: [String: String]
+    rejected: [String: String]
   ) throws(ConfigurationFailure) {
     let path = Self.path(source.fileName, in: folder)
     let record = present?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
     if let bytes = present?.record, ImportRecord(bytes) == nil {
-      remarks.append(
-        Remark(
+      diagnostics.append(
+        ImportDiagnostic(
           .partly,
           Self.path(source.recordName, in: folder),
-          "cannot be read, so all that the file says counts as written by hand"
+          "cannot be read, so everything in the file counts as edited by hand"
         )
       )
     }
@@ -173,16 +177,16 @@ package struct ImportPlan: Sendable {
       )
     }
     taken.formUnion(announced.map(\.id))
-    let written = announced.filter { refused[$0.id] == nil }
+    let written = announced.filter { rejected[$0.id] == nil }
     for device in announced {
-      guard let reason = refused[device.id] else { continue }
-      remarks.append(Remark(.refused, device.id, reason))
+      guard let reason = rejected[device.id] else { continue }
+      diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
     }
     if old == nil, written.isEmpty { return }
     var new: [UInt8]
     var changes: [ImportChange] = []
     if let old {
-      do throws(Refusal) {
+      do throws(Rejection) {
         let merge = try FileMerge(
           old,
           root: outline,
@@ -191,9 +195,9 @@ package struct ImportPlan: Sendable {
           announced: Set(announced.map(\.id))
         )
         (new, changes) = (merge.result, merge.changes)
-        remarks += merge.remarks
+        diagnostics += merge.diagnostics
       } catch {
-        remarks.append(Remark(.refused, path, error.reason))
+        diagnostics.append(ImportDiagnostic(.refused, path, error.reason))
         return
       }
     } else {
@@ -215,13 +219,13 @@ package struct ImportPlan: Sendable {
     )
   }
 
-  /// A file's path, as the configuration names it in messages.
+  /// The path of a file, in the form that the configuration's messages use.
   package static func path(_ name: String, in folder: String) -> String {
     if folder == "." { return name }
     return folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
   }
 
-  /// Identifiers that devices have already: by the record, else by their topic in the file.
+  /// The identifiers of known devices: from the record, otherwise from their topic in the file.
   private static func identifiers(
     _ record: ImportRecord,
     _ devices: [ImportedDevice],
@@ -239,20 +243,20 @@ package struct ImportPlan: Sendable {
     return known
   }
 
-  /// What is on record now: what was written, and what was once and is no longer announced.
+  /// The new record: the written devices, and earlier ones that are no longer announced.
   private static func record(_ written: [FileDevice], after old: ImportRecord) -> ImportRecord {
     var record = old
     for device in written {
       var members = device.members
       let former = old.devices[device.id]?.members.first { $0.name == "properties" }?.value.members
       if let former {
-        let place = members.firstIndex { $0.name == "properties" }
-        var properties = place.flatMap { members[$0].value.members } ?? []
+        let index = members.firstIndex { $0.name == "properties" }
+        var properties = index.flatMap { members[$0].value.members } ?? []
         for property in former where !properties.contains(where: { $0.name == property.name }) {
           properties.append(property)
         }
-        if let place {
-          members[place].value = .object(properties)
+        if let index {
+          members[index].value = .object(properties)
         } else if !properties.isEmpty {
           members.append(.init("properties", .object(properties)))
         }

@@ -5,31 +5,31 @@ package import Configuration
 internal import Devices
 internal import JSON
 
-/// Routes that put Settle between automations that publish to a Zigbee2MQTT and that Zigbee2MQTT.
+/// Routes that put Settle between automations and Zigbee2MQTT.
 ///
-/// Automations go on publishing to `BASE/NAME/set`; Zigbee2MQTT moves to another base topic. What is
-/// set goes there debounced, everything that it reports comes back at once.
+/// Automations continue to publish to `BASE/NAME/set`, and Zigbee2MQTT moves to another base topic.
+/// Settle debounces commands and forwards reports immediately.
 package struct InBetween: Sendable {
   /// The base topic that automations use.
   package let base: String
-  /// The one that Zigbee2MQTT moves to.
+  /// The new base topic of Zigbee2MQTT.
   package let inner: String
   /// The entries of `routes:`, in order.
   private let routes: [JSONValue]
 
-  /// What Zigbee2MQTT retains or sends about itself.
+  /// The topics on which Zigbee2MQTT reports its own state.
   private static let bridge = [
     "state", "info", "devices", "groups", "definitions", "extensions", "converters", "logging",
     "event", "health",
   ]
-  /// Members that are no absolute values: they leave at once, after what is pending.
+  /// Payloads and members without an absolute value, which must not be debounced.
   private static let passing: [JSONValue] = [
     "STOP", "TOGGLE", "/brightness_step", "/brightness_move", "/color_temp_step",
     "/color_temp_move", "/hue_move", "/hue_step", "/saturation_move", "/effect", "/scene_recall",
     "/alert",
   ]
 
-  /// Routes for the devices and groups that are announced at `base`; `nil` where none are.
+  /// Creates routes for the devices and groups below `base`; `nil` if none are announced.
   package init?(_ announcements: [Announcement], base: String, inner: String) {
     var names: [String] = []
     var endpoints: [String: Set<String>] = [:]
@@ -77,7 +77,7 @@ package struct InBetween: Sendable {
       ])
     }
     var routes = [debounced("+/set"), direct(base, inner, "+/set/+"), direct(base, inner, "+/get")]
-    // Wildcards for names with a slash would meet the bridge's own topics.
+    // Wildcards for names with a slash would overlap the bridge's own topics.
     let nested = Set(names).filter { $0.contains("/") }.sorted()
     for name in nested {
       routes += [debounced("\(name)/set"), direct(base, inner, "\(name)/set/+")]
@@ -98,26 +98,26 @@ package struct InBetween: Sendable {
     return routes
   }
 
-  /// What to change in Zigbee2MQTT, in words.
+  /// Instructions for the change in Zigbee2MQTT's configuration.
   package var advice: String {
     """
     One line to change, in Zigbee2MQTT's configuration.yaml, below "mqtt:":
       base_topic: \(inner)
-    Start Settle first, then Zigbee2MQTT anew. Automations and dashboards stay at \(base)/…
+    Start Settle first, then restart Zigbee2MQTT. Automations and dashboards stay at \(base)/…
     """
   }
 
-  /// The section for a settings file.
+  /// The `routes:` section for a settings file.
   package var section: String {
     "routes:\n" + routes.map { "  - \(YAMLText.flow($0))\n" }.joined()
   }
 
-  /// How many routes there are.
+  /// The number of routes.
   package var count: Int { routes.count }
 
-  /// A settings file with these routes: those that it has already stay as they are.
+  /// Adds the routes to a settings file and keeps its existing ones.
   ///
-  /// - Throws: Where its `routes:` cannot be added to.
+  /// - Throws: ``ConfigurationFailure`` when its `routes:` is not a list with one entry a line.
   package func added(
     to bytes: [UInt8],
     file: String

@@ -1,12 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place inside a JSON document (RFC 6901); empty means the whole document.
+/// A location inside a JSON document (RFC 6901); empty means the whole document.
 package struct JSONPointer: Hashable, Sendable {
   /// The unescaped reference tokens, outermost first.
   private let tokens: [String]
 
-  /// The place that is the document itself.
+  /// The pointer to the document itself.
   package static let whole = JSONPointer(tokens: [])
 
   private init(tokens: [String]) { self.tokens = tokens }
@@ -31,7 +31,7 @@ package struct JSONPointer: Hashable, Sendable {
     self.tokens = tokens
   }
 
-  /// Whether the pointer means the whole document.
+  /// Whether the pointer refers to the whole document.
   package var isWhole: Bool { tokens.isEmpty }
 
   /// The pointer as it is written.
@@ -50,9 +50,10 @@ package struct JSONPointer: Hashable, Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The value at this place; `nil` when the document has no such place.
+  /// The value at this location; `nil` when the document has none.
   ///
-  /// Of members that share a name the first counts. Linear in the members passed on the way.
+  /// The first of several members with the same name counts. Linear in the number of members of
+  /// the objects along the path.
   package func value(in document: JSONValue) -> JSONValue? {
     var current = document
     for token in tokens {

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A JSON value as a plain tree; objects keep the order of their members.
+/// A JSON value as a tree; objects keep the order of their members.
 ///
-/// Scalars need no memory of their own.
+/// Scalars other than long strings need no heap allocation.
 package enum JSONValue: Hashable, Sendable {
   case null
   case boolean(Bool)
@@ -30,7 +30,7 @@ package enum JSONValue: Hashable, Sendable {
     .object(members.map { Member($0.key, $0.value) })
   }
 
-  /// The number, whichever way it was written.
+  /// The value of an integer or a number.
   package var double: Double? {
     switch self {
     case .integer(let value): Double(value)
@@ -44,7 +44,7 @@ package enum JSONValue: Hashable, Sendable {
     if case .string(let text) = self { text } else { nil }
   }
 
-  /// The value of an object's first member called `name`.
+  /// The value of an object's first member called `name`; linear in the number of members.
   package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.name == name }?.value

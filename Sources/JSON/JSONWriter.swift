@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes JSON text into bytes, on one line, numbers in their shortest form.
+/// Writes JSON on one line, with numbers in their shortest form.
 package enum JSONWriter {
   /// The bytes of `value`.
   package static func bytes(_ value: JSONValue) -> [UInt8] {
@@ -42,8 +42,9 @@ package enum JSONWriter {
     }
   }
 
-  /// Appends `number` in its shortest form that reads back the same; whole numbers without a
-  /// fraction, numbers that JSON cannot carry as `null`.
+  /// Appends the shortest text that reads back as `number`.
+  ///
+  /// Whole numbers have no fraction. Infinities and NaN, which JSON cannot represent, become `null`.
   package static func appendNumber(_ number: Double, to output: inout [UInt8]) {
     guard number.isFinite else {
       output.append(literal: "null")
@@ -62,7 +63,7 @@ package enum JSONWriter {
     if rest < 10, number >= 0 {
       return output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest))
     }
-    // From the last to the first, a sign before it.
+    // Filled from the end: the last digit first, the sign last.
     var characters = InlineArray<20, UInt8>(repeating: UInt8(ascii: "-"))
     var first = 20
     repeat {
@@ -76,7 +77,7 @@ package enum JSONWriter {
     }
   }
 
-  /// Appends `text` in quotes, with what JSON demands escaped.
+  /// Appends `text` in quotes, escaped as JSON requires.
   package static func appendString(_ text: String, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "\""))
     let bytes = text.utf8.span
@@ -88,7 +89,7 @@ package enum JSONWriter {
     output.append(UInt8(ascii: "\""))
   }
 
-  /// Whether nothing has to be escaped.
+  /// Whether no byte needs an escape.
   private static func isPlain(_ bytes: Span<UInt8>) -> Bool {
     for index in bytes.indices {
       let byte = bytes[index]
@@ -121,7 +122,7 @@ package enum JSONWriter {
 }
 
 extension [UInt8] {
-  /// Appends the bytes of a text that the program contains.
+  /// Appends the bytes of a string literal.
   package mutating func append(literal text: StaticString) {
     unsafe append(
       contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One file of the panel, as the build put it into the binary.
+/// One file of the panel, embedded in the binary.
 package struct PanelFile: Sendable {
   package let bytes: [UInt8]
   package let mediaType: String
-  /// Names these very bytes, quotes included, as the header `ETag` does.
+  /// The value of the header `ETag`, with quotes.
   package let tag: String
 
   private init(_ bytes: [UInt8], _ mediaType: String) {
@@ -17,7 +17,7 @@ package struct PanelFile: Sendable {
   /// The page itself.
   package static let page = PanelFile(PackageResources.index_html, "text/html; charset=utf-8")
 
-  /// The file that the page asks for by this name; `nil` where there is none.
+  /// The file called `name`; `nil` if there is none.
   package static func named(_ name: String) -> PanelFile? { files[name] }
 
   private static let style = "text/css; charset=utf-8"
@@ -38,12 +38,12 @@ package struct PanelFile: Sendable {
     "values.js": PanelFile(PackageResources.values_js, script),
   ]
 
-  /// What a browser may do on behalf of the page: only what is its own, and nothing inline.
+  /// The content security policy of the page: only resources of its own origin, nothing inline.
   package static let contentSecurityPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     + "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-  /// FNV-1a in 64 bits: tells versions of a file apart, and protects nothing.
+  /// A 64-bit FNV-1a hash, which distinguishes versions of a file but is not secure.
   private static func tag(of bytes: [UInt8]) -> String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -6,10 +6,10 @@ package import JSON
 package import LastOut
 import MQTTTopics
 
-/// One route: a topic filter debounced onto another, without a device model.
+/// A route: messages on one topic filter, debounced and published on another.
 package struct RouteConfiguration: Hashable, Sendable {
   package struct End: Hashable, Sendable {
-    /// `nil`: the gateway's own broker.
+    /// `nil` for the main broker.
     package var broker: String?
     package var topic: String
     package init(broker: String? = nil, topic: String) {
@@ -19,13 +19,13 @@ package struct RouteConfiguration: Hashable, Sendable {
   }
   package var from: End
   package var to: End
-  /// `nil` (`policy: none`) forwards everything, retain kept.
+  /// `nil` (`policy: none`) forwards every message and keeps its retain flag.
   package var policy: Policy?
-  /// `merge: json`.
+  /// Whether pending JSON objects merge, the newest value of each member winning (`merge: json`).
   package var mergesJSON = false
-  /// Payloads that leave at once after flushing their topic.
+  /// Payloads that flush their topic and are then forwarded immediately.
   package var passPayloads: [[UInt8]] = []
-  /// JSON members (`/brightness_step`) whose presence does the same.
+  /// JSON members (`/brightness_step`) whose presence has the same effect.
   package var passMembers: [JSONPointer] = []
   package var qos = 1
   package init(from: End, to: End, policy: Policy?) {

@@ -113,12 +113,12 @@ struct ImportCommand: DaemonCommand {
       if let inner {
         return try routes(announcements, inner: inner, overrides, environment)
       }
-      let check = ImportCheck(
+      let planner = ImportPlanner(
         overrides,
         environment: environment,
         folder: loaded.gateway.devicesDirectory
       )
-      return try files(announcements, request, check, loaded.gateway.devicesDirectory)
+      return try files(announcements, request, planner, loaded.gateway.devicesDirectory)
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
       complain("nothing was written; settle check says the same")
@@ -149,7 +149,7 @@ struct ImportCommand: DaemonCommand {
     request.base = base
     request.ownBase = settings.baseTopic
     request.lanes = Set(settings.lanes.keys)
-    request.note(settings.routes)
+    request.recordRoutes(settings.routes)
     return request
   }
 
@@ -196,12 +196,12 @@ struct ImportCommand: DaemonCommand {
   }
 
   private func judge(
-    _ ending: Collector.Ending,
+    _ outcome: Collector.Outcome,
     _ announcements: [Announcement],
     _ address: String,
     _ request: ImportPlan.Request
   ) -> Result<[Announcement], Ended> {
-    switch ending {
+    switch outcome {
     case .complete where announcements.isEmpty:
       complain(
         "nothing is announced at \(address): no retained message on "
@@ -230,20 +230,20 @@ struct ImportCommand: DaemonCommand {
   private func files(
     _ announcements: [Announcement],
     _ request: ImportPlan.Request,
-    _ check: ImportCheck,
+    _ planner: ImportPlanner,
     _ folder: String
   ) throws(ConfigurationFailure) -> ExitCode {
-    let present: [ImportSource: ImportPlan.Present]
-    do throws(FileTrouble) {
-      present = try check.present()
+    let present: [ImportSource: ImportPlan.ExistingFile]
+    do throws(FileError) {
+      present = try planner.present()
     } catch {
       complain(error.description)
       return .failed
     }
-    let others = try check.others()
-    let plan = try check.plan(announcements, request, present: present, others: others)
+    let others = try planner.others()
+    let plan = try planner.plan(announcements, request, present: present, others: others)
     let report = ImportReport(json: json, isDry: isDry)
-    do throws(FileTrouble) {
+    do throws(FileError) {
       if !isDry, plan.files.contains(where: \.isChanged) { try AtomicFile.makeFolder(folder) }
       for file in plan.files {
         if !isDry { try file.write() }
@@ -253,9 +253,9 @@ struct ImportCommand: DaemonCommand {
       complain(error.description)
       return .failed
     }
-    report.show(plan.remarks)
+    report.show(plan.diagnostics)
     if plan.files.isEmpty { complain("no device that can be set is announced") }
-    return plan.remarks.contains { $0.kind == .refused } ? .badInput : .done
+    return plan.diagnostics.contains { $0.kind == .refused } ? .badInput : .done
   }
 
   // MARK: - Routes
@@ -289,7 +289,7 @@ struct ImportCommand: DaemonCommand {
       report.advise(routes.advice)
       return .done
     }
-    do throws(FileTrouble) {
+    do throws(FileError) {
       old = try AtomicFile.read(path) ?? []
     } catch {
       complain(error.description)
@@ -299,7 +299,7 @@ struct ImportCommand: DaemonCommand {
     var drafted = overrides
     drafted.config = path
     _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
-    do throws(FileTrouble) {
+    do throws(FileError) {
       if !isDry, count > 0 { try AtomicFile.write(new, to: path) }
     } catch {
       complain(error.description)

@@ -45,24 +45,26 @@ struct ImportReport {
   }
 
   /// What was not taken, and why.
-  func show(_ remarks: [Remark]) {
+  func show(_ diagnostics: [ImportDiagnostic]) {
     if json {
-      for remark in remarks {
+      for diagnostic in diagnostics {
         print([
-          "remark": .string(remark.kind.rawValue), "subject": .string(remark.subject),
-          "reason": .string(remark.reason),
+          "remark": .string(diagnostic.kind.rawValue), "subject": .string(diagnostic.subject),
+          "reason": .string(diagnostic.reason),
         ])
       }
       return
     }
-    for remark in remarks where remark.kind != .readOnly {
-      StandardError.write("\(Self.word(remark.kind)): \(remark.subject): \(remark.reason)")
+    for diagnostic in diagnostics where diagnostic.kind != .readOnly {
+      StandardError.write(
+        "\(Self.word(diagnostic.kind)): \(diagnostic.subject): \(diagnostic.reason)"
+      )
     }
-    let silent = remarks.filter { $0.kind == .readOnly }
+    let silent = diagnostics.filter { $0.kind == .readOnly }
     guard !silent.isEmpty else { return }
     var counts: [String: Int] = [:]
-    for remark in silent {
-      for name in remark.reason.split(separator: ", ") { counts[String(name), default: 0] += 1 }
+    for diagnostic in silent {
+      for name in diagnostic.reason.split(separator: ", ") { counts[String(name), default: 0] += 1 }
     }
     let most = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
     let shown = most.prefix(8).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
@@ -106,7 +108,7 @@ struct ImportReport {
     StandardOutput.print(JSONWriter.text(.object(members)))
   }
 
-  private static func word(_ kind: Remark.Kind) -> String {
+  private static func word(_ kind: ImportDiagnostic.Kind) -> String {
     switch kind {
     case .refused: "refused"
     case .readOnly, .leftOut: "left out"

@@ -6,13 +6,13 @@ import Devices
 import FoundationEssentials
 import Testing
 
-/// What the decoder takes, what editors are told, and what people read are the same.
+/// The decoder, the JSON schemas and the documentation have the same keys.
 struct DocumentationTests {
   private static func text(_ path: String) throws -> String {
     try String(contentsOf: URL(filePath: Loading.root + "/" + path), encoding: .utf8)
   }
 
-  /// JSON is YAML.
+  /// Reads JSON with the YAML reader.
   private static func schema(_ name: String) throws -> YAMLNode {
     let problems = Problems()
     let root = YAMLReader.read(
@@ -38,7 +38,7 @@ struct DocumentationTests {
     return node
   }
 
-  private static let places: [(KeyTable, String, String)] = [
+  private static let positions: [(KeyTable, String, String)] = [
     (.settings, "settle", ""),
     (.mqtt, "settle", "properties/mqtt"),
     (.broker, "settle", "properties/brokers/additionalProperties"),
@@ -69,8 +69,8 @@ struct DocumentationTests {
     (.availability, "devices", "$defs/device/properties/availability/oneOf/1"),
   ]
 
-  @Test(arguments: places)
-  func `the schema has exactly the keys that are taken`(
+  @Test(arguments: positions)
+  func `the schema has exactly the accepted keys`(
     table: KeyTable,
     schema: String,
     path: String
@@ -81,11 +81,11 @@ struct DocumentationTests {
     #expect(try Self.node(place, "additionalProperties").text == "false")
   }
 
-  @Test func `every part of the files is in a schema`() {
-    #expect(Set(Self.places.map(\.0)) == Set(KeyTable.allCases))
+  @Test func `every section of the files is in a schema`() {
+    #expect(Set(Self.positions.map(\.0)) == Set(KeyTable.allCases))
   }
 
-  /// The keys in tables whose head says so: the last part of `journal.path`.
+  /// The keys in the tables of keys: the last part of `journal.path`.
   private static func documentedKeys() throws -> Set<String> {
     var keys: Set<String> = []
     var column: Int?
@@ -113,9 +113,9 @@ struct DocumentationTests {
     return keys
   }
 
-  @Test func `the documentation has exactly the keys that are taken`() throws {
+  @Test func `the documentation has exactly the accepted keys`() throws {
     let documented = try Self.documentedKeys()
-    // These are given in a sentence or within another cell.
+    // These are documented in a sentence or within another cell.
     let inText: Set<KeyTable> = [.inputChange, .routeEnd, .stateGet]
     let tables = KeyTable.allCases.filter { !inText.contains($0) }
     #expect(documented == Set(tables.flatMap(\.keys)))
@@ -131,7 +131,7 @@ struct DocumentationTests {
     }
   }
 
-  @Test func `the documented profile of one's own works`() throws {
+  @Test func `the documented custom profile works`() throws {
     let blocks = try Self.text("docs/configuration.md").split(separator: "```yaml\n").map {
       String($0.prefix(upTo: $0.firstRange(of: "```")?.lowerBound ?? $0.endIndex))
     }

@@ -8,7 +8,7 @@ import JSON
 import LastOut
 import Testing
 
-/// The examples of the documentation, letter by letter.
+/// The examples of the documentation, verbatim.
 struct DocumentedExamplesTests {
   private func fixture(_ name: String) throws -> String {
     let file = Loading.root + "/Tests/ConfigurationTests/Fixtures/\(name)"
@@ -33,7 +33,7 @@ struct DocumentedExamplesTests {
     }
   }
 
-  @Test func `the documented devices are taken`() throws {
+  @Test func `the documented devices load`() throws {
     let registry = try loaded(devices: fixture("documented-devices.yaml")).registry
     #expect(registry.devices.map(\.id) == ["desk-lamp", "boiler"])
     let lamp = registry.devices[0]
@@ -74,7 +74,7 @@ struct DocumentedExamplesTests {
     #expect(mode.confirm == nil)
   }
 
-  @Test func `the documented settings are taken`() throws {
+  @Test func `the documented settings load`() throws {
     let token = "0123456789abcdef0123456789abcdef"
     let gateway = try loaded(
       settings: fixture("documented-settings.yaml"),
@@ -104,7 +104,7 @@ struct DocumentedExamplesTests {
     #expect(gateway.routes[0].policy?.delay == .milliseconds(500))
   }
 
-  @Test func `the documented input is taken`() throws {
+  @Test func `the documented input loads`() throws {
     let text = """
       inputs: [{topic: zigbee2mqtt/knob, value: /action, map: {brightness_step_up: \
       {key: lamp/level, step: 10}, toggle: {key: lamp/power, toggle: true}}}]
@@ -121,7 +121,7 @@ struct DocumentedExamplesTests {
     #expect(gateway.routes[1].passMembers.map(\.text) == ["/brightness_step"])
   }
 
-  @Test func `what is shipped loads without a word`() throws {
+  @Test func `the shipped files load without warnings`() throws {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = Loading.root + "/config/settle.yaml"
     guard case .loaded(let loaded) = Loading.load(overrides) else {

@@ -27,7 +27,7 @@ struct EnvironmentTests {
     }
   }
 
-  @Test func `a flag beats the environment, which beats the file`() throws {
+  @Test func `flags override the environment, which overrides the file`() throws {
     let folder = try TemporaryFolder([
       "settle.yaml": "socket: /file\ndevices: file", "env.yaml": "socket: /other",
       "file/d.yaml": Loading.lamp, "env/d.yaml": Loading.lamp, "flag/d.yaml": Loading.lamp,
@@ -52,7 +52,7 @@ struct EnvironmentTests {
     #expect(try loaded().devicesDirectory == folder.path + "/flag")
   }
 
-  @Test func `variables replace the broker, the base topic and more`() throws {
+  @Test func `variables override the broker, the base topic and more`() throws {
     let gateway = try #require(
       try gateway(
         "mqtt: {url: mqtt://10.0.0.1, username: a}",
@@ -93,7 +93,7 @@ struct EnvironmentTests {
     ("SETTLE_MQTT_USER", "; did you mean 'SETTLE_MQTT_URL'?"),
     ("settle_config", "; did you mean 'SETTLE_CONFIG'?"), ("SETTLE_COLOR_OF_THE_SKY", ""),
   ])
-  func `a variable that looks like the gateway's own and is not is warned of`(
+  func `an unknown SETTLE variable is reported as a warning`(
     name: String,
     hint: String
   ) throws {
@@ -109,7 +109,7 @@ struct EnvironmentTests {
     #expect(!line.contains("hunter2"))
   }
 
-  @Test func `known variables, and empty ones, are not warned of`() throws {
+  @Test func `known and empty variables cause no warning`() throws {
     let environment = ["SETTLE_SOCKET": "/s", "SETTLE_SOKET": "", "PATH": "/bin"]
     #expect(try gateway("", environment: environment).problems == [])
   }
@@ -121,7 +121,7 @@ struct EnvironmentTests {
     ("protocol: 5", ["CREDENTIALS_DIRECTORY": "FOLDER/c"], "from credential"),
     ("protocol: 5", ["CREDENTIALS_DIRECTORY": "FOLDER/none"], nil),
   ])
-  func `the password comes from variable, file or credential`(
+  func `the password comes from the variable, the file or the credential`(
     field: String,
     environment: [String: String],
     password: String?
@@ -142,7 +142,7 @@ struct EnvironmentTests {
     ("8.8.8.8", 1, false), ("172.32.0.1", 1, false), ("example.org", 1, false),
     ("[2001:db8::1]", 1, false),
   ])
-  func `a password over plaintext is refused to public hosts and warned of for private ones`(
+  func `a plaintext password is an error for public hosts and a warning for private ones`(
     host: String,
     lines: Int,
     isTaken: Bool
@@ -161,7 +161,7 @@ struct EnvironmentTests {
     #expect(protected.problems == [])
   }
 
-  @Test func `a secret behind a link is refused`() throws {
+  @Test func `a secret behind a symbolic link is rejected`() throws {
     let folder = try TemporaryFolder([
       "real": "x", "settle.yaml": "mqtt: {password_file: link}", "devices/d.yaml": Loading.lamp,
     ])

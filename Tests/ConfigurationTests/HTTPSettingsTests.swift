@@ -42,7 +42,7 @@ import Testing
     #expect(http.hosts == ["panel.lan"])
   }
 
-  @Test func `the variable counts more than the file, and serves without one`() throws {
+  @Test func `the variable overrides the file and works without one`() throws {
     let environment = ["SETTLE_HTTP_TOKEN": Self.good]
     let first = try load("listen: 1.2.3.4:5, token_file: gone", environment: environment)
     let second = try load("listen: 1.2.3.4:5", environment: environment)
@@ -63,7 +63,7 @@ import Testing
     ("listen: localhost:1, hosts: [http://x]", nil, "expected a host name without a port"),
     ("listen: localhost:1, host: x", nil, "did you mean 'hosts'"),
   ])
-  func `a mistake is told with its place`(
+  func `a mistake is reported with its position`(
     settings: String,
     token: String?,
     message: String
@@ -75,7 +75,7 @@ import Testing
     #expect(lines.count == 1)
   }
 
-  @Test func `a token that can be guessed is warned of`() throws {
+  @Test func `a short token causes a warning`() throws {
     let (gateway, lines) = try load("listen: localhost:1, token_file: token", token: "secret")
 
     #expect(gateway?.http?.token == "secret")

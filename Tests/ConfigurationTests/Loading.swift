@@ -5,13 +5,13 @@ import Configuration
 import Devices
 import FoundationEssentials
 
-/// What came of loading.
+/// The result of loading.
 enum Outcome {
   case loaded(LoadedConfiguration)
   case refused([ConfigurationProblem])
 }
 
-/// Runs the loader over files in a folder of their own.
+/// Runs the loader on files in a temporary folder.
 struct Loading {
   /// The settings file is `config/settle.yaml`, device files are in `devices/`.
   static func run(
@@ -70,7 +70,7 @@ struct Loading {
       devices: ["lamp.yaml": lamp],
       environment: environment
     ) { overrides in
-      // The settings under test are without a folder for devices, unless that is what is tested.
+      // Only tests of the folder of device files have one.
       guard !text.hasPrefix("devices"), let config = overrides.config else { return }
       overrides.devices = config.replacing("/config/settle.yaml", with: "/devices")
     }

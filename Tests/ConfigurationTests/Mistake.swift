@@ -4,7 +4,7 @@
 import FoundationEssentials
 import Testing
 
-/// A text with mistakes, and the lines that must name them.
+/// A text with mistakes, and the lines that must report them.
 struct Mistake: Sendable, CustomTestStringConvertible {
   let text: String
   let lines: [String]

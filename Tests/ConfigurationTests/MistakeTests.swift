@@ -8,16 +8,16 @@ import Testing
 
 struct MistakeTests {
   @Test(arguments: try Mistake.all(in: "device-mistakes.txt"))
-  func `names the mistake in a device file with its place`(mistake: Mistake) throws {
+  func `a mistake in a device file is reported with its position`(mistake: Mistake) throws {
     #expect(try Loading.mistakes(inDevices: mistake.text) == mistake.lines)
   }
 
   @Test(arguments: try Mistake.all(in: "settings-mistakes.txt"))
-  func `names the mistake in the settings with its place`(mistake: Mistake) throws {
+  func `a mistake in the settings is reported with its position`(mistake: Mistake) throws {
     #expect(try Loading.mistakes(inSettings: mistake.text) == mistake.lines)
   }
 
-  @Test func `reports the mistakes of all files in one run, in the order of files and lines`()
+  @Test func `one run reports the mistakes of all files, in order`()
     throws
   {
     let (outcome, folder) = try Loading.run(
@@ -38,7 +38,7 @@ struct MistakeTests {
     )
   }
 
-  @Test func `a device in two files is a mistake that names the first place`() throws {
+  @Test func `a device in two files is reported with its first position`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "a.yaml": "\nd: {profile: wled/light, topic: a}",
       "b.yaml": "d: {profile: wled/light, topic: b}",
@@ -55,11 +55,11 @@ struct MistakeTests {
   }
 
   @Test(arguments: [
-    // The fields of a boolean beside its command, and whether `ends` is of use.
+    // The fields of a boolean, without its command, and whether `ends` has an effect.
     ("ends: [q]", false), ("urgent: [], ends: [q]", false), ("urgent: [off], ends: [q]", true),
     ("ends: []", true), ("urgent: []", true),
   ])
-  func `what ends others but is never urgent is warned of`(fields: String, isOfUse: Bool) throws {
+  func `ends without urgent values is reported as a warning`(fields: String, isOfUse: Bool) throws {
     let (outcome, folder) = try Loading.run(devices: [
       "d.yaml": """
       d:
@@ -79,12 +79,12 @@ struct MistakeTests {
           ? []
           : [
             "d.yaml:4:\(column): ends: without effect, since 'p' has no 'urgent': only an urgent "
-              + "value ends what others send; allowed: 'urgent' with a list of values of its type"
+              + "value ends other commands; allowed: 'urgent' with a list of values of its type"
           ])
     )
   }
 
-  @Test func `a device that switches off what is urgent keeps its profile's ends in peace`()
+  @Test func `a device that switches off urgent gets no warning for its profile's ends`()
     throws
   {
     let (outcome, _) = try Loading.run(devices: [
@@ -126,7 +126,7 @@ struct MistakeTests {
     )
   }
 
-  @Test func `a problem is one line of text or one JSON object`() {
+  @Test func `a mistake is a line of text or one JSON object`() {
     let error = ConfigurationProblem(
       file: "a.yaml",
       line: 3,
@@ -136,6 +136,7 @@ struct MistakeTests {
     )
     let warning = ConfigurationProblem(file: "b.yaml", line: 1, column: 1, message: "odd")
     #expect(error.description == "a.yaml:3:4: wrong; did you mean 'right'?")
+    #expect(warning.description == "b.yaml:1:1: odd")
     #expect(
       JSONWriter.text(error.json(severity: "error"))
         == #"{"file":"a.yaml","line":3,"column":4,"severity":"error","message":"wrong","#

@@ -8,7 +8,7 @@ import LastOut
 import Testing
 
 struct ProfileTests {
-  /// Device text and what `registry` then holds; the folder `profiles/` may be filled.
+  /// Loads the text of a device file, with optional files in `profiles/`.
   private func registry(
     _ devices: String,
     profiles: String? = nil,
@@ -35,7 +35,7 @@ struct ProfileTests {
     registry[try registry.index(of: key)].property
   }
 
-  /// What leaves for a value given as text.
+  /// The payload for a value in text form.
   private func payload(_ text: String, _ property: Property) throws -> String {
     var bytes: [UInt8] = []
     let value = try property.value(fromText: text)
@@ -77,7 +77,7 @@ struct ProfileTests {
     ("zwave-js/switch", "power", "on", "x/y/37/0/targetValue/set", "true"),
     ("homeassistant/light", "color", "#ff8800", "x/y/rgb/set", "255,136,0"),
   ])
-  func `a shipped profile sends what its convention wants`(
+  func `a shipped profile sends the messages of its convention`(
     profile: String,
     id: String,
     text: String,
@@ -90,7 +90,7 @@ struct ProfileTests {
     #expect(try payload(text, property) == sent)
   }
 
-  @Test func `parameters stand in topics, pointers and payloads`() throws {
+  @Test func `parameters are expanded in topics, pointers and payloads`() throws {
     let registry = try registry(
       """
       a: {profile: tasmota/relay, topic: x, parameters: {relay: 2}}
@@ -115,7 +115,7 @@ struct ProfileTests {
     #expect(registry.devices[3].availability[0].isOnline(in: "lost") == false)
   }
 
-  @Test func `every shipped profile is in the binary and has no mistake`() throws {
+  @Test func `every shipped profile is embedded and valid`() throws {
     let folder = Loading.root + "/devices/profiles"
     let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     #expect(files == EmbeddedProfiles.files.map { "\($0.name).yaml" }.sorted())
@@ -127,7 +127,7 @@ struct ProfileTests {
       let own =
         name.hasPrefix("esphome")
         ? "{object: o}" : name.hasPrefix("homie") ? "{node: n, property: p}" : parameters
-      // This one brings everything but properties.
+      // This profile has no properties.
       let added =
         name == "zigbee2mqtt/device"
         ? ", properties: {x: {type: text, command: {topic: $topic/set}}}" : ""
@@ -168,14 +168,14 @@ struct ProfileTests {
     #expect(white.excludes.isEmpty)
   }
 
-  @Test func `another type leaves the profile's range behind`() throws {
+  @Test func `another type does not inherit the profile's range`() throws {
     let registry = try registry(
       "d: {profile: zigbee2mqtt/light, topic: t, properties: {brightness: {type: choice, values: [low]}}}"
     )
     #expect(try property("d/brightness", in: registry).kind == .choice(["low"]))
   }
 
-  @Test func `policies come field by field from property, profile, settings and built-in table`()
+  @Test func `policies are inherited field by field`()
     throws
   {
     let registry = try registry(
@@ -207,7 +207,7 @@ struct ProfileTests {
     )
   }
 
-  @Test func `a profile beside the devices replaces the one in the binary`() throws {
+  @Test func `a profile beside the device files replaces the embedded one`() throws {
     let registry = try registry(
       "d: {profile: wled/light, topic: t}",
       profiles: "wled/light: {properties: {x: {type: text, command: {topic: $topic/x}}}}"
@@ -215,7 +215,7 @@ struct ProfileTests {
     #expect(registry.properties.map(\.key) == ["d/x"])
   }
 
-  @Test func `an unknown profile is told the conventions, and names that have none`() throws {
+  @Test func `an unknown profile is reported with the known conventions`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "d.yaml": "d: {profile: my/lamp, topic: t}",
       "profiles/p.yaml": "lamp: {properties: {x: {type: text, command: {topic: t}}}}",
@@ -229,7 +229,7 @@ struct ProfileTests {
     #expect(line?.contains(" tasmota/…, ") == true)
   }
 
-  @Test func `a profile that builds on itself is refused`() throws {
+  @Test func `a profile that builds on itself is rejected`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "d.yaml": "d: {profile: a/b, topic: t}",
       "profiles/p.yaml": "a/b: {profile: a/c}\na/c: {profile: a/b}",
@@ -243,7 +243,7 @@ struct ProfileTests {
     )
   }
 
-  @Test func `an unknown key in a profile that nothing uses is a mistake`() throws {
+  @Test func `an unknown key in an unused profile is a mistake`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "profiles/p.yaml": "a/b: {properties: {x: {type: text, command: {topc: t}}}}"
     ])
@@ -259,7 +259,7 @@ struct ProfileTests {
     )
   }
 
-  @Test func `a device file with another ending is warned of`() throws {
+  @Test func `a device file with another extension causes a warning`() throws {
     let (outcome, folder) = try Loading.run(devices: ["d.yml": Loading.lamp])
     guard case .loaded(let loaded) = outcome else {
       Issue.record("The files were refused.")
@@ -272,7 +272,7 @@ struct ProfileTests {
     )
   }
 
-  @Test func `what excludes another is excluded by it`() throws {
+  @Test func `excludes is symmetric`() throws {
     let registry = try registry(
       """
       d:

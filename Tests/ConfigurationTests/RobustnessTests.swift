@@ -6,7 +6,7 @@ import Devices
 import FoundationEssentials
 import Testing
 
-/// Files that are broken, hostile or just large.
+/// Files that are broken, hostile or large.
 struct RobustnessTests {
   private func problems(_ bytes: [UInt8]) throws -> [String] {
     let folder = try TemporaryFolder()
@@ -18,7 +18,7 @@ struct RobustnessTests {
     return Loading.lines(problems, in: folder)
   }
 
-  @Test func `a file of ten megabytes is refused by its size`() throws {
+  @Test func `a file of ten megabytes is rejected`() throws {
     let bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 10_000_000)
     #expect(
       try problems(bytes) == [
@@ -38,7 +38,7 @@ struct RobustnessTests {
       ([0xC3], "d.yaml:1:1: byte 0xC3 is not UTF-8; the file must be text in UTF-8"),
     ] as [([UInt8], String)]
   )
-  func `a file that is no text is refused where it stops being text`(
+  func `a file that is not text is rejected at its first invalid byte`(
     bytes: [UInt8],
     line: String
   ) throws {
@@ -46,12 +46,12 @@ struct RobustnessTests {
   }
 
   @Test(arguments: ["", "# nothing\n", "---\n", "null", "~"])
-  func `a file without devices is fine`(text: String) throws {
+  func `a file without devices is valid`(text: String) throws {
     #expect(try problems(Array(text.utf8)) == [])
   }
 
   @Test(arguments: ["[", "{a: "])
-  func `deep nesting ends early`(opening: String) throws {
+  func `deep nesting is rejected`(opening: String) throws {
     let text = "a: " + String(repeating: opening, count: 50_000)
     let lines = try problems(Array(text.utf8))
     #expect(lines.contains { $0.contains("nested deeper than 64 levels") || $0.contains("YAML") })
@@ -75,19 +75,19 @@ struct RobustnessTests {
     #expect(lines.contains { $0.contains("too many entries come through '<<'") })
   }
 
-  @Test func `a file full of mistakes is cut short`() throws {
+  @Test func `the number of reported mistakes is limited`() throws {
     let text = (0..<2_000).map { "d\($0): 5\n" }.joined()
     let lines = try problems(Array(text.utf8))
     #expect(lines.count == 1_001)
     #expect(lines.last?.hasSuffix("more than 1000 mistakes; the rest is not shown") == true)
   }
 
-  @Test func `an alias to what holds it is refused`() throws {
+  @Test func `an alias to its own container is rejected`() throws {
     let lines = try problems(Array("d: &x {name: *x}".utf8))
-    #expect(lines.contains("d.yaml:1:15: alias '*x' refers to what it is part of"))
+    #expect(lines.contains("d.yaml:1:15: alias '*x' refers to a value that contains it"))
   }
 
-  @Test func `aliases and merged keys count as copies`() throws {
+  @Test func `aliases and merged keys act as copies`() throws {
     let text = """
       a: {properties: {p: &p {type: text, command: {topic: t}}}}
       b: {properties: {p: *p, q: {<<: *p, type: boolean}}}
@@ -95,7 +95,7 @@ struct RobustnessTests {
     #expect(try problems(Array(text.utf8)) == [])
   }
 
-  @Test func `no mutation of the shipped files brings the loader down`() throws {
+  @Test func `no mutation of the shipped files crashes the loader`() throws {
     var random = Xorshift(state: 0x5E77_1E00)
     var refused = 0
     for name in ["desk-lamp.yaml", "boiler.yaml", "hall.yaml", "tasmota.yaml"] {
@@ -121,7 +121,7 @@ struct RobustnessTests {
     #expect(refused > 50)
   }
 
-  @Test func `no mutation of the shipped settings brings the loader down`() throws {
+  @Test func `no mutation of the shipped settings crashes the loader`() throws {
     var random = Xorshift(state: 0xC0FF_EE00)
     let file = URL(
       filePath: Loading.root + "/Tests/ConfigurationTests/Fixtures/documented-settings.yaml"
@@ -132,8 +132,8 @@ struct RobustnessTests {
       let problems = Problems()
       let mutated = random.mutation(of: original)
       if let root = YAMLReader.read(mutated, file: "settle.yaml", problems: problems) {
-        let (settings, places) = SettingsReader(folder: nil, problems: problems).settings(root)
-        RouteChecks(settings: settings, problems: problems).check(places.routes)
+        let (settings, positions) = SettingsReader(folder: nil, problems: problems).settings(root)
+        RouteChecks(settings: settings, problems: problems).check(positions.routes)
       }
       if !problems.errors.isEmpty { refused += 1 }
     }
@@ -154,7 +154,7 @@ struct RobustnessTests {
   }
 }
 
-/// A small generator whose numbers are the same everywhere.
+/// A small deterministic random number generator.
 struct Xorshift {
   var state: UInt64
 
@@ -165,7 +165,7 @@ struct Xorshift {
     return Int(state % UInt64(bound))
   }
 
-  /// A few bytes changed, dropped, doubled, or replaced by what means something in YAML.
+  /// Changes, removes, repeats or replaces a few bytes, sometimes by YAML syntax.
   mutating func mutation(of bytes: [UInt8]) -> [UInt8] {
     var result = bytes
     let marks = Array("{}[]:,&*#|>-!%@'\"\n\t $~0?<".utf8)

@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// A folder of files that goes when the test is over.
+/// A folder that is removed when the test ends.
 final class TemporaryFolder {
   let path: String
 
@@ -13,7 +13,7 @@ final class TemporaryFolder {
     for (name, text) in files { try write(Array(text.utf8), to: name) }
   }
 
-  /// Writes one file; folders on the way are made.
+  /// Writes one file and creates its folders.
   func write(_ bytes: [UInt8], to name: String) throws {
     let file = path + "/" + name
     let folder = String(file[..<(file.lastIndex(of: "/") ?? file.endIndex)])

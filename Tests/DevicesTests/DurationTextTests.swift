@@ -40,7 +40,7 @@ struct DurationTextTests {
     ("8785h", .tooLong("8785h")), ("9999h", .tooLong("9999h")),
     ("99999999999999999999s", .tooLong("99999999999999999999s")),
   ])
-  func `anything else is refused`(text: String, error: DurationTextError) {
+  func `other texts are rejected`(text: String, error: DurationTextError) {
     #expect(throws: error) { try DurationText.read(text) }
     #expect(DurationText.parse(text) == nil)
   }
@@ -54,7 +54,7 @@ struct DurationTextTests {
     ),
     ("9999h", #"is too long, found "9999h"; one year is the most"#),
   ])
-  func `a refusal says what is allowed and what was meant`(text: String, message: String) {
+  func `an error states the allowed forms and a suggestion`(text: String, message: String) {
     let error = #expect(throws: DurationTextError.self) { try DurationText.read(text) }
     #expect(error?.description == message)
   }

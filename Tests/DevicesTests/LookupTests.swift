@@ -46,7 +46,7 @@ struct LookupTests {
     ("", "'' is no key; a key is DEVICE/PROPERTY"),
     ("desk-lamp/+", "device 'desk-lamp' has no property '+'"),
   ])
-  func `an unknown key is named with what was probably meant`(key: String, message: String) {
+  func `an unknown key is reported with a suggestion`(key: String, message: String) {
     do throws(ValidationError) {
       _ = try registry.index(of: key)
       Issue.record("The key was found.")
@@ -65,12 +65,12 @@ struct LookupTests {
     #expect(registry.indices(matching: pattern).map(\.rawValue) == found)
   }
 
-  @Test func `a pattern full of stars ends in time`() {
+  @Test func `a pattern full of stars terminates`() {
     let pattern = Pattern(String(repeating: "a*", count: 50) + "b")
     #expect(!pattern.matches(String(repeating: "a", count: 2_000)))
   }
 
-  @Test func `many names are found, and no others`() {
+  @Test func `a name table finds exactly its names`() {
     let devices = (0..<2_000).map { number in
       Device(id: "d\(number)", name: "", properties: [Property.of(.boolean)])
     }
@@ -88,7 +88,7 @@ struct LookupTests {
     ("/a/1/~0", "2"), ("/", "3"), ("/a/2", nil), ("/a/00", nil), ("/a/-", nil), ("/b", nil),
     ("/a/0/x", nil),
   ])
-  func `a pointer finds its place`(pointer: String, found: String?) throws {
+  func `a pointer finds its value`(pointer: String, found: String?) throws {
     let document = JSONValue.object([
       "a": [10, .object(["/": 1, "~": 2])], "": 3,
     ])
@@ -98,7 +98,7 @@ struct LookupTests {
   }
 
   @Test(arguments: ["a", "a/b", "/~", "/~2", "~0"])
-  func `what is no pointer is refused`(text: String) {
+  func `invalid pointers are rejected`(text: String) {
     #expect(JSONPointer(text) == nil)
   }
 

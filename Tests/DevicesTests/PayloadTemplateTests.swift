@@ -22,7 +22,7 @@ struct PayloadTemplateTests {
       ("PRESS", 1, "PRESS"), (.object([]), 1, "{}"), (5, 1, "5"),
     ] as [(JSONValue, JSONValue, String)]
   )
-  func `the value stands where the placeholder stood`(
+  func `the value replaces its placeholder`(
     structure: JSONValue,
     wire: JSONValue,
     payload: String
@@ -30,7 +30,7 @@ struct PayloadTemplateTests {
     #expect(rendered(structure, wire) == payload)
   }
 
-  @Test func `the number of the message stands where its placeholder stood`() {
+  @Test func `the message number replaces its placeholder`() {
     let template = PayloadTemplate(.object(["id": "$id", "params": .object(["v": "$value"])]))
     var bytes: [UInt8] = []
     template.render(true, id: 77, into: &bytes)
@@ -42,14 +42,14 @@ struct PayloadTemplateTests {
     #expect(!PayloadTemplate(.object(["id": "$id"])).carriesValue)
   }
 
-  @Test func `text cannot break out of its place`() {
+  @Test func `text cannot break out of its string`() {
     let text = #"","admin":true,"x":""#
     #expect(
       rendered(.object(["a": "$value"]), .string(text)) == #"{"a":"\",\"admin\":true,\"x\":\""}"#
     )
   }
 
-  @Test func `properties that leave together share one object`() {
+  @Test func `merged properties share one object`() {
     var bytes: [UInt8] = []
     PayloadTemplate.render(
       merging: [
@@ -66,7 +66,7 @@ struct PayloadTemplateTests {
     )
   }
 
-  @Test func `objects inside are merged too`() {
+  @Test func `nested objects are merged`() {
     var bytes: [UInt8] = []
     let on = JSONValue.object(["method": "Set", "params": .object(["id": 0, "on": "$value"])])
     let level = JSONValue.object([
@@ -82,7 +82,7 @@ struct PayloadTemplateTests {
     )
   }
 
-  @Test func `a template knows what it is`() {
+  @Test func `a template reports its form`() {
     #expect(PayloadTemplate(.object(["a": "$value"])).isObject)
     #expect(!PayloadTemplate("$value").isObject)
     #expect(PayloadTemplate("$value").carriesValue)

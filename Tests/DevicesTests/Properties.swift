@@ -6,7 +6,7 @@ import JSON
 import LastOut
 
 extension Property {
-  /// A property with nothing but a kind.
+  /// A property of a kind, with default settings.
   static func of(_ kind: ValueKind, wire: WireRule = WireRule()) -> Property {
     var property = Property(
       id: "p",
@@ -29,14 +29,14 @@ extension Property {
     return of(.number(NumberRule(range: range, step: step)), wire: wire)
   }
 
-  /// A color with this encoding.
+  /// A color with an encoding.
   static func color(_ encoding: ColorEncoding) -> Property {
     var wire = WireRule()
     wire.encoding = encoding
     return of(.color, wire: wire)
   }
 
-  /// What came of reading text: the value's bare text, or why not.
+  /// The result of reading text: the value's bare text, or the error.
   func reading(_ text: String) -> String {
     do throws(ValidationError) {
       return try value(fromText: text).bareText
@@ -45,7 +45,7 @@ extension Property {
     }
   }
 
-  /// The same through the bytes of a payload.
+  /// The result of reading the bytes of a payload.
   func readingPayload(_ text: String) -> String {
     let bytes = Array(text.utf8)
     do throws(ValidationError) {
@@ -55,7 +55,7 @@ extension Property {
     }
   }
 
-  /// What came of reading JSON.
+  /// The result of reading JSON.
   func reading(_ json: JSONValue) -> String {
     do throws(ValidationError) {
       return try value(from: json).bareText

@@ -19,7 +19,7 @@ struct ReadingTests {
     ("1e", "found '1e', expected a number"), ("--1", "found '--1', expected a number"),
     ("a\u{1B}[31mb", "found 'a\\u{1b}[31mb', expected a number"),
   ])
-  func `numbers have a decimal point, are finite and in range`(text: String, result: String) {
+  func `numbers need a decimal point, and are finite and in range`(text: String, result: String) {
     let property = Property.number(0...100)
     #expect(property.reading(text) == result)
     #expect(property.readingPayload(text) == result)
@@ -36,15 +36,15 @@ struct ReadingTests {
   @Test(arguments: [
     (-10.0, 10.0, 1.0, -2.5, -3.0),  // a tie goes away from zero
     (-10, 10, 1, 2.5, 3),
-    (1, 10, 2, 4, 5),  // counted from the lower end: 1, 3, 5
+    (1, 10, 2, 4, 5),  // counted from the lower bound: 1, 3, 5
     (0, 10, 4, 10, 8),  // the last point within the range
-    (0, 1, 0.1, 0.3, 0.3),  // no binary noise
+    (0, 1, 0.1, 0.3, 0.3),  // no rounding error
     (0, 100, 0.1, 20.65, 20.7),
     (0.05, 1, 0.1, 0.31, 0.35),
     (0, 1e-6, 1e-9, 3.2e-9, 3e-9),  // a step of any size
     (0, 1_000_000, 0.01, 123_456.785, 123_456.79),
   ])
-  func `snapping counts from the lower end`(
+  func `snapping counts from the lower bound`(
     low: Double,
     high: Double,
     step: Double,
@@ -59,7 +59,7 @@ struct ReadingTests {
     ("x", "found 'x', expected a whole number"),
     ("1e300", "found 1e+300, expected a whole number"),
   ])
-  func `an integer takes no fraction`(text: String, result: String) {
+  func `an integer has no fraction`(text: String, result: String) {
     #expect(Property.of(.integer(NumberRule())).reading(text) == result)
     #expect(Property.of(.integer(NumberRule())).readingPayload(text) == result)
   }
@@ -71,7 +71,7 @@ struct ReadingTests {
     ("yes", "found 'yes', expected true or false, on or off, 1 or 0"),
     ("fasle", "found 'fasle', expected true or false, on or off, 1 or 0; did you mean 'false'?"),
   ])
-  func `booleans are taken in any case`(text: String, result: String) {
+  func `booleans ignore case`(text: String, result: String) {
     #expect(Property.of(.boolean).reading(text) == result)
     #expect(Property.of(.boolean).readingPayload(text) == result)
   }
@@ -132,18 +132,18 @@ struct ReadingTests {
       (.number(NumberRule()), .number(.nan), "found nan, expected a finite number"),
     ] as [(ValueKind, JSONValue, String)]
   )
-  func `JSON of another type is refused`(kind: ValueKind, json: JSONValue, result: String) {
+  func `JSON of another type is rejected`(kind: ValueKind, json: JSONValue, result: String) {
     #expect(Property.of(kind).reading(json) == result)
   }
 
-  @Test func `bytes that are not UTF-8 are refused`() {
+  @Test func `bytes that are not UTF-8 are rejected`() {
     let bytes: [UInt8] = [0x61, 0xFF]
     #expect(throws: ValidationError.self) {
       _ = try Property.of(.text).value(fromPayload: bytes.span)
     }
   }
 
-  @Test func `long input is cut short in messages`() {
+  @Test func `messages truncate long input`() {
     let text = Property.number().reading(String(repeating: "x", count: 10_000))
     #expect(text.utf8.count < 200)
   }
@@ -156,7 +156,7 @@ struct ReadingTests {
     #expect(try property.stepped(from: .number(base), by: amount).bareText == result)
   }
 
-  @Test func `step and toggle are refused where they mean nothing`() throws {
+  @Test func `step and toggle are rejected for types without them`() throws {
     #expect(throws: ValidationError.unsupported("step needs a number; 'p' is of type boolean")) {
       _ = try Property.of(.boolean).stepped(from: .boolean(true), by: 1)
     }

@@ -9,7 +9,7 @@ struct SuggestionTests {
     ("brigthness", "brightness"), ("BRIGHTNESS", "brightness"), ("colour", "color"),
     ("desklamp", nil), ("x", nil), (String(repeating: "b", count: 5000), nil),
   ])
-  func `a near miss is a candidate that differs in a third of its letters at most`(
+  func `a suggestion differs in at most a third of its letters`(
     word: String,
     candidate: String?
   ) {
@@ -17,11 +17,11 @@ struct SuggestionTests {
   }
 
   @Test(arguments: [("powr", #"; did you mean "power"?"#), ("zzz", "")])
-  func `a hint stands behind a message or is nothing`(word: String, hint: String) {
+  func `a hint follows a message or is empty`(word: String, hint: String) {
     #expect(Suggestion.hint(for: word, in: ["color", "power"]) == hint)
   }
 
-  @Test func `an excerpt is short and cannot steer a terminal`() {
+  @Test func `an excerpt is short and cannot control a terminal`() {
     #expect(Excerpt.of("a\u{1B}[2J\n\u{202E}é") == "a\\u{1b}[2J\\n\\u{202e}é")
     #expect(
       Excerpt.of(String(repeating: "é", count: 61)) == String(repeating: "é", count: 60) + "…"
@@ -29,7 +29,7 @@ struct SuggestionTests {
   }
 
   @Test(arguments: [("21,5", "21.5"), (" 1,5 ", "1.5"), ("1,2,3", nil), ("x,5", nil), ("7", nil)])
-  func `a decimal comma is what was meant by a point`(text: String, number: String?) {
+  func `a decimal comma suggests a decimal point`(text: String, number: String?) {
     #expect(NumberText.suggestion(for: text) == number)
   }
 }

@@ -27,7 +27,7 @@ import Testing
   ]
 
   @Test(arguments: rules)
-  func `A payload in digits is the same value as the text it is`(rule: NumberRule) throws {
+  func `digits in a payload read like text`(rule: NumberRule) throws {
     for kind in [ValueKind.number(rule), .integer(rule)] {
       let property = Property(
         id: "level",
@@ -56,7 +56,7 @@ import Testing
     (Int64.min, "-9223372036854775808"), (-10, "-10"), (-1, "-1"), (0, "0"), (9, "9"), (10, "10"),
     (Int64.max, "9223372036854775807"),
   ])
-  func `Integers are written in all their digits`(number: Int64, text: String) {
+  func `integers are written with all their digits`(number: Int64, text: String) {
     #expect(JSONWriter.text(.integer(number)) == text)
   }
 }

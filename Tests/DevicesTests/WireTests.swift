@@ -13,12 +13,12 @@ struct WireTests {
   )
 
   @Test(arguments: [(0.0, 0.0), (50, 127), (100, 254), (1, 3), (33, 84)])
-  func `a scale rounds what leaves`(value: Double, wire: Double) {
+  func `a scale rounds the wire value`(value: Double, wire: Double) {
     let property = Property.number(0...100, step: 1, scale: Self.percent)
     #expect(property.wireValue(of: .number(value)) == JSONValue(shortest: wire))
   }
 
-  @Test func `every step comes back from the wire as itself`() {
+  @Test func `every step survives the conversion to the wire and back`() {
     let property = Property.number(0...100, step: 1, scale: Self.percent)
     for step in 0...100 {
       let value = Value.number(Double(step))
@@ -35,7 +35,7 @@ struct WireTests {
   }
 
   @Test(arguments: [(2000.0, 500), (2700, 370), (6500, 154)] as [(Double, JSONValue)])
-  func `kelvin leaves as mired`(kelvin: Double, mired: JSONValue) {
+  func `kelvin is sent as mired`(kelvin: Double, mired: JSONValue) {
     let property = Property.number(2000...6500, step: 50, scale: .mired)
     #expect(property.wireValue(of: .number(kelvin)) == mired)
     #expect(property.isShown(.number(kelvin), by: mired))
@@ -47,12 +47,16 @@ struct WireTests {
       (40, .null, false), (40, "x", false),
     ] as [(Double, JSONValue, Bool)]
   )
-  func `a number is shown within half a step`(value: Double, reported: JSONValue, isShown: Bool) {
+  func `a report within half a step confirms a number`(
+    value: Double,
+    reported: JSONValue,
+    isShown: Bool
+  ) {
     let property = Property.number(0...100, step: 1)
     #expect(property.isShown(.number(value), by: reported) == isShown)
   }
 
-  @Test func `a stated tolerance counts, ends included`() {
+  @Test func `a stated tolerance includes its bounds`() {
     var property = Property.number(5...30, step: 0.5)
     property.confirm = Confirmation(tolerance: 0.1)
     #expect(property.isShown(.number(20), by: 20.1))
@@ -71,7 +75,7 @@ struct WireTests {
     #expect(property.isShown(orange, by: near))
   }
 
-  @Test func `every whole number that a value can be leaves without a fraction`() {
+  @Test func `whole numbers are sent without a fraction`() {
     for number in [0, 1e15, 0x1p53, -0x1p53] as [Double] {
       let wire = Property.number(-0x1p53...0x1p53, step: 1).wireValue(of: .number(number))
       #expect(wire == .integer(Int64(number)))
@@ -87,7 +91,7 @@ struct WireTests {
     #expect(property.value(fromWire: .object([])) == nil)
   }
 
-  @Test func `booleans leave as JSON unless words are given`() {
+  @Test func `booleans are sent as JSON unless words are given`() {
     var wire = WireRule()
     let plain = Property.of(.boolean)
     #expect(plain.wireValue(of: .boolean(true)) == true)
@@ -102,7 +106,7 @@ struct WireTests {
     #expect(!worded.isShown(.boolean(true), by: "OFF"))
   }
 
-  @Test func `words of a choice may leave as something else`() {
+  @Test func `the words of a choice can have other wire values`() {
     var wire = WireRule()
     wire.words = ["off": 0, "heat": 1]
     let property = Property.of(.choice(["off", "heat", "auto"]), wire: wire)
@@ -124,7 +128,7 @@ struct WireTests {
       (.homie, "rgb,255,136,0"),
     ] as [(ColorEncoding, JSONValue)]
   )
-  func `a color leaves as its encoding says and is known again`(
+  func `a color survives its encoding`(
     encoding: ColorEncoding,
     wire: JSONValue
   ) {
@@ -143,7 +147,7 @@ struct WireTests {
     #expect(color.wire(.xy) == .object(["x": .number(x), "y": .number(y)]))
   }
 
-  @Test func `colors survive every encoding give or take rounding`() {
+  @Test func `colors survive every encoding except for rounding`() {
     for red in stride(from: UInt8(0), through: 255, by: 51) {
       for green in stride(from: UInt8(0), through: 255, by: 51) {
         let value = Value.color(.rgb(red: red, green: green, blue: 255))
@@ -155,7 +159,7 @@ struct WireTests {
     }
   }
 
-  @Test func `a color report may have more members than asked for`() {
+  @Test func `a color report may have further members`() {
     let report = JSONValue.object(["hue": 32, "saturation": 100, "x": 0.3, "y": 0.4])
     #expect(Property.color(.xy).value(fromWire: report) == .color(.xy(x: 0.3, y: 0.4)))
     #expect(
@@ -163,7 +167,7 @@ struct WireTests {
     )
   }
 
-  @Test func `values that leave the same are the same on the wire`() {
+  @Test func `values with the same wire value are the same on the wire`() {
     let property = Property.number(
       0...1000,
       scale: .linear(
@@ -180,7 +184,7 @@ struct WireTests {
     #expect(Property.of(.action(["STOP"])).value(fromWire: "STOP") == nil)
   }
 
-  @Test func `availability may have several words and leaves the unknown alone`() {
+  @Test func `availability has several words and ignores unknown ones`() {
     let source = AvailabilitySource(
       topic: "t",
       value: .whole,

@@ -8,7 +8,7 @@ import HomeAssistant
 import JSON
 import Testing
 
-/// Devices from text and profiles, and how they are announced: for every suite about that.
+/// Loads devices from text and profiles and returns their announcements.
 protocol AnnouncedDevices {}
 
 extension AnnouncedDevices {
@@ -42,7 +42,7 @@ extension AnnouncedDevices {
     "lamp:\n  profile: \(name)\n  topic: t/lamp\n\(more)"
   }
 
-  /// A device of each profile that comes with the program.
+  /// One device for each built-in profile.
   func profileDevices() throws -> [Device] {
     let folder = FileManager.default.currentDirectoryPath + "/devices/profiles"
     let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
@@ -52,7 +52,7 @@ extension AnnouncedDevices {
       for line in text.split(separator: "\n") {
         guard let first = line.first, first.isLetter, line.hasSuffix(":") else { continue }
         let name = String(line.dropLast())
-        // What imported devices build on: it has no properties of its own.
+        // The base of imported devices, which has no properties.
         if name == "zigbee2mqtt/device" { continue }
         found += try devices(profile(name, try parameters(of: name, in: text)))
       }
@@ -60,7 +60,7 @@ extension AnnouncedDevices {
     return found
   }
 
-  /// Values for the parameters that a profile asks for.
+  /// Values for the parameters of profiles.
   private func parameters(of profile: String, in text: String) throws -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let block = lines.drop { $0 != "\(profile):" }.dropFirst()

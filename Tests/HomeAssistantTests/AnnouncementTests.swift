@@ -8,7 +8,7 @@ import HomeAssistant
 import JSON
 import Testing
 
-/// What Home Assistant is told about devices, by its MQTT documentation.
+/// The announcements of devices, compared with Home Assistant's MQTT documentation.
 @Suite struct AnnouncementTests: AnnouncedDevices {
   // MARK: - The whole message
 
@@ -40,7 +40,7 @@ import Testing
     #expect(messages.first?.payload.map { JSONWriter.text($0) } == expected)
   }
 
-  @Test func `whether a device is there is what the gateway says, of devices that tell`() throws {
+  @Test func `availability is the gateway's, for devices that report it`() throws {
     let found = try devices(
       """
       quiet: {properties: {x: {type: boolean, command: {topic: a}}}}
@@ -65,13 +65,13 @@ import Testing
     )
   }
 
-  /// What may stand beside the components, by Home Assistant's rules.
+  /// The members that Home Assistant allows beside the components.
   private static let rootMembers: Set = [
     "dev", "o", "cmps", "availability", "availability_mode", "qos", "encoding", "command_topic",
     "state_topic",
   ]
 
-  @Test func `a device's message keeps to the rules of its format, whatever the profile`() throws {
+  @Test func `the message of every profile's device follows its format`() throws {
     for device in try profileDevices() {
       let message = try #require(announcer().messages(for: device).first)
       guard case .object(let root) = message.payload,
@@ -98,7 +98,7 @@ import Testing
     character.isASCII && (character.isLetter || character.isNumber || "_-".contains(character))
   }
 
-  @Test func `what a device had earlier is named with its platform alone, and so taken back`()
+  @Test func `a removed entity is named with its platform only`()
     throws
   {
     let device = try #require(
@@ -113,7 +113,7 @@ import Testing
     #expect(DiscoveryAnnouncer.entities(in: nil) == [:])
   }
 
-  @Test func `for older versions each entity is a message of its own`() throws {
+  @Test func `with the component format each entity has its own message`() throws {
     let device = try #require(
       try devices(
         profile("zigbee2mqtt/light", "  name: Lamp\n  properties:\n    color: none\n")
@@ -138,9 +138,9 @@ import Testing
     #expect(messages.last?.payload?["name"] == "Effect")
   }
 
-  // MARK: - Whose it is
+  // MARK: - Own announcements
 
-  @Test func `its own announcements are known again, of this base topic only`() throws {
+  @Test func `own announcements are recognized by their base topic`() throws {
     let device = try #require(
       try devices(
         "d:\n  properties:\n    x: {type: boolean, command: {topic: a, payload: $value}}\n"
@@ -159,7 +159,7 @@ import Testing
     #expect(!announcer().isOwn("Settle"))
   }
 
-  @Test func `only topics below the prefix may be of interest`() {
+  @Test func `only topics below the prefix match`() {
     for (topic, expected) in [
       ("homeassistant/status", true), ("homeassistant", false), ("homeassistants/x", false),
       ("home/x", false), ("homeassistant/", true),

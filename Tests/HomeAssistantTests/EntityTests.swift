@@ -8,7 +8,7 @@ import HomeAssistant
 import JSON
 import Testing
 
-/// Which entities a device's properties make, and what Home Assistant is told of each.
+/// The entities of a device's properties, and their announcements.
 @Suite struct EntityTests: AnnouncedDevices {
   // MARK: - Which entity
 
@@ -26,7 +26,7 @@ import Testing
   ]
 
   @Test(arguments: platforms)
-  func `a profile's properties make the entity that people expect`(
+  func `a profile's properties make the expected entities`(
     _ profile: String,
     _ expected: [String: String]
   ) throws {
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func `every profile's device is announced without leaving a property out`() throws {
+  @Test func `every property of every profile is announced`() throws {
     let all = try profileDevices()
     #expect(all.count >= 25)
     for device in all {
@@ -61,11 +61,11 @@ import Testing
     #expect(light["max_mireds"] == 500)
     #expect(light["rgb_command_topic"] == "settle/lamp/color/set")
     #expect(light["optimistic"] == false)
-    // Whatever is asked for with the power waits already, and leaves with it.
+    // The power is set last, so that pending values share its message.
     #expect(light["on_command_type"] == "last")
   }
 
-  @Test func `a light in kelvin is told in mireds`() throws {
+  @Test func `a light in kelvin is announced in mireds`() throws {
     let light = try #require(
       try entities(
         """
@@ -103,7 +103,7 @@ import Testing
   ]
 
   @Test(arguments: levels)
-  func `a level that Home Assistant cannot count is told on its own scale, and none too low`(
+  func `a level that Home Assistant cannot represent is announced on its scale of 255`(
     _ range: String,
     _ expected: [String: JSONValue]
   ) throws {
@@ -168,7 +168,7 @@ import Testing
     #expect(cover["position_closed"] == 0)
   }
 
-  @Test func `a position alone opens and closes by going to its ends`() throws {
+  @Test func `a position alone opens and closes by its bounds`() throws {
     let cover = try #require(
       try entities(
         """
@@ -197,7 +197,7 @@ import Testing
     #expect(climate["mode_command_topic"] == "settle/lamp/mode/set")
   }
 
-  @Test func `modes that Home Assistant does not have stay a choice of their own`() throws {
+  @Test func `modes that Home Assistant does not know become a select`() throws {
     let found = try entities(
       """
       boiler:
@@ -240,7 +240,7 @@ import Testing
     #expect(found["say"]?["p"] == "text")
   }
 
-  @Test func `a number without a range is a box, and no step is finer than allowed`() throws {
+  @Test func `a number without a range is a box and its step has a minimum`() throws {
     let found = try entities(
       """
       thing:
@@ -253,7 +253,7 @@ import Testing
     #expect(found["fine"]?["step"] == 0.001)
   }
 
-  @Test func `identifiers keep to letters, digits, lines and dashes`() throws {
+  @Test func `identifiers have only letters, digits, underscores and dashes`() throws {
     let device = try #require(
       try devices(
         "d_1:\n  properties:\n    x: {type: boolean, command: {topic: a, payload: $value}}\n"

@@ -8,46 +8,46 @@ import JSONParsing
 import LastOutTesting
 import Testing
 
-/// Whatever is announced, what comes out is a device file or a reason.
+/// Every announcement results in a device file or a reason.
 struct BadInputTests {
   private static let topic = "zigbee2mqtt/bridge/devices"
 
   @Test(arguments: [
     (
       "{\"a\":",
-      "no JSON: the text ends too early: "
+      "not JSON: the text ends too early: "
     ),
-    ("nonsense", "no JSON: "),
-    ("{}", "it is no list of devices"),
-    ("null", "it is no list of devices"),
-    ("[1]", "entry 1 is no object"),
+    ("nonsense", "not JSON: "),
+    ("{}", "it is not a list of devices"),
+    ("null", "it is not a list of devices"),
+    ("[1]", "entry 1 is not an object"),
     ("[{}]", "entry 1 has no ieee_address"),
     (#"[{"ieee_address":"0x1","friendly_name":""}]"#, "a device has an empty name"),
   ])
-  func `a broken list of devices is refused with the reason`(text: String, reason: String) throws {
+  func `a broken list of devices is reported with the reason`(text: String, reason: String) throws {
     let plan = try Fixture.plan([Announcement(topic: Self.topic, text: text)])
     #expect(plan.files.isEmpty)
-    #expect(plan.remarks.map(\.kind) == [.refused])
-    #expect(plan.remarks.first?.subject == Self.topic)
-    #expect(plan.remarks.first?.reason.hasPrefix(reason) == true)
+    #expect(plan.diagnostics.map(\.kind) == [.refused])
+    #expect(plan.diagnostics.first?.subject == Self.topic)
+    #expect(plan.diagnostics.first?.reason.hasPrefix(reason) == true)
   }
 
-  @Test func `ten megabytes are refused by their size`() throws {
+  @Test func `ten megabytes are rejected`() throws {
     let payload = [UInt8](repeating: UInt8(ascii: "["), count: 10 << 20)
     let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
     #expect(
-      plan.remarks == [
-        Remark(.refused, Self.topic, "10485760 bytes; at most 8 MiB are read")
+      plan.diagnostics == [
+        ImportDiagnostic(.refused, Self.topic, "10485760 bytes; at most 8 MiB are read")
       ]
     )
   }
 
-  @Test func `deep nesting and text that is not UTF-8 are refused`() throws {
+  @Test func `deep nesting and text that is not UTF-8 are rejected`() throws {
     for payload in [
       [UInt8](repeating: UInt8(ascii: "["), count: 100_000), [0x5B, 0x22, 0xFF, 0x22, 0x5D],
     ] {
       let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
-      #expect(plan.remarks.map(\.kind) == [.refused])
+      #expect(plan.diagnostics.map(\.kind) == [.refused])
     }
   }
 
@@ -60,10 +60,12 @@ struct BadInputTests {
     "\u{FEFF}bom", "x\u{2028}y", "'quoted'", "true", "null", "1.5", "emoji 💡 lamp", "tab\there",
     "%2e%2e", "a: b", "[flow]", "@at", "`tick`", "|pipe", ">fold", "?", "~", "é\u{301}",
   ])
-  func `names that mean something to YAML, shells or paths stay names`(name: String) throws {
+  func `names with a meaning in YAML, shells or paths stay names`(name: String) throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))
     guard let file = plan.files.first else {
-      #expect(plan.remarks.first?.reason.hasPrefix("the topic contains the character U+") == true)
+      #expect(
+        plan.diagnostics.first?.reason.hasPrefix("the topic contains the character U+") == true
+      )
       return
     }
     #expect(file.path == "devices/imported-zigbee2mqtt.yaml")
@@ -73,13 +75,13 @@ struct BadInputTests {
   }
 
   @Test(arguments: ["a/+/b", "#", "nul\u{0}", "bell\u{7}", String(repeating: "x", count: 70_000)])
-  func `names that cannot be topics are refused`(name: String) throws {
+  func `names that cannot be topics are rejected`(name: String) throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))
     #expect(plan.files.isEmpty)
-    #expect(plan.remarks.map(\.kind) == [.refused])
+    #expect(plan.diagnostics.map(\.kind) == [.refused])
   }
 
-  @Test func `announced text does not steer the terminal that it is shown on`() throws {
+  @Test func `announced text cannot control the terminal`() throws {
     let evil = "\u{1B}]0;evil\u{7}\u{202E}"
     let text = JSONWriter.text(
       .object([
@@ -91,20 +93,19 @@ struct BadInputTests {
     let plan = try Fixture.plan(
       lamp + [Announcement(topic: "homie/5/d/$description", text: text)]
     )
-    #expect(plan.remarks.count == 2)
-    for remark in plan.remarks {
+    #expect(plan.diagnostics.count == 2)
+    for remark in plan.diagnostics {
       let scalars = (remark.subject + remark.reason).unicodeScalars
       #expect(scalars.allSatisfy { Excerpt.escape($0) == nil })
     }
   }
 
   @Test(arguments: 1...60)
-  func `a home that is changed at random gives files that are read, or reasons`(seed: UInt64) throws
-  {
+  func `a random mutation of a home gives valid files or reasons`(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let announced = try Fixture.all().map { announcement in
       var announcement = announcement
-      // Small lists keep this quick; the home is tested whole elsewhere.
+      // A part of the home keeps this fast; another test imports all of it.
       if announcement.payload.count > 20_000 {
         let devices = try JSONParser.parse(announcement.payload.span).elements ?? []
         let some = devices.shuffled(using: &generator).prefix(4)
@@ -118,7 +119,7 @@ struct BadInputTests {
     for file in plan.files where file.devices > 0 { _ = try Loaded.devices(["a.yaml": file.text]) }
   }
 
-  /// The value with a few of its parts replaced by what does not belong there.
+  /// The value with a few of its parts replaced by unsuitable values.
   private static func damaged(
     _ value: JSONValue,
     _ generator: inout SeededGenerator

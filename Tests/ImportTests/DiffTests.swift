@@ -4,7 +4,7 @@
 @testable import Import
 import Testing
 
-/// Differences as `diff -u` writes them.
+/// Differences in the format of `diff -u`.
 struct DiffTests {
   @Test(arguments: [
     (nil, "a\nb\n", "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"),
@@ -15,7 +15,7 @@ struct DiffTests {
       "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n+0\n 1\n 2\n 3\n@@ -9,4 +10,3 @@\n 9\n 10\n 11\n-12\n"
     ),
   ])
-  func `changed lines stand among three that are not`(
+  func `changed lines have three lines of context`(
     old: String?,
     new: String,
     expected: String

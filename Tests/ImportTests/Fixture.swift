@@ -8,7 +8,7 @@ import JSON
 import PrivateBroker
 import Testing
 
-/// What installations announce, and short ways to a plan.
+/// Announcements of real installations, and shortcuts to a plan.
 enum Fixture {
   private static let folder: String = {
     let file = #filePath
@@ -52,7 +52,7 @@ enum Fixture {
 
   static func plan(
     _ announcements: [Announcement],
-    present: [ImportSource: ImportPlan.Present] = [:],
+    present: [ImportSource: ImportPlan.ExistingFile] = [:],
     others: [Device] = [],
     _ change: (inout ImportPlan.Request) -> Void = { _ in }
   ) throws -> ImportPlan {
@@ -67,21 +67,21 @@ enum Fixture {
     )
   }
 
-  /// The devices of the one file that comes of this, without header.
+  /// The devices in the plan's only file, without its header.
   static func file(_ announcements: [Announcement]) throws -> String {
     let file = try #require(plan(announcements).files.first)
     return String(decoding: file.new, as: UTF8.self).split(separator: "\n\n")
       .dropFirst().joined(separator: "\n\n")
   }
 
-  /// The remarks, one line each.
-  static func remarks(_ announcements: [Announcement]) throws -> [String] {
-    try plan(announcements).remarks.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
+  /// The diagnostics, one line each.
+  static func diagnostics(_ announcements: [Announcement]) throws -> [String] {
+    try plan(announcements).diagnostics.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
   }
 }
 
 extension ImportPlan.File {
-  /// What the next run finds.
-  var asPresent: ImportPlan.Present { .init(file: new, record: record) }
+  /// The file as the next import finds it.
+  var asPresent: ImportPlan.ExistingFile { .init(file: new, record: record) }
   var text: String { String(decoding: new, as: UTF8.self) }
 }

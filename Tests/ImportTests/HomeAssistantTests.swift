@@ -5,17 +5,17 @@ import Devices
 @testable import Import
 import Testing
 
-/// Home Assistant's discovery, single and by device, becomes devices.
+/// Import of Home Assistant's discovery messages for entities and for devices.
 struct HomeAssistantTests {
   private func file(_ topic: String, _ payload: String) throws -> String {
     try Fixture.file([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
   }
 
-  private func remarks(_ topic: String, _ payload: String) throws -> [String] {
-    try Fixture.remarks([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
+  private func diagnostics(_ topic: String, _ payload: String) throws -> [String] {
+    try Fixture.diagnostics([Announcement(topic: "homeassistant/\(topic)/config", text: payload)])
   }
 
-  @Test func `an installation's announcements are taken, and the rest is said`() throws {
+  @Test func `an installation's announcements are imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.messages("homeassistant.txt"))
     let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
     #expect(
@@ -25,22 +25,22 @@ struct HomeAssistantTests {
       ]
     )
     #expect(
-      plan.remarks.filter { $0.kind != .readOnly }.map { "\($0.subject): \($0.reason)" } == [
+      plan.diagnostics.filter { $0.kind != .readOnly }.map { "\($0.subject): \($0.reason)" } == [
         "1 entity: announced by Settle itself",
-        "Stehlampe: light: color: without a state, as its rgb_value_template is a program: "
+        "Stehlampe: light: color: without a state, as its rgb_value_template cannot be translated: "
           + "{{value_json.Color.split(',')[0:3]|join(',')}}",
-        "Kessel: Heiztemperatur: without a state, as its value_template is a program: "
+        "Kessel: Heiztemperatur: without a state, as its value_template cannot be translated: "
           + "{{value_json.heatingtemp if value_json.heatingtemp is defined else 0}}",
-        "Keller: Kellertür: it asks for retained commands; Settle retains none, so that none is "
+        "Keller: Kellertür: it asks for retained commands; Settle never retains one, so that none is "
           + "replayed",
-        "Keller: Kennwort: a password, which targets would show to everybody",
-        "Markise: Markise_position: the template of its availability is a program",
-        "Dimmer Flur: light: its schema 'template' is made of templates",
+        "Keller: Kennwort: a password, which its target would show to everybody",
+        "Markise: Markise_position: the template of its availability cannot be translated",
+        "Dimmer Flur: light: its schema 'template' is not supported",
       ]
     )
   }
 
-  @Test func `abbreviations and the base topic are written out`() throws {
+  @Test func `abbreviations and the base topic are expanded`() throws {
     let text = try file(
       "light/x",
       #"{"~":"home/x","name":"Lamp","cmd_t":"~/set","stat_t":"~/state","avty_t":"~/lwt","pl_avail":"Online","pl_not_avail":"Offline","bri_cmd_t":"~/dim/set","bri_scl":100,"val_tpl":"{{ value_json.POWER }}"}"#
@@ -68,7 +68,7 @@ struct HomeAssistantTests {
     )
   }
 
-  @Test func `a device's components inherit what its root says`() throws {
+  @Test func `components inherit from the device's message`() throws {
     let text = try file(
       "device/boiler",
       #"{"dev":{"ids":"b1","name":"Boiler"},"o":{"name":"x"},"~":"b","avty_t":"~/lwt","stat_t":"~/state","cmps":{"t":{"p":"number","unique_id":"t","name":"Setpoint","cmd_t":"~/t","val_tpl":"{{ value_json.t }}","max":60},"p":{"p":"switch","unique_id":"p","name":null,"cmd_t":"~/p"}}}"#
@@ -92,7 +92,7 @@ struct HomeAssistantTests {
     )
   }
 
-  @Test func `a cover whose ends are reversed is scaled`() throws {
+  @Test func `a cover with reversed bounds is scaled`() throws {
     let text = try file(
       "cover/c",
       #"{"name":"Awning","cmd_t":"a/set","set_pos_t":"a/pos/set","pos_t":"a/pos","pos_open":0,"pos_clsd":255}"#
@@ -106,7 +106,7 @@ struct HomeAssistantTests {
   @Test(arguments: [
     (
       "alarm_control_panel/a", #"{"name":"A","cmd_t":"a"}"#,
-      "left_out: A: A: an alarm system is nothing to be debounced"
+      "left_out: A: A: an alarm system must not be debounced"
     ),
     (
       "teapot/a", #"{"name":"A","cmd_t":"a"}"#,
@@ -114,9 +114,9 @@ struct HomeAssistantTests {
     ),
     (
       "switch/a", "{",
-      "refused: homeassistant/switch/a/config: no JSON: the text ends too early: string or '}' expected near end of file (line 1, column 1)"
+      "refused: homeassistant/switch/a/config: not JSON: the text ends too early: string or '}' expected near end of file (line 1, column 1)"
     ),
-    ("switch/a", "[]", "refused: homeassistant/switch/a/config: no JSON object"),
+    ("switch/a", "[]", "refused: homeassistant/switch/a/config: not a JSON object"),
     ("device/a", "{}", "refused: homeassistant/device/a/config: a device without components"),
     (
       "switch/a", #"{"name":"A","cmd_t":"a/#"}"#,
@@ -128,34 +128,34 @@ struct HomeAssistantTests {
     ),
     (
       "number/a", #"{"name":"A","cmd_t":"a","cmd_tpl":"{% if value > 3 %}1{% endif %}"}"#,
-      "left_out: A: A: its command_template is a program: {% if value > 3 %}1{% endif %}"
+      "left_out: A: A: its command_template cannot be translated: {% if value > 3 %}1{% endif %}"
     ),
   ])
-  func `what is not taken is said with its reason`(
+  func `what is left out is reported with the reason`(
     topic: String,
     payload: String,
     remark: String
   ) throws {
-    let found = try remarks(topic, payload)
+    let found = try diagnostics(topic, payload)
     #expect(found.count == 1)
     let label = topic.prefix { $0 != "/" }
     #expect(found.first == remark.replacing("A: A: ", with: "A: \(label): "))
   }
 
-  @Test func `an empty payload is a device that is gone`() throws {
+  @Test func `an empty payload removes a device`() throws {
     let plan = try Fixture.plan([Announcement(topic: "homeassistant/light/x/config", text: "")])
     #expect(plan.files.isEmpty)
-    #expect(plan.remarks.isEmpty)
+    #expect(plan.diagnostics.isEmpty)
   }
 
-  @Test func `what Zigbee2MQTT announces twice is taken once`() throws {
+  @Test func `a device that Zigbee2MQTT announces twice is imported once`() throws {
     let plan = try Fixture.plan(Fixture.all())
-    let owned = Remark(
+    let owned = ImportDiagnostic(
       .leftOut,
       "1 entity",
       "Zigbee2MQTT's, taken from zigbee2mqtt/bridge/devices"
     )
-    #expect(plan.remarks.contains(owned))
+    #expect(plan.diagnostics.contains(owned))
     #expect(plan.files.map(\.devices) == [62, 8, 2])
   }
 }

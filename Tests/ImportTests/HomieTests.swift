@@ -5,14 +5,14 @@ import Devices
 @testable import Import
 import Testing
 
-/// Homie 5 descriptions become devices.
+/// Import of Homie 5 descriptions.
 struct HomieTests {
   private func description(_ property: String) -> [Announcement] {
     let text = #"{"homie":"5.0","name":"D","nodes":{"n":{"properties":{"p":\#(property)}}}}"#
     return [Announcement(topic: "homie/5/d/$description", text: text)]
   }
 
-  @Test func `an installation's descriptions are taken, and the rest is said`() throws {
+  @Test func `an installation's descriptions are imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.messages("homie.txt"))
     let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
     #expect(devices.map(\.id) == ["led-streifen-kueche", "thermostat-diele"])
@@ -30,10 +30,11 @@ struct HomieTests {
       ]
     )
     #expect(
-      plan.remarks.filter { $0.kind != .readOnly }.map { "\($0.kind.rawValue): \($0.subject)" } == [
-        "refused: homie/5/old", "left_out: LED-Streifen Küche: strip/tint",
-        "left_out: Thermostat Diele: device/schedule", "partly: Thermostat Diele: device/limit",
-      ]
+      plan.diagnostics.filter { $0.kind != .readOnly }.map { "\($0.kind.rawValue): \($0.subject)" }
+        == [
+          "refused: homie/5/old", "left_out: LED-Streifen Küche: strip/tint",
+          "left_out: Thermostat Diele: device/schedule", "partly: Thermostat Diele: device/limit",
+        ]
     )
   }
 
@@ -46,17 +47,17 @@ struct HomieTests {
     (#"{"datatype":"duration","settable":true}"#, "type: text"),
     (#"{"datatype":"boolean","settable":true,"retained":false}"#, "values: {press: true}"),
   ])
-  func `each datatype has its form`(property: String, line: String) throws {
+  func `each datatype becomes its property type`(property: String, line: String) throws {
     #expect(try Fixture.file(description(property)).contains(line))
   }
 
   @Test(arguments: [
-    (#"{"datatype":"integer","format":"a:b","settable":true}"#, "its format 'a:b' is no range"),
+    (#"{"datatype":"integer","format":"a:b","settable":true}"#, "its format 'a:b' is not a range"),
     (#"{"datatype":"enum","settable":true}"#, "an enum whose format lists no values"),
     (#"{"datatype":"hologram","settable":true}"#, "its datatype 'hologram' is not known"),
     (#"{"datatype":"json","settable":true}"#, "a JSON structure"),
   ])
-  func `what is not taken is said with its reason`(property: String, reason: String) throws {
-    #expect(try Fixture.remarks(description(property)) == ["left_out: D: n/p: \(reason)"])
+  func `what is left out is reported with the reason`(property: String, reason: String) throws {
+    #expect(try Fixture.diagnostics(description(property)) == ["left_out: D: n/p: \(reason)"])
   }
 }

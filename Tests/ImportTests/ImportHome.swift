@@ -8,11 +8,11 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// A broker that holds announcements, a folder, and the built programs.
+/// A broker with announcements, a folder, and the built programs.
 ///
-/// All of it goes with this object.
+/// The broker and the folder are removed with this object.
 final class ImportHome {
-  /// What one run of a program gave.
+  /// The result of one run of a program.
   struct Run {
     let code: Int32
     let output: String
@@ -91,7 +91,7 @@ final class ImportHome {
   /// The text of a file in the folder of devices.
   func device(file name: String) -> String { TextFile.read("\(folder)/devices/\(name)") ?? "" }
 
-  /// Everything in a folder, but what runs of programs left.
+  /// The names in the folder, without output files of programs.
   func names(in inner: String = "") -> [String] {
     guard let directory = unsafe opendir("\(folder)/\(inner)") else { return [] }
     defer { unsafe closedir(directory) }

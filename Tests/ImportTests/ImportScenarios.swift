@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// `settle import` against a real broker, and what follows from it.
+/// `settle import` with a real broker, and the gateway with the imported files.
 @Suite(.blocking) struct ImportScenarios {
   @Test func `a change to any of 60 imported devices arrives in that device's own form`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `a dry run writes nothing and prints what patch takes`() throws {
+  @Test func `a dry run writes nothing and prints a diff for patch`() throws {
     let home = try ImportHome(Fixture.all())
     let before = home.names()
     let dry = try home.settled(["import", "--dry-run"])
@@ -80,7 +80,7 @@ import Testing
     #expect(dry.errors.contains("; 62 added; nothing was written\n"))
   }
 
-  @Test func `a second run keeps what was edited, and leaves no draft behind`() throws {
+  @Test func `a second run keeps edits and leaves no temporary file`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
     #expect(try home.settled(["import"]).code == 0)
     let file = "\(home.folder)/devices/imported-zigbee2mqtt.yaml"
@@ -110,7 +110,7 @@ import Testing
     #expect(third.output.hasSuffix("63 devices, 327 properties; nothing new\n"))
   }
 
-  @Test func `programs get one object per line`() throws {
+  @Test func `--json prints one object per line`() throws {
     let home = try ImportHome(Fixture.messages("homie.txt"))
     let run = try home.settled(["import", "--json", "--dry-run"])
     #expect(run.code == 65)
@@ -123,7 +123,7 @@ import Testing
     #expect(lines.contains { $0["remark"] == "refused" && $0["subject"] == "homie/5/old" })
   }
 
-  @Test func `broken announcements are refused, and the rest is taken`() throws {
+  @Test func `broken announcements are reported and the rest is imported`() throws {
     var announcements = try Fixture.messages("homie.txt").filter { !$0.topic.contains("old") }
     announcements.append(
       Announcement(
@@ -140,12 +140,12 @@ import Testing
         "refused: zigbee2mqtt/bridge/devices: 10485760 bytes; at most 8 MiB are read\n"
       )
     )
-    #expect(run.errors.contains("refused: homeassistant/light/x/config: no JSON: "))
+    #expect(run.errors.contains("refused: homeassistant/light/x/config: not JSON: "))
     #expect(home.names(in: "devices") == [".imported-homie.json", "imported-homie.yaml"])
     #expect(try home.settled(["check"]).code == 0)
   }
 
-  @Test func `nothing is written through a link that leads out of the folder`() throws {
+  @Test func `nothing is written through a symbolic link`() throws {
     let home = try ImportHome(Fixture.messages("homie.txt"))
     try #require(unsafe mkdir("\(home.folder)/devices", 0o700) == 0)
     let target = "\(home.folder)/elsewhere"
@@ -158,7 +158,7 @@ import Testing
     #expect(TextFile.read(target) == "")
   }
 
-  @Test func `a broker that is absent, or has nothing, is said`() throws {
+  @Test func `an absent or empty broker is reported`() throws {
     let home = try ImportHome([])
     let empty = try home.settled(["import"])
     #expect(empty.code == 69)
@@ -170,7 +170,7 @@ import Testing
     #expect(home.names(in: "devices").isEmpty)
   }
 
-  @Test func `a broker that does not answer is waited for as long as asked`() throws {
+  @Test func `a broker that does not answer is awaited until the timeout`() throws {
     let home = try ImportHome(Fixture.messages("homie.txt"))
     home.broker.pause()
     let run = try home.settled(["import", "--timeout", "400ms"])

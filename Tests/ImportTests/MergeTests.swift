@@ -8,7 +8,7 @@ import JSONParsing
 import LastOutTesting
 import Testing
 
-/// A second import keeps what a person edited.
+/// A second import keeps edits.
 struct MergeTests {
   private static let exposes = """
     {"type":"numeric","name":"delay","property":"delay","access":3,"value_min":0,"value_max":10,"value_step":1}
@@ -24,17 +24,17 @@ struct MergeTests {
   private struct Outcome {
     let text: String
     let changes: [String]
-    let remarks: [String]
+    let diagnostics: [String]
   }
 
-  /// Imports, edits the file, and imports what is announced then.
+  /// Imports, edits the file, and imports new announcements.
   private func run(
     _ first: [Announcement],
     then second: [Announcement],
     edit: (String) -> String = { $0 }
   ) throws -> Outcome {
     let before = try #require(Fixture.plan(first).files.first)
-    let present = ImportPlan.Present(
+    let present = ImportPlan.ExistingFile(
       file: Array(edit(before.text).utf8),
       record: before.record
     )
@@ -44,11 +44,11 @@ struct MergeTests {
     return Outcome(
       text: after.text,
       changes: after.changes.map { "\($0.kind.rawValue) \($0.path)" },
-      remarks: plan.remarks.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
+      diagnostics: plan.diagnostics.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" }
     )
   }
 
-  @Test func `nothing new changes nothing, whatever was edited`() throws {
+  @Test func `without a new announcement nothing changes, whatever was edited`() throws {
     let edited = try run(announced(), then: announced()) {
       $0.replacing("name: Lamp", with: "name: \"My lamp\"  # mine").replacing(
         "range: [0, 10]",
@@ -56,12 +56,12 @@ struct MergeTests {
       )
     }
     #expect(edited.changes == [])
-    #expect(edited.remarks == [])
+    #expect(edited.diagnostics == [])
     #expect(edited.text.contains("name: \"My lamp\"  # mine\n"))
     #expect(edited.text.contains("range: [2, 8]\n"))
   }
 
-  @Test func `what nobody touched follows what is announced, and the rest stays to the byte`()
+  @Test func `unedited values follow the announcement and the rest stays byte for byte`()
     throws
   {
     var edited = ""
@@ -73,49 +73,48 @@ struct MergeTests {
     }
     #expect(outcome.text == edited.replacing("range: [0, 10]", with: "range: [0, 20]"))
     #expect(outcome.changes == ["changed lamp/delay/range"])
-    #expect(outcome.remarks == [])
+    #expect(outcome.diagnostics == [])
   }
 
-  @Test func `what was edited stays although something else is announced, and is said once`() throws
-  {
+  @Test func `an edited value stays and is reported once`() throws {
     let outcome = try run(announced(), then: announced(Self.wider)) {
       $0.replacing("[0, 10]", with: "[1, 5]")
     }
     #expect(outcome.text.contains("range: [1, 5]"))
     #expect(outcome.changes == [])
     #expect(
-      outcome.remarks == [
-        "kept: lamp/delay/range: the file says [1, 5], announced is [0, 20]"
+      outcome.diagnostics == [
+        "kept: lamp/delay/range: the file has [1, 5], the announcement [0, 20]"
       ]
     )
   }
 
-  @Test func `a line end of another system does no harm`() throws {
+  @Test func `a file with CRLF line breaks is merged`() throws {
     let outcome = try run(announced(), then: announced(Self.wider + Self.effect)) {
       $0.replacing("\n", with: "\r\n")
     }
     #expect(outcome.changes == ["changed lamp/delay/range", "added lamp/effect"])
   }
 
-  @Test func `what was said once is not said again`() throws {
+  @Test func `a difference is reported only once`() throws {
     let first = try #require(Fixture.plan(announced()).files.first)
     let edited = Array(first.text.replacing("[0, 10]", with: "[1, 5]").utf8)
-    var present = ImportPlan.Present(file: edited, record: first.record)
+    var present = ImportPlan.ExistingFile(file: edited, record: first.record)
     let second = try Fixture.plan(announced(Self.wider), present: [.zigbee2mqtt: present])
-    #expect(second.remarks.map(\.kind) == [.kept])
+    #expect(second.diagnostics.map(\.kind) == [.kept])
     present = try #require(second.files.first).asPresent
     let third = try Fixture.plan(announced(Self.wider), present: [.zigbee2mqtt: present])
-    #expect(third.remarks == [])
+    #expect(third.diagnostics == [])
     #expect(third.files.first?.isChanged == false)
   }
 
-  /// Layouts that a person may give the same device.
+  /// Different layouts of the same device.
   @Test(arguments: [
     "{name: Lamp, profile: zigbee2mqtt/device, topic: zigbee2mqtt/Lamp, properties: {delay: DELAY}}",
     "\n    name: Lamp\n    profile: zigbee2mqtt/device\n    topic: zigbee2mqtt/Lamp\n    properties:\n        delay: DELAY",
     "\n  properties: {delay: DELAY}\n  topic: 'zigbee2mqtt/Lamp'\n  profile: \"zigbee2mqtt/device\"\n  name: Lamp # end",
   ])
-  func `any layout of the same device is brought up to date`(layout: String) throws {
+  func `any layout of the same device is updated`(layout: String) throws {
     let delay =
       "{type: integer, range: [0, 10], step: 1, command: {topic: $topic/set, payload: "
       + "{delay: $value}}, state: {topic: $topic, value: /delay}}"
@@ -123,13 +122,13 @@ struct MergeTests {
       "lamp: " + layout.replacing("DELAY", with: delay)
     }
     #expect(outcome.changes == ["changed lamp/delay/range", "added lamp/effect"])
-    #expect(outcome.remarks == [])
+    #expect(outcome.diagnostics == [])
     let lamp = try #require(Loaded.devices(["a.yaml": outcome.text]).first)
     #expect(lamp.properties.map(\.id) == ["delay", "effect"])
     #expect(lamp.properties.first?.kind.numberRule?.range == 0...20)
   }
 
-  @Test func `a property that is new is added, also between brackets`() throws {
+  @Test func `a new property is added, also to a flow mapping`() throws {
     let block = try run(announced(), then: announced(Self.exposes + Self.effect))
     #expect(block.changes == ["added lamp/effect"])
     let flow = try run(announced(), then: announced(Self.exposes + Self.effect)) { text in
@@ -142,17 +141,17 @@ struct MergeTests {
     #expect(flow.text.hasSuffix("payload: {effect: $value}}}}  # short"))
   }
 
-  @Test func `a property that is gone is named, not deleted`() throws {
+  @Test func `a property that is no longer announced is reported, not deleted`() throws {
     let outcome = try run(announced(Self.exposes + Self.effect), then: announced())
     #expect(outcome.text.contains("effect:"))
     #expect(
-      outcome.remarks == [
+      outcome.diagnostics == [
         "gone: lamp/effect: no longer announced; remove it from the file by hand"
       ]
     )
   }
 
-  @Test func `a field that is gone is removed where nobody touched it`() throws {
+  @Test func `an unedited field that is no longer announced is removed`() throws {
     let stepless = Self.exposes.replacing(#","value_step":1"#, with: "").replacing(
       #""value_max":10"#,
       with: #""value_max":10.5"#
@@ -166,7 +165,7 @@ struct MergeTests {
     #expect(!outcome.text.contains("step:"))
   }
 
-  @Test func `what a person removed stays away`() throws {
+  @Test func `a removed property stays removed`() throws {
     let both = announced(Self.exposes + Self.effect)
     let outcome = try run(both, then: both) { text in
       text.split(separator: "    effect:")[0] + ""
@@ -175,14 +174,14 @@ struct MergeTests {
     #expect(!outcome.text.contains("effect"))
   }
 
-  @Test func `a device that is new is added, one that is gone is named`() throws {
+  @Test func `a new device is added and a missing one is reported`() throws {
     let lamp =
       #"{"ieee_address":"0x02","friendly_name":"Ofen","definition":{"exposes":[\#(Self.exposes)]}}"#
     let ofen = [Announcement(topic: "zigbee2mqtt/bridge/devices", text: "[\(lamp)]")]
     let outcome = try run(announced(), then: ofen) { $0 + "# the end" }
     #expect(outcome.changes == ["added ofen"])
     #expect(
-      outcome.remarks == ["gone: lamp: no longer announced; remove it from the file by hand"]
+      outcome.diagnostics == ["gone: lamp: no longer announced; remove it from the file by hand"]
     )
     #expect(outcome.text.contains("lamp:\n"))
     #expect(outcome.text.contains("# the end\n\n# 0x02\nofen:\n"))
@@ -195,10 +194,10 @@ struct MergeTests {
     #expect(outcome.text.contains("lamp:\n  name: Büro/Lampe\n"))
   }
 
-  @Test func `without a record all that is written counts as edited`() throws {
+  @Test func `without a record the whole file counts as edited`() throws {
     let before = try #require(Fixture.plan(announced()).files.first)
     for record in [nil, Array("{".utf8)] as [[UInt8]?] {
-      let present = ImportPlan.Present(file: before.new, record: record)
+      let present = ImportPlan.ExistingFile(file: before.new, record: record)
       let plan = try Fixture.plan(
         announced(Self.wider + Self.effect),
         present: [.zigbee2mqtt: present]
@@ -206,11 +205,11 @@ struct MergeTests {
       let after = try #require(plan.files.first)
       #expect(after.changes.map(\.path) == ["lamp/effect"])
       #expect(after.text.contains("range: [0, 10]"))
-      #expect(plan.remarks.contains { $0.subject == "lamp/delay/range" && $0.kind == .kept })
+      #expect(plan.diagnostics.contains { $0.subject == "lamp/delay/range" && $0.kind == .kept })
     }
   }
 
-  @Test func `a file with aliases is read, and what they stand for is left alone`() throws {
+  @Test func `aliases in a file are kept`() throws {
     let outcome = try run(announced(), then: announced(Self.wider)) { text in
       text.replacing("range: [0, 10]", with: "range: &r [0, 10]")
         + "other:\n  properties:\n    x: {type: integer, range: *r, command: {topic: a/b}}\n"
@@ -219,7 +218,7 @@ struct MergeTests {
     #expect(outcome.text.contains("range: &r [0, 20]"))
   }
 
-  /// A home of these devices, some of whose numbers and lists are others than they are here.
+  /// A home of these devices with some numbers and lists changed.
   private func home(
     _ devices: [JSONValue],
     _ generator: inout SeededGenerator
@@ -244,7 +243,7 @@ struct MergeTests {
   }
 
   @Test(arguments: 1...40)
-  func `comments survive whatever is announced the next time`(seed: UInt64) throws {
+  func `comments survive every later announcement`(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let all = try JSONParser.parse(Fixture.text("bridge-devices.json")).elements ?? []
     let devices = Array(all.shuffled(using: &generator).prefix(8))
@@ -264,7 +263,7 @@ struct MergeTests {
       }
     }
     let edited = lines.joined(separator: "\n")
-    let present = ImportPlan.Present(file: Array(edited.utf8), record: before.record)
+    let present = ImportPlan.ExistingFile(file: Array(edited.utf8), record: before.record)
     let plan = try Fixture.plan(
       home(devices, &generator),
       present: [.zigbee2mqtt: present]
@@ -273,12 +272,12 @@ struct MergeTests {
     #expect(after.isChanged)
     for comment in comments { #expect(after.text.contains(comment)) }
     #expect(try !Loaded.devices(["a.yaml": after.text]).isEmpty)
-    #expect(plan.remarks.allSatisfy { $0.kind != .kept && $0.kind != .refused })
+    #expect(plan.diagnostics.allSatisfy { $0.kind != .kept && $0.kind != .refused })
   }
 
   @Test func `importing a whole home twice changes nothing`() throws {
     let first = try Fixture.plan(Fixture.all())
-    var present: [ImportSource: ImportPlan.Present] = [:]
+    var present: [ImportSource: ImportPlan.ExistingFile] = [:]
     for file in first.files { present[file.source] = file.asPresent }
     let second = try Fixture.plan(Fixture.all().reversed(), present: present)
     #expect(second.files.count == 3)
@@ -287,6 +286,6 @@ struct MergeTests {
       #expect(after.record == before.record)
       #expect(after.changes.isEmpty)
     }
-    #expect(second.remarks == first.remarks)
+    #expect(second.diagnostics == first.diagnostics)
   }
 }

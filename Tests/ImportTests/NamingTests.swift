@@ -5,7 +5,7 @@ import Configuration
 @testable import Import
 import Testing
 
-/// Identifiers come of names.
+/// Identifiers from names.
 struct NamingTests {
   @Test(arguments: [
     ("Desk lamp", "desk-lamp"), ("Küche/Decke links", "kueche-decke-links"),
@@ -33,7 +33,7 @@ struct NamingTests {
     #expect(lamps.map { second.id(for: $0) } == ["lamp", "lamp-3", "lamp-2"])
   }
 
-  @Test func `a name without letters gives way to the address`() {
+  @Test func `a name without letters falls back to the address`() {
     var numbering = DeviceNumbering(known: [:], taken: [])
     let lamp = ImportedDevice(identity: "0x00AB", name: "客厅", comment: "")
     #expect(numbering.id(for: lamp) == "0x00ab")
@@ -43,7 +43,7 @@ struct NamingTests {
     ("set", "set_value"), ("Max Level", "Max_Level"), ("größe", "groesse"), ("", "value"),
     ("__", "value"), ("info", "info_value"),
   ])
-  func `properties get identifiers that are allowed`(name: String, id: String) {
+  func `properties get valid identifiers`(name: String, id: String) {
     var names = PropertyNames()
     #expect(names.unique(name) == id)
     #expect(names.unique(name) == "\(id)_2")

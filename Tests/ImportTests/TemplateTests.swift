@@ -5,7 +5,7 @@ import Devices
 @testable import Import
 import Testing
 
-/// Which templates can be said in a device file.
+/// The templates that a device file can express.
 struct TemplateTests {
   @Test(arguments: [
     ("{{ value }}", TemplateForm.plain([])),
@@ -33,7 +33,7 @@ struct TemplateTests {
     "{{ value }} {{ value }}", "plain", "{{ value_json.a * value_json.b }}", "{{ value / 0 }}",
     "{{ }}", "{{", "{{ ((((((((((((((((((((((((value)))))))))))))))))))))))) }}",
   ])
-  func `what is more of a program is left alone`(template: String) {
+  func `templates that are too complex are left out`(template: String) {
     #expect(TemplateForm.reading(template) == nil)
   }
 
@@ -42,7 +42,7 @@ struct TemplateTests {
     (#"{"t": "{{ value }}", "n": 1}"#, .structure(.object(["t": "$value", "n": 1]), isText: true)),
     ("{{ position / 100 * 99 }}", .linear(path: [], factor: 0.99, offset: 0)),
   ])
-  func `commands may be structures around the value`(template: String, form: TemplateForm) {
+  func `command templates may be structures with the value`(template: String, form: TemplateForm) {
     #expect(TemplateForm.making(template, of: ["value", "position"]) == form)
   }
 }

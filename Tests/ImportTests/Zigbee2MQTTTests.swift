@@ -5,7 +5,7 @@ import Configuration
 @testable import Import
 import Testing
 
-/// Exposes of Zigbee2MQTT become properties.
+/// Import of Zigbee2MQTT's exposes.
 struct Zigbee2MQTTTests {
   /// The device's lines below `properties:`.
   private func properties(_ exposes: String) throws -> String {
@@ -21,7 +21,7 @@ struct Zigbee2MQTTTests {
     {"type":"composite","name":"color_xy","property":"color","access":7,"features":[]}]}]
     """
 
-  @Test func `a lamp that is as its profile says takes three lines`() throws {
+  @Test func `a lamp that matches its profile takes three lines`() throws {
     #expect(
       try Fixture.file(Fixture.device(exposes: Self.light)) == """
         # V M 0x01
@@ -126,7 +126,7 @@ struct Zigbee2MQTTTests {
       """
     ),
   ])
-  func `each kind of expose has its form`(expose: String, expected: String) throws {
+  func `each kind of expose becomes its property type`(expose: String, expected: String) throws {
     let found = try properties("[\(expose)]")
     #expect(found == expected + "\n")
   }
@@ -170,32 +170,32 @@ struct Zigbee2MQTTTests {
     ),
     (#"{"type":"binary","access":2}"#, "refused: Lamp: binary: it has no usable name"),
   ])
-  func `what is not taken is said with its reason`(expose: String, remark: String) throws {
-    let remarks = try Fixture.remarks(Fixture.device(exposes: "[\(expose)]"))
-    #expect(remarks == [remark])
+  func `what is left out is reported with the reason`(expose: String, remark: String) throws {
+    let diagnostics = try Fixture.diagnostics(Fixture.device(exposes: "[\(expose)]"))
+    #expect(diagnostics == [remark])
   }
 
-  @Test func `a home of 60 devices is taken, and the rest is accounted for`() throws {
+  @Test func `a home of 60 devices is imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.zigbee2mqtt())
     let file = try #require(plan.files.first)
     #expect(file.devices == 62)
     #expect(file.changes.count == 62)
     #expect(file.changes.allSatisfy { $0.kind == .added })
-    let left = plan.remarks.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
+    let left = plan.diagnostics.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
     #expect(
       left.map { "\($0.subject): \($0.reason)" } == [
         "Alte Lampe (Dachboden): disabled in Zigbee2MQTT",
-        "0xa4c138b5f2e60d19: not supported by Zigbee2MQTT, which knows nothing of what it can do",
+        "0xa4c138b5f2e60d19: not supported by Zigbee2MQTT, which does not know its features",
         "0x00158d0009f1c2aa: its interview has not been completed",
         "Sensoren: a group whose members have nothing to set in common",
         "default_bind_group: a group without members that are known",
       ]
     )
-    #expect(plan.remarks.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
+    #expect(plan.diagnostics.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
     #expect(!file.text.contains("Coordinator"))
   }
 
-  @Test func `a group has what all its members have, within the range of all`() throws {
+  @Test func `a group has the common features and ranges of its members`() throws {
     let text = try Fixture.file(Fixture.zigbee2mqtt())
     #expect(
       text.contains(
@@ -224,7 +224,7 @@ struct Zigbee2MQTTTests {
     )
   }
 
-  @Test func `a base topic of two levels brings its own bridge state`() throws {
+  @Test func `a base topic of two levels has its own bridge state`() throws {
     let lamp = try #require(Fixture.device(exposes: Self.light).first)
     let text = try Fixture.file([
       Announcement(topic: "home/zigbee/bridge/devices", payload: lamp.payload)
@@ -233,12 +233,12 @@ struct Zigbee2MQTTTests {
     #expect(text.contains("{topic: home/zigbee/bridge/state, value: /state"))
   }
 
-  @Test func `behind routes the devices are told directly, under the same identifiers`() throws {
+  @Test func `behind routes the original devices are imported with the same identifiers`() throws {
     let lamp = try #require(Fixture.device(exposes: Self.light).first)
     let moved = Announcement(topic: "direct/bridge/devices", payload: lamp.payload)
     let before = try #require(Fixture.plan([lamp]).files.first)
     let plan = try Fixture.plan([lamp, moved], present: [.zigbee2mqtt: before.asPresent]) {
-      $0.note([
+      $0.recordRoutes([
         .init(
           from: .init(topic: "zigbee2mqtt/+/set"),
           to: .init(topic: "direct/+/set"),
@@ -250,28 +250,30 @@ struct Zigbee2MQTTTests {
     #expect(plan.files.first?.text.contains("  topic: direct/Lamp\n") == true)
   }
 
-  @Test func `a home that is announced twice is taken once`() throws {
+  @Test func `a home that is announced twice is imported once`() throws {
     let lamp = try #require(Fixture.device(exposes: Self.light).first)
     let other = Announcement(topic: "other/bridge/devices", payload: lamp.payload)
     let plan = try Fixture.plan([lamp, other])
     #expect(plan.files.first?.devices == 1)
-    #expect(plan.remarks.map(\.kind) == [.leftOut])
-    #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.remarks == [])
+    #expect(plan.diagnostics.map(\.kind) == [.leftOut])
+    #expect(try Fixture.plan([lamp, other]) { $0.base = "zigbee2mqtt" }.diagnostics == [])
   }
 
-  @Test func `the lane is given where the settings have one for Zigbee`() throws {
+  @Test func `devices use the lane zigbee if the settings have one`() throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.light)) { $0.lanes = ["zigbee"] }
     #expect(plan.files.first?.text.contains("  lane: zigbee\n") == true)
   }
 
-  @Test func `devices that another file has are left to it`() throws {
+  @Test func `devices in another file are left out`() throws {
     let announced = Fixture.device(exposes: Self.light)
     let plan = try Fixture.plan(announced)
     let lamp = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
     let second = try Fixture.plan(announced, others: lamp)
     #expect(second.files.isEmpty)
     #expect(
-      second.remarks == [Remark(.leftOut, "Lamp", "already in another device file, as 'lamp'")]
+      second.diagnostics == [
+        ImportDiagnostic(.leftOut, "Lamp", "already in another device file, as 'lamp'")
+      ]
     )
   }
 }

@@ -12,20 +12,20 @@ struct GridTests {
     ("012345678電", ["012345678", ""], 9),
     ("e\u{301}x", ["e\u{301}x", ""], 2),
   ])
-  func `text takes its cells and is never cut in two`(text: String, rows: [String], end: Int) {
+  func `wide characters are never cut in two`(text: String, rows: [String], end: Int) {
     var grid = Grid(size: ScreenSize(columns: 10, rows: 2))
     #expect(grid.put(text, row: 0, column: 0) == end)
     #expect(grid.texts == rows)
   }
 
   @Test(arguments: [(-1, 0), (2, 0), (0, -1), (0, 10)])
-  func `what lies outside is left out`(row: Int, column: Int) {
+  func `text outside the grid is clipped`(row: Int, column: Int) {
     var grid = Grid(size: ScreenSize(columns: 10, rows: 2))
     grid.put("x", row: row, column: column)
     #expect(grid.texts == ["", ""])
   }
 
-  @Test func `a row is told in pieces of one style`() {
+  @Test func `a row is split into runs of one style`() {
     var grid = Grid(size: ScreenSize(columns: 5, rows: 1))
     grid.put("ab", row: 0, column: 1, style: .bold)
     #expect(

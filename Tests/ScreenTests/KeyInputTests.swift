@@ -21,7 +21,7 @@ struct KeyInputTests {
     ("\u{1B}[", []),
     ("ü電", [.character("ü"), .character("電")]),
   ])
-  func `characters become keys, and unknown sequences nothing`(text: String, keys: [ScreenKey]) {
+  func `characters become keys and unknown sequences are ignored`(text: String, keys: [ScreenKey]) {
     #expect(KeyInput.keys(text.unicodeScalars.map(KeyInput.scalar)) == keys)
   }
 

@@ -6,7 +6,7 @@ import Devices
 @testable import Screen
 import Testing
 
-/// What keys ask for.
+/// The requests that keys cause.
 struct KeyTests {
   private static let changes: [(String, String, [String])] = [
     ("desk-lamp/brightness", ">", [#""set":101"#]),
@@ -50,7 +50,7 @@ struct KeyTests {
   ]
 
   @Test(arguments: changes)
-  func `a key asks for a value that is absolute where one is known`(
+  func `a key requests an absolute value if one is known`(
     key: String,
     keys: String,
     expected: [String]
@@ -67,7 +67,7 @@ struct KeyTests {
     ("boiler/target_temperature", "boiler/mode", "off"),
     ("boiler/mode", "boiler/mode", "off"),
   ])
-  func `an exclamation mark sends what stops, never what opens`(
+  func `an exclamation mark sends the stopping value, never the opening one`(
     key: String,
     stopped: String,
     value: String
@@ -78,7 +78,7 @@ struct KeyTests {
     #expect(stage.changes() == [#"{"key":"\#(stopped)","set":"\#(value)"}"#])
   }
 
-  @Test func `where nothing stops, nothing is sent and the screen says so`() {
+  @Test func `without a stopping value nothing is sent and a notice is shown`() {
     var stage = Stage()
     stage.select("desk-lamp/brightness")
     stage.type("!")
@@ -100,10 +100,10 @@ struct KeyTests {
 
   @Test(arguments: [
     ("255\n", "255 is outside 0 to 254"),
-    ("1.2.3\n", #""1.2.3" is no number"#),
-    ("2,5\n", #""2,5" is no number; did you mean 2.5?"#),
+    ("1.2.3\n", #""1.2.3" is not a number"#),
+    ("2,5\n", #""2,5" is not a number; did you mean 2.5?"#),
   ])
-  func `what cannot be meant is refused with its reason`(keys: String, reason: String) {
+  func `invalid input is rejected with the reason`(keys: String, reason: String) {
     var stage = Stage()
     stage.select("desk-lamp/brightness")
     stage.type(keys)
@@ -111,7 +111,7 @@ struct KeyTests {
     #expect(stage.screen.mode == .browsing)
   }
 
-  @Test func `a step at the end of the range changes nothing and tells the range`() {
+  @Test func `a step at the end of the range changes nothing and shows the range`() {
     var stage = Stage()
     stage.select("blind/position")
     stage.type("100\n>")
@@ -143,24 +143,24 @@ struct KeyTests {
     ("/blind\u{1B}", Stage.facts.map(\.key)),
     ("/blind\n\u{1B}", Stage.facts.map(\.key)),
   ])
-  func `the filter takes a part of a name or a pattern`(keys: String, expected: [String]) {
+  func `the filter accepts part of a name or a pattern`(keys: String, expected: [String]) {
     var stage = Stage()
     stage.type(keys)
     let shown = stage.screen.lines.compactMap { line in
-      if case .property(let place) = line { stage.screen.rows[place].facts.key } else { nil }
+      if case .property(let place) = line { stage.screen.rows[place].property.key } else { nil }
     }
     #expect(shown == expected)
     #expect(stage.screen.selectedKey.map(expected.contains) ?? expected.isEmpty)
   }
 
-  @Test func `letters that are typed into the filter are no commands`() {
+  @Test func `letters typed into the filter are not commands`() {
     var stage = Stage()
     stage.type("/qfc!\n")
     #expect(!stage.screen.isDone)
     #expect(stage.requests() == [])
   }
 
-  @Test func `any key closes the help, and only q leaves`() {
+  @Test func `any key closes the help and only q quits`() {
     var stage = Stage()
     stage.type("?")
     #expect(stage.screen.mode == .help(offset: 0))
@@ -171,7 +171,7 @@ struct KeyTests {
     #expect(stage.screen.isDone)
   }
 
-  @Test func `the help scrolls where it does not fit, and no further`() {
+  @Test func `the help scrolls only as far as needed`() {
     var stage = Stage(columns: 40, rows: 10)
     stage.type("?" + String(repeating: "j", count: 99))
     #expect(stage.screen.mode == .help(offset: KeyHelp.count - stage.screen.listHeight))

@@ -8,11 +8,11 @@ import LastOut
 @testable import Screen
 import Testing
 
-/// What becomes of changes, as the screen tells it.
+/// The progress of changes on the screen.
 struct LifeTests {
   private let key = "desk-lamp/brightness"
 
-  @Test func `a command goes from the key press to the device's word`() {
+  @Test func `a command progresses from the key press to the confirmation`() {
     var stage = Stage()
     stage.select(key)
     stage.type(">>>")
@@ -40,7 +40,7 @@ struct LifeTests {
   ]
 
   @Test(arguments: endings)
-  func `each end has its mark, and a failed target goes back`(
+  func `each final phase has its mark and a failed target is reset`(
     phase: Phase,
     reason: String?,
     shown: String,
@@ -55,7 +55,7 @@ struct LifeTests {
     #expect(stage.row(key)?.target == target)
   }
 
-  @Test func `sent is the end where nothing can confirm`() {
+  @Test func `sent is the final phase without a state topic`() {
     var facts = Stage.lamp
     facts.confirmWithin = nil
     var stage = Stage(facts: [facts])
@@ -84,7 +84,7 @@ struct LifeTests {
     #expect(stage.row(key)?.target == 102)
   }
 
-  @Test func `what the gateway makes of a value is shown`() {
+  @Test func `the gateway's corrected value is shown`() {
     var stage = Stage()
     stage.select(key)
     stage.type(">")
@@ -92,7 +92,7 @@ struct LifeTests {
     #expect(stage.row(key)?.target == 104)
   }
 
-  @Test func `a step that the gateway has to count shows its value when it is known`() {
+  @Test func `a step computed by the gateway shows its value when it is known`() {
     var stage = Stage()
     stage.select("strip/speed")
     stage.type("+")
@@ -101,7 +101,7 @@ struct LifeTests {
     #expect(stage.row("strip/speed")?.target == 5)
   }
 
-  @Test func `a refusal says why and lets the gateway's value come back`() {
+  @Test func `a rejection shows its reason and restores the gateway's value`() {
     var stage = Stage()
     stage.select(key)
     stage.type(">")
@@ -123,7 +123,7 @@ struct LifeTests {
     #expect(stage.line("brightness").contains("✗ the gateway is shut…"))
   }
 
-  @Test func `others' changes settle on the screen, too`() {
+  @Test func `changes of other clients settle on the screen`() {
     var stage = Stage()
     stage.accept("01J", key, 7)
     stage.accept("01K", key, 8)
@@ -133,7 +133,7 @@ struct LifeTests {
     #expect(stage.line("brightness").hasSuffix("0.3s 2"))
   }
 
-  @Test func `the bar knows the longest wait`() {
+  @Test func `the bar respects max_wait`() {
     var stage = Stage()
     stage.select(key)
     for _ in 0..<19 {
@@ -148,7 +148,7 @@ struct LifeTests {
     #expect(countdown.remaining(at: stage.now) == .milliseconds(100))
   }
 
-  @Test func `a leading value leaves at once, and the next one settles`() {
+  @Test func `a leading value is sent immediately and the next one settles`() {
     var stage = Stage()
     stage.select("strip/speed")
     stage.type("3\n")
@@ -167,7 +167,8 @@ struct LifeTests {
   ]
 
   @Test(arguments: waits)
-  func `what a value waits for is said`(waits: PendingRow.Waits, due: Int?, shown: String) {
+  func `the screen shows what a value waits for`(waits: PendingRow.Waits, due: Int?, shown: String)
+  {
     var stage = Stage()
     stage.screen.receive(
       .pending(
@@ -181,7 +182,7 @@ struct LifeTests {
     #expect(stage.row(key)?.target == 9)
   }
 
-  @Test func `an overdue value is asked about`() {
+  @Test func `an overdue value is read from the gateway`() {
     var stage = Stage(rows: 10)
     stage.select(key)
     stage.type(">")

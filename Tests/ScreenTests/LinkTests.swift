@@ -7,9 +7,9 @@ import LastOut
 @testable import Screen
 import Testing
 
-/// The connection to the gateway, and time.
+/// The connection to the gateway, and the passage of time.
 struct LinkTests {
-  @Test func `a connection begins with asking for everything`() {
+  @Test func `a new connection requests everything`() {
     var screen = ControlScreen(name: "me", size: ScreenSize(columns: 80, rows: 24))
     #expect(screen.wantsConnection(at: .zero))
     screen.connected(at: .zero)
@@ -23,7 +23,7 @@ struct LinkTests {
     #expect(screen.takeRequests() == [])
   }
 
-  @Test func `a lost gateway is looked for, ever less often`() {
+  @Test func `reconnection attempts back off`() {
     var stage = Stage()
     var waits: [Int64] = []
     for _ in 0..<6 {
@@ -37,7 +37,7 @@ struct LinkTests {
     #expect(waits == [200, 400, 800, 1600, 2000, 2000])
   }
 
-  @Test func `without a gateway the values stay and nothing can be changed`() {
+  @Test func `without a gateway the values stay and changes are rejected`() {
     var stage = Stage()
     stage.select("desk-lamp/brightness")
     stage.type(">")
@@ -50,7 +50,7 @@ struct LinkTests {
     #expect(stage.texts()[22] == " no gateway: nothing was changed")
   }
 
-  @Test func `after a restart the gateway's values count`() {
+  @Test func `after a restart the gateway's values are shown`() {
     var stage = Stage()
     stage.select("desk-lamp/brightness")
     stage.type(">")
@@ -64,20 +64,20 @@ struct LinkTests {
     #expect(stage.changes() == [#"{"key":"desk-lamp/brightness","set":101}"#])
   }
 
-  @Test func `a selection whose property is gone moves to the first`() {
+  @Test func `the selection of a removed property moves to the first one`() {
     var stage = Stage()
     stage.select("strip/speed")
     stage.screen.receive(.described([Stage.lamp], id: "describe"), at: stage.now)
     #expect(stage.screen.selectedKey == "desk-lamp/brightness")
   }
 
-  @Test func `an event of an unknown property has the devices described again`() {
+  @Test func `an event of an unknown property requests the devices again`() {
     var stage = Stage()
     stage.hear(.accepted, "01J", "new/one", 1)
     #expect(stage.requests() == [#"{"describe":"*","id":"describe"}"#])
   }
 
-  @Test func `what is in view is read again each second, unless an answer is missing`() {
+  @Test func `values in view are read every second unless an answer is missing`() {
     var stage = Stage(rows: 11)
     stage.pass(999)
     #expect(stage.requests() == [])
@@ -95,14 +95,14 @@ struct LinkTests {
     #expect(!stage.screen.isSilent)
   }
 
-  @Test func `the screen sleeps for a second, and for a frame while a bar moves`() {
+  @Test func `the next tick is a second away, or a frame while a bar moves`() {
     var stage = Stage()
     #expect(stage.now.duration(to: stage.screen.nextTick(after: stage.now)) == .seconds(1))
     stage.type("j>")
     #expect(stage.now.duration(to: stage.screen.nextTick(after: stage.now)) == .milliseconds(50))
   }
 
-  @Test func `a notice goes after a while`() {
+  @Test func `a notice expires`() {
     var stage = Stage()
     stage.screen.receive(.flushed(2, id: "flush"), at: stage.now)
     #expect(stage.texts()[22] == " flushed 2")

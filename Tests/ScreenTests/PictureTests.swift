@@ -7,9 +7,9 @@ import LastOut
 @testable import Screen
 import Testing
 
-/// Whole screens, as they are drawn.
+/// Complete drawings of the screen.
 struct PictureTests {
-  /// A lamp that settles, a boiler that waits, a blind that failed, and a strip at rest.
+  /// A settling lamp, a waiting boiler, a failed blind and an idle strip.
   private static func stage(columns: Int, rows: Int) -> Stage {
     var stage = Stage(columns: columns, rows: rows)
     stage.screen.receive(
@@ -65,14 +65,14 @@ struct PictureTests {
     #expect(compare(Self.stage(columns: 80, rows: 24), picture) == [])
   }
 
-  @Test func `the line below the list tells how many properties follow`() {
+  @Test func `the line below the list shows the number of further properties`() {
     var stage = Stage(columns: 30, rows: 20)
     #expect(stage.texts()[17] == "──────────────────── 1 more ──")
     stage.type("G")
     #expect(stage.texts()[17] == String(repeating: "─", count: 30))
   }
 
-  @Test func `forty columns and ten rows are enough to work with`() {
+  @Test func `forty columns and ten rows are usable`() {
     let picture = """
        settle  9 properties       ● connected
        PROPERTY        TARGET    STATE
@@ -88,7 +88,7 @@ struct PictureTests {
     #expect(compare(Self.stage(columns: 40, rows: 10), picture) == [])
   }
 
-  @Test func `twenty columns and four rows still step`() {
+  @Test func `twenty columns and four rows are usable`() {
     let picture = """
        settle   ● connected
        Desk lamp
@@ -99,13 +99,13 @@ struct PictureTests {
   }
 
   @Test(arguments: [(19, 24), (80, 3), (1, 1), (0, 0)])
-  func `what is too small says so`(columns: Int, rows: Int) {
+  func `a terminal that is too small shows a message`(columns: Int, rows: Int) {
     let stage = Stage(columns: columns, rows: rows)
     let expected = String("too small".prefix(columns))
     #expect(stage.texts().first ?? "" == expected)
   }
 
-  @Test func `without UTF-8 nothing but ASCII is drawn`() {
+  @Test func `without UTF-8 only ASCII is drawn`() {
     let stage = Self.stage(columns: 100, rows: 24)
     let texts = stage.texts(.ascii)
     #expect(texts.allSatisfy { $0.utf8.allSatisfy { (0x20..<0x7F).contains($0) } })
@@ -113,7 +113,7 @@ struct PictureTests {
     #expect(stage.line("position", .ascii).hasPrefix("position 30 % x failed: not confirmed"))
   }
 
-  @Test func `a wide terminal shows where in its range a value is`() {
+  @Test func `a wide terminal shows a value within its range`() {
     let line =
       Self.stage(columns: 110, rows: 24).texts()
       .first { $0.contains("brightness") } ?? ""
@@ -121,7 +121,7 @@ struct PictureTests {
   }
 
   @Test(arguments: 20...170)
-  func `no width breaks a line`(columns: Int) {
+  func `no line exceeds the width`(columns: Int) {
     let stage = Self.stage(columns: columns, rows: 24)
     let texts = stage.texts()
     #expect(texts.allSatisfy { CellWidth.of($0) <= columns })
@@ -138,12 +138,12 @@ struct PictureTests {
       let line = texts.firstIndex { $0.hasPrefix(" ▌ ") }
       let names = ["Desk lamp", "Boiler", "Blind", "Strip"]
       let heading = texts.prefix(line ?? 0).last { text in names.contains { text == " \($0)" } }
-      let wanted = stage.screen.selectedRow?.facts.deviceName
+      let wanted = stage.screen.selectedRow?.property.deviceName
       #expect(heading == wanted.map { " \($0)" })
     }
   }
 
-  @Test func `names and reasons cannot steer the terminal`() {
+  @Test func `names and reasons cannot control the terminal`() {
     var facts = Stage.lamp
     facts.deviceName = "Evil\u{1B}[2J"
     facts.name = "電気\u{7}"
@@ -161,7 +161,10 @@ struct PictureTests {
     ("j4", " desk-lamp/brightness = 4_   0 to 254, step 1"), ("/bo", " /bo_"),
     ("GG", " strip/speed  ·  0 to 10, step 1  ·  settles 200ms, at most 200ms, first at once"),
   ])
-  func `the line below the list says what is typed or selected`(keys: String, expected: String) {
+  func `the line below the list shows the typed text or the selection`(
+    keys: String,
+    expected: String
+  ) {
     var stage = Stage(columns: 100)
     stage.type(keys)
     #expect(stage.texts()[22] == expected)

@@ -7,14 +7,14 @@ import JSON
 import LastOut
 @testable import Screen
 
-/// A screen with four devices' worth of properties, and hands on its keys.
+/// A screen with the properties of four devices, and ways to press its keys.
 struct Stage {
   static let start = Moment(nanoseconds: 1_000_000_000)
 
   var screen: ControlScreen
   var now = Stage.start
 
-  /// Connected, and told what there is and which values it has.
+  /// Creates a connected screen with properties and their values.
   init(columns: Int = 80, rows: Int = 24, facts: [PropertyRow] = Stage.facts) {
     screen = ControlScreen(name: "me", size: ScreenSize(columns: columns, rows: rows))
     connect(facts)
@@ -78,7 +78,7 @@ struct Stage {
     NumberRule(range: range, step: step, unit: unit)
   }
 
-  /// Answers everything that is asked on connecting.
+  /// Connects the screen and answers its requests.
   mutating func connect(_ facts: [PropertyRow] = Stage.facts) {
     screen.connected(at: now)
     _ = screen.takeRequests()
@@ -117,7 +117,7 @@ struct Stage {
     screen.tick(at: now)
   }
 
-  /// What the gateway sends when a change is taken: the answer, and the watched event.
+  /// Receives the acceptance of a change: the answer and the watched event.
   mutating func accept(_ id: String, _ key: String, _ value: JSONValue) {
     let event = event(id, key, .accepted, value)
     if id.hasPrefix("me-") { screen.receive(.event(event, id: .string(id)), at: now) }
@@ -142,7 +142,7 @@ struct Stage {
     EventObject(id: id, key: key, phase: phase, value: value, at: "2026-11-21T08:00:00.123Z")
   }
 
-  /// The changes that are to be sent, as lines without their identifiers.
+  /// Dequeues the requested changes, as lines without their identifiers.
   mutating func changes() -> [String] {
     screen.takeRequests().filter { $0.source == "control" }.map { request in
       var bare = request
@@ -152,18 +152,18 @@ struct Stage {
     }
   }
 
-  /// All lines that are to be sent.
+  /// Dequeues all requests, as lines.
   mutating func requests() -> [String] {
     screen.takeRequests().map { String(decoding: $0.line, as: UTF8.self) }
   }
 
-  func row(_ key: String) -> ScreenRow? { screen.rows.first { $0.facts.key == key } }
+  func row(_ key: String) -> ScreenRow? { screen.rows.first { $0.property.key == key } }
 
   func texts(_ glyphs: Glyphs = .unicode) -> [String] {
     ScreenRenderer(glyphs: glyphs).grid(of: screen, at: now).texts
   }
 
-  /// The line that shows a property, from its name on, with single blanks.
+  /// The line of a property, starting at its name, with single spaces.
   func line(_ label: String, _ glyphs: Glyphs = .unicode) -> String {
     let line = texts(glyphs).first { $0.contains(" \(label) ") } ?? ""
     let words = line.split(separator: " ")

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The keys of every part of both files: what the decoder takes, and what is documented.
+/// The allowed keys of every section of both files; the documentation is tested against them.
 package enum KeyTable: String, CaseIterable, Sendable {
   // The settings file.
   case settings
@@ -30,7 +30,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case confirm = "properties.<id>.confirm"
   case availability = "availability[]"
 
-  /// The keys, in the order of the documentation.
+  /// The allowed keys, in the order of the documentation.
   package var keys: [String] {
     switch self {
     case .settings:
@@ -86,6 +86,6 @@ package enum KeyTable: String, CaseIterable, Sendable {
     uniqueKeysWithValues: allCases.map { ($0, Set($0.keys)) }
   )
 
-  /// Whether `key` belongs here.
+  /// Whether `key` is allowed in this section; expected constant time.
   func contains(_ key: String) -> Bool { Self.sets[self]?.contains(key) ?? false }
 }

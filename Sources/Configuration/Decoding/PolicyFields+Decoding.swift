@@ -14,7 +14,7 @@ extension PolicyFields {
     if node.pairs == nil {
       problems.add(
         node.position,
-        "policy: found \(node.kindInWords), expected 'live' or a mapping with "
+        "policy: found \(node.kindDescription), expected 'live' or a mapping with "
           + Section.list(KeyTable.policyFields.keys),
         suggestion: node.text.flatMap { Suggestion.nearest(to: $0, in: ["live"]) }
       )
@@ -29,7 +29,7 @@ extension PolicyFields {
         maxWait = .after(duration)
       } else {
         _ =
-          section.refuse(
+          section.reject(
             limit,
             "max_wait",
             expected: "none or \(DurationText.forms)",

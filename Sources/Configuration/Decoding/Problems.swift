@@ -1,27 +1,27 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Collects the mistakes of all files.
+/// Collects the mistakes and warnings of all files.
 final class Problems {
-  /// How many mistakes are kept.
+  /// The maximum number of mistakes to collect.
   private static let maximum = 1_000
 
   private(set) var errors: [ConfigurationProblem] = []
   private(set) var warnings: [ConfigurationProblem] = []
-  /// A profile's mistake is found once for each device that uses it.
+  /// Filters duplicates: a profile's mistake is found once for each device that uses it.
   private var seen: Set<ConfigurationProblem> = []
   private var unknownKeys: Set<SourcePosition> = []
-  /// Places whose further mistakes follow from the first.
+  /// Positions where further mistakes are consequences of the first.
   private var blocked: Set<SourcePosition> = []
   private var order: [String: Int] = [:]
 
-  /// How many mistakes there are; compare before and after to see whether something failed.
+  /// The number of mistakes so far; compare before and after a step to see whether it failed.
   var count: Int { errors.count }
 
   func add(_ problem: ConfigurationProblem) {
-    note(problem.file)
-    let place = SourcePosition(file: problem.file, line: problem.line, column: problem.column)
-    guard !isFull, !blocked.contains(place), seen.insert(problem).inserted else { return }
+    recordFile(problem.file)
+    let position = SourcePosition(file: problem.file, line: problem.line, column: problem.column)
+    guard !isFull, !blocked.contains(position), seen.insert(problem).inserted else { return }
     errors.append(problem)
     guard isFull else { return }
     var last = problem
@@ -30,14 +30,14 @@ final class Problems {
     errors.append(last)
   }
 
-  /// Whether an unknown key is met for the first time; aliases bring the same key again and again.
+  /// Whether an unknown key is seen for the first time; YAML aliases repeat the same key.
   func isNewKey(_ position: SourcePosition) -> Bool {
     !isFull && unknownKeys.insert(position).inserted
   }
 
   private var isFull: Bool { errors.count >= Self.maximum }
 
-  /// Keeps quiet about a place from now on, where one mistake would lead to others.
+  /// Suppresses further mistakes at a position, because they would be consequences of the first.
   func block(_ position: SourcePosition) { blocked.insert(position) }
 
   func add(_ position: SourcePosition, _ message: String, suggestion: String? = nil) {
@@ -60,16 +60,16 @@ final class Problems {
       message: message,
       suggestion: suggestion
     )
-    note(problem.file)
+    recordFile(problem.file)
     if seen.insert(problem).inserted { warnings.append(problem) }
   }
 
-  /// Remembers the order in which files were read.
-  func note(_ file: String) {
+  /// Records the order in which files are read.
+  func recordFile(_ file: String) {
     if order[file] == nil { order[file] = order.count }
   }
 
-  /// By file in the order read, then by place.
+  /// Sorts by file in the order of reading, then by position.
   func sorted(_ problems: [ConfigurationProblem]) -> [ConfigurationProblem] {
     problems.sorted { left, right in
       (order[left.file] ?? 0, left.line, left.column, left.message)

@@ -4,11 +4,11 @@
 internal import Devices
 
 extension Section {
-  /// Text of any style, not empty.
+  /// A non-empty scalar, quoted or not.
   func text(_ key: String, expected: String = "text") -> String? {
     guard let node = self[key] else { return nil }
     guard let text = node.text, !text.isEmpty, !node.isNull else {
-      return refuse(node, key, expected: expected)
+      return reject(node, key, expected: expected)
     }
     return text
   }
@@ -26,15 +26,15 @@ extension Section {
         case "false", "no", "off", "0", "n": "false"
         default: nil
         }
-      return refuse(node, key, expected: "true or false", suggestion: meant)
+      return reject(node, key, expected: "true or false", suggestion: meant)
     }
   }
 
-  /// One of a few words.
+  /// One of `words`.
   func choice(_ key: String, of words: [String]) -> String? {
     guard let node = self[key] else { return nil }
     if let text = node.text, words.contains(text) { return text }
-    return refuse(
+    return reject(
       node,
       key,
       expected: words.count == 1 ? words[0] : "one of \(Self.list(words))",
@@ -45,7 +45,7 @@ extension Section {
   /// A finite number without quotes.
   func number(_ key: String) -> Double? { self[key].flatMap { number($0, key) } }
 
-  /// A finite number at `node`, which `key` names in messages.
+  /// A finite number at `node`; messages name `key`.
   func number(_ node: YAMLNode, _ key: String) -> Double? {
     if let word = node.word, let number = NumberText.parse(word) { return number }
     var meant: String?
@@ -53,7 +53,7 @@ extension Section {
       let candidate = String(text.map { $0 == "," ? "." : $0 })
       if NumberText.parse(candidate) != nil { meant = candidate }
     }
-    return refuse(node, key, expected: "a number", suggestion: meant)
+    return reject(node, key, expected: "a number", suggestion: meant)
   }
 
   /// A whole number within `range`.
@@ -61,18 +61,18 @@ extension Section {
     guard let node = self[key] else { return nil }
     guard let word = node.word, let number = Int(word), range.contains(number) else {
       let expected = "a whole number from \(range.lowerBound) to \(range.upperBound)"
-      return refuse(node, key, expected: expected)
+      return reject(node, key, expected: expected)
     }
     return number
   }
 
-  /// A duration with its unit.
+  /// A duration with a unit.
   func duration(_ key: String) -> Duration? { self[key].flatMap { duration($0, key) } }
 
-  /// A duration at `node`, which `key` names in messages.
+  /// A duration at `node`; messages name `key`.
   func duration(_ node: YAMLNode, _ key: String) -> Duration? {
     guard let text = node.text, let duration = DurationText.parse(text) else {
-      return refuse(
+      return reject(
         node,
         key,
         expected: DurationText.forms,
@@ -82,7 +82,7 @@ extension Section {
     return duration
   }
 
-  /// What was probably meant: short times are given in milliseconds, others in seconds.
+  /// Suggests a unit: milliseconds for large numbers at keys with short times, otherwise seconds.
   static func durationSuggestion(for text: String, _ key: String) -> String? {
     let isShort = ["delay", "max_wait", "commit"].contains(key)
     let isLarge = (NumberText.parse(text) ?? 0) >= 20
@@ -94,7 +94,7 @@ extension Section {
     guard let node = self[key], let duration = duration(node, key) else { return nil }
     guard duration >= least else {
       let expected = "a duration of at least \(DurationText.text(least))"
-      return refuse(node, key, expected: expected)
+      return reject(node, key, expected: expected)
     }
     return duration
   }
@@ -103,7 +103,7 @@ extension Section {
   func size(_ key: String, in range: ClosedRange<Int>) -> Int? {
     guard let node = self[key] else { return nil }
     guard let text = node.text, let size = SizeText.parse(text) else {
-      return refuse(
+      return reject(
         node,
         key,
         expected: SizeText.forms,
@@ -112,16 +112,16 @@ extension Section {
     }
     guard range.contains(size) else {
       let expected = "\(range.lowerBound) to \(range.upperBound) bytes"
-      return refuse(node, key, expected: expected)
+      return reject(node, key, expected: expected)
     }
     return size
   }
 
-  /// A list of words; each must be a scalar that is not empty, and none may come twice.
+  /// A list of distinct, non-empty scalars.
   func words(_ key: String) -> [(text: String, node: YAMLNode)]? {
     guard let node = self[key] else { return nil }
     guard let elements = node.elements else {
-      return refuse(
+      return reject(
         node,
         key,
         expected: "a list",
@@ -131,7 +131,7 @@ extension Section {
     var words: [(text: String, node: YAMLNode)] = []
     for element in elements {
       guard let text = element.text, !text.isEmpty else {
-        _ = refuse(element, key, expected: "a word") as String?
+        _ = reject(element, key, expected: "a word") as String?
         continue
       }
       if words.contains(where: { $0.text == text }) {
@@ -143,8 +143,8 @@ extension Section {
     return words
   }
 
-  /// Reports a value that does not fit, and gives `nil`.
-  func refuse<Result>(
+  /// Reports an invalid value and returns `nil`.
+  func reject<Result>(
     _ node: YAMLNode,
     _ key: String,
     expected: String,
@@ -152,7 +152,7 @@ extension Section {
   ) -> Result? {
     problems.add(
       node.position,
-      "\(key): found \(node.kindInWords), expected \(expected)",
+      "\(key): found \(node.kindDescription), expected \(expected)",
       suggestion: suggestion
     )
     return nil

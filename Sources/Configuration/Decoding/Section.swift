@@ -3,22 +3,22 @@
 
 internal import Devices
 
-/// A mapping with known keys, or several laid over each other, the strongest first.
+/// A mapping with known keys, or several such mappings as layers.
 ///
-/// Each read of a value reports what is wrong with it and gives `nil`; an absent key is `nil` too.
+/// Reading an invalid value reports the mistake and returns `nil`; so does an absent key, silently.
 struct Section {
   let table: KeyTable
-  /// Mappings; the first that has a key decides it.
+  /// Mappings with the strongest first; the first that has a key provides its value.
   let layers: [YAMLNode]
   let problems: Problems
 
-  /// A section from one node; reports anything but a mapping, and unknown keys.
+  /// Creates a section from one node; reports unknown keys and nodes other than mappings.
   init?(_ node: YAMLNode, _ table: KeyTable, _ problems: Problems, what: String? = nil) {
     guard let pairs = node.pairs else {
       let name = what ?? table.rawValue
       problems.add(
         node.position,
-        "\(name): found \(node.kindInWords), expected a mapping with \(Self.list(table.keys))"
+        "\(name): found \(node.kindDescription), expected a mapping with \(Self.list(table.keys))"
       )
       return nil
     }
@@ -28,14 +28,14 @@ struct Section {
     self.problems = problems
   }
 
-  /// A section from mappings that were checked before.
+  /// Creates a section from mappings that are already checked.
   init(layers: [YAMLNode], _ table: KeyTable, _ problems: Problems) {
     self.table = table
     self.layers = layers
     self.problems = problems
   }
 
-  /// Where the section begins.
+  /// The start of the strongest layer.
   var position: SourcePosition { layers[0].position }
 
   /// The value of `key` in the strongest layer that has it.
@@ -53,9 +53,10 @@ struct Section {
     return layers.compactMap { layer in layer.pairs?.first { $0.key == key }?.value }
   }
 
-  /// The section at `key`, fields of the strongest layers first; layers end at what is no mapping.
+  /// The section at `key`, with a layer from each layer of this one.
   ///
-  /// `nil` when absent; a strongest value that is no mapping is reported.
+  /// A value that is not a mapping ends the layers. Returns `nil` when the key is absent, and reports
+  /// a mistake when its strongest value is not a mapping.
   func nested(_ key: String, _ table: KeyTable) -> Section? {
     let nodes = all(key)
     guard let first = nodes.first else { return nil }
@@ -68,7 +69,7 @@ struct Section {
     return Section(layers: mappings, table, problems)
   }
 
-  /// Reports that a key is missing, at the section's beginning.
+  /// Reports a missing key at the start of the section.
   func missing(_ key: String, _ reason: String) {
     problems.add(position, "'\(key)' is missing: \(reason)")
   }
@@ -83,6 +84,6 @@ struct Section {
     }
   }
 
-  /// Words in a row, for messages.
+  /// A comma-separated list for messages.
   static func list(_ words: [String]) -> String { words.joined(separator: ", ") }
 }

@@ -5,13 +5,15 @@ internal import Devices
 internal import JSON
 
 extension YAMLNode {
-  /// How many values one payload may hold.
+  /// The maximum number of values in one payload.
   private static let maximumValues = 10_000
 
-  /// The structure as JSON; plain `true`, `false`, `null` and numbers are typed, all else is text.
+  /// The node as JSON.
   ///
-  /// Aliases are followed; `nil`, with a problem, when the structure is too large. `scalar` may
-  /// replace each text.
+  /// Plain `true`, `false`, `null` and numbers are typed, anything else is text.
+  ///
+  /// Aliases are expanded. A structure that is too large is reported and gives `nil`. `scalar` can
+  /// replace a scalar.
   func json(
     _ problems: Problems,
     scalar: (String, YAMLNode) -> JSONValue? = { _, _ in nil }
@@ -55,7 +57,7 @@ extension YAMLNode {
     return isPlain ? Self.typed(text) : .string(text)
   }
 
-  /// A plain scalar: YAML 1.2's core types, in the forms that JSON has too.
+  /// A plain scalar by YAML 1.2's core schema, limited to the forms that JSON has too.
   private static func typed(_ text: String) -> JSONValue {
     switch text {
     case "true": return .boolean(true)

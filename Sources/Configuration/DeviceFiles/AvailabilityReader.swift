@@ -5,12 +5,12 @@ internal import Devices
 internal import JSON
 internal import MQTTTopics
 
-/// Reads where a device says that it is there.
+/// Reads `availability:`, the topics that report whether a device is online.
 struct AvailabilityReader {
   let placeholders: Placeholders
   let problems: Problems
 
-  /// The sources: one mapping or a list of them; `none` for none.
+  /// Reads one mapping or a list of mappings; `none` means no sources.
   func sources(_ section: Section) -> [AvailabilitySource] {
     guard let node = section["availability"], node.text != "none" else { return [] }
     return (node.elements ?? [node]).compactMap { source($0) }
@@ -45,7 +45,7 @@ struct AvailabilityReader {
     guard let node = section[key] else { return standard }
     let words = (node.elements ?? [node]).compactMap(\.scalarJSON).filter { $0 != .null }
     guard !words.isEmpty, words.count == node.elements?.count ?? 1 else {
-      return section.refuse(
+      return section.reject(
         node,
         key,
         expected: "a word, number, true or false, or a list of them"
@@ -56,7 +56,7 @@ struct AvailabilityReader {
 }
 
 extension Section {
-  /// A topic to publish to, or to read, with its placeholders filled in; missing is a mistake.
+  /// A required topic name with its placeholders expanded.
   func topic(_ key: String, _ placeholders: Placeholders) -> String? {
     guard let node = self[key] else {
       missing(key, "the topic's name is needed")
@@ -72,17 +72,17 @@ extension Section {
     return topic
   }
 
-  /// A JSON Pointer with its placeholders filled in.
+  /// A JSON Pointer with its placeholders expanded.
   func pointer(_ key: String, _ placeholders: Placeholders?) -> JSONPointer? {
     guard let node = self[key] else { return nil }
     guard let text = node.text, !node.isNull || text.isEmpty else {
-      return refuse(node, key, expected: "a JSON Pointer such as /state")
+      return reject(node, key, expected: "a JSON Pointer such as /state")
     }
     guard let expanded = placeholders.map({ $0.expand(text, at: node.position) }) ?? text else {
       return nil
     }
     guard let pointer = JSONPointer(expanded) else {
-      return refuse(
+      return reject(
         node,
         key,
         expected: "a JSON Pointer such as /state, or \"\" for the whole payload",

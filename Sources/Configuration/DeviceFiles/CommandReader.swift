@@ -5,13 +5,13 @@ internal import Devices
 import JSON
 internal import MQTTTopics
 
-/// Reads where a command goes and what it carries.
+/// Reads `command:`, a property's topic and payload for commands.
 struct CommandReader {
   let baseTopic: String
   let placeholders: Placeholders
   let problems: Problems
 
-  func road(_ section: Section, at position: SourcePosition, isAction: Bool) -> CommandRoad? {
+  func endpoint(_ section: Section, at position: SourcePosition, isAction: Bool) -> CommandRoad? {
     guard section["command"] != nil else {
       problems.add(position, "'command' is missing: where do values of this property go?")
       return nil
@@ -22,10 +22,10 @@ struct CommandReader {
     let payload = payload(fields, isAction: isAction)
     guard let topic = fields.topic("topic", placeholders) else { return nil }
     let filters = SettingsRules.commandFilters(baseTopic: baseTopic)
-    if let met = filters.first(where: { Topic.overlaps($0, topic) }) {
+    if let own = filters.first(where: { Topic.overlaps($0, topic) }) {
       problems.add(
         fields["topic"]?.position ?? fields.position,
-        "topic: '\(Excerpt.of(topic))' is the gateway's own ('\(met)'), which would loop"
+        "topic: '\(Excerpt.of(topic))' is the gateway's own ('\(own)'), which would loop"
       )
     }
     guard let payload else { return nil }
@@ -36,7 +36,7 @@ struct CommandReader {
     guard fields.flag("retain") == true, let node = fields["retain"] else { return }
     problems.add(
       node.position,
-      "retain: commands are never retained, for the broker would replay a stale one; remove it"
+      "retain: commands are never retained, because the broker would replay a stale one; remove it"
     )
   }
 
@@ -60,7 +60,7 @@ struct CommandReader {
     guard template.carriesValue || isAction else {
       problems.add(
         node.position,
-        "payload: '$value' is missing, so every value would leave the same"
+        "payload: '$value' is missing, so every value would send the same payload"
       )
       return nil
     }

@@ -7,14 +7,14 @@ internal import MQTTTopics
 
 /// Reads devices from the nodes of device files.
 struct DeviceDecoder {
-  /// How many properties all devices together may have.
+  /// The maximum number of properties of all devices together.
   private static let maximumProperties = 100_000
 
   let context: DeviceContext
   let profiles: ProfileStore
   let problems: Problems
   private(set) var devices: [Device] = []
-  private var places: [String: SourcePosition] = [:]
+  private var positions: [String: SourcePosition] = [:]
   private var propertyCount = 0
 
   init(context: DeviceContext, profiles: ProfileStore, problems: Problems) {
@@ -23,27 +23,29 @@ struct DeviceDecoder {
     self.problems = problems
   }
 
-  /// Takes the devices of one file; a device with a mistake does not keep others from being read.
+  /// Reads the devices of one file.
+  ///
+  /// A mistake in one device does not affect the others.
   mutating func read(_ root: YAMLNode) {
     if root.isNull { return }
     guard let pairs = root.pairs else {
       problems.add(
         root.position,
-        "found \(root.kindInWords), expected devices: 'desk-lamp:' and its keys"
+        "found \(root.kindDescription), expected devices: 'desk-lamp:' and its keys"
       )
       return
     }
     for pair in pairs {
       if let problem = Identifiers.problem(inDevice: pair.key) {
         problems.add(pair.keyPosition, problem.message, suggestion: problem.suggestion)
-      } else if let first = places[pair.key] {
+      } else if let first = positions[pair.key] {
         problems.add(
           pair.keyPosition,
           "device '\(pair.key)' is already defined at \(first.text)"
         )
         continue
       }
-      places[pair.key] = pair.keyPosition
+      positions[pair.key] = pair.keyPosition
       if let device = device(pair) { devices.append(device) }
     }
   }
@@ -139,7 +141,7 @@ struct DeviceDecoder {
       guard let pairs = layer.pairs else {
         problems.add(
           layer.position,
-          "parameters: found \(layer.kindInWords), expected a mapping"
+          "parameters: found \(layer.kindDescription), expected a mapping"
         )
         continue
       }
@@ -169,7 +171,7 @@ struct DeviceDecoder {
     guard isWord, !Placeholders.reserved.contains(name) else {
       problems.add(
         parameter.keyPosition,
-        "'\(Excerpt.of(name))' is no parameter name; allowed: small letters, and not "
+        "'\(Excerpt.of(name))' is not a parameter name; allowed: small letters, and not "
           + Section.list(Placeholders.reserved)
       )
       return nil
@@ -186,10 +188,19 @@ struct DeviceDecoder {
     guard let value = parameter.value.scalarJSON else {
       problems.add(
         parameter.value.position,
-        "parameter '\(name)': found \(parameter.value.kindInWords), expected a word or number"
+        "parameter '\(name)': found \(parameter.value.kindDescription), expected a word or number"
       )
       return nil
     }
     return value
   }
+}
+
+/// The settings that device files depend on.
+struct DeviceContext {
+  var policies = PolicyTable()
+  var ttl: Duration = .seconds(60)
+  /// The defined lanes; `nil` when the settings define none, which allows any name.
+  var lanes: [String]?
+  var baseTopic = "settle"
 }

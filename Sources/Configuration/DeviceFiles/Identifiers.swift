@@ -1,14 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules for names that become part of topics.
+/// The rules for device and property identifiers, which become parts of topics.
 package enum Identifiers {
   static let reservedDevices = ["status", "info"]
   static let reservedProperties = [
     "set", "get", "event", "step", "toggle", "flush", "cancel", "info",
   ]
 
-  /// Why a device identifier is not allowed, and what would be.
+  /// Why a device identifier is invalid and a valid alternative; `nil` if it is valid.
   package static func problem(inDevice id: String) -> (message: String, suggestion: String?)? {
     if reservedDevices.contains(id) {
       return ("the device identifier '\(id)' is reserved", nil)
@@ -20,13 +20,13 @@ package enum Identifiers {
     if isGood { return nil }
     let slug = slug(id)
     return (
-      "'\(id.prefix(80))' is no device identifier; allowed: small letters, digits, '-' and '_', "
+      "'\(id.prefix(80))' is not a device identifier; allowed: small letters, digits, '-' and '_', "
         + "beginning with a letter or digit, 64 at most",
       slug == id || slug.isEmpty ? nil : slug
     )
   }
 
-  /// Why a property identifier or alias is not allowed.
+  /// Why a property identifier or alias is invalid; `nil` if it is valid.
   package static func problem(inProperty id: String) -> (message: String, suggestion: String?)? {
     if reservedProperties.contains(id) {
       return ("the property identifier '\(id)' is reserved", "\(id)_value")
@@ -40,12 +40,14 @@ package enum Identifiers {
       }
     )
     return (
-      "'\(id.prefix(80))' is no property identifier; allowed: letters, digits and '_', 64 at most",
+      "'\(id.prefix(80))' is not a property identifier; allowed: letters, digits and '_', 64 at most",
       fixed.isEmpty ? nil : fixed
     )
   }
 
-  /// A text as a device identifier: small letters, everything else a single `-`.
+  /// Converts a text to a device identifier: lowercase, with `-` for runs of other characters.
+  ///
+  /// The result has at most 64 characters and is empty when no character of `text` is allowed.
   package static func slug(_ text: String) -> String {
     var slug = ""
     for scalar in text.lowercased().unicodeScalars {

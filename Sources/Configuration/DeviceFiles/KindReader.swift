@@ -4,15 +4,16 @@
 internal import Devices
 internal import JSON
 
-/// Reads a property's type, and what only some types have.
+/// Reads a property's type and the keys that depend on it.
 struct KindReader {
   let problems: Problems
-  /// The word for the type, as written.
+  /// The name of the type, as written.
   let typeName: String
   /// All layers of the property.
   private let section: Section
-  /// Those layers whose type is the same as the strongest one's: a profile's range is of no use to a
-  /// property that was made a choice.
+  /// The layers of the strongest layer's type.
+  ///
+  /// A profile's range, for example, does not apply to a device's property that is a choice.
   private let typed: Section
 
   init(section: Section, problems: Problems) {
@@ -27,7 +28,7 @@ struct KindReader {
     typed = Section(layers: Array(section.layers[..<same.count]), .property, problems)
   }
 
-  /// The kind with its range, step or words.
+  /// Reads the kind with its range, step or words; `nil` after a mistake.
   func kind() -> ValueKind? {
     guard section.choice("type", of: KeyTable.policies.keys) != nil else { return nil }
     let before = problems.count
@@ -50,7 +51,7 @@ struct KindReader {
     return problems.count == before ? kind : nil
   }
 
-  /// How values of `kind` leave.
+  /// Reads the conversion of values to wire values.
   func wire(for kind: ValueKind) -> WireRule {
     var rule = WireRule()
     rule.on = scalar("on")
@@ -68,6 +69,7 @@ struct KindReader {
     return rule
   }
 
+  /// The types that a key applies to.
   private static let owners: [(key: String, types: [String])] = [
     ("range", ["number", "integer"]), ("step", ["number", "integer"]),
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
@@ -107,10 +109,10 @@ struct KindReader {
     }
     if let step = typed.number("step"), let node = typed["step"] {
       if step <= 0 {
-        _ = typed.refuse(node, "step", expected: "a number above 0") as String?
+        _ = typed.reject(node, "step", expected: "a number above 0") as String?
       } else if wholeOnly, step != step.rounded() {
         _ =
-          typed.refuse(node, "step", expected: "a whole number, as the type is integer") as String?
+          typed.reject(node, "step", expected: "a whole number, as the type is integer") as String?
       } else if let range = rule.range, step > range.upperBound - range.lowerBound {
         problems.add(
           node.position,
@@ -129,8 +131,8 @@ struct KindReader {
     for pair in pairs where pair.value.scalarJSON == nil || pair.value.isNull {
       problems.add(
         pair.value.position,
-        "values: found \(pair.value.kindInWords) for '\(Excerpt.of(pair.key))', "
-          + "expected what leaves for it: a word, number, true or false"
+        "values: found \(pair.value.kindDescription) for '\(Excerpt.of(pair.key))', "
+          + "expected its wire value: a word, number, true or false"
       )
     }
     return pairs.map(\.key)
@@ -139,7 +141,7 @@ struct KindReader {
   private func scalar(_ key: String) -> JSONValue? {
     guard let node = typed[key] else { return nil }
     guard let value = node.scalarJSON, value != .null else {
-      return typed.refuse(node, key, expected: "a word, number, true or false")
+      return typed.reject(node, key, expected: "a word, number, true or false")
     }
     return value
   }
@@ -149,7 +151,7 @@ struct KindReader {
     if let text = node.text {
       guard text == "mired" else {
         if text == "none" { return nil }
-        return typed.refuse(
+        return typed.reject(
           node,
           "scale",
           expected: "mired, or a mapping with from and to",
@@ -183,7 +185,7 @@ struct KindReader {
 
   private func interval(_ node: YAMLNode, _ key: String) -> Scale.Interval? {
     guard let elements = node.elements, elements.count == 2 else {
-      let found = node.elements.map { "a list of \($0.count)" } ?? node.kindInWords
+      let found = node.elements.map { "a list of \($0.count)" } ?? node.kindDescription
       problems.add(
         node.position,
         "\(key): found \(found), expected two numbers such as [0, 100]"

@@ -4,22 +4,24 @@
 internal import Devices
 internal import JSON
 
-/// Fills `$topic`, `$root` and a profile's parameters into topics, pointers and payloads.
+/// Expands `$topic`, `$root` and a profile's parameters in topics, pointers and payloads.
 struct Placeholders {
   /// The device's own topic.
   var topic: String?
   var parameters: [String: JSONValue] = [:]
-  /// Where the device is, for what it lacks.
+  /// The device's position, for reports of missing keys.
   let device: SourcePosition
   let problems: Problems
 
-  /// The names that are always there.
+  /// Names that a parameter cannot have.
   static let reserved = ["topic", "root", "value"]
 
-  /// Two stand for one.
+  /// `$$` stands for `$`.
   private static let escape: [UInt8] = [UInt8(ascii: "$"), UInt8(ascii: "$")]
 
-  /// `text` with every `$name` replaced; `nil`, with a problem, for an unknown name.
+  /// Replaces every `$name` in `text`.
+  ///
+  /// Reports an unknown name and returns `nil`.
   func expand(_ text: String, at position: SourcePosition) -> String? {
     guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
     var result: [UInt8] = []
@@ -43,7 +45,7 @@ struct Placeholders {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// What a whole text of a payload stands for, if it is `$name`.
+  /// The value of a payload's string that is exactly `$name`; `nil` for any other string.
   func payloadValue(_ text: String, at position: SourcePosition) -> JSONValue? {
     guard text.utf8.first == UInt8(ascii: "$"), text != PayloadTemplate.placeholder else {
       return nil
@@ -52,7 +54,7 @@ struct Placeholders {
     guard let name = Self.name(in: bytes, at: 1), name.utf8.count == bytes.count - 1 else {
       return nil
     }
-    // A profile's own parameter of that name goes first.
+    // A profile's parameter of the same name has precedence.
     if text == PayloadTemplate.identity, parameters[name] == nil { return nil }
     return value(of: name, at: position) ?? .null
   }
@@ -71,13 +73,13 @@ struct Placeholders {
       if name == "topic" { return .string(topic) }
       return .string(String(topic.prefix { $0 != "/" }))
     case "value":
-      problems.add(position, "'$value' belongs into the payload, not here")
+      problems.add(position, "'$value' belongs in the payload, not here")
       return nil
     default:
       let known = ["topic", "root"] + parameters.keys.sorted()
       problems.add(
         position,
-        "'$\(Excerpt.of(name))' stands for nothing here; known: "
+        "'$\(Excerpt.of(name))' has no meaning here; known: "
           + Section.list(known.map { "$\($0)" } + [PayloadTemplate.placeholder]),
         suggestion: Suggestion.nearest(to: name, in: known + ["value"]).map { "$\($0)" }
       )
@@ -85,7 +87,7 @@ struct Placeholders {
     }
   }
 
-  /// The small letters from `start`.
+  /// The lowercase letters at `start`.
   private static func name(in bytes: [UInt8], at start: Int) -> String? {
     let letters = bytes[start...].prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
     return letters.isEmpty ? nil : String(decoding: letters, as: UTF8.self)

@@ -1,13 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+package import Devices
 
-/// The profiles that devices may name: those in the binary, and those beside the device files.
+/// The profiles that devices can use: those in the binary, and those beside the device files.
 ///
-/// What is in the binary is read when it is first named.
+/// An embedded file is parsed when one of its profiles is first used.
 final class ProfileStore {
-  /// One profile and where its file says so.
+  /// One profile and its node in a file.
   struct Profile {
     let name: String
     let node: YAMLNode
@@ -15,7 +15,7 @@ final class ProfileStore {
 
   private let problems: Problems
   private var profiles: [String: YAMLNode] = [:]
-  /// Profiles from files beside the devices; those in the binary do not replace them.
+  /// The names of profiles beside the device files, which override embedded ones.
   private var overridden: Set<String> = []
   private var pending: [(name: String, bytes: [UInt8])]
 
@@ -24,7 +24,7 @@ final class ProfileStore {
     pending = EmbeddedProfiles.files
   }
 
-  /// Takes the profiles of a file beside the device files.
+  /// Adds the profiles of a file beside the device files.
   func add(_ root: YAMLNode) {
     for pair in root.pairs ?? [] where isMapping(pair) {
       checkProperties(pair.value)
@@ -39,15 +39,15 @@ final class ProfileStore {
     }
   }
 
-  /// The names of all profiles.
+  /// The names of all profiles; parses every embedded file.
   var names: [String] {
     loadEmbedded { _ in true }
     return profiles.keys.sorted()
   }
 
-  /// The profile called `name` and those it builds on, the strongest first.
+  /// The profile called `name` and the profiles that it builds on, the strongest first.
   ///
-  /// `nil`, with a problem, when there is none of that name or when they build on each other.
+  /// Reports an unknown name or a cycle and returns `nil`.
   func chain(from name: String, at position: SourcePosition) -> [Profile]? {
     var chain: [Profile] = []
     var next: (name: String, position: SourcePosition)? = (name, position)
@@ -71,7 +71,7 @@ final class ProfileStore {
     return chain
   }
 
-  /// The profiles of the same convention, or else the conventions.
+  /// The names of the profiles of the same convention, or else of all conventions.
   private func alternatives(to name: String) -> String {
     let convention = name.prefix { $0 != "/" } + "/"
     let related = names.filter { $0.hasPrefix(convention) }
@@ -104,7 +104,7 @@ final class ProfileStore {
     }
   }
 
-  /// Reports unknown keys in a profile that perhaps no device uses.
+  /// Reports unknown keys in a profile, even if no device uses it.
   private func checkProperties(_ profile: YAMLNode) {
     let properties = profile.pairs?.first { $0.key == "properties" }?.value
     for property in properties?.pairs ?? [] {
@@ -118,5 +118,35 @@ final class ProfileStore {
 
   private func isMapping(_ pair: YAMLNode.Pair) -> Bool {
     Section(pair.value, .profile, problems, what: "profile '\(Excerpt.of(pair.key))'") != nil
+  }
+}
+
+/// The content of built-in profiles, for programs that write device files.
+package enum BuiltInProfile {
+  /// The profile called `name` with its YAML aliases expanded; `nil` if there is none.
+  package static func json(_ name: String) -> JSONValue? {
+    let problems = Problems()
+    let store = ProfileStore(problems: problems)
+    guard let chain = store.chain(from: name, at: .start(of: "")), chain.count == 1 else {
+      return nil
+    }
+    return chain[0].node.json(problems)
+  }
+}
+
+/// The files of `devices/profiles/`, embedded in the binary.
+enum EmbeddedProfiles {
+  /// Each convention, which is the prefix of its profiles' names, and its file's bytes.
+  static var files: [(name: String, bytes: [UInt8])] {
+    [
+      ("zigbee2mqtt", PackageResources.zigbee2mqtt_yaml),
+      ("tasmota", PackageResources.tasmota_yaml),
+      ("shelly", PackageResources.shelly_yaml),
+      ("esphome", PackageResources.esphome_yaml),
+      ("wled", PackageResources.wled_yaml),
+      ("zwave-js", PackageResources.zwave_js_yaml),
+      ("homie", PackageResources.homie_yaml),
+      ("homeassistant", PackageResources.homeassistant_yaml),
+    ]
   }
 }

@@ -4,7 +4,7 @@
 internal import Devices
 
 extension PropertyReader {
-  /// Fills in `ends` and `excludes`, by identifier; what excludes another is excluded by it.
+  /// Resolves `ends` and `excludes` to identifiers, and makes `excludes` symmetric.
   func relate(
     _ properties: [Property],
     _ sections: [String: Section],
@@ -14,7 +14,7 @@ extension PropertyReader {
     for index in related.indices {
       guard let section = sections[related[index].id] else { continue }
       related[index].ends = names(in: "ends", section, properties, declared)
-      warnOfIdleEnds(section, related[index])
+      warnAboutUnusedEnds(section, related[index])
       related[index].excludes = names(in: "excludes", section, properties, declared)
     }
     for property in related {
@@ -28,7 +28,7 @@ extension PropertyReader {
     return related
   }
 
-  /// Reports aliases that are taken.
+  /// Reports aliases that already name a property.
   func checkAliases(_ properties: [Property], _ sections: [String: Section]) {
     var taken: [String: String] = [:]
     for property in properties { taken[property.id] = property.id }
@@ -47,9 +47,10 @@ extension PropertyReader {
     }
   }
 
-  /// Only an urgent value ends others; a profile's `ends` may be left over where a device has
-  /// switched its `urgent` off.
-  private func warnOfIdleEnds(_ section: Section, _ property: Property) {
+  /// Warns about `ends` without `urgent`, because only an urgent value ends other commands.
+  ///
+  /// A profile's `ends` is accepted where a device overrides `urgent` with an empty list.
+  private func warnAboutUnusedEnds(_ section: Section, _ property: Property) {
     guard let node = section["ends"], node.elements?.isEmpty == false else { return }
     func layer(of key: String) -> Int? {
       section.layers.firstIndex { $0.pairs?.contains { $0.key == key } ?? false }
@@ -62,7 +63,7 @@ extension PropertyReader {
     problems.warn(
       node.position,
       "ends: without effect, since '\(Excerpt.of(property.id))' has no 'urgent': only an urgent "
-        + "value ends what others send; allowed: 'urgent' with a list of values of its type"
+        + "value ends other commands; allowed: 'urgent' with a list of values of its type"
     )
   }
 
@@ -78,7 +79,7 @@ extension PropertyReader {
       if let found {
         if !names.contains(found.id) { names.append(found.id) }
       } else if !declared.contains(word.text) {
-        // What is declared but absent was removed, or has a mistake that is reported already.
+        // A declared but absent property is removed, or has a mistake that is already reported.
         problems.add(
           word.node.position,
           "\(key): the device has no property '\(Excerpt.of(word.text))'; it has: "

@@ -5,14 +5,14 @@ internal import Devices
 import JSON
 internal import LastOut
 
-/// Reads the properties of one device, own and inherited.
+/// Reads the properties of one device, both its own and those of its profile.
 struct PropertyReader {
   let context: DeviceContext
   let placeholders: Placeholders
   let ttl: Duration
   let problems: Problems
 
-  /// The properties in order: the profile's, then the device's own.
+  /// Reads the properties in order: the profile's first, then the device's own.
   func properties(
     of device: Section,
     device id: String,
@@ -53,7 +53,7 @@ struct PropertyReader {
     return relate(properties, sections, declared: order)
   }
 
-  /// The layers of one property; `nil` when it is switched off.
+  /// The layers of one property; `nil` when `none` removes it.
   private func section(_ pairs: [YAMLNode.Pair], inherited: [String]) -> Section? {
     let first = pairs[0]
     if first.value.text == "none" {
@@ -110,7 +110,7 @@ struct PropertyReader {
       placeholders: placeholders,
       problems: problems
     )
-    .road(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
+    .endpoint(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
     let states = StateReader(placeholders: placeholders, problems: problems)
       .sources(section, at: pair.keyPosition)
     let hasState = section["state"].map { $0.text != "none" } ?? false
@@ -160,7 +160,7 @@ struct PropertyReader {
     if let retries = fields.integer("retries", in: 0...100) { confirm.retries = retries }
     if let tolerance = fields.number("tolerance"), let node = fields["tolerance"] {
       if tolerance < 0 {
-        _ = fields.refuse(node, "tolerance", expected: "0 or more") as String?
+        _ = fields.reject(node, "tolerance", expected: "0 or more") as String?
       } else {
         confirm.tolerance = tolerance
       }
@@ -200,14 +200,14 @@ struct PropertyReader {
     if node.pairs != nil { return true }
     problems.add(
       node.position,
-      "properties: found \(node.kindInWords), expected properties by name"
+      "properties: found \(node.kindDescription), expected properties by name"
     )
     return false
   }
 }
 
 extension ProfileStore.Profile {
-  /// Whether `layer` is this profile's own mapping of properties.
+  /// Whether `layer` is this profile's mapping of properties.
   func owns(_ layer: YAMLNode) -> Bool {
     node.pairs?.contains { $0.key == "properties" && $0.value === layer } ?? false
   }

@@ -4,12 +4,12 @@
 internal import Devices
 import JSON
 
-/// Reads where a property is reported.
+/// Reads `state:`, the topics on which a property is reported.
 struct StateReader {
   let placeholders: Placeholders
   let problems: Problems
 
-  /// The sources: one mapping or a list of them; `none` for none.
+  /// Reads one mapping or a list of mappings; `none` means no sources.
   func sources(_ property: Section, at position: SourcePosition) -> [StateSource] {
     guard let node = property["state"], node.text != "none" else { return [] }
     if let elements = node.elements {
@@ -27,7 +27,7 @@ struct StateReader {
     let error = fields.pointer("error", placeholders)
     let reply = fields.pointer("id", placeholders).map { ReplySource(id: $0, error: error) }
     if reply == nil, let node = fields["error"] {
-      problems.add(node.position, "error: without 'id' nothing tells which message was refused")
+      problems.add(node.position, "error: needs 'id', which identifies the refused message")
     }
     guard let topic = fields.topic("topic", placeholders) else { return nil }
     return StateSource(
@@ -49,7 +49,7 @@ struct StateReader {
       }
       guard let structure else { return nil }
       if PayloadTemplate(structure).carriesValue {
-        problems.add(node.position, "get: a question for the state carries no '$value'")
+        problems.add(node.position, "get: a request for the state has no '$value'")
       }
       if structure != .null { PayloadTemplate(structure).render(.null, into: &payload) }
     }

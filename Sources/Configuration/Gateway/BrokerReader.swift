@@ -3,15 +3,15 @@
 
 internal import Devices
 
-/// Reads how to reach a broker: `mqtt:`, and each of `brokers:`.
+/// Reads the connection to a broker: `mqtt:`, and each entry of `brokers:`.
 struct BrokerReader {
   let folder: String?
   let problems: Problems
 
-  /// The broker without its password, which comes from elsewhere.
-  func broker(_ fields: Section, into places: inout BrokerPlaces) -> BrokerConfiguration {
+  /// Reads a broker without its password, which ``Secrets`` provides.
+  func broker(_ fields: Section, into positions: inout BrokerPositions) -> BrokerConfiguration {
     var broker = BrokerConfiguration()
-    places.url = fields["url"]?.position ?? fields.position
+    positions.url = fields["url"]?.position ?? fields.position
     if let url = fields.text("url", expected: BrokerURL.forms), let node = fields["url"] {
       do throws(BrokerURL.Problem) {
         broker.endpoint = try BrokerURL.parse(url)
@@ -24,9 +24,9 @@ struct BrokerReader {
       }
     }
     broker.username = fields.text("username")
-    places.username = fields["username"]?.position
+    positions.username = fields["username"]?.position
     if let path = fields.text("password_file"), let node = fields["password_file"] {
-      places.passwordFile = (FilePath.resolve(path, in: folder), node.position)
+      positions.passwordFile = (FilePath.resolve(path, in: folder), node.position)
     }
     if let version = fields.choice("protocol", of: ["5", "3.1.1"]) {
       broker.usesMQTT5 = version == "5"
@@ -34,7 +34,7 @@ struct BrokerReader {
     broker.clientID = clientID(fields)
     if let keepalive = fields.duration("keepalive"), let node = fields["keepalive"] {
       if keepalive != .zero, keepalive < .seconds(5) || keepalive > .seconds(65_535) {
-        _ = fields.refuse(node, "keepalive", expected: "0, or 5s to 65535s") as String?
+        _ = fields.reject(node, "keepalive", expected: "0, or 5s to 65535s") as String?
       } else {
         broker.keepalive = keepalive
       }
@@ -51,12 +51,12 @@ struct BrokerReader {
     guard let text = fields.text("client_id"), let node = fields["client_id"] else { return nil }
     let id = text.replacing(Self.hostPlaceholder, with: HostName.current)
     guard id.utf8.count <= 65_535, !id.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
-      return fields.refuse(node, "client_id", expected: "text without control characters")
+      return fields.reject(node, "client_id", expected: "text without control characters")
     }
     return id
   }
 
-  /// Stands for this machine's name in `client_id`.
+  /// The placeholder for this machine's name in `client_id`.
   private static let hostPlaceholder = "<host>"
 
   private func checkTLS(_ fields: Section, _ broker: BrokerConfiguration) {

@@ -3,10 +3,10 @@
 
 /// Reads a broker's address: `mqtt://host:1883`, `mqtts://host`, `unix:/path`.
 enum BrokerURL {
-  /// What to write, for messages.
+  /// The accepted forms, for error messages.
   static let forms = "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH"
 
-  /// Why an address is not taken.
+  /// Why an address is invalid.
   struct Problem: Error {
     let message: String
     var suggestion: String?
@@ -60,7 +60,9 @@ enum BrokerURL {
     return isTLS ? .tls(host: host, port: port) : .tcp(host: host, port: port)
   }
 
-  /// A host and the port after it; `[…]` around IPv6 addresses.
+  /// Reads a host and its port.
+  ///
+  /// An IPv6 address needs brackets.
   static func hostAndPort(
     _ text: Substring,
     standard: Int?,
@@ -79,19 +81,19 @@ enum BrokerURL {
       }
       port = rest.isEmpty ? nil : rest.dropFirst()
       guard host.contains(":") else {
-        throw Problem(message: "'[\(host.prefix(60))]' is no IPv6 address")
+        throw Problem(message: "'[\(host.prefix(60))]' is not an IPv6 address")
       }
     } else if let colon = text.firstIndex(of: ":") {
       host = text[..<colon]
       port = text[text.index(after: colon)...]
       if port?.contains(":") == true {
-        throw Problem(message: "an IPv6 address stands in brackets", suggestion: "[\(text)]")
+        throw Problem(message: "an IPv6 address needs brackets", suggestion: "[\(text)]")
       }
     }
     let isHost =
       !host.isEmpty && host.utf8.count <= 253
       && host.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
-    guard isHost else { throw Problem(message: "'\(host.prefix(60))' is no host") }
+    guard isHost else { throw Problem(message: "'\(host.prefix(60))' is not a host") }
     guard let digits = port else {
       guard let standard else { throw Problem(message: "the port is missing") }
       return (String(host), standard)

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Paths as settings give them.
+/// Paths in settings.
 enum FilePath {
-  /// `path`, from `folder` if it is relative.
+  /// Resolves a relative path against `folder`.
   static func resolve(_ path: String, in folder: String?) -> String {
     guard let folder, path.utf8.first != UInt8(ascii: "/") else { return path }
     return join(folder, path)

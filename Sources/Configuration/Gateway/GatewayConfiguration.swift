@@ -3,14 +3,15 @@
 
 package import Routing
 
-/// The gateway's configuration file, complete and checked.
+/// The gateway's settings, complete and checked.
 package struct GatewayConfiguration: Hashable, Sendable {
   package var mqtt = BrokerConfiguration()
   package var baseTopic = "settle"
-  /// Where `run` makes the control socket; `nil`: the default places.
+  /// The path of the control socket; `nil` for the default.
   package var socket: String?
-  /// How keys settle by type.
+  /// The default policies by property type.
   package var policies = PolicyTable()
+  /// How long a value may wait for an offline broker or device, by default.
   package var ttl: Duration = .seconds(60)
   package var devicesDirectory = "./devices"
   package var http: HTTPConfiguration?
@@ -23,4 +24,47 @@ package struct GatewayConfiguration: Hashable, Sendable {
   package var discovery: DiscoveryConfiguration?
   package var limits = Limits()
   package init() {}
+}
+
+/// The rate limit of a lane.
+package struct LaneConfiguration: Hashable, Sendable {
+  /// Commands a second.
+  package var rate: Double
+  /// How many commands may leave at once after an idle time.
+  package var burst: Int
+  package init(rate: Double, burst: Int) {
+    self.rate = rate
+    self.burst = burst
+  }
+}
+
+/// The limits on what the gateway accepts and keeps in memory.
+package struct Limits: Hashable, Sendable {
+  /// The number of keys with a pending value.
+  package var pending = 100_000
+  /// The size of one payload from the broker, in bytes.
+  package var payload = 64 * 1024
+  /// The size of one line on the control socket and over HTTP, in bytes.
+  package var line = 64 * 1024
+  /// The number of concurrent HTTP connections.
+  package var httpClients = 64
+  /// The number of events that are buffered for a slow client before it is disconnected.
+  package var events = 1024
+  package init() {}
+}
+
+/// How devices are announced to Home Assistant.
+package struct DiscoveryConfiguration: Hashable, Sendable {
+  package enum Format: String, Hashable, Sendable { case device, component }
+  package var prefix = "homeassistant"
+  package var format = Format.device
+  package init() {}
+}
+
+/// Where the journal is stored and how often it commits.
+package struct JournalConfiguration: Hashable, Sendable {
+  package var path: String
+  /// The longest time between a change and its commit.
+  package var commit: Duration = .milliseconds(100)
+  package init(path: String) { self.path = path }
 }

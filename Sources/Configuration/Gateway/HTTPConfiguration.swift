@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+/// The HTTP server's addresses and access rules.
 package struct HTTPConfiguration: Hashable, Sendable {
-  /// Where to listen.
   package enum Address: Hashable, Sendable {
     case tcp(host: String, port: Int)
     case unix(path: String)
@@ -11,9 +11,9 @@ package struct HTTPConfiguration: Hashable, Sendable {
   /// `HOST:PORT` or `unix:PATH`.
   package var listen: [String]
   package var tokenFile: String?
-  /// Read from the file.
+  /// From the token file, the environment or a credential of the service manager.
   package var token: String?
-  /// Further names that clients may use for this gateway, such as a proxy's.
+  /// Further host names that clients may use for this gateway, such as a proxy's.
   package var hosts: [String] = []
 
   package init(listen: [String], tokenFile: String? = nil) {
@@ -21,6 +21,6 @@ package struct HTTPConfiguration: Hashable, Sendable {
     self.tokenFile = tokenFile
   }
 
-  /// ``listen``, read; what is no address was refused before.
+  /// The parsed addresses of ``listen``; the reader rejects invalid ones.
   package var addresses: [Address] { listen.compactMap { ListenAddress.read($0) } }
 }

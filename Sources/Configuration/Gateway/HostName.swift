@@ -5,7 +5,7 @@ internal import Glibc
 
 /// This machine's name.
 package enum HostName {
-  /// The name up to the first dot; `localhost` if there is none.
+  /// The name up to the first dot; `localhost` when the system has none.
   package static var current: String {
     var buffer = [CChar](repeating: 0, count: 256)
     guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }

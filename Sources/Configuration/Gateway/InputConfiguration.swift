@@ -4,7 +4,7 @@
 internal import Devices
 package import JSON
 
-/// Foreign events that become changes.
+/// A topic whose events become changes.
 package struct InputConfiguration: Hashable, Sendable {
   package enum Operation: Hashable, Sendable {
     case set(JSONValue)
@@ -20,9 +20,11 @@ package struct InputConfiguration: Hashable, Sendable {
       self.operation = operation
     }
   }
+  /// The topic filter to subscribe to.
   package var topic: String
+  /// Where the event is in the payload.
   package var value: JSONPointer
-  /// By the value found, as text.
+  /// Changes by the event's text.
   package var map: [String: Change]
   package init(topic: String, value: JSONPointer, map: [String: Change]) {
     self.topic = topic

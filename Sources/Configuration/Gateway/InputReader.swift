@@ -9,7 +9,8 @@ internal import MQTTTopics
 struct InputReader {
   let problems: Problems
 
-  func input(_ node: YAMLNode) -> (input: InputConfiguration, places: [String: InputPlaces])? {
+  func input(_ node: YAMLNode) -> (input: InputConfiguration, positions: [String: InputPositions])?
+  {
     guard let fields = Section(node, .input, problems, what: "input") else { return nil }
     let pointer = fields.pointer("value", nil)
     var topic: String?
@@ -30,23 +31,23 @@ struct InputReader {
       return nil
     }
     guard let pairs = map.pairs else {
-      return fields.refuse(map, "map", expected: "a mapping from values to changes")
+      return fields.reject(map, "map", expected: "a mapping from values to changes")
     }
     var changes: [String: InputConfiguration.Change] = [:]
-    var places: [String: InputPlaces] = [:]
+    var positions: [String: InputPositions] = [:]
     for pair in pairs {
-      guard let (change, place) = change(pair) else { continue }
+      guard let (change, position) = change(pair) else { continue }
       changes[pair.key] = change
-      places[pair.key] = place
+      positions[pair.key] = position
     }
     guard let topic else { return nil }
     let input = InputConfiguration(topic: topic, value: pointer ?? .whole, map: changes)
-    return (input, places)
+    return (input, positions)
   }
 
   private func change(
     _ pair: YAMLNode.Pair
-  ) -> (InputConfiguration.Change, InputPlaces)? {
+  ) -> (InputConfiguration.Change, InputPositions)? {
     guard
       let fields = Section(
         pair.value,
@@ -81,35 +82,35 @@ struct InputReader {
       }
       operation = .toggle
     }
-    guard let key = fields.text("key", expected: "DEVICE/PROPERTY"), let place = fields["key"]
+    guard let key = fields.text("key", expected: "DEVICE/PROPERTY"), let keyNode = fields["key"]
     else {
       if fields["key"] == nil { fields.missing("key", "which key changes? DEVICE/PROPERTY") }
       return nil
     }
     return (
       InputConfiguration.Change(key: key, operation: operation),
-      InputPlaces(key: place.position, operation: node.position)
+      InputPositions(key: keyNode.position, operation: node.position)
     )
   }
 
-  /// Reports changes that no device would take.
+  /// Reports changes whose key or value no device accepts.
   static func check(
     _ inputs: [InputConfiguration],
-    _ places: [[String: InputPlaces]],
+    _ positions: [[String: InputPositions]],
     against registry: Registry,
     problems: Problems
   ) {
-    for (input, places) in zip(inputs, places) {
+    for (input, positions) in zip(inputs, positions) {
       for (word, change) in input.map {
-        guard let place = places[word] else { continue }
-        check(change, place, against: registry, problems: problems)
+        guard let position = positions[word] else { continue }
+        check(change, position, against: registry, problems: problems)
       }
     }
   }
 
   private static func check(
     _ change: InputConfiguration.Change,
-    _ place: InputPlaces,
+    _ position: InputPositions,
     against registry: Registry,
     problems: Problems
   ) {
@@ -117,7 +118,7 @@ struct InputReader {
     do throws(ValidationError) {
       property = registry[try registry.index(of: change.key)].property
     } catch {
-      return problems.add(place.key, "key: \(error)")
+      return problems.add(position.key, "key: \(error)")
     }
     do throws(ValidationError) {
       switch change.operation {
@@ -130,7 +131,7 @@ struct InputReader {
       case .toggle: _ = try property.toggled(from: .boolean(false))
       }
     } catch {
-      problems.add(place.operation, "\(error)")
+      problems.add(position.operation, "\(error)")
     }
   }
 }

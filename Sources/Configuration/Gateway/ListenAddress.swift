@@ -3,20 +3,20 @@
 
 /// Where HTTP may listen; with port 0 the kernel chooses the port.
 enum ListenAddress {
-  /// The address, if it is one.
+  /// Parses an address; `nil` when it is invalid.
   static func read(_ text: String) -> HTTPConfiguration.Address? {
     if text.hasPrefix("unix:") { return .unix(path: String(text.dropFirst(5))) }
     guard let (host, port) = try? hostAndPort(text) else { return nil }
     return .tcp(host: host, port: port)
   }
 
-  /// Why `address` needs a token; `nil` when only this machine can reach it.
+  /// Why `address` requires a token; `nil` when only this machine can reach it.
   static func reason(toProtect address: HTTPConfiguration.Address) -> String? {
-    guard case .tcp(let host, _) = address, HostReach(host) != .loopback else { return nil }
+    guard case .tcp(let host, _) = address, HostScope(host) != .loopback else { return nil }
     return "'\(host.prefix(60))' is beyond this machine, which needs 'token_file'"
   }
 
-  /// Why `text` is not taken.
+  /// Why an address is invalid; `nil` if it is valid.
   static func problem(in text: String) -> String? {
     if text.hasPrefix("unix:") {
       let path = text.dropFirst(5)

@@ -3,12 +3,12 @@
 
 internal import Devices
 
-/// Rates as people write them: `10/s`, `30/m`, `5/h`.
+/// Rates as text: `10/s`, `30/m`, `5/h`.
 enum RateText {
-  /// What to write, for messages.
+  /// The accepted forms, for error messages.
   static let forms = "a rate such as 10/s or 30/m"
 
-  /// Tokens a second; `nil` for anything else, zero and more than 100,000 a second included.
+  /// Reads a rate per second; `nil` for a malformed text, zero, or more than 100,000 a second.
   static func parse(_ text: String) -> Double? {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, let amount = NumberText.parse(parts[0]), amount > 0 else { return nil }
@@ -22,7 +22,7 @@ enum RateText {
     return amount / seconds <= 100_000 ? amount / seconds : nil
   }
 
-  /// What was probably meant.
+  /// The rate that a malformed text most likely means.
   static func suggestion(for text: String) -> String? {
     let compact = text.lowercased().filter { $0 != " " }
     let number = compact.prefix { $0.isNumber || $0 == "." }

@@ -4,13 +4,13 @@
 import MQTTTopics
 import Routing
 
-/// Finds routes that would feed each other or the gateway itself.
+/// Finds routes whose output reaches a route's input or the gateway's own topics.
 struct RouteChecks {
   let settings: GatewayConfiguration
   let problems: Problems
 
-  /// Reports every route whose output is some route's input, or that meets the gateway's topics.
-  func check(_ places: [RoutePlaces]) {
+  /// Reports every such route; quadratic in the number of routes.
+  func check(_ positions: [RoutePositions]) {
     for (number, route) in settings.routes.enumerated() {
       for (other, candidate) in settings.routes.enumerated()
       where isSameBroker(route.to.broker, candidate.from.broker)
@@ -18,28 +18,30 @@ struct RouteChecks {
       {
         let name = number == other ? "its own input" : "the input"
         problems.add(
-          places[number].to,
+          positions[number].to,
           "to: '\(route.to.topic)' feeds \(name) '\(candidate.from.topic)' at "
-            + "\(places[other].from.text), which would loop"
+            + "\(positions[other].from.text), which would loop"
         )
       }
-      checkOwnTopics(route, places[number])
+      checkOwnTopics(route, positions[number])
     }
   }
 
-  private func checkOwnTopics(_ route: RouteConfiguration, _ places: RoutePlaces) {
+  private func checkOwnTopics(_ route: RouteConfiguration, _ positions: RoutePositions) {
     let filters = SettingsRules.commandFilters(baseTopic: settings.baseTopic)
-    for (key, end, place) in [("from", route.from, places.from), ("to", route.to, places.to)]
+    for (key, end, position) in [
+      ("from", route.from, positions.from), ("to", route.to, positions.to),
+    ]
     where isSameBroker(end.broker, nil) {
-      guard let met = filters.first(where: { Topic.overlaps($0, end.topic) }) else { continue }
+      guard let own = filters.first(where: { TopicRules.overlap($0, end.topic) }) else { continue }
       problems.add(
-        place,
-        "\(key): '\(end.topic)' meets the gateway's own commands on '\(met)'"
+        position,
+        "\(key): '\(end.topic)' overlaps the gateway's own commands on '\(own)'"
       )
     }
   }
 
-  /// Two names may lead to one broker.
+  /// Compares endpoints, because two names can refer to one broker.
   private func isSameBroker(_ left: String?, _ right: String?) -> Bool {
     left == right || endpoint(left) == endpoint(right)
   }

@@ -13,7 +13,7 @@ struct RouteReader {
   let policies: PolicyTable
   let problems: Problems
 
-  func route(_ node: YAMLNode) -> (route: RouteConfiguration, places: RoutePlaces)? {
+  func route(_ node: YAMLNode) -> (route: RouteConfiguration, positions: RoutePositions)? {
     guard let fields = Section(node, .route, problems, what: "route") else { return nil }
     let from = end(fields, "from")
     let to = end(fields, "to")
@@ -37,7 +37,7 @@ struct RouteReader {
     if policy == nil, let node = fields["merge"], route.mergesJSON {
       problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")
     }
-    return (route, RoutePlaces(from: from.position, to: to.position))
+    return (route, RoutePositions(from: from.position, to: to.position))
   }
 
   private typealias End = (end: RouteConfiguration.End, position: SourcePosition)
@@ -52,9 +52,9 @@ struct RouteReader {
     if node.text == nil {
       guard let end = Section(node, .routeEnd, problems, what: key) else { return nil }
       broker = end.text("broker")
-      if let name = broker, let place = end["broker"], !brokers.contains(name) {
+      if let name = broker, let brokerNode = end["broker"], !brokers.contains(name) {
         problems.add(
-          place.position,
+          brokerNode.position,
           "unknown broker '\(Excerpt.of(name))'; defined: "
             + (brokers.isEmpty ? "none" : Section.list(brokers)),
           suggestion: Suggestion.nearest(to: name, in: brokers)
@@ -68,7 +68,7 @@ struct RouteReader {
       topicNode = found
     }
     guard let topic = topicNode.text else {
-      return fields.refuse(topicNode, key, expected: "a topic")
+      return fields.reject(topicNode, key, expected: "a topic")
     }
     if let problem = Topic.problem(inFilter: topic) {
       problems.add(topicNode.position, "\(key): \(problem)")
@@ -107,7 +107,7 @@ struct RouteReader {
       } else {
         problems.add(
           word.node.position,
-          "pass: '\(Excerpt.of(word.text))' is no JSON Pointer"
+          "pass: '\(Excerpt.of(word.text))' is not a JSON Pointer"
         )
       }
     }

@@ -6,20 +6,20 @@ internal import MQTTTopics
 
 /// Reads the settings file.
 struct SettingsReader {
-  /// The folder of the file, which relative paths start from; `nil` for built-in values.
+  /// The folder of the file, the base of relative paths; `nil` for built-in settings.
   let folder: String?
   let problems: Problems
 
-  /// What the file says, over the built-in values; secrets are not read yet.
-  func settings(_ root: YAMLNode) -> (GatewayConfiguration, SettingsPlaces) {
+  /// Reads the file over the built-in values, without secrets.
+  func settings(_ root: YAMLNode) -> (GatewayConfiguration, SettingsPositions) {
     var settings = GatewayConfiguration()
-    var places = SettingsPlaces()
+    var positions = SettingsPositions()
     guard !root.isNull, let section = Section(root, .settings, problems, what: "settings") else {
-      return (settings, places)
+      return (settings, positions)
     }
     let brokers = BrokerReader(folder: folder, problems: problems)
     if let mqtt = section.nested("mqtt", .mqtt) {
-      settings.mqtt = brokers.broker(mqtt, into: &places.main)
+      settings.mqtt = brokers.broker(mqtt, into: &positions.main)
       if let base = baseTopic(mqtt) { settings.baseTopic = base }
     }
     settings.socket = section.text("socket").map { resolve($0) }
@@ -27,15 +27,15 @@ struct SettingsReader {
     if let ttl = section.duration("ttl", atLeast: .milliseconds(1)) { settings.ttl = ttl }
     if let devices = section.text("devices", expected: "a folder"), let node = section["devices"] {
       settings.devicesDirectory = resolve(devices)
-      places.devices = node.position
+      positions.devices = node.position
     }
-    settings.http = http(section, &places)
+    settings.http = http(section, &positions)
     settings.journal = journal(section)
     if let timeout = section.nested("shutdown", .shutdown)?.duration("timeout") {
       settings.shutdownTimeout = timeout
     }
-    readLanes(section, into: &settings, &places)
-    readBrokers(section, brokers, into: &settings, &places)
+    readLanes(section, into: &settings, &positions)
+    readBrokers(section, brokers, into: &settings, &positions)
     let routes = RouteReader(
       brokers: settings.brokers.keys.sorted(),
       policies: settings.policies,
@@ -44,18 +44,18 @@ struct SettingsReader {
     for node in list(section, "routes") {
       if let route = routes.route(node) {
         settings.routes.append(route.route)
-        places.routes.append(route.places)
+        positions.routes.append(route.positions)
       }
     }
     for node in list(section, "inputs") {
       if let input = InputReader(problems: problems).input(node) {
         settings.inputs.append(input.input)
-        places.inputs.append(input.places)
+        positions.inputs.append(input.positions)
       }
     }
     settings.discovery = discovery(section)
     settings.limits = limits(section)
-    return (settings, places)
+    return (settings, positions)
   }
 
   private func baseTopic(_ mqtt: Section) -> String? {
@@ -79,10 +79,10 @@ struct SettingsReader {
 
   private func http(
     _ section: Section,
-    _ places: inout SettingsPlaces
+    _ positions: inout SettingsPositions
   ) -> HTTPConfiguration? {
     guard let fields = section.nested("http", .http) else { return nil }
-    places.tokenFile = fields["token_file"]?.position
+    positions.tokenFile = fields["token_file"]?.position
     let token = fields.text("token_file").map { resolve($0) }
     guard let node = fields["listen"] else {
       fields.missing("listen", "such as [127.0.0.1:8484]")
@@ -92,7 +92,7 @@ struct SettingsReader {
     for element in node.elements ?? [node] {
       guard var text = element.text, !text.isEmpty else {
         _ =
-          fields.refuse(element, "listen", expected: "HOST:PORT or unix:PATH") as String?
+          fields.reject(element, "listen", expected: "HOST:PORT or unix:PATH") as String?
         continue
       }
       if text.hasPrefix("unix:"), text.count > 5 {
@@ -102,7 +102,7 @@ struct SettingsReader {
         problems.add(element.position, "listen: \(problem)")
       } else {
         addresses.append(text)
-        places.listen.append(element.position)
+        positions.listen.append(element.position)
       }
     }
     var http = HTTPConfiguration(listen: addresses, tokenFile: token)
@@ -110,7 +110,7 @@ struct SettingsReader {
     return http
   }
 
-  /// Further names of this gateway, without ports.
+  /// Additional host names of this gateway, without ports.
   private func hosts(_ fields: Section) -> [String] {
     guard let node = fields["hosts"] else { return [] }
     var names: [String] = []
@@ -119,7 +119,7 @@ struct SettingsReader {
       guard let text = element.text, !text.isEmpty,
         text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/:?#@*".utf8.contains($0) })
       else {
-        _ = fields.refuse(element, "hosts", expected: expected) as String?
+        _ = fields.reject(element, "hosts", expected: expected) as String?
         continue
       }
       names.append(text)
@@ -130,7 +130,7 @@ struct SettingsReader {
   private func journal(_ section: Section) -> JournalConfiguration? {
     guard let fields = section.nested("journal", .journal) else { return nil }
     guard let path = fields.text("path") else {
-      if fields["path"] == nil { fields.missing("path", "where is the journal to be kept?") }
+      if fields["path"] == nil { fields.missing("path", "where should the journal be stored?") }
       return nil
     }
     var journal = JournalConfiguration(path: resolve(path))
@@ -141,10 +141,10 @@ struct SettingsReader {
   private func readLanes(
     _ section: Section,
     into settings: inout GatewayConfiguration,
-    _ places: inout SettingsPlaces
+    _ positions: inout SettingsPositions
   ) {
     guard let node = section["lanes"] else { return }
-    places.hasLanes = true
+    positions.hasLanes = true
     for pair in named(node, "lanes") {
       guard let fields = Section(pair.value, .lane, problems, what: "lane '\(pair.key)'") else {
         settings.lanes[pair.key] = LaneConfiguration(rate: 1, burst: 1)
@@ -157,7 +157,7 @@ struct SettingsReader {
           rate = parsed
         } else {
           _ =
-            fields.refuse(
+            fields.reject(
               node,
               "rate",
               expected: RateText.forms,
@@ -175,7 +175,7 @@ struct SettingsReader {
     _ section: Section,
     _ reader: BrokerReader,
     into settings: inout GatewayConfiguration,
-    _ places: inout SettingsPlaces
+    _ positions: inout SettingsPositions
   ) {
     guard let node = section["brokers"] else { return }
     for pair in named(node, "brokers") {
@@ -184,9 +184,9 @@ struct SettingsReader {
         continue
       }
       if fields["url"] == nil { fields.missing("url", "such as mqtts://example.org") }
-      var place = BrokerPlaces()
-      settings.brokers[pair.key] = reader.broker(fields, into: &place)
-      places.brokers[pair.key] = place
+      var brokerPositions = BrokerPositions()
+      settings.brokers[pair.key] = reader.broker(fields, into: &brokerPositions)
+      positions.brokers[pair.key] = brokerPositions
     }
   }
 
@@ -219,25 +219,25 @@ struct SettingsReader {
   private func list(_ section: Section, _ key: String) -> [YAMLNode] {
     guard let node = section[key] else { return [] }
     guard let elements = node.elements else {
-      problems.add(node.position, "\(key): found \(node.kindInWords), expected a list")
+      problems.add(node.position, "\(key): found \(node.kindDescription), expected a list")
       return []
     }
     return elements
   }
 
-  /// The entries of a mapping whose keys are names.
+  /// The entries of a mapping from names.
   private func named(_ node: YAMLNode, _ key: String) -> [YAMLNode.Pair] {
     guard let pairs = node.pairs else {
       problems.add(
         node.position,
-        "\(key): found \(node.kindInWords), expected a mapping of names"
+        "\(key): found \(node.kindDescription), expected a mapping of names"
       )
       return []
     }
     for pair in pairs where !SettingsRules.isName(pair.key) {
       problems.add(
         pair.keyPosition,
-        "'\(Excerpt.of(pair.key))' is no name; allowed: letters, digits, '-' and '_', 64 at most"
+        "'\(Excerpt.of(pair.key))' is not a name; allowed: letters, digits, '-' and '_', 64 at most"
       )
     }
     return pairs

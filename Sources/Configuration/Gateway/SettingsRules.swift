@@ -3,9 +3,9 @@
 
 import MQTTTopics
 
-/// Rules of the settings that have no place of their own.
+/// Rules for names and topics in the settings.
 enum SettingsRules {
-  /// Names of lanes and brokers.
+  /// Whether a name is valid for a lane or a broker.
   static func isName(_ name: String) -> Bool {
     (1...64).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -18,7 +18,7 @@ enum SettingsRules {
       }
   }
 
-  /// Why a topic cannot be the base of the gateway's own topics.
+  /// Why a topic cannot be the base topic; `nil` if it can.
   static func problem(inBaseTopic base: String) -> String? {
     if let problem = Topic.problem(inName: base) { return problem }
     if base.utf8.first == UInt8(ascii: "/") || base.utf8.last == UInt8(ascii: "/") {
@@ -27,7 +27,7 @@ enum SettingsRules {
     return base.utf8.count > 1_000 ? "the base topic has at most 1,000 bytes" : nil
   }
 
-  /// The filters that the gateway takes commands on.
+  /// The topic filters on which the gateway accepts commands.
   static func commandFilters(baseTopic base: String) -> [String] {
     ["set", "step", "toggle", "flush", "cancel"].map { "\(base)/+/+/\($0)" }
       + ["\(base)/+/set", "\(base)/+/get"]

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds what makes a file no text, since the parser is silent about it.
+/// Checks that a file is UTF-8 text, which the YAML parser does not report.
 enum TextCheck {
-  /// The first byte that is not UTF-8, or a control character; `nil` for good text.
+  /// The first invalid byte or control character; `nil` for valid text.
   static func problem(in bytes: [UInt8], file: String) -> ConfigurationProblem? {
     var index = 0
     var line = 1
@@ -37,7 +37,7 @@ enum TextCheck {
     return nil
   }
 
-  /// The length of the UTF-8 sequence at `index`; 0 when there is none.
+  /// The length of the UTF-8 sequence at `index`; 0 when it is invalid.
   private static func length(at index: Int, in bytes: [UInt8]) -> Int {
     let first = bytes[index]
     if first < 0x80 { return 1 }

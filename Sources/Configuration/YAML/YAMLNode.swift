@@ -1,13 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One node of a YAML document; aliases share the node they refer to.
+/// One node of a YAML document.
+///
+/// An alias shares the node that it refers to.
 final class YAMLNode: Sendable {
   enum Content: Sendable {
-    /// `isPlain`: written without quotes, and not as a block.
+    /// `isPlain` is false for quoted text and block scalars.
     case scalar(String, isPlain: Bool)
     case sequence([YAMLNode])
-    /// In order; duplicates are gone.
+    /// Entries in order, without duplicate keys.
     case mapping([Pair])
   }
 
@@ -46,9 +48,26 @@ final class YAMLNode: Sendable {
     if case .scalar(let text, isPlain: true) = content { text } else { nil }
   }
 
-  /// Whether nothing is written here, or `null` or `~`.
+  /// Whether this is an empty plain scalar, `null` or `~`.
   var isNull: Bool {
     guard let word else { return false }
     return word.isEmpty || word == "null" || word == "~"
   }
+}
+
+/// A position in a file.
+struct SourcePosition: Hashable, Sendable {
+  var file: String
+  /// Counted from one.
+  var line: Int
+  /// In characters, counted from one.
+  var column: Int
+
+  /// The start of a file, for mistakes that concern all of it.
+  static func start(of file: String) -> SourcePosition {
+    SourcePosition(file: file, line: 1, column: 1)
+  }
+
+  /// `file:line:column`.
+  var text: String { "\(file):\(line):\(column)" }
 }

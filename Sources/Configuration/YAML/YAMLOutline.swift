@@ -4,31 +4,30 @@
 internal import Devices
 package import JSON
 
-/// A YAML file's parts with their places in its bytes, so that some can be changed and the rest left
-/// as a person wrote it.
+/// A YAML node with its range of bytes, so that an edit can keep the rest of the file as it is.
 package final class YAMLOutline: Sendable {
   package enum Content: Sendable {
-    /// A word, number, text, true, false or nothing.
+    /// A string, number, boolean or null.
     case scalar(JSONValue)
     case sequence([YAMLOutline])
-    /// In the order of the file.
+    /// Entries in the order of the file.
     case mapping([Entry])
   }
 
   /// One entry of a mapping.
   package struct Entry: Sendable {
     package let key: String
-    /// Where the key begins.
+    /// The key's offset, in bytes.
     package let start: Int
     package let value: YAMLOutline
   }
 
   package let content: Content
-  /// The bytes of the value, quotes and brackets included; for an alias those of the alias.
+  /// The value's range of bytes, with quotes and brackets; for an alias, the range of the alias.
   package let range: Range<Int>
-  /// Whether the value may be replaced by another on the same line: no block, no alias.
+  /// Whether another value can replace this one on the same line: not a block and not an alias.
   package let isInline: Bool
-  /// Whether this stands for something elsewhere in the file.
+  /// Whether this is an alias of an anchor elsewhere in the file.
   package let isAlias: Bool
 
   init(_ content: Content, range: Range<Int>, isInline: Bool, isAlias: Bool = false) {
@@ -48,7 +47,7 @@ package final class YAMLOutline: Sendable {
     entries?.first { $0.key == key }?.value
   }
 
-  /// The value without its places.
+  /// The value without byte ranges.
   package var json: JSONValue {
     switch content {
     case .scalar(let value): value
@@ -57,9 +56,9 @@ package final class YAMLOutline: Sendable {
     }
   }
 
-  /// Reads a file's bytes; `nil` where it is empty.
+  /// Reads a file's bytes; `nil` when it is empty.
   ///
-  /// - Throws: Every mistake of the YAML itself, with `file` as its place.
+  /// - Throws: ``ConfigurationFailure`` with every YAML syntax error, at positions in `file`.
   package static func read(
     _ bytes: [UInt8],
     file: String

@@ -5,9 +5,9 @@ internal import CFYAML
 internal import Devices
 import JSON
 
-/// Puts an outline together from libfyaml's events, for a text that is known to be good.
+/// Builds an outline from libfyaml's events, for text that is already checked.
 struct YAMLOutlineBuilder {
-  /// A sequence or mapping that is not closed yet.
+  /// An open sequence or mapping.
   private struct Container {
     let isMapping: Bool
     let isFlow: Bool
@@ -16,7 +16,7 @@ struct YAMLOutlineBuilder {
     var elements: [YAMLOutline] = []
     var entries: [YAMLOutline.Entry] = []
     var key: (text: String, start: Int)?
-    /// Where the last part ended, which ends a block.
+    /// The end of the last element, which is the end of a block collection.
     var end: Int
   }
 
@@ -38,25 +38,25 @@ struct YAMLOutlineBuilder {
       let text = unsafe base.assumingMemoryBound(to: CChar.self)
       guard unsafe fy_parser_set_string(parser, text, buffer.count) == 0 else { return }
       while let event = unsafe fy_parser_parse(parser) {
-        unsafe builder.take(event)
+        unsafe builder.handle(event)
         unsafe fy_parser_event_free(parser, event)
       }
     }
     return builder.root
   }
 
-  private mutating func take(_ event: UnsafeMutablePointer<fy_event>) {
+  private mutating func handle(_ event: UnsafeMutablePointer<fy_event>) {
     let start = unsafe fy_event_start_mark(event).map { Int(unsafe $0.pointee.input_pos) }
     let end = unsafe fy_event_end_mark(event).map { Int(unsafe $0.pointee.input_pos) }
     let anchor = unsafe text(settle_anchor_token(event))
-    let place = start ?? stack.last?.end ?? 0
+    let offset = start ?? stack.last?.end ?? 0
     switch unsafe event.pointee.type {
     case FYET_SCALAR:
       let token = unsafe settle_scalar_token(event)
       let style = unsafe fy_token_scalar_style(token)
-      var range = place..<max(place, end ?? place)
+      var range = offset..<max(offset, end ?? offset)
       if style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED {
-        // The token's own marks leave the quotes out.
+        // The token's marks exclude the quotes.
         range = max(0, range.lowerBound - 1)..<min(bytes.count, range.upperBound + 1)
       }
       let text = unsafe text(token) ?? ""
@@ -76,14 +76,14 @@ struct YAMLOutlineBuilder {
       )
     case FYET_ALIAS:
       let name = unsafe text(settle_alias_token(event)) ?? ""
-      let range = place..<max(place, end ?? place)
+      let range = offset..<max(offset, end ?? offset)
       let content = anchors[name]?.content ?? .scalar(.null)
       add(YAMLOutline(content, range: range, isInline: false, isAlias: true), anchor: nil)
     case FYET_SEQUENCE_START, FYET_MAPPING_START:
       let isMapping = unsafe event.pointee.type == FYET_MAPPING_START
-      let isFlow = place < bytes.count && bytes[place] == UInt8(ascii: isMapping ? "{" : "[")
+      let isFlow = offset < bytes.count && bytes[offset] == UInt8(ascii: isMapping ? "{" : "[")
       stack.append(
-        Container(isMapping: isMapping, isFlow: isFlow, start: place, anchor: anchor, end: place)
+        Container(isMapping: isMapping, isFlow: isFlow, start: offset, anchor: anchor, end: offset)
       )
     case FYET_SEQUENCE_END, FYET_MAPPING_END:
       guard let container = stack.popLast() else { return }

@@ -4,17 +4,17 @@
 internal import CFYAML
 internal import Devices
 
-/// Turns the text of a YAML 1.2 file into nodes with positions.
+/// Parses a YAML 1.2 file into nodes with positions.
 ///
-/// Aliases are shared, not copied, so an "alias bomb" stays as small as its file. Nesting is limited
-/// to ``maximumDepth``. After a syntax error the top-level entries before it are still given.
+/// Aliases are shared, not copied, so an "alias bomb" takes no more memory than its file. Nesting is
+/// limited to ``maximumDepth``. After a syntax error, the top-level entries before it are kept.
 enum YAMLReader {
-  /// How deep sequences and mappings may nest.
+  /// The maximum nesting of sequences and mappings.
   static let maximumDepth = 64
 
-  /// The root of the one document in `bytes`, or `nil` when it is empty.
+  /// The root of the only document in `bytes`; `nil` when it is empty.
   ///
-  /// Mistakes go to `problems`.
+  /// Mistakes are added to `problems`.
   static func read(_ bytes: [UInt8], file: String, problems: Problems) -> YAMLNode? {
     if let problem = TextCheck.problem(in: bytes, file: file) {
       problems.add(problem)
@@ -58,15 +58,15 @@ enum YAMLReader {
     }
     while let event = unsafe fy_parser_parse(parser) {
       defer { unsafe fy_parser_event_free(parser, event) }
-      guard unsafe take(event, into: &builder) else { return }
+      guard unsafe handle(event, into: &builder) else { return }
     }
     guard unsafe fy_parser_get_stream_error(parser) else { return }
     builder.abandonUnfinished()
     unsafe report(diagnostics, file: file, problems: problems)
   }
 
-  /// Hands one event on; `false` when the rest of the file is of no use.
-  private static func take(
+  /// Passes one event to the builder; `false` stops parsing.
+  private static func handle(
     _ event: UnsafeMutablePointer<fy_event>,
     into builder: inout YAMLTreeBuilder
   ) -> Bool {

@@ -3,9 +3,9 @@
 
 internal import Devices
 
-/// Puts nodes together from the parser's events, without recursion.
+/// Builds nodes from the parser's events, without recursion.
 struct YAMLTreeBuilder {
-  /// A sequence or mapping that is not closed yet.
+  /// An open sequence or mapping.
   private struct Container {
     let isMapping: Bool
     let anchor: String?
@@ -14,18 +14,18 @@ struct YAMLTreeBuilder {
     var pairs: [YAMLNode.Pair] = []
     /// The key whose value comes next.
     var key: (text: String, position: SourcePosition)?
-    /// Keys so far, kept once there are many.
+    /// The keys so far.
     var names: Set<String> = []
-    /// What `<<` brought, to go under the mapping's own entries.
+    /// Mappings from `<<`, which the mapping's own entries override.
     var merged: [YAMLNode] = []
   }
 
-  /// Entries that `<<` may bring in one file.
+  /// The maximum number of entries that `<<` may add in one file.
   private static let maximumMerged = 200_000
 
   /// The finished document.
   private(set) var root: YAMLNode?
-  /// Where the last event with a place was: line and column.
+  /// The position of the last event that has one, counted from one.
   private(set) var lastMark = (line: 1, column: 1)
 
   private let file: String
@@ -40,7 +40,7 @@ struct YAMLTreeBuilder {
     self.problems = problems
   }
 
-  /// A document begins; only one is allowed.
+  /// Starts a document; a second one is a mistake.
   mutating func beginDocument(at mark: (line: Int, column: Int)) -> Bool {
     documents += 1
     guard documents > 1 else { return true }
@@ -70,7 +70,7 @@ struct YAMLTreeBuilder {
     problems.add(
       position(mark),
       isOpen
-        ? "alias '*\(Excerpt.of(name))' refers to what it is part of"
+        ? "alias '*\(Excerpt.of(name))' refers to a value that contains it"
         : "no anchor '&\(Excerpt.of(name))' before this alias",
       suggestion: Suggestion.nearest(to: name, in: anchors.keys.sorted()).map { "*\($0)" }
     )
@@ -100,7 +100,7 @@ struct YAMLTreeBuilder {
     return add(finished(container), anchor: container.anchor)
   }
 
-  /// Ends the document after a syntax error, without the top-level entry that holds the error.
+  /// Ends the document after a syntax error, without the top-level entry that contains the error.
   mutating func abandonUnfinished() {
     guard root == nil, let outermost = stack.first, outermost.isMapping else { return }
     root = finished(outermost)
@@ -128,7 +128,7 @@ struct YAMLTreeBuilder {
     return YAMLNode(.mapping(pairs), at: container.position)
   }
 
-  /// Puts a finished node where it belongs.
+  /// Adds a finished node to the innermost open container.
   private mutating func add(_ node: YAMLNode, anchor: String?) -> Bool {
     if let anchor { anchors[anchor] = node }
     guard let last = stack.indices.last else {
@@ -140,7 +140,7 @@ struct YAMLTreeBuilder {
       return true
     }
     guard let key = stack[last].key else {
-      takeKey(node, in: last)
+      setKey(node, in: last)
       return true
     }
     stack[last].key = nil
@@ -153,11 +153,11 @@ struct YAMLTreeBuilder {
     return true
   }
 
-  private mutating func takeKey(_ node: YAMLNode, in container: Int) {
+  private mutating func setKey(_ node: YAMLNode, in container: Int) {
     if let text = node.text {
       stack[container].key = (text, node.position)
     } else {
-      problems.add(node.position, "a key must be a word, found \(node.kindInWords)")
+      problems.add(node.position, "a key must be a word, found \(node.kindDescription)")
       stack[container].key = ("", node.position)
     }
   }
@@ -178,8 +178,8 @@ struct YAMLTreeBuilder {
   ) -> Bool {
     if stack[container].names.insert(key).inserted { return true }
     let first = stack[container].pairs.first { $0.key == key }?.keyPosition
-    let place = first.map { "; the first is in line \($0.line)" } ?? ""
-    problems.add(position, "key '\(Excerpt.of(key))' appears twice\(place)")
+    let hint = first.map { "; the first is in line \($0.line)" } ?? ""
+    problems.add(position, "key '\(Excerpt.of(key))' appears twice\(hint)")
     return false
   }
 
@@ -195,8 +195,8 @@ struct YAMLTreeBuilder {
 }
 
 extension YAMLNode {
-  /// What this is, for messages: a short text or a kind.
-  var kindInWords: String {
+  /// A description for messages: a short text, or the kind of node.
+  var kindDescription: String {
     switch content {
     case .scalar(let text, let isPlain):
       if isNull || text.isEmpty {

@@ -5,41 +5,42 @@ internal import LastOut
 package import MQTT
 package import Operations
 
-/// Collects the retained messages of some topics from a broker, until no more come.
+/// Collects the retained messages of some topics from a broker until it sends no more.
 package final class Collector {
-  /// What came of it.
-  package enum Ending: Hashable, Sendable {
-    /// The broker sent what it had.
+  /// How a collection ended.
+  package enum Outcome: Hashable, Sendable {
+    /// The broker has sent no message for the quiet period.
     case complete
-    /// Time was up while messages were still coming, or before the broker answered.
+    /// The timeout passed while messages arrived, or before the broker answered.
     case timedOut(isConnected: Bool)
-    /// There was no connection, and why.
+    /// The connection failed, with the reason.
     case failed(String)
-    /// More was announced than is taken; what came until then is there.
+    /// The limits are exceeded; ``announcements`` has the messages up to there.
     case tooMuch
   }
 
-  /// What is taken in all.
-  private static let mostMessages = 100_000
-  private static let mostBytes = 128 << 20
+  private static let maximumMessages = 100_000
+  private static let maximumBytes = 128 << 20
 
   package private(set) var announcements: [Announcement] = []
-  /// Called when the broker has taken the connection.
+  /// Called when the broker accepts the connection.
   package var onConnected: (() -> Void)?
 
   private let loop: EventLoop
   private let client: MQTTClient
   private let filters: [String]
-  /// How long it must be quiet to be over.
+  /// How long no message may arrive before the collection is complete.
   private let quiet: Duration
   private let deadline: Moment
   private var timer: LoopTimer?
   private var bytes = 0
   private var isConnected = false
   private var lastMessage: Moment?
-  private var ending: Ending?
+  private var outcome: Outcome?
 
-  /// Prepares a client; nothing happens before ``collect()``.
+  /// Creates the client, which connects in ``collect()``.
+  ///
+  /// - Throws: ``OperationsError`` when the client or the timer cannot be created.
   package init(
     _ configuration: MQTTConfiguration,
     filters: [String],
@@ -53,20 +54,20 @@ package final class Collector {
     self.quiet = quiet
     deadline = EventLoop.now().advanced(by: timeout)
     client = try MQTTClient(configuration: configuration, loop: loop, log: log)
-    timer = try loop.makeTimer(named: "collecting") { [unowned self] in look() }
+    timer = try loop.makeTimer(named: "collecting") { [unowned self] in checkQuiet() }
     client.onState = { [unowned self] state in changed(state) }
-    client.onMessage = { [unowned self] (topic, payload, _) in take(topic, payload) }
+    client.onMessage = { [unowned self] (topic, payload, _) in receive(topic, payload) }
   }
 
-  /// Runs the loop until all is there, or time is up.
-  package func collect() -> Ending {
+  /// Runs the loop until the collection is complete, fails or times out.
+  package func collect() -> Outcome {
     client.subscribe(
       filters.map { MQTTClient.Subscription(filter: $0, qos: 1, wantsRetained: true) }
     )
     client.start()
     timer?.arm(at: deadline)
     loop.run()
-    return ending ?? .failed("the loop ended")
+    return outcome ?? .failed("the loop ended")
   }
 
   private func changed(_ state: MQTTClient.State) {
@@ -78,29 +79,29 @@ package final class Collector {
       arm()
       onConnected?()
     case .waiting(_, let reason):
-      if ending == nil { end(.failed(reason)) }
+      if outcome == nil { end(.failed(reason)) }
     case .idle: loop.stop()
     case .connecting: break
     }
   }
 
-  private func take(_ topic: Span<UInt8>, _ payload: Span<UInt8>) {
-    guard ending == nil else { return }
+  private func receive(_ topic: Span<UInt8>, _ payload: Span<UInt8>) {
+    guard outcome == nil else { return }
     lastMessage = EventLoop.now()
     bytes += topic.count + payload.count
-    guard announcements.count < Self.mostMessages, bytes <= Self.mostBytes else {
+    guard announcements.count < Self.maximumMessages, bytes <= Self.maximumBytes else {
       end(.tooMuch)
       return
     }
     let name = unsafe topic.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     let copy = unsafe payload.withUnsafeBufferPointer { unsafe Array($0) }
-    // The newest counts: a message may come again while it is being collected.
+    // A topic can have several messages; readers use the last one.
     announcements.append(Announcement(topic: name, payload: copy))
   }
 
-  /// Whether it has been quiet for long enough; a message since the timer was armed moves it on.
-  private func look() {
-    guard ending == nil else { return }
+  /// Ends the collection after the quiet period; messages since the timer was armed extend it.
+  private func checkQuiet() {
+    guard outcome == nil else { return }
     let now = EventLoop.now()
     if let lastMessage, lastMessage.advanced(by: quiet) <= now {
       end(.complete)
@@ -116,8 +117,8 @@ package final class Collector {
     timer?.arm(at: min(over, deadline))
   }
 
-  private func end(_ ending: Ending) {
-    self.ending = ending
+  private func end(_ outcome: Outcome) {
+    self.outcome = outcome
     timer?.cancel()
     timer = nil
     client.close()

@@ -4,11 +4,11 @@
 internal import Devices
 internal import JSON
 
-/// The short names that Home Assistant's discovery allows, written out.
+/// The abbreviated names in Home Assistant's discovery messages.
 enum Abbreviations {
-  /// A payload with long names, and with `~` replaced in its topics.
+  /// Replaces short names by long ones, and `~` in topics by the base topic.
   ///
-  /// `base` is what `~` stands for where the payload does not say.
+  /// `base` is the base topic for a payload that does not define one.
   static func expanded(_ payload: JSONValue, base: String? = Optional.none) -> JSONValue {
     guard var members = payload.members else { return payload }
     let base = payload["~"]?.string ?? base
@@ -51,7 +51,7 @@ enum Abbreviations {
     "cu": "configuration_url", "url": "support_url", "sn": "serial_number",
   ]
 
-  /// Short and long name of all that the importer reads, by turns.
+  /// The long names that the importer reads, by short name.
   private static let long: [String: String] = {
     let words = """
       dev device o origin cmps components p platform uniq_id unique_id obj_id object_id

@@ -4,51 +4,51 @@
 internal import Devices
 internal import JSON
 
-/// One entity of Home Assistant's discovery, names written out.
+/// One entity in Home Assistant's discovery messages, with long names.
 struct Entity {
-  /// `light`, `switch` and so on.
+  /// The type, such as `light` or `switch`.
   let platform: String
   let config: JSONValue
-  /// The discovery topic that it came on.
+  /// The discovery topic.
   let topic: String
-  /// What tells it from the other entities of its device.
+  /// The identifier within its device.
   let objectID: String
-  /// What its device is called there.
-  let device: DeviceFacts
+  /// The device that it belongs to.
+  let device: DeviceInfo
 
-  struct DeviceFacts: Hashable {
+  struct DeviceInfo: Hashable {
     var identity: String
     var name: String?
     var model: String
   }
 
-  /// What people call the entity; `nil`: as its device.
+  /// The display name; `nil` for the name of the device.
   var name: String? {
     guard let name = config["name"]?.string.map({ PlainText.clean($0, limit: 80) }), !name.isEmpty
     else { return Optional.none }
     return name
   }
 
-  /// Who announced it.
+  /// The name of the announcing program.
   var origin: String { config["origin"]?["name"]?.string ?? "" }
 
-  /// The entities of one discovery message, or why there are none.
+  /// Reads the entities of one discovery message.
   static func all(
     in announcement: Announcement,
     prefix: String
-  ) -> Result<[Entity], Refusal> {
+  ) -> Result<[Entity], Rejection> {
     let levels = announcement.topic.dropFirst(prefix.count + 1).split(separator: "/")
     guard announcement.topic.hasPrefix(prefix + "/"), levels.last == "config",
       (3...4).contains(levels.count)
     else { return .success([]) }
-    // An empty payload says that the entity is gone.
+    // An empty payload removes the entity.
     if announcement.payload.isEmpty { return .success([]) }
     let json: JSONValue
     switch announcement.json() {
-    case .failure(let error): return .failure(Refusal(error.reason))
+    case .failure(let error): return .failure(Rejection(error.reason))
     case .success(let value): json = value
     }
-    guard json.members != nil else { return .failure(Refusal("no JSON object")) }
+    guard json.members != nil else { return .failure(Rejection("not a JSON object")) }
     let config = Abbreviations.expanded(json)
     let objectID = String(levels[levels.count - 2])
     let isDevice = levels[0] == "device"
@@ -59,14 +59,14 @@ struct Entity {
           config: config,
           topic: announcement.topic,
           objectID: objectID,
-          device: facts(config, fallback: announcement.topic)
+          device: deviceInfo(config, fallback: announcement.topic)
         )
       ])
     }
     guard let components = config["components"]?.members else {
-      return .failure(Refusal("a device without components"))
+      return .failure(Rejection("a device without components"))
     }
-    let device = facts(config, fallback: announcement.topic)
+    let device = deviceInfo(config, fallback: announcement.topic)
     return .success(
       components.prefix(1000).compactMap { component in
         guard let platform = component.value["platform"]?.string, let own = component.value.members
@@ -82,7 +82,7 @@ struct Entity {
     )
   }
 
-  /// What a device's components inherit from its root.
+  /// The members that a component inherits from the device's message.
   private static func shared(_ root: JSONValue, beside own: JSONValue) -> [JSONValue.Member] {
     let names = [
       "availability", "availability_mode", "availability_template", "availability_topic",
@@ -97,7 +97,7 @@ struct Entity {
     }
   }
 
-  private static func facts(_ config: JSONValue, fallback: String) -> DeviceFacts {
+  private static func deviceInfo(_ config: JSONValue, fallback: String) -> DeviceInfo {
     let device = config["device"] ?? .null
     let ids = device["identifiers"].map { $0.elements ?? [$0] } ?? []
     let connections = (device["connections"]?.elements ?? []).compactMap {
@@ -105,7 +105,7 @@ struct Entity {
     }
     let identity = ids.compactMap(\.scalarText).first ?? connections.first
     let model = [device["manufacturer"]?.scalarText, device["model"]?.scalarText]
-    return DeviceFacts(
+    return DeviceInfo(
       identity: identity.map { String($0.prefix(200)) } ?? fallback,
       name: (device["name"]?.string).map { PlainText.clean($0) },
       model: model.compactMap(\.self).joined(separator: " ")

@@ -4,9 +4,9 @@
 internal import Devices
 internal import JSON
 
-/// The types of properties that platforms are made of.
+/// The property types that platforms consist of.
 extension EntityReader {
-  /// A boolean with the entity's two payloads.
+  /// Creates a boolean with the entity's payloads for on and off.
   mutating func boolean(
     _ id: String,
     on: String = "payload_on",
@@ -16,7 +16,7 @@ extension EntityReader {
     guard let on = payload(on, else: standard.on), let off = payload(off, else: standard.off),
       !on.isSameScalar(as: off)
     else {
-      note("\(id): its payloads for on and off are no two words", .leftOut)
+      report("\(id): its payloads for on and off are not two different words", .leftOut)
       return nil
     }
     var property = ImportedProperty(id, type: "boolean")
@@ -25,19 +25,19 @@ extension EntityReader {
     return property
   }
 
-  /// Takes the state away from the last property if it reports in other words than commands have.
+  /// Removes the state of the last property if its reports use other words than its commands.
   mutating func checkWords(on: String, off: String) {
     guard let property = properties.last, property["state"] != nil else { return }
     for (key, field) in [(on, "on"), (off, "off")] {
       guard let reported = config[key], let sent = property[field],
         !reported.isSameScalar(as: sent), reported.scalarText?.lowercased() != field
       else { continue }
-      dropState("\(property.id): without a state, which says \(Excerpt.of(reported)) for \(field)")
+      dropState("\(property.id): without a state, which has \(Excerpt.of(reported)) for \(field)")
       return
     }
   }
 
-  /// A number with the ends that the entity names under these keys.
+  /// Creates a number with bounds and step from the given keys.
   mutating func number(
     _ id: String,
     low: (key: String, standard: Double),
@@ -51,21 +51,21 @@ extension EntityReader {
     range.step = step.map { number($0.key) ?? $0.standard }
     range.unit = unit
     var notes: [String] = []
-    switch range.property(id, note: { notes.append($0) }) {
+    switch range.property(id, report: { notes.append($0) }) {
     case .failure(let refusal):
-      note("\(id): \(refusal.reason)", .refused)
+      report("\(id): \(refusal.reason)", .refused)
       return nil
     case .success(let property):
-      for reason in notes { note("\(id): \(reason)") }
+      for reason in notes { report("\(id): \(reason)") }
       return property
     }
   }
 
-  /// A choice among the words under `key`; `nil`, said, where there are none.
+  /// Creates a choice with the words under `key`; reports a missing or invalid list.
   mutating func choice(_ id: String, _ key: String, standard: [JSONValue] = []) -> ImportedProperty?
   {
     guard let values = ChoiceWords.field(config.elements(key) ?? standard) else {
-      note("\(id): '\(key)' lists no words", .leftOut)
+      report("\(id): '\(key)' lists no words", .leftOut)
       return nil
     }
     var property = ImportedProperty(id, type: "choice")
@@ -73,7 +73,7 @@ extension EntityReader {
     return property
   }
 
-  /// An action with the payloads under these keys, each under the word for it.
+  /// Creates an action whose words map to the payloads under the given keys.
   func action(
     _ id: String,
     _ words: [(word: String, key: String, standard: JSONValue)]

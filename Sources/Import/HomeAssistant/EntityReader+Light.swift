@@ -4,53 +4,53 @@
 internal import Devices
 import JSON
 
-/// Lights, in the two of their three schemas that state what they take.
+/// Lights with the schemas `default` and `json`; the schema `template` cannot be imported.
 extension EntityReader {
   mutating func readLight() {
     switch text("schema") ?? "default" {
     case "json": readJSONLight()
     case "default", "basic": readPlainLight()
     default:
-      note("its schema '\(Excerpt.of(text("schema") ?? ""))' is made of templates", .leftOut)
+      report("its schema '\(Excerpt.of(text("schema") ?? ""))' is not supported", .leftOut)
     }
     relateColors()
   }
 
-  // MARK: - One topic for each value
+  // MARK: - The schema "default"
 
   private mutating func readPlainLight() {
     if config["command_topic"] != nil, let power = boolean("power") {
-      var road = Road()
-      road.commandTemplate = Optional.none
-      road.stateTemplate =
+      var keys = TopicKeys()
+      keys.commandTemplate = Optional.none
+      keys.stateTemplate =
         config["state_value_template"] == nil ? "value_template" : "state_value_template"
-      add(power, by: road)
+      add(power, by: keys)
     }
     if config["brightness_command_topic"] != nil,
       let brightness = upTo("brightness", number("brightness_scale") ?? 255)
     {
-      add(brightness, by: Road("brightness"))
+      add(brightness, by: TopicKeys("brightness"))
     }
     if config["color_temp_command_topic"] != nil, let temperature = colorTemperature() {
-      add(temperature, by: Road("color_temp"))
+      add(temperature, by: TopicKeys("color_temp"))
     }
     readPlainColor()
     if config["white_command_topic"] != nil,
       let white = upTo("white", number("white_scale") ?? 255)
     {
-      var road = Road("white")
-      road.commandTemplate = Optional.none
-      add(white, by: road)
+      var keys = TopicKeys("white")
+      keys.commandTemplate = Optional.none
+      add(white, by: keys)
     }
     if config["effect_command_topic"] != nil, let effect = choice("effect", "effect_list") {
-      add(effect, by: Road("effect"))
+      add(effect, by: TopicKeys("effect"))
     }
   }
 
   private mutating func readPlainColor() {
     for key in ["hs", "xy", "rgbw", "rgbww"] where config["\(key)_command_topic"] != nil {
       if config["rgb_command_topic"] == nil {
-        note("color: the form '\(key)' on a topic of its own is none that Settle sends", .leftOut)
+        report("color: the form '\(key)' on a topic of its own is not supported", .leftOut)
       }
     }
     guard config["rgb_command_topic"] != nil else { return }
@@ -62,17 +62,20 @@ extension EntityReader {
       "{\"r\":{{red}},\"g\":{{green}},\"b\":{{blue}}}": "rgb",
     ]
     guard let encoding = encodings[template] else {
-      note("color: its rgb_command_template is a program: \(Excerpt.of(template))", .leftOut)
+      report(
+        "color: its rgb_command_template cannot be translated: \(Excerpt.of(template))",
+        .leftOut
+      )
       return
     }
     var color = ImportedProperty("color", type: "color")
     color["encode"] = .string(encoding)
-    var road = Road("rgb")
-    road.commandTemplate = Optional.none
-    add(color, by: road)
+    var keys = TopicKeys("rgb")
+    keys.commandTemplate = Optional.none
+    add(color, by: keys)
   }
 
-  // MARK: - One topic for all
+  // MARK: - The schema "json"
 
   private mutating func readJSONLight() {
     let modes = Set(config.elements("supported_color_modes")?.compactMap(\.string) ?? [])
@@ -111,10 +114,10 @@ extension EntityReader {
   private mutating func upTo(_ id: String, _ scale: Double) -> ImportedProperty? {
     var range = NumberRange(low: 0, high: scale, step: 1)
     range.unit = scale == 100 ? "%" : Optional.none
-    switch range.property(id, note: { _ in }) {
+    switch range.property(id, report: { _ in }) {
     case .success(let property): return property
     case .failure(let refusal):
-      note("\(id): \(refusal.reason)", .refused)
+      report("\(id): \(refusal.reason)", .refused)
       return nil
     }
   }

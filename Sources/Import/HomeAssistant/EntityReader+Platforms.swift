@@ -4,15 +4,15 @@
 internal import Devices
 internal import JSON
 
-/// What each platform can be told.
+/// The properties of each platform.
 extension EntityReader {
-  /// Platforms that only report.
+  /// Platforms without commands.
   static let readOnly: Set = [
     "sensor", "binary_sensor", "device_tracker", "event", "device_automation", "tag", "camera",
     "image", "update", "weather",
   ]
 
-  /// Builds the properties that the entity has.
+  /// Creates the entity's properties.
   mutating func read() {
     switch entity.platform {
     case "switch": readSwitch()
@@ -30,18 +30,18 @@ extension EntityReader {
     case "siren": readSiren()
     case "vacuum": readVacuum()
     case "alarm_control_panel":
-      note("an alarm system is nothing to be debounced", .leftOut)
-    default: note("entities of the kind '\(Excerpt.of(entity.platform))' are not known", .leftOut)
+      report("an alarm system must not be debounced", .leftOut)
+    default: report("entities of the kind '\(Excerpt.of(entity.platform))' are not known", .leftOut)
     }
     if config["retain"] == true, !properties.isEmpty {
-      note("it asks for retained commands; Settle retains none, so that none is replayed")
+      report("it asks for retained commands; Settle never retains one, so that none is replayed")
     }
   }
 
   private mutating func readSwitch() {
     isSingle = true
     guard let power = boolean("power") else { return }
-    add(power, by: Road())
+    add(power, by: TopicKeys())
     checkWords(on: "state_on", off: "state_off")
   }
 
@@ -54,21 +54,21 @@ extension EntityReader {
       step: ("step", 1),
       unit: text("unit_of_measurement")
     )
-    if let value { add(value, by: Road()) }
+    if let value { add(value, by: TopicKeys()) }
   }
 
   private mutating func readSelect() {
     isSingle = true
-    if let value = choice("value", "options") { add(value, by: Road()) }
+    if let value = choice("value", "options") { add(value, by: TopicKeys()) }
   }
 
   private mutating func readText() {
     isSingle = true
     guard text("mode") != "password" else {
-      note("a password, which targets would show to everybody", .leftOut)
+      report("a password, which its target would show to everybody", .leftOut)
       return
     }
-    add(ImportedProperty("value", type: "text"), by: Road())
+    add(ImportedProperty("value", type: "text"), by: TopicKeys())
   }
 
   private mutating func readAction(
@@ -76,7 +76,7 @@ extension EntityReader {
     _ words: [(word: String, key: String, standard: JSONValue)]
   ) {
     isSingle = true
-    if let property = action(id, words) { add(property, by: Road()) }
+    if let property = action(id, words) { add(property, by: TopicKeys()) }
   }
 
   private mutating func readLock() {
@@ -88,26 +88,26 @@ extension EntityReader {
       standard: ("LOCK", "UNLOCK")
     )
     guard let lock else { return }
-    add(lock, by: Road())
+    add(lock, by: TopicKeys())
     let words = [("state_locked", "LOCKED", "on"), ("state_unlocked", "UNLOCKED", "off")]
     let isSame = words.allSatisfy { key, standard, field in
       (config[key] ?? .string(standard)).isSameScalar(as: lock[field] ?? .null)
     }
     if !isSame, !properties.isEmpty {
-      dropState("lock: without a state, which is reported in other words than commands have")
+      dropState("lock: without a state, whose reports use other words than its commands")
     }
   }
 
   private mutating func readSiren() {
     isSingle = true
     guard let power = boolean("power") else { return }
-    guard config["command_template"] == nil else { return add(power, by: Road()) }
+    guard config["command_template"] == nil else { return add(power, by: TopicKeys()) }
     add(power, member: "state")
   }
 
   private mutating func readVacuum() {
-    var road = Road()
-    road.commandTemplate = Optional.none
+    var keys = TopicKeys()
+    keys.commandTemplate = Optional.none
     let command = action(
       "command",
       [
@@ -117,28 +117,28 @@ extension EntityReader {
         ("clean_spot", "payload_clean_spot", "clean_spot"), ("locate", "payload_locate", "locate"),
       ]
     )
-    if let command { add(command, by: road) }
+    if let command { add(command, by: keys) }
     guard config["set_fan_speed_topic"] != nil,
       var speed = choice("fan_speed", "fan_speed_list")
     else { return }
-    road.command = "set_fan_speed_topic"
-    road.state = "state_topic"
-    road.stateTemplate = Optional.none
+    keys.command = "set_fan_speed_topic"
+    keys.state = "state_topic"
+    keys.stateTemplate = Optional.none
     speed["type"] = "choice"
-    add(speed, by: road)
-    if let place = properties.indices.last, properties[place]["state"] != nil,
+    add(speed, by: keys)
+    if let last = properties.indices.last, properties[last]["state"] != nil,
       let topic = topic("state_topic")
     {
-      replaceState(ofPropertyAt: place, topic: topic, pointer: "/fan_speed")
+      replaceState(ofPropertyAt: last, topic: topic, pointer: "/fan_speed")
     }
   }
 
   private mutating func readCover() {
     let isValve = entity.platform == "valve"
-    var road = Road()
-    road.commandTemplate = Optional.none
+    var keys = TopicKeys()
+    keys.commandTemplate = Optional.none
     if isValve, config["reports_position"] == true {
-      addPosition("position", by: road)
+      addPosition("position", by: keys)
       return
     }
     let words: [(word: String, key: String, standard: JSONValue)] = [
@@ -152,9 +152,9 @@ extension EntityReader {
       command["urgent"] = .array(urgent.map { .string($0) })
       if urgent.contains("STOP") { command["aliases"] = ["stop"] }
       if config["set_position_topic"] != nil { command["ends"] = ["position"] }
-      add(command, by: road)
+      add(command, by: keys)
     }
-    var position = Road()
+    var position = TopicKeys()
     position.command = "set_position_topic"
     position.commandTemplate = "set_position_template"
     position.state = "position_topic"
@@ -162,7 +162,7 @@ extension EntityReader {
     position.variables = ["value", "position"]
     if config["set_position_topic"] != nil { addPosition("position", by: position) }
     guard config["tilt_command_topic"] != nil else { return }
-    var tilt = Road("tilt")
+    var tilt = TopicKeys("tilt")
     tilt.state = "tilt_status_topic"
     tilt.stateTemplate = "tilt_status_template"
     tilt.variables = ["value", "tilt_position"]
@@ -176,15 +176,15 @@ extension EntityReader {
     if var made {
       made["policy"] = Self.position
       add(made, by: tilt)
-      awaitMovement()
+      allowMovementTime()
     }
   }
 
-  /// A position from 0 (closed) to 100, whatever the device calls these.
-  private mutating func addPosition(_ id: String, by road: Road) {
+  /// Adds a position from 0 (closed) to 100 (open), scaled to the device's own range.
+  private mutating func addPosition(_ id: String, by keys: TopicKeys) {
     var range = NumberRange(low: 0, high: 100, step: 1)
     range.unit = "%"
-    guard case .success(var position) = range.property(id, note: { _ in }) else { return }
+    guard case .success(var position) = range.property(id, report: { _ in }) else { return }
     position["policy"] = Self.position
     let (open, closed) = (number("position_open") ?? 100, number("position_closed") ?? 0)
     let hasOwnScale = open != 100 || closed != 0
@@ -193,25 +193,25 @@ extension EntityReader {
         "from": [0, 100],
         "to": .array([JSONValue(shortest: closed), JSONValue(shortest: open)]),
       ])
-      var bare = road
-      bare.stateTemplate = config["position_template"] == nil ? Optional.none : road.stateTemplate
+      var bare = keys
+      bare.stateTemplate = config["position_template"] == nil ? Optional.none : keys.stateTemplate
       add(position, by: bare)
-      if let place = properties.indices.last, let topic = topic(road.state),
+      if let last = properties.indices.last, let topic = topic(keys.state),
         bare.stateTemplate == nil
       {
-        replaceState(ofPropertyAt: place, topic: topic, pointer: "")
+        replaceState(ofPropertyAt: last, topic: topic, pointer: "")
       }
     } else {
-      add(position, by: road)
+      add(position, by: keys)
     }
-    awaitMovement()
+    allowMovementTime()
   }
 
   private mutating func readFan() {
     if config["command_topic"] != nil, let power = boolean("power") {
-      var road = Road()
-      road.stateTemplate = "state_value_template"
-      add(power, by: road)
+      var keys = TopicKeys()
+      keys.stateTemplate = "state_value_template"
+      add(power, by: keys)
     }
     if config["percentage_command_topic"] != nil {
       let speed = number(
@@ -221,7 +221,7 @@ extension EntityReader {
         step: Optional.none,
         unit: number("speed_range_max") == nil ? "%" : Optional.none
       )
-      if let speed { add(speed, by: Road("percentage")) }
+      if let speed { add(speed, by: TopicKeys("percentage")) }
     }
     readPreset()
     if config["oscillation_command_topic"] != nil {
@@ -231,12 +231,12 @@ extension EntityReader {
         off: "payload_oscillation_off",
         standard: ("oscillate_on", "oscillate_off")
       )
-      if let swing { add(swing, by: Road("oscillation")) }
+      if let swing { add(swing, by: TopicKeys("oscillation")) }
     }
     if config["direction_command_topic"] != nil {
       var direction = ImportedProperty("direction", type: "choice")
       direction["values"] = ["forward", "reverse"]
-      add(direction, by: Road("direction"))
+      add(direction, by: TopicKeys("direction"))
     }
   }
 
@@ -244,18 +244,18 @@ extension EntityReader {
     guard config["preset_mode_command_topic"] != nil,
       let preset = choice("preset", "preset_modes")
     else { return }
-    add(preset, by: Road("preset_mode"))
+    add(preset, by: TopicKeys("preset_mode"))
   }
 
   private mutating func readHumidifier() {
     if let power = boolean("power") {
-      var road = Road()
-      road.stateTemplate = "state_value_template"
-      add(power, by: road)
+      var keys = TopicKeys()
+      keys.stateTemplate = "state_value_template"
+      add(power, by: keys)
     }
     addHumidity()
     guard config["mode_command_topic"] != nil, let mode = choice("mode", "modes") else { return }
-    add(mode, by: Road("mode", stateTemplate: "state_template"))
+    add(mode, by: TopicKeys("mode", stateTemplate: "state_template"))
   }
 
   private mutating func addHumidity() {
@@ -269,14 +269,14 @@ extension EntityReader {
     )
     guard var humidity else { return }
     humidity["policy"] = Self.setpoint
-    add(humidity, by: Road("target_humidity", stateTemplate: "state_template"))
+    add(humidity, by: TopicKeys("target_humidity", stateTemplate: "state_template"))
   }
 
   private mutating func readClimate() {
     if config["power_command_topic"] != nil, let power = boolean("power") {
-      var road = Road("power", stateTemplate: "state_template")
-      road.stateTemplate = "power_state_template"
-      add(power, by: road)
+      var keys = TopicKeys("power", stateTemplate: "state_template")
+      keys.stateTemplate = "power_state_template"
+      add(power, by: keys)
     }
     let unit = text("temperature_unit") == "F" ? "°F" : "°C"
     for (key, id) in [
@@ -293,7 +293,7 @@ extension EntityReader {
       )
       guard var made else { continue }
       made["policy"] = Self.setpoint
-      add(made, by: Road(key, stateTemplate: "state_template"))
+      add(made, by: TopicKeys(key, stateTemplate: "state_template"))
     }
     readModes()
     addHumidity()
@@ -307,7 +307,7 @@ extension EntityReader {
         mode["urgent"] = ["off"]
         mode["ends"] = .array(ended.map { .string($0) })
       }
-      add(mode, by: Road("mode", stateTemplate: "state_template"))
+      add(mode, by: TopicKeys("mode", stateTemplate: "state_template"))
     }
     let others: [(key: String, id: String, list: String, standard: [JSONValue])] = [
       ("fan_mode", "fan_mode", "fan_modes", ["auto", "low", "medium", "high"]),
@@ -315,7 +315,7 @@ extension EntityReader {
     ]
     for row in others where config["\(row.key)_command_topic"] != nil {
       if let mode = choice(row.id, row.list, standard: row.standard) {
-        add(mode, by: Road(row.key, stateTemplate: "state_template"))
+        add(mode, by: TopicKeys(row.key, stateTemplate: "state_template"))
       }
     }
     readPreset()

@@ -4,20 +4,20 @@
 internal import Devices
 internal import JSON
 
-/// Builds the properties of one entity; what platforms have in common.
+/// Creates the properties of one entity.
 struct EntityReader {
   let entity: Entity
   private(set) var properties: [ImportedProperty] = []
-  private(set) var remarks: [(kind: Remark.Kind, reason: String)] = []
-  /// Whether the entity has one value only, so that its name is the property's.
+  private(set) var diagnostics: [(kind: ImportDiagnostic.Kind, reason: String)] = []
+  /// Whether the entity has only one value, so that its name becomes the property's.
   var isSingle = false
 
   var config: JSONValue { entity.config }
 
   init(_ entity: Entity) { self.entity = entity }
 
-  mutating func note(_ reason: String, _ kind: Remark.Kind = .partly) {
-    remarks.append((kind, reason))
+  mutating func report(_ reason: String, _ kind: ImportDiagnostic.Kind = .partly) {
+    diagnostics.append((kind, reason))
   }
 
   // MARK: - Reading
@@ -26,36 +26,36 @@ struct EntityReader {
 
   func number(_ key: String) -> Double? { config[key]?.double }
 
-  /// A payload that the entity names, or the usual one; `nil` where it is switched off.
+  /// The payload under `key`, or the default one; `nil` if it is switched off.
   func payload(_ key: String, else standard: JSONValue) -> JSONValue? {
     guard let value = config[key] else { return standard }
     return value.isWord ? value : Optional.none
   }
 
-  /// A topic that can be published to.
+  /// The topic under `key`, with `$` escaped; reports an invalid one.
   mutating func topic(_ key: String) -> String? {
     guard let topic = text(key), !topic.isEmpty else { return nil }
     if let problem = TopicName.problem(topic) {
-      note("\(key): \(problem)", .refused)
+      report("\(key): \(problem)", .refused)
       return nil
     }
-    return DollarText.literal(topic)
+    return PlaceholderText.escaped(topic)
   }
 
   // MARK: - Building
 
-  /// Where a property's values go and come from; names of keys in the configuration.
-  struct Road {
+  /// The configuration keys of a property's topics and templates.
+  struct TopicKeys {
     var command = "command_topic"
     var commandTemplate: String? = "command_template"
     var state = "state_topic"
     var stateTemplate: String? = "value_template"
-    /// What templates call the value.
+    /// The names of the value in templates.
     var variables: Set<String> = ["value"]
 
     init() {}
 
-    /// `PREFIX_command_topic` and its like.
+    /// The keys that start with a prefix, such as `PREFIX_command_topic`.
     init(_ prefix: String, stateTemplate suffix: String = "value_template") {
       command = "\(prefix)_command_topic"
       commandTemplate = "\(prefix)_command_template"
@@ -64,18 +64,18 @@ struct EntityReader {
     }
   }
 
-  /// Adds a property that has its type, if its command can be sent.
-  mutating func add(_ property: ImportedProperty, by road: Road) {
-    guard let topic = topic(road.command) else { return }
+  /// Adds a property with its topics, unless its command cannot be expressed.
+  mutating func add(_ property: ImportedProperty, by keys: TopicKeys) {
+    guard let topic = topic(keys.command) else { return }
     var property = property
-    guard let payload = payload(of: &property, by: road) else { return }
-    property.sends(to: topic, payload, qos: number("qos").map { Int64(max(0, min(2, $0))) })
-    if property["type"] != "action" { addState(to: &property, by: road) }
+    guard let payload = payload(of: &property, by: keys) else { return }
+    property.setCommand(to: topic, payload, qos: number("qos").map { Int64(max(0, min(2, $0))) })
+    if property["type"] != "action" { addState(to: &property, by: keys) }
     if let name = entity.name, isSingle, name != property.id { property["name"] = .string(name) }
     properties.append(property)
   }
 
-  /// Adds a property whose command is a structure around the value.
+  /// Adds a property whose command is a JSON object with the value as a member.
   mutating func add(
     _ property: ImportedProperty,
     member name: String,
@@ -84,34 +84,34 @@ struct EntityReader {
   ) {
     guard let topic = topic(command) else { return }
     var property = property
-    property.sends(to: topic, .object([.init(name, .string(PayloadTemplate.placeholder))]))
+    property.setCommand(to: topic, .object([.init(name, .string(PayloadTemplate.placeholder))]))
     if let state = self.topic(state) {
-      property.reports(on: state, at: DollarText.pointer([name]))
+      property.setState(on: state, at: PlaceholderText.pointer([name]))
     }
     properties.append(property)
   }
 
-  // MARK: - Changing what was added last
+  // MARK: - Changing the last property
 
-  /// Takes the last property's state away, and says why.
+  /// Removes the last property's state and reports the reason.
   mutating func dropState(_ reason: String) {
     guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
     properties[last]["state"] = Optional.none
     properties[last]["confirm"] = Optional.none
-    note(reason)
+    report(reason)
   }
 
-  mutating func replaceState(ofPropertyAt place: Int, topic: String, pointer: String) {
-    properties[place].reports(on: topic, at: pointer)
+  mutating func replaceState(ofPropertyAt index: Int, topic: String, pointer: String) {
+    properties[index].setState(on: topic, at: pointer)
   }
 
-  /// Gives the last property the time that moving takes.
-  mutating func awaitMovement() {
+  /// Extends the last property's confirmation to the time of a movement.
+  mutating func allowMovementTime() {
     guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
     properties[last]["confirm"] = .object(["within": "60s", "tolerance": 2])
   }
 
-  /// A color and a color temperature replace each other.
+  /// Makes color and color temperature exclude each other.
   mutating func relateColors() {
     guard let color = properties.firstIndex(where: { $0.id == "color" }),
       let temperature = properties.firstIndex(where: { $0.id == "color_temp" })
@@ -120,12 +120,14 @@ struct EntityReader {
     properties[temperature]["excludes"] = ["color"]
   }
 
-  /// The payload that the command template makes; `nil`, said, where it is a program.
-  private mutating func payload(of property: inout ImportedProperty, by road: Road) -> JSONValue? {
+  /// The payload of the command template; reports a template that cannot be translated.
+  private mutating func payload(of property: inout ImportedProperty, by keys: TopicKeys)
+    -> JSONValue?
+  {
     let bare = JSONValue.string(PayloadTemplate.placeholder)
-    guard let key = road.commandTemplate, let template = text(key) else { return bare }
+    guard let key = keys.commandTemplate, let template = text(key) else { return bare }
     let isNumber = property["range"] != nil || property["type"] == "number"
-    switch TemplateForm.making(template, of: road.variables) {
+    switch TemplateForm.making(template, of: keys.variables) {
     case .linear(_, 1, 0): return bare
     case .linear(_, let factor, let offset):
       if isNumber, let scale = scale(of: property, factor, offset) {
@@ -146,8 +148,8 @@ struct EntityReader {
       if isText != isNumber { return structure }
     case .number, .text, .table, nil: break
     }
-    note(
-      "\(property.id): its \(key) is a program: \(Excerpt.of(template, limit: 80))",
+    report(
+      "\(property.id): its \(key) cannot be translated: \(Excerpt.of(template, limit: 80))",
       .leftOut
     )
     return nil
@@ -167,32 +169,32 @@ struct EntityReader {
     ])
   }
 
-  /// Without the noise of binary fractions.
+  /// Removes the rounding error of binary fractions.
   private static func tidy(_ number: Double) -> Double {
     (number * 1_000_000).rounded() / 1_000_000
   }
 
-  private mutating func addState(to property: inout ImportedProperty, by road: Road) {
-    guard let topic = topic(road.state) else { return }
-    guard let key = road.stateTemplate, let template = text(key) else {
-      if fits(property, factor: 1, offset: 0) { property.reports(on: topic) }
+  private mutating func addState(to property: inout ImportedProperty, by keys: TopicKeys) {
+    guard let topic = topic(keys.state) else { return }
+    guard let key = keys.stateTemplate, let template = text(key) else {
+      if fits(property, factor: 1, offset: 0) { property.setState(on: topic) }
       return
     }
     switch TemplateForm.reading(template) {
     case .linear(let path, let factor, let offset)
     where fits(property, factor: factor, offset: offset):
-      property.reports(on: topic, at: DollarText.pointer(path))
+      property.setState(on: topic, at: PlaceholderText.pointer(path))
     case .lookedUp(let path, let table) where fits(property, table):
-      property.reports(on: topic, at: DollarText.pointer(path))
+      property.setState(on: topic, at: PlaceholderText.pointer(path))
     default:
-      note(
-        "\(property.id): without a state, as its \(key) is a program: "
+      report(
+        "\(property.id): without a state, as its \(key) cannot be translated: "
           + Excerpt.of(template, limit: 80)
       )
     }
   }
 
-  /// Whether the state's conversion is the command's, backwards.
+  /// Whether the state's conversion is the inverse of the command's.
   private func fits(_ property: ImportedProperty, factor: Double, offset: Double) -> Bool {
     guard let scale = property["scale"], let from = scale.elements("from")?.compactMap(\.double),
       let to = scale.elements("to")?.compactMap(\.double)

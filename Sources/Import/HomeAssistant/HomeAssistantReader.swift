@@ -4,20 +4,20 @@
 internal import Devices
 internal import JSON
 
-/// Reads the devices that are announced to Home Assistant.
+/// Reads Home Assistant's discovery messages.
 struct HomeAssistantReader {
   let prefix: String
-  /// Topics that are taken from a better announcement, or are our own.
+  /// Base topics to skip: those with a better announcement, and the gateway's own.
   let covered: [(base: String, owner: String)]
 
-  /// The devices of all announcements, in order of their names.
+  /// Reads the devices of all announcements, sorted by name.
   func findings(_ announcements: [Announcement]) -> Findings {
     var findings = Findings()
     var entities: [Entity] = []
     for announcement in announcements.sorted(by: { $0.topic < $1.topic }) {
       switch Entity.all(in: announcement, prefix: prefix) {
       case .success(let found): entities += found
-      case .failure(let refusal): findings.remark(.refused, announcement.topic, refusal.reason)
+      case .failure(let refusal): findings.report(.refused, announcement.topic, refusal.reason)
       }
     }
     var groups: [String: [Entity]] = [:]
@@ -30,10 +30,10 @@ struct HomeAssistantReader {
       }
     }
     for (owner, count) in skipped.sorted(by: { $0.key < $1.key }) {
-      findings.remark(.leftOut, "\(count) \(count == 1 ? "entity" : "entities")", owner)
+      findings.report(.leftOut, "\(count) \(count == 1 ? "entity" : "entities")", owner)
     }
     for identity in groups.keys.sorted() {
-      take(groups[identity] ?? [], identity: identity, &findings)
+      read(groups[identity] ?? [], identity: identity, &findings)
     }
     findings.devices.sort { ($0.name, $0.identity) < ($1.name, $1.identity) }
     return findings
@@ -54,7 +54,7 @@ struct HomeAssistantReader {
     return nil
   }
 
-  private func take(_ entities: [Entity], identity: String, _ findings: inout Findings) {
+  private func read(_ entities: [Entity], identity: String, _ findings: inout Findings) {
     let named = entities.compactMap { $0.device.name }.first { !$0.isEmpty }
     let first = entities[0]
     let name = named ?? first.name ?? first.objectID
@@ -66,7 +66,7 @@ struct HomeAssistantReader {
     let silent = entities.filter { EntityReader.readOnly.contains($0.platform) }
     if !silent.isEmpty {
       let names = silent.map { $0.name ?? $0.objectID }
-      findings.remark(.readOnly, name, names.joined(separator: ", "))
+      findings.report(.readOnly, name, names.joined(separator: ", "))
     }
     var names = PropertyNames()
     var sources: [[JSONValue]] = []
@@ -75,12 +75,12 @@ struct HomeAssistantReader {
       var reader = EntityReader(entity)
       reader.read()
       let label = entity.name == name ? entity.platform : entity.name ?? entity.objectID
-      for remark in reader.remarks {
-        // The name says which value it is where there is but one.
+      for diagnostic in reader.diagnostics {
+        // For an entity with one value, the property's name would be redundant.
         let id = reader.properties.first?.id ?? "value"
-        let isOwn = reader.isSingle && remark.reason.hasPrefix("\(id): ")
-        let reason = isOwn ? String(remark.reason.dropFirst(id.count + 2)) : remark.reason
-        findings.remark(remark.kind, "\(name): \(label)", reason)
+        let isOwn = reader.isSingle && diagnostic.reason.hasPrefix("\(id): ")
+        let reason = isOwn ? String(diagnostic.reason.dropFirst(id.count + 2)) : diagnostic.reason
+        findings.report(diagnostic.kind, "\(name): \(label)", reason)
       }
       guard !reader.properties.isEmpty else { continue }
       device.properties += Self.renamed(reader, device: name, &names)
@@ -95,10 +95,10 @@ struct HomeAssistantReader {
     findings.devices.append(device)
   }
 
-  /// The entity's properties with identifiers that are theirs in the device.
+  /// The entity's properties, with identifiers that are unique in the device.
   ///
-  /// An entity that is called as its device keeps plain ones such as `power`; others go by the
-  /// entity's name.
+  /// An entity with the name of its device keeps plain identifiers such as `power`. Others use the
+  /// entity's name as a prefix.
   private static func renamed(
     _ reader: EntityReader,
     device: String,
@@ -134,7 +134,7 @@ struct HomeAssistantReader {
           present.isEmpty ? Optional.none : .array(present.map { .string($0) })
       }
       let aliases = property["aliases"]?.elements?.compactMap(\.string) ?? []
-      if !aliases.isEmpty, !isMain || !aliases.allSatisfy({ names.take($0) }) {
+      if !aliases.isEmpty, !isMain || !aliases.allSatisfy({ names.reserve($0) }) {
         property["aliases"] = Optional.none
       }
       return property
@@ -162,10 +162,10 @@ struct HomeAssistantReader {
       listed = [.object(members)]
     }
     if listed.count > 1, config["availability_mode"] == "any" {
-      findings.remark(
+      findings.report(
         .partly,
         label,
-        "its availability holds if any of \(listed.count) topics says so; Settle wants all, so none is kept"
+        "its availability needs any of \(listed.count) topics; Settle requires all, so none is kept"
       )
       return []
     }
@@ -173,13 +173,13 @@ struct HomeAssistantReader {
       guard let topic = source["topic"]?.string, TopicName.problem(topic) == nil else {
         return Optional.none
       }
-      var members = [JSONValue.Member("topic", .string(DollarText.literal(topic)))]
+      var members = [JSONValue.Member("topic", .string(PlaceholderText.escaped(topic)))]
       if let template = source["value_template"]?.string {
         guard case .linear(let path, 1, 0)? = TemplateForm.reading(template) else {
-          findings.remark(.partly, label, "the template of its availability is a program")
+          findings.report(.partly, label, "the template of its availability cannot be translated")
           return Optional.none
         }
-        if !path.isEmpty { members.append(.init("value", .string(DollarText.pointer(path)))) }
+        if !path.isEmpty { members.append(.init("value", .string(PlaceholderText.pointer(path)))) }
       }
       let (on, off) = (source["payload_available"], source["payload_not_available"])
       for (key, value, standard) in [("online", on, "online"), ("offline", off, "offline")] {
@@ -190,7 +190,7 @@ struct HomeAssistantReader {
     }
   }
 
-  /// What all entities of a device share; Settle's availability is the device's.
+  /// The sources that all entities share, because Settle tracks availability per device.
   private func shared(
     _ sources: [[JSONValue]],
     _ name: String,
@@ -199,10 +199,10 @@ struct HomeAssistantReader {
     guard let first = sources.first else { return [] }
     let common = first.filter { source in sources.allSatisfy { $0.contains(source) } }
     if sources.contains(where: { $0.count > common.count }) {
-      findings.remark(
+      findings.report(
         .partly,
         name,
-        "availability that only some of its entities have; Settle's is the device's"
+        "without the availability of single entities; Settle tracks it per device"
       )
     }
     return common

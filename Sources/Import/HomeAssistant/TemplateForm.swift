@@ -4,29 +4,29 @@
 internal import Devices
 internal import JSON
 
-/// What a Home Assistant template says, where that is one of the things that device files can say too.
+/// The meaning of a Home Assistant template, if a device file can express it.
 enum TemplateForm: Hashable {
   /// A variable, or a member of it, times a factor plus an offset.
   case linear(path: [String], factor: Double, offset: Double)
-  /// What a table has for a variable.
+  /// The entry of a table for a variable.
   case lookedUp(path: [String], [JSONValue.Member])
-  /// A structure that carries the value, as text if it stands in quotes.
+  /// A structure that contains the value; `isText` if the value is in quotes.
   case structure(JSONValue, isText: Bool)
   case number(Double)
   case text(String)
   case table([JSONValue.Member])
 
-  /// The variable as it is.
+  /// The unchanged variable.
   static func plain(_ path: [String]) -> TemplateForm {
     .linear(path: path, factor: 1, offset: 0)
   }
 
-  /// Reads a template that finds a value in a payload; `nil` if it is more of a program than that.
+  /// Reads a template that extracts a value from a payload; `nil` if it is too complex.
   static func reading(_ template: String) -> TemplateForm? {
     expression(template).flatMap { TemplateParser.parse($0, variables: ["value", "value_json"]) }
   }
 
-  /// Reads a template that makes a payload of `variable`.
+  /// Reads a template that creates a payload from `variables`; `nil` if it is too complex.
   static func making(_ template: String, of variables: Set<String>) -> TemplateForm? {
     if let whole = expression(template) {
       return TemplateParser.parse(whole, variables: variables)
@@ -34,7 +34,7 @@ enum TemplateForm: Hashable {
     return structure(template, variables)
   }
 
-  /// What stands between the only braces of a template that is nothing else.
+  /// The expression of a template that consists of one pair of double braces.
   private static func expression(_ template: String) -> String? {
     var text = template.trimmedSpace
     guard text.hasPrefix("{{"), text.hasSuffix("}}"), text.count >= 4 else { return nil }
@@ -44,7 +44,7 @@ enum TemplateForm: Hashable {
     return text.contains("{{") || text.contains("{%") ? Optional.none : text
   }
 
-  /// JSON with holes for the value.
+  /// Reads a template that is JSON with expressions for the value.
   private static func structure(_ template: String, _ variables: Set<String>) -> TemplateForm? {
     guard template.utf8.count <= 4096, !template.contains("{%") else { return nil }
     var text = ""
@@ -73,7 +73,7 @@ extension Announcement {
 }
 
 extension StringProtocol {
-  /// Without spaces and line ends around.
+  /// The text without leading and trailing whitespace.
   var trimmedSpace: String {
     let isSpace = { (character: Character) in character.isWhitespace }
     return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())

@@ -4,7 +4,7 @@
 internal import Devices
 internal import JSON
 
-/// Reads the expressions of templates that only pick, scale or look up a value.
+/// Parses template expressions that only pick, scale or look up a value.
 struct TemplateParser {
   private enum Token: Hashable {
     case name(String)
@@ -13,15 +13,15 @@ struct TemplateParser {
     case sign(Character)
   }
 
-  /// Filters that leave a value what it is, as far as payloads go.
-  private static let harmless: Set = [
+  /// Filters that do not change the meaning of a payload.
+  private static let ignoredFilters: Set = [
     "int", "float", "round", "string", "default", "tojson", "trim",
   ]
 
   private var tokens: ArraySlice<Token>
   private let variables: Set<String>
 
-  /// The form of an expression; `nil` if it is another one than the importer knows.
+  /// The form of an expression; `nil` if it has another one.
   static func parse(_ text: String, variables: Set<String>) -> TemplateForm? {
     guard text.utf8.count <= 2048, let tokens = tokens(of: text) else { return nil }
     var parser = TemplateParser(tokens: tokens[...], variables: variables)
@@ -33,7 +33,7 @@ struct TemplateParser {
 
   private mutating func sum(depth: Int) -> TemplateForm? {
     guard depth < 20, var left = product(depth: depth) else { return nil }
-    while let sign = take(oneOf: "+-") {
+    while let sign = consume(oneOf: "+-") {
       guard let right = product(depth: depth),
         let added = Self.added(left, right, sign: sign == "-" ? -1 : 1)
       else { return nil }
@@ -44,7 +44,7 @@ struct TemplateParser {
 
   private mutating func product(depth: Int) -> TemplateForm? {
     guard var left = postfix(depth: depth) else { return nil }
-    while let sign = take(oneOf: "*/") {
+    while let sign = consume(oneOf: "*/") {
       guard let right = postfix(depth: depth) else { return nil }
       switch (left, right, sign) {
       case (.linear(let path, let factor, let offset), .number(let number), "*"),
@@ -87,7 +87,7 @@ struct TemplateParser {
         form = .plain(path + [name])
       case .sign("["):
         tokens.removeFirst()
-        guard let index = sum(depth: depth + 1), take(oneOf: "]") != nil else { return nil }
+        guard let index = sum(depth: depth + 1), consume(oneOf: "]") != nil else { return nil }
         switch (form, index) {
         case (.linear(let path, 1, 0), .text(let name)): form = .plain(path + [name])
         case (.linear(let path, 1, 0), .number(let number)):
@@ -97,10 +97,11 @@ struct TemplateParser {
         }
       case .sign("|"):
         tokens.removeFirst()
-        guard case .name(let filter)? = tokens.popFirst(), Self.harmless.contains(filter) else {
+        guard case .name(let filter)? = tokens.popFirst(), Self.ignoredFilters.contains(filter)
+        else {
           return nil
         }
-        if take(oneOf: "(") != nil, !skipArguments() { return nil }
+        if consume(oneOf: "(") != nil, !skipArguments() { return nil }
       default: return form
       }
     }
@@ -114,7 +115,7 @@ struct TemplateParser {
     case .text(let text): return .text(text)
     case .name(let name): return variables.contains(name) ? .plain([]) : Optional.none
     case .sign("("):
-      guard let form = sum(depth: depth + 1), take(oneOf: ")") != nil else { return nil }
+      guard let form = sum(depth: depth + 1), consume(oneOf: ")") != nil else { return nil }
       return form
     case .sign("-"):
       guard case .number(let number)? = tokens.popFirst() else { return nil }
@@ -124,22 +125,23 @@ struct TemplateParser {
     }
   }
 
-  /// A table of words, up to its closing brace.
+  /// Parses a table of words up to its closing brace.
   private mutating func table() -> TemplateForm? {
     var members: [JSONValue.Member] = []
     while members.count < 200 {
-      if take(oneOf: "}") != nil { return .table(members) }
-      guard let key = constant()?.scalarText, take(oneOf: ":") != nil, let value = constant() else {
+      if consume(oneOf: "}") != nil { return .table(members) }
+      guard let key = constant()?.scalarText, consume(oneOf: ":") != nil, let value = constant()
+      else {
         return nil
       }
       members.append(JSONValue.Member(key, value))
-      if take(oneOf: ",") == nil, tokens.first != .sign("}") { return nil }
+      if consume(oneOf: ",") == nil, tokens.first != .sign("}") { return nil }
     }
     return nil
   }
 
   private mutating func constant() -> JSONValue? {
-    let isNegative = take(oneOf: "-") != nil
+    let isNegative = consume(oneOf: "-") != nil
     switch tokens.popFirst() {
     case .text(let text): return .string(text)
     case .number(let number): return JSONValue(shortest: isNegative ? -number : number)
@@ -149,7 +151,7 @@ struct TemplateParser {
     }
   }
 
-  /// Passes over a filter's arguments, which say what is for values that are missing.
+  /// Skips a filter's arguments, such as the default for a missing value.
   private mutating func skipArguments() -> Bool {
     var depth = 1
     while let token = tokens.popFirst() {
@@ -160,13 +162,13 @@ struct TemplateParser {
     return false
   }
 
-  private mutating func take(oneOf signs: String) -> Character? {
+  private mutating func consume(oneOf signs: String) -> Character? {
     guard case .sign(let sign)? = tokens.first, signs.contains(sign) else { return nil }
     tokens.removeFirst()
     return sign
   }
 
-  // MARK: - Words
+  // MARK: - Tokens
 
   private static func tokens(of text: String) -> [Token]? {
     var tokens: [Token] = []

@@ -6,7 +6,7 @@ internal import JSON
 
 /// Reads Homie 5 devices from their `$description`.
 struct HomieReader {
-  /// The devices of all descriptions, in order of their topics.
+  /// Reads all descriptions, in the order of their topics.
   func findings(_ announcements: [Announcement]) -> Findings {
     var findings = Findings()
     for announcement in announcements.sorted(by: { $0.topic < $1.topic }) {
@@ -15,20 +15,20 @@ struct HomieReader {
       }
       let topic = String(announcement.topic.dropLast("/$description".count))
       switch announcement.json() {
-      case .failure(let error): findings.remark(.refused, announcement.topic, error.reason)
-      case .success(let description): take(description, topic: topic, &findings)
+      case .failure(let error): findings.report(.refused, announcement.topic, error.reason)
+      case .success(let description): read(description, topic: topic, &findings)
       }
     }
     return findings
   }
 
-  private func take(_ description: JSONValue, topic: String, _ findings: inout Findings) {
+  private func read(_ description: JSONValue, topic: String, _ findings: inout Findings) {
     guard let version = description["homie"]?.scalarText, version.hasPrefix("5") else {
-      findings.remark(.refused, topic, "its $description states no Homie 5")
+      findings.report(.refused, topic, "its $description does not state Homie 5")
       return
     }
     if let problem = TopicName.problem(topic) {
-      findings.remark(.refused, topic, problem)
+      findings.report(.refused, topic, problem)
       return
     }
     let own = topic.split(separator: "/").last.map { String($0) } ?? topic
@@ -43,7 +43,7 @@ struct HomieReader {
     if let root = description["root"]?.string, root != own, !root.isEmpty {
       let above = topic.dropLast(own.utf8.count) + root
       device.availability.append(
-        Self.availability(DollarText.literal(String(above)) + "/$$state")
+        Self.availability(PlaceholderText.escaped(String(above)) + "/$$state")
       )
     }
     var names = PropertyNames()
@@ -60,23 +60,23 @@ struct HomieReader {
         let isAlone = ids.count { $0 == property.name } == 1
         let wanted = isAlone ? property.name : "\(node.name)_\(property.name)"
         var notes: [String] = []
-        switch made(property.value, wanted, { notes.append($0) }) {
+        switch makeProperty(property.value, wanted, { notes.append($0) }) {
         case .failure(let refusal):
-          findings.remark(.leftOut, "\(name): \(label)", refusal.reason)
+          findings.report(.leftOut, "\(name): \(label)", refusal.reason)
         case .success(var made):
           made.id = names.unique(made.id)
-          address(&made, property.value, "$topic/\(DollarText.literal(label))")
+          setTopics(&made, property.value, "$topic/\(PlaceholderText.escaped(label))")
           if let problem = TopicName.problem("\(topic)/\(label)/set") {
-            findings.remark(.refused, "\(name): \(label)", problem)
+            findings.report(.refused, "\(name): \(label)", problem)
           } else {
             device.properties.append(made)
           }
         }
-        for note in notes { findings.remark(.partly, "\(name): \(label)", note) }
+        for note in notes { findings.report(.partly, "\(name): \(label)", note) }
       }
     }
     if !readOnly.isEmpty {
-      findings.remark(.readOnly, name, readOnly.joined(separator: ", "))
+      findings.report(.readOnly, name, readOnly.joined(separator: ", "))
     }
     if !device.properties.isEmpty { findings.devices.append(device) }
   }
@@ -88,10 +88,12 @@ struct HomieReader {
     ])
   }
 
-  /// Where the property is set and reported; what is not retained has no state.
-  private func address(_ made: inout ImportedProperty, _ property: JSONValue, _ topic: String) {
-    made.sends(to: "\(topic)/set")
-    if property["retained"] != false, made["type"] != "action" { made.reports(on: topic) }
+  /// Sets the property's topics.
+  ///
+  /// A property that is not retained has no state.
+  private func setTopics(_ made: inout ImportedProperty, _ property: JSONValue, _ topic: String) {
+    made.setCommand(to: "\(topic)/set")
+    if property["retained"] != false, made["type"] != "action" { made.setState(on: topic) }
     if let name = property["name"]?.string.map({ PlainText.clean($0, limit: 60) }), !name.isEmpty,
       name != made.id
     {
@@ -99,18 +101,18 @@ struct HomieReader {
     }
   }
 
-  private func made(
+  private func makeProperty(
     _ property: JSONValue,
     _ id: String,
-    _ note: (String) -> Void
-  ) -> Result<ImportedProperty, Refusal> {
+    _ report: (String) -> Void
+  ) -> Result<ImportedProperty, Rejection> {
     let format = property["format"]?.string ?? ""
     let isMomentary = property["retained"] == false
     let datatype = property["datatype"]?.string ?? ""
     switch datatype {
     case "integer", "float":
       let result = range(format, unit: property["unit"]?.string).flatMap {
-        $0.property(id, note: note)
+        $0.property(id, report: report)
       }
       return result.map { made in
         guard datatype == "integer", made["type"] == "number" else { return made }
@@ -126,35 +128,37 @@ struct HomieReader {
     case "enum":
       let words = format.split(separator: ",").map { JSONValue.string(String($0)) }
       guard let values = ChoiceWords.field(words) else {
-        return .failure(Refusal("an enum whose format lists no values"))
+        return .failure(Rejection("an enum whose format lists no values"))
       }
       var made = ImportedProperty(id, type: isMomentary ? "action" : "choice")
       made["values"] = values
       return .success(made)
     case "color":
       guard format.split(separator: ",").contains("rgb") else {
-        return .failure(Refusal("a color in the format '\(Excerpt.of(format))'; rgb is taken"))
+        return .failure(
+          Rejection("a color in the format '\(Excerpt.of(format))'; only rgb is supported")
+        )
       }
       var made = ImportedProperty(id, type: "color")
       made["encode"] = "rgb,r,g,b"
       return .success(made)
     case "string", "datetime", "duration":
       return .success(ImportedProperty(id, type: "text"))
-    case "json": return .failure(Refusal("a JSON structure"))
+    case "json": return .failure(Rejection("a JSON structure"))
     default:
-      return .failure(Refusal("its datatype '\(Excerpt.of(datatype))' is not known"))
+      return .failure(Rejection("its datatype '\(Excerpt.of(datatype))' is not known"))
     }
   }
 
-  /// `min:max:step`, each of which may be left out.
-  private func range(_ format: String, unit: String?) -> Result<NumberRange, Refusal> {
+  /// Reads `min:max:step`; each part is optional.
+  private func range(_ format: String, unit: String?) -> Result<NumberRange, Rejection> {
     var range = NumberRange()
     range.unit = unit
     if format.isEmpty { return .success(range) }
     let parts = format.split(separator: ":", omittingEmptySubsequences: false)
     let numbers = parts.map { $0.isEmpty ? Optional.none : NumberText.parse($0) }
     guard parts.count <= 3, zip(parts, numbers).allSatisfy({ $0.isEmpty || $1 != nil }) else {
-      return .failure(Refusal("its format '\(Excerpt.of(format))' is no range"))
+      return .failure(Rejection("its format '\(Excerpt.of(format))' is not a range"))
     }
     range.low = numbers[0]
     if numbers.count > 1 { range.high = numbers[1] }

@@ -3,20 +3,22 @@
 
 internal import Configuration
 
-/// Gives imported devices identifiers: the ones they had, else slugs of their names, numbered where
-/// they collide.
+/// Assigns identifiers to imported devices.
+///
+/// A device keeps the identifier of earlier imports. A new one gets the slug of its name, with a
+/// number if the slug is in use.
 struct DeviceNumbering {
-  /// By identity: the identifiers of earlier imports.
+  /// The identifiers from earlier imports, by identity.
   private let known: [String: String]
   private var taken: Set<String>
 
-  /// `taken` are identifiers of devices in other files.
+  /// `taken` has the identifiers of devices in other files.
   init(known: [String: String], taken: Set<String>) {
     self.known = known
     self.taken = taken.union(known.values)
   }
 
-  /// An identifier for a device.
+  /// Returns the identifier for a device.
   mutating func id(for device: ImportedDevice) -> String {
     if let id = known[device.identity] { return id }
     var base = DeviceSlug.slug(device.name)

@@ -3,11 +3,11 @@
 
 internal import Configuration
 
-/// Makes device identifiers of names that people gave.
+/// Converts display names to device identifiers.
 enum DeviceSlug {
-  /// `Küche/Decke links` becomes `kueche-decke-links`; empty where no letter or digit is left.
+  /// `Küche/Decke links` becomes `kueche-decke-links`; empty if no letter or digit remains.
   static func slug(_ name: String) -> String {
-    // Hyphens in the name are spaces first, so that `a - b` has one.
+    // Hyphens become spaces first, so that `a - b` gets only one hyphen.
     let words = letters(of: name).split(separator: "-").joined(separator: " ")
     let slug = String(Identifiers.slug(words).prefix(60))
     let trimmed = String(slug.reversed().drop { $0 == "-" || $0 == "_" }.reversed())
@@ -15,7 +15,9 @@ enum DeviceSlug {
       ? trimmed : trimmed.isEmpty ? "" : "\(trimmed)-device"
   }
 
-  /// The text in letters of ASCII, as far as there are any; small ones unless `keepingCase`.
+  /// Transliterates a text to ASCII, in lowercase unless `keepingCase`.
+  ///
+  /// A character without a transliteration becomes `-`.
   static func letters(of text: String, keepingCase: Bool = false) -> String {
     var result = ""
     for character in text {
@@ -38,7 +40,7 @@ enum DeviceSlug {
     return result
   }
 
-  /// Small letters beyond ASCII and what they are written as.
+  /// Transliterations of lowercase letters.
   private static let table: [Unicode.Scalar: String] = {
     let rows: [(letters: String, ascii: String)] = [
       ("àáâãāăąǎ", "a"), ("äæ", "ae"), ("å", "a"), ("çćĉċč", "c"), ("ďđð", "d"),

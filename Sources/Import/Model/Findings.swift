@@ -1,27 +1,27 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one source announced: the devices in a stable order, and what could not be taken.
+/// The devices of one source in a stable order, and diagnostics.
 struct Findings: Sendable {
   var devices: [ImportedDevice] = []
-  private(set) var remarks: [Remark] = []
-  private var seen: Set<Remark> = []
+  private(set) var diagnostics: [ImportDiagnostic] = []
+  private var seen: Set<ImportDiagnostic> = []
 
-  mutating func remark(_ kind: Remark.Kind, _ subject: String, _ reason: String) {
-    // Announced text must not steer the terminal that it is shown on.
-    let remark = Remark(
+  mutating func report(_ kind: ImportDiagnostic.Kind, _ subject: String, _ reason: String) {
+    // Announced text must not control the terminal that shows it.
+    let diagnostic = ImportDiagnostic(
       kind,
       PlainText.clean(subject, limit: 80),
       PlainText.clean(reason, limit: 4000)
     )
-    if seen.insert(remark).inserted { remarks.append(remark) }
+    if seen.insert(diagnostic).inserted { diagnostics.append(diagnostic) }
   }
 
   static func + (left: Findings, right: Findings) -> Findings {
     var sum = left
     sum.devices += right.devices
-    for remark in right.remarks where sum.seen.insert(remark).inserted {
-      sum.remarks.append(remark)
+    for diagnostic in right.diagnostics where sum.seen.insert(diagnostic).inserted {
+      sum.diagnostics.append(diagnostic)
     }
     return sum
   }

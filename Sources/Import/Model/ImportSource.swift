@@ -1,13 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who announces devices.
+/// A convention by which devices are announced.
 package enum ImportSource: String, CaseIterable, Hashable, Sendable {
   case zigbee2mqtt
   case homeassistant
   case homie
 
-  /// What people call it.
+  /// The display name.
   package var title: String {
     switch self {
     case .zigbee2mqtt: "Zigbee2MQTT"
@@ -16,9 +16,9 @@ package enum ImportSource: String, CaseIterable, Hashable, Sendable {
     }
   }
 
-  /// The file that its devices are written to.
+  /// The name of the device file.
   package var fileName: String { "imported-\(rawValue).yaml" }
 
-  /// What the last import wrote there, so that the next one knows what a person changed.
+  /// The name of the record of the last import, which shows the next one what a person has edited.
   package var recordName: String { ".imported-\(rawValue).json" }
 }

@@ -4,23 +4,23 @@
 internal import Devices
 internal import JSON
 
-/// A device as it was announced, in the words of a device file.
+/// An announced device, in the terms of a device file.
 struct ImportedDevice: Hashable, Sendable {
-  /// What stays the same when the device is renamed.
+  /// An identifier that does not change when the device is renamed.
   var identity: String
   var name: String
-  /// What it is, for the comment above it: maker and model, where it was announced.
+  /// The comment above the device, such as maker and model.
   var comment: String
-  /// A topic that all its topics begin with; `nil`: none.
+  /// The common prefix of all its topics, if there is one.
   var topic: String?
-  /// A built-in profile that fits; what equals it is not written.
+  /// A suitable built-in profile; fields that equal the profile's are not written.
   var profile: String?
-  /// One without properties, for where the former does not fit after all.
+  /// A profile without properties, used if ``profile`` turns out not to suit.
   var plainProfile: String?
   var lane: String?
   var merge = false
   var options: [String] = []
-  /// The sources, as a device file has them; empty: none is known.
+  /// The entries of `availability:`; empty if none are known.
   var availability: [JSONValue] = []
   var properties: [ImportedProperty] = []
 
@@ -30,10 +30,10 @@ struct ImportedDevice: Hashable, Sendable {
     self.comment = comment
   }
 
-  /// Where its commands go, placeholders filled in.
+  /// The topics of its commands, with placeholders expanded.
   var commandTopics: [String] {
     properties.compactMap { property in
-      property["command"]?["topic"]?.string.map { DollarText.expanded($0, topic: topic ?? "") }
+      property["command"]?["topic"]?.string.map { PlaceholderText.expanded($0, topic: topic ?? "") }
     }
   }
 }

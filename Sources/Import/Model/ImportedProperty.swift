@@ -4,7 +4,7 @@
 internal import Devices
 internal import JSON
 
-/// A property in the words of a device file.
+/// A property in the terms of a device file.
 struct ImportedProperty: Hashable, Sendable {
   var id: String
   private(set) var fields: [JSONValue.Member] = []
@@ -20,20 +20,22 @@ struct ImportedProperty: Hashable, Sendable {
     self["type"] = .string(type)
   }
 
-  /// A field; setting keeps the order of device files.
+  /// A field; setting it keeps the fields in ``order``.
   subscript(name: String) -> JSONValue? {
     get { fields.first { $0.name == name }?.value }
     set {
       fields.removeAll { $0.name == name }
       guard let newValue else { return }
       let rank = Self.rank(name)
-      let place = fields.firstIndex { Self.rank($0.name) > rank } ?? fields.endIndex
-      fields.insert(JSONValue.Member(name, newValue), at: place)
+      let index = fields.firstIndex { Self.rank($0.name) > rank } ?? fields.endIndex
+      fields.insert(JSONValue.Member(name, newValue), at: index)
     }
   }
 
-  /// Where values go: a structure with `$value`, or nothing for the bare value.
-  mutating func sends(to topic: String, _ payload: JSONValue? = nil, qos: Int64? = nil) {
+  /// Sets `command`.
+  ///
+  /// `payload` is a structure with `$value`, or `nil` for the bare value.
+  mutating func setCommand(to topic: String, _ payload: JSONValue? = nil, qos: Int64? = nil) {
     var members = [JSONValue.Member("topic", .string(topic))]
     if let payload, payload != .string(PayloadTemplate.placeholder) {
       members.append(JSONValue.Member("payload", payload))
@@ -42,8 +44,10 @@ struct ImportedProperty: Hashable, Sendable {
     self["command"] = .object(members)
   }
 
-  /// Where the value is reported.
-  mutating func reports(on topic: String, at pointer: String = "", get: JSONValue? = nil) {
+  /// Sets `state`.
+  ///
+  /// `get` is the request for the state, if the device accepts one.
+  mutating func setState(on topic: String, at pointer: String = "", get: JSONValue? = nil) {
     var members = [JSONValue.Member("topic", .string(topic))]
     if !pointer.isEmpty { members.append(JSONValue.Member("value", .string(pointer))) }
     if let get { members.append(JSONValue.Member("get", get)) }
@@ -53,23 +57,23 @@ struct ImportedProperty: Hashable, Sendable {
   private static func rank(_ name: String) -> Int { order.firstIndex(of: name) ?? order.count }
 }
 
-/// Topics and pointers in which `$name` stands for something.
-enum DollarText {
-  /// `text` such that each `$` in it means itself.
-  static func literal(_ text: String) -> String {
+/// Text in which `$name` is a placeholder.
+enum PlaceholderText {
+  /// Escapes every `$` in `text`.
+  static func escaped(_ text: String) -> String {
     text.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$")
   }
 
-  /// `$topic` and `$$` filled in.
+  /// Expands `$topic` and `$$`.
   static func expanded(_ text: String, topic: String) -> String {
     let mark = "\u{0}"
     return text.replacing("$$", with: mark).replacing("$topic", with: topic)
       .replacing(mark, with: "$")
   }
 
-  /// A JSON Pointer to the member `name`, such that no `$` in it stands for something.
+  /// A JSON Pointer along `path`, with every `$` escaped.
   static func pointer(_ path: [String]) -> String {
-    literal(
+    escaped(
       path.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
     )
   }

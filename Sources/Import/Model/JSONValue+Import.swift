@@ -15,10 +15,10 @@ extension JSONValue {
     if case .object(let members) = self { members } else { nil }
   }
 
-  /// The elements of the array that is the member `name`.
+  /// The elements of the member `name`, if that is an array.
   func elements(_ name: String) -> [JSONValue]? { self[name]?.elements }
 
-  /// Whether this is true or false, a number or a text that is not empty.
+  /// Whether this is a boolean, a finite number, or text of 1 to 200 bytes.
   var isWord: Bool {
     switch self {
     case .boolean, .integer: true
@@ -27,13 +27,26 @@ extension JSONValue {
     case .null, .array, .object: false
     }
   }
+
+  /// Whether two values are equal in a device file: numbers by value, members in any order.
+  func isEquivalent(to other: JSONValue) -> Bool {
+    if let left = double, let right = other.double { return left == right }
+    switch (self, other) {
+    case (.array(let left), .array(let right)):
+      return left.count == right.count && zip(left, right).allSatisfy { $0.isEquivalent(to: $1) }
+    case (.object(let left), .object(let right)):
+      return left.count == right.count
+        && left.allSatisfy { other[$0.name]?.isEquivalent(to: $0.value) ?? false }
+    default: return self == other
+    }
+  }
 }
 
 /// The words of a choice.
 enum ChoiceWords {
-  /// `values:` for announced values: a list, or a mapping where some leave as other than text.
+  /// Creates `values:` from announced values: a list, or a mapping if some are not text.
   ///
-  /// `nil` where there are none, or where something is no word.
+  /// Returns `nil` when there are none or more than 500, or when one is not a word.
   static func field(_ values: [JSONValue]) -> JSONValue? {
     guard !values.isEmpty, values.count <= 500, values.allSatisfy(\.isWord) else { return nil }
     var seen: Set<String> = []
@@ -46,7 +59,7 @@ enum ChoiceWords {
     return .object(members)
   }
 
-  /// `values:` for words and what leaves for each.
+  /// Creates `values:` from words and their wire values.
   static func field(_ words: [(word: String, wire: JSONValue)]) -> JSONValue? {
     guard !words.isEmpty, words.count <= 500, words.allSatisfy({ $0.wire.isWord }) else {
       return nil

@@ -4,44 +4,45 @@
 internal import Devices
 internal import JSON
 
-/// The ends and the grid of a number, as they were announced.
+/// The announced bounds and step of a number.
 struct NumberRange {
   var low: Double?
   var high: Double?
   var step: Double?
   var unit: String?
 
-  /// Beyond this, nobody means it.
+  /// The largest magnitude that is accepted.
   private static let largest = 1e12
 
-  /// A number property with what can be taken of this; a reason, where that is nothing.
+  /// Creates a number property, or fails with the reason.
   ///
-  /// Whole ends and a whole step, or none, make it an integer. `note` hears what was left out.
-  func property(_ id: String, note: (String) -> Void) -> Result<ImportedProperty, Refusal> {
+  /// Whole bounds and a whole step, or no step, make it an integer. `report` receives the reason for
+  /// each part that is left out.
+  func property(_ id: String, report: (String) -> Void) -> Result<ImportedProperty, Rejection> {
     let bounds = [low, high, step].compactMap(\.self)
     guard bounds.allSatisfy({ $0.isFinite && $0.magnitude <= Self.largest }) else {
-      return .failure(Refusal("its range or step is out of all bounds (\(words))"))
+      return .failure(Rejection("its range or step is out of all bounds (\(words))"))
     }
     if let low, let high {
       if low > high {
-        return .failure(Refusal("its range is upside down (\(words))"))
+        return .failure(Rejection("its range is upside down (\(words))"))
       }
-      if low == high { return .failure(Refusal("its range is a single value (\(words))")) }
+      if low == high { return .failure(Rejection("its range is a single value (\(words))")) }
     }
-    let grid = grid(note: note)
+    let step = usableStep(report: report)
     let hasRange = low != nil && high != nil
     if !hasRange, low != nil || high != nil {
-      note("only one end of its range is stated, so no range is checked")
+      report("only one end of its range is stated, so no range is checked")
     }
     let isWhole =
-      (hasRange || grid != nil)
-      && ([low, high, grid].compactMap(\.self)).allSatisfy { $0 == $0.rounded() }
+      (hasRange || step != nil)
+      && ([low, high, step].compactMap(\.self)).allSatisfy { $0 == $0.rounded() }
     var property = ImportedProperty(id, type: isWhole ? "integer" : "number")
     if hasRange, let low, let high {
       property["range"] = .array([JSONValue(shortest: low), JSONValue(shortest: high)])
     }
-    if let grid {
-      property["step"] = JSONValue(shortest: grid)
+    if let step {
+      property["step"] = JSONValue(shortest: step)
     } else if isWhole {
       property["step"] = 1
     }
@@ -51,14 +52,14 @@ struct NumberRange {
     return .success(property)
   }
 
-  private func grid(note: (String) -> Void) -> Double? {
+  private func usableStep(report: (String) -> Void) -> Double? {
     guard let step else { return nil }
     guard step > 0 else {
-      note("its step is \(NumberText.shortest(step)), so none is kept")
+      report("its step is \(NumberText.shortest(step)), so none is kept")
       return nil
     }
     if let low, let high, step > high - low {
-      note("its step is more than its whole range (\(words)), so none is kept")
+      report("its step is more than its whole range (\(words)), so none is kept")
       return nil
     }
     return step
@@ -70,15 +71,15 @@ struct NumberRange {
   }
 }
 
-/// Why something was not taken.
-struct Refusal: Error, Hashable, Sendable {
+/// Why something cannot be imported.
+struct Rejection: Error, Hashable, Sendable {
   let reason: String
   init(_ reason: String) { self.reason = reason }
 }
 
-/// Announced text, made fit for a file that people read.
+/// Makes announced text safe for files and terminals.
 enum PlainText {
-  /// Without control characters, on one line, at most `limit` characters.
+  /// Replaces control characters by spaces and keeps at most `limit` characters.
   static func clean(_ text: String, limit: Int = 120) -> String {
     var result = ""
     var count = 0

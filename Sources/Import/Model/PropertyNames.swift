@@ -3,13 +3,13 @@
 
 internal import Configuration
 
-/// Gives the properties of one device identifiers that are allowed and different.
+/// Assigns valid and unique identifiers to the properties of one device.
 struct PropertyNames {
   private var taken: Set<String> = []
 
   init() {}
 
-  /// An identifier near `wanted` that no other property of the device has.
+  /// Reserves an identifier that is similar to `wanted` and not in use.
   mutating func unique(_ wanted: String) -> String {
     let base = Self.allowed(wanted)
     var id = base
@@ -21,15 +21,15 @@ struct PropertyNames {
     return id
   }
 
-  /// Takes `name` itself for a further name of a property; `false` if that is not possible.
-  mutating func take(_ name: String) -> Bool {
+  /// Reserves exactly `name`; `false` if it is invalid or in use.
+  mutating func reserve(_ name: String) -> Bool {
     Identifiers.problem(inProperty: name) == nil && taken.insert(name).inserted
   }
 
-  /// Whether a property already has this identifier.
+  /// Whether an identifier is in use.
   func has(_ id: String) -> Bool { taken.contains(id) }
 
-  /// A name in small letters, its words joined by `_`: `Max Level` becomes `max_level`.
+  /// Converts a name to lowercase words joined by `_`: `Max Level` becomes `max_level`.
   static func word(_ name: String) -> String {
     DeviceSlug.slug(name).replacing("-", with: "_")
   }

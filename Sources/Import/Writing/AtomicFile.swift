@@ -3,38 +3,41 @@
 
 internal import Glibc
 
-/// Files that are there whole, or as they were.
+/// Files that are replaced as a whole.
 package enum AtomicFile {
-  /// The bytes of a regular file; `nil` if there is none.
+  /// The bytes of a regular file; `nil` if it does not exist.
   ///
-  /// - Throws: What is in the way; links are, since what is written must stay in its folder.
-  package static func read(_ path: String, limit: Int = 8 << 20) throws(FileTrouble) -> [UInt8]? {
+  /// - Throws: ``FileError`` when the file cannot be read or is a symbolic link, because a write
+  ///   must not leave its folder.
+  package static func read(_ path: String, limit: Int = 8 << 20) throws(FileError) -> [UInt8]? {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard descriptor >= 0 else {
       if errno == ENOENT { return Optional.none }
-      throw FileTrouble(path, errno == ELOOP ? "is a symbolic link" : Self.words(errno))
+      throw FileError(path, errno == ELOOP ? "is a symbolic link" : Self.words(errno))
     }
     defer { close(descriptor) }
     var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0 else { throw FileTrouble(path, words(errno)) }
-    guard status.st_mode & S_IFMT == S_IFREG else { throw FileTrouble(path, "is no regular file") }
+    guard unsafe fstat(descriptor, &status) == 0 else { throw FileError(path, words(errno)) }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw FileError(path, "is not a regular file") }
     guard status.st_size <= limit else {
-      throw FileTrouble(path, "has \(status.st_size) bytes; at most \(limit) are read")
+      throw FileError(path, "has \(status.st_size) bytes; at most \(limit) are read")
     }
     var bytes: [UInt8] = []
     var part = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = unsafe Glibc.read(descriptor, &part, part.count)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw FileTrouble(path, words(errno)) }
+      guard count >= 0 else { throw FileError(path, words(errno)) }
       if count == 0 { return bytes }
       bytes += part[..<count]
-      guard bytes.count <= limit else { throw FileTrouble(path, "grew while it was read") }
+      guard bytes.count <= limit else { throw FileError(path, "grew while it was read") }
     }
   }
 
-  /// Writes beside the file, to the disk, and then in its place.
-  package static func write(_ bytes: [UInt8], to path: String) throws(FileTrouble) {
+  /// Writes a temporary file beside `path`, synchronizes it to disk, and renames it to `path`.
+  ///
+  /// - Throws: ``FileError`` when a step fails; the existing file is then unchanged.
+  package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
     let slash = path.lastIndex(of: "/")
     let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
@@ -42,12 +45,12 @@ package enum AtomicFile {
     unlink(draft)
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let descriptor = unsafe open(draft, flags, mode(of: path))
-    guard descriptor >= 0 else { throw FileTrouble(path, "cannot be written: \(words(errno))") }
-    do throws(FileTrouble) {
+    guard descriptor >= 0 else { throw FileError(path, "cannot be written: \(words(errno))") }
+    do throws(FileError) {
       defer { close(descriptor) }
       try writeAll(bytes, to: descriptor, path)
       guard fsync(descriptor) == 0 else {
-        throw FileTrouble(path, "cannot be written: \(words(errno))")
+        throw FileError(path, "cannot be written: \(words(errno))")
       }
     } catch {
       unlink(draft)
@@ -56,7 +59,7 @@ package enum AtomicFile {
     guard unsafe rename(draft, path) == 0 else {
       let code = errno
       unlink(draft)
-      throw FileTrouble(path, "cannot be written: \(words(code))")
+      throw FileError(path, "cannot be written: \(words(code))")
     }
     let directory = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if directory >= 0 {
@@ -65,10 +68,12 @@ package enum AtomicFile {
     }
   }
 
-  /// Makes a folder where there is none; those above it must be there.
-  package static func makeFolder(_ path: String) throws(FileTrouble) {
+  /// Creates a folder if it does not exist; its parent must exist.
+  ///
+  /// - Throws: ``FileError`` when the folder cannot be created.
+  package static func makeFolder(_ path: String) throws(FileError) {
     guard unsafe mkdir(path, 0o755) != 0, errno != EEXIST else { return }
-    throw FileTrouble(path, "the folder cannot be made: \(words(errno))")
+    throw FileError(path, "the folder cannot be created: \(words(errno))")
   }
 
   private static func mode(of path: String) -> mode_t {
@@ -80,14 +85,14 @@ package enum AtomicFile {
     _ bytes: [UInt8],
     to descriptor: Int32,
     _ path: String
-  ) throws(FileTrouble) {
+  ) throws(FileError) {
     var written = 0
     while written < bytes.count {
       let count = unsafe bytes[written...].withUnsafeBytes { buffer in
         unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
       }
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw FileTrouble(path, "cannot be written: \(words(errno))") }
+      guard count > 0 else { throw FileError(path, "cannot be written: \(words(errno))") }
       written += count
     }
   }
@@ -100,7 +105,7 @@ package enum AtomicFile {
 }
 
 /// Why a file cannot be read or written.
-package struct FileTrouble: Error, Hashable, Sendable, CustomStringConvertible {
+package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   package let description: String
 
   package init(_ path: String, _ reason: String) { description = "\(path): \(reason)" }

@@ -5,26 +5,28 @@ internal import Configuration
 internal import Devices
 internal import JSON
 
-/// What a device file says of an imported device: only what its profile does not say already.
+/// Converts an imported device to the entries of a device file, without what its profile provides.
 enum DeviceFields {
-  /// The profiles that importers use; reading them takes longer than all else.
+  /// The profiles that importers use.
+  ///
+  /// Reading them dominates the time of an import.
   private static let profiles: [String: JSONValue] = {
     var profiles: [String: JSONValue] = [:]
     for name in ["light", "cover", "thermostat", "switch", "device"] {
-      profiles["zigbee2mqtt/\(name)"] = ProfileOutline.json("zigbee2mqtt/\(name)")
+      profiles["zigbee2mqtt/\(name)"] = BuiltInProfile.json("zigbee2mqtt/\(name)")
     }
     return profiles
   }()
 
-  /// The device's keys and values, in the order in which they are written.
+  /// The device's keys and values, in the order of the file.
   static func members(of device: ImportedDevice, id: String) -> [JSONValue.Member] {
     var device = device
     var profile = device.profile.flatMap { profiles[$0] }
-    var overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+    var overriding = profile.flatMap { ProfileOverrides.properties(device.properties, profile: $0) }
     if overriding == nil, let plain = device.plainProfile {
       device.profile = plain
       profile = profiles[plain]
-      overriding = profile.flatMap { Overriding.properties(device.properties, profile: $0) }
+      overriding = profile.flatMap { ProfileOverrides.properties(device.properties, profile: $0) }
     }
     let inherited = overriding == nil ? Optional.none : profile
     var members: [JSONValue.Member] = []
@@ -55,9 +57,9 @@ enum DeviceFields {
   }
 }
 
-/// Writes properties as what differs from a profile's.
-enum Overriding {
-  /// The entries of `properties:`; `nil` where that cannot be said over this profile.
+/// Expresses properties as differences from a profile.
+enum ProfileOverrides {
+  /// The entries of `properties:`; `nil` if they cannot be expressed over this profile.
   static func properties(
     _ own: [ImportedProperty],
     profile: JSONValue
@@ -75,15 +77,17 @@ enum Overriding {
     for member in inherited where !own.contains(where: { $0.id == member.name }) {
       entries.append(.init(member.name, "none"))
     }
-    // Something in common with the profile is what makes it fit.
+    // A profile that shares no property with the device does not suit it.
     let removed = entries.count { $0.value == "none" }
     return removed > 0 && removed == inherited.count ? nil : entries
   }
 
-  /// Fields that, where absent, cannot be taken away from a profile's property.
-  private static let lasting = ["range", "step", "unit", "values", "on", "off", "scale", "encode"]
-  /// Fields that, where absent, may as well be the profile's.
-  private static let habits = ["name", "aliases", "policy", "always", "ends", "excludes"]
+  /// Fields of a profile's property that a device file cannot remove.
+  private static let permanent = [
+    "range", "step", "unit", "values", "on", "off", "scale", "encode",
+  ]
+  /// Fields that the device inherits from the profile when the announcement lacks them.
+  private static let inheritable = ["name", "aliases", "policy", "always", "ends", "excludes"]
 
   private static func fields(
     _ own: [JSONValue.Member],
@@ -106,9 +110,9 @@ enum Overriding {
     }
     for member in base.members ?? [] where !stated.contains(member.name) {
       switch member.name {
-      case _ where lasting.contains(member.name):
+      case _ where permanent.contains(member.name):
         if isSameType { return nil }
-      case _ where habits.contains(member.name): break
+      case _ where inheritable.contains(member.name): break
       case "urgent": result.append(.init(member.name, []))
       case "confirm", "state": result.append(.init(member.name, "none"))
       default: return nil
@@ -117,7 +121,7 @@ enum Overriding {
     return result
   }
 
-  /// The members of a section that differ; what the profile has beyond them is switched off.
+  /// The members of a section that differ; those that only the profile has are switched off.
   private static func section(_ own: JSONValue, over base: JSONValue) -> JSONValue {
     var members = (own.members ?? []).filter { base[$0.name] != $0.value }
     if base["get"] != nil, own["get"] == nil { members.append(.init("get", "none")) }

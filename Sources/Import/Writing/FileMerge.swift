@@ -5,25 +5,24 @@ internal import Configuration
 internal import Devices
 internal import JSON
 
-/// Brings a device file up to date, leaving what a person changed as it is, to the byte.
+/// Updates a device file and keeps every edited part of it, byte for byte.
 ///
-/// Three versions of each value are compared: the last import's, the file's, and what is announced
-/// now. A value that nobody touched follows what is announced; a value that somebody changed stays;
-/// what somebody removed stays away; what is no longer announced is named, and only fields of
-/// properties are removed for that.
+/// The merge compares three versions of each value: the last import's, the file's and the announced
+/// one. An unedited value is updated, an edited one is kept, and a removed one stays removed. A
+/// diagnostic names what is no longer announced; only fields of devices and properties are removed.
 struct FileMerge {
   private let bytes: [UInt8]
   private var edits = TextEdits()
   private(set) var changes: [ImportChange] = []
-  private(set) var remarks: [Remark] = []
+  private(set) var diagnostics: [ImportDiagnostic] = []
 
-  /// What merging two mappings means for their entries.
+  /// The kind of mapping that is merged.
   private enum Level {
     case device
     case properties
     case property
 
-    /// What the entries of an entry are; `nil` where it is one value.
+    /// The level of an entry's own entries; `nil` if the entry is merged as one value.
     func inner(_ key: String) -> Level? {
       switch self {
       case .device: key == "properties" ? .properties : Optional.none
@@ -35,17 +34,21 @@ struct FileMerge {
 
   /// Merges `devices` into the file `bytes`, whose outline is `root`.
   ///
-  /// `announced` are the identifiers of all that is still there, taken or not.
+  /// `announced` has the identifiers of all announced devices, imported or not.
+  ///
+  /// - Throws: ``Rejection`` when the file is not a block mapping of devices.
   init(
     _ bytes: [UInt8],
     root: YAMLOutline?,
     record: ImportRecord,
     devices: [FileDevice],
     announced: Set<String>
-  ) throws(Refusal) {
+  ) throws(Rejection) {
     self.bytes = bytes
     if let root, root.isInline || root.entries == nil {
-      throw Refusal("the file is no list of devices, one below the other, so nothing can be added")
+      throw Rejection(
+        "the file is not a list of devices, one below the other, so nothing can be added"
+      )
     }
     var previous: YAMLOutline.Entry?
     for device in devices {
@@ -54,18 +57,20 @@ struct FileMerge {
         merge(device.members, known?.members ?? [], into: entry.value, .device, at: device.id)
         previous = entry
       } else if known == nil {
-        let place = previous.map { endOfLine(after: $0.value.range) } ?? bytes.count
-        edits.insert(lineBreak(at: place) + "\n" + device.text, at: place)
+        let offset = previous.map { endOfLine(after: $0.value.range) } ?? bytes.count
+        edits.insert(lineBreak(at: offset) + "\n" + device.text, at: offset)
         changes.append(ImportChange(.added, device.id))
       }
     }
     for id in record.devices.keys.sorted() where !announced.contains(id) {
       guard root?[id] != nil else { continue }
-      remarks.append(Remark(.gone, id, "no longer announced; remove it from the file by hand"))
+      diagnostics.append(
+        ImportDiagnostic(.gone, id, "no longer announced; remove it from the file by hand")
+      )
     }
   }
 
-  /// The file as it is to be.
+  /// The merged file.
   var result: [UInt8] { edits.applied(to: bytes) }
 
   private mutating func merge(
@@ -76,19 +81,23 @@ struct FileMerge {
     at path: String
   ) {
     guard !mine.isAlias, let entries = mine.entries else {
-      if !mine.json.means(.object(new)), !JSONValue.object(new).means(.object(base)) {
-        remarks.append(Remark(.kept, path, "written by hand in another form, and left so"))
+      if !mine.json.isEquivalent(to: .object(new)),
+        !JSONValue.object(new).isEquivalent(to: .object(base))
+      {
+        diagnostics.append(
+          ImportDiagnostic(.kept, path, "edited by hand to another form, and left unchanged")
+        )
       }
       return
     }
     var previous: YAMLOutline.Entry?
     for member in new {
-      let place = "\(path)/\(member.name)"
+      let memberPath = "\(path)/\(member.name)"
       let known = base.first { $0.name == member.name }?.value
       guard let entry = entries.first(where: { $0.key == member.name }) else {
         if known == nil {
           insert(member, into: mine, entries, after: previous)
-          changes.append(ImportChange(.added, Self.shown(place)))
+          changes.append(ImportChange(.added, Self.shown(memberPath)))
         }
         continue
       }
@@ -96,35 +105,34 @@ struct FileMerge {
       if let inner = level.inner(member.name), let values = member.value.members,
         entry.value.entries != nil
       {
-        merge(values, known?.members ?? [], into: entry.value, inner, at: place)
+        merge(values, known?.members ?? [], into: entry.value, inner, at: memberPath)
       } else {
-        settle(entry, in: mine, new: member, known: known, at: place)
+        mergeValue(entry, new: member, known: known, at: memberPath)
       }
     }
     for member in base where !new.contains(where: { $0.name == member.name }) {
       guard let entry = entries.first(where: { $0.key == member.name }) else { continue }
-      drop(entry, in: mine, entries, known: member.value, level, at: "\(path)/\(member.name)")
+      remove(entry, in: mine, entries, known: member.value, level, at: "\(path)/\(member.name)")
     }
   }
 
-  /// One value that is in the file and announced.
-  private mutating func settle(
+  /// Merges a value that is in the file and announced.
+  private mutating func mergeValue(
     _ entry: YAMLOutline.Entry,
-    in mapping: YAMLOutline,
     new: JSONValue.Member,
     known: JSONValue?,
     at path: String
   ) {
     let mine = entry.value.json
-    if mine.means(new.value) { return }
-    let isUntouched = known.map { mine.means($0) } ?? false
+    if mine.isEquivalent(to: new.value) { return }
+    let isUntouched = known.map { mine.isEquivalent(to: $0) } ?? false
     guard isUntouched, !entry.value.isAlias else {
-      if known == nil || known?.means(new.value) == false {
-        remarks.append(
-          Remark(
+      if known == nil || known?.isEquivalent(to: new.value) == false {
+        diagnostics.append(
+          ImportDiagnostic(
             .kept,
             Self.shown(path),
-            "the file says \(Self.short(mine)), announced is \(Self.short(new.value))"
+            "the file has \(Self.short(mine)), the announcement \(Self.short(new.value))"
           )
         )
       }
@@ -143,8 +151,8 @@ struct FileMerge {
     changes.append(ImportChange(.changed, Self.shown(path)))
   }
 
-  /// One value that was announced and is no longer.
-  private mutating func drop(
+  /// Removes a value that is no longer announced, unless it was edited.
+  private mutating func remove(
     _ entry: YAMLOutline.Entry,
     in mapping: YAMLOutline,
     _ entries: [YAMLOutline.Entry],
@@ -153,13 +161,19 @@ struct FileMerge {
     at path: String
   ) {
     guard level != .properties, entry.key != "properties" else {
-      remarks.append(
-        Remark(.gone, Self.shown(path), "no longer announced; remove it from the file by hand")
+      diagnostics.append(
+        ImportDiagnostic(
+          .gone,
+          Self.shown(path),
+          "no longer announced; remove it from the file by hand"
+        )
       )
       return
     }
-    guard entry.value.json.means(known), !entry.value.isAlias, entries.count > 1 else {
-      remarks.append(Remark(.kept, Self.shown(path), "no longer announced, and edited by hand"))
+    guard entry.value.json.isEquivalent(to: known), !entry.value.isAlias, entries.count > 1 else {
+      diagnostics.append(
+        ImportDiagnostic(.kept, Self.shown(path), "no longer announced, and edited by hand")
+      )
       return
     }
     changes.append(ImportChange(.removed, Self.shown(path)))
@@ -168,11 +182,11 @@ struct FileMerge {
       edits.replace(range, with: "")
       return
     }
-    guard let place = entries.firstIndex(where: { $0.start == entry.start }) else { return }
+    guard let index = entries.firstIndex(where: { $0.start == entry.start }) else { return }
     let range =
-      place + 1 < entries.count
-      ? entry.start..<entries[place + 1].start
-      : entries[place - 1].value.range.upperBound..<entry.value.range.upperBound
+      index + 1 < entries.count
+      ? entry.start..<entries[index + 1].start
+      : entries[index - 1].value.range.upperBound..<entry.value.range.upperBound
     edits.replace(range, with: "")
   }
 
@@ -193,39 +207,55 @@ struct FileMerge {
       return
     }
     let indent = last.start - startOfLine(last.start)
-    let place = endOfLine(after: last.value.range)
+    let offset = endOfLine(after: last.value.range)
     let text =
       member.name == "properties"
       ? String(repeating: " ", count: indent) + "properties:\n"
         + YAMLText.block(member.value.members ?? [], indent: indent + 2)
       : YAMLText.entry(member.name, member.value, indent: indent)
-    edits.insert(lineBreak(at: place) + text, at: place)
+    edits.insert(lineBreak(at: offset) + text, at: offset)
   }
 
-  // MARK: - Places
+  // MARK: - Lines
 
-  private func startOfLine(_ place: Int) -> Int {
-    (bytes[..<place].lastIndex(of: 0x0A) ?? -1) + 1
+  private func startOfLine(_ offset: Int) -> Int {
+    (bytes[..<offset].lastIndex(of: 0x0A) ?? -1) + 1
   }
 
-  /// Where the line that a value ends in is over.
+  /// The end of the last line of a value.
   private func endOfLine(after range: Range<Int>) -> Int {
     let end = range.upperBound
     if end > range.lowerBound, bytes[end - 1] == 0x0A { return end }
     return bytes[end...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
   }
 
-  /// What ends the last line, if the file does not.
-  private func lineBreak(at place: Int) -> String {
-    place > 0 && bytes[place - 1] != 0x0A ? "\n" : ""
+  /// The line break that is missing before `offset`, or an empty string.
+  private func lineBreak(at offset: Int) -> String {
+    offset > 0 && bytes[offset - 1] != 0x0A ? "\n" : ""
   }
 
-  /// `device/property/field`, as people write keys.
+  /// The path as `device/property/field`.
   private static func shown(_ path: String) -> String {
     path.replacing("/properties/", with: "/")
   }
 
   private static func short(_ value: JSONValue) -> String {
     Excerpt.of(YAMLText.flow(value), limit: 60)
+  }
+}
+
+/// One change that an import makes in a file.
+package struct ImportChange: Hashable, Sendable {
+  package enum Kind: String, Hashable, Sendable {
+    case added, changed, removed
+  }
+
+  package let kind: Kind
+  /// `device`, `device/property` or `device/property/field`.
+  package let path: String
+
+  package init(_ kind: Kind, _ path: String) {
+    self.kind = kind
+    self.path = path
   }
 }

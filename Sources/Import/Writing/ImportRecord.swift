@@ -5,19 +5,19 @@ internal import Devices
 internal import JSON
 internal import JSONParsing
 
-/// What the last import of one source wrote, beside the file that people edit.
+/// What the last import of one source wrote, kept beside the file that people edit.
 struct ImportRecord: Hashable, Sendable {
   struct Entry: Hashable, Sendable {
     var identity: String
     var members: [JSONValue.Member]
   }
 
-  /// By identifier.
+  /// The devices by identifier.
   var devices: [String: Entry] = [:]
 
   init() {}
 
-  /// By identity.
+  /// The identifiers by identity.
   var identifiers: [String: String] {
     var result: [String: String] = [:]
     for (id, entry) in devices.sorted(by: { $0.key < $1.key }) where result[entry.identity] == nil {
@@ -26,7 +26,7 @@ struct ImportRecord: Hashable, Sendable {
     return result
   }
 
-  /// Reads a record; `nil` if the bytes are none, as after a hand at it.
+  /// Reads a record; `nil` if it is invalid, for example because it was edited.
   init?(_ bytes: [UInt8]) {
     guard let json = try? JSONParser.parse(bytes.span), json["settle_import"] == 1,
       let members = json["devices"]?.members
@@ -39,7 +39,7 @@ struct ImportRecord: Hashable, Sendable {
     }
   }
 
-  /// One line per device, in order, so that version control shows what changed.
+  /// The record with one line per device, in order, for readable differences in version control.
   var bytes: [UInt8] {
     var text = "{\"settle_import\":1,\"devices\":{"
     for (number, entry) in devices.sorted(by: { $0.key < $1.key }).enumerated() {

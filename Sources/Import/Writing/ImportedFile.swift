@@ -4,7 +4,7 @@
 internal import Devices
 internal import JSON
 
-/// One device as it stands in a file: its identifier and what is said of it.
+/// One device in a device file.
 struct FileDevice: Hashable, Sendable {
   var id: String
   var identity: String
@@ -31,9 +31,9 @@ struct FileDevice: Hashable, Sendable {
   }
 }
 
-/// A whole device file.
+/// A new device file.
 enum ImportedFile {
-  /// The file for devices that nobody has edited yet.
+  /// The content of a new file with `devices`.
   static func text(_ devices: [FileDevice], source: ImportSource) -> String {
     header(source) + devices.map { "\n" + $0.text }.joined()
   }

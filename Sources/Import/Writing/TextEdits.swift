@@ -1,12 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes to a text, collected by place and made together.
+/// Edits to a text, collected and applied together.
 struct TextEdits {
   private struct Edit {
     let range: Range<Int>
     let text: String
-    /// Of edits at one place the earlier comes first.
+    /// The order of insertion, for edits at the same offset.
     let order: Int
   }
 
@@ -18,9 +18,9 @@ struct TextEdits {
     edits.append(Edit(range: range, text: text, order: edits.count))
   }
 
-  mutating func insert(_ text: String, at place: Int) { replace(place..<place, with: text) }
+  mutating func insert(_ text: String, at offset: Int) { replace(offset..<offset, with: text) }
 
-  /// The bytes with all changes made; of two that overlap, the first in the text is made.
+  /// Applies all edits; of two that overlap, only the first in the text.
   func applied(to bytes: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var position = 0

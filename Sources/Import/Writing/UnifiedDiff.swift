@@ -1,19 +1,20 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The difference of two texts as `diff -u` writes it.
+/// The difference between two texts in the format of `diff -u`.
 package enum UnifiedDiff {
   private static let context = 3
 
-  /// One line of both texts, or of one.
+  /// One line of the old text, the new text or both.
   private struct Line {
     let mark: Character
     let text: Substring
   }
 
-  /// The difference; empty where there is none.
+  /// The difference; empty if the texts are equal.
   ///
-  /// `old` is `nil` for a file that does not exist. Costs lines times differences.
+  /// `old` is `nil` for a file that does not exist. The cost is proportional to the number of lines
+  /// times the number of differences.
   package static func text(old: String?, new: String, path: String) -> String {
     if old == new { return "" }
     let lines = lines(Self.split(old ?? ""), Self.split(new))
@@ -32,11 +33,11 @@ package enum UnifiedDiff {
       let hunk = lines[start..<end]
       let lead = index - start
       let counts = (hunk.count { $0.mark != "+" }, hunk.count { $0.mark != "-" })
-      // A side without lines is named by the line before.
-      let places = (
+      // By convention, a side without lines has the number of the line before.
+      let starts = (
         oldLine - lead - (counts.0 == 0 ? 1 : 0), newLine - lead - (counts.1 == 0 ? 1 : 0)
       )
-      result += "@@ -\(places.0),\(counts.0) +\(places.1),\(counts.1) @@\n"
+      result += "@@ -\(starts.0),\(counts.0) +\(starts.1),\(counts.1) @@\n"
       for line in hunk {
         result += "\(line.mark)\(line.text)\n"
       }
@@ -47,7 +48,7 @@ package enum UnifiedDiff {
     return result
   }
 
-  /// Past the last changed line that is near, and its context.
+  /// The end of the context after the last change that is near enough for the same hunk.
   private static func endOfHunk(_ lines: [Line], from start: Int) -> Int {
     var last = start
     var index = start

@@ -4,12 +4,12 @@
 internal import Devices
 internal import JSON
 
-/// Writes values as YAML 1.2 that people like to read: words bare, short mappings on one line.
+/// Writes values as readable YAML 1.2: words without quotes, short mappings on one line.
 enum YAMLText {
-  /// The longest line.
+  /// The maximum length of a line.
   static let width = 100
 
-  /// `key: value` on as many lines as it takes, each indented; ends with a line break.
+  /// Writes `key: value` on one or more indented lines, each with a line break.
   static func entry(_ key: String, _ value: JSONValue, indent: Int, deep: Bool = false) -> String {
     let margin = String(repeating: " ", count: indent)
     let head = margin + Self.key(key) + ":"
@@ -26,12 +26,12 @@ enum YAMLText {
     }
   }
 
-  /// The entries of a mapping, each on a line of its own or more.
+  /// Writes the entries of a mapping, each on one or more lines.
   static func block(_ members: [JSONValue.Member], indent: Int) -> String {
     members.map { entry($0.name, $0.value, indent: indent) }.joined()
   }
 
-  /// A value on one line.
+  /// Writes a value on one line.
   static func flow(_ value: JSONValue) -> String {
     switch value {
     case .array(let elements): "[\(elements.map(flow).joined(separator: ", "))]"
@@ -42,7 +42,9 @@ enum YAMLText {
     }
   }
 
-  /// Keys are words whatever they look like, but for what needs quotes.
+  /// Writes a key.
+  ///
+  /// `on` and `off` need no quotes as keys.
   private static func key(_ name: String) -> String {
     name == "on" || name == "off" ? name : scalar(.string(name))
   }
@@ -52,7 +54,7 @@ enum YAMLText {
     return isPlain(text) ? text : quoted(text)
   }
 
-  /// Whether `text` means itself without quotes, also between brackets.
+  /// Whether `text` needs no quotes, even in a flow collection.
   private static func isPlain(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first, !typed.contains(text), text.last != " " else {
       return false
@@ -70,7 +72,7 @@ enum YAMLText {
       }
   }
 
-  /// Words that are values of another type, here or to other readers of YAML.
+  /// Words that this or another YAML reader takes for a value of another type.
   private static let typed: Set = [
     "true", "false", "null", "True", "False", "Null", "TRUE", "FALSE", "NULL", "y", "n", "Y", "N",
     "on", "off", "yes", "no", "On", "Off", "Yes", "No", "ON", "OFF", "YES", "NO",

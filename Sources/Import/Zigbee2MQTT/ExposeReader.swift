@@ -4,7 +4,7 @@
 internal import Devices
 internal import JSON
 
-/// Turns the exposes of a Zigbee2MQTT device into properties.
+/// Converts the exposes of a Zigbee2MQTT device to properties.
 struct ExposeReader {
   /// The bits of an expose's `access`.
   private enum Access {
@@ -14,27 +14,27 @@ struct ExposeReader {
   }
 
   private(set) var properties: [ImportedProperty] = []
-  /// What is only reported.
+  /// The names of values that cannot be set.
   private(set) var readOnly: [String] = []
-  /// What was not taken, or not all of it: the name, and why.
-  private(set) var remarks: [(kind: Remark.Kind, name: String, reason: String)] = []
+  /// Values that are left out or imported in part.
+  private(set) var diagnostics: [(kind: ImportDiagnostic.Kind, name: String, reason: String)] = []
   private var names = PropertyNames()
 
   init(_ exposes: [JSONValue]) {
-    for expose in exposes.prefix(500) { take(expose, owner: nil) }
+    for expose in exposes.prefix(500) { read(expose, owner: nil) }
     relate()
   }
 
-  private mutating func take(_ expose: JSONValue, owner: String?) {
+  private mutating func read(_ expose: JSONValue, owner: String?) {
     let type = expose["type"]?.string ?? ""
     if let features = expose.elements("features"), Self.owners.contains(type), owner == nil {
-      for feature in features.prefix(100) { take(feature, owner: type) }
+      for feature in features.prefix(100) { read(feature, owner: type) }
       return
     }
     let property = expose["property"]?.string ?? expose["name"]?.string ?? ""
     let name = PlainText.clean(property, limit: 60)
     guard !property.isEmpty, property.utf8.count <= 200 else {
-      remarks.append((.refused, type.isEmpty ? "an expose" : type, "it has no usable name"))
+      diagnostics.append((.refused, type.isEmpty ? "an expose" : type, "it has no usable name"))
       return
     }
     let access = Self.access(of: expose) ?? Access.published
@@ -42,17 +42,17 @@ struct ExposeReader {
       readOnly.append(name)
       return
     }
-    switch made(expose, type: type, property: property, owner: owner, access: access) {
+    switch makeProperty(expose, type: type, property: property, owner: owner, access: access) {
     case .success(let made?): add(made, property: property, access: access, owner: owner)
     case .success(nil): break
     case .failure(let refusal):
-      let kind: Remark.Kind = Self.formless.contains(type) ? .leftOut : .refused
-      remarks.append((kind, name, refusal.reason))
+      let kind: ImportDiagnostic.Kind = Self.unsupported.contains(type) ? .leftOut : .refused
+      diagnostics.append((kind, name, refusal.reason))
     }
   }
 
   private static let owners: Set = ["light", "switch", "fan", "cover", "lock", "climate"]
-  private static let formless: Set = ["composite", "list"]
+  private static let unsupported: Set = ["composite", "list"]
 
   private static func access(of expose: JSONValue) -> Int? {
     expose["access"]?.double.flatMap { Int(exactly: $0) }
@@ -64,14 +64,14 @@ struct ExposeReader {
     }
   }
 
-  /// The property with its type; `nil` where another expose already stands for it.
-  private mutating func made(
+  /// Creates the property with its type; `nil` if an earlier expose already has it.
+  private mutating func makeProperty(
     _ expose: JSONValue,
     type: String,
     property: String,
     owner: String?,
     access: Int
-  ) -> Result<ImportedProperty?, Refusal> {
+  ) -> Result<ImportedProperty?, Rejection> {
     let id = wantedID(expose, property: property, owner: owner)
     switch type {
     case "numeric": return number(expose, id).map { $0 }
@@ -83,17 +83,17 @@ struct ExposeReader {
     case "text": return .success(ImportedProperty(id, type: "text"))
     case "composite" where owner == "light" && property.hasPrefix("color"):
       return .success(color(expose, id))
-    case "composite": return .failure(Refusal("a group of values that are set together"))
-    case "list": return .failure(Refusal("a list"))
+    case "composite": return .failure(Rejection("a group of values that are set together"))
+    case "list": return .failure(Rejection("a list"))
     default:
-      return .failure(Refusal("its type '\(Excerpt.of(type))' is not known"))
+      return .failure(Rejection("its type '\(Excerpt.of(type))' is not known"))
     }
   }
 
-  /// People's words for what every device of a kind has, else the device's own.
+  /// The identifier that profiles use for a common feature, otherwise the announced name.
   private func wantedID(_ expose: JSONValue, property: String, owner: String?) -> String {
     let name = expose["name"]?.string ?? property
-    // `state_l1` is the state of endpoint `l1`; any other name is the device's own word.
+    // `state_l1` is the state of endpoint `l1`; any other name is kept.
     guard property == name || property.hasPrefix("\(name)_") else { return property }
     let tail = property.dropFirst(name.count)
     switch (owner, name) {
@@ -111,7 +111,7 @@ struct ExposeReader {
   private mutating func number(
     _ expose: JSONValue,
     _ id: String
-  ) -> Result<ImportedProperty, Refusal> {
+  ) -> Result<ImportedProperty, Rejection> {
     let range = NumberRange(
       low: expose["value_min"]?.double,
       high: expose["value_max"]?.double,
@@ -119,18 +119,18 @@ struct ExposeReader {
       unit: expose["unit"]?.string
     )
     var notes: [String] = []
-    let result = range.property(id) { notes.append($0) }
-    for note in notes { remarks.append((.partly, id, note)) }
+    let result = range.property(id, report: { notes.append($0) })
+    for note in notes { diagnostics.append((.partly, id, note)) }
     return result
   }
 
-  private func boolean(_ expose: JSONValue, _ id: String) -> Result<ImportedProperty, Refusal> {
+  private func boolean(_ expose: JSONValue, _ id: String) -> Result<ImportedProperty, Rejection> {
     var property = ImportedProperty(id, type: "boolean")
     let (on, off) = (expose["value_on"] ?? true, expose["value_off"] ?? false)
     guard on.isWord, off.isWord else {
-      return .failure(Refusal("its values are no words, numbers, true or false"))
+      return .failure(Rejection("its values are not words, numbers, true or false"))
     }
-    guard !on.isSameScalar(as: off) else { return .failure(Refusal("on and off are the same")) }
+    guard !on.isSameScalar(as: off) else { return .failure(Rejection("on and off are the same")) }
     if on != true { property["on"] = on }
     if off != false { property["off"] = off }
     return .success(property)
@@ -140,16 +140,16 @@ struct ExposeReader {
     _ expose: JSONValue,
     _ id: String,
     type: String
-  ) -> Result<ImportedProperty, Refusal> {
+  ) -> Result<ImportedProperty, Rejection> {
     var property = ImportedProperty(id, type: type)
     guard let values = ChoiceWords.field(expose.elements("values") ?? []) else {
-      return .failure(Refusal("its list of values is empty or holds more than words"))
+      return .failure(Rejection("its list of values is empty or holds more than words"))
     }
     property["values"] = values
     return .success(property)
   }
 
-  /// One property for all the forms in which a lamp takes its color.
+  /// Creates one property for all color forms of a lamp; `nil` for the second and later ones.
   private mutating func color(_ expose: JSONValue, _ id: String) -> ImportedProperty? {
     let isXY = expose["name"]?.string == "color_xy"
     if let known = properties.firstIndex(where: { $0.id == id && $0["type"] == "color" }) {
@@ -169,8 +169,8 @@ struct ExposeReader {
   ) {
     var made = made
     made.id = names.unique(made.id)
-    if made.id != name, names.take(name) { made["aliases"] = .array([.string(name)]) }
-    made.sends(to: "$topic/set", .object([.init(name, .string(PayloadTemplate.placeholder))]))
+    if made.id != name, names.reserve(name) { made["aliases"] = .array([.string(name)]) }
+    made.setCommand(to: "$topic/set", .object([.init(name, .string(PayloadTemplate.placeholder))]))
     let isAction = made["type"] == "action"
     if access & (Access.published | Access.gettable) != 0, !isAction {
       let get: JSONValue? =
@@ -179,14 +179,14 @@ struct ExposeReader {
         : .object([
           "topic": "$topic/get", "payload": .object([.init(name, "")]),
         ])
-      made.reports(on: "$topic", at: DollarText.pointer([name]), get: get)
+      made.setState(on: "$topic", at: PlaceholderText.pointer([name]), get: get)
     }
-    habits(&made, owner: owner)
+    setDefaults(&made, owner: owner)
     properties.append(made)
   }
 
-  /// What kinds of values need beyond their type: how they settle, how long they take.
-  private mutating func habits(_ property: inout ImportedProperty, owner: String?) {
+  /// Sets policy, confirmation and urgent values that suit the kind of property.
+  private mutating func setDefaults(_ property: inout ImportedProperty, owner: String?) {
     let stem = property.id.prefix { $0 != "_" }
     switch (owner, stem) {
     case ("cover", "position"), ("cover", "tilt"):
@@ -195,7 +195,7 @@ struct ExposeReader {
         property["confirm"] = .object(["within": "60s", "tolerance": 2])
       }
     case ("cover", "command"):
-      if property.id == "command", names.take("stop") { property["aliases"] = ["stop"] }
+      if property.id == "command", names.reserve("stop") { property["aliases"] = ["stop"] }
       let words =
         property["values"]?.elements ?? property["values"]?.members?.map { .string($0.name) }
       property["urgent"] = .array(words ?? [])
@@ -217,7 +217,7 @@ struct ExposeReader {
     }
   }
 
-  /// Fills in what properties of one device have to do with each other.
+  /// Sets `excludes` and `ends` between the properties of the device.
   private mutating func relate() {
     for index in properties.indices {
       let property = properties[index]

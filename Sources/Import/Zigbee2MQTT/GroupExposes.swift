@@ -4,15 +4,15 @@
 internal import Devices
 internal import JSON
 
-/// What the members of a group have in common, as exposes without endpoints.
+/// The features that all members of a group share, as exposes without endpoints.
 enum GroupExposes {
-  /// What Zigbee groups carry.
+  /// The kinds of devices that Zigbee groups support.
   private static let kinds = ["light", "switch", "cover", "lock"]
   private static let features: Set = [
     "state", "brightness", "color_temp", "color_xy", "color_hs", "position", "tilt",
   ]
 
-  /// The features that every member has, with the range that suits all of them.
+  /// The features that every member has, with the range that all of them accept.
   static func common(to members: [[JSONValue]]) -> [JSONValue] {
     for kind in kinds {
       let lists = members.map { features(of: kind, in: $0) }
@@ -30,7 +30,9 @@ enum GroupExposes {
     return []
   }
 
-  /// A lamp can be switched like a plug, so a switch is in common to both.
+  /// The features of one kind.
+  ///
+  /// A lamp counts as a switch too, because it can be switched.
   private static func features(of kind: String, in exposes: [JSONValue]) -> [JSONValue] {
     let owners =
       exposes.first { $0["type"]?.string == kind }
@@ -53,10 +55,10 @@ enum GroupExposes {
     ] {
       for other in others {
         guard let bound = other[name]?.double,
-          let place = members.firstIndex(where: { $0.name == name }),
-          let known = members[place].value.double
+          let index = members.firstIndex(where: { $0.name == name }),
+          let known = members[index].value.double
         else { continue }
-        if isNarrower(bound, known) { members[place].value = JSONValue(shortest: bound) }
+        if isNarrower(bound, known) { members[index].value = JSONValue(shortest: bound) }
       }
     }
     return .object(members)

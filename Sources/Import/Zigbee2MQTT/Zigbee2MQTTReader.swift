@@ -4,13 +4,13 @@
 internal import Devices
 internal import JSON
 
-/// Reads what one Zigbee2MQTT announces below its base topic.
+/// Reads the announcements of one Zigbee2MQTT.
 struct Zigbee2MQTTReader {
   let base: String
-  /// The lane for its devices, if the settings have one for them.
+  /// The lane for its devices, if the settings have one.
   var lane: String?
 
-  /// The longest friendly name that is taken, in bytes.
+  /// The maximum length of a friendly name, in bytes.
   private static let longestName = 500
 
   private struct Member {
@@ -18,17 +18,17 @@ struct Zigbee2MQTTReader {
     let exposes: [JSONValue]
   }
 
-  /// The devices of `bridge/devices` and the groups of `bridge/groups`, in order of their names.
+  /// Reads the devices of `bridge/devices` and the groups of `bridge/groups`, sorted by name.
   func findings(devices: JSONValue, groups: JSONValue?) -> Findings {
     var findings = Findings()
     guard let entries = devices.elements else {
-      findings.remark(.refused, "\(base)/bridge/devices", "it is no list of devices")
+      findings.report(.refused, "\(base)/bridge/devices", "it is not a list of devices")
       return findings
     }
     var members: [String: Member] = [:]
     for (number, entry) in entries.prefix(5000).enumerated() {
       guard entry.members != nil else {
-        findings.remark(.refused, "\(base)/bridge/devices", "entry \(number + 1) is no object")
+        findings.report(.refused, "\(base)/bridge/devices", "entry \(number + 1) is not an object")
         continue
       }
       if entry["type"]?.string == "Coordinator" { continue }
@@ -37,7 +37,7 @@ struct Zigbee2MQTTReader {
       members[device.identity] = Member(name: device.name, exposes: exposes)
       if !device.properties.isEmpty { findings.devices.append(device) }
     }
-    for group in groups?.elements ?? [] { take(group: group, members, &findings) }
+    for group in groups?.elements ?? [] { read(group: group, members, &findings) }
     findings.devices.sort { ($0.name, $0.identity) < ($1.name, $1.identity) }
     return findings
   }
@@ -48,23 +48,23 @@ struct Zigbee2MQTTReader {
     _ findings: inout Findings
   ) -> ImportedDevice? {
     guard let address = entry["ieee_address"]?.string, (1...64).contains(address.utf8.count) else {
-      findings.remark(.refused, "\(base)/bridge/devices", "entry \(number) has no ieee_address")
+      findings.report(.refused, "\(base)/bridge/devices", "entry \(number) has no ieee_address")
       return nil
     }
     let name = entry["friendly_name"]?.string ?? address
     guard let topic = topic(of: name, &findings) else { return nil }
     if entry["disabled"] == true {
-      findings.remark(.leftOut, name, "disabled in Zigbee2MQTT")
+      findings.report(.leftOut, name, "disabled in Zigbee2MQTT")
       return nil
     }
     guard let definition = entry["definition"], definition.members != nil else {
       let isNew = entry["interview_completed"] == false
-      findings.remark(
+      findings.report(
         .leftOut,
         name,
         isNew
           ? "its interview has not been completed"
-          : "not supported by Zigbee2MQTT, which knows nothing of what it can do"
+          : "not supported by Zigbee2MQTT, which does not know its features"
       )
       return nil
     }
@@ -78,21 +78,21 @@ struct Zigbee2MQTTReader {
     return device
   }
 
-  /// The device's topic, if a client can publish there.
+  /// The device's topic, if it is valid for publishing.
   private func topic(of name: String, _ findings: inout Findings) -> String? {
     let topic = "\(base)/\(name)"
     guard !name.isEmpty, name.utf8.count <= Self.longestName else {
-      findings.remark(
+      findings.report(
         .refused,
         name.isEmpty ? "\(base)/bridge/devices" : name,
         name.isEmpty
           ? "a device has an empty name"
-          : "its name has \(name.utf8.count) bytes; at most \(Self.longestName) are taken"
+          : "its name has \(name.utf8.count) bytes; at most \(Self.longestName) are accepted"
       )
       return nil
     }
     if let problem = TopicName.problem(topic) {
-      findings.remark(.refused, name, problem)
+      findings.report(.refused, name, problem)
       return nil
     }
     return topic
@@ -105,11 +105,11 @@ struct Zigbee2MQTTReader {
     _ findings: inout Findings
   ) {
     let reader = ExposeReader(exposes)
-    for remark in reader.remarks {
-      findings.remark(remark.kind, "\(device.name): \(remark.name)", remark.reason)
+    for diagnostic in reader.diagnostics {
+      findings.report(diagnostic.kind, "\(device.name): \(diagnostic.name)", diagnostic.reason)
     }
     if !reader.readOnly.isEmpty {
-      findings.remark(.readOnly, device.name, reader.readOnly.joined(separator: ", "))
+      findings.report(.readOnly, device.name, reader.readOnly.joined(separator: ", "))
     }
     device.topic = topic
     device.lane = lane
@@ -121,7 +121,7 @@ struct Zigbee2MQTTReader {
     device.availability = [
       Self.availability("$topic/availability"),
       Self.availability(
-        base.contains("/") ? "\(DollarText.literal(base))/bridge/state" : "$root/bridge/state"
+        base.contains("/") ? "\(PlaceholderText.escaped(base))/bridge/state" : "$root/bridge/state"
       ),
     ]
     device.plainProfile = "zigbee2mqtt/device"
@@ -141,14 +141,14 @@ struct Zigbee2MQTTReader {
 
   // MARK: - Groups
 
-  /// A group takes what all its members take.
-  private func take(
+  /// Reads a group, which accepts what all its members accept.
+  private func read(
     group: JSONValue,
     _ members: [String: Member],
     _ findings: inout Findings
   ) {
     guard let number = group["id"]?.double, let name = group["friendly_name"]?.string else {
-      findings.remark(.refused, "\(base)/bridge/groups", "a group has no id or name")
+      findings.report(.refused, "\(base)/bridge/groups", "a group has no id or name")
       return
     }
     guard let topic = topic(of: name, &findings) else { return }
@@ -157,12 +157,12 @@ struct Zigbee2MQTTReader {
       member["ieee_address"]?.string.flatMap { members[$0] }
     }
     guard !known.isEmpty else {
-      findings.remark(.leftOut, name, "a group without members that are known")
+      findings.report(.leftOut, name, "a group without members that are known")
       return
     }
     let exposes = GroupExposes.common(to: known.map(\.exposes))
     guard !exposes.isEmpty else {
-      findings.remark(.leftOut, name, "a group whose members have nothing to set in common")
+      findings.report(.leftOut, name, "a group whose members have nothing to set in common")
       return
     }
     var device = ImportedDevice(

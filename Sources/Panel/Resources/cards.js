@@ -1,14 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// A card for each device, a row for each of its properties.
+// A card for each device, with a row for each property.
 
 import { controlFor } from "./controls.js";
 import { h, icon, say, set } from "./dom.js";
 import { Mark } from "./mark.js";
 import { duration, plural, readable, spoken } from "./values.js";
 
-/** Heights in units of the root's font size, to spread cards over columns before they are drawn. */
+/** Estimated heights in rem, to distribute cards over columns before they are laid out. */
 const HEIGHTS = { number: 7.5, integer: 7.5, boolean: 4, choice: 7.25, color: 10, action: 7, text: 7 };
 
 let numbers = 0;
@@ -38,7 +38,7 @@ export class PropertyView {
     this.looked = 0;
   }
 
-  /** Shows where the key stands. */
+  /** Updates the row to the key's progress. */
   update(now) {
     const progress = this.key.progress(now);
     set(this.node, "data-progress", progress.name);
@@ -57,7 +57,7 @@ export class PropertyView {
       ? `${plural(key.tally.changes, "change")} → ${plural(key.tally.commands, "command")}` : null;
     const elsewhere = key.elsewhere === null ? null : `Now ${spoken(key, key.elsewhere)}`;
     switch (progress.name) {
-      case "settling": return key.taken > 1 ? `Settling · ${plural(key.taken, "change")}` : "Settling";
+      case "settling": return key.acceptedCount > 1 ? `Settling · ${plural(key.acceptedCount, "change")}` : "Settling";
       case "waiting": {
         const left = progress.due === null ? "" : ` · ${duration(Math.max(0, progress.due - now))} left`;
         if (progress.waits === "offline") return `Held${left}`;
@@ -99,7 +99,7 @@ export class PropertyView {
       this.trouble.append(this.retry);
     }
     this.failedValue = progress.value;
-    // What had failed before the page came is no news.
+    // A failure from before the page was loaded is not announced.
     if (this.wasFailed === false) this.app.alert(`${this.label}: ${text}`);
     this.wasFailed = true;
   }
@@ -110,7 +110,7 @@ export class PropertyView {
     this.app.change(this.key, { set: value }, this.key.type === "action" ? undefined : value);
   }
 
-  /** The ring is empty: the gateway is asked what keeps the value. */
+  /** Reads the key again when its quiet period should have ended. */
   overdue(by) {
     if (by > 250) this.lookAgain(1000);
   }
@@ -119,7 +119,7 @@ export class PropertyView {
     const now = performance.now();
     if (now - this.looked < pause) return;
     this.looked = now;
-    setTimeout(() => this.app.look(this.key), pause === 1000 ? 0 : pause);
+    setTimeout(() => this.app.refreshKey(this.key), pause === 1000 ? 0 : pause);
   }
 }
 
@@ -146,7 +146,7 @@ export class CardView {
     if (isAway) say(this.note, "Offline · changes wait");
   }
 
-  /** Shows what a search finds: the whole device, or those of its properties; false for nothing. */
+  /** Filters the card by a search text. Returns false if neither device nor properties match. */
   filter(wanted) {
     const isAll = wanted === "" || this.words.includes(wanted);
     let isAny = isAll;

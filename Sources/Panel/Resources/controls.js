@@ -1,14 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// What a finger takes hold of, one kind for each type of property.
+// The controls, one for each type of property.
 
 import { h, icon, set } from "./dom.js";
 import { hexOf, hueOf, readable, same, snapped, spoken, stepOf, textOf } from "./values.js";
 
 /**
- * A control is `{ aside, body, update() }`: what stands beside the name, what stands below it, and how
- * both follow the key. `app.change(key, operation, value)` asks.
+ * Creates a control, `{ aside, body, update() }`: the element beside the name, the element below it, and
+ * a function that updates both from the key. It requests changes by `app.change(key, operation, value)`.
  */
 export function controlFor(key, label, app) {
   switch (key.type) {
@@ -63,7 +63,7 @@ function number(key, label, app) {
     isTyped = false;
     const typed = field.value.trim();
     if (typed === "") return;
-    // What is no number is refused by the gateway, which knows what may be meant.
+    // The gateway rejects text that is not a number, with a suggestion.
     const value = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(typed) ? Number(typed) : typed;
     app.change(key, { set: value }, typeof value === "number" ? value : undefined);
   };
@@ -73,7 +73,7 @@ function number(key, label, app) {
   const slider = key.range && h("input", {
     class: "range", type: "range", min: key.range[0], max: key.range[1], step: stepOf(key), "aria-label": label,
   });
-  if (slider) grip(slider, key, app, () => put(snapped(key, slider.valueAsNumber)), () => update());
+  if (slider) bindPointer(slider, key, app, () => put(snapped(key, slider.valueAsNumber)), () => update());
   const actual = h("span", { class: "actual", "aria-hidden": "true" });
   const body = h("div", { class: slider ? "sliding" : "stepping" });
   const track = slider && h("div", { class: "slider" }, slider, actual);
@@ -106,16 +106,16 @@ function number(key, label, app) {
   return { aside, body, update };
 }
 
-/** How far a finger goes before it counts as a drag. */
+/** The distance in pixels after which a touch counts as a drag. */
 const SLACK = 6;
 
 /**
- * What a finger does with a slider. A touch that begins on one may be the beginning of a scroll: it
- * counts when it goes sideways or is lifted, and not when the page takes it.
+ * Handles pointers on a slider. A touch may start a scroll of the page, so it changes the value only
+ * after a horizontal move or when it is lifted.
  */
-function grip(range, key, app, change, follow) {
+function bindPointer(range, key, app, change, follow) {
   let touch = null;
-  const on = (name, hear) => range.addEventListener(name, hear);
+  const on = (name, listener) => range.addEventListener(name, listener);
   on("pointerdown", (event) => {
     touch = event.pointerType === "touch" ? { x: event.clientX, value: null } : null;
     app.hold(key, true);
@@ -150,7 +150,7 @@ function widthOf(key) {
   return Math.max(2, ...ends.map((end) => textOf(key, snapped({ ...key, range: null }, end)).length));
 }
 
-/** A button that steps once, and goes on while it is held. */
+/** A button that steps once, and repeats while it is held. */
 function stepper(name, label, step, isExtra) {
   let timer = 0;
   let isRepeating = false;
@@ -164,7 +164,7 @@ function stepper(name, label, step, isExtra) {
     timer = setTimeout(repeat, 90);
   };
   return h("button", {
-    // The arrow keys on the slider do the same.
+    // Not in the tab order, because the slider's arrow keys do the same.
     type: "button", class: "round", "aria-label": label, tabindex: isExtra ? -1 : null,
     onpointerdown: (event) => {
       if (event.button !== 0) return;
@@ -237,7 +237,7 @@ function choice(key, label, app) {
 const ICONS = { open: "up", up: "up", close: "down", down: "down", stop: "stop", halt: "stop", pause: "stop" };
 
 function action(key, label, app) {
-  // Up, stop, down stand in the order in which a hand looks for them.
+  // A cover's buttons are in the expected order: up, stop, down.
   const order = { up: 0, stop: 1, down: 2 };
   const words = [...key.values];
   const isCover = words.every((word) => ICONS[word.toLowerCase()]);
@@ -266,7 +266,7 @@ function color(key, label, app) {
     const range = h("input", {
       class: "range", type: "range", min: 0, max: most, step: 1, "aria-label": `${label}: ${name}`,
     });
-    grip(range, key, app, () => change(range.valueAsNumber), () => update());
+    bindPointer(range, key, app, () => change(range.valueAsNumber), () => update());
     return range;
   };
   const hue = strip("hue", 360, (value) => put({ h: value, s: hueOf(key.shown).s || 100 }));

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// Elements without markup in strings: what devices are called never becomes code.
+// Creates elements without markup in strings, so that a device's name is never interpreted as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element with attributes, `on…` handlers and children. */
+/** Creates an element with attributes, `on…` handlers and children. */
 export function h(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -39,7 +39,7 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("path", { d: PATHS[name] }));
 }
 
-/** Changes a text only where it is another one. */
+/** Sets a text if it differs, because every assignment invalidates the layout. */
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

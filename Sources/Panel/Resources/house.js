@@ -1,19 +1,19 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// What the page knows: devices, keys, and where each key's newest change stands. No network and no
-// drawing; moments are milliseconds of performance.now().
+// The page's state: devices, keys and the progress of each key's newest change. It uses neither network
+// nor DOM. Times are milliseconds of performance.now().
 
 import { same } from "./values.js";
 
-/** Events kept per key for its timeline. */
+/** The maximum number of events per key for its timeline. */
 const HISTORY = 240;
-/** How far past its end a quiet period is believed to go on. */
+/** How many milliseconds after its due time a value still counts as settling. */
 export const OVERDUE = 250;
 
 /**
- * One property. A change moves what is shown at once; until the gateway has taken the newest one, and
- * the finger is off, nothing that the gateway tells about older ones moves it back.
+ * One property. A change moves the shown value immediately. Messages about older changes do not move it
+ * back until the gateway has accepted the newest one and the control is released.
  */
 export class Key {
   constructor(facts, device, id) {
@@ -25,13 +25,13 @@ export class Key {
     this.draft = undefined;
     this.newest = null;
     this.landed = undefined;
-    this.isTaken = true;
+    this.isAccepted = true;
     this.awaitsRow = false;
     this.isOwn = false;
     this.refusal = null;
     this.reason = null;
     this.asked = null;
-    this.taken = 0;
+    this.acceptedCount = 0;
     this.unsent = false;
     this.base = null;
     this.lastChange = null;
@@ -53,22 +53,22 @@ export class Key {
     this.urgent = facts.urgent ?? [];
   }
 
-  /** What is shown: the finger's value, else the target, else what the device says. */
+  /** The shown value: the draft, otherwise the target, otherwise the actual value. */
   get shown() {
     return this.draft !== undefined ? this.draft : this.target ?? this.actual ?? null;
   }
 
-  /** What the device says, where it is something else. */
+  /** The actual value if it differs from the shown one, otherwise null. */
   get elsewhere() {
     return this.actual !== null && this.actual !== undefined && !same(this.actual, this.shown) ? this.actual : null;
   }
 
-  // The finger
+  // Changes of this page
 
-  /** A change is asked; `value` is undefined where the gateway has to count. */
+  /** Records a requested change; `value` is undefined if the gateway computes it. */
   ask(value, now) {
     if (value !== undefined) this.draft = value;
-    this.isTaken = false;
+    this.isAccepted = false;
     this.awaitsRow = false;
     this.isOwn = true;
     this.refusal = null;
@@ -84,48 +84,48 @@ export class Key {
     this.asked = leaves ? { name: "sending" } : { name: "settling", due, span: this.delay };
   }
 
-  /** The change that went out last. */
+  /** Records that a change is sent. */
   sent(id) {
     this.newest = id;
-    this.isTaken = false;
+    this.isAccepted = false;
     this.unsent = false;
   }
 
   hold(isHeld) {
     this.held = isHeld;
-    if (!isHeld) this.letGo();
+    if (!isHeld) this.release();
   }
 
-  /** The gateway has taken a change, or refused it. */
+  /** Records that the gateway has accepted a change. */
   answered(id) {
     if (id !== this.newest || this.unsent) return;
-    this.isTaken = true;
-    // What it led to comes next, perhaps a frame later: until then nothing falls back to what was.
+    this.isAccepted = true;
+    // Keeps the draft until the next row, which has the new target, so that the old one does not flash.
     this.awaitsRow = true;
   }
 
-  /** A change has arrived; that it was taken comes by the stream, or with the next snapshot. */
+  /** Records that a change is delivered. The stream or the next snapshot reports its acceptance. */
   arrived(id) { this.landed = id; }
 
   refused(id, reason, now) {
     if (id !== this.newest || this.unsent) return;
     const value = this.draft;
-    this.isTaken = true;
+    this.isAccepted = true;
     this.awaitsRow = false;
     this.asked = null;
     if (!this.held) this.draft = undefined;
     this.refusal = { value, reason, at: now };
   }
 
-  letGo() {
-    if (!this.isTaken || this.awaitsRow) return;
+  release() {
+    if (!this.isAccepted || this.awaitsRow) return;
     this.asked = null;
     if (!this.held) this.draft = undefined;
   }
 
-  // The gateway
+  // Messages from the gateway
 
-  /** Where the key stands. */
+  /** Applies the state of the key. */
   row(row, now) {
     this.target = row.target ?? null;
     this.actual = row.actual ?? null;
@@ -138,13 +138,13 @@ export class Key {
       waits: pending.waits,
       due: pending.due_ms === null ? null : now + pending.due_ms,
     };
-    this.taken = pending ? pending.collapsed + 1 : 0;
+    this.acceptedCount = pending ? pending.collapsed + 1 : 0;
     if (row.online !== undefined) this.device.online = row.online;
     this.awaitsRow = false;
-    this.letGo();
+    this.release();
   }
 
-  /** One step in the life of a change. */
+  /** Applies an event of a change. */
   event(event, at, now) {
     this.history.push({ at, phase: event.phase, value: event.value, collapsed: event.collapsed, id: event.id, attempt: event.attempt, reason: event.reason });
     if (this.history.length > HISTORY) this.history.splice(0, this.history.length - HISTORY);
@@ -152,7 +152,7 @@ export class Key {
     switch (event.phase) {
       case "accepted":
         if (isNewest) this.answered(event.id);
-        else if (this.isTaken) this.isOwn = false;
+        else if (this.isAccepted) this.isOwn = false;
         this.reason = null;
         this.refusal = null;
         break;
@@ -177,7 +177,7 @@ export class Key {
     }
   }
 
-  /** Where the newest change stands, as one word with what belongs to it. */
+  /** The progress of the newest change: a name, with its due time or reason. */
   progress(now) {
     if (this.asked) {
       return this.unsent ? { name: "unsent" } : this.asked;
@@ -210,7 +210,7 @@ export class Key {
     }
   }
 
-  /** Whether a value has not left yet. */
+  /** Whether a value is not sent yet. */
   isOpen(now) {
     const name = this.progress(now).name;
     return name === "settling" || name === "waiting" || name === "unsent";
@@ -228,7 +228,7 @@ export class House {
     this.offset = null;
   }
 
-  /** Takes everything; true when there are other devices or properties than before. */
+  /** Loads a snapshot. Returns true if devices or properties changed. */
   load(answer, now) {
     this.hasBroker = answer.broker?.connected ?? true;
     const shape = JSON.stringify(answer.devices.map((device) => [
@@ -266,14 +266,14 @@ export class House {
     return isOther;
   }
 
-  /** The key of an event or a row; nothing when it is new. */
+  /** The key called `name`; null if it is unknown. */
   find(name) { return this.keys.get(name) ?? null; }
 
-  /** The moment of the page's clock at which something happened by the gateway's. */
+  /** Converts a time of the gateway's clock to the page's clock. */
   moment(at, now) {
     const wall = Date.parse(at);
     if (!Number.isFinite(wall)) return now;
-    // What arrived with the least delay says most about the difference of the clocks.
+    // The message with the least delay gives the best estimate of the clocks' offset.
     const offset = now - wall;
     if (this.offset === null || offset < this.offset || offset > this.offset + 5000) this.offset = offset;
     return Math.min(now, wall + this.offset);

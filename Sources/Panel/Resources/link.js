@@ -1,20 +1,20 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// The way to the gateway: one stream of events that comes back by itself, and changes that leave
+// The connection to the gateway: a stream of events that reconnects by itself, and changes that are sent
 // at most once per frame, the newest of each key.
 
 const FIRST_RETRY = 300;
 const SLOWEST_RETRY = 5000;
-/** The gateway says something every 15 s. */
-const SILENCE = 40_000;
-/** How long a change waits for a gateway that cannot be reached. */
-const PATIENCE = 30_000;
-/** The gateway takes longer lines and bodies; a frame has far less. */
+/** After this time without data the stream is lost; the gateway sends something every 15 s. */
+const SILENCE_TIMEOUT = 40_000;
+/** How long a change waits for an unreachable gateway. */
+const CHANGE_TIMEOUT = 30_000;
+/** The maximum number of changes in a request, which stays below the gateway's limits. */
 const BATCH = 200;
 const TOKEN = "settle.token";
 
-/** Tells this page's changes from those of any other. */
+/** The prefix of this page's identifiers, different from that of any other page. */
 const pageName = (() => {
   const bytes = crypto.getRandomValues(new Uint8Array(6));
   return "panel-" + Array.from(bytes, (byte) => byte.toString(36).padStart(2, "0")).join("");
@@ -28,12 +28,12 @@ export class Problem extends Error {
 }
 
 /**
- * `ears` hears: `state(name, reason)`, `snapshot(answer)`, `event(object)`, `row(object)`,
+ * Calls `listener`: `state(name, reason)`, `snapshot(answer)`, `event(object)`, `row(object)`,
  * `sent(key, id)`, `answer(id, key, refusal)`, `unsent(keys)`, `dropped(key, value)`.
  */
 export class Link {
-  constructor(ears) {
-    this.ears = ears;
+  constructor(listener) {
+    this.listener = listener;
     this.state = "connecting";
     this.token = stored(sessionStorage) ?? stored(localStorage);
     this.outbox = new Map();
@@ -44,11 +44,11 @@ export class Link {
     this.retries = 0;
     this.wakeUp = null;
     this.abort = null;
-    for (const name of ["online", "pageshow"]) addEventListener(name, () => this.hurry());
+    for (const name of ["online", "pageshow"]) addEventListener(name, () => this.retryNow());
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "visible") this.hurry();
+      if (document.visibilityState === "visible") this.retryNow();
     });
-    addEventListener("pagehide", () => this.flushOut());
+    addEventListener("pagehide", () => this.flush());
   }
 
   // The stream
@@ -57,14 +57,14 @@ export class Link {
     for (;;) {
       try {
         await this.stream();
-        this.tell("lost", "The gateway ended the connection");
+        this.setState("lost", "The gateway ended the connection");
       } catch (problem) {
         if (problem instanceof Problem && problem.status === 401) {
-          this.tell("locked", this.token === null ? null : "That token is wrong.");
+          this.setState("locked", this.token === null ? null : "That token is wrong.");
           await this.pause(null);
           continue;
         }
-        this.tell("lost", reasonOf(problem));
+        this.setState("lost", reasonOf(problem));
       }
       const wait = Math.min(SLOWEST_RETRY, FIRST_RETRY * 2 ** Math.min(this.retries, 5));
       this.retries += 1;
@@ -81,16 +81,16 @@ export class Link {
       if (this.lastEvent !== null) headers["Last-Event-ID"] = this.lastEvent;
       const answer = await fetch("v1/events?states=true", { headers, signal: abort.signal, cache: "no-store" });
       if (!answer.ok) throw await problemOf(answer);
-      // What happens from here on comes by the stream; what was before, by the snapshot.
-      this.ears.snapshot(await this.get("v1/devices", abort.signal));
+      // The snapshot has the state up to here; the stream has everything after it.
+      this.listener.snapshot(await this.get("v1/devices", abort.signal));
       this.retries = 0;
-      this.tell("live");
+      this.setState("live");
       this.schedule();
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-      const events = new EventText((name, id, data) => this.hear(name, id, data));
+      const events = new EventText((name, id, data) => this.receive(name, id, data));
       for (;;) {
         clearTimeout(timer);
-        timer = setTimeout(() => abort.abort(), SILENCE);
+        timer = setTimeout(() => abort.abort(), SILENCE_TIMEOUT);
         const { value, done } = await reader.read();
         if (done) return;
         events.take(value);
@@ -102,14 +102,14 @@ export class Link {
     }
   }
 
-  hear(name, id, data) {
+  receive(name, id, data) {
     if (id !== null) this.lastEvent = id;
-    if (name === "message") return this.ears.event(JSON.parse(data));
-    if (name === "state") return this.ears.row(JSON.parse(data));
+    if (name === "message") return this.listener.event(JSON.parse(data));
+    if (name === "state") return this.listener.row(JSON.parse(data));
     if (name === "gap" || name === "devices" || name === "broker") this.refresh();
   }
 
-  /** Reads everything anew; once at a time. */
+  /** Reads all devices again; calls during a read cause one more read. */
   async refresh() {
     if (this.refreshing) {
       this.refreshAgain = true;
@@ -119,27 +119,27 @@ export class Link {
     try {
       do {
         this.refreshAgain = false;
-        this.ears.snapshot(await this.get("v1/devices"));
+        this.listener.snapshot(await this.get("v1/devices"));
       } while (this.refreshAgain);
     } catch {
-      // The stream notices a gateway that is gone, and everything is read again when it is back.
+      // When the gateway is gone, the stream reconnects and reads everything again.
     } finally {
       this.refreshing = false;
     }
   }
 
-  /** Reads where one key stands. */
-  async look(key) {
+  /** Reads the state of one key. */
+  async refreshKey(key) {
     try {
-      this.ears.row(await this.get(`v1/devices/${key}`));
+      this.listener.row(await this.get(`v1/devices/${key}`));
     } catch {
-      // As above.
+      // As in refresh().
     }
   }
 
-  tell(state, reason = null) {
+  setState(state, reason = null) {
     this.state = state;
-    this.ears.state(state, reason);
+    this.listener.state(state, reason);
   }
 
   pause(milliseconds) {
@@ -152,8 +152,8 @@ export class Link {
     }).finally(() => { this.wakeUp = null; });
   }
 
-  /** Tries again at once if it is waiting to. */
-  hurry() {
+  /** Ends the wait before the next connection attempt. */
+  retryNow() {
     if (this.state === "lost") this.wakeUp?.();
   }
 
@@ -184,7 +184,7 @@ export class Link {
 
   // Changes
 
-  /** Asks for a change: `{set}`, `{step}` or `{toggle}`; the newest of a key leaves with the frame. */
+  /** Queues a change: `{set}`, `{step}` or `{toggle}`. The newest of each key is sent with the next frame. */
   change(key, operation) {
     const waiting = this.outbox.get(key);
     const sum = waiting && "step" in waiting.operation && "step" in operation
@@ -192,19 +192,19 @@ export class Link {
     this.outbox.delete(key);
     this.number += 1;
     this.outbox.set(key, { operation: sum, id: `${pageName}-${this.number}`, at: performance.now() });
-    this.ears.sent(key, `${pageName}-${this.number}`);
-    if (this.state !== "live") this.ears.unsent([key]);
+    this.listener.sent(key, `${pageName}-${this.number}`);
+    if (this.state !== "live") this.listener.unsent([key]);
     this.schedule();
   }
 
   schedule() {
     if (this.frame || this.isPosting || this.outbox.size === 0 || this.state !== "live") return;
-    // A page that is not seen has no frames.
+    // A hidden page has no animation frames.
     this.frame = document.visibilityState === "visible"
-      ? requestAnimationFrame(() => this.leave()) : setTimeout(() => this.leave(), 50);
+      ? requestAnimationFrame(() => this.sendQueued()) : setTimeout(() => this.sendQueued(), 50);
   }
 
-  async leave() {
+  async sendQueued() {
     this.frame = 0;
     if (this.isPosting || this.state !== "live") return;
     const now = performance.now();
@@ -212,10 +212,10 @@ export class Link {
     for (const [key, entry] of this.outbox) {
       if (batch.length >= BATCH) break;
       this.outbox.delete(key);
-      if (now - entry.at > PATIENCE) this.ears.dropped(key, entry);
+      if (now - entry.at > CHANGE_TIMEOUT) this.listener.dropped(key, entry);
       else batch.push([key, entry]);
     }
-    // What the gateway counts may have to wait for a device's state: nothing else waits for that.
+    // Steps and toggles may wait for a device's state; sets are posted apart so that they do not.
     const counted = batch.filter(([, entry]) => !("set" in entry.operation));
     const sets = batch.filter(([, entry]) => "set" in entry.operation);
     if (counted.length > 0) this.send(counted);
@@ -228,7 +228,7 @@ export class Link {
 
   async send(batch) {
     try {
-      for (const [key, entry] of batch) this.ears.sent(key, entry.id);
+      for (const [key, entry] of batch) this.listener.sent(key, entry.id);
       const answer = await fetch("v1/changes", {
         method: "POST", headers: this.headers({ "Content-Type": "application/x-ndjson" }), body: lines(batch),
         signal: AbortSignal.timeout(10_000),
@@ -238,14 +238,14 @@ export class Link {
     } catch (problem) {
       const isRefused = problem instanceof Problem && problem.status < 500 && problem.status !== 401;
       for (const [key, entry] of batch) {
-        if (isRefused) this.ears.answer(entry.id, key, problem.message);
-        // What has no answer may have arrived; it is absolute, so once more does no harm. A step is not.
-        else if (!this.outbox.has(key) && "step" in entry.operation) this.ears.dropped(key, entry);
+        if (isRefused) this.listener.answer(entry.id, key, problem.message);
+        // A change without an answer may have arrived. A set is safe to repeat, a step is not.
+        else if (!this.outbox.has(key) && "step" in entry.operation) this.listener.dropped(key, entry);
         else if (!this.outbox.has(key)) this.outbox.set(key, entry);
       }
       if (!isRefused) {
-        this.ears.unsent(batch.map(([key]) => key));
-        // The stream may not have noticed yet.
+        this.listener.unsent(batch.map(([key]) => key));
+        // The stream may not have detected the loss yet.
         this.abort?.abort();
       }
     }
@@ -258,12 +258,12 @@ export class Link {
       const id = reply.id ?? (reply.error?.line ? batch[reply.error.line - 1]?.[1].id : null);
       if (!open.has(id)) continue;
       const refusal = reply.error?.message ?? (reply.phase === "rejected" ? reply.reason ?? "refused" : null);
-      this.ears.answer(id, open.get(id), refusal);
+      this.listener.answer(id, open.get(id), refusal);
     }
   }
 
-  /** The page goes away: what the finger asked for last still leaves. */
-  flushOut() {
+  /** Sends the queued changes when the page is closed. */
+  flush() {
     if (this.outbox.size === 0 || this.state !== "live") return;
     const batch = [...this.outbox];
     this.outbox.clear();
@@ -278,10 +278,10 @@ function lines(batch) {
     JSON.stringify({ key, ...entry.operation, id: entry.id, source: "panel" }) + "\n").join("");
 }
 
-/** Server-sent events as they come, in pieces of any size. */
+/** Parses server-sent events from pieces of any size. */
 export class EventText {
-  constructor(tell) {
-    this.tell = tell;
+  constructor(emit) {
+    this.emit = emit;
     this.rest = "";
     this.clear();
   }
@@ -300,7 +300,7 @@ export class EventText {
 
   line(text) {
     if (text === "") {
-      if (this.data.length) this.tell(this.name, this.id, this.data.join("\n"));
+      if (this.data.length) this.emit(this.name, this.id, this.data.join("\n"));
       return this.clear();
     }
     const colon = text.indexOf(":");
@@ -327,16 +327,16 @@ function reasonOf(problem) {
   return navigator.onLine === false ? "This device is offline" : "The gateway cannot be reached";
 }
 
-// A browser may refuse to keep anything.
+// A browser may deny access to storage.
 
 function stored(store) {
   try { return store.getItem(TOKEN); } catch { return null; }
 }
 
 function keep(store, token) {
-  try { store.setItem(TOKEN, token); } catch { /* It is asked for again. */ }
+  try { store.setItem(TOKEN, token); } catch { /* The page asks for the token again. */ }
 }
 
 function drop(store) {
-  try { store.removeItem(TOKEN); } catch { /* Nothing was kept. */ }
+  try { store.removeItem(TOKEN); } catch { /* There is no storage. */ }
 }

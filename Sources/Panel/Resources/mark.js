@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// The small sign beside each value: a ring that empties while the key settles, then a tick.
+// The mark beside each value: a ring that empties while the key settles, then a tick.
 
 import { svg } from "./dom.js";
 
-/** What each state of a change is called. */
+/** The label of each state. */
 const WORDS = {
   idle: "", settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
   confirmed: "Confirmed", done: "Sent", unchanged: "Already there", failed: "Failed", superseded: "", cancelled: "Cancelled",
@@ -32,7 +32,7 @@ export class Mark {
 
   show(progress) {
     if (progress.name === this.name) return;
-    // What was confirmed before the page came is no news.
+    // A confirmation from before the page was loaded is not animated.
     this.node.toggleAttribute("data-quiet", this.name === null || this.name === "idle");
     this.name = progress.name;
     this.node.dataset.progress = progress.name;
@@ -46,7 +46,7 @@ export class Mark {
     }
   }
 
-  /** How much of the ring is left, from 1 down to 0. */
+  /** Sets the remaining part of the ring, from 1 down to 0. */
   empty(left) {
     const text = left.toFixed(3);
     if (text === this.left) return;
@@ -55,7 +55,7 @@ export class Mark {
   }
 }
 
-/** Empties the rings of all keys that settle; rests when none does. */
+/** Animates the rings of all settling keys; runs only while there are any. */
 export class Rings {
   constructor() {
     this.views = new Map();
@@ -63,7 +63,7 @@ export class Rings {
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
-  /** `progress` is of a key that settles; anything else takes the view out. */
+  /** Adds a view whose key settles, and removes any other. */
   follow(view, progress) {
     if (progress.name !== "settling") {
       this.views.delete(view);
@@ -76,7 +76,7 @@ export class Rings {
 
   schedule() {
     this.isMoving = true;
-    // Four steps a second tell as much to those who want no motion.
+    // With reduced motion, four steps a second suffice.
     if (this.still.matches) setTimeout(() => this.turn(), 250);
     else requestAnimationFrame(() => this.turn());
   }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// The panel: what the gateway says, what the finger does, and one frame at a time to show both.
+// The panel: handles messages from the gateway and changes of the user, and draws once per frame.
 
 import { CardView } from "./cards.js";
 import { say, set } from "./dom.js";
@@ -32,7 +32,7 @@ class Panel {
     this.link = new Link({
       state: (name, reason) => this.showLink(name, reason),
       snapshot: (answer) => this.load(answer),
-      event: (event) => this.hear(event),
+      event: (event) => this.receive(event),
       row: (row) => this.row(row),
       sent: (key, id) => this.house.find(key)?.sent(id),
       answer: (id, key, refusal) => this.answer(id, key, refusal),
@@ -74,7 +74,7 @@ class Panel {
     });
   }
 
-  // What the gateway says
+  // Messages from the gateway
 
   load(answer) {
     const isOther = this.house.load(answer, performance.now());
@@ -90,10 +90,10 @@ class Panel {
     this.touch(key);
   }
 
-  hear(event) {
+  receive(event) {
     const now = performance.now();
     const key = this.house.find(event.key);
-    // A refused change may name a key that there is not.
+    // A rejected change can name an unknown key.
     if (!key) return;
     this.house.count(event);
     key.event(event, this.house.moment(event.at, now), now);
@@ -112,7 +112,7 @@ class Panel {
     this.touch(key);
   }
 
-  look(key) { this.link.look(key.key); }
+  refreshKey(key) { this.link.refreshKey(key.key); }
 
   mark(name, change) {
     const key = this.house.find(name);
@@ -121,12 +121,12 @@ class Panel {
     this.touch(key);
   }
 
-  // What the finger does
+  // Changes of the user
 
-  /** Asks for a change; `value` is undefined where only the gateway knows what comes of it. */
+  /** Requests a change; `value` is undefined if the gateway computes it. */
   change(key, operation, value) {
     key.ask(value, performance.now());
-    // The number moves with the finger, not with the frame after it.
+    // Drawn now and not with the next frame, so that the number follows the pointer.
     this.views.get(key)?.update(performance.now());
     this.link.change(key.key, operation);
     this.touch(key);
@@ -149,7 +149,7 @@ class Panel {
 
   openTimeline(key) { this.timeline.open(key, this.views.get(key)?.label ?? key.key); }
 
-  // Showing
+  // Drawing
 
   touch(key) {
     this.dirty.add(key);
@@ -184,7 +184,7 @@ class Panel {
   }
 
   build() {
-    // Cards are kept while a finger is on one of them.
+    // Cards are not rebuilt while a control is held.
     if ([...this.views.keys()].some((key) => key.held)) {
       setTimeout(() => this.build(), 300);
       return;
@@ -200,7 +200,7 @@ class Panel {
     this.showFiltered();
   }
 
-  // Columns: a card stays in its column, whatever happens in others.
+  // Columns: a card stays in its column when others change.
 
   spread(isForced) {
     const box = byId("cards");
@@ -243,7 +243,7 @@ class Panel {
     for (const card of this.cards) {
       const isShown = card.filter(this.wanted) && this.belongs(card);
       card.node.hidden = !isShown;
-      // What was there stays until the choice is another one: cards do not vanish under the finger.
+      // A shown card stays until the filter changes, so that no card vanishes under the pointer.
       if (isShown && this.only !== null) this.kept.add(card);
       if (isShown) count += 1;
     }
@@ -314,7 +314,7 @@ class Panel {
   alert(text) {
     const alerts = byId("alerts");
     alerts.textContent = "";
-    // The same words once more are news again.
+    // Cleared first, so that a repeated text is announced again.
     setTimeout(() => { alerts.textContent = text; }, 50);
   }
 }
@@ -323,5 +323,5 @@ function sentence(text) { return `${text.charAt(0).toUpperCase()}${text.slice(1)
 
 const panel = new Panel();
 panel.link.run();
-// For those who look at the page from outside, such as its tests.
+// For tests.
 globalThis.settlePanel = panel;

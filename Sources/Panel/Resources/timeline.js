@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// One key over time: every change that was asked, and the few commands that left.
+// One key over time: all changes and the commands that were sent.
 
 import { h, icon, say, set } from "./dom.js";
 import { duration, plural, readable, spoken, textOf } from "./values.js";
@@ -36,7 +36,7 @@ export class Timeline {
     this.key = key;
     say(this.title, label);
     const most = key.maxWait === null ? "" : `, ${duration(key.maxWait)} at most`;
-    say(this.policy, key.delay === 0 ? "Each change leaves at once" : `Leaves when quiet for ${duration(key.delay)}${most}`);
+    say(this.policy, key.delay === 0 ? "Each change is sent immediately" : `Sent when quiet for ${duration(key.delay)}${most}`);
     this.shownList = "";
     this.span = Math.max(12_000, key.delay * 10);
     this.low = undefined;
@@ -55,7 +55,7 @@ export class Timeline {
     else requestAnimationFrame(() => this.turn());
   }
 
-  // The picture
+  // Drawing
 
   draw(now) {
     const { canvas, key } = this;
@@ -110,7 +110,7 @@ export class Timeline {
     changes.forEach((change, place) => {
       const [px, py] = [x(change.at), y(change.value)];
       if (place === 0) return pen.moveTo(px, py);
-      // A new burst begins a new line.
+      // Each burst is a line of its own.
       if (change.at - changes[place - 1].at > Math.max(600, key.delay)) return pen.moveTo(px, py);
       pen.lineTo(px, y(changes[place - 1].value));
       pen.lineTo(px, py);
@@ -168,7 +168,7 @@ export class Timeline {
     pen.fillText(text, px, line);
   }
 
-  /** Where a value stands: numbers by size, words each on a line of its own. */
+  /** The vertical scale: linear for numbers, one line for each word. */
   scale(events, frame) {
     const { key } = this;
     const seen = [...events.map((event) => event.value), key.shown, key.actual].filter((value) => value !== null && value !== undefined);
@@ -181,7 +181,7 @@ export class Timeline {
         const middle = (high + low) / 2;
         [low, high] = [middle - least / 2, middle + least / 2];
       }
-      // The picture grows with what comes, and does not jump.
+      // The scale adapts slowly, so that the drawing does not jump.
       if (this.low !== undefined) {
         low = Math.min(low, this.low + (low - this.low) * 0.04);
         high = Math.max(high, this.high + (high - this.high) * 0.04);
@@ -208,7 +208,7 @@ export class Timeline {
     return `In the last ${Math.round(this.span / 1000)} seconds ${plural(changes, "change")} became ${plural(commands, "command")}`;
   }
 
-  // The same in words
+  // The commands as a list
 
   showList() {
     const { key } = this;

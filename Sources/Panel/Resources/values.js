@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// Values as people read them, and colors between the forms that devices have.
+// Formats values, and converts colors between the forms of devices.
 
-/** How many decimals a number of this step has. */
+/** The number of decimals of a step. */
 export function decimalsOf(step) {
   if (!step || !Number.isFinite(step)) return 0;
   const text = step.toString();
@@ -13,7 +13,7 @@ export function decimalsOf(step) {
   return point < 0 ? 0 : Math.min(6, text.length - point - 1);
 }
 
-/** What one press adds: the property's step, else about a hundredth of its range. */
+/** The amount of one press: the property's step, otherwise about a hundredth of its range. */
 export function stepOf(key) {
   if (key.step > 0) return key.step;
   if (key.type === "integer" || !key.range) return 1;
@@ -23,7 +23,7 @@ export function stepOf(key) {
   return amount;
 }
 
-/** A number within the range, on the grid that begins at its lower end, without binary noise. */
+/** Clamps a number to the range and snaps it to the step, without rounding errors. */
 export function snapped(key, number) {
   const step = stepOf(key);
   const low = key.range ? key.range[0] : 0;
@@ -37,7 +37,7 @@ export function snapped(key, number) {
   return Number(value.toFixed(Math.max(decimalsOf(step), decimalsOf(low), 0)));
 }
 
-/** A value in words; an em dash for none. */
+/** The text of a value; a dash for none. */
 export function textOf(key, value) {
   if (value === null || value === undefined) return "–";
   switch (key.type) {
@@ -53,13 +53,13 @@ export function textOf(key, value) {
   }
 }
 
-/** The same with its unit, for sentences and for those who listen. */
+/** The text of a value with its unit, for sentences and screen readers. */
 export function spoken(key, value) {
   const text = textOf(key, value);
   return key.unit && typeof value === "number" ? `${text} ${key.unit}` : text;
 }
 
-/** Words of devices as people write them: OPEN is Open, target_temperature is Target temperature. */
+/** Makes identifiers readable: OPEN becomes Open, target_temperature becomes Target temperature. */
 export function readable(id) {
   const words = String(id).replace(/[_-]+/g, " ").trim();
   const plain = words === words.toUpperCase() ? words.toLowerCase() : words;
@@ -70,7 +70,7 @@ export function same(a, b) {
   return a === b || JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
 }
 
-/** 43000 as "43 s", 300 as "300 ms". */
+/** Formats milliseconds: 43000 as "43 s", 300 as "300 ms". */
 export function duration(milliseconds) {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
@@ -84,7 +84,7 @@ export function plural(count, noun) {
 
 // Colors
 
-/** Any form of a color as #rrggbb; nothing for what is none. */
+/** Converts a color in any form to #rrggbb; null if it is not a color. */
 export function hexOf(color) {
   if (typeof color === "string") return /^#[0-9a-f]{6}$/i.test(color) ? color.toLowerCase() : null;
   if (!color || typeof color !== "object") return null;
@@ -94,7 +94,7 @@ export function hexOf(color) {
   return null;
 }
 
-/** Hue in degrees and saturation in percent. */
+/** Converts a color to hue in degrees and saturation in percent. */
 export function hueOf(color) {
   if (color && typeof color === "object" && "h" in color) return { h: color.h, s: color.s };
   const text = hexOf(color);

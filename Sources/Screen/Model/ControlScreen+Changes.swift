@@ -6,22 +6,22 @@ internal import Devices
 internal import JSON
 internal import LastOut
 
-/// Changes, and what else is asked of the gateway by a key press.
+/// Key presses that become requests to the gateway.
 extension ControlScreen {
-  /// Moves the selected value by so many steps of its own.
+  /// Changes the selected value by `count` of the property's steps.
   mutating func step(by count: Int, at now: Moment) {
-    guard let place = selectedPlace else { return }
-    let row = rows[place]
-    switch row.facts.kind {
+    guard let index = selectedIndex else { return }
+    let row = rows[index]
+    switch row.property.kind {
     case .action(let words):
       guard !words.isEmpty else { return }
       let shift = count.signum() + words.count
-      rows[place].chosenWord = (row.chosenWord + shift) % words.count
-    case .text, .color: say("Enter types a new value", at: now)
+      rows[index].chosenWord = (row.chosenWord + shift) % words.count
+    case .text, .color: show("Enter types a new value", at: now)
     case .number, .integer:
       guard let base = row.target ?? row.actual else {
-        // The gateway knows, or asks the device.
-        return change(to: nil, .step(Double(count) * row.facts.stepAmount), at: now)
+        // The gateway knows the value, or asks the device for it.
+        return change(to: nil, .step(Double(count) * row.property.stepAmount), at: now)
       }
       move(from: base, by: count, at: now)
     case .boolean, .choice:
@@ -30,20 +30,20 @@ extension ControlScreen {
   }
 
   private mutating func move(from base: JSONValue, by count: Int, at now: Moment) {
-    guard let row = selectedRow, let value = row.facts.value(from: base, steps: count) else {
+    guard let row = selectedRow, let value = row.property.value(from: base, steps: count) else {
       return
     }
     if value == base, row.target != nil {
-      if let rule = row.facts.kind.numberRule { say("the range is \(rule.allowed)", at: now) }
+      if let rule = row.property.kind.numberRule { show("the range is \(rule.allowed)", at: now) }
       return
     }
     change(to: value, .set(value), at: now)
   }
 
-  /// Flips, goes on to the next word, or does the action.
+  /// Toggles a boolean, selects the next word of a choice, or triggers an action.
   mutating func toggle(at now: Moment) {
     guard let row = selectedRow else { return }
-    switch row.facts.kind {
+    switch row.property.kind {
     case .boolean:
       guard case .boolean(let flag) = row.target ?? row.actual else {
         return change(to: nil, .toggle, at: now)
@@ -58,83 +58,88 @@ extension ControlScreen {
     }
   }
 
-  /// Types a new value, or does what Space does.
+  /// Starts typing a value, or toggles a property that has no typed values.
   mutating func enter(at now: Moment) {
     guard let row = selectedRow else { return }
-    switch row.facts.kind {
+    switch row.property.kind {
     case .boolean, .choice: toggle(at: now)
     case .action(let words) where !words.isEmpty: toggle(at: now)
     case .number, .integer, .text, .color, .action: mode = .typing("")
     }
   }
 
-  /// Asks for one change of the selected property.
+  /// Requests a change of the selected property.
+  ///
+  /// `value` is the new target, or `nil` when the gateway computes it.
   mutating func change(
     to value: JSONValue?,
     _ operation: ControlRequest.Operation,
     at now: Moment
   ) {
-    guard let place = selectedPlace else { return }
-    change(place, to: value, operation, at: now)
+    guard let index = selectedIndex else { return }
+    change(index, to: value, operation, at: now)
   }
 
   private mutating func change(
-    _ place: Int,
+    _ index: Int,
     to value: JSONValue?,
     _ operation: ControlRequest.Operation,
     at now: Moment
   ) {
     guard isReady(at: now) else { return }
-    let key = rows[place].facts.key
+    let key = rows[index].property.key
     lastNumber += 1
     var request = ControlRequest(operation, key: key)
     let id = "\(name)-\(lastNumber)"
     request.id = id
     request.source = "control"
-    asked[id] = key
+    unansweredChanges[id] = key
     outbox.append(request)
-    rows[place].ask(value, at: now)
+    rows[index].recordRequest(value, at: now)
     notice = nil
   }
 
-  /// Flushes or cancels.
-  mutating func order(
+  /// Requests a flush or a cancellation.
+  mutating func requestRemoval(
     _ operation: ControlRequest.Operation,
     of pattern: String?,
     at now: Moment
   ) {
     guard let pattern, isReady(at: now) else { return }
     var request = ControlRequest(operation, key: pattern)
-    request.id = operation == .flush ? ReadID.flush : ReadID.cancel
+    request.id = operation == .flush ? RequestID.flush : RequestID.cancel
     outbox.append(request)
   }
 
-  /// Sends the urgent value that goes with the selected property.
+  /// Sends the urgent value that stops the selected property.
   mutating func stop(at now: Moment) {
     guard let row = selectedRow else { return }
-    guard let (place, value) = urgent(for: row) else {
-      return say("\(row.facts.deviceName) has nothing that stops it", at: now)
+    guard let (index, value) = urgent(for: row) else {
+      return show("\(row.property.deviceName) has nothing that stops it", at: now)
     }
-    change(place, to: value, .set(value), at: now)
-    if rows[place].facts.key != row.facts.key {
-      say("\(rows[place].facts.key) \(ValueFormat.text(value)), at once", at: now)
+    change(index, to: value, .set(value), at: now)
+    if rows[index].property.key != row.property.key {
+      show("\(rows[index].property.key) \(ValueFormat.text(value)), at once", at: now)
     }
   }
 
-  /// What stops the property: its own value, else that of one that ends it, else of its device.
-  func urgent(for row: ScreenRow) -> (place: Int, value: JSONValue)? {
-    let places = rows.indices.filter {
-      rows[$0].deviceID == row.deviceID && rows[$0].facts.stopValue != nil
+  /// The urgent value that stops a property, and the index of the row that has it.
+  ///
+  /// The property's own value has precedence over that of a property whose `ends` names it, and that
+  /// over any other of the device.
+  func urgent(for row: ScreenRow) -> (index: Int, value: JSONValue)? {
+    let candidates = rows.indices.filter {
+      rows[$0].deviceID == row.deviceID && rows[$0].property.stopValue != nil
     }
     let found =
-      places.first { rows[$0].facts.key == row.facts.key }
-      ?? places.first { rows[$0].facts.ends.contains(row.facts.key) } ?? places.first
-    return found.flatMap { place in rows[place].facts.stopValue.map { (place, $0) } }
+      candidates.first { rows[$0].property.key == row.property.key }
+      ?? candidates.first { rows[$0].property.ends.contains(row.property.key) } ?? candidates.first
+    return found.flatMap { index in rows[index].property.stopValue.map { (index, $0) } }
   }
 
   private mutating func isReady(at now: Moment) -> Bool {
     if link == .ready { return true }
-    say("no gateway: nothing was changed", isBad: true, at: now)
+    show("no gateway: nothing was changed", isError: true, at: now)
     return false
   }
 }

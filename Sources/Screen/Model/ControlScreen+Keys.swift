@@ -5,15 +5,15 @@ internal import Control
 internal import Devices
 package import LastOut
 
-/// What keys do.
+/// The meaning of keys in each mode.
 extension ControlScreen {
-  /// A key was pressed.
+  /// Handles a key press.
   package mutating func press(_ key: ScreenKey, at now: Moment) {
     switch mode {
     case .browsing: browse(key, at: now)
     case .typing(let text): type(key, into: text, at: now)
     case .filtering(let previous): editFilter(key, previous: previous)
-    case .help(let offset): leaf(key, from: offset)
+    case .help(let offset): scrollHelp(key, from: offset)
     }
   }
 
@@ -31,9 +31,9 @@ extension ControlScreen {
     case .farLeft, .character("["), .character("H"): step(by: -10, at: now)
     case .character(" "): toggle(at: now)
     case .enter: enter(at: now)
-    case .character("f"): order(.flush, of: selectedKey, at: now)
-    case .character("F"): order(.flush, of: "*", at: now)
-    case .character("c"): order(.cancel, of: selectedKey, at: now)
+    case .character("f"): requestRemoval(.flush, of: selectedKey, at: now)
+    case .character("F"): requestRemoval(.flush, of: "*", at: now)
+    case .character("c"): requestRemoval(.cancel, of: selectedKey, at: now)
     case .character("!"): stop(at: now)
     case .character("/"): mode = .filtering(previous: filter)
     case .character("?"): mode = .help(offset: 0)
@@ -52,7 +52,7 @@ extension ControlScreen {
 
   private mutating func startTyping(_ text: String) {
     guard let row = selectedRow else { return }
-    switch row.facts.kind {
+    switch row.property.kind {
     case .number, .integer: if text != "#" { mode = .typing(text) }
     case .text, .color: mode = .typing(text)
     case .action(let words) where words.isEmpty: mode = .typing(text)
@@ -67,9 +67,9 @@ extension ControlScreen {
     case .enter:
       mode = .browsing
       guard !text.isEmpty, let row = selectedRow else { return }
-      let (value, mistake) = row.facts.value(typed: text)
+      let (value, mistake) = row.property.value(typed: text)
       if let value { change(to: value, .set(value), at: now) }
-      if let mistake { say(mistake, isBad: true, at: now) }
+      if let mistake { show(mistake, isError: true, at: now) }
     case .character(let character): mode = .typing(text + String(character))
     case .up, .down, .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw:
       break
@@ -92,7 +92,7 @@ extension ControlScreen {
     updateLines()
   }
 
-  private mutating func leaf(_ key: ScreenKey, from offset: Int) {
+  private mutating func scrollHelp(_ key: ScreenKey, from offset: Int) {
     let last = max(0, KeyHelp.count - listHeight)
     switch key {
     case .down, .character("j"): mode = .help(offset: min(last, offset + 1))

@@ -4,49 +4,49 @@
 internal import Control
 internal import Devices
 
-/// Which properties are listed, which of them is selected, and which are in view.
+/// The list of properties: filter, selection and scrolling.
 extension ControlScreen {
-  /// How many lines the list has room for.
+  /// The height of the list, in lines.
   package var listHeight: Int { ScreenLayout.listHeight(size) }
 
-  /// How many properties the filter lets through.
+  /// The number of properties that match the filter.
   package var shownCount: Int {
     lines.count { if case .property = $0 { true } else { false } }
   }
 
-  /// How many values have not left yet.
-  package var openCount: Int { rows.indices.count { rows[$0].progress.isOpen } }
+  /// The number of pending values.
+  package var pendingCount: Int { rows.indices.count { rows[$0].progress.isPending } }
 
-  /// How many properties come below those in view.
+  /// The number of properties below those in view.
   package var countBelow: Int {
     lines.dropFirst(firstLine + listHeight).count { if case .property = $0 { true } else { false } }
   }
 
-  /// The places of the properties in view.
-  package var placesInView: [Int] {
+  /// The row indices of the properties in view.
+  package var visibleIndices: [Int] {
     lines.dropFirst(firstLine).prefix(listHeight).compactMap { line in
-      if case .property(let place) = line { place } else { nil }
+      if case .property(let index) = line { index } else { nil }
     }
   }
 
-  /// Lists anew, after rows, filter or size have changed; keeps the selection where it can.
+  /// Rebuilds the list after a change of rows, filter or size, and keeps the selection if possible.
   mutating func updateLines() {
     let hasGaps = ScreenLayout.hasGaps(size)
     lines = []
     var device = ""
-    for (place, row) in rows.enumerated() where passesFilter(row) {
+    for (index, row) in rows.enumerated() where passesFilter(row) {
       if row.deviceID != device {
         device = row.deviceID
         if hasGaps, !lines.isEmpty { lines.append(.gap) }
-        lines.append(.device(first: place))
+        lines.append(.device(first: index))
       }
-      lines.append(.property(place))
+      lines.append(.property(index))
     }
     if selectedLine == nil { select(nearest: 0) }
     reveal()
   }
 
-  /// Moves the selection by so many properties, stopping at both ends.
+  /// Moves the selection by `count` properties and stops at both ends.
   mutating func move(by count: Int) {
     let properties = lines.indices.filter { if case .property = lines[$0] { true } else { false } }
     guard let line = selectedLine, let position = properties.firstIndex(of: line) else { return }
@@ -59,15 +59,15 @@ extension ControlScreen {
     let wanted = filter.lowercased()
     if wanted.isEmpty { return true }
     let pattern = Pattern(wanted)
-    if !pattern.isLiteral { return pattern.matches(row.facts.key.lowercased()) }
-    return [row.facts.key, row.facts.deviceName, row.label].contains {
+    if !pattern.isLiteral { return pattern.matches(row.property.key.lowercased()) }
+    return [row.property.key, row.property.deviceName, row.label].contains {
       $0.lowercased().contains(wanted)
     }
   }
 
   private var selectedLine: Int? {
-    guard let place = selectedPlace else { return nil }
-    return lines.firstIndex(of: .property(place))
+    guard let index = selectedIndex else { return nil }
+    return lines.firstIndex(of: .property(index))
   }
 
   private mutating func select(nearest line: Int) {
@@ -82,11 +82,13 @@ extension ControlScreen {
   }
 
   private mutating func select(line: Int) {
-    guard case .property(let place) = lines[line] else { return }
-    selectedKey = rows[place].facts.key
+    guard case .property(let index) = lines[line] else { return }
+    selectedKey = rows[index].property.key
   }
 
-  /// Brings the selection into view; the topmost line in view is always a device's heading.
+  /// Scrolls the selection into view.
+  ///
+  /// The first line in view always shows a device's heading.
   private mutating func reveal() {
     let height = listHeight
     if let line = selectedLine, height > 0 {

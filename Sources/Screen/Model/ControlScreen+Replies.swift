@@ -6,12 +6,12 @@ internal import Devices
 import JSON
 package import LastOut
 
-/// The connection, and what the gateway says.
+/// The connection to the gateway and its replies.
 extension ControlScreen {
   private static let firstRetry = Duration.milliseconds(200)
   private static let slowestRetry = Duration.seconds(2)
 
-  /// Whether it is time to connect, the first time or once more.
+  /// Whether a connection attempt is due.
   package func wantsConnection(at now: Moment) -> Bool {
     switch link {
     case .connecting, .lost: now >= retryAt
@@ -19,134 +19,136 @@ extension ControlScreen {
     }
   }
 
-  /// A connection is there: asks for everything.
+  /// Handles a new connection: requests the devices, their values and all events.
   package mutating func connected(at now: Moment) {
     link = .reading
     retries = 0
     isSilent = false
     isDescribing = false
-    asked = [:]
+    unansweredChanges = [:]
     openReads = 0
     readSince = nil
-    for place in rows.indices { rows[place].forgetChanges() }
+    for index in rows.indices { rows[index].forgetChanges() }
     outbox = []
-    request(.describe, "*", ReadID.describe, at: now)
-    request(.watch, "*", ReadID.watch, at: now)
-    request(.get, "*", ReadID.get, at: now)
-    request(.pending, "*", ReadID.pending, at: now)
+    request(.describe, "*", RequestID.describe, at: now)
+    request(.watch, "*", RequestID.watch, at: now)
+    request(.get, "*", RequestID.get, at: now)
+    request(.pending, "*", RequestID.pending, at: now)
   }
 
-  /// The connection could not be made, or is gone.
+  /// Handles a failed or lost connection; the next attempt waits 200 ms to 2 s.
   package mutating func disconnected(_ reason: String, at now: Moment) {
     link = .lost(reason: reason)
     let wait = min(Self.slowestRetry, Self.firstRetry * (1 << min(retries, 4)))
     retries += 1
     retryAt = now.advanced(by: wait)
     refreshAt = nil
-    asked = [:]
+    unansweredChanges = [:]
     outbox = []
-    for place in rows.indices { rows[place].forgetChanges() }
+    for index in rows.indices { rows[index].forgetChanges() }
   }
 
-  /// The gateway said something.
+  /// Handles a reply or a watched event.
   package mutating func receive(_ reply: ControlReply, at now: Moment) {
     isSilent = false
     switch reply {
-    case .event(let event, let id): answer(event, id: id?.string ?? event.id, at: now)
-    case .watched(let event, _): watch(event, at: now)
-    case .described(let facts, _):
+    case .event(let event, let id): receiveAnswer(event, id: id?.string ?? event.id, at: now)
+    case .watched(let event, _): receiveEvent(event, at: now)
+    case .described(let properties, _):
       endRead()
       isDescribing = false
-      describe(facts, at: now)
+      describe(properties, at: now)
     case .targets(let targets, _):
       endRead()
       for row in targets {
-        guard let place = places[row.key] else {
-          describeAnew(at: now)
+        guard let index = rowIndices[row.key] else {
+          requestDescription(at: now)
           continue
         }
-        rows[place].hear(row, at: now)
-        if row.phase == .accepted, !rows[place].progress.isOpen { hurryRefresh(at: now) }
+        rows[index].update(from: row, at: now)
+        if row.phase == .accepted, !rows[index].progress.isPending { refreshSoon(at: now) }
       }
     case .pending(let pending, _):
       endRead()
       for row in pending {
-        guard let place = places[row.key] else { continue }
-        rows[place].hear(row, at: now)
+        guard let index = rowIndices[row.key] else { continue }
+        rows[index].update(from: row, at: now)
       }
-    case .flushed(let count, _): say(count == 0 ? "nothing to flush" : "flushed \(count)", at: now)
+    case .flushed(let count, _): show(count == 0 ? "nothing to flush" : "flushed \(count)", at: now)
     case .cancelled(let count, _):
-      say(count == 0 ? "nothing to cancel" : "cancelled \(count)", at: now)
-    case .failure(let failure, let id): refuse(failure, id: id?.string, at: now)
-    case .recorded, .reloaded: break  // Not asked for here.
+      show(count == 0 ? "nothing to cancel" : "cancelled \(count)", at: now)
+    case .failure(let failure, let id): receiveFailure(failure, id: id?.string, at: now)
+    case .recorded, .reloaded: break  // The screen never requests these.
     }
   }
 
-  // MARK: - Parts
+  // MARK: - Handling replies
 
-  private mutating func answer(_ event: EventObject, id: String, at now: Moment) {
-    guard let key = asked.removeValue(forKey: id), let place = places[key] else { return }
-    guard event.phase == .rejected else { return rows[place].answered() }
-    refuseChange(place, event.reason ?? "refused", at: now)
-  }
-
-  private mutating func refuse(_ failure: ErrorReply, id: String?, at now: Moment) {
-    if let id, let key = asked.removeValue(forKey: id), let place = places[key] {
-      return refuseChange(place, failure.message, at: now)
-    }
-    if id == ReadID.describe {
-      endRead()
-      say("the gateway is older than this program: \(failure.message)", isBad: true, at: now)
+  private mutating func receiveAnswer(_ event: EventObject, id: String, at now: Moment) {
+    guard let key = unansweredChanges.removeValue(forKey: id), let index = rowIndices[key] else {
       return
     }
-    if id == ReadID.get || id == ReadID.pending { endRead() }
-    say(failure.message, isBad: true, at: now)
+    guard event.phase == .rejected else { return rows[index].recordAnswer() }
+    rejectChange(index, event.reason ?? "refused", at: now)
   }
 
-  private mutating func refuseChange(_ place: Int, _ reason: String, at now: Moment) {
-    rows[place].refuse(reason, at: now)
-    say("\(rows[place].facts.key): \(reason)", isBad: true, at: now)
-    hurryRefresh(at: now)
-  }
-
-  private mutating func watch(_ event: EventObject, at now: Moment) {
-    guard let place = places[event.key] else {
-      return describeAnew(at: now)
+  private mutating func receiveFailure(_ failure: ErrorReply, id: String?, at now: Moment) {
+    if let id, let key = unansweredChanges.removeValue(forKey: id), let index = rowIndices[key] {
+      return rejectChange(index, failure.message, at: now)
     }
-    rows[place].hear(event, isOwn: event.id.hasPrefix("\(name)-"), at: now)
+    if id == RequestID.describe {
+      endRead()
+      show("the gateway is older than this program: \(failure.message)", isError: true, at: now)
+      return
+    }
+    if id == RequestID.get || id == RequestID.pending { endRead() }
+    show(failure.message, isError: true, at: now)
+  }
+
+  private mutating func rejectChange(_ index: Int, _ reason: String, at now: Moment) {
+    rows[index].reject(reason, at: now)
+    show("\(rows[index].property.key): \(reason)", isError: true, at: now)
+    refreshSoon(at: now)
+  }
+
+  private mutating func receiveEvent(_ event: EventObject, at now: Moment) {
+    guard let index = rowIndices[event.key] else {
+      return requestDescription(at: now)
+    }
+    rows[index].update(from: event, isOwn: event.id.hasPrefix("\(name)-"), at: now)
     switch event.phase {
     case .superseded, .cancelled, .failed, .expired, .confirmed, .unchanged:
-      hurryRefresh(at: now)
+      refreshSoon(at: now)
     case .accepted, .rejected, .sending, .sent: break
     }
   }
 
-  /// The devices were read again, and there is one more.
-  private mutating func describeAnew(at now: Moment) {
+  /// Requests the devices again, after an unknown key shows that the gateway reloaded them.
+  private mutating func requestDescription(at now: Moment) {
     guard link == .ready, !isDescribing else { return }
     isDescribing = true
-    request(.describe, "*", ReadID.describe, at: now)
+    request(.describe, "*", RequestID.describe, at: now)
   }
 
-  private mutating func describe(_ facts: [PropertyRow], at now: Moment) {
+  private mutating func describe(_ properties: [PropertyRow], at now: Moment) {
     let known = rows
-    let oldPlaces = places
-    rows = facts.map { facts in
-      var row = ScreenRow(facts)
-      if let old = oldPlaces[facts.key].map({ known[$0] }) {
-        if old.facts == facts { return old }
+    let oldIndices = rowIndices
+    rows = properties.map { property in
+      var row = ScreenRow(property)
+      if let old = oldIndices[property.key].map({ known[$0] }) {
+        if old.property == property { return old }
         row.target = old.target
         row.actual = old.actual
       }
       return row
     }
-    places = [:]
-    for (place, row) in rows.enumerated() { places[row.facts.key] = place }
+    rowIndices = [:]
+    for (index, row) in rows.enumerated() { rowIndices[row.property.key] = index }
     deviceCount = Set(rows.map(\.deviceID)).count
     labelWidth = rows.map { CellWidth.of($0.label) }.max() ?? 0
-    unitWidth = rows.map { CellWidth.of($0.facts.kind.numberRule?.unit ?? "") }.max() ?? 0
+    unitWidth = rows.map { CellWidth.of($0.property.kind.numberRule?.unit ?? "") }.max() ?? 0
     if link == .reading { link = .ready }
-    refreshAt = refreshAt ?? now.advanced(by: Self.refreshEvery)
+    refreshAt = refreshAt ?? now.advanced(by: Self.refreshInterval)
     updateLines()
   }
 
@@ -168,4 +170,14 @@ extension ControlScreen {
     openReads = max(0, openReads - 1)
     if openReads == 0 { readSince = nil }
   }
+}
+
+/// The identifiers of requests other than changes.
+enum RequestID {
+  static let describe = "describe"
+  static let watch = "watch"
+  static let get = "get"
+  static let pending = "pending"
+  static let flush = "flush"
+  static let cancel = "cancel"
 }

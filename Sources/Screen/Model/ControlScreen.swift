@@ -4,44 +4,44 @@
 package import Control
 internal import LastOut
 
-/// The full-screen stepper as a value: keys, replies and ticks in, requests and a new state out.
+/// The state of the full-screen stepper: keys, replies and ticks go in, requests come out.
 ///
-/// It owns no terminal, no socket and no clock. Whoever drives it hands in what happened with the
-/// moment at which it did, sends what ``takeRequests()`` gives, shows it with ``ScreenRenderer``,
-/// and calls ``tick(at:)`` by ``nextTick(after:)`` at the latest.
+/// It owns no terminal, socket or clock. The caller passes each event with its time, sends the
+/// requests from ``takeRequests()``, draws the screen with ``ScreenRenderer``, and calls ``tick(at:)``
+/// no later than ``nextTick(after:)``.
 package struct ControlScreen: Sendable {
   /// The connection to the gateway.
   package enum Link: Hashable, Sendable {
     case connecting
-    /// Connected; the properties have not come yet.
+    /// Connected, without the list of properties.
     case reading
     case ready
     case lost(reason: String)
   }
 
-  /// What keys mean at the moment.
+  /// The input mode, which decides what keys do.
   package enum Mode: Hashable, Sendable {
     case browsing
-    /// A value is typed for the selected property.
+    /// Typing a value for the selected property.
     case typing(String)
-    /// The filter is typed; `previous` comes back with Escape.
+    /// Typing the filter; Escape restores `previous`.
     case filtering(previous: String)
-    /// The help is shown, scrolled down by so many lines.
+    /// Showing the help, scrolled down by `offset` lines.
     case help(offset: Int)
   }
 
   /// A line of the list.
   package enum Line: Hashable, Sendable {
-    /// The heading of the device whose first property that is shown is `first`.
+    /// The heading of a device; `first` is the row index of its first property.
     case device(first: Int)
     case property(Int)
     case gap
   }
 
-  /// Something that is said for a few seconds.
+  /// A message that is shown for a few seconds.
   package struct Notice: Hashable, Sendable {
     package let text: String
-    package let isBad: Bool
+    package let isError: Bool
     let until: Moment
   }
 
@@ -49,70 +49,88 @@ package struct ControlScreen: Sendable {
   package internal(set) var lines: [Line] = []
   /// The key of the selected property.
   package internal(set) var selectedKey: String?
-  /// The first line of the list that is in view.
+  /// The index of the first line in view.
   package internal(set) var firstLine = 0
   package internal(set) var filter = ""
   package internal(set) var mode = Mode.browsing
   package internal(set) var notice: Notice?
   package internal(set) var link = Link.connecting
-  /// The gateway is connected and has not answered for a while.
+  /// Whether the connected gateway has not answered for three seconds.
   package internal(set) var isSilent = false
   package internal(set) var size: ScreenSize
-  /// Nothing more is to be shown.
+  /// Whether the user has quit.
   package internal(set) var isDone = false
 
-  /// How many devices the properties belong to.
+  /// The number of devices that the properties belong to.
   var deviceCount = 0
-  /// The widest name of a property, and the widest unit, in cells.
+  /// The width of the widest property name, in cells.
   var labelWidth = 0
+  /// The width of the widest unit, in cells.
   var unitWidth = 0
-  /// What the identifiers of changes begin with.
+  /// The prefix of the identifiers of changes.
   let name: String
-  var places: [String: Int] = [:]
+  /// The row index of each key.
+  var rowIndices: [String: Int] = [:]
+  /// Requests that are not sent yet.
   var outbox: [ControlRequest] = []
+  /// The number of the last change, which is part of its identifier.
   var lastNumber = 0
-  /// Changes without an answer: their identifiers and keys.
-  var asked: [String: String] = [:]
+  /// The keys of changes without an answer, by identifier.
+  var unansweredChanges: [String: String] = [:]
+  /// When to connect again.
   var retryAt = Moment.zero
   var retries = 0
-  /// When the values in view are read again.
+  /// When to read the values in view again.
   var refreshAt: Moment?
-  /// Requests for rows without an answer, and since when.
+  /// The number of reads without an answer.
   var openReads = 0
+  /// Since when there has been a read without an answer.
   var readSince: Moment?
-  /// The devices are asked for, and not told yet.
+  /// Whether a request for the devices is without an answer.
   var isDescribing = false
 
-  /// A screen that is not connected yet.
+  /// Creates a screen that is not connected.
   ///
-  /// `name` begins the identifiers of its changes, and must differ from that of any other client.
+  /// `name` is the prefix of its changes' identifiers and must be unique among all clients.
   package init(name: String, size: ScreenSize, filter: String = "") {
     self.name = name
     self.size = size
     self.filter = filter
   }
 
-  /// The requests to send, in order; each is given once.
+  /// Removes and returns the requests to send, in order.
   package mutating func takeRequests() -> [ControlRequest] {
     defer { outbox = [] }
     return outbox
   }
 
-  /// The terminal has another size.
+  /// Handles a new size of the terminal.
   package mutating func resize(to size: ScreenSize) {
     self.size = size
     updateLines()
   }
 
-  /// Nothing more is wanted.
+  /// Ends the screen.
   package mutating func quit() { isDone = true }
 
   /// The selected property.
-  package var selectedRow: ScreenRow? { selectedPlace.map { rows[$0] } }
+  package var selectedRow: ScreenRow? { selectedIndex.map { rows[$0] } }
 
-  var selectedPlace: Int? { selectedKey.flatMap { places[$0] } }
+  var selectedIndex: Int? { selectedKey.flatMap { rowIndices[$0] } }
 
-  mutating func say(_ text: String, isBad: Bool = false, at now: Moment) {
-    notice = Notice(text: text, isBad: isBad, until: now.advanced(by: .seconds(isBad ? 6 : 3)))
+  mutating func show(_ text: String, isError: Bool = false, at now: Moment) {
+    let time = Duration.seconds(isError ? 6 : 3)
+    notice = Notice(text: text, isError: isError, until: now.advanced(by: time))
+  }
+}
+
+/// The size of a terminal, in cells.
+package struct ScreenSize: Hashable, Sendable {
+  package var columns: Int
+  package var rows: Int
+
+  package init(columns: Int, rows: Int) {
+    self.columns = columns
+    self.rows = rows
   }
 }

@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a terminal's reader hands over: a key that it knows, or a character.
+/// Input from a terminal library: a key that it recognizes, or a character.
 package enum KeyInput: Hashable, Sendable {
   case key(ScreenKey)
   case scalar(Unicode.Scalar)
 
-  /// The keys that were meant by what came together.
+  /// Decodes the inputs of one read.
   ///
-  /// A sequence that begins with Escape and that the reader does not know is one key, known here or
-  /// passed over: its letters are no commands.
+  /// An escape sequence that the terminal library does not recognize counts as one key. An unknown
+  /// sequence is ignored, so that its letters do not act as commands.
   package static func keys(_ inputs: [KeyInput]) -> [ScreenKey] {
     var keys: [ScreenKey] = []
     var rest = inputs[...]
@@ -23,7 +23,7 @@ package enum KeyInput: Hashable, Sendable {
     return keys
   }
 
-  /// Takes what follows an Escape: nothing where it was the key itself.
+  /// Consumes the rest of an escape sequence; a lone Escape is the key itself.
   private static func sequence(_ rest: inout ArraySlice<KeyInput>) -> ScreenKey? {
     guard case .scalar(let first) = rest.first, first == "[" || first == "O" else {
       return .escape
@@ -32,7 +32,7 @@ package enum KeyInput: Hashable, Sendable {
     var isPlain = true
     while case .scalar(let scalar) = rest.first {
       rest.removeFirst()
-      // Numbers and their separators come before the letter that ends it.
+      // Numeric parameters precede the letter that ends the sequence.
       if (0x40...0x7E).contains(scalar.value) { return isPlain ? arrow(scalar) : nil }
       isPlain = false
     }
@@ -60,4 +60,16 @@ package enum KeyInput: Hashable, Sendable {
     default: .character(Character(scalar))
     }
   }
+}
+
+/// A key press.
+package enum ScreenKey: Hashable, Sendable {
+  case up, down, left, right
+  /// With Shift: ten steps at once.
+  case farLeft, farRight
+  case pageUp, pageDown, home, end
+  case enter, escape, backspace
+  /// Ctrl-L, which makes the program draw the whole screen again.
+  case redraw
+  case character(Character)
 }

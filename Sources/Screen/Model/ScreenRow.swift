@@ -6,85 +6,85 @@ internal import Devices
 package import JSON
 internal import LastOut
 
-/// One property: what it takes, its values, and where its newest change stands.
+/// One property: its description, its values and the progress of its newest change.
 ///
-/// A change moves the target at once. Until the gateway has answered the last of them, nothing that
-/// it says about earlier ones moves the target back.
+/// A change moves the target immediately. Replies to earlier changes do not move it back until the
+/// gateway has answered all changes.
 package struct ScreenRow: Hashable, Sendable {
-  /// Changes that became commands: `47` to `1`, or to `0` where nothing needed to be sent.
+  /// How many changes collapsed into how many commands: `47` into `1`, or `0` if nothing was sent.
   package struct Tally: Hashable, Sendable {
     package var changes: Int
     package var commands: Int
   }
 
-  /// How long a refusal stays before what the gateway tells replaces it.
-  private static let refusalStays = Duration.seconds(6)
+  /// How long a rejection is shown before a value from the gateway replaces it.
+  private static let rejectionTime = Duration.seconds(6)
 
-  package let facts: PropertyRow
+  package let property: PropertyRow
   /// The device's identifier.
   package let deviceID: String
-  /// The property's name, else its identifier.
+  /// The property's name, or its identifier without one.
   package let label: String
   package internal(set) var target: JSONValue?
   package internal(set) var actual: JSONValue?
   package internal(set) var progress = Progress.idle
-  /// What became of the changes before the newest ones.
+  /// The result of the last burst of changes.
   package private(set) var tally: Tally?
-  /// Of an action with several words, the one that is sent next.
+  /// The index of the word that an action sends next.
   package internal(set) var chosenWord = 0
-  /// Own changes that the gateway has not answered.
+  /// The number of this screen's changes that the gateway has not answered.
   private(set) var unanswered = 0
-  /// Changes that the gateway has taken since the last command left.
-  private var taken = 0
-  /// The newest change that the gateway has taken.
+  /// The number of changes that the gateway has accepted since the last command.
+  private var accepted = 0
+  /// The identifier of the newest accepted change.
   private var newestID: String?
-  /// What `max_wait` counts from: the burst's start or the last time the key ran.
+  /// The start of `max_wait`: the start of the burst or the last command.
   private var base: Moment?
   private var lastChange: Moment?
 
-  package init(_ facts: PropertyRow) {
-    self.facts = facts
-    let parts = facts.key.split(separator: "/", maxSplits: 1)
+  package init(_ property: PropertyRow) {
+    self.property = property
+    let parts = property.key.split(separator: "/", maxSplits: 1)
     deviceID = String(parts.first ?? "")
-    label = facts.name ?? String(parts.last ?? "")
+    label = property.name ?? String(parts.last ?? "")
   }
 
-  /// Changes that have not left yet.
-  package var gathered: Int { taken + unanswered }
+  /// The number of changes that are not sent yet.
+  package var pendingChanges: Int { accepted + unanswered }
 
-  /// Whether target and actual are both known and not the same.
-  package var isApart: Bool {
+  /// Whether target and actual are both known and differ.
+  package var targetDiffers: Bool {
     guard let target, let actual else { return false }
     return !target.isSameScalar(as: actual)
   }
 
-  // MARK: - What is asked here
+  // MARK: - This screen's changes
 
-  /// Notes a change that is about to be asked; `value` is `nil` where the gateway has to count.
-  mutating func ask(_ value: JSONValue?, at now: Moment) {
+  /// Records a requested change; `value` is `nil` when the gateway computes it.
+  mutating func recordRequest(_ value: JSONValue?, at now: Moment) {
     unanswered += 1
     guard let value else {
-      progress = .asking
+      progress = .querying
       return
     }
     target = value
-    note(changeTo: value, at: now)
+    startCountdown(for: value, at: now)
   }
 
-  /// The gateway has answered one of the changes.
-  mutating func answered() { unanswered = max(0, unanswered - 1) }
+  /// Records the answer to one of this screen's changes.
+  mutating func recordAnswer() { unanswered = max(0, unanswered - 1) }
 
-  /// An own change was refused.
-  mutating func refuse(_ reason: String, at now: Moment) {
-    answered()
+  /// Records that one of this screen's changes was rejected.
+  mutating func reject(_ reason: String, at now: Moment) {
+    recordAnswer()
     guard unanswered == 0 else { return }
     progress = .ended(.rejected, reason: reason, at: now)
   }
 
-  /// The connection is gone, and with it all that was known of changes on their way.
+  /// Forgets the changes that are pending or in flight, after the connection is lost.
   mutating func forgetChanges() {
     unanswered = 0
-    taken = 0
+    accepted = 0
     newestID = nil
     base = nil
     lastChange = nil
@@ -92,16 +92,17 @@ package struct ScreenRow: Hashable, Sendable {
     progress = .idle
   }
 
-  // MARK: - What the gateway says
+  // MARK: - Messages from the gateway
 
-  /// Takes a watched event; `isOwn` where the change was asked here.
-  mutating func hear(_ event: EventObject, isOwn: Bool, at now: Moment) {
+  /// Applies a watched event; `isOwn` if this screen requested the change.
+  mutating func update(from event: EventObject, isOwn: Bool, at now: Moment) {
     if event.phase == .accepted {
       newestID = event.id
-      taken += 1
-      if unanswered == 0, let value = event.value { target = value }
-      if !isOwn, let value = event.value { note(changeTo: value, at: now) }
-      if isOwn, case .asking = progress, let value = event.value { note(changeTo: value, at: now) }
+      accepted += 1
+      guard let value = event.value else { return }
+      if unanswered == 0 { target = value }
+      if !isOwn { startCountdown(for: value, at: now) }
+      if isOwn, case .querying = progress { startCountdown(for: value, at: now) }
       return
     }
     let isNewest = newestID == nil || newestID == event.id
@@ -110,57 +111,57 @@ package struct ScreenRow: Hashable, Sendable {
       if isNewest { count(event, commands: 1) }
     }
     guard isNewest, unanswered == 0 else { return }
-    follow(event, at: now)
+    updateProgress(from: event, at: now)
   }
 
-  /// Takes what `pending` says of this key.
-  mutating func hear(_ row: PendingRow, at now: Moment) {
+  /// Applies a row of `pending`.
+  mutating func update(from row: PendingRow, at now: Moment) {
     guard unanswered == 0 else { return }
-    taken = row.collapsed + 1
+    accepted = row.collapsed + 1
     if !isAction { target = row.value }
     let due = row.dueMilliseconds.map { now.advanced(by: .milliseconds($0)) }
     switch row.waits {
     case .quiet:
-      progress = .settling(Countdown(due: due ?? now, span: facts.policy.delay))
+      progress = .settling(Countdown(due: due ?? now, span: property.policy.delay))
     case .lane, .inFlight, .offline:
       progress = .waiting(row.waits, until: due)
     }
   }
 
-  /// Takes what `get` says of this key.
-  mutating func hear(_ row: TargetRow, at now: Moment) {
+  /// Applies a row of `get`.
+  mutating func update(from row: TargetRow, at now: Moment) {
     actual = row.actual
     guard unanswered == 0 else { return }
     target = row.target
     guard let phase = row.phase else {
-      if !progress.isOpen { progress = .idle }
+      if !progress.isPending { progress = .idle }
       return
     }
     switch phase {
     case .accepted:
-      // What it waits for is asked next.
-      if !progress.isOpen { progress = .waiting(.quiet, until: nil) }
+      // The next read of `pending` shows what it waits for.
+      if !progress.isPending { progress = .waiting(.quiet, until: nil) }
       return
     case .sending: progress = .sending
-    case .sent where facts.confirmWithin != nil: progress = .sent
+    case .sent where property.confirmWithin != nil: progress = .sent
     case .sent, .superseded, .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired:
       if case .ended(let known, _, let at) = progress {
         if known == phase { return }
-        if known == .rejected, at.duration(to: now) < Self.refusalStays { return }
+        if known == .rejected, at.duration(to: now) < Self.rejectionTime { return }
       }
       let age = Duration.milliseconds(row.ageMilliseconds ?? 0)
       progress = .ended(phase, reason: nil, at: now.advanced(by: .zero - age))
     }
-    taken = 0
+    accepted = 0
   }
 
-  private mutating func follow(_ event: EventObject, at now: Moment) {
+  private mutating func updateProgress(from event: EventObject, at now: Moment) {
     switch event.phase {
     case .accepted, .rejected: return
     case .sending: progress = .sending
     case .sent:
       progress =
-        facts.confirmWithin == nil ? .ended(.sent, reason: event.reason, at: now) : .sent
+        property.confirmWithin == nil ? .ended(.sent, reason: event.reason, at: now) : .sent
     case .superseded, .unchanged, .cancelled, .confirmed, .failed, .expired:
       progress = .ended(event.phase, reason: event.reason, at: now)
     }
@@ -175,22 +176,23 @@ package struct ScreenRow: Hashable, Sendable {
     }
   }
 
-  /// What was gathered has become so many commands.
+  /// Updates the tally when the accepted changes end as `commands` commands.
   private mutating func count(_ event: EventObject, commands: Int) {
-    // What has left, and then failed or was cancelled, has its tally already.
-    if commands == 1 || taken > 0 {
-      tally = Tally(changes: max(taken, event.collapsed + 1), commands: commands)
+    // A command that fails or is cancelled after it was sent is already counted.
+    if commands == 1 || accepted > 0 {
+      tally = Tally(changes: max(accepted, event.collapsed + 1), commands: commands)
     }
-    taken = 0
+    accepted = 0
   }
 
-  /// A change came: the quiet period starts anew, or the value leaves at once.
-  private mutating func note(changeTo value: JSONValue, at now: Moment) {
-    let policy = facts.policy
+  /// Starts the quiet period again, unless the value is sent immediately.
+  private mutating func startCountdown(for value: JSONValue, at now: Moment) {
+    let policy = property.policy
     let isFirst = lastChange.map { $0.duration(to: now) >= policy.delay } ?? true
     lastChange = now
     if isFirst { base = now }
-    guard policy.delay > .zero, !facts.urgent.contains(value), !(policy.leading && isFirst) else {
+    guard policy.delay > .zero, !property.urgent.contains(value), !(policy.leading && isFirst)
+    else {
       progress = .sending
       return
     }
@@ -201,5 +203,5 @@ package struct ScreenRow: Hashable, Sendable {
     progress = .settling(Countdown(due: due, span: policy.delay))
   }
 
-  private var isAction: Bool { if case .action = facts.kind { true } else { false } }
+  private var isAction: Bool { if case .action = property.kind { true } else { false } }
 }

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The characters that a terminal can show beside letters.
+/// The symbols that a terminal can show.
 package struct Glyphs: Hashable, Sendable {
-  /// The eight fillings of a bar's cell, emptiest first.
+  /// The eight fill levels of a bar's cell, in ascending order.
   let blocks: [String]
   let selected: String
   let tick: String
@@ -23,7 +23,7 @@ package struct Glyphs: Hashable, Sendable {
   let offline: String
   let horizontal: String
   let vertical: String
-  /// Whether letters beyond ASCII can be shown.
+  /// Whether the terminal shows characters beyond ASCII.
   let isUnicode: Bool
 
   /// For terminals whose locale is UTF-8.
@@ -50,7 +50,7 @@ package struct Glyphs: Hashable, Sendable {
     isUnicode: true
   )
 
-  /// For all others.
+  /// For all other terminals.
   package static let ascii = Glyphs(
     blocks: ["#", "#", "#", "#", "#", "#", "#", "#"],
     selected: ">",
@@ -74,7 +74,7 @@ package struct Glyphs: Hashable, Sendable {
     isUnicode: false
   )
 
-  /// `text` as this terminal can show it: no control characters, and no letters that it lacks.
+  /// Escapes control characters and replaces those that the terminal cannot show.
   func shown(_ text: String) -> String {
     if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text }
     return text.unicodeScalars.reduce(into: "") { result, scalar in

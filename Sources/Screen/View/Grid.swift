@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the terminal is to show: one character and one style per cell.
+/// The content of the terminal: a character and a style for each cell.
 package struct Grid: Hashable, Sendable {
   package struct Cell: Hashable, Sendable {
-    /// Empty behind a character that takes two cells.
+    /// One character; empty after a character of two cells.
     package var text: String
     package var style: Style
   }
 
-  /// A piece of a row in one style.
+  /// Consecutive cells of a row with the same style.
   package struct Run: Hashable, Sendable {
     package let column: Int
     package var text: String
@@ -31,9 +31,9 @@ package struct Grid: Hashable, Sendable {
     cells[row * size.columns + column]
   }
 
-  /// Writes `text` from a cell on, at most `limit` cells of it; returns the column behind it.
+  /// Writes at most `limit` cells of `text` and returns the column after it.
   ///
-  /// What lies outside the grid is left out; a character that would be cut in two is not written.
+  /// Text outside the grid is clipped. A wide character that does not fit is not written.
   @discardableResult
   mutating func put(
     _ text: String,
@@ -44,23 +44,23 @@ package struct Grid: Hashable, Sendable {
   ) -> Int {
     guard row >= 0, row < size.rows, column >= 0 else { return column }
     let end = limit < size.columns - column ? column + max(0, limit) : size.columns
-    var place = column
+    var position = column
     for character in text {
       let width = CellWidth.of(character)
-      let index = row * size.columns + place
+      let index = row * size.columns + position
       if width == 0 {
-        if place > column { cells[index - 1].text.append(character) }
+        if position > column { cells[index - 1].text.append(character) }
         continue
       }
-      guard place + width <= end else { break }
+      guard position + width <= end else { break }
       cells[index] = Cell(text: String(character), style: style)
       if width == 2 { cells[index + 1] = Cell(text: "", style: style) }
-      place += width
+      position += width
     }
-    return place
+    return position
   }
 
-  /// Fills a whole row with blanks of one style.
+  /// Fills a row with spaces of one style.
   mutating func fill(row: Int, style: Style) {
     guard row >= 0, row < size.rows else { return }
     for column in 0..<size.columns {
@@ -68,7 +68,7 @@ package struct Grid: Hashable, Sendable {
     }
   }
 
-  /// The pieces of a row, from left to right, without gaps.
+  /// The runs of a row, from left to right.
   package func runs(row: Int) -> [Run] {
     var runs: [Run] = []
     for column in 0..<size.columns {
@@ -82,7 +82,7 @@ package struct Grid: Hashable, Sendable {
     return runs
   }
 
-  /// The rows as text, without the blanks at their ends.
+  /// The rows as text, without trailing spaces.
   package var texts: [String] {
     (0..<size.rows).map { row in
       var text = (0..<size.columns).map { self[row, $0].text }.joined()

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the help says, in lines that fit forty columns.
+/// The help text, in lines of at most forty columns.
 struct KeyHelp {
-  /// How many lines there are, whatever the glyphs.
+  /// The number of lines, which does not depend on the glyphs.
   static let count = KeyHelp(.unicode).lines.count
-  /// The cells of the left column.
+  /// The width of the left column, in cells.
   static let keyWidth = 12
 
   let lines: [(keys: String, meaning: String)]
@@ -19,11 +19,11 @@ struct KeyHelp {
       ("Space", "switch, next word, do it"),
       ("f  F", "send now: this, all"),
       ("c", "cancel what waits"),
-      ("!", "stop: leaves at once"),
+      ("!", "stop: sent immediately"),
       ("/  Esc", "filter, show all"),
       ("q  Ctrl-C", "quit; changes go on"),
       ("", ""),
-      (String(repeating: glyphs.blocks[7], count: 3) + " 0.2s", "leaves when it is empty"),
+      (String(repeating: glyphs.blocks[7], count: 3) + " 0.2s", "sent when it is empty"),
       ("\(glyphs.tick) sent", "the broker has it"),
       ("\(glyphs.doubleTick) confirm", "the device shows it"),
       ("47 \(glyphs.arrow) 1", "changes, and commands"),

@@ -4,15 +4,15 @@
 internal import Control
 internal import Devices
 
-/// Where things are on a terminal of a given size.
+/// The arrangement of the screen's parts for a terminal size.
 struct ScreenLayout {
-  /// Below this there is no room to say anything useful.
+  /// The smallest usable terminal.
   static let smallest = ScreenSize(columns: 20, rows: 4)
 
-  /// More than a reason in words needs.
+  /// The maximum width of the state column; reasons are shorter.
   private static let widestState = 48
 
-  /// The places of a property's line: where each part starts, and its width; 0 where it is left out.
+  /// A part of a property's line; a part that does not fit has width 0.
   struct Column: Hashable {
     var start: Int
     var width: Int
@@ -28,7 +28,7 @@ struct ScreenLayout {
   let state: Column
   let tally: Column
 
-  /// Shares out the columns, for labels and units of such widths.
+  /// Distributes the columns for the given widths of labels and units.
   init(size: ScreenSize, labelWidth: Int, unitWidth: Int) {
     self.size = size
     let width = size.columns
@@ -42,16 +42,16 @@ struct ScreenLayout {
     value = Column(start: label.end + 1, width: valueRoom)
     unit = Column(start: value.end + (unitRoom > 0 ? 1 : 0), width: unitRoom)
     var next = unit.end + (isNarrow ? 1 : 2)
-    func take(_ wanted: Int, from least: Int) -> Column {
+    func reserve(_ wanted: Int, from least: Int) -> Column {
       guard width >= least else { return Column(start: next, width: 0) }
       defer { next += wanted + 2 }
       return Column(start: next, width: wanted)
     }
-    level = take(width < 140 ? 21 : 41, from: 104)
-    actual = take(valueRoom, from: 64)
+    level = reserve(width < 140 ? 21 : 41, from: 104)
+    actual = reserve(valueRoom, from: 64)
     let tallyRoom = width >= 76 ? 10 : 0
     let stateEnd = width - (isNarrow ? 0 : 1) - (tallyRoom > 0 ? tallyRoom + 2 : 0)
-    // On a wide terminal the eye must not travel far.
+    // On a wide terminal the columns stay close together.
     state = Column(start: next, width: max(0, min(Self.widestState, stateEnd - next)))
     tally = Column(start: state.end + 2, width: tallyRoom)
   }
@@ -61,7 +61,7 @@ struct ScreenLayout {
   static func hasHeading(_ size: ScreenSize) -> Bool { size.rows >= 8 }
   static func hasDetail(_ size: ScreenSize) -> Bool { size.rows >= 6 }
   static func hasRule(_ size: ScreenSize) -> Bool { size.rows >= 20 }
-  /// Whether an empty line stands between devices.
+  /// Whether an empty line separates devices.
   static func hasGaps(_ size: ScreenSize) -> Bool { size.rows >= 20 }
 
   /// The first row of the list.

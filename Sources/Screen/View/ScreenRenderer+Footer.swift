@@ -22,7 +22,7 @@ extension ScreenRenderer {
     }
   }
 
-  /// A line across, which says whether the list goes on.
+  /// Draws a horizontal line with the number of properties below the view.
   private func rule(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
     let width = grid.size.columns
     grid.put(String(repeating: glyphs.rule, count: width), row: row, column: 0, style: .faint)
@@ -32,33 +32,35 @@ extension ScreenRenderer {
     grid.put(text, row: row, column: max(0, width - CellWidth.of(text) - 2), style: .faint)
   }
 
-  /// What is typed, else what is to be said, else more about the selected property.
+  /// The typed text, otherwise the notice, otherwise details of the selected property.
   private func detail(_ screen: ControlScreen) -> (String, Style) {
     let typed = Style(.cyan, isBold: true)
     switch screen.mode {
     case .typing(let text):
       let key = screen.selectedKey ?? ""
-      let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.facts))" } ?? ""
+      let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.property))" } ?? ""
       return ("\(key) = \(text)_\(rule)", typed)
     case .filtering: return ("/\(screen.filter)_", typed)
     case .help: return ("", .faint)
     case .browsing: break
     }
     if let notice = screen.notice {
-      return (notice.text, notice.isBad ? Style(.red, isBold: true) : .bold)
+      return (notice.text, notice.isError ? Style(.red, isBold: true) : .bold)
     }
     if case .lost(let reason) = screen.link { return (reason, .faint) }
     guard let row = screen.selectedRow else { return ("", .faint) }
-    return (facts(row, within: screen.size.columns - 2), .faint)
+    return (details(row, within: screen.size.columns - 2), .faint)
   }
 
-  /// As much as there is room for, the most interesting first.
-  private func facts(_ row: ScreenRow, within width: Int) -> String {
-    var parts = [row.facts.key, ValueFormat.rule(row.facts), ValueFormat.policy(row.facts)]
-    if row.isApart { parts.insert("actual \(ValueFormat.text(row.actual))", at: 1) }
+  /// As many details as fit, the most important first.
+  private func details(_ row: ScreenRow, within width: Int) -> String {
+    var parts = [
+      row.property.key, ValueFormat.rule(row.property), ValueFormat.policy(row.property),
+    ]
+    if row.targetDiffers { parts.insert("actual \(ValueFormat.text(row.actual))", at: 1) }
     if case .ended(let phase, .some(let reason), _) = row.progress {
       parts.insert("\(phase.rawValue): \(reason)", at: 1)
-    } else if let tally = row.tally, row.gathered == 0, tally.changes > 1 {
+    } else if let tally = row.tally, row.pendingChanges == 0, tally.changes > 1 {
       let commands = tally.commands == 1 ? "1 command" : "\(tally.commands) commands"
       parts.insert("\(tally.changes) changes \(glyphs.arrow) \(commands)", at: 1)
     }
@@ -72,7 +74,7 @@ extension ScreenRenderer {
 
   // MARK: - Keys
 
-  /// What can be pressed; the last ones give way where there is no room.
+  /// Draws the key hints; the last ones are left out when there is no room.
   private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
     let isHelp = if case .help = screen.mode { true } else { false }
     let always = isHelp ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]
@@ -96,7 +98,7 @@ extension ScreenRenderer {
     }
     guard let row = screen.selectedRow else { return [("/", "filter")] }
     var hints: [(String, String)] =
-      switch row.facts.kind {
+      switch row.property.kind {
       case .number, .integer: [(glyphs.horizontal, "step"), ("0-9", "type")]
       case .boolean: [("Space", "switch")]
       case .choice: [(glyphs.horizontal, "choose")]

@@ -8,7 +8,7 @@ internal import LastOut
 
 /// The list of properties.
 extension ScreenRenderer {
-  /// How long after its end a command is told in color.
+  /// How long a finished command is shown in color.
   private static let freshness = Duration.seconds(5)
 
   func list(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
@@ -24,13 +24,13 @@ extension ScreenRenderer {
     for (offset, line) in screen.lines.dropFirst(screen.firstLine).prefix(height).enumerated() {
       switch line {
       case .gap: break
-      case .device(let place): device(screen.rows[place], row: top + offset, into: &grid)
-      case .property(let place):
-        // The topmost line always says whose properties these are.
+      case .device(let index): device(screen.rows[index], row: top + offset, into: &grid)
+      case .property(let index):
+        // The first line always shows the device of the properties below.
         if offset == 0, height > 1 {
-          device(screen.rows[place], row: top, into: &grid)
+          device(screen.rows[index], row: top, into: &grid)
         } else {
-          property(screen, place, layout, at: now, row: top + offset, into: &grid)
+          property(screen, index, layout, at: now, row: top + offset, into: &grid)
         }
       }
     }
@@ -76,7 +76,7 @@ extension ScreenRenderer {
 
   private func device(_ row: ScreenRow, row line: Int, into grid: inout Grid) {
     put(
-      row.facts.deviceName,
+      row.property.deviceName,
       row: line,
       column: 1,
       width: grid.size.columns - 2,
@@ -87,14 +87,14 @@ extension ScreenRenderer {
 
   private func property(
     _ screen: ControlScreen,
-    _ place: Int,
+    _ index: Int,
     _ layout: ScreenLayout,
     at now: Moment,
     row line: Int,
     into grid: inout Grid
   ) {
-    let row = screen.rows[place]
-    let isSelected = row.facts.key == screen.selectedKey
+    let row = screen.rows[index]
+    let isSelected = row.property.key == screen.selectedKey
     let isKnown = screen.link == .ready
     if isSelected {
       let column = layout.label.start - 2
@@ -109,7 +109,7 @@ extension ScreenRenderer {
       into: &grid
     )
     value(screen, row, layout, isSelected: isSelected, row: line, into: &grid)
-    if layout.actual.width > 0, row.isApart {
+    if layout.actual.width > 0, row.targetDiffers {
       put(
         ValueFormat.text(row.actual),
         row: line,
@@ -136,7 +136,7 @@ extension ScreenRenderer {
   ) {
     var text = ValueFormat.text(row.target ?? row.actual)
     var style = isSelected ? Style.bold : .plain
-    if case .action(let words) = row.facts.kind {
+    if case .action(let words) = row.property.kind {
       text = row.chosenWord < words.count ? words[row.chosenWord] : "-"
       if !isSelected { style = .faint }
     } else if row.target == nil && row.actual == nil || screen.link != .ready {
@@ -155,7 +155,7 @@ extension ScreenRenderer {
       into: &grid
     )
     grid.put(
-      glyphs.shown(row.facts.kind.numberRule?.unit ?? ""),
+      glyphs.shown(row.property.kind.numberRule?.unit ?? ""),
       row: line,
       column: layout.unit.start,
       limit: layout.unit.width,
@@ -163,7 +163,7 @@ extension ScreenRenderer {
     )
   }
 
-  /// The value's place in its range, with the actual value beside it where they are apart.
+  /// Draws the target within its range, and the actual value if it differs.
   private func level(
     _ row: ScreenRow,
     _ layout: ScreenLayout,
@@ -171,7 +171,7 @@ extension ScreenRenderer {
     into grid: inout Grid
   ) {
     let column = layout.level
-    guard column.width > 0, let range = row.facts.kind.numberRule?.range,
+    guard column.width > 0, let range = row.property.kind.numberRule?.range,
       range.upperBound > range.lowerBound
     else { return }
     grid.put(
@@ -183,14 +183,14 @@ extension ScreenRenderer {
     func mark(_ value: JSONValue?, _ glyph: String, _ style: Style) {
       guard let number = value?.double else { return }
       let part = (number - range.lowerBound) / (range.upperBound - range.lowerBound)
-      let place = Int((min(max(part, 0), 1) * Double(column.width - 1)).rounded())
-      grid.put(glyph, row: line, column: column.start + place, style: style)
+      let index = Int((min(max(part, 0), 1) * Double(column.width - 1)).rounded())
+      grid.put(glyph, row: line, column: column.start + index, style: style)
     }
-    if row.isApart { mark(row.actual, glyphs.ghost, .plain) }
+    if row.targetDiffers { mark(row.actual, glyphs.ghost, .plain) }
     mark(row.target ?? row.actual, glyphs.knob, Style(.cyan))
   }
 
-  // MARK: - Where it stands
+  // MARK: - State
 
   private func state(
     _ row: ScreenRow,
@@ -206,7 +206,7 @@ extension ScreenRenderer {
     put(text, row: line, column: column.start, width: column.width, style: style, into: &grid)
   }
 
-  /// A bar that empties, and the time that is left.
+  /// Draws a bar that empties, and the remaining time.
   private func bar(
     _ countdown: Countdown,
     _ column: ScreenLayout.Column,
@@ -230,7 +230,7 @@ extension ScreenRenderer {
   private func words(_ row: ScreenRow, at now: Moment) -> (String, Style) {
     switch row.progress {
     case .idle, .settling: return ("", .plain)
-    case .asking: return ("\(glyphs.dot) asking the device", Style(.yellow))
+    case .querying: return ("\(glyphs.dot) asking the device", Style(.yellow))
     case .waiting(let waits, let until):
       let time = until.map { " " + ValueFormat.time(now.duration(to: $0)) } ?? ""
       return switch waits {
@@ -271,8 +271,8 @@ extension ScreenRenderer {
   ) {
     var text = ""
     var style = Style.faint
-    if row.gathered > 0 {
-      text = "\(row.gathered)"
+    if row.pendingChanges > 0 {
+      text = "\(row.pendingChanges)"
       style = Style(.yellow)
     } else if let tally = row.tally {
       text = "\(tally.changes) \(glyphs.arrow) \(tally.commands)"

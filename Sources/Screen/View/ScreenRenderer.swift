@@ -5,13 +5,15 @@ internal import Control
 internal import Devices
 package import LastOut
 
-/// Draws a ``ControlScreen`` into a ``Grid``; pure, and cheap enough for every frame.
+/// Draws a ``ControlScreen`` into a ``Grid``, without side effects.
+///
+/// The cost is proportional to the size of the terminal.
 package struct ScreenRenderer: Sendable {
   let glyphs: Glyphs
 
   package init(glyphs: Glyphs) { self.glyphs = glyphs }
 
-  /// The screen as it is at `now`.
+  /// Draws the screen at time `now`.
   package func grid(of screen: ControlScreen, at now: Moment) -> Grid {
     var grid = Grid(size: screen.size)
     let smallest = ScreenLayout.smallest
@@ -29,7 +31,7 @@ package struct ScreenRenderer: Sendable {
     return grid
   }
 
-  /// The topmost line: what this is, how much there is, and the connection.
+  /// Draws the first line: the program's name, a summary and the connection.
   private func title(_ screen: ControlScreen, into grid: inout Grid) {
     let (text, style) = connection(screen)
     let width = CellWidth.of(text)
@@ -56,10 +58,10 @@ package struct ScreenRenderer: Sendable {
     }
   }
 
-  /// How much there is, in words, longest first.
+  /// Texts for the number of devices, properties and pending values, the longest first.
   private func summary(_ screen: ControlScreen) -> [String] {
     let shown = screen.shownCount
-    let open = screen.openCount
+    let open = screen.pendingCount
     let dot = " \(glyphs.dot) "
     let all = count(screen.deviceCount, "device", "devices")
     let properties =
@@ -94,7 +96,7 @@ package struct ScreenRenderer: Sendable {
     }
   }
 
-  /// Writes text into so many cells, with an ellipsis where it is cut.
+  /// Writes text into `width` cells, with an ellipsis where it is cut.
   func put(
     _ text: String,
     row: Int,

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a cell looks beside its character.
+/// The appearance of a cell's character.
 package struct Style: Hashable, Sendable {
-  /// A color of the terminal's own palette; `plain` is its default.
+  /// A color of the terminal's palette; `plain` is its default color.
   package enum Color: UInt8, Hashable, Sendable, CaseIterable {
     case plain, red, green, yellow, blue, magenta, cyan
   }

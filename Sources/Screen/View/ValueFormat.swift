@@ -6,9 +6,9 @@ internal import Devices
 internal import JSON
 internal import LastOut
 
-/// Values and times as the screen shows them.
+/// Formats values and times for the screen.
 enum ValueFormat {
-  /// A value without its unit; `–` for none.
+  /// A value without its unit; `-` for none.
   static func text(_ value: JSONValue?) -> String {
     switch value {
     case nil, .null: "-"
@@ -18,7 +18,7 @@ enum ValueFormat {
     }
   }
 
-  /// A length of time in as few letters as can be: `0.3s`, `12s`, `5m`.
+  /// A duration, rounded up to few characters: `0.3s`, `12s`, `5m`.
   static func time(_ duration: Duration) -> String {
     let tenths = (duration.wholeNanoseconds + 99_999_999) / 100_000_000
     if tenths < 100 { return "\(tenths / 10).\(tenths % 10)s" }
@@ -27,9 +27,9 @@ enum ValueFormat {
     return seconds < 7200 ? "\(seconds / 60)m" : "\(seconds / 3600)h"
   }
 
-  /// What a property takes, such as `0 to 254, step 1`.
-  static func rule(_ facts: PropertyRow) -> String {
-    switch facts.kind {
+  /// The values that a property accepts, such as `0 to 254, step 1`.
+  static func rule(_ property: PropertyRow) -> String {
+    switch property.kind {
     case .number(let rule), .integer(let rule):
       rule.allowed + (rule.step.map { ", step \(NumberText.shortest($0))" } ?? "")
     case .boolean: "on or off"
@@ -39,9 +39,9 @@ enum ValueFormat {
     }
   }
 
-  /// How a property settles, such as `300ms, at most 2s`.
-  static func policy(_ facts: PropertyRow) -> String {
-    let policy = facts.policy
+  /// A property's policy, such as `settles 300ms, at most 2s`.
+  static func policy(_ property: PropertyRow) -> String {
+    let policy = property.policy
     if policy.delay == .zero { return "sent at once" }
     let most = policy.maxWait.map { ", at most \(DurationText.text($0))" } ?? ""
     return "settles \(DurationText.text(policy.delay))\(most)"

@@ -6,9 +6,9 @@ internal import Devices
 internal import JSON
 internal import LastOut
 
-/// The next value that a key press means.
+/// The values that key presses select.
 extension PropertyRow {
-  /// What one press adds to a number: its step, else about a hundredth of its range.
+  /// The amount that one press adds to a number: its step, or about a hundredth of its range.
   var stepAmount: Double {
     guard let rule = kind.numberRule else { return 0 }
     if let step = rule.step, step > 0 { return step }
@@ -20,29 +20,29 @@ extension PropertyRow {
     return amount
   }
 
-  /// The value `count` steps away, within the range; `nil` for what has no steps.
+  /// The value `count` steps away, within the range; `nil` for a type without steps.
   ///
-  /// Words go round; of a boolean, more is true and less is false.
+  /// The words of a choice wrap around. A step up makes a boolean true, a step down makes it false.
   func value(from base: JSONValue, steps count: Int) -> JSONValue? {
     switch kind {
     case .number(let rule), .integer(let rule):
       guard let number = base.double else { return nil }
       let sum = rule.clamped(number + Double(count) * stepAmount)
-      // Without a grid the sum has binary noise, which a fine grid takes away.
+      // Without a step, snapping to a fine one removes the sum's rounding error.
       let grid = NumberRule(step: stepAmount / 1000)
       return JSONValue(shortest: rule.step == nil ? grid.snapped(sum) : rule.snapped(sum))
     case .boolean: return .boolean(count > 0)
     case .choice(let words):
       guard !words.isEmpty else { return nil }
-      let place = base.string.flatMap { words.firstIndex(of: $0) } ?? (count > 0 ? -1 : 0)
-      return .string(words[(place + count % words.count + words.count) % words.count])
+      let index = base.string.flatMap { words.firstIndex(of: $0) } ?? (count > 0 ? -1 : 0)
+      return .string(words[(index + count % words.count + words.count) % words.count])
     case .text, .color, .action: return nil
     }
   }
 
-  /// The urgent value that stops or switches off, else the only one that there is.
+  /// The urgent value that stops the device or switches it off, otherwise the only urgent value.
   ///
-  /// A cover's OPEN is urgent, too, and nothing to send to whoever wants it to stop.
+  /// Urgent values include a cover's OPEN, which must not be sent when the user wants to stop it.
   var stopValue: JSONValue? {
     for word in ["stop", "halt", "off"] {
       let found = urgent.first { ValueFormat.text($0).lowercased() == word }
@@ -51,14 +51,14 @@ extension PropertyRow {
     return urgent.count == 1 ? urgent.first : .none
   }
 
-  /// What is typed, as a value of this type; `nil` with a reason where it is none.
+  /// Parses typed text; `nil` with a message when it is not a number in the range.
   ///
-  /// Only what can be said here is refused here: the gateway has the last word.
+  /// The gateway validates everything else.
   func value(typed text: String) -> (value: JSONValue?, mistake: String?) {
     guard let rule = kind.numberRule else { return (.string(text), nil) }
     guard let number = NumberText.parse(text) else {
       let hint = NumberText.suggestion(for: text).map { "; did you mean \($0)?" } ?? ""
-      return (nil, "\"\(Excerpt.of(text))\" is no number\(hint)")
+      return (nil, "\"\(Excerpt.of(text))\" is not a number\(hint)")
     }
     guard rule.range?.contains(number) ?? true else {
       return (nil, "\(NumberText.shortest(number)) is outside \(rule.allowed)")

@@ -4,13 +4,13 @@
 import Devices
 import JSON
 
-/// What a property that moves a cover says for up, down and halt.
-struct CoverWords {
+/// The payloads with which a property opens, closes and stops a cover.
+struct CoverPayloads {
   private let open: String
   private let close: String
   private let stop: String?
 
-  /// `nil` when the property does not move a cover.
+  /// `nil` unless the property has words that open and close a cover.
   init?(_ property: Property) {
     let words: [String]
     switch property.kind {
@@ -26,7 +26,8 @@ struct CoverWords {
     stop = word("stop", "halt")
   }
 
-  var members: [JSONValue.Member] {
+  /// The payloads as fields of a cover's announcement.
+  var fields: [JSONValue.Member] {
     [
       .init("payload_open", .string(open)), .init("payload_close", .string(close)),
       .init("payload_stop", stop.map { .string($0) } ?? .null),

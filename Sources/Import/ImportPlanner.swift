@@ -4,8 +4,8 @@
 package import Configuration
 package import Devices
 
-/// Makes plans until what would be written has no mistake left.
-package struct ImportCheck {
+/// Creates import plans whose files have no mistakes.
+package struct ImportPlanner {
   private let overrides: ConfigurationLoader.Overrides
   private let environment: [String: String]
   private let folder: String
@@ -21,10 +21,12 @@ package struct ImportCheck {
   }
 
   /// The files that earlier imports wrote.
-  package func present() throws(FileTrouble) -> [ImportSource: ImportPlan.Present] {
-    var present: [ImportSource: ImportPlan.Present] = [:]
+  ///
+  /// - Throws: ``FileError`` when a file exists and cannot be read.
+  package func present() throws(FileError) -> [ImportSource: ImportPlan.ExistingFile] {
+    var present: [ImportSource: ImportPlan.ExistingFile] = [:]
     for source in ImportSource.allCases {
-      present[source] = ImportPlan.Present(
+      present[source] = ImportPlan.ExistingFile(
         file: try AtomicFile.read(ImportPlan.path(source.fileName, in: folder)),
         record: try AtomicFile.read(ImportPlan.path(source.recordName, in: folder))
       )
@@ -32,7 +34,9 @@ package struct ImportCheck {
     return present
   }
 
-  /// The devices of all files but those.
+  /// The devices of all other files.
+  ///
+  /// - Throws: ``ConfigurationFailure`` when the settings or those files have mistakes.
   package func others() throws(ConfigurationFailure) -> Registry {
     var drafts: [String: [UInt8]] = [:]
     for source in ImportSource.allCases {
@@ -41,18 +45,19 @@ package struct ImportCheck {
     return try load(drafts).registry
   }
 
-  /// A plan whose files `settle check` accepts.
+  /// Creates a plan whose files pass `settle check`.
   ///
-  /// A device with a mistake is left out, or left as it is, and said.
+  /// A device with a mistake is left out, or left unchanged in the file, with a diagnostic. Each
+  /// round validates all files again.
   ///
-  /// - Throws: What cannot be helped that way.
+  /// - Throws: ``ConfigurationFailure`` for mistakes that are not in an imported device.
   package func plan(
     _ announcements: [Announcement],
     _ request: ImportPlan.Request,
-    present: [ImportSource: ImportPlan.Present],
+    present: [ImportSource: ImportPlan.ExistingFile],
     others: Registry
   ) throws(ConfigurationFailure) -> ImportPlan {
-    var refused: [String: String] = [:]
+    var rejected: [String: String] = [:]
     while true {
       let plan = try ImportPlan(
         announcements,
@@ -60,7 +65,7 @@ package struct ImportCheck {
         folder: folder,
         present: present,
         others: others,
-        refused: refused
+        rejected: rejected
       )
       var drafts: [String: [UInt8]] = [:]
       for file in plan.files { drafts[file.path] = file.new }
@@ -68,9 +73,10 @@ package struct ImportCheck {
         _ = try load(drafts)
         return plan
       } catch {
-        let wrong = Self.culprits(error.problems, plan).filter { refused[$0.key] == nil }
-        guard !wrong.isEmpty, refused.count < 1000 else { throw error }
-        refused.merge(wrong) { first, _ in first }
+        let faulty = Self.faultyDevices(error.problems, plan)
+          .filter { rejected[$0.key] == nil }
+        guard !faulty.isEmpty, rejected.count < 1000 else { throw error }
+        rejected.merge(faulty) { first, _ in first }
       }
     }
   }
@@ -81,25 +87,25 @@ package struct ImportCheck {
     try ConfigurationLoader.load(overrides, environment: environment, drafts: drafts)
   }
 
-  /// The devices that problems are in, each with its first.
-  private static func culprits(
+  /// The devices with problems, and the first problem of each.
+  private static func faultyDevices(
     _ problems: [ConfigurationProblem],
     _ plan: ImportPlan
   ) -> [String: String] {
-    var culprits: [String: String] = [:]
+    var devices: [String: String] = [:]
     for file in plan.files {
       guard let outline = try? YAMLOutline.read(file.new, file: file.path) else { continue }
       for entry in outline.entries ?? [] {
         let first = Self.line(of: entry.start, in: file.new)
         let last = Self.line(of: entry.value.range.upperBound, in: file.new)
         let own = problems.first { $0.file == file.path && (first...last).contains($0.line) }
-        if let own { culprits[entry.key] = own.message }
+        if let own { devices[entry.key] = own.message }
       }
     }
-    return culprits
+    return devices
   }
 
-  private static func line(of place: Int, in bytes: [UInt8]) -> Int {
-    bytes[..<place].count { $0 == 0x0A } + 1
+  private static func line(of offset: Int, in bytes: [UInt8]) -> Int {
+    bytes[..<offset].count { $0 == 0x0A } + 1
   }
 }

@@ -3,15 +3,16 @@
 
 internal import Devices
 
-/// One run over all files.
-final class Reading {
-  /// The largest settings or device file, in bytes.
+/// Reads all configuration files once and collects their mistakes.
+final class ConfigurationReader {
+  /// The maximum size of a settings or device file, in bytes.
   static let maximumFile = 8 << 20
 
   let environment: [String: String]
   let problems = Problems()
-  /// Device files, by path, as they would be, instead of those on the disk; with any, or none, the
-  /// folder may be missing.
+  /// Device files by path that replace or add to those on disk.
+  ///
+  /// Unless it is `nil`, the folder of device files may be missing.
   private let drafts: [String: [UInt8]]?
   private var files: [String] = []
   private var profileFiles: [String] = []
@@ -21,54 +22,53 @@ final class Reading {
     self.drafts = drafts
   }
 
-  /// Everything, flags over environment over file.
+  /// Reads everything: the file first, then the environment and the command line over it.
   func load(_ overrides: ConfigurationLoader.Overrides) -> LoadedConfiguration {
     let variables = EnvironmentOverrides(environment: environment, problems: problems)
-    variables.warnOfUnknown()
+    variables.warnAboutUnknownVariables()
     let path = settingsPath(overrides, variables)
     var settings = GatewayConfiguration()
-    var places = SettingsPlaces()
+    var positions = SettingsPositions()
     if let path {
       settings.devicesDirectory = FilePath.resolve("devices", in: FilePath.folder(of: path))
       if let root = read(path) {
         let reader = SettingsReader(folder: FilePath.folder(of: path), problems: problems)
         let standard = settings.devicesDirectory
-        (settings, places) = reader.settings(root)
-        if places.devices == nil { settings.devicesDirectory = standard }
+        (settings, positions) = reader.settings(root)
+        if positions.devices == nil { settings.devicesDirectory = standard }
       }
     }
-    variables.apply(to: &settings, &places)
+    variables.apply(to: &settings, &positions)
     if let socket = overrides.socket { settings.socket = socket }
-    readSecrets(into: &settings, places, file: path ?? "built-in settings")
-    RouteChecks(settings: settings, problems: problems).check(places.routes)
-    var folder = (settings.devicesDirectory, places.devices)
+    readSecrets(into: &settings, positions, file: path ?? "built-in settings")
+    RouteChecks(settings: settings, problems: problems).check(positions.routes)
+    var folder = (settings.devicesDirectory, positions.devices)
     if let given = variables.value("SETTLE_DEVICES") {
       folder = (given, .start(of: "$SETTLE_DEVICES"))
     }
     if let given = overrides.devices { folder = (given, .start(of: given)) }
     settings.devicesDirectory = folder.0
-    return complete(settings, places, folder: folder)
+    return complete(settings, positions, folder: folder)
   }
 
-  /// The devices, and what can only be checked with them.
+  /// Reads the devices and makes the checks that need them.
   func complete(
     _ settings: GatewayConfiguration,
-    _ places: SettingsPlaces,
+    _ positions: SettingsPositions,
     folder: (path: String, position: SourcePosition?)
   ) -> LoadedConfiguration {
     var context = DeviceContext()
     context.policies = settings.policies
     context.ttl = settings.ttl
-    context.lanes = places.hasLanes ? settings.lanes.keys.sorted() : nil
+    context.lanes = positions.hasLanes ? settings.lanes.keys.sorted() : nil
     context.baseTopic = settings.baseTopic
     let profiles = ProfileStore(problems: problems)
     readProfiles(folder.path, into: profiles)
     var decoder = DeviceDecoder(context: context, profiles: profiles, problems: problems)
     readDevices(folder, into: &decoder)
     let registry = Registry(decoder.devices)
-    let before = problems.count
-    if before == 0 {
-      InputReader.check(settings.inputs, places.inputs, against: registry, problems: problems)
+    if problems.count == 0 {
+      InputReader.check(settings.inputs, positions.inputs, against: registry, problems: problems)
     }
     return LoadedConfiguration(
       gateway: settings,
@@ -94,39 +94,39 @@ final class Reading {
 
   private func readSecrets(
     into settings: inout GatewayConfiguration,
-    _ places: SettingsPlaces,
+    _ positions: SettingsPositions,
     file: String
   ) {
     let secrets = Secrets(environment: environment, problems: problems)
-    settings.mqtt.password = secrets.mainPassword(places.main)
-    check(settings.mqtt, places.main, file: file)
+    settings.mqtt.password = secrets.mainPassword(positions.main)
+    check(settings.mqtt, positions.main, file: file)
     if let http = settings.http {
-      let token = secrets.token(in: http.tokenFile, at: places.tokenFile)
+      let token = secrets.token(in: http.tokenFile, at: positions.tokenFile)
       settings.http?.token = token
-      // A token that is stated and cannot be read is a mistake already.
-      if token == nil, http.tokenFile == nil { checkListen(http, places) }
+      // An unreadable token file is already reported.
+      if token == nil, http.tokenFile == nil { checkListen(http, positions) }
     }
     for name in settings.brokers.keys.sorted() {
-      let place = places.brokers[name] ?? BrokerPlaces()
-      settings.brokers[name]?.password = secrets.filePassword(place)
-      if let broker = settings.brokers[name] { check(broker, place, file: file) }
+      let brokerPositions = positions.brokers[name] ?? BrokerPositions()
+      settings.brokers[name]?.password = secrets.filePassword(brokerPositions)
+      if let broker = settings.brokers[name] { check(broker, brokerPositions, file: file) }
     }
   }
 
-  private func checkListen(_ http: HTTPConfiguration, _ places: SettingsPlaces) {
-    for (address, position) in zip(http.addresses, places.listen) {
+  private func checkListen(_ http: HTTPConfiguration, _ positions: SettingsPositions) {
+    for (address, position) in zip(http.addresses, positions.listen) {
       if let reason = ListenAddress.reason(toProtect: address) {
         problems.add(position, "listen: \(reason)")
       }
     }
   }
 
-  private func check(_ broker: BrokerConfiguration, _ places: BrokerPlaces, file: String) {
-    PlaintextCheck.check(broker, places, file: file, problems: problems)
+  private func check(_ broker: BrokerConfiguration, _ positions: BrokerPositions, file: String) {
+    PlaintextCheck.check(broker, positions, file: file, problems: problems)
     if !broker.usesMQTT5, broker.password != nil, broker.username == nil {
       problems.add(
-        places.url ?? .start(of: file),
-        "'username' is missing: MQTT 3.1.1 has no password without"
+        positions.url ?? .start(of: file),
+        "'username' is missing: MQTT 3.1.1 allows no password without a user name"
       )
     }
   }
@@ -169,7 +169,7 @@ final class Reading {
     }
   }
 
-  /// The device files in a folder, drafts that are not there yet after the others.
+  /// The paths of device files in a folder, followed by drafts of new files.
   private func devicePaths(in folder: String) throws(SafeFile.Problem) -> [String] {
     var paths: [String] = []
     do throws(SafeFile.Problem) {
@@ -184,9 +184,9 @@ final class Reading {
     return paths + new.sorted()
   }
 
-  /// A file's root; `nil` when it is empty or cannot be read.
+  /// Reads a file's root node; `nil` when the file is empty or unreadable.
   private func read(_ path: String) -> YAMLNode? {
-    problems.note(path)
+    problems.recordFile(path)
     files.append(path)
     do throws(SafeFile.Problem) {
       let draft = drafts?[path]

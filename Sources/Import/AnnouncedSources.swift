@@ -4,13 +4,13 @@
 internal import Devices
 internal import JSON
 
-/// Sorts announcements by who makes them, and reads them.
-struct Sources {
+/// Groups announcements by source and reads them.
+struct AnnouncedSources {
   private(set) var findings: [ImportSource: Findings] = [:]
-  private(set) var remarks: [Remark] = []
-  /// The base topics of all Zigbee2MQTT that were found.
+  private(set) var diagnostics: [ImportDiagnostic] = []
+  /// The base topics of all Zigbee2MQTT instances to import.
   private(set) var bases: [String] = []
-  /// Those that only repeat what another one says.
+  /// Base topics whose announcements are copies, forwarded by routes.
   private var displaced: [String] = []
 
   init(_ announcements: [Announcement], request: ImportPlan.Request) {
@@ -20,7 +20,7 @@ struct Sources {
       let base = String(announcement.topic.dropLast(suffix.count))
       if request.base == nil || request.base == base { bases.append(base) }
     }
-    // Where Settle stands in between, devices are told directly.
+    // Where routes forward announcements, the originals are imported.
     if request.base == nil {
       let all = bases
       bases.removeAll { base in request.displaced[base].map { all.contains($0) } ?? false }
@@ -47,14 +47,14 @@ struct Sources {
       defer { findings[.zigbee2mqtt] = found }
       var groups: JSONValue?
       if case .failure(let error)? = payload("groups") {
-        found.remark(.refused, "\(base)/bridge/groups", error.reason)
+        found.report(.refused, "\(base)/bridge/groups", error.reason)
       } else if case .success(let value)? = payload("groups") {
         groups = value
       }
       switch payload("devices") {
       case nil: continue
       case .failure(let error)?:
-        found.remark(.refused, "\(base)/bridge/devices", error.reason)
+        found.report(.refused, "\(base)/bridge/devices", error.reason)
       case .success(let devices)?:
         let lane = request.lanes.contains("zigbee") ? "zigbee" : Optional.none
         let reader = Zigbee2MQTTReader(base: base, lane: lane)
@@ -62,10 +62,10 @@ struct Sources {
         let twice = own.devices.compactMap { seen[$0.identity] }.first
         if let twice {
           own.devices.removeAll { seen[$0.identity] != nil }
-          found.remark(
+          found.report(
             .leftOut,
             "\(base)/bridge/devices",
-            "the same devices as at \(twice)/bridge/devices, which are taken; --base chooses"
+            "the same devices as at \(twice)/bridge/devices, which are imported; --base chooses"
           )
         }
         for device in own.devices { seen[device.identity] = base }
@@ -84,7 +84,9 @@ struct Sources {
     guard !own.isEmpty else { return }
     var covered = [(base: request.ownBase, owner: "announced by Settle itself")]
     if request.sources.contains(.zigbee2mqtt) {
-      covered += (bases + displaced).map { ($0, "Zigbee2MQTT's, taken from \($0)/bridge/devices") }
+      covered += (bases + displaced).map {
+        ($0, "from Zigbee2MQTT, imported from \($0)/bridge/devices")
+      }
     }
     let reader = HomeAssistantReader(prefix: request.prefix, covered: covered)
     findings[.homeassistant] = reader.findings(own)

@@ -1,0 +1,31 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Something that an import left out or changed, and the reason.
+package struct ImportDiagnostic: Hashable, Sendable {
+  package enum Kind: String, Hashable, Sendable {
+    /// An announcement that is unreadable or invalid.
+    case refused
+    /// A value that cannot be set; only values that can be set become properties.
+    case readOnly = "read_only"
+    /// A value that can be set, in a form that Settle does not support.
+    case leftOut = "left_out"
+    /// Imported in part.
+    case partly
+    /// A value that a person edited and that differs from the announcement.
+    case kept
+    /// In the file and no longer announced.
+    case gone
+  }
+
+  package var kind: Kind
+  /// The device, property or topic, safe for a terminal.
+  package var subject: String
+  package var reason: String
+
+  package init(_ kind: Kind, _ subject: String, _ reason: String) {
+    self.kind = kind
+    self.subject = subject
+    self.reason = reason
+  }
+}
