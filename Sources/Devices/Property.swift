@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import JSON
 package import LastOut
 
 /// One controllable value of a device, with all inherited settings resolved.

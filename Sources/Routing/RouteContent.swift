@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-package import JSON
+import JSON
 import LastOut
 
 extension RouteMachine {

@@ -33,7 +33,7 @@ struct RouteChecks {
       ("from", route.from, positions.from), ("to", route.to, positions.to),
     ]
     where isSameBroker(end.broker, nil) {
-      guard let own = filters.first(where: { TopicRules.overlap($0, end.topic) }) else { continue }
+      guard let own = filters.first(where: { Topic.overlaps($0, end.topic) }) else { continue }
       problems.add(
         position,
         "\(key): '\(end.topic)' overlaps the gateway's own commands on '\(own)'"
