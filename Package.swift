@@ -58,7 +58,8 @@ let package = Package(
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "Durability", dependencies: ["LastOut"]),
-    .target(name: "Journal", dependencies: ["CSQLite", "Durability", "LastOut"]),
+    .systemLibrary(name: "CTimex"),
+    .target(name: "Journal", dependencies: ["CSQLite", "CTimex", "Durability", "LastOut"]),
     // Loaded when HTTP is asked for; not linked, so no pkgConfig.
     .target(
       name: "CMicroHTTPD",
@@ -208,15 +209,17 @@ let package = Package(
     ),
     .executableTarget(
       name: "JournalWorker",
-      dependencies: ["Durability", "Journal", "LastOut", "Operations"],
+      dependencies: ["Durability", "Journal", "LastOut", "Operations", "WriteRecorder"],
       path: "Tests/JournalWorker"
     ),
+    .target(name: "WriteRecorder", path: "Tests/WriteRecorder"),
     .target(name: "FaultySync", dependencies: ["CSQLite"], path: "Tests/FaultySync"),
     .testTarget(
       name: "GatewayTests",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Durability", "Gateway", "JSON",
-        "Journal", "LastOut", "LastOutTesting", "Operations", "PrivateBroker", "Simulation", "TestBroker",
+        "Journal", "LastOut", "LastOutTesting", "Operations", "PrivateBroker", "Simulation",
+        "TestBroker",
       ]
     ),
     .testTarget(

@@ -212,8 +212,7 @@ package struct Journalled: RestartMemory {
     while let first = late.first, first.at <= now {
       news.append(.replay(late.removeFirst().survivor))
     }
-    let heard = plan.news
-    plan.news = []
+    let heard = plan.takeEvents()
     for item in heard { hear(item) }
     let isImpatient = patienceEnds.map { $0 <= now } ?? false
     for key in withheld where mayLeave(key, isImpatient) { withheld.remove(key) }
@@ -247,7 +246,7 @@ package struct Journalled: RestartMemory {
       release(isDurable: false) { $0.sequence <= through }
     case .recovered: break
     case .replay(let entry, let remaining): replay(entry, expiresAt: now.advanced(by: remaining))
-    case .expired(let entry):
+    case .expired(let entry, _):
       if flaw == .replaysExpired {
         replay(entry, expiresAt: now.advanced(by: .seconds(5)))
       } else if flaw != .expiresSilently {

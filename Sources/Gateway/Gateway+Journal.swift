@@ -66,7 +66,8 @@ extension Gateway {
     if link.held.count >= configuration.limits.pending {
       throw .notDurable("\(link.held.count) changes wait for the journal's disk, which is slow")
     }
-    if let fault = link.journal.refusal(of: name(of: key), at: now) {
+    let number = link.journalKey(key, named: name(of: key))
+    if let fault = link.journal.refusal(of: number, at: now) {
       throw .notDurable(Self.overtakenReason(fault))
     }
   }
@@ -185,7 +186,8 @@ extension Gateway {
     _ link: JournalLink,
     at now: Moment
   ) {
-    if !isUrgent, link.journal.refusal(of: name(of: event.key), at: now) != nil {
+    let number = link.journalKey(event.key, named: name(of: event.key))
+    if !isUrgent, link.journal.refusal(of: number, at: now) != nil {
       // A step that waited for the device's state: it was not refused when it came.
       return refuseOvertaken(event.key, first: event, fault, in: link, at: now)
     }
@@ -285,13 +287,13 @@ extension Gateway {
       } else {
         resumption.dropped += 1
       }
-    case .expired(let entry):
+    case .expired(let entry, let reason):
       resumption.expired += 1
-      expire(entry, at: now)
+      expire(entry, because: reason, at: now)
     case .setAside(let found):
       log.error(
         "Journal damaged: set aside, and a new one begun; what it held is not sent",
-        ["path": link.path, "kept_as": found.path, "reason": found.reason]
+        ["path": link.path, "kept_as": found.path ?? "nothing was left", "reason": found.reason]
       )
     }
   }

@@ -81,7 +81,7 @@ extension Gateway {
   }
 
   /// Tells the end of a value whose time passed while no gateway ran.
-  func expire(_ entry: JournalEntry, at now: Moment) {
+  func expire(_ entry: JournalEntry, because reason: ExpiryReason, at now: Moment) {
     guard let kept = JournalledValue(entry.value), let key = try? registry.index(of: entry.key)
     else {
       log.warning("Journalled value expired", ["key": entry.key, "value": Self.shown(entry)])
@@ -92,7 +92,7 @@ extension Gateway {
       of: key,
       at: now,
       origin: kept.origin,
-      reason: "its time to live passed while the gateway did not run"
+      reason: reason.description
     )
   }
 

@@ -128,7 +128,9 @@ extension Gateway {
     return ShutdownReport(
       sent: Int(acknowledged - ending.acknowledgedBefore),
       unsent: keys + routes.unsentTopics(),
-      kept: keys.filter { journal?.journal.keeps($0) ?? false }
+      kept: keys.filter { key in
+        journal.map { $0.journal.keeps($0.journal.number(of: key)) } ?? false
+      }
     )
   }
 
