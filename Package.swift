@@ -66,7 +66,8 @@ let package = Package(
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .target(name: "Journal", dependencies: ["CSQLite", "Durability", "LastOut"]),
+    .systemLibrary(name: "CTimex"),
+    .target(name: "Journal", dependencies: ["CSQLite", "CTimex", "Durability", "LastOut"]),
     .systemLibrary(
       name: "CMicroHTTPD",
       pkgConfig: "libmicrohttpd",
@@ -211,9 +212,10 @@ let package = Package(
     ),
     .executableTarget(
       name: "JournalWorker",
-      dependencies: ["Durability", "Journal", "LastOut", "Operations"],
+      dependencies: ["Durability", "Journal", "LastOut", "Operations", "WriteRecorder"],
       path: "Tests/JournalWorker"
     ),
+    .target(name: "WriteRecorder", path: "Tests/WriteRecorder"),
     .target(name: "FaultySync", dependencies: ["CSQLite"], path: "Tests/FaultySync"),
     .testTarget(
       name: "GatewayTests",

@@ -7,15 +7,20 @@ package import LastOut
 package struct JournalClock: Hashable, Sendable {
   /// The monotonic clock.
   package var moment: Moment
-  /// Time since the boot, suspends included, and the time of day.
+  /// The boot clock and the wall clock.
   package var stamps: JournalStamps
+  /// Whether the kernel reports that a time source disciplines the wall clock.
+  ///
+  /// Only then can the age of a value of an earlier boot be calculated.
+  package var isSynchronised: Bool
 
-  package init(moment: Moment, stamps: JournalStamps) {
+  package init(moment: Moment, stamps: JournalStamps, isSynchronised: Bool = true) {
     self.moment = moment
     self.stamps = stamps
+    self.isSynchronised = isSynchronised
   }
 
-  /// The stamps of something that happened at `earlier`, seen from this reading.
+  /// The stamps of `earlier`, calculated from this reading.
   package func stamps(at earlier: Moment) -> JournalStamps {
     let age = earlier.duration(to: moment).wholeMilliseconds
     var result = stamps

@@ -3,13 +3,13 @@
 
 package import LastOut
 
-/// An accepted value that is to survive a crash.
+/// An accepted value that survives a crash.
 package struct JournalEntry: Hashable, Sendable {
-  /// How old the value is.
+  /// When the value was accepted.
   package enum Origin: Hashable, Sendable {
-    /// Accepted by this process.
+    /// By this process.
     case accepted(at: Moment)
-    /// Read from the file of an earlier one.
+    /// By an earlier process, as its file says.
     case stored(JournalStamps)
   }
 
@@ -18,7 +18,7 @@ package struct JournalEntry: Hashable, Sendable {
   package var sequence: UInt64
   package var content: JournalContent
   package var origin: Origin
-  /// How long after its acceptance a value may still be sent.
+  /// How long after its acceptance the value may still be sent.
   package var ttl: Duration
 
   init(key: String, sequence: UInt64, content: JournalContent, origin: Origin, ttl: Duration) {
@@ -33,11 +33,11 @@ package struct JournalEntry: Hashable, Sendable {
     self.init(key: key, sequence: sequence, content: .bytes(value), origin: origin, ttl: ttl)
   }
 
-  /// What the owner needs to send it again; opaque here.
+  /// What the owner needs to send the value; opaque here.
   package var value: [UInt8] { content.bytes }
 
-  /// From when on a restart does not send the value any more; `nil` where only the file's stamps
-  /// could tell.
+  /// The moment from which a restart no longer sends the value; `nil` for a stored value, whose age
+  /// only the file's stamps give.
   var expiresAt: Moment? {
     switch origin {
     case .accepted(let moment): moment.advanced(by: ttl)
@@ -46,13 +46,13 @@ package struct JournalEntry: Hashable, Sendable {
   }
 }
 
-/// When a value was accepted, in the two clocks that outlive a process.
+/// The moment of an acceptance, in the two clocks that outlive a process.
 package struct JournalStamps: Hashable, Sendable {
   /// The kernel's random number of the boot.
   package var boot: BootIdentifier
   /// Milliseconds since that boot, suspends included.
   package var bootMilliseconds: Int64
-  /// Milliseconds since 1970-01-01 00:00 UTC, as far as the clock was right.
+  /// Milliseconds since 1970-01-01 00:00 UTC by the wall clock, which may have been wrong.
   package var wallMilliseconds: Int64
 
   package init(boot: BootIdentifier, bootMilliseconds: Int64, wallMilliseconds: Int64) {

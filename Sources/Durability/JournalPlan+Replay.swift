@@ -3,35 +3,62 @@
 
 import LastOut
 
-/// What becomes of the values of an earlier process.
+/// Which values of an earlier process are sent.
 extension JournalPlan {
-  /// How long to wait for a plausible time of day before what needs it is dropped.
+  /// How long values of an earlier boot wait for a synchronised clock at most.
   package static let replayPatience: Duration = .seconds(60)
+  /// How often the clock is read while they wait.
+  static let replayInterval: Duration = .seconds(1)
 
   /// Whether ``decideReplay(_:)`` has something to decide.
   package var awaitsReplay: Bool { !undecided.isEmpty }
 
-  /// Says of each value that an earlier process left whether it is to be sent; to be called again,
-  /// about once a second, while ``awaitsReplay``.
+  /// Decides which values of an earlier process are sent; call it when ``replayDeadline`` passes.
   ///
-  /// A value that a newer one has replaced meanwhile is not mentioned. What is dropped leaves the
-  /// file with the next removal.
+  /// Values whose age is unknown are held until the clock is synchronised, for 60 s and their time
+  /// to live at most, and then expire. A value that a newer one has replaced is not mentioned. The
+  /// row of an expired value leaves the file with the next removal.
   package mutating func decideReplay(_ clock: JournalClock) {
     guard awaitsReplay else { return }
-    let end = patienceEnds ?? clock.moment.advanced(by: Self.replayPatience)
-    patienceEnds = end
-    var rest: [JournalEntry] = []
-    for entry in undecided where isNewest(entry.key, entry.sequence) {
-      guard case .stored(let stamps) = entry.origin else { continue }
-      switch ReplayVerdict(of: stamps, ttl: entry.ttl, now: clock.stamps) {
-      case .send(let remaining): news.append(.replay(entry, remaining: remaining))
-      case .unknown where clock.moment < end: rest.append(entry)
-      case .unknown, .expired:
-        finished(entry.key, through: entry.sequence, at: clock.moment)
-        news.append(.expired(entry))
+    let wereHeld = holdEnds != nil
+    let end = holdEnds ?? clock.moment.advanced(by: Self.replayPatience)
+    holdEnds = end
+    var deadline = min(end, clock.moment.advanced(by: Self.replayInterval))
+    var held: [JournalEntry] = []
+    for entry in undecided {
+      let key = number(of: entry.key)
+      guard isNewest(key, entry.sequence), case .stored(let stamps) = entry.origin else { continue }
+      switch ReplayVerdict(of: stamps, ttl: entry.ttl, now: clock) {
+      case .send(let remaining): events.append(.replay(entry, remaining: remaining))
+      case .unknown where clock.moment < end:
+        held.append(entry)
+        let left = entry.ttl - .milliseconds(clock.stamps.bootMilliseconds)
+        deadline = min(deadline, clock.moment.advanced(by: left))
+      case .unknown: expire(entry, key, because: .clockNotSynchronised, at: clock.moment)
+      case .expired(let reason):
+        // It ran out while it was held: nobody knows how much earlier it was due to expire.
+        let isUnknown = wereHeld && !clock.isSynchronised
+        expire(entry, key, because: isUnknown ? .clockNotSynchronised : reason, at: clock.moment)
       }
     }
-    undecided = rest
-    if rest.isEmpty { patienceEnds = nil }
+    undecided = held
+    if held.isEmpty { holdEnds = nil }
+    replayDeadline = held.isEmpty ? nil : deadline
+  }
+
+  private mutating func expire(
+    _ entry: JournalEntry,
+    _ key: JournalKey,
+    because reason: ExpiryReason,
+    at now: Moment
+  ) {
+    ended(key, entry.sequence, at: now, promptly: false)
+    events.append(.expired(entry, reason))
+  }
+
+  /// Whether the newest value of the key is of an earlier process and has not been sent again.
+  func isUndecided(_ key: JournalKey) -> Bool {
+    guard let sequence = self[key].newest?.sequence else { return false }
+    return undecided.contains { $0.sequence == sequence && $0.key == name(of: key) }
   }
 }

@@ -6,82 +6,90 @@ import LastOut
 extension JournalPlan {
   /// A value as the plan keeps it: small, because there is one for every change.
   struct KeptValue: Sendable {
-    /// What comes along with a value that the owner does not keep.
-    final class Given: Sendable {
+    /// A value that an earlier process accepted, as the file holds it.
+    final class Stored: Sendable {
       let content: JournalContent
-      /// Of a value that an earlier process has accepted.
-      let stored: (stamps: JournalStamps, ttl: Duration)?
+      let stamps: JournalStamps
+      let ttl: Duration
 
-      init(content: JournalContent, stored: (stamps: JournalStamps, ttl: Duration)? = nil) {
+      init(content: JournalContent, stamps: JournalStamps, ttl: Duration) {
         self.content = content
-        self.stored = stored
+        self.stamps = stamps
+        self.ttl = ttl
       }
     }
 
     var sequence: UInt64
+    /// Meaningless for a stored value, as is ``expiresAt``.
     var acceptedAt: Moment
-    /// From when on a restart does not send it; without meaning where only the file's stamps tell.
+    /// The moment from which a restart does not send it.
     var expiresAt: Moment
-    /// `nil`: the owner has it.
-    var given: Given?
+    /// `nil`: this process accepted the value, and the owner has it.
+    var stored: Stored?
 
-    init(sequence: UInt64, acceptedAt: Moment, expiresAt: Moment, given: Given?) {
+    /// The row that holds the value.
+    var row: DiskRow {
+      DiskRow(sequence: sequence, expiresAt: stored == nil ? expiresAt : nil)
+    }
+
+    init(sequence: UInt64, acceptedAt: Moment, expiresAt: Moment) {
       self.sequence = sequence
       self.acceptedAt = acceptedAt
       self.expiresAt = expiresAt
-      self.given = given
     }
 
     init(_ entry: JournalEntry) {
-      sequence = entry.sequence
-      switch entry.origin {
-      case .accepted(let moment):
-        acceptedAt = moment
-        expiresAt = moment.advanced(by: entry.ttl)
-        given = Given(content: entry.content)
-      case .stored(let stamps):
-        acceptedAt = .zero
-        expiresAt = .zero
-        given = Given(content: entry.content, stored: (stamps, entry.ttl))
+      guard case .stored(let stamps) = entry.origin else {
+        preconditionFailure("A file holds values with the stamps of their acceptance.")
       }
+      sequence = entry.sequence
+      acceptedAt = .zero
+      expiresAt = .zero
+      stored = Stored(content: entry.content, stamps: stamps, ttl: entry.ttl)
     }
 
-    /// The row that it becomes.
-    var row: DiskRow {
-      DiskRow(sequence: sequence, expiresAt: given?.stored == nil ? expiresAt : nil)
-    }
-
-    func entry(of key: String, content: JournalContent) -> JournalEntry {
-      JournalEntry(
+    /// The entry to write; `value` encodes a value that the owner has.
+    func entry(of key: String, value: () -> any JournalValue) -> JournalEntry {
+      if let stored {
+        return JournalEntry(
+          key: key,
+          sequence: sequence,
+          content: stored.content,
+          origin: .stored(stored.stamps),
+          ttl: stored.ttl
+        )
+      }
+      return JournalEntry(
         key: key,
         sequence: sequence,
-        content: content,
-        origin: given?.stored.map { .stored($0.stamps) } ?? .accepted(at: acceptedAt),
-        ttl: given?.stored?.ttl ?? acceptedAt.duration(to: expiresAt)
+        content: .unwritten(value()),
+        origin: .accepted(at: acceptedAt),
+        ttl: acceptedAt.duration(to: expiresAt)
       )
     }
   }
 
   /// What is known of one key.
   struct Slot: Sendable {
-    /// The newest accepted value that has not been handed to the broker.
+    /// The newest accepted value that has not been sent.
     var newest: KeptValue?
-    /// An older one that has not left either, and may still: it is on its road while the newest
-    /// waits for quiet.
+    /// An older value that has not been sent either, and may still be: it waits for its turn while
+    /// the newest waits for quiet.
     var earlier: KeptValue?
-    /// The value that the broker has not acknowledged yet.
-    var underWay: KeptValue?
+    /// The value that was sent and is not acknowledged.
+    var inFlight: KeptValue?
+    /// The row that a crash could bring back.
     var disk: DiskRow?
     /// In ``dirty``.
     var isDirty = false
 
-    /// What the disk should have.
-    var wanted: KeptValue? { newest ?? earlier ?? underWay }
+    /// The value that the disk should hold.
+    var wanted: KeptValue? { newest ?? earlier ?? inFlight }
     var isEmpty: Bool {
-      newest == nil && earlier == nil && underWay == nil && disk == nil && !isDirty
+      newest == nil && earlier == nil && inFlight == nil && disk == nil && !isDirty
     }
 
-    /// Takes a newer value; the one before stays unless it is `replaced`.
+    /// Accepts a newer value; the one before stays unless it is `replaced`.
     ///
     /// - Returns: Whether the key was clean.
     mutating func accept(_ value: KeptValue, replacing replaced: UInt64?) -> Bool {
@@ -91,48 +99,30 @@ extension JournalPlan {
       return !isDirty
     }
 
-    /// Notes that a value was handed to the broker.
-    mutating func left(_ sequence: UInt64) {
+    /// A value was sent; nothing older will be.
+    mutating func sending(_ sequence: UInt64) {
       if newest?.sequence == sequence {
-        underWay = newest
+        inFlight = newest
         newest = nil
-        earlier = nil  // Nothing older may follow.
+        earlier = nil
       } else if earlier?.sequence == sequence {
-        underWay = earlier
+        inFlight = earlier
         earlier = nil
       }
     }
 
-    /// Drops one value; `false` when there is none such.
-    mutating func drop(_ sequence: UInt64) -> Bool {
+    /// Removes one value; `false` when it is not there.
+    mutating func remove(_ sequence: UInt64) -> Bool {
       if newest?.sequence == sequence {
         newest = nil
       } else if earlier?.sequence == sequence {
         earlier = nil
-      } else if underWay?.sequence == sequence {
-        underWay = nil
+      } else if inFlight?.sequence == sequence {
+        inFlight = nil
       } else {
         return false
       }
       return true
-    }
-
-    /// Drops all values up to one; `false` when there were none.
-    mutating func drop(through sequence: UInt64) -> Bool {
-      var hasDropped = false
-      if let value = newest, value.sequence <= sequence {
-        newest = nil
-        hasDropped = true
-      }
-      if let value = earlier, value.sequence <= sequence {
-        earlier = nil
-        hasDropped = true
-      }
-      if let value = underWay, value.sequence <= sequence {
-        underWay = nil
-        hasDropped = true
-      }
-      return hasDropped
     }
   }
 }

@@ -5,29 +5,29 @@ package import LastOut
 
 /// The writer's side: work out, results in.
 extension JournalPlan {
-  /// When ``nextWork(at:)`` has something to say; `nil` while the writer works or nothing waits.
+  /// When ``nextWork(at:value:)`` is due; `nil` while the writer works or nothing waits.
   package var nextDeadline: Moment? {
     guard running == nil else { return nil }
     if fault != nil { return retryAt }
     return wantedAt.map { max($0, earliestCommit) }
   }
 
-  /// The next piece of work, if it is due; its end is told by ``completed(_:at:)``.
+  /// The next piece of work, if it is due; ``completed(_:at:)`` reports its end.
   ///
-  /// `value` is asked for the values that the owner keeps, by key and sequence.
+  /// `value` returns the owner's values, by key and sequence number, that are to be written.
   package mutating func nextWork(
     at now: Moment,
-    value: (JournalKey, UInt64) -> any JournalValue = Self.nobodysValue
+    value: (JournalKey, UInt64) -> any JournalValue
   ) -> JournalWork? {
     guard let due = nextDeadline, due <= now else { return nil }
     guard fault == nil else {
       earliestCommit = now.advanced(by: settings.commit)
       return isLoaded ? rebuild(value) : reopen()
     }
-    let batch = cut(value)
+    let batch = makeBatch(value)
     guard !batch.isEmpty else {
-      // What was accepted has been finished meanwhile, and never touched the disk.
-      becomeDurable(through: sequence)
+      // What was accepted has ended meanwhile and never touched the disk.
+      reportDurable(through: sequence)
       return nil
     }
     earliestCommit = now.advanced(by: settings.commit)
@@ -45,13 +45,13 @@ extension JournalPlan {
       switch ended.kind {
       case .commit:
         nextRetry = settings.retry
-        settle(ended)
+        applyCommit(ended)
       case .rebuild:
-        settleRebuild(ended)
+        applyRebuild(ended)
         recover()
       case .reopen: preconditionFailure("Opening ends with what the file holds, or fails.")
       }
-      becomeDurable(through: ended.through)
+      reportDurable(through: ended.through)
     case .failed(let fault): fail(fault, at: now)
     case .reopened(let contents):
       adopt(contents, at: now)
@@ -59,14 +59,11 @@ extension JournalPlan {
     }
   }
 
-  package static func nobodysValue(_ key: JournalKey, _ sequence: UInt64) -> any JournalValue {
-    preconditionFailure("An owner that keeps values is asked for them.")
-  }
+  // MARK: - Work
 
-  // MARK: - Cutting
-
-  /// Takes everything that is dirty into one transaction.
-  private mutating func cut(_ value: (JournalKey, UInt64) -> any JournalValue) -> JournalBatch {
+  /// Collects every difference between the disk and what it should hold into one transaction.
+  private mutating func makeBatch(_ value: (JournalKey, UInt64) -> any JournalValue) -> JournalBatch
+  {
     var batch = JournalBatch()
     var work = Running(through: sequence, kind: .commit)
     for key in takeDirty() {
@@ -85,7 +82,7 @@ extension JournalPlan {
     return batch
   }
 
-  /// Takes every value that a restart should send.
+  /// Collects every value that a restart should send.
   private mutating func rebuild(_ value: (JournalKey, UInt64) -> any JournalValue) -> JournalWork {
     var work = Running(through: sequence, kind: .rebuild)
     var entries: [JournalEntry] = []
@@ -111,13 +108,7 @@ extension JournalPlan {
     of key: JournalKey,
     _ value: (JournalKey, UInt64) -> any JournalValue
   ) -> JournalEntry {
-    let content: JournalContent =
-      if let given = wanted.given {
-        given.content
-      } else {
-        .unwritten(value(key, wanted.sequence))
-      }
-    return wanted.entry(of: name(of: key), content: content)
+    wanted.entry(of: name(of: key)) { value(key, wanted.sequence) }
   }
 
   private var keys: some Sequence<JournalKey> {
@@ -141,28 +132,28 @@ extension JournalPlan {
 
   // MARK: - Results
 
-  private mutating func settle(_ ended: Running) {
+  private mutating func applyCommit(_ ended: Running) {
     for (key, row) in ended.puts { self[key].disk = row }
     for key in ended.removals { self[key].disk = nil }
   }
 
-  private mutating func settleRebuild(_ ended: Running) {
+  private mutating func applyRebuild(_ ended: Running) {
     for place in slots.indices { slots[place].disk = nil }
     for (key, row) in ended.puts { self[key].disk = row }
   }
 
-  private mutating func becomeDurable(through: UInt64) {
+  private mutating func reportDurable(through: UInt64) {
     guard through > durableThrough else { return }
     durableThrough = through
-    news.append(.durable(through: through))
+    events.append(.durable(through: through))
   }
 
   private mutating func recover() {
     fault = nil
-    news.append(.recovered)
+    events.append(.recovered)
   }
 
-  /// Nothing that was not durable before is; the next attempt starts from what is in memory.
+  /// Only what was durable before is; the next attempt starts from the values in memory.
   mutating func fail(_ fault: JournalFault, at now: Moment) {
     let isNew = self.fault != fault
     self.fault = fault
@@ -173,7 +164,7 @@ extension JournalPlan {
       guard let wanted = self[key].wanted else { return false }
       return holdsOlder(key, than: wanted.sequence, at: now)
     }
-    news.append(
+    events.append(
       .memoryOnly(through: sequence, fault: fault, overtaken: overtaken.map(name).sorted())
     )
   }
@@ -182,21 +173,22 @@ extension JournalPlan {
   private mutating func adopt(_ contents: JournalContents, at now: Moment) {
     isLoaded = true
     nextRetry = settings.retry
-    if let found = contents.setAside { news.append(.setAside(found)) }
+    if let found = contents.setAside { events.append(.setAside(found)) }
     for entry in contents.entries {
       let key = number(of: entry.key)
-      // A key that this process has taken a value for has something newer, sent or not.
+      // A key of which this process has accepted a value has something newer, sent or not.
       if self[key].isEmpty {
         sequence += 1
         var entry = entry
         entry.sequence = sequence
         self[key].newest = KeptValue(entry)
         undecided.append(entry)
+        replayDeadline = now
       }
       self[key].disk = DiskRow(sequence: 0, expiresAt: nil)
     }
     for key in keys.filter({ !self[$0].isEmpty }).sorted(by: { name(of: $0) < name(of: $1) }) {
-      touch(key)
+      markDirty(key)
     }
     if !dirty.isEmpty { want(at: now) }
     earliestCommit = min(earliestCommit, now)

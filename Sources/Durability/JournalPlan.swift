@@ -6,11 +6,11 @@ package import LastOut
 /// Decides what is written to the journal and when, and which replies are due.
 ///
 /// It has no clock and does no I/O. Accepted values, acknowledgements and the writer's results go
-/// in with the time; ``nextWork(at:)`` hands out one piece of work at a time, and ``news`` says
-/// what the owner may tell. After any call the owner takes ``news`` out and arms a timer for
-/// ``nextDeadline``.
+/// in with the time; ``nextWork(at:value:)`` returns one piece of work at a time, and ``events`` say
+/// which replies are due. After any call the owner takes the ``events`` and arms a timer for
+/// ``nextDeadline``; when ``replayDeadline`` passes it reads the clocks for ``decideReplay(_:)``.
 ///
-/// One row per key is on the disk: the newest accepted value, until it was acknowledged. The first
+/// The disk holds one row per key: the newest accepted value, until it is acknowledged. The first
 /// change commits at once; later ones when the commit before has ended and `commit` has passed
 /// since it began. Rows of acknowledged values are removed with the next commit, at the latest
 /// after `removal`.
@@ -18,7 +18,7 @@ package struct JournalPlan: Sendable {
   package struct Settings: Hashable, Sendable {
     /// The least time between the starts of two commits.
     package var commit: Duration = .milliseconds(100)
-    /// How long the removal of an acknowledged value may wait for a commit to ride with.
+    /// How long the removal of an acknowledged value may wait for the next commit.
     package var removal: Duration = .seconds(1)
     /// The first wait before another attempt after a failure; it doubles with each.
     package var retry: Duration = .milliseconds(500)
@@ -27,18 +27,11 @@ package struct JournalPlan: Sendable {
     package init() {}
   }
 
-  /// What became of a value when it was accepted.
-  package struct Receipt: Hashable, Sendable {
-    package var sequence: UInt64
-    /// Not `nil`: the value is held in memory only, and its reply is due now and must say so.
-    package var fault: JournalFault?
-  }
-
   /// A row that a crash could bring back.
   struct DiskRow: Hashable, Sendable {
-    /// The oldest value that the row may have.
+    /// The oldest value that the row may hold.
     var sequence: UInt64
-    /// From when on nothing in the row would be sent again; `nil` when not known.
+    /// The moment from which a restart sends nothing of the row; `nil` when unknown.
     var expiresAt: Moment?
 
     func isLive(at now: Moment) -> Bool { expiresAt.map { now < $0 } ?? true }
@@ -46,7 +39,7 @@ package struct JournalPlan: Sendable {
 
   /// The work that the writer has.
   struct Running: Sendable {
-    /// Every value up to here is in it, was superseded or finished.
+    /// Every value up to here is in it, was superseded or has ended.
     var through: UInt64
     var puts: [(key: JournalKey, row: DiskRow)] = []
     var removals: [JournalKey] = []
@@ -60,23 +53,25 @@ package struct JournalPlan: Sendable {
   }
 
   package let settings: Settings
-  /// What happened; the owner takes it out.
-  package var news: [JournalNews] = []
-  /// Why nothing can be written at the moment; `nil` while all is well.
+  /// What the owner must handle, in order; ``takeEvents()`` empties it.
+  package var events: [JournalNews] = []
+  /// Why nothing can be written at the moment; `nil` while the disk works.
   package internal(set) var fault: JournalFault?
-  /// Everything accepted up to here is durable, superseded or finished.
+  /// Everything accepted up to here is durable, superseded or ended.
   package internal(set) var durableThrough: UInt64 = 0
   /// Counts the values accepted since the start of the file.
   package internal(set) var sequence: UInt64 = 0
+  /// When ``decideReplay(_:)`` wants another reading of the clocks; `nil` when nothing is undecided.
+  package internal(set) var replayDeadline: Moment?
 
   /// What is known of each key, by its number.
   var slots: [Slot] = []
-  /// The keys' names, and the way back.
+  /// The keys' names by number, and their numbers by name.
   package internal(set) var names: [String] = []
   var numbers: [String: JournalKey] = [:]
-  /// Keys whose row may differ from what is wanted.
+  /// Keys whose row may differ from the wanted one.
   var dirty: [JournalKey] = []
-  /// When something first wants to be written; `nil` when nothing does.
+  /// When the first change that waits wants to be written; `nil` when none waits.
   var wantedAt: Moment?
   /// No commit begins before this.
   var earliestCommit = Moment.zero
@@ -85,12 +80,14 @@ package struct JournalPlan: Sendable {
   var isLoaded: Bool
   var retryAt = Moment.zero
   var nextRetry: Duration
-  /// Values of an earlier process of which ``decideReplay(_:)`` has not said what becomes of them.
+  /// Values of an earlier process that ``decideReplay(_:)`` has not decided.
   var undecided: [JournalEntry] = []
-  /// When those whose age cannot be told are given up; set at the first look.
-  var patienceEnds: Moment?
+  /// When those whose age is still unknown expire; `nil` before the first look.
+  var holdEnds: Moment?
+  /// Values that the owner does not keep: see `JournalPlan+Names.swift`.
+  var given: [UInt64: [UInt8]] = [:]
 
-  /// A plan for a file that holds `entries`.
+  /// A plan for a file that holds `contents`.
   package init(settings: Settings = Settings(), contents: JournalContents) {
     self.init(settings: settings, isLoaded: true)
     for entry in contents.entries {
@@ -101,7 +98,8 @@ package struct JournalPlan: Sendable {
     }
     durableThrough = sequence
     undecided = contents.entries
-    if let found = contents.setAside { news.append(.setAside(found)) }
+    replayDeadline = undecided.isEmpty ? nil : .zero
+    if let found = contents.setAside { events.append(.setAside(found)) }
   }
 
   /// A plan for a file that could not be opened.
@@ -116,40 +114,40 @@ package struct JournalPlan: Sendable {
     nextRetry = settings.retry
   }
 
-  // MARK: - Events
+  // MARK: - Keys
+
+  /// The number of a key, assigned at its first mention.
+  package mutating func number(of name: String) -> JournalKey {
+    if let known = numbers[name] { return known }
+    let key = JournalKey(rawValue: Int32(slots.count))
+    numbers[name] = key
+    names.append(name)
+    slots.append(Slot())
+    return key
+  }
+
+  func name(of key: JournalKey) -> String { names[Int(key.rawValue)] }
+
+  // MARK: - Changes
 
   /// Why a change of `key` must be refused now; `nil` when it may be accepted.
   ///
   /// While nothing can be written and the disk has a live row of the key, a newer value cannot be
-  /// accepted: a crash would send the older one after it. Rows lose that force with their `ttl`.
+  /// accepted: a crash would send the older one after it. A row is live until its `ttl` has passed.
   package func refusal(of key: JournalKey, at now: Moment) -> JournalFault? {
     guard let fault, self[key].disk?.isLive(at: now) == true else { return nil }
     return fault
   }
 
-  /// Takes the newest value of a key; its reply waits for ``JournalNews/durable(through:)``.
+  /// Accepts the newest value of a key; its reply is due with ``JournalNews/durable(through:)``.
   ///
-  /// `given` is `nil` where the owner keeps the value, which ``nextWork(at:value:)`` then asks for.
-  /// `isUrgent`: the next commit does not wait for `commit` to pass.
+  /// `replaced`: the sequence number of the value before, if it is the newest and ends with this
+  /// one; the same as ``ended(_:_:at:promptly:)`` for it afterwards. `isUrgent`: the next commit
+  /// does not wait for `commit` to pass.
+  ///
+  /// - Returns: The value's sequence number, also while there is a ``fault``.
   package mutating func accept(
-    _ given: [UInt8]? = nil,
-    for key: JournalKey,
-    at now: Moment,
-    expiresAt: Moment,
-    isUrgent: Bool = false
-  ) -> Receipt {
-    let given = given.map { KeptValue.Given(content: .bytes($0)) }
-    let sequence = take(given, for: key, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
-    return Receipt(sequence: sequence, fault: fault)
-  }
-
-  /// The same, of which only the sequence number is asked.
-  ///
-  /// `replaced`: the value before, if it is the newest and over with this, as ``ended(_:_:at:promptly:)``
-  /// afterwards would say.
-  mutating func take(
-    _ given: KeptValue.Given? = nil,
-    for key: JournalKey,
+    _ key: JournalKey,
     replacing replaced: UInt64? = nil,
     at now: Moment,
     expiresAt: Moment,
@@ -158,7 +156,7 @@ package struct JournalPlan: Sendable {
     sequence += 1
     let isUndecided = !undecided.isEmpty && isUndecided(key)
     let isNewlyDirty = self[key].accept(
-      KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt, given: given),
+      KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt),
       replacing: isUndecided ? self[key].newest?.sequence : replaced
     )
     if isNewlyDirty { dirty.append(key) }
@@ -167,53 +165,18 @@ package struct JournalPlan: Sendable {
     return sequence
   }
 
-  /// Accepts the newest value of a key, which the owner keeps.
-  ///
-  /// - Returns: Its sequence number, also while there is a ``fault``.
-  package mutating func accept(
-    _ key: JournalKey,
-    replacing replaced: UInt64?,
-    at now: Moment,
-    expiresAt: Moment,
-    isUrgent: Bool
-  ) -> UInt64 {
-    take(for: key, replacing: replaced, at: now, expiresAt: expiresAt, isUrgent: isUrgent)
-  }
-
-  /// A value was handed to the broker: it stays journalled even when a newer one is withdrawn.
+  /// A value was handed to the broker: its row stays even when a newer value is cancelled.
   package mutating func sending(_ key: JournalKey, sequence: UInt64) {
-    self[key].left(sequence)
+    self[key].sending(sequence)
   }
 
-  /// Everything of a key up to `sequence` is acknowledged, expired or superseded for good.
+  /// One value has ended; others of its key are unaffected.
   ///
-  /// - Returns: Whether its replies are due now: nothing of the key is or can get onto the disk, so
-  ///   no commit has to be waited for.
-  @discardableResult
-  package mutating func finished(
-    _ key: JournalKey,
-    through sequence: UInt64,
-    at now: Moment
-  ) -> Bool {
-    if self[key].isEmpty { return true }
-    guard self[key].drop(through: sequence) else { return false }
-    guard self[key].wanted == nil else {
-      touch(key)  // Nothing to write unless the other value is not on the disk.
-      return false
-    }
-    if self[key].isEmpty { return true }
-    touch(key)
-    want(at: now.advanced(by: settings.removal))
-    return self[key].disk == nil
-  }
-
-  /// One value is over, whatever became of it; others of its key are not concerned.
+  /// `promptly`: its row goes with the next commit, because a crash must not send it. Otherwise it
+  /// may wait for `removal`, because sending the value once more is harmless.
   ///
-  /// `promptly`: its row goes with the next commit, because a crash must not send it; else it may
-  /// wait for `removal`, because sending it once more does no harm.
-  ///
-  /// - Returns: Whether the key's replies are due now: nothing of it is or can get onto the disk, so
-  ///   no commit has to be waited for.
+  /// - Returns: Whether the key's replies are due now: the disk has no row of the key and gets none,
+  ///   so there is no commit to wait for.
   @discardableResult
   package mutating func ended(
     _ key: JournalKey,
@@ -222,72 +185,52 @@ package struct JournalPlan: Sendable {
     promptly: Bool
   ) -> Bool {
     if self[key].isEmpty { return true }
-    guard self[key].drop(sequence) else { return false }
+    guard self[key].remove(sequence) else { return false }
     if self[key].isEmpty { return true }
-    touch(key)
-    guard self[key].wanted == nil else {
-      if promptly { want(at: now) }
-      return false
-    }
+    markDirty(key)
     want(at: promptly ? now : now.advanced(by: settings.removal))
-    return self[key].disk == nil
+    return self[key].wanted == nil && self[key].disk == nil
   }
 
-  /// Whether the disk surely has the key's newest value.
-  package func keeps(_ key: JournalKey) -> Bool {
-    guard fault == nil, running == nil, let wanted = self[key].wanted else { return false }
-    return self[key].disk?.sequence == wanted.sequence
-  }
-
-  /// The value that waits was cancelled: a crash must not send it.
-  ///
-  /// Its row goes with the next commit, or is replaced by the value that is on its way.
-  package mutating func withdrawn(
-    _ key: JournalKey,
-    through sequence: UInt64,
-    at now: Moment,
-    isUrgent: Bool = false
-  ) {
-    guard let value = self[key].newest, value.sequence <= sequence else { return }
-    self[key].newest = nil
-    touch(key)
-    want(at: now)
-    if isUrgent { earliestCommit = min(earliestCommit, now) }
-  }
-
-  /// Everything is to be written at the next chance: the way out.
+  /// Writes everything that waits as soon as the writer is free: the owner shuts down.
   package mutating func flush(at now: Moment) {
     earliestCommit = min(earliestCommit, now)
     if !dirty.isEmpty { want(at: now) }
     if fault != nil { retryAt = min(retryAt, now) }
   }
 
+  /// Returns the events since the last call.
+  package mutating func takeEvents() -> [JournalNews] {
+    guard !events.isEmpty else { return [] }
+    var taken: [JournalNews] = []
+    swap(&taken, &events)
+    return taken
+  }
+
   // MARK: - Queries
 
   /// Whether a crash now would send an older value of the key than `sequence`.
   ///
-  /// A value that leaves for the broker while this is true could be followed by the older one.
+  /// A value that is sent while this is true could be followed by the older one.
   package func holdsOlder(_ key: JournalKey, than sequence: UInt64, at now: Moment) -> Bool {
     guard let disk = self[key].disk else { return false }
     return disk.sequence < sequence && disk.isLive(at: now)
   }
 
-  /// From when on a crash does not send what the disk has of the key; `nil` when not known.
+  /// The moment from which a restart sends nothing of the key's row; `nil` when unknown.
   package func rowExpiry(of key: JournalKey) -> Moment? { self[key].disk?.expiresAt }
 
-  /// Whether `sequence` is still the newest of its key.
-  package func isNewest(_ key: JournalKey, _ sequence: UInt64) -> Bool {
-    self[key].newest?.sequence == sequence
+  /// Whether the disk has the key's newest value for certain.
+  package func keeps(_ key: JournalKey) -> Bool {
+    guard fault == nil, running == nil, let wanted = self[key].wanted else { return false }
+    return self[key].disk?.sequence == wanted.sequence
   }
 
   /// Nothing is being written, and nothing waits to be.
   package var isIdle: Bool { running == nil && dirty.isEmpty }
 
-  /// Nothing can be written, and no attempt is under way.
+  /// Nothing can be written, and no attempt is in progress.
   package var isStuck: Bool { fault != nil && running == nil }
-
-  /// Keys that a restart would send again, and those whose rows are still to be removed.
-  package var keyCount: Int { slots.count { !$0.isEmpty } }
 
   // MARK: - Shared
 
@@ -296,10 +239,9 @@ package struct JournalPlan: Sendable {
     _modify { yield &slots[Int(key.rawValue)] }
   }
 
-  /// Whether nobody has taken up the key's newest value, one of an earlier process, yet.
-  private func isUndecided(_ key: JournalKey) -> Bool {
-    guard let sequence = self[key].newest?.sequence else { return false }
-    return undecided.contains { $0.sequence == sequence && $0.key == names[Int(key.rawValue)] }
+  /// Whether `sequence` is the newest value of its key.
+  func isNewest(_ key: JournalKey, _ sequence: UInt64) -> Bool {
+    self[key].newest?.sequence == sequence
   }
 
   /// Ends the stored value of a key that was not resumed yet: a newer command of another key ends it.
@@ -308,8 +250,8 @@ package struct JournalPlan: Sendable {
     _ = ended(key, value.sequence, at: now, promptly: true)
   }
 
-  /// Notes that a key's row may differ from what is wanted.
-  mutating func touch(_ key: JournalKey) {
+  /// Records that a key's row may differ from the wanted one.
+  mutating func markDirty(_ key: JournalKey) {
     guard !self[key].isDirty else { return }
     self[key].isDirty = true
     dirty.append(key)

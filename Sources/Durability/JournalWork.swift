@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the writer has to do next; one at a time.
+/// One piece of work for the writer, which does one at a time.
 package enum JournalWork: Sendable {
   /// Write one transaction and sync it.
   case commit(JournalBatch)
-  /// After a failure: put a new file with exactly these values in place of the old one.
+  /// After a failure: replace the file by a new one with exactly these values.
   ///
-  /// What an earlier failed sync left behind cannot be trusted, so nothing of it is used again.
+  /// What an earlier failed sync left on the disk cannot be trusted, so nothing of it is reused.
   case rebuild([JournalEntry])
-  /// The file has never been read: open it, or make it.
+  /// The file has never been read: open or create it.
   case reopen
 }
 
@@ -28,18 +28,18 @@ package struct JournalBatch: Hashable, Sendable {
 
 /// How a piece of work ended.
 package enum JournalResult: Sendable {
-  /// Written and synced, all of it.
+  /// All of it is written and synced.
   case done
-  /// Nothing of it may be relied on; part of it may be on the disk all the same.
+  /// None of it is reliable; part of it may be on the disk all the same.
   case failed(JournalFault)
   /// The file was opened and holds these values.
   case reopened(JournalContents)
 }
 
-/// What a journal file held when it was opened.
+/// What a journal held when it was opened.
 package struct JournalContents: Sendable {
   package var entries: [JournalEntry] = []
-  /// The damaged file that was found instead.
+  /// The damaged journal that was found instead.
   package var setAside: SetAside?
 
   package init(entries: [JournalEntry] = [], setAside: SetAside? = nil) {
@@ -48,13 +48,14 @@ package struct JournalContents: Sendable {
   }
 }
 
-/// A damaged file that was moved out of the way; nothing of it is used.
+/// A damaged journal that was moved out of the way; nothing of it is used.
 package struct SetAside: Hashable, Sendable {
-  /// Where it is now.
-  package var path: String
+  /// Where it is now; `nil` when its files are missing and nothing is left to keep.
+  package var path: String?
+  /// What is damaged or missing.
   package var reason: String
 
-  package init(path: String, reason: String) {
+  package init(path: String?, reason: String) {
     self.path = path
     self.reason = reason
   }

@@ -1,45 +1,55 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a value of an earlier process is still to be sent.
+/// Whether a value of an earlier process is still sent.
 ///
-/// Inside a boot its age is measured by the boot clock, which nobody sets; across boots by the time
-/// of day, as far as that is plausible.
+/// Within a boot the boot clock gives its age, which nobody can set. Across boots only the wall
+/// clock can, and only while it is synchronised: a clock that starts at the time of the last
+/// shutdown would make a value of hours ago seconds old.
 package enum ReplayVerdict: Hashable, Sendable {
   /// Send it; this much of its time to live is left.
   case send(remaining: Duration)
-  /// Too old, or of an age that nothing will ever tell.
-  case expired
-  /// The time of day is not set yet: ask again later.
+  /// Do not send it.
+  case expired(ExpiryReason)
+  /// Its age is unknown until the wall clock is synchronised: ask again later.
   case unknown
 
-  /// 2025-01-01 00:00 UTC; an earlier time of day means that the clock has not been set.
+  /// 2025-01-01 00:00 UTC; an earlier wall clock has never been set.
   static let earliestPlausible: Int64 = 1_735_689_600_000
-  /// How far a value may lie in the future before the clock counts as wrong.
+  /// How far a value may lie in the future before the wall clock counts as wrong.
   static let tolerance: Int64 = 2_000
 
   /// Judges a value that was accepted at `stamps`.
-  package init(of stamps: JournalStamps, ttl: Duration, now: JournalStamps) {
+  package init(of stamps: JournalStamps, ttl: Duration, now: JournalClock) {
     let age: Int64
-    if stamps.boot == now.boot {
-      age = now.bootMilliseconds.subtractingSaturated(stamps.bootMilliseconds)
+    if stamps.boot == now.stamps.boot {
+      age = now.stamps.bootMilliseconds.subtractingSaturated(stamps.bootMilliseconds)
       guard age >= 0 else {
-        self = .expired
+        self = .expired(.timeToLive)
         return
       }
     } else {
-      guard stamps.wallMilliseconds >= Self.earliestPlausible else {
-        self = .expired
+      // The value is older than this boot, whatever the wall clock says.
+      let least = max(now.stamps.bootMilliseconds, 0)
+      guard .milliseconds(least) < ttl else {
+        self = .expired(.timeToLive)
         return
       }
-      age = now.wallMilliseconds.subtractingSaturated(stamps.wallMilliseconds)
-      guard now.wallMilliseconds >= Self.earliestPlausible, age >= -Self.tolerance else {
+      guard stamps.wallMilliseconds >= Self.earliestPlausible else {
+        self = .expired(.clockNotSynchronised)
+        return
+      }
+      let wallAge = now.stamps.wallMilliseconds.subtractingSaturated(stamps.wallMilliseconds)
+      guard now.isSynchronised, now.stamps.wallMilliseconds >= Self.earliestPlausible,
+        wallAge >= -Self.tolerance
+      else {
         self = .unknown
         return
       }
+      age = max(wallAge, least)
     }
-    let remaining = ttl - .milliseconds(max(age, 0))
-    self = remaining > .zero ? .send(remaining: remaining) : .expired
+    let remaining = ttl - .milliseconds(age)
+    self = remaining > .zero ? .send(remaining: remaining) : .expired(.timeToLive)
   }
 }
 

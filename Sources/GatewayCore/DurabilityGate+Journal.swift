@@ -27,15 +27,15 @@ extension DurabilityGate {
     log: inout [LogEntry],
     at now: Moment
   ) {
-    collectNews(at: now)
+    collectEvents(at: now)
     var resumption = Resumption()
     var handled = 0
     while handled < backlog.count,
       resumption.resumed + resumption.dropped + resumption.expired < Self.replaysPerStep
     {
-      let (news, reportedAt) = backlog[handled]
+      let (event, reportedAt) = backlog[handled]
       handled += 1
-      handle(news, reportedAt, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
+      handle(event, reportedAt, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
     }
     backlog.removeFirst(handled)
     if !resumption.isEmpty {
@@ -64,7 +64,7 @@ extension DurabilityGate {
   }
 
   private mutating func handle(
-    _ news: JournalNews,
+    _ event: JournalNews,
     _ reportedAt: Moment,
     _ resumption: inout Resumption,
     in commands: inout CommandStateMachine,
@@ -72,7 +72,7 @@ extension DurabilityGate {
     log: inout [LogEntry],
     at now: Moment
   ) {
-    switch news {
+    switch event {
     case .durable(let sequence):
       while let event = queue.popNext(through: sequence) { emissions.append(event) }
     case .memoryOnly(let sequence, let fault, let overtaken):
@@ -99,9 +99,9 @@ extension DurabilityGate {
       } else {
         resumption.resumed += 1
       }
-    case .expired(let entry):
+    case .expired(let entry, let reason):
       resumption.expired += 1
-      expire(entry, in: &commands, log: &log, at: now)
+      expire(entry, because: reason, in: &commands, log: &log, at: now)
     case .recovered: log.append(LogEntry(.info, "Journal works again", ["path": path]))
     case .setAside(let found):
       log.append(
@@ -189,6 +189,7 @@ extension DurabilityGate {
   /// Reports the end of a value whose time passed while no gateway ran.
   private func expire(
     _ entry: JournalEntry,
+    because reason: ExpiryReason,
     in commands: inout CommandStateMachine,
     log: inout [LogEntry],
     at now: Moment
@@ -200,7 +201,7 @@ extension DurabilityGate {
         LogEntry(
           .warning,
           "Journalled value expired",
-          ["key": entry.key, "value": Self.excerpt(entry)]
+          ["key": entry.key, "value": Self.excerpt(entry), "reason": reason.description]
         )
       )
       return
@@ -210,7 +211,7 @@ extension DurabilityGate {
       of: key,
       at: now,
       origin: stored.origin,
-      reason: "its time to live passed while the gateway did not run"
+      reason: reason.description
     )
   }
 

@@ -51,12 +51,12 @@ package struct DurabilityGate {
   private var nextExpiry: Moment?
   /// When the first urgent command among them is sent regardless of the disk.
   private var patienceEnds: Moment?
-  /// News of the plan that later steps handle, so that a step stays small.
-  var backlog: [(news: JournalNews, at: Moment)] = []
+  /// What the plan reported, and when; a later step handles what one step cannot.
+  var backlog: [(event: JournalNews, at: Moment)] = []
   /// Values that were resumed and not reported yet.
   var resumed: [ResumedValue] = []
-  /// When the clocks must be read next, to judge values of an earlier process.
-  private var judgeAt: Moment? = .zero
+  /// Whether the clocks were asked for and not read yet.
+  private var awaitsClock = false
   /// Whether the file is being closed, or is.
   var isClosing = false
   var isClosed = false
@@ -83,8 +83,8 @@ package struct DurabilityGate {
   /// When the gate has something to do next; `nil` when it waits for the journal's thread only.
   package var nextDeadline: Moment? {
     guard !isClosing else { return nil }
-    var next = backlog.isEmpty && plan.news.isEmpty ? plan.nextDeadline : Moment.zero
-    if let judgeAt { next = min(next ?? judgeAt, judgeAt) }
+    var next = backlog.isEmpty && plan.events.isEmpty ? plan.nextDeadline : Moment.zero
+    if !awaitsClock, let due = plan.replayDeadline { next = min(next ?? due, due) }
     if let patienceEnds { next = min(next ?? patienceEnds, patienceEnds) }
     return next
   }
@@ -287,16 +287,14 @@ package struct DurabilityGate {
 
   mutating func finished(_ result: JournalResult, at now: Moment) {
     plan.completed(result, at: now)
-    if plan.awaitsReplay { judgeAt = now }
     mayRelease = true
   }
 
   // MARK: - Values of an earlier process
 
   /// Moves what the plan reported to the backlog.
-  mutating func collectNews(at now: Moment) {
-    for news in plan.news { backlog.append((news, now)) }
-    plan.news.removeAll(keepingCapacity: true)
+  mutating func collectEvents(at now: Moment) {
+    for event in plan.takeEvents() { backlog.append((event, now)) }
   }
 
   mutating func takeResumed() -> [ResumedValue] {
@@ -306,15 +304,15 @@ package struct DurabilityGate {
 
   /// Whether the clocks must be read now; asks once.
   mutating func needsClock(at now: Moment) -> Bool {
-    guard let due = judgeAt, due <= now else { return false }
-    judgeAt = nil
-    return plan.awaitsReplay
+    guard !awaitsClock, let due = plan.replayDeadline, due <= now else { return false }
+    awaitsClock = true
+    return true
   }
 
   /// Judges the age of stored values; asks again in a second where it cannot be told yet.
   mutating func judge(_ clock: JournalClock) {
+    awaitsClock = false
     plan.decideReplay(clock)
-    collectNews(at: clock.moment)
-    judgeAt = plan.awaitsReplay ? clock.moment.advanced(by: .seconds(1)) : nil
+    collectEvents(at: clock.moment)
   }
 }

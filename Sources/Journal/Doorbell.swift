@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// Lets one thread sleep until another has something for it; rings are counted.
+/// Lets one thread sleep until another has work for it; rings are counted.
 @safe final class Doorbell: @unchecked Sendable {
   // A POSIX semaphore is made to be used from several threads; its memory never moves.
   private let semaphore: UnsafeMutablePointer<sem_t>
@@ -22,7 +22,7 @@ import Glibc
     unsafe sem_post(semaphore)
   }
 
-  /// Sleeps until the next ring that was not waited for yet.
+  /// Sleeps until the bell rings, or returns at once for a ring that nothing has waited for.
   func wait() {
     while unsafe sem_wait(semaphore) != 0, errno == EINTR {}
   }

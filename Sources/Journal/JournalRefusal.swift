@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a journal is not used at all: starting would harm it, or trust what must not be trusted.
+/// Why a journal is not used at all: using it would harm it, or trust a file that must not be trusted.
 package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   /// Written by a later version; the file is left as it is.
   case newerFormat(path: String, found: Int, supported: Int)

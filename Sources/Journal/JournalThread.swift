@@ -25,23 +25,25 @@ package final class JournalThread {
   ///   others, or in use.
   package init(
     path: String,
-    settings: JournalPlan.Settings,
+    settings: JournalPlan.Settings = .init(),
+    vfs: String? = nil,
+    clock: @escaping @Sendable () -> JournalClock = SystemClock.read,
     decode: @escaping ([UInt8]) -> (any JournalValue)?,
     onResult: @escaping @Sendable () -> Void
   ) throws(JournalRefusal) {
-    let clock = SystemClock.read()
-    var store = JournalStore(path: path, vfs: nil)
+    let now = clock()
+    var store = JournalStore(path: path, vfs: vfs)
     do throws(JournalProblem) {
-      let contents = try store.open(clock: clock)
+      let contents = try store.open(clock: now)
       plan = JournalPlan(settings: settings, contents: contents.decoded(by: decode))
     } catch {
       switch error {
       case .refused(let refusal): throw refusal
-      case .fault(let fault): plan = JournalPlan(settings: settings, fault: fault, at: clock.moment)
+      case .fault(let fault): plan = JournalPlan(settings: settings, fault: fault, at: now.moment)
       }
     }
     do throws(JournalFault) {
-      writer = try JournalWriter(store: store, onResult: onResult)
+      writer = try JournalWriter(store: store, clock: clock, onResult: onResult)
     } catch {
       throw .noThread(path: path, reason: error.description)
     }

@@ -5,9 +5,9 @@ import Durability
 import Glibc
 import LastOut
 
-/// The thread that owns the file: one piece of work in, one result out, nobody waits.
+/// The thread that owns the file: one piece of work in, one result out.
 final class JournalWriter: Sendable {
-  /// What the thread is to do next.
+  /// What the thread does next.
   private struct Inbox: Sendable {
     var work: JournalWork?
     var isClosing = false
@@ -24,16 +24,19 @@ final class JournalWriter: Sendable {
   private let outbox = Locked(Outbox())
   /// Rung for each entry in the inbox.
   private let bell = Doorbell()
+  private let clock: @Sendable () -> JournalClock
   private let onResult: @Sendable () -> Void
 
-  /// Starts the thread, which takes over `store`.
+  /// Starts the thread, which owns `store` from then on.
   ///
   /// `onResult` is called on that thread whenever ``takeResults()`` or ``isClosed`` has something
   /// new; it must only wake the owner.
   init(
     store: consuming JournalStore,
+    clock: @escaping @Sendable () -> JournalClock,
     onResult: @escaping @Sendable () -> Void
   ) throws(JournalFault) {
+    self.clock = clock
     self.onResult = onResult
     let job = Job(writer: self, store: store)
     let argument = unsafe Unmanaged.passRetained(job).toOpaque()
@@ -43,13 +46,13 @@ final class JournalWriter: Sendable {
     throw Files.failure("pthread_create", code)
   }
 
-  /// Hands over work; only when the result of the one before has been taken.
+  /// Hands over work; only after ``takeResults()`` returned the result of the work before.
   func submit(_ work: JournalWork) {
     inbox.withLock { $0.work = work }
     bell.ring()
   }
 
-  /// Results since the last call.
+  /// Returns the results since the last call.
   func takeResults() -> [JournalResult] {
     outbox.withLock { outbox in
       var results: [JournalResult] = []
@@ -58,7 +61,7 @@ final class JournalWriter: Sendable {
     }
   }
 
-  /// Lets the thread end after the work it has; ``isClosed`` tells when the file is closed.
+  /// Lets the thread end after the work it has; ``isClosed`` says when the file is closed.
   func beginClosing() {
     inbox.withLock { $0.isClosing = true }
     bell.ring()
@@ -117,13 +120,13 @@ final class JournalWriter: Sendable {
     }
 
     private func perform(_ work: JournalWork) {
-      let clock = SystemClock.read()
+      let clock = writer.clock()
       do throws(JournalFault) {
         switch work {
         case .commit(let batch):
           try store.write(batch, clock: clock)
           deliver(.done)
-          // After the reply: the copy into the file may take its time, and must not hold it up.
+          // After the result: copying the log into the file must not delay the replies.
           store.tidy()
         case .rebuild(let entries):
           try store.rebuild(entries, clock: clock)

@@ -104,12 +104,17 @@ import Testing
     )
     let start = EventLoop.now()
     let key = KeyIndex(0)
-    _ = link.journal.accept([1], for: "a/b", ttl: .seconds(60), at: start)
-    // The commit is under way and its end never heard of.
+    let number = link.journalKey(key, named: "a/b")
+    let expiresAt = start.advanced(by: .seconds(60))
+    link.journal.keptValue = { _, _ in
+      JournalledValue(.number(1), id: "x", origin: nil, options: nil)
+    }
+    _ = link.journal.accept(number, at: start, expiresAt: expiresAt, isUrgent: false)
+    // The commit is in progress, and its end is not taken.
     link.journal.advance(to: start)
-    let receipt = link.journal.accept([2], for: "a/b", ttl: .seconds(60), at: start)
-    link.bind(key, number: 2, sequence: receipt.sequence, isUrgent: isUrgent)
-    #expect(link.journal.holdsOlder("a/b", than: receipt.sequence, at: start))
+    let sequence = link.journal.accept(number, at: start, expiresAt: expiresAt, isUrgent: false)
+    link.bind(key, number: 2, sequence: sequence, isUrgent: isUrgent)
+    #expect(link.journal.holdsOlder(number, than: sequence, at: start))
     #expect(link.withhold(key, at: start))
     #expect(!link.withhold(key, at: start))
     #expect(link.takeReleased(at: start) { _ in "a/b" } == [])

@@ -8,7 +8,7 @@ import Glibc
 import Journal
 import Testing
 
-/// A disk that is full, read-only or failing: degraded, never a false accept, and back by itself.
+/// A disk that is full, read-only or failing: degraded, never a false accept, and it recovers.
 @Suite(.serialized)
 struct JournalFaultTests {
   private let folder: Folder
@@ -20,7 +20,7 @@ struct JournalFaultTests {
 
   private func replayed() throws -> [String] {
     let session = try Session(path)
-    try session.run { $0.journal.nextDeadline == nil }
+    try session.decideReplay()
     try session.close()
     return session.replayed
   }
@@ -42,15 +42,15 @@ struct JournalFaultTests {
     faulty_fail(sync, write)
     let second = session.accept("2", for: "b")
     try session.run { $0.journal.fault != nil }
-    #expect(session.journal.durableThrough < second)
+    #expect(session.durableThrough < second)
     let third = session.accept("3", for: "c")
     // Every attempt fails.
-    let attempts = session.news.count
-    try session.run { $0.journal.fault != nil && $0.news.count >= attempts }
-    #expect(session.journal.durableThrough < second)
+    let attempts = session.events.count
+    try session.run { $0.journal.fault != nil && $0.events.count >= attempts }
+    #expect(session.durableThrough < second)
     faulty_fail(0, 0)
-    try session.run { $0.journal.fault == nil && $0.journal.durableThrough >= third }
-    #expect(session.news.contains(.recovered))
+    try session.run { $0.journal.fault == nil && $0.durableThrough >= third }
+    #expect(session.events.contains(.recovered))
     try session.close()
     #expect(try replayed() == ["a=1", "b=2", "c=3"])
   }
@@ -63,7 +63,7 @@ struct JournalFaultTests {
     try session.run { $0.journal.fault == .diskFull }
     let first = session.accept("1", for: "a")
     unsafe unlink(folder.path + "/ballast")
-    try session.run { $0.journal.fault == nil && $0.journal.durableThrough >= first }
+    try session.run { $0.journal.fault == nil && $0.durableThrough >= first }
     try session.close()
     #expect(try replayed() == ["a=1"])
   }
@@ -79,11 +79,11 @@ struct JournalFaultTests {
     close(ballast)
     for number in 0..<1500 { try session.write(String(number), for: "key\(number % 50)") }
     #expect(session.journal.fault == nil)
-    // More than the space that was set aside: degraded, and back when there is room.
+    // More than the space that the log has: degraded, until there is room.
     let huge = session.accept(String(repeating: "x", count: 2 << 20), for: "huge")
     try session.run { $0.journal.fault == .diskFull }
-    #expect(session.journal.durableThrough < huge)
-    session.journal.finished("huge", through: huge, at: Session.now())
+    #expect(session.durableThrough < huge)
+    session.finish("huge")
     unsafe unlink(folder.path + "/ballast")
     try session.run { $0.journal.fault == nil }
     try session.close()
@@ -103,7 +103,7 @@ struct JournalFaultTests {
     #expect(session.replayed == [])
     let new = session.accept("new", for: "a")
     try folder.remount(readOnly: false)
-    try session.run { $0.journal.fault == nil && $0.journal.durableThrough >= new }
+    try session.run { $0.journal.fault == nil && $0.durableThrough >= new }
     try session.run { $0.replayed == ["b=old"] }
     try session.close()
     #expect(try replayed().sorted() == ["a=new", "b=old"])
@@ -112,7 +112,8 @@ struct JournalFaultTests {
   @Test func `a folder that cannot be made degrades`() throws {
     let session = try Session("/proc/nothing/journal.db")
     try session.run { $0.journal.fault != nil }
-    #expect(session.journal.refusal(of: "a", at: Session.now()) == nil)
+    let key = session.journal.number(of: "a")
+    #expect(session.journal.refusal(of: key, at: session.now) == nil)
     session.journal.beginClosing()
     try session.run { $0.journal.isClosed }
   }

@@ -23,15 +23,10 @@ struct JournalFileTests {
     try session.close()
   }
 
-  /// Makes the log worthless: else its copies of pages repair what is damaged in the file.
-  private func wipeLog() throws {
-    try Bytes.write([UInt8](repeating: 0, count: 4096), to: path + "-wal")
-  }
-
   /// Opens the journal and returns what it replays.
   private func replayed() throws -> [String] {
     let session = try Session(path)
-    try session.run { $0.journal.nextDeadline == nil }
+    try session.decideReplay()
     try session.close()
     return session.replayed
   }
@@ -55,9 +50,9 @@ struct JournalFileTests {
   @Test func `a finished value is not replayed`() throws {
     let session = try Session(path)
     try session.write("1", for: "a")
-    let second = session.accept("2", for: "b")
-    session.journal.finished("b", through: second, at: Session.now())
-    session.journal.finished("a", through: 1, at: Session.now())
+    session.accept("2", for: "b")
+    session.finish("b")
+    session.finish("a")
     try session.close()
     #expect(try replayed() == [])
   }
@@ -67,7 +62,7 @@ struct JournalFileTests {
     #expect(try replayed() == ["a=1"])
     let session = try Session(path)
     try session.run { $0.replayed == ["a=1"] }
-    session.journal.finished("a", through: 1, at: Session.now())
+    session.finish("a")
     try session.close()
     #expect(try replayed() == [])
   }
@@ -77,9 +72,9 @@ struct JournalFileTests {
     session.accept("1", for: "a", ttl: .milliseconds(1))
     try session.close()
     let next = try Session(path)
-    try next.run { !$0.news.isEmpty }
-    guard case .expired(let entry)? = next.news.first else {
-      Issue.record("the news were \(next.news)")
+    try next.run { !$0.events.isEmpty }
+    guard case .expired(let entry, .timeToLive)? = next.events.first else {
+      Issue.record("the events were \(next.events)")
       return
     }
     #expect(entry.key == "a")
@@ -133,86 +128,6 @@ struct JournalFileTests {
     #expect(!folder.names.contains("journal.db.building"))
   }
 
-  // MARK: - Damage
-
-  @Test(arguments: [0, 20, 100, 980])
-  func `a damaged head is set aside and writing goes on`(offset: Int) throws {
-    try prepare([("a", "1")])
-    try wipeLog()
-    try Bytes.write([UInt8](repeating: 0xA5, count: 40), to: path, at: offset)
-    let session = try Session(path)
-    try session.write("2", for: "b")
-    let found = try #require(session.setAside)
-    #expect(found.path == path + ".damaged-1")
-    #expect(session.replayed == [])
-    try session.close()
-    #expect(folder.names.contains("journal.db.damaged-1"))
-    #expect(try replayed() == ["b=2"])
-  }
-
-  @Test func `a changed byte in a value is found`() throws {
-    try prepare([("a", "precious")])
-    try wipeLog()
-    let bytes = Bytes.read(path)
-    let text = Array("precious".utf8)
-    let places = bytes.indices.filter { bytes[$0...].starts(with: text) }
-    for place in places { try Bytes.write([UInt8(ascii: "P")], to: path, at: place) }
-    try #require(!places.isEmpty)
-    let session = try Session(path)
-    try session.run { $0.setAside != nil }
-    #expect(session.setAside?.reason.contains("checksum") == true)
-    try session.close()
-  }
-
-  @Test func `a file cut short is set aside`() throws {
-    try prepare((0..<200).map { ("key\($0)", "value") })
-    try wipeLog()
-    try #require(unsafe truncate(path, 8_192) == 0)
-    let session = try Session(path)
-    try session.run { $0.setAside != nil }
-    try session.write("1", for: "a")
-    try session.close()
-  }
-
-  @Test(arguments: [20, 32 + 1048 + 500, 32 + 1048 * 8 + 30])
-  func `damage in the log is found before it brings back an older value`(offset: Int) throws {
-    try prepare((0..<20).map { ("a", "value \($0)") })
-    let log = Bytes.read(path + "-wal")
-    try Bytes.write([log[offset] ^ 0x10], to: path + "-wal", at: offset)
-    let session = try Session(path)
-    try session.run { $0.setAside != nil }
-    #expect(session.setAside?.reason.contains("log") == true)
-    #expect(session.replayed == [])
-    try session.close()
-  }
-
-  @Test func `a log torn in its last transaction is sound up to there`() throws {
-    let session = try Session(path)
-    for number in 0..<5 { try session.write(String(number), for: "a") }
-    let (file, log) = (Bytes.read(path), Bytes.read(path + "-wal"))
-    try session.close()
-    // As a power cut leaves it: nothing copied into the file, half of the last frame written.
-    var frames = 0
-    while log[(32 + 1048 * frames + 8)..<(32 + 1048 * frames + 16)] == log[16..<24] { frames += 1 }
-    try Bytes.write(file, to: path)
-    try Bytes.write(log, to: path + "-wal")
-    let tear = 32 + 1048 * (frames - 1) + 512
-    try Bytes.write([UInt8](repeating: 0, count: 536), to: path + "-wal", at: tear)
-    #expect(try replayed() == ["a=3"])
-  }
-
-  @Test func `a second damaged file gets another name`() throws {
-    for number in 1...2 {
-      try prepare([("a", "1")])
-      try Bytes.write([UInt8](repeating: 0, count: 100), to: path)
-      try wipeLog()
-      let session = try Session(path)
-      try session.run { $0.setAside != nil }
-      #expect(session.setAside?.path == "\(path).damaged-\(number)")
-      try session.close()
-    }
-  }
-
   // MARK: - Refusals
 
   @Test func `a newer format is refused and left untouched`() throws {
@@ -220,7 +135,7 @@ struct JournalFileTests {
     try Bytes.write([0, 0, 0, 2], to: path, at: 60)
     let before = Bytes.read(path)
     #expect(try refusal() == .newerFormat(path: path, found: 2, supported: 1))
-    #expect(Bytes.read(path) == before)
+    #expect(Bytes.hold(before, at: path))
   }
 
   @Test func `another program's database is refused and left untouched`() throws {
@@ -228,7 +143,7 @@ struct JournalFileTests {
     try Bytes.write([0, 0, 0, 0], to: path, at: 68)
     let before = Bytes.read(path)
     #expect(try refusal() == .notAJournal(path: path))
-    #expect(Bytes.read(path) == before)
+    #expect(Bytes.hold(before, at: path))
   }
 
   @Test(arguments: ["", "-wal", "-lock", ".new"])

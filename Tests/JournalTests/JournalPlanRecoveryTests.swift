@@ -5,37 +5,37 @@ import Durability
 import LastOut
 import Testing
 
-/// What the plan does when the disk fails, about what an earlier run has left, and with ends.
+/// What the plan does when the disk fails, and when a value ends.
 struct JournalPlanRecoveryTests {
   private let fault = JournalFault.diskFull
 
   // MARK: - Faults
 
   @Test func `after a failed commit nothing of it is reported durable`() {
-    var plan = JournalPlan.fresh()
-    let first = plan.take("1", for: "a", at: ms(0))
+    var plan = PlanUnderTest()
+    let first = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.failed(fault), at: ms(3))
-    #expect(plan.takeNews() == [.memoryOnly(through: first, fault: fault, overtaken: [])])
+    #expect(plan.takeEvents() == [.memoryOnly(through: first, fault: fault, overtaken: [])])
     #expect(plan.durableThrough == 0)
-    #expect(plan.accept([], for: "b", ttl: .seconds(1), at: ms(4)).fault == fault)
+    #expect(plan.fault == fault)
   }
 
   @Test func `a key with a live row is named when its newer value could not be written`() {
-    var plan = JournalPlan.fresh()
-    _ = plan.take("1", for: "a", at: ms(0))
+    var plan = PlanUnderTest()
+    _ = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.done, at: ms(3))
-    _ = plan.takeNews()
-    let second = plan.take("2", for: "a", at: ms(10))
+    _ = plan.takeEvents()
+    let second = plan.accept("2", for: "a", at: ms(10))
     _ = plan.batch(at: ms(100))
     plan.completed(.failed(fault), at: ms(103))
-    #expect(plan.takeNews() == [.memoryOnly(through: second, fault: fault, overtaken: ["a"])])
+    #expect(plan.takeEvents() == [.memoryOnly(through: second, fault: fault, overtaken: ["a"])])
   }
 
   @Test func `while degraded a key with a live row is refused until the row has expired`() {
-    var plan = JournalPlan.fresh()
-    _ = plan.take("1", for: "a", at: ms(0))
+    var plan = PlanUnderTest()
+    _ = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.failed(fault), at: ms(3))  // The disk may have it all the same.
     #expect(plan.refusal(of: "a", at: ms(10)) == fault)
@@ -43,30 +43,30 @@ struct JournalPlanRecoveryTests {
     #expect(plan.refusal(of: "a", at: ms(60_000)) == nil)
   }
 
-  @Test func `attempts back off and recovery writes everything anew`() {
-    var plan = JournalPlan.fresh()
-    _ = plan.take("1", for: "a", at: ms(0))
+  @Test func `attempts back off and recovery writes everything again`() {
+    var plan = PlanUnderTest()
+    _ = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.failed(fault), at: ms(0))
     #expect(plan.nextDeadline == ms(500))
     #expect(plan.batch(at: ms(500)) == ["rebuild", "a=1"])
     plan.completed(.failed(fault), at: ms(510))
     #expect(plan.nextDeadline == ms(1510))
-    let second = plan.take("2", for: "b", at: ms(600))
-    _ = plan.takeNews()
+    let second = plan.accept("2", for: "b", at: ms(600))
+    _ = plan.takeEvents()
     #expect(plan.batch(at: ms(1510)) == ["rebuild", "a=1", "b=2"])
     plan.completed(.done, at: ms(1520))
-    #expect(plan.takeNews() == [.recovered, .durable(through: second)])
+    #expect(plan.takeEvents() == [.recovered, .durable(through: second)])
     #expect(plan.fault == nil && plan.isIdle)
   }
 
   @Test func `a value accepted while the file is rebuilt is written after it`() {
-    var plan = JournalPlan.fresh()
-    _ = plan.take("1", for: "a", at: ms(0))
+    var plan = PlanUnderTest()
+    _ = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.failed(fault), at: ms(0))
     _ = plan.batch(at: ms(500))
-    let second = plan.take("2", for: "a", at: ms(501))
+    let second = plan.accept("2", for: "a", at: ms(501))
     plan.completed(.done, at: ms(510))
     #expect(plan.durableThrough == 1)
     #expect(plan.batch(at: ms(600)) == ["a=2"])
@@ -75,7 +75,7 @@ struct JournalPlanRecoveryTests {
   }
 
   @Test func `the wait between attempts stays below its limit`() {
-    var plan = JournalPlan(fault: fault, at: ms(0))
+    var plan = PlanUnderTest(JournalPlan(fault: fault, at: ms(0)))
     var waits: [Duration] = []
     var now = ms(0)
     for _ in 0..<9 {
@@ -90,124 +90,84 @@ struct JournalPlanRecoveryTests {
     #expect(waits.count == 9)
   }
 
-  @Test func `a file that opens late gives its values unless newer ones were accepted`() {
-    var plan = JournalPlan(fault: .readOnly, at: ms(0))
-    _ = plan.takeNews()
-    _ = plan.take("new", for: "a", at: ms(10))
+  @Test func `a file that opens late replays its values unless newer ones were accepted`() {
+    var plan = PlanUnderTest(JournalPlan(fault: .readOnly, at: ms(0)))
+    _ = plan.takeEvents()
+    _ = plan.accept("new", for: "a", at: ms(10))
     _ = plan.batch(at: ms(500))
     plan.completed(.reopened(JournalContents(entries: [stored("a"), stored("b")])), at: ms(510))
-    #expect(plan.takeNews() == [.recovered])
+    #expect(plan.takeEvents() == [.recovered])
     #expect(plan.batch(at: ms(510))?.sorted() == ["a=new", "b=old"])
     plan.completed(.done, at: ms(520))
     plan.decideReplay(JournalClock(moment: ms(521), stamps: stamps(age: .seconds(1))))
-    guard case .durable? = plan.news.first, case .replay(let entry, _)? = plan.news.last else {
-      Issue.record("the news were \(plan.news)")
+    guard case .durable? = plan.plan.events.first,
+      case .replay(let entry, _)? = plan.plan.events.last
+    else {
+      Issue.record("the events were \(plan.plan.events)")
       return
     }
     #expect(entry.key == "b")
   }
 
-  @Test func `a file that opens late gives no value of a key that has taken and sent a newer one`()
+  @Test
+  func `a file that opens late replays no value of a key whose newer value was accepted and sent`()
   {
-    var plan = JournalPlan(fault: .readOnly, at: ms(0))
-    let sequence = plan.take("new", for: "a", at: ms(10))
-    plan.sending("a", sequence: sequence)
-    #expect(plan.ended("a", sequence, at: ms(20), promptly: false) == true)
+    var plan = PlanUnderTest(JournalPlan(fault: .readOnly, at: ms(0)))
+    let sequence = plan.accept("new", for: "a", at: ms(10))
+    plan.sending("a", sequence)
+    #expect(plan.ended("a", sequence, at: ms(20)) == true)
     #expect(plan.batch(at: ms(500)) == ["reopen"])
     plan.completed(.reopened(JournalContents(entries: [stored("a"), stored("b")])), at: ms(510))
     #expect(plan.batch(at: ms(510))?.sorted() == ["-a", "b=old"])
     plan.completed(.done, at: ms(520))
-    _ = plan.takeNews()
+    _ = plan.takeEvents()
     plan.decideReplay(JournalClock(moment: ms(521), stamps: stamps(age: .seconds(1))))
-    let news = plan.takeNews()
-    #expect(news.map { if case .replay(let entry, _) = $0 { entry.key } else { "" } } == ["b"])
+    let events = plan.takeEvents()
+    #expect(events.map { if case .replay(let entry, _) = $0 { entry.key } else { "" } } == ["b"])
   }
 
   @Test func `ending one value leaves another of its key alone`() {
-    var plan = JournalPlan.fresh()
-    let first = plan.take("1", for: "a", at: ms(0))
+    var plan = PlanUnderTest()
+    let first = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.done, at: ms(5))
     #expect(plan.keeps("a"))
-    plan.sending("a", sequence: first)
-    let second = plan.take("2", for: "a", at: ms(10))
+    plan.sending("a", first)
+    let second = plan.accept("2", for: "a", at: ms(10))
     #expect(!plan.keeps("a"))
-    // The second is cancelled while the first is on its way: the first stays on the disk.
+    // The second is cancelled while the first is in flight: the first stays on the disk.
     #expect(plan.ended("a", second, at: ms(20), promptly: true) == false)
     #expect(plan.batch(at: ms(100)) == nil)
     #expect(plan.keeps("a"))
     #expect(plan.ended("a", second, at: ms(110), promptly: true) == false)
     // Its row may be removed lazily, unless a crash must not send it.
-    #expect(plan.ended("a", first, at: ms(120), promptly: false) == false)
+    #expect(plan.ended("a", first, at: ms(120)) == false)
     #expect(plan.nextDeadline == ms(1120))
     #expect(plan.batch(at: ms(1120)) == ["-a"])
     plan.completed(.done, at: ms(1125))
-    #expect(plan.isIdle && plan.keyCount == 0)
+    #expect(plan.isIdle && plan.isEmpty)
   }
 
-  @Test func `what is over before it touches the disk needs no commit`() {
-    var plan = JournalPlan.fresh()
-    _ = plan.take("0", for: "b", at: ms(0))
+  @Test func `a value that ends before it touches the disk needs no commit`() {
+    var plan = PlanUnderTest()
+    _ = plan.accept("0", for: "b", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.done, at: ms(5))
-    let sequence = plan.take("1", for: "a", at: ms(10))
-    plan.sending("a", sequence: sequence)
-    #expect(plan.ended("a", sequence, at: ms(11), promptly: false) == true)
+    let sequence = plan.accept("1", for: "a", at: ms(10))
+    plan.sending("a", sequence)
+    #expect(plan.ended("a", sequence, at: ms(11)) == true)
     #expect(plan.batch(at: ms(100)) == nil)
     #expect(plan.durableThrough == sequence)
   }
 
   @Test func `a value that is replaced promptly leaves the disk with the next commit`() {
-    var plan = JournalPlan.fresh()
-    let sequence = plan.take("1", for: "a", at: ms(0))
+    var plan = PlanUnderTest()
+    let sequence = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.done, at: ms(5))
     #expect(plan.ended("a", sequence, at: ms(20), promptly: true) == false)
     #expect(plan.nextDeadline == ms(100))
     #expect(plan.batch(at: ms(100)) == ["-a"])
-  }
-
-  @Test func `a value that was found at the start is replayed once and then removed`() {
-    var plan = JournalPlan(contents: JournalContents(entries: [stored("a", sequence: 7)]))
-    plan.decideReplay(JournalClock(moment: ms(0), stamps: stamps(age: .seconds(59))))
-    #expect(
-      plan.takeNews() == [.replay(stored("a", sequence: 7), remaining: .seconds(1))]
-    )
-    plan.decideReplay(JournalClock(moment: ms(1), stamps: stamps(age: .seconds(59))))
-    #expect(plan.takeNews().isEmpty && !plan.awaitsReplay)
-    plan.finished("a", through: 7, at: ms(10))
-    #expect(plan.batch(at: ms(1010)) == ["-a"])
-    #expect(plan.take("x", for: "a", at: ms(1011)) == 8)
-  }
-
-  @Test func `values whose age cannot be told are dropped after a minute`() {
-    var plan = JournalPlan(contents: JournalContents(entries: [stored("a", sequence: 1)]))
-    let unset = JournalStamps(
-      boot: BootIdentifier(high: 9, low: 9),
-      bootMilliseconds: 5,
-      wallMilliseconds: 1000
-    )
-    plan.decideReplay(JournalClock(moment: ms(0), stamps: unset))
-    #expect(plan.takeNews().isEmpty && plan.awaitsReplay)
-    plan.decideReplay(JournalClock(moment: ms(59_999), stamps: unset))
-    #expect(plan.takeNews().isEmpty)
-    plan.decideReplay(JournalClock(moment: ms(60_000), stamps: unset))
-    #expect(plan.takeNews() == [.expired(stored("a", sequence: 1))])
-    #expect(plan.batch(at: ms(61_000)) == ["-a"])
-  }
-
-  @Test func `a value that a newer one replaced before its replay is not replayed`() {
-    var plan = JournalPlan(contents: JournalContents(entries: [stored("a", sequence: 1)]))
-    _ = plan.take("new", for: "a", at: ms(0))
-    plan.decideReplay(JournalClock(moment: ms(1), stamps: stamps(age: .seconds(1))))
-    #expect(plan.takeNews().isEmpty)
-  }
-
-  @Test func `a newer value that is cancelled takes one that nobody has taken up with it`() {
-    var plan = JournalPlan(contents: JournalContents(entries: [stored("a", sequence: 1)]))
-    let second = plan.take("2", for: "a", at: ms(0))
-    plan.ended("a", second, at: ms(0), promptly: true)
-    #expect(plan.batch(at: ms(0)) == ["-a"])
   }
 
   // MARK: - Fixtures

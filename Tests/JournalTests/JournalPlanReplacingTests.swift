@@ -7,12 +7,12 @@ import Testing
 
 @testable import Durability
 
-/// Taking a value that ends the one before is taking it and then ending that one, in one step.
+/// Accepting a value that replaces the one before is accepting it and then ending that one.
 @Suite struct JournalPlanReplacingTests {
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
   func `replacing does what accepting and ending do`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
-    var (short, long) = (JournalPlan.fresh(), JournalPlan.fresh())
+    var (short, long) = (JournalPlan(contents: .init()), JournalPlan(contents: .init()))
     let keys = ["a", "b", "c"].map { short.number(of: $0) }
     #expect(["a", "b", "c"].map { long.number(of: $0) } == keys)
     var replacements = 0
@@ -22,30 +22,30 @@ import Testing
       let newest = short[key].newest?.sequence
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<5:
-        // Of a key whose newest is on its way, or of which only an older one waits, there is none.
+        // A key whose newest value is in flight, or of which only an older one waits, has none.
         let expiresAt = now.advanced(by: .seconds(60))
-        _ = short.take(
-          for: key,
+        _ = short.accept(
+          key,
           replacing: newest,
           at: now,
           expiresAt: expiresAt,
           isUrgent: false
         )
-        _ = long.take(for: key, at: now, expiresAt: expiresAt, isUrgent: false)
+        _ = long.accept(key, at: now, expiresAt: expiresAt, isUrgent: false)
         if let newest {
           replacements += 1
           long.ended(key, newest, at: now, promptly: true)
         }
       case 5:
         let expiresAt = now.advanced(by: .seconds(60))
-        _ = short.take(for: key, at: now, expiresAt: expiresAt, isUrgent: false)
-        _ = long.take(for: key, at: now, expiresAt: expiresAt, isUrgent: false)
+        _ = short.accept(key, at: now, expiresAt: expiresAt, isUrgent: false)
+        _ = long.accept(key, at: now, expiresAt: expiresAt, isUrgent: false)
       case 6:
         guard let newest else { break }
         short.sending(key, sequence: newest)
         long.sending(key, sequence: newest)
       case 7:
-        guard let sent = short[key].underWay?.sequence else { break }
+        guard let sent = short[key].inFlight?.sequence else { break }
         let isDue = short.ended(key, sent, at: now, promptly: false)
         #expect(long.ended(key, sent, at: now, promptly: false) == isDue)
       default:
@@ -59,7 +59,7 @@ import Testing
       #expect("\(short.slots)" == "\(long.slots)")
       #expect(short.dirty == long.dirty)
       #expect(short.nextDeadline == long.nextDeadline)
-      #expect(short.takeNews() == long.takeNews())
+      #expect(short.takeEvents() == long.takeEvents())
     }
     #expect(replacements > 30)
   }

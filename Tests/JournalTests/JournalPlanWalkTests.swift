@@ -6,18 +6,51 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// A seeded walk of a plan against a disk that fails, delays, and may have written what it denied.
+/// A seeded walk of a plan, driven as the gateway drives it, against a disk that fails, is slow, and
+/// may have written what it reports as failed.
 private struct Walk {
+  /// The values of one key that have not ended, as the gateway knows them.
+  private struct Row: Equatable {
+    var newest: UInt64?
+    var earlier: UInt64?
+    var inFlight: UInt64?
+
+    var wanted: UInt64? { newest ?? earlier ?? inFlight }
+
+    mutating func accept(_ sequence: UInt64, isReplacing: Bool) {
+      if !isReplacing, earlier == nil { earlier = newest }
+      newest = sequence
+    }
+
+    /// Sends one of the values that wait; `nil` when none does.
+    mutating func send(earlierFirst: Bool) -> UInt64? {
+      if earlierFirst, let sent = earlier {
+        inFlight = sent
+        earlier = nil
+      } else if let sent = newest {
+        self = Row(inFlight: sent)
+      } else {
+        return nil
+      }
+      return inFlight
+    }
+
+    mutating func remove(_ sequence: UInt64) {
+      if newest == sequence { newest = nil }
+      if earlier == sequence { earlier = nil }
+      if inFlight == sequence { inFlight = nil }
+    }
+  }
+
   private var random: SeededGenerator
-  private var plan = JournalPlan.fresh()
+  private var plan = PlanUnderTest()
   private var now = ms(0)
   /// What a crash would find, by key.
   private var disk: [String: UInt64] = [:]
   private var work: JournalWork?
-  /// The writer has changed the disk already, and not yet said so.
+  /// The writer has changed the disk already and not reported it.
   private var hasWritten = false
-  /// The newest value of each key that is neither finished nor withdrawn.
-  private var newest: [String: UInt64] = [:]
+  private var rows: [String: Row] = [:]
   /// The newest value of each key ever.
   private var last: [String: UInt64] = [:]
   private var reported: UInt64 = 0
@@ -34,7 +67,7 @@ private struct Walk {
       step(mayFail: true)
       check()
     }
-    // The disk works again: everything comes to rest.
+    // The disk works again: everything is written.
     for _ in 0..<200 {
       now = max(now, plan.nextDeadline ?? now)
       serve(mayFail: false)
@@ -43,7 +76,7 @@ private struct Walk {
     #expect(plan.isIdle)
     #expect(plan.fault == nil)
     #expect(plan.durableThrough == plan.sequence)
-    #expect(disk == newest)
+    #expect(disk == rows.compactMapValues(\.wanted))
   }
 
   private mutating func step(mayFail: Bool) {
@@ -52,13 +85,10 @@ private struct Walk {
     switch Int.random(in: 0..<10, using: &random) {
     case 0..<4: accept(key)
     case 4:
-      guard let sequence = newest[key] else { break }
-      plan.sending(key, sequence: sequence)
-    case 5, 6:
-      guard let sequence = newest.removeValue(forKey: key) else { break }
-      if plan.finished(key, through: sequence, at: now) {
-        #expect(disk[key] == nil, "a reply was due while the disk had a row")
-      }
+      let earlierFirst = Bool.random(using: &random)
+      guard let sent = rows[key]?.send(earlierFirst: earlierFirst) else { break }
+      plan.sending(key, sent)
+    case 5, 6: end(key)
     default: serve(mayFail: mayFail)
     }
   }
@@ -67,21 +97,33 @@ private struct Walk {
     if plan.refusal(of: key, at: now) != nil { return }
     let isUrgent = Int.random(in: 0..<20, using: &random) == 0
     if isUrgent { lastCommit = nil }
-    let receipt = plan.accept(
-      [],
+    let isReplacing = Int.random(in: 0..<3, using: &random) > 0
+    let newest = rows[key]?.newest
+    let sequence = plan.accept(
+      "",
       for: key,
-      ttl: .seconds(3600),
+      replacing: isReplacing ? newest : nil,
       at: now,
       isUrgent: isUrgent
     )
-    newest[key] = receipt.sequence
-    last[key] = receipt.sequence
-    if receipt.fault != nil {
-      #expect(disk[key] == nil, "a value was taken into memory over a row")
+    rows[key, default: Row()].accept(sequence, isReplacing: isReplacing)
+    last[key] = sequence
+    if plan.fault != nil { #expect(disk[key] == nil, "a value was accepted over a row") }
+  }
+
+  /// One of the values of a key ends, whichever.
+  private mutating func end(_ key: String) {
+    guard let row = rows[key],
+      let sequence = [row.inFlight, row.newest, row.earlier].compactMap({ $0 })
+        .randomElement(using: &random)
+    else { return }
+    rows[key]?.remove(sequence)
+    if plan.ended(key, sequence, at: now, promptly: Bool.random(using: &random)) {
+      #expect(disk[key] == nil, "a reply was due while the disk had a row")
     }
   }
 
-  /// The writer moves on by one step.
+  /// The writer does one step.
   private mutating func serve(mayFail: Bool) {
     guard let work else {
       self.work = plan.nextWork(at: now)
@@ -104,12 +146,14 @@ private struct Walk {
     failures += 1
     lastCommit = nil
     plan.completed(.failed(.diskFull), at: now)
-    // Values that a crash would overtake must not be sent: the owner drops them.
-    for case .memoryOnly(_, _, let overtaken) in plan.news {
-      for key in overtaken { newest[key] = nil }
-    }
-    for case .memoryOnly(_, _, let overtaken) in plan.news {
-      for key in overtaken { plan.finished(key, through: .max, at: now) }
+    // The owner rejects values that a crash would follow with an older one, unless they were sent.
+    for case .memoryOnly(_, _, let overtaken) in plan.plan.events {
+      for key in overtaken {
+        for sequence in [rows[key]?.newest, rows[key]?.earlier].compactMap({ $0 }) {
+          rows[key]?.remove(sequence)
+          plan.ended(key, sequence, at: now, promptly: true)
+        }
+      }
     }
   }
 
@@ -121,16 +165,17 @@ private struct Walk {
     case .rebuild(let entries):
       disk = [:]
       for entry in entries { disk[entry.key] = entry.sequence }
-    case .reopen: Issue.record("a loaded journal was to be opened again")
+    case .reopen: Issue.record("a loaded journal was opened again")
     }
   }
 
   private mutating func check() {
-    for case .durable(let through) in plan.takeNews() {
+    for case .durable(let through) in plan.takeEvents() {
       #expect(through > reported)
       reported = through
     }
-    for (key, sequence) in newest where sequence <= reported {
+    for (key, row) in rows {
+      guard let sequence = row.wanted, sequence <= reported else { continue }
       #expect(disk[key] ?? 0 >= sequence, "\(key): a durable value is not on the disk")
     }
     for (key, sequence) in last where !plan.holdsOlder(key, than: sequence, at: now) {

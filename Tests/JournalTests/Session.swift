@@ -7,53 +7,105 @@ import Journal
 import LastOut
 import Testing
 
-/// A journal with the loop's part played by the test: it sleeps until the writer has news.
+/// A journal used as the gateway uses it, with the loop played by the test.
 final class Session {
+  /// A value that the owner keeps.
+  private struct Text: JournalValue {
+    var text: String
+    var bytes: [UInt8] { Array(text.utf8) }
+  }
+
   let journal: Journal
-  /// Everything the journal has told so far.
-  private(set) var news: [JournalNews] = []
+  /// Everything the journal has reported so far.
+  private(set) var events: [JournalNews] = []
+  /// Everything up to here was reported durable.
+  private(set) var durableThrough: UInt64 = 0
+  private var kept: [UInt64: Text] = [:]
+  /// The newest value of each key that has not ended.
+  private var newest: [String: UInt64] = [:]
+  private let clock: @Sendable () -> JournalClock
   private let pipe: Pipe
 
   /// Commits without a pause between them, so that tests need not wait.
-  init(_ path: String, vfs: String? = nil) throws {
+  init(
+    _ path: String,
+    vfs: String? = nil,
+    clock: @escaping @Sendable () -> JournalClock = SystemClock.read
+  ) throws {
     let pipe = Pipe()
     self.pipe = pipe
+    self.clock = clock
     var settings = JournalPlan.Settings()
     settings.commit = .zero
     settings.removal = .zero
     settings.retry = .milliseconds(20)
     settings.longestRetry = .milliseconds(50)
-    journal = try Journal(path: path, settings: settings, vfs: vfs) { pipe.ring() }
+    journal = try Journal(path: path, settings: settings, vfs: vfs, clock: clock) { pipe.ring() }
+    journal.keptValue = { [unowned self] _, sequence in kept[sequence] ?? Text(text: "?") }
   }
 
-  static func now() -> Moment {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return Moment(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
-  }
+  /// The time by the session's clock.
+  var now: Moment { clock().moment }
 
+  // MARK: - Changes
+
+  /// Accepts a value, which supersedes the one before.
   @discardableResult
   func accept(_ value: String, for key: String, ttl: Duration = .seconds(60)) -> UInt64 {
-    journal.accept(Array(value.utf8), for: key, ttl: ttl, at: Self.now()).sequence
+    let now = now
+    let sequence = journal.accept(
+      journal.number(of: key),
+      replacing: newest[key],
+      at: now,
+      expiresAt: now.advanced(by: ttl),
+      isUrgent: false
+    )
+    kept[sequence] = Text(text: value)
+    newest[key] = sequence
+    return sequence
   }
 
-  /// Serves the journal until `condition` holds, at most ten seconds.
-  func run(until condition: (Session) -> Bool) throws {
-    let deadline = Self.now().advanced(by: .seconds(10))
-    while true {
-      let now = Self.now()
-      journal.advance(to: now)
-      news += journal.takeNews()
-      if condition(self) { return }
-      try #require(now < deadline, "nothing came in ten seconds after \(news.count) news")
-      pipe.wait(until: min(journal.nextDeadline ?? deadline, deadline))
-    }
+  /// The newest value of a key is sent and acknowledged.
+  func finish(_ key: String) {
+    guard let sequence = newest.removeValue(forKey: key) else { return }
+    let number = journal.number(of: key)
+    journal.sending(number, sequence: sequence)
+    journal.ended(number, sequence, at: now, promptly: false)
   }
 
   /// Accepts a value and waits until it is reported durable.
   func write(_ value: String, for key: String) throws {
     let sequence = accept(value, for: key)
-    try run { $0.journal.durableThrough >= sequence }
+    try run { $0.durableThrough >= sequence }
+  }
+
+  // MARK: - Running
+
+  /// Serves the journal until `condition` holds, at most ten seconds.
+  func run(until condition: (Session) -> Bool) throws {
+    let deadline = now.advanced(by: .seconds(10))
+    while true {
+      let now = now
+      journal.advance(to: now)
+      for event in journal.takeNews() { handle(event) }
+      if condition(self) { return }
+      try #require(now < deadline, "not in ten seconds, after \(events)")
+      pipe.wait(for: now.duration(to: min(journal.nextDeadline ?? deadline, deadline)))
+    }
+  }
+
+  private func handle(_ event: JournalNews) {
+    events.append(event)
+    switch event {
+    case .durable(let through): durableThrough = through
+    case .replay(let entry, _): newest[entry.key] = entry.sequence
+    case .memoryOnly, .recovered, .expired, .setAside: break
+    }
+  }
+
+  /// Waits until everything that an earlier process left is decided.
+  func decideReplay() throws {
+    try run { $0.journal.nextDeadline == nil }
   }
 
   /// Closes the file and waits for that.
@@ -63,16 +115,18 @@ final class Session {
     try run { $0.journal.isClosed }
   }
 
+  // MARK: - Results
+
   /// What was replayed, as `key=value`.
   var replayed: [String] {
-    news.compactMap { news in
-      guard case .replay(let entry, _) = news else { return nil }
+    events.compactMap { event in
+      guard case .replay(let entry, _) = event else { return nil }
       return "\(entry.key)=\(String(decoding: entry.value, as: UTF8.self))"
     }
   }
 
   var setAside: SetAside? {
-    for case .setAside(let found) in news { return found }
+    for case .setAside(let found) in events { return found }
     return nil
   }
 }
@@ -100,8 +154,8 @@ final class Pipe: Sendable {
     _ = unsafe write(ends.write, [1], 1)
   }
 
-  func wait(until deadline: Moment) {
-    let left = Session.now().duration(to: deadline).wholeNanoseconds / 1_000_000 + 1
+  func wait(for duration: Duration) {
+    let left = duration.wholeMilliseconds + 1
     var entry = pollfd(fd: ends.read, events: Int16(POLLIN), revents: 0)
     unsafe poll(&entry, 1, Int32(clamping: max(left, 0)))
     var bytes = [UInt8](repeating: 0, count: 64)
@@ -154,6 +208,28 @@ final class Folder {
   }
 }
 
+extension Folder {
+  /// The content of every file, by name.
+  func snapshot() -> [String: [UInt8]] {
+    Dictionary(uniqueKeysWithValues: names.map { ($0, Bytes.read("\(path)/\($0)")) })
+  }
+
+  /// Makes the folder hold exactly these files.
+  func restore(_ files: [String: [UInt8]]) throws {
+    for name in names { unsafe unlink("\(path)/\(name)") }
+    for (name, bytes) in files { try Bytes.write(bytes, to: "\(path)/\(name)") }
+  }
+
+  /// Serves a journal here and leaves its files as a kill in the middle of it does.
+  func crash(_ body: (Session) throws -> Void) throws {
+    let session = try Session(journal)
+    try body(session)
+    let files = snapshot()
+    try session.close()
+    try restore(files)
+  }
+}
+
 /// Reads and changes files from below.
 enum Bytes {
   static func read(_ path: String) -> [UInt8] {
@@ -167,6 +243,10 @@ enum Bytes {
     }
     return result
   }
+
+  /// Whether a file holds exactly these bytes: an expectation of equality would print the difference
+  /// of two long arrays, which takes minutes.
+  static func hold(_ bytes: [UInt8], at path: String) -> Bool { read(path) == bytes }
 
   static func write(_ bytes: [UInt8], to path: String, at offset: Int = 0) throws {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -6,11 +6,11 @@ import Journal
 import LastOut
 import Operations
 
-/// Writes a journal from a process of its own, to be killed, or to be measured.
+/// Writes a journal in a process of its own, which a test kills, or to measure it.
 ///
-/// `crash PATH LOG BASE` accepts and finishes values as fast as commits allow until it is killed;
-/// each line of LOG is a fact: `a KEY N` will be accepted, `d KEY N` was reported durable,
-/// `f KEY N` will be finished. `measure PATH SECONDS RATE` prints what RATE changes a second write.
+/// `crash PATH LOG BASE` accepts and sends values as fast as commits allow until it is killed; each
+/// line of LOG is a fact: `a KEY N` is about to be accepted, `d KEY N` was reported durable, `f KEY N`
+/// is about to be sent and acknowledged. `measure PATH SECONDS RATE` prints what RATE changes a second write.
 @main
 struct JournalWorker {
   static func main() throws {

@@ -9,6 +9,13 @@ import Operations
 
 /// A steady load on 30 keys, each value acknowledged 400 ms later; prints what reached the disk.
 final class MeasuredLoad {
+  private struct Payload: JournalValue {
+    var number: UInt64
+    var bytes: [UInt8] {
+      Array(#"{"value":\#(number % 254),"id":"01J9Z6V0000000000000000000"}"#.utf8)
+    }
+  }
+
   private let loop: EventLoop
   private let journal: Journal
   private let seconds: Int
@@ -17,7 +24,8 @@ final class MeasuredLoad {
   private var journalTimer: LoopTimer?
   private var accepted = 0
   private var durableReports = 0
-  private var open: [(at: Moment, key: String, sequence: UInt64)] = []
+  private var open: [(at: Moment, key: JournalKey, sequence: UInt64)] = []
+  private var newest: [JournalKey: UInt64] = [:]
   private var start = Moment.zero
   private var before: (asked: Int, device: Int) = (0, 0)
 
@@ -25,10 +33,11 @@ final class MeasuredLoad {
     loop = try EventLoop()
     self.seconds = seconds
     self.rate = rate
-    let back = Back()
-    let waker = try loop.makeWaker { back.call?() }
+    let wakeUp = WakeUp()
+    let waker = try loop.makeWaker { wakeUp.call?() }
     journal = try Journal(path: path) { waker.wake() }
-    back.call = { [unowned self] in serve() }
+    journal.keptValue = { _, sequence in Payload(number: sequence) }
+    wakeUp.call = { [unowned self] in serve() }
     timer = try loop.makeTimer { [unowned self] in tick() }
     journalTimer = try loop.makeTimer { [unowned self] in serve() }
   }
@@ -43,17 +52,20 @@ final class MeasuredLoad {
   private func tick() {
     let now = EventLoop.now()
     guard start.duration(to: now) < .seconds(seconds) else { return report() }
-    let key = "room-\(accepted % 30)/brightness"
-    let receipt = journal.accept(
-      Array(#"{"value":\#(accepted % 254),"id":"01J9Z6V0000000000000000000"}"#.utf8),
-      for: key,
-      ttl: .seconds(60),
-      at: now
+    let key = journal.number(of: "room-\(accepted % 30)/brightness")
+    let sequence = journal.accept(
+      key,
+      replacing: newest[key],
+      at: now,
+      expiresAt: now.advanced(by: .seconds(60)),
+      isUrgent: false
     )
+    newest[key] = sequence
     accepted += 1
-    open.append((now.advanced(by: .milliseconds(400)), key, receipt.sequence))
+    open.append((now.advanced(by: .milliseconds(400)), key, sequence))
     while let first = open.first, first.at <= now {
-      journal.finished(first.key, through: first.sequence, at: now)
+      journal.sending(first.key, sequence: first.sequence)
+      journal.ended(first.key, first.sequence, at: now, promptly: false)
       open.removeFirst()
     }
     serve()
@@ -62,8 +74,8 @@ final class MeasuredLoad {
 
   private func serve() {
     journal.advance(to: EventLoop.now())
-    for news in journal.takeNews() {
-      if case .durable = news { durableReports += 1 } else { print(news) }
+    for event in journal.takeNews() {
+      if case .durable = event { durableReports += 1 } else { print(event) }
     }
     journalTimer?.arm(at: journal.nextDeadline)
   }

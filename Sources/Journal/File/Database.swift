@@ -3,14 +3,14 @@
 
 internal import CSQLite
 
-/// Owns one connection of SQLite's; used by one thread at a time.
+/// Owns one SQLite connection; used by one thread at a time.
 @safe struct Database: ~Copyable, @unchecked Sendable {
   // A connection may move between threads; its owner is not copyable, so two never use it at once.
   private let connection: OpaquePointer
 
   /// Opens an existing file for reading and writing, without following a link.
   ///
-  /// Closing writes nothing: after an error the file is to stay as it is.
+  /// Closing writes nothing: after an error the file stays as it is.
   /// The corresponding C function is `sqlite3_open_v2`.
   init(_ path: String, vfs: String?) throws(SQLiteError) {
     var opened: OpaquePointer?
@@ -81,21 +81,25 @@ internal import CSQLite
     return Int(current)
   }
 
-  /// Copies the write-ahead log into the file, so that the log is used from its start again.
+  /// Copies the whole write-ahead log into the file and syncs both; the log is then reused from its
+  /// start.
   ///
   /// The corresponding C function is `sqlite3_wal_checkpoint_v2`.
   func checkpoint() throws(SQLiteError) {
+    var frames: Int32 = 0
+    var copied: Int32 = 0
     let code = unsafe sqlite3_wal_checkpoint_v2(
       connection,
       "main",
       SQLITE_CHECKPOINT_PASSIVE,
-      nil,
-      nil
+      &frames,
+      &copied
     )
     guard code == SQLITE_OK else { throw failure("sqlite3_wal_checkpoint_v2", code) }
+    guard frames == copied else { throw failure("sqlite3_wal_checkpoint_v2", SQLITE_BUSY) }
   }
 
-  /// A statement as errors name it: a reason goes into one line of a log, and into MQTT properties.
+  /// The name of a statement in errors: a reason becomes one line of a log and an MQTT property.
   private static func name(_ sql: String, of call: String) -> String {
     sql.contains("\n") ? call : sql
   }

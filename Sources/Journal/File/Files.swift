@@ -6,36 +6,55 @@ internal import Glibc
 
 /// System calls on the journal's files; each failure says which call it was.
 enum Files {
-  /// What lies at a path.
-  struct Status {
+  /// What is at a path.
+  struct Status: Sendable {
+    var device: UInt
+    var inode: UInt
     var mode: UInt32
     var owner: UInt32
     var size: Int
 
+    init(_ status: stat) {
+      device = UInt(status.st_dev)
+      inode = UInt(status.st_ino)
+      mode = status.st_mode
+      owner = status.st_uid
+      size = Int(status.st_size)
+    }
+
     var isLink: Bool { mode & S_IFMT == S_IFLNK }
     var isRegular: Bool { mode & S_IFMT == S_IFREG }
     var permissions: UInt32 { mode & 0o7777 }
+
+    func isSameFile(as other: Status) -> Bool { device == other.device && inode == other.inode }
   }
 
   static var effectiveUser: UInt32 { geteuid() }
 
-  /// What lies at a path, links not followed; `nil` when nothing does.
+  /// What is at a path, links not followed; `nil` when nothing is.
   static func status(_ path: String) throws(JournalFault) -> Status? {
     var status = stat()
     guard unsafe lstat(path, &status) != 0 else {
-      return Status(mode: status.st_mode, owner: status.st_uid, size: Int(status.st_size))
+      return Status(status)
     }
     guard errno == ENOENT else { throw failure("lstat \(path)") }
     return nil
   }
 
+  /// What an open file is; `path` names it in errors.
+  static func status(of descriptor: Int32, _ path: String) throws(JournalFault) -> Status {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw failure("fstat \(path)") }
+    return Status(status)
+  }
+
   /// The path of the file in its folder with every link in the folder's path resolved.
   ///
-  /// The folder may lie behind links, as systemd lays out state folders; the file may not. The last
-  /// folder is made if it is missing.
+  /// The folder's path may contain links, as those of systemd's state folders do; the file must not
+  /// be one. The last folder is created if it is missing.
   static func resolved(_ path: String) throws(JournalFault) -> String {
     guard !path.utf8.contains(0), let name = path.split(separator: "/").last, !path.hasSuffix("/")
-    else { throw .failed(call: "journal \(path)", reason: "is no path of a file") }
+    else { throw .failed(call: "journal \(path)", reason: "is not the path of a file") }
     let prefix = path.dropLast(name.utf8.count)
     let folder = prefix.isEmpty ? "." : String(prefix)
     if let real = realPath(folder) { return real == "/" ? "/\(name)" : "\(real)/\(name)" }
@@ -80,24 +99,34 @@ enum Files {
     return Array(bytes[..<got])
   }
 
-  /// Extends a file with written zeros, which later writes replace in place, and syncs it, also
-  /// when it is long enough already.
-  ///
-  /// A process that was killed may have left its last changes unsynced: who has read them would
-  /// otherwise act on what a power cut takes back. Not `fallocate`: blocks it reserved need a write of the file system's own when first used.
-  static func extend(_ path: String, to size: Int) throws(JournalFault) {
-    guard var place = try status(path)?.size else { return }
+  /// Opens an existing file for `change` and syncs it afterwards.
+  static func update(
+    _ path: String,
+    _ change: (Int32) throws(JournalFault) -> Void
+  ) throws(JournalFault) {
     let descriptor = unsafe open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open \(path)") }
     defer { close(descriptor) }
-    let zeros = [UInt8](repeating: 0, count: 65_536)
-    while place < size {
-      let count = unsafe pwrite(descriptor, zeros, min(zeros.count, size - place), place)
+    try change(descriptor)
+    guard fsync(descriptor) == 0 else { throw failure("fsync \(path)") }
+  }
+
+  /// Writes bytes to the start of an open file.
+  static func write(_ bytes: [UInt8], to descriptor: Int32, _ path: String) throws(JournalFault) {
+    var place = 0
+    while place < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { buffer in
+        unsafe pwrite(
+          descriptor,
+          buffer.baseAddress.map { unsafe $0 + place },
+          bytes.count - place,
+          place
+        )
+      }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw failure("pwrite \(path)") }
       place += count
     }
-    guard fsync(descriptor) == 0 else { throw failure("fsync \(path)") }
   }
 
   /// Removes a file; one that is not there is fine.

@@ -13,7 +13,7 @@ struct JournalFile: ~Copyable, Sendable {
   /// The database's count of written pages when the log was last copied into the file.
   private var pagesAtCheckpoint: Int
 
-  /// Opens a file that has been checked and has our format.
+  /// Opens a file whose head and log have been checked.
   ///
   /// - Throws: An error with ``SQLiteError/isDamage`` when it or its log cannot be read.
   init(_ path: String, vfs: String?) throws(SQLiteError) {
@@ -21,7 +21,7 @@ struct JournalFile: ~Copyable, Sendable {
     // Exclusive before the log is first touched: then its index lies in memory, not in a file.
     try database.execute("PRAGMA locking_mode = EXCLUSIVE")
     guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
-      throw SQLiteError(call: "PRAGMA journal_mode = WAL", code: 1, message: "was not taken")
+      throw SQLiteError(call: "PRAGMA journal_mode = WAL", code: 1, message: "had no effect")
     }
     try database.execute("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0")
     if let finding = try database.text("PRAGMA quick_check(1)"), finding != "ok" {
@@ -58,7 +58,7 @@ struct JournalFile: ~Copyable, Sendable {
 
   /// Writes a batch in one transaction and syncs it.
   ///
-  /// After a failure the file must not be used any more.
+  /// After a failure the file must not be used again.
   func write(_ batch: JournalBatch, clock: JournalClock) throws(SQLiteError) {
     try begin.run()
     for key in batch.removals {
@@ -72,10 +72,9 @@ struct JournalFile: ~Copyable, Sendable {
     try commit.run()
   }
 
-  /// Copies the log into the file when it has grown enough.
-  mutating func tidy() throws(SQLiteError) {
-    guard database.pagesWritten - pagesAtCheckpoint >= JournalFormat.checkpointPages else { return }
-    try checkpoint()
+  /// Whether the log has grown enough to be copied into the file.
+  var isCheckpointDue: Bool {
+    database.pagesWritten - pagesAtCheckpoint >= JournalFormat.checkpointPages
   }
 
   /// Copies the log into the file.

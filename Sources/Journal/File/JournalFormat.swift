@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The journal as a SQLite file: one row per key that a restart should send again.
+/// The journal as a SQLite file: one row per key that a restart sends.
 enum JournalFormat {
-  /// Raised with every change that an older version could not read.
+  /// Incremented by every change that an older version could not read.
   static let version = 1
-  /// `Settle` knows its files by this number, at offset 68 of the file.
+  /// Identifies a file of `settled`, at offset 68.
   static let application: UInt32 = 0x5374_6C4A  // "StlJ"
   /// Small pages: one changed row costs one page of the write-ahead log.
   static let pageSize = 1024
-  /// The space that the write-ahead log has from the start, in bytes.
+  /// The size of the write-ahead log in bytes, from the start; it is larger only for moments.
   static let logSize = 1 << 20
   /// The space inside the file that is free from the start, in bytes.
   static let reserve = 256 << 10
@@ -43,7 +43,7 @@ enum JournalFormat {
       FROM pending ORDER BY sequence
     """
 
-  /// What the first bytes of a file say about it.
+  /// What the first bytes of a file say.
   enum Head: Equatable {
     case ours
     case newer(Int)

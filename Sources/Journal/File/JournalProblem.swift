@@ -5,7 +5,7 @@ import Durability
 
 /// Why a journal was not opened.
 enum JournalProblem: Error {
-  /// It must not be used as it is; only a person can help.
+  /// It must not be used; only a person can change that.
   case refused(JournalRefusal)
   /// It cannot be used at the moment.
   case fault(JournalFault)

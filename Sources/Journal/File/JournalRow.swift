@@ -11,7 +11,7 @@ struct JournalRow: Hashable {
   var ttlMilliseconds: Int64
   var stamps: JournalStamps
 
-  /// The row of an entry, its age seen from `clock`.
+  /// The row of an entry; `clock` gives the stamps of its acceptance.
   init(_ entry: JournalEntry, clock: JournalClock) {
     key = entry.key
     sequence = Int64(clamping: entry.sequence)
@@ -24,7 +24,7 @@ struct JournalRow: Hashable {
       }
   }
 
-  /// Reads the row that `statement` stands on; `nil` when its checksum or its text is wrong.
+  /// Reads the current row of `statement`; `nil` when its checksum or its text is wrong.
   init?(_ statement: borrowing Statement) {
     let text = statement.bytes(0)
     guard let key = String(validating: text, as: UTF8.self) else { return nil }
@@ -53,7 +53,7 @@ struct JournalRow: Hashable {
     )
   }
 
-  /// Writes the row into the statement's places.
+  /// Binds the row to the parameters of a statement.
   func bind(to statement: borrowing Statement) throws(SQLiteError) {
     try statement.bind(1, text: key)
     try statement.bind(2, integer: sequence)
@@ -66,7 +66,7 @@ struct JournalRow: Hashable {
     try statement.bind(9, integer: checksum)
   }
 
-  /// FNV-1a over every field: SQLite checks the structure of its pages, not what is in them.
+  /// FNV-1a over every field: SQLite checks the structure of its pages, not their content.
   private var checksum: Int64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func mix(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -74,7 +74,7 @@ struct JournalRow: Hashable {
       for shift in stride(from: 0, to: 64, by: 8) { mix(UInt8(truncatingIfNeeded: word >> shift)) }
     }
     for byte in key.utf8 { mix(byte) }
-    mix(0xFF)  // No byte of UTF-8: ends the key.
+    mix(0xFF)  // Never part of UTF-8: ends the key.
     for byte in value { mix(byte) }
     mix(word: UInt64(value.count))
     for word in [sequence, ttlMilliseconds, stamps.bootMilliseconds, stamps.wallMilliseconds] {

@@ -5,18 +5,37 @@ import Durability
 
 /// The journal's files: opens, checks, replaces and writes them; used by one thread at a time.
 ///
-/// Beside `PATH` lie `PATH-wal` (SQLite's log), `PATH-lock`, for moments `PATH.building` and
-/// `PATH.new`, and after damage `PATH.damaged-N`. A complete `PATH.new` always wins over `PATH`:
-/// that is how one file replaces another together with its log, whenever the power goes.
+/// Beside `PATH` are `PATH-wal` (SQLite's log, see ``LogFile``), `PATH-lock` (see ``FileLock``), for
+/// moments `PATH.building` and `PATH.new`, and after damage `PATH.damaged-N`.
+///
+/// A new file replaces `PATH` in steps, each durable before the next, so that a crash leaves a state
+/// that the next start recognises:
+///
+/// 1. `PATH.building` is written. It is worthless: a start removes it.
+/// 2. It becomes `PATH.new`, complete. From here on it counts: a start continues with step 3.
+/// 3. An empty `PATH-wal` replaces the old log, which SQLite would take for the new file's.
+/// 4. `PATH.new` becomes `PATH`.
+///
+/// Hence `PATH` never lacks a log of full size unless something else removed it, which is damage, as
+/// is a missing `PATH` after one was created.
 struct JournalStore: ~Copyable, Sendable {
+  /// The files in use, to notice when something else deletes, replaces or shortens them.
+  private struct Identity {
+    var file: Files.Status
+    var log: Files.Status
+  }
+
   /// As it was configured.
   private let configuredPath: String
   private let vfs: String?
   private var path: String
   private var lock: FileLock?
   private var file: JournalFile?
-  /// What went wrong after the last write had succeeded; told with the next.
-  private var belated: JournalFault?
+  private var identity: Identity?
+  /// What failed after the last write had succeeded; thrown by the next.
+  private var laterFault: JournalFault?
+
+  private var logPath: String { path + "-wal" }
 
   init(path: String, vfs: String? = nil) {
     configuredPath = path
@@ -24,9 +43,12 @@ struct JournalStore: ~Copyable, Sendable {
     self.path = path
   }
 
-  /// Opens the file, or makes it; a damaged one is set aside first.
+  // MARK: - Opening and closing
+
+  /// Opens the file, or creates it; a damaged one is set aside first.
   mutating func open(clock: JournalClock) throws(JournalProblem) -> JournalContents {
     file = nil
+    identity = nil
     path = try JournalProblem.faults { () throws(JournalFault) in
       try Files.resolved(configuredPath)
     }
@@ -37,35 +59,64 @@ struct JournalStore: ~Copyable, Sendable {
     if lock == nil { lock = try FileLock(of: path) }
     do throws(JournalFault) {
       try finishReplacement()
-      return try openOrReplace(clock)
+      let contents = try openOrReplace(clock)
+      try lock?.markCreated()
+      return contents
     } catch {
       throw .fault(error)
     }
   }
 
-  /// Writes a batch; when this returns it is on the disk.
+  /// Closes the file and releases the lock.
+  mutating func close() {
+    if let opened = file.take() {
+      try? copyLog(of: opened)  // The next start would do the same.
+    }
+    lock = nil
+  }
+
+  // MARK: - Writing
+
+  /// Writes a batch; when this returns it is on the disk, in the files that a start would read.
   mutating func write(_ batch: JournalBatch, clock: JournalClock) throws(JournalFault) {
     guard file != nil else {
-      throw belated ?? .failed(call: "write", reason: "the journal is not open")
+      throw laterFault ?? .failed(call: "write", reason: "the journal is not open")
     }
-    do throws(SQLiteError) {
-      try file?.write(batch, clock: clock)
+    do throws(JournalFault) {
+      try checkIdentity()
+      do throws(SQLiteError) { try file?.write(batch, clock: clock) } catch { throw error.fault }
+      try checkIdentity()
     } catch {
       file = nil  // Closing writes nothing.
-      throw error.fault
+      throw error
     }
   }
 
-  /// Copies the log into the file when it has grown enough; what was written is durable anyway.
+  /// Copies the log into the file when it has grown enough; everything is durable before, too.
   ///
-  /// A failure shows with the next write.
+  /// The next write throws what fails here.
   mutating func tidy() {
-    do throws(SQLiteError) {
-      try file?.tidy()
-    } catch {
-      file = nil  // Closing writes nothing.
-      belated = error.fault
+    guard let opened = file.take() else { return }
+    guard opened.isCheckpointDue else {
+      file = consume opened
+      return
     }
+    do throws(JournalFault) {
+      try checkpoint(opened)
+    } catch {
+      laterFault = error
+    }
+  }
+
+  /// Copies the log into the file; a log that a large commit made longer gets its usual size again.
+  private mutating func checkpoint(_ opened: consuming JournalFile) throws(JournalFault) {
+    guard let size = try Files.status(logPath)?.size, size > JournalFormat.logSize else {
+      do throws(SQLiteError) { try opened.checkpoint() } catch { throw error.fault }
+      file = consume opened
+      return
+    }
+    try copyLog(of: opened)
+    try openFile()
   }
 
   /// Puts a new file with exactly `entries` in place of the old one and opens it.
@@ -74,18 +125,15 @@ struct JournalStore: ~Copyable, Sendable {
     clock: JournalClock
   ) throws(JournalFault) {
     file = nil  // Closing writes nothing.
+    laterFault = nil
+    try relock()
+    try keepForeignFile()
     try replace(with: entries, clock)
-    file = try openFile()
+    try openFile()
+    try lock?.markCreated()
   }
 
-  /// Closes the file and lets others have it.
-  mutating func close() {
-    try? file?.checkpoint()  // Only saves the next start some work.
-    file = nil
-    lock = nil
-  }
-
-  // MARK: - Opening
+  // MARK: - Checks before opening
 
   /// Refuses what must not be trusted, or written to.
   private func check(_ path: String) throws(JournalProblem) {
@@ -102,7 +150,7 @@ struct JournalStore: ~Copyable, Sendable {
     }
   }
 
-  /// Refuses a file of a newer version or another program, which is not even opened.
+  /// Refuses a file of a newer version or another program without opening it.
   private func refuseForeign() throws(JournalProblem) {
     let head = try JournalProblem.faults { () throws(JournalFault) in
       try Files.status(path) == nil ? nil : try Files.head(of: path, count: 100)
@@ -116,62 +164,124 @@ struct JournalStore: ~Copyable, Sendable {
     }
   }
 
+  // MARK: - Opening
+
   private mutating func openOrReplace(_ clock: JournalClock) throws(JournalFault) -> JournalContents
   {
     var contents = JournalContents()
-    let size = try Files.status(path)?.size
-    let hasContent = if size == 0 { try hasLog() } else { size != nil }
-    guard hasContent else {
-      try replace(with: [], clock)
-      file = try openFile()
-      return contents
-    }
-    var damage = ""
-    if JournalFormat.judge(try Files.head(of: path, count: 100)) != .ours {
-      damage = "its head"
-    } else if let found = LogCheck.damage(in: try log()) {
-      damage = found
-    } else {
-      do throws(SQLiteError) {
-        let opened = try JournalFile(path, vfs: vfs)
-        contents.entries = try opened.entries()
-        file = consume opened
+    if let damage = try findDamage() {
+      contents.setAside = try setAside(because: damage)
+    } else if try hasContent() {
+      do throws(JournalFault) {
+        contents.entries = try openExisting()
+        return contents
       } catch {
-        guard error.isDamage else { throw error.fault }
-        damage = error.message
+        guard case .damaged(let damage) = error else { throw error }
+        contents.setAside = try setAside(because: damage)
       }
     }
-    guard file == nil else {
-      try extendLog()
-      return contents
-    }
-    contents.entries = []
-    contents.setAside = SetAside(path: try setAside(), reason: damage)
     try replace(with: [], clock)
-    file = try openFile()
+    try openFile()
     return contents
   }
 
-  private func openFile() throws(JournalFault) -> JournalFile {
-    let opened: JournalFile
-    do throws(SQLiteError) { opened = try JournalFile(path, vfs: vfs) } catch { throw error.fault }
-    try extendLog()
-    return opened
+  private func hasContent() throws(JournalFault) -> Bool { try Files.status(path)?.size ?? 0 > 0 }
+
+  /// What is wrong with the files, as far as it shows without SQLite; `nil` also when there are none
+  /// and never were.
+  private func findDamage() throws(JournalFault) -> String? {
+    guard try hasContent() else {
+      let isMarked = try lock?.isMarked() == true
+      let hasLog = try Files.status(logPath) != nil
+      return isMarked || hasLog ? "the file is missing" : nil
+    }
+    guard JournalFormat.judge(try Files.head(of: path, count: 100)) == .ours else {
+      return "its head"
+    }
+    return try LogFile.damage(of: logPath)
   }
 
-  private func hasLog() throws(JournalFault) -> Bool {
-    try (Files.status(path + "-wal")?.size ?? 0) > 0
+  /// Reads what the files hold and begins an empty log.
+  ///
+  /// A log that was used again after a power cut would have the rest of the torn transaction behind
+  /// the new frames; after another power cut nothing could tell that rest from damage. Copying the
+  /// log also syncs what was read from it: a killed process may have left it unsynced.
+  private mutating func openExisting() throws(JournalFault) -> [JournalEntry] {
+    let opened = try reopened()
+    let entries: [JournalEntry]
+    do throws(SQLiteError) { entries = try opened.entries() } catch { throw error.fault }
+    if try LogFile.isEmpty(logPath) {
+      file = consume opened
+      try rememberIdentity()
+    } else {
+      try copyLog(of: opened)
+      try openFile()
+    }
+    return entries
   }
 
-  private func log() throws(JournalFault) -> [UInt8] {
-    guard let size = try Files.status(path + "-wal")?.size else { return [] }
-    return try Files.head(of: path + "-wal", count: size)
+  private mutating func openFile() throws(JournalFault) {
+    file = try reopened()
+    try rememberIdentity()
   }
 
-  /// Gives the log the space that it will need, so that a full disk does not stop it, and syncs what
-  /// was read from it.
-  private func extendLog() throws(JournalFault) {
-    try Files.extend(path + "-wal", to: JournalFormat.logSize)
+  private func reopened() throws(JournalFault) -> JournalFile {
+    do throws(SQLiteError) { return try JournalFile(path, vfs: vfs) } catch { throw error.fault }
+  }
+
+  /// Copies the log into the file, closes both and empties the log.
+  private func copyLog(of opened: consuming JournalFile) throws(JournalFault) {
+    var opened = opened
+    try checkIdentity()
+    do throws(SQLiteError) { try opened.checkpoint() } catch { throw error.fault }
+    _ = consume opened
+    try LogFile.clear(logPath)
+  }
+
+  // MARK: - Files that something else changed
+
+  private mutating func rememberIdentity() throws(JournalFault) {
+    guard let file = try Files.status(path), let log = try Files.status(logPath) else {
+      throw .damaged("it was deleted while in use")
+    }
+    identity = Identity(file: file, log: log)
+  }
+
+  /// Checks that a start would find the files in use, in full length.
+  private func checkIdentity() throws(JournalFault) {
+    guard let identity else { return }
+    for (path, known) in [(path, identity.file), (logPath, identity.log)] {
+      guard let found = try Files.status(path) else {
+        throw .damaged("\(path) was deleted while in use")
+      }
+      guard found.isSameFile(as: known) else { throw .damaged("\(path) was replaced while in use") }
+      guard found.size >= known.size else { throw .damaged("\(path) was shortened while in use") }
+    }
+    guard try lock?.isLost() == false else {
+      throw .damaged("\(path)-lock was deleted while in use")
+    }
+  }
+
+  /// Locks the journal again if the lock's file is not there any more.
+  private mutating func relock() throws(JournalFault) {
+    guard try lock?.isLost() != false else { return }
+    lock = nil
+    do throws(JournalProblem) {
+      lock = try FileLock(of: path)
+    } catch {
+      switch error {
+      case .refused(let refusal): throw .failed(call: "flock", reason: refusal.description)
+      case .fault(let fault): throw fault
+      }
+    }
+  }
+
+  /// Sets aside what something else has put in the place of the file in use.
+  private mutating func keepForeignFile() throws(JournalFault) {
+    guard let known = identity?.file else { return }
+    identity = nil
+    guard let found = try Files.status(path), !found.isSameFile(as: known) else { return }
+    _ = try setAside(because: "it was replaced while in use")
   }
 
   // MARK: - Replacing
@@ -184,34 +294,45 @@ struct JournalStore: ~Copyable, Sendable {
     do throws(SQLiteError) {
       try JournalFile.build(at: building, entries: entries, clock: clock, vfs: vfs)
     } catch {
-      try? Files.remove(building)  // Free what it took; the next attempt starts anew anyway.
+      try? Files.remove(building)  // Frees its space; the next attempt starts again anyway.
       throw error.fault
     }
     try Files.move(building, to: path + ".new")
-    try Files.syncFolder(of: path)  // From here on the new file counts.
+    try Files.syncFolder(of: path)
     try finishReplacement()
   }
 
-  /// Ends a replacement that a crash may have interrupted.
+  /// Completes a replacement that a crash may have interrupted.
   private func finishReplacement() throws(JournalFault) {
     let replacement = path + ".new"
     try Files.remove(path + ".building")
     guard try Files.status(replacement) != nil else { return }
-    // The old log first: it would be taken for the new file's.
-    try Files.remove(path + "-wal")
+    try LogFile.create(logPath)
     try Files.syncFolder(of: path)
     try Files.move(replacement, to: path)
     try Files.syncFolder(of: path)
   }
 
-  /// Moves the file and its log to a free name and returns it.
-  private func setAside() throws(JournalFault) -> String {
+  /// Moves the file and its log, as far as they exist, to a free name.
+  ///
+  /// The log first: a crash in between leaves a file without a log, which is set aside under the
+  /// same name.
+  private func setAside(because reason: String) throws(JournalFault) -> SetAside {
+    let hasFile = try Files.status(path) != nil
+    let hasLog = try Files.status(logPath) != nil
     var number = 1
-    while try Files.status("\(path).damaged-\(number)") != nil { number += 1 }
+    while try !isFree("\(path).damaged-\(number)", forLog: hasLog) { number += 1 }
     let name = "\(path).damaged-\(number)"
-    if try Files.status(path + "-wal") != nil { try Files.move(path + "-wal", to: name + "-wal") }
-    try Files.move(path, to: name)
+    if hasLog { try Files.move(logPath, to: name + "-wal") }
+    if hasFile { try Files.move(path, to: name) }
     try Files.syncFolder(of: path)
-    return name
+    let kept: String? = if hasFile { name } else if hasLog { name + "-wal" } else { nil }
+    return SetAside(path: kept, reason: reason)
+  }
+
+  private func isFree(_ name: String, forLog hasLog: Bool) throws(JournalFault) -> Bool {
+    guard try Files.status(name) == nil else { return false }
+    guard hasLog else { return true }
+    return try Files.status(name + "-wal") == nil
   }
 }

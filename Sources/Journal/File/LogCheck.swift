@@ -3,19 +3,18 @@
 
 /// Looks for damage in SQLite's write-ahead log that SQLite takes for its end.
 ///
-/// SQLite stops at the first frame whose checksum is wrong and forgets what follows: right for the
+/// SQLite stops at the first frame whose checksum is wrong and ignores what follows: right for the
 /// transaction that a power cut tore, which is the last, but after damage in the middle it would
-/// bring back older values of keys without a word.
+/// silently bring back older values of keys.
 enum LogCheck {
   private static let headSize = 32
   private static let frameHeadSize = 24
 
-  /// What is wrong with a log; `nil` when it is sound, empty, or torn in its last transaction only.
+  /// What is wrong with a log; `nil` when it is sound, or torn in its last transaction only.
   ///
   /// Takes time in proportion to the log's size.
   static func damage(in log: [UInt8]) -> String? {
-    guard log.count >= headSize, log.prefix(headSize + frameHeadSize).contains(where: { $0 != 0 })
-    else { return nil }
+    guard log.count >= headSize else { return "the head of its log" }
     let magic = word(log, 0)
     var sum = Checksum(isBigEndian: magic & 1 == 1)
     sum.add(log, 0..<24)
@@ -24,21 +23,27 @@ enum LogCheck {
     guard pageSize == JournalFormat.pageSize else { return "the page size in its log" }
     let frameSize = frameHeadSize + pageSize
     var place = headSize
-    while place + frameSize <= log.count, isOurs(log, place) {
+    while place + frameSize <= log.count, isCurrent(log, place) {
       sum.add(log, place..<(place + 8))
       sum.add(log, (place + frameHeadSize)..<(place + frameSize))
       guard sum.matches(log, at: place + 16) else { break }
       place += frameSize
     }
-    // Every transaction is synced before the next one is written: two more ends of transactions
-    // cannot follow a torn one.
+    guard place + frameSize <= log.count else { return nil }
+    // Every transaction is synced before the next one is written, and every start begins a log of
+    // its own: behind the first bad frame there is at most the end of the same transaction.
     let ends = stride(from: place + frameSize, through: log.count - frameSize, by: frameSize)
-      .count { isOurs(log, $0) && word(log, $0 + 4) != 0 }
-    return ends < 2 ? nil : "the middle of its log"
+      .count { isEnd(log, $0) }
+    return ends <= (isEnd(log, place) ? 0 : 1) ? nil : "the middle of its log"
+  }
+
+  /// Whether a frame ends a transaction of the log's present use.
+  private static func isEnd(_ log: [UInt8], _ frame: Int) -> Bool {
+    isCurrent(log, frame) && word(log, frame + 4) != 0
   }
 
   /// Whether a frame belongs to the log's present use, not to what it held before.
-  private static func isOurs(_ log: [UInt8], _ frame: Int) -> Bool {
+  private static func isCurrent(_ log: [UInt8], _ frame: Int) -> Bool {
     log[(frame + 8)..<(frame + 16)] == log[16..<24]
   }
 

@@ -4,7 +4,7 @@
 internal import CSQLite
 internal import Durability
 
-/// A call of SQLite's that failed.
+/// A SQLite call that failed.
 struct SQLiteError: Error {
   var call: String
   /// SQLite's extended code.
@@ -14,7 +14,7 @@ struct SQLiteError: Error {
   /// The code without its extension.
   var primaryCode: Int32 { code & 0xFF }
 
-  /// Whether the file's content is at fault, not the disk.
+  /// Whether the content of the file is the cause, not the disk.
   var isDamage: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
 
   var fault: JournalFault {

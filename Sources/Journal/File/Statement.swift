@@ -3,7 +3,7 @@
 
 internal import CSQLite
 
-/// Owns one prepared statement of SQLite's; used by the connection's thread only.
+/// Owns one prepared SQLite statement; used by the connection's thread only.
 @safe struct Statement: ~Copyable, @unchecked Sendable {
   // Moves with its connection, which one thread uses at a time.
   private let statement: OpaquePointer
@@ -28,7 +28,7 @@ internal import CSQLite
     }
   }
 
-  /// Runs a statement without rows and makes it ready for the next time.
+  /// Runs a statement without rows and resets it.
   func run() throws(SQLiteError) {
     defer { unsafe sqlite3_reset(statement) }
     while try step() {}

@@ -1,9 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CTimex
+package import Durability
 internal import Glibc
 internal import LastOut
-package import Durability
 
 /// Reads this machine's clocks.
 package enum SystemClock {
@@ -15,13 +16,28 @@ package enum SystemClock {
         boot: boot,
         bootMilliseconds: nanoseconds(of: CLOCK_BOOTTIME) / 1_000_000,
         wallMilliseconds: nanoseconds(of: CLOCK_REALTIME) / 1_000_000
-      )
+      ),
+      isSynchronised: isSynchronised
     )
   }
 
+  /// Whether a time source disciplines the wall clock: the estimated error is below its limit.
+  ///
+  /// The kernel starts at the limit and raises the error while nothing corrects the clock; at the
+  /// limit it also sets `STA_UNSYNC` and reports `TIME_ERROR`. Those two are not asked: chrony
+  /// leaves them set unless it also keeps the hardware clock. This is what `timedatectl` shows.
+  /// A kernel that refuses the call, as a seccomp filter does, counts as not synchronised.
+  private static var isSynchronised: Bool {
+    var state = timex()
+    return unsafe adjtimex(&state) >= 0 && state.maxerror < errorLimit
+  }
+
+  /// The kernel's `NTP_PHASE_LIMIT`: 16 s, in microseconds.
+  private static let errorLimit = 16_000_000
+
   private static let boot: BootIdentifier = {
     if let words = readBootIdentifier() { return words }
-    // Unknown: no other boot is taken for this one.
+    // Unknown: it must not equal any other boot.
     return BootIdentifier(high: .random(in: 1...(.max)), low: .random(in: 1...(.max)))
   }()
 

@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value that is written out only when it goes to the disk, on the writer's thread.
+/// A value that is encoded on the writer's thread, when it is written.
 ///
-/// Of all the changes of a knob that is turned, the last of a commit is written.
+/// Of all the changes of one key between two commits only the last is encoded.
 package protocol JournalValue: Sendable {
-  /// What the owner needs to send it again.
+  /// What the owner needs to send the value after a restart.
   var bytes: [UInt8] { get }
 }
 
-/// What a journal keeps of a value, written out or not.
+/// The value of an entry, encoded or not.
 package enum JournalContent: Sendable {
   case bytes([UInt8])
   case unwritten(any JournalValue)

@@ -1,0 +1,83 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Journal
+import LastOutTesting
+import Testing
+
+/// A chain of power cuts for one journal.
+struct PowerCutChain {
+  /// How many chains a test runs, and how many cuts each has: `JOURNAL_CHAINS=300` for a long run.
+  static let count =
+    unsafe getenv("JOURNAL_CHAINS").flatMap { unsafe Int(String(cString: $0)) } ?? 6
+  static let length = 4
+
+  private let live: Folder
+  private let check: Folder
+  private let records: Folder
+  private var random: SeededGenerator
+  private var facts = JournalFacts()
+  private var lives = 0
+  /// Operations on files that were replayed.
+  private(set) var operations = 0
+
+  init(seed: UInt64) throws {
+    random = SeededGenerator(seed: seed)
+    live = try Folder()
+    check = try Folder()
+    records = try Folder()
+  }
+
+  /// Lets a process write for a moment, cuts the power at a random point before its end, and checks
+  /// what a start finds then.
+  mutating func cut() throws {
+    lives += 1
+    let record = "\(records.path)/\(lives)"
+    var disk = RecordedDisk(folder: live.path, files: live.files)
+    let worker = try WorkerProcess(
+      ["crash", live.journal, record + ".facts", String(lives * 1_000_000)],
+      recording: live.path,
+      to: record
+    )
+    try worker.kill(afterBytes: Int.random(in: 1...600_000, using: &random), of: record)
+    let done = RecordedOperation.parse(Bytes.read(record))
+    // Half of the cuts hit the start, where the files are created, copied and emptied.
+    let isEarly = Bool.random(using: &random)
+    let limit = isEarly ? min(done.count, 60) : done.count
+    let end = Int.random(in: 0...limit, using: &random)
+    for operation in done.prefix(end) {
+      if case .fact(let line) = operation { facts.add(line) } else { operations += 1 }
+      disk.apply(operation)
+    }
+    let left = disk.cut(using: &random)
+    try live.restore(names(left))
+    try check.restore(names(left))
+    try inspect("life \(lives), \(end) of \(done.count) operations")
+  }
+
+  private mutating func inspect(_ place: String) throws {
+    let session = try Session(check.journal)
+    try session.decideReplay()
+    #expect(session.setAside == nil, "\(place)")
+    #expect(session.journal.fault == nil, "\(place)")
+    try session.close()
+    facts.check(session.replayed, place)
+  }
+
+  /// The names alone, without the folder.
+  private func names(_ files: [String: [UInt8]]) -> [String: [UInt8]] {
+    Dictionary(
+      uniqueKeysWithValues: files.map {
+        (String($0.key.dropFirst(live.path.utf8.count + 1)), $0.value)
+      }
+    )
+  }
+}
+
+extension Folder {
+  /// The content of every file, by path.
+  fileprivate var files: [String: [UInt8]] {
+    Dictionary(uniqueKeysWithValues: snapshot().map { ("\(path)/\($0.key)", $0.value) })
+  }
+}
