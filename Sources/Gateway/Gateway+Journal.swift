@@ -8,6 +8,7 @@ import Durability
 import GatewayCore
 import JSON
 package import Journal
+import JSONParsing
 import LastOut
 import Operations
 

@@ -7,6 +7,7 @@ import Control
 import Devices
 import GatewayCore
 import JSON
+import JSONParsing
 import LastOut
 import MQTT
 import MQTTTopics
