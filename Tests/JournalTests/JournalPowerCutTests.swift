@@ -56,8 +56,8 @@ struct JournalPowerCutTests {
   /// its files, and each beginning with what the one before has left.
   @Test(arguments: 1...PowerCutChain.count)
   func `a chain of power cuts loses nothing and is never called damage`(seed: Int) throws {
-    var chain = try PowerCutChain(seed: UInt64(seed))
+    var chain = try PowerCutChain(seed: seed)
     for _ in 0..<PowerCutChain.length { try chain.cut() }
-    #expect(chain.operations > 100)
+    #expect(chain.operations > 20)
   }
 }

@@ -16,14 +16,16 @@ struct PowerCutChain {
   private let live: Folder
   private let check: Folder
   private let records: Folder
+  private let seed: Int
   private var random: SeededGenerator
   private var facts = JournalFacts()
   private var lives = 0
   /// Operations on files that were replayed.
   private(set) var operations = 0
 
-  init(seed: UInt64) throws {
-    random = SeededGenerator(seed: seed)
+  init(seed: Int) throws {
+    self.seed = seed
+    random = SeededGenerator(seed: UInt64(seed))
     live = try Folder()
     check = try Folder()
     records = try Folder()
@@ -35,17 +37,18 @@ struct PowerCutChain {
     lives += 1
     let record = "\(records.path)/\(lives)"
     var disk = RecordedDisk(folder: live.path, files: live.files)
+    let log = record + ".facts"
     let worker = try WorkerProcess(
-      ["crash", live.journal, record + ".facts", String(lives * 1_000_000)],
+      ["crash", live.journal, log, String(lives * 1_000_000)],
       recording: live.path,
       to: record
     )
-    try worker.kill(afterBytes: Int.random(in: 1...600_000, using: &random), of: record)
+    try worker.kill(afterBytes: Int.random(in: 500...8000, using: &random), of: log)
     let done = RecordedOperation.parse(Bytes.read(record))
-    // Half of the cuts hit the start, where the files are created, copied and emptied.
-    let isEarly = Bool.random(using: &random)
-    let limit = isEarly ? min(done.count, 60) : done.count
-    let end = Int.random(in: 0...limit, using: &random)
+    // Every other cut hits the start, where the files are created, copied and emptied.
+    let isEarly = (lives + seed).isMultiple(of: 2)
+    let range = isEarly ? 0...min(done.count, 60) : (done.count / 4)...done.count
+    let end = Int.random(in: range, using: &random)
     for operation in done.prefix(end) {
       if case .fact(let line) = operation { facts.add(line) } else { operations += 1 }
       disk.apply(operation)

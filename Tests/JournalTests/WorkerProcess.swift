@@ -15,7 +15,7 @@ struct WorkerProcess {
     unsafe words.append(nil)
     defer { for place in unsafe words.indices { unsafe free(words[place]) } }
     var variables = unsafe folder.map {
-      unsafe [strdup("RECORD_FOLDER=\($0)/"), strdup("RECORD_LOG=\(record)")]
+      unsafe [strdup("RECORD_FOLDER=\($0)"), strdup("RECORD_LOG=\(record)")]
     }
     unsafe variables?.append(nil)
     defer { for place in unsafe variables?.indices ?? 0..<0 { unsafe free(variables?[place]) } }
