@@ -180,6 +180,12 @@ let package = Package(
       dependencies: ["Control", "Devices", "JSON", "LastOut", "Screen"]
     ),
     .testTarget(
+      name: "GatewayCoreTests",
+      dependencies: [
+        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
+      ]
+    ),
+    .testTarget(
       name: "FaultSimulationTests",
       dependencies: ["Commands", "FaultSimulation", "LastOut"]
     ),
@@ -206,9 +212,15 @@ let package = Package(
     .testTarget(
       name: "JournalTests",
       dependencies: [
-        "CSQLite", "Durability", "FaultySync", "Journal", "JournalWorker", "LastOut",
+        "CSQLite", "Durability", "FaultySync", "Journal", "JournalDriver", "JournalWorker",
+        "LastOut",
         "LastOutTesting",
       ]
+    ),
+    .target(
+      name: "JournalDriver",
+      dependencies: ["Durability", "Journal", "LastOut"],
+      path: "Tests/JournalDriver"
     ),
     .executableTarget(
       name: "JournalWorker",

@@ -5,6 +5,7 @@ import Durability
 import FaultySync
 import Glibc
 import Journal
+import JournalDriver
 import Testing
 
 @Suite(.serialized)
@@ -33,7 +34,7 @@ struct JournalFileTests {
 
   private func refusal() throws -> JournalRefusal? {
     do throws(JournalRefusal) {
-      _ = try Journal(path: path) {}
+      _ = try DrivenJournal(path: path) {}
       return nil
     } catch {
       return error

@@ -4,6 +4,7 @@
 import Durability
 import Glibc
 import Journal
+import JournalDriver
 import LastOut
 import Testing
 
@@ -15,7 +16,7 @@ final class Session {
     var bytes: [UInt8] { Array(text.utf8) }
   }
 
-  let journal: Journal
+  let journal: DrivenJournal
   /// Everything the journal has reported so far.
   private(set) var events: [JournalNews] = []
   /// Everything up to here was reported durable.
@@ -40,7 +41,7 @@ final class Session {
     settings.removal = .zero
     settings.retry = .milliseconds(20)
     settings.longestRetry = .milliseconds(50)
-    journal = try Journal(path: path, settings: settings, vfs: vfs, clock: clock) { pipe.ring() }
+    journal = try DrivenJournal(path: path, settings: settings, vfs: vfs, clock: clock) { pipe.ring() }
     journal.keptValue = { [unowned self] _, sequence in kept[sequence] ?? Text(text: "?") }
   }
 

@@ -4,6 +4,7 @@
 import Durability
 import Glibc
 import Journal
+import JournalDriver
 import LastOut
 import Operations
 import WriteRecorder
@@ -16,7 +17,7 @@ final class CrashLoad {
   }
 
   private let loop: EventLoop
-  private let journal: Journal
+  private let journal: DrivenJournal
   private let log: Int32
   private var timer: LoopTimer?
   private var number: Int
@@ -36,7 +37,7 @@ final class CrashLoad {
     var settings = JournalPlan.Settings()
     settings.commit = .milliseconds(2)
     settings.removal = .milliseconds(5)
-    journal = try Journal(path: path, settings: settings) { waker.wake() }
+    journal = try DrivenJournal(path: path, settings: settings) { waker.wake() }
     journal.keptValue = { [unowned self] _, sequence in kept[sequence] ?? Number(number: -1) }
     wakeUp.call = { [unowned self] in serve() }
     timer = try loop.makeTimer { [unowned self] in

@@ -4,6 +4,7 @@
 import Durability
 import Glibc
 import Journal
+import JournalDriver
 import LastOut
 import Operations
 
@@ -17,7 +18,7 @@ final class MeasuredLoad {
   }
 
   private let loop: EventLoop
-  private let journal: Journal
+  private let journal: DrivenJournal
   private let seconds: Int
   private let rate: Int
   private var timer: LoopTimer?
@@ -35,7 +36,7 @@ final class MeasuredLoad {
     self.rate = rate
     let wakeUp = WakeUp()
     let waker = try loop.makeWaker { wakeUp.call?() }
-    journal = try Journal(path: path) { waker.wake() }
+    journal = try DrivenJournal(path: path) { waker.wake() }
     journal.keptValue = { _, sequence in Payload(number: sequence) }
     wakeUp.call = { [unowned self] in serve() }
     timer = try loop.makeTimer { [unowned self] in tick() }

@@ -95,7 +95,7 @@ import Testing
     let payload = [UInt8](repeating: 0x78, count: 1000)
     while client.canPublish, count < 1_000_000 {
       count += 1
-      #expect(client.publish(topic: "a", payload: payload, qos: 0, token: count))
+      #expect(client.publish(topic: "a", payload: payload, qos: 0, token: .init(number: count)))
     }
     client.flush()
     return count
@@ -113,7 +113,7 @@ import Testing
     #expect(UInt64(harness.outcomes.count + harness.client.unacknowledgedCount) == count)
     broker.resume()
     #expect(harness.run { UInt64(harness.outcomes.count) == count })
-    #expect(harness.outcomes.map(\.token) == Array(1...count))
+    #expect(harness.outcomes.map(\.token.number) == Array(1...count))
     #expect(harness.outcomes.allSatisfy { $0.outcome == .acknowledged })
     harness.set("last", "x")
     #expect(harness.run { harness.isSettled })
@@ -144,7 +144,7 @@ import Testing
     let harness = try Harness(configuration)
     #expect(harness.connect())
     for number in 0..<10 as Range<UInt64> {
-      #expect(harness.client.publish(topic: "a", payload: [65], qos: 0, token: number))
+      #expect(harness.client.publish(topic: "a", payload: [65], qos: 0, token: .init(number: number)))
     }
     harness.client.close()
     #expect(harness.client.state == .idle)
@@ -173,7 +173,7 @@ import Testing
     )
     harness.client.subscribe([.init(filter: "in", wantsRetained: false)])
     harness.onMessage = { message in
-      #expect(other.publish(topic: "out", payload: message.payload, qos: 0, token: 1))
+      #expect(other.publish(topic: "out", payload: message.payload, qos: 0, token: .init(number: 1)))
       other.flush()
     }
     let loop = harness.loop
@@ -202,7 +202,7 @@ import Testing
     #expect(harness.connect())
     for number in 0..<50 as Range<UInt64> {
       #expect(harness.run { harness.client.canPublish })
-      #expect(harness.client.publish(topic: "a", payload: [65], qos: 0, token: number))
+      #expect(harness.client.publish(topic: "a", payload: [65], qos: 0, token: .init(number: number)))
     }
     #expect(harness.run { harness.outcomes.count == 50 })
   }

@@ -45,7 +45,7 @@ import Testing
   private func entry(_ identifier: Int32, _ topic: String, at: UInt64 = 0) -> PublishWindow.Entry {
     PublishWindow.Entry(
       identifier: identifier,
-      token: UInt64(identifier) + 100,
+      token: .init(number: UInt64(identifier) + 100),
       topic: topic,
       sentAt: Moment(nanoseconds: at)
     )
@@ -58,7 +58,7 @@ import Testing
     #expect(!window.hasRoom)
     #expect(window.oldest == Moment(nanoseconds: 5))
     let first = window.answered(identifier: 1)
-    #expect(first?.token == 101)
+    #expect(first?.token.number == 101)
     #expect(window.hasRoom)
     #expect(window.oldest == Moment(nanoseconds: 6))
     let again = window.answered(identifier: 1)

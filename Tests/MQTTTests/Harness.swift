@@ -28,7 +28,7 @@ final class Harness {
   private var wanted: [String: (payload: String, token: MQTTClient.Token?)] = [:]
   private var order: [String] = []
   private var topics: [MQTTClient.Token: (topic: String, payload: String)] = [:]
-  private var nextToken: MQTTClient.Token = 1
+  private var nextToken = MQTTClient.Token(number: 1)
   private let guardTimer: LoopTimer
   private var condition: (() -> Bool)?
   private var hasTimedOut: Box<Bool>
@@ -129,7 +129,7 @@ final class Harness {
       guard client.canPublish else { return }
       guard let (payload, token) = wanted[topic], token == nil else { continue }
       let fresh = nextToken
-      nextToken += 1
+      nextToken.number += 1
       wanted[topic]?.token = fresh
       topics[fresh] = (topic, payload)
       if !client.publish(topic: topic, payload: Array(payload.utf8), token: fresh) {

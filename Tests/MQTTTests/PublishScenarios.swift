@@ -86,17 +86,17 @@ import Testing
     #expect(harness.connect())
     for token in 1...30 as ClosedRange<UInt64> {
       #expect(harness.run { harness.client.canPublish })
-      #expect(harness.client.publish(topic: "a", payload: [65], qos: qos, token: token))
+      #expect(harness.client.publish(topic: "a", payload: [65], qos: qos, token: .init(number: token)))
     }
     #expect(harness.run { harness.outcomes.count == 30 })
     #expect(witness.waitFor(count: 30))
-    #expect(harness.outcomes.map(\.token) == Array(1...30))
+    #expect(harness.outcomes.map(\.token.number) == Array(1...30))
     #expect(witness.messages.allSatisfy { $0.qos == qos })
   }
 
   @Test func `nothing is taken while not connected`() throws {
     let harness = try Harness(.local(port: 1))
-    #expect(!harness.client.publish(topic: "a", payload: [], token: 1))
+    #expect(!harness.client.publish(topic: "a", payload: [], token: .init(number: 1)))
     #expect(harness.outcomes.isEmpty)
   }
 
@@ -115,7 +115,7 @@ import Testing
       payload: [],
       retain: true,
       properties: properties,
-      token: 1
+      token: .init(number: 1)
     )
     #expect(sent)
     #expect(harness.run { harness.outcomes.count == 1 })
@@ -133,7 +133,7 @@ import Testing
     #expect(harness.connect())
     let deep = String(repeating: "a/", count: 250)
     for (token, topic) in ["", "a/+", "a/#", "$SYS/x", "a\0b", deep].enumerated() {
-      #expect(harness.client.publish(topic: topic, payload: [], token: UInt64(token)))
+      #expect(harness.client.publish(topic: topic, payload: [], token: .init(number: UInt64(token))))
     }
     #expect(harness.outcomes.count == 6)
     #expect(harness.outcomes.allSatisfy { "\($0.outcome)".hasPrefix("refused") })
@@ -196,7 +196,7 @@ import Testing
     try strict.start()
     let harness = try Harness(.local(strict))
     #expect(harness.connect())
-    #expect(harness.client.publish(topic: "a", payload: [], token: 7))
+    #expect(harness.client.publish(topic: "a", payload: [], token: .init(number: 7)))
     #expect(harness.run { harness.outcomes.count == 1 })
     #expect(harness.outcomes[0].outcome == .refused(reason: "not authorized (0x87)"))
   }

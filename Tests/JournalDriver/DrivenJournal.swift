@@ -2,32 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Durability
+package import Journal
 package import LastOut
 
-/// The journal as the event loop sees it: values in, events out, and a deadline.
+/// A journal without a gateway: a ``JournalPlan`` and a ``JournalThread``, joined by the calls that
+/// the gateway makes.
 ///
-/// It belongs to the loop's thread. Nothing here waits for the disk except the initializer, which
-/// reads the file before the loop runs. ``accept(_:replacing:at:expiresAt:isUrgent:)`` gives a value
-/// its sequence number, whose reply is due with ``JournalNews/durable(through:)``;
-/// ``sending(_:sequence:)`` and ``ended(_:_:at:promptly:)`` follow the value from there. After each
-/// batch of events, and whenever ``nextDeadline`` passes or `onResult` was called, the owner calls
-/// ``advance(to:)`` and handles ``takeNews()``.
-package final class Journal {
+/// It belongs to one thread. After each batch of events, and whenever ``nextDeadline`` passes or
+/// `onResult` was called, the owner calls ``advance(to:)`` and handles ``takeNews()``.
+package final class DrivenJournal {
+  /// Bytes that stand for themselves.
+  private struct Bytes: JournalValue {
+    var bytes: [UInt8]
+  }
+
   private var plan: JournalPlan
-  private let writer: JournalWriter
+  private let thread: JournalThread
   private let clock: @Sendable () -> JournalClock
   /// Returns the values that the owner keeps; to be set before one is accepted.
   package var keptValue: (JournalKey, UInt64) -> any JournalValue = { _, _ in
     preconditionFailure("An owner that has accepted a value can return it.")
   }
 
-  /// Opens or creates the file and starts the writer's thread.
-  ///
-  /// A disk that cannot be written, or a damaged file, is no error: ``fault`` or an event says so.
-  /// `onResult` is called on the writer's thread and must only wake the loop.
-  ///
-  /// - Throws: When the file must not be used: a newer format, another program's, a link, open to
-  ///   others, or in use.
+  /// Opens or creates the file and starts the writer's thread, as ``JournalThread`` does.
   package init(
     path: String,
     settings: JournalPlan.Settings = .init(),
@@ -35,26 +32,16 @@ package final class Journal {
     clock: @escaping @Sendable () -> JournalClock = SystemClock.read,
     onResult: @escaping @Sendable () -> Void
   ) throws(JournalRefusal) {
-    let now = clock()
-    var store = JournalStore(path: path, vfs: vfs)
-    do throws(JournalProblem) {
-      plan = JournalPlan(settings: settings, contents: try store.open(clock: now))
-    } catch {
-      switch error {
-      case .refused(let refusal): throw refusal
-      case .fault(let fault): plan = JournalPlan(settings: settings, fault: fault, at: now.moment)
-      }
-    }
-    do throws(JournalFault) {
-      writer = try JournalWriter(store: store, clock: clock, onResult: onResult)
-    } catch {
-      throw .noThread(path: path, reason: error.description)
-    }
+    thread = try JournalThread(
+      path: path,
+      settings: settings,
+      vfs: vfs,
+      clock: clock,
+      decode: { Bytes(bytes: $0) },
+      onResult: onResult
+    )
+    plan = thread.plan
     self.clock = clock
-  }
-
-  deinit {
-    writer.beginClosing()
   }
 
   // MARK: - Changes
@@ -117,10 +104,10 @@ package final class Journal {
   /// - Returns: Whether the writer had ended something.
   @discardableResult
   package func advance(to now: Moment) -> Bool {
-    let results = writer.takeResults()
+    let results = thread.takeResults()
     for result in results { plan.completed(result, at: now) }
     if let due = plan.replayDeadline, due <= now { plan.decideReplay(clock()) }
-    if let work = plan.nextWork(at: now, value: keptValue) { writer.submit(work) }
+    if let work = plan.nextWork(at: now, value: keptValue) { thread.submit(work) }
     return !results.isEmpty
   }
 
@@ -134,7 +121,7 @@ package final class Journal {
 
   /// Ends the writer after the work it has; `onResult` is called once more, then ``isClosed``.
   package func beginClosing() {
-    writer.beginClosing()
+    thread.beginClosing()
   }
 
   // MARK: - Queries
@@ -163,5 +150,5 @@ package final class Journal {
   package var isStuck: Bool { plan.isStuck }
 
   /// The file is closed.
-  package var isClosed: Bool { writer.isClosed }
+  package var isClosed: Bool { thread.isClosed }
 }
