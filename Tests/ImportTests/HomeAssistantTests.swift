@@ -153,7 +153,7 @@ struct HomeAssistantTests {
     let owned = ImportDiagnostic(
       .leftOut,
       "1 entity",
-      "Zigbee2MQTT's, taken from zigbee2mqtt/bridge/devices"
+      "from Zigbee2MQTT, imported from zigbee2mqtt/bridge/devices"
     )
     #expect(plan.diagnostics.contains(owned))
     #expect(plan.files.map(\.devices) == [62, 8, 2])

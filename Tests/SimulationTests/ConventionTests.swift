@@ -9,9 +9,9 @@ import PrivateBroker
 import Simulation
 import Testing
 
-/// Simulated devices say what their conventions document, in its order.
+/// Simulated devices send the messages that their conventions document, in order.
 @Suite struct ConventionTests {
-  /// What a device says to one message, up to `milliseconds` later.
+  /// The messages of a device after one message, for `milliseconds`.
   private func said<Convention: WireConvention>(
     _ device: ConventionalDevice<Convention>,
     to topic: String,
@@ -25,7 +25,7 @@ import Testing
     return bench.takeLog()
   }
 
-  @Test func `a Shelly of the second generation replies by id, then tells its status`() {
+  @Test func `a Shelly of the second generation replies by id, then reports its status`() {
     let light = ShellyRPC.device("dim", parts: ["light:0": ShellyRPC.light])
     let request =
       #"{"id":7,"src":"us","method":"Light.Set","params":{"id":0,"on":false,"brightness":50}}"#
@@ -40,7 +40,7 @@ import Testing
     )
   }
 
-  @Test func `a Shelly of the second generation replies to what it does not know with an error`() {
+  @Test func `a Shelly of the second generation replies to unknown requests with an error`() {
     let light = ShellyRPC.device("dim", parts: ["light:0": ShellyRPC.light])
     let request = #"{"id":8,"src":"us","method":"Light.Blink","params":{"id":0}}"#
     #expect(
@@ -51,7 +51,7 @@ import Testing
     )
   }
 
-  @Test func `a cover of the second generation tells where it is while it moves`() {
+  @Test func `a cover of the second generation reports its position while it moves`() {
     let cover = ShellyRPC.device("c", parts: ["cover:0": ShellyRPC.cover])
     let request =
       #"{"id":1,"src":"us","method":"Cover.GoToPosition","params":{"id":0,"pos":10}}"#
@@ -61,7 +61,7 @@ import Testing
     #expect(states.last?.contains(#""current_pos":10"#) == true)
   }
 
-  @Test func `a Homie device tells its target at once and its value as it gets there`() {
+  @Test func `a Homie device reports its target immediately and its value as it moves`() {
     let lamp = HomieDevice.device(
       "homie/5/lamp",
       properties: ["light/level": (datatype: "float", value: 20)]
@@ -75,7 +75,7 @@ import Testing
     )
   }
 
-  @Test func `a Homie device is lost in its will, and comes up described`() {
+  @Test func `a Homie device has a will and starts with its description`() {
     var lamp = HomieDevice.device(
       "homie/5/lamp",
       properties: ["light/on": (datatype: "boolean", value: "true")]
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(arguments: [("set", "50"), ("set", #"{"value":50,"options":{"transitionDuration":"1s"}}"#)])
-  func `a Z-Wave dimmer has its target at once and its current value later`(
+  func `a Z-Wave dimmer reports its target immediately and its current value later`(
     verb: String,
     payload: String
   ) {
@@ -116,7 +116,7 @@ import Testing
   }
 
   @Test(arguments: [("0", "0"), ("OFF", "0"), ("T", "0"), ("77", "77"), ("ON", "128")])
-  func `a WLED strip tells power as brightness`(payload: String, brightness: String) {
+  func `a WLED strip reports power as brightness`(payload: String, brightness: String) {
     #expect(
       said(WLEDStrip.device("wled/x"), to: "wled/x", payload) == [
         "20 wled/x/g \(brightness)", "20 wled/x/c #FFA000",
@@ -125,7 +125,7 @@ import Testing
     )
   }
 
-  @Test func `a Tasmota shutter tells direction and target while it runs, and stops where it is`() {
+  @Test func `a Tasmota shutter reports direction and target while it moves, and stops in place`() {
     var bench = VirtualBench(TasmotaShutter.device("s"))
     _ = bench.takeLog()
     bench.send("50", to: "cmnd/s/ShutterPosition1", at: 0)
@@ -140,7 +140,7 @@ import Testing
     )
   }
 
-  @Test func `with SetOption59 a Tasmota light tells STATE behind RESULT`() {
+  @Test func `with SetOption59 a Tasmota light reports STATE after RESULT`() {
     var bench = VirtualBench(TasmotaDimmer(name: "t", tellsState: true))
     _ = bench.takeLog()
     bench.send("70", to: "cmnd/t/Dimmer", at: 0)
@@ -152,7 +152,7 @@ import Testing
     )
   }
 
-  @Test func `an ESPHome light tells where it is going, its cover where it is`() {
+  @Test func `an ESPHome light reports its target, a cover its position`() {
     let light = ESPHomeNode.device("n", parts: ["light/o": ESPHomeNode.light])
     #expect(
       said(light, to: "n/light/o/command", #"{"state":"OFF","transition":2}"#) == [
@@ -165,7 +165,7 @@ import Testing
     #expect(places == ["0", "5", "10", "15"])
   }
 
-  @Test func `a Shelly of the first generation takes words for relays and JSON for lights`() {
+  @Test func `a Shelly of the first generation accepts words for relays and JSON for lights`() {
     let relay = ShellyFirst.device("shellies/r", parts: ["relay/0": ShellyFirst.relay])
     #expect(said(relay, to: "shellies/r/relay/0/command", "on") == ["20 shellies/r/relay/0 on"])
     let light = ShellyFirst.device("shellies/l", parts: ["light/0": ShellyFirst.light])
@@ -177,7 +177,7 @@ import Testing
   }
 
   @Test(arguments: ["bright", "[1]", ""])
-  func `what a device cannot read changes nothing and is counted`(payload: String) {
+  func `an invalid command changes nothing and is counted`(payload: String) {
     var bench = VirtualBench(HomeAssistantThing.device("ha/l", "light-json"))
     _ = bench.takeLog()
     bench.send(payload, to: "ha/l/set", at: 0)
@@ -187,7 +187,7 @@ import Testing
   }
 
   @Test(arguments: ConventionName.allCases)
-  func `every convention's house loads, and its hands touch what is there`(
+  func `every convention's house loads and its script uses existing keys`(
     convention: ConventionName
   ) throws {
     let house = DemoHouse.with(convention)

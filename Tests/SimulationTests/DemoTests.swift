@@ -10,7 +10,7 @@ import Simulation
 import Testing
 
 @Suite struct DemoTests {
-  /// What was written.
+  /// The written text.
   private final class Recorder {
     var text = ""
   }
@@ -37,13 +37,13 @@ import Testing
     Moment(nanoseconds: UInt64(milliseconds) * 1_000_000)
   }
 
-  @Test func `every change of the standard script is one that the home's devices take`() throws {
+  @Test func `the home's devices accept every change of the standard script`() throws {
     let registry = try home()
     var simulator = TimelineSimulator(registry: registry)
     for request in DemoScript.standard.changes {
       let key = try registry.index(of: request.key)
       switch request.operation {
-      case .step: continue  // The simulator knows no state to count from.
+      case .step: continue  // The simulator has no state to add the step to.
       case .set(let value): _ = try registry[key].property.value(from: value)
       case .toggle, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:
         Issue.record("\(request.operation) is not played")
@@ -56,14 +56,14 @@ import Testing
     #expect(lamp.map(\.collapsed) == [99, 79, 0])
   }
 
-  @Test func `the standard script takes twelve seconds at most and runs in the order of time`() {
+  @Test func `the standard script takes at most twelve seconds and is in order`() {
     let moments = DemoScript.standard.changes.compactMap(\.at)
     #expect(moments.count == DemoScript.standard.changes.count)
     #expect(zip(moments, moments.dropFirst()).allSatisfy { $0 <= $1 })
     #expect(moments.last.map { $0 < 12_000 } == true)
   }
 
-  @Test func `without Settle the thermostat loses taps and stays at the wrong value`() throws {
+  @Test func `without Settle the thermostat loses taps and ends at the wrong value`() throws {
     let replay = DirectReplay(
       .standard,
       registry: try home(),
@@ -72,17 +72,17 @@ import Testing
     #expect(replay.commands == DemoScript.standard.changes.count)
     #expect(replay.dropped == 7)
     #expect(
-      replay.wrongEndings == [
-        DirectReplay.Ending(
+      replay.mismatches == [
+        DirectReplay.Mismatch(
           key: "boiler/target_temperature",
-          asked: 25,
-          shown: 23.5
+          target: 25,
+          actual: 23.5
         )
       ]
     )
   }
 
-  @Test func `a script is read with its moments, a missing one repeating the line before`() throws {
+  @Test func `a script line without a time repeats the line before`() throws {
     let text = """
       {"key":"desk-lamp/brightness","set":50,"at":100}
       {"key":"boiler/target_temperature","step":-1}
@@ -98,7 +98,7 @@ import Testing
     (#"{"get":"*"}"#, "can be played"),
     ("{", "not JSON"),
   ])
-  func `a script with a line that cannot be played names that line`(
+  func `a line that cannot be played is reported`(
     line: String,
     message: String
   ) throws {
@@ -111,7 +111,7 @@ import Testing
     #expect(mistakes?.first.first?.message.contains(message) == true)
   }
 
-  @Test func `every line that cannot be played is named, the first twenty in words`() throws {
+  @Test func `all lines that cannot be played are counted and twenty are described`() throws {
     let registry = try home()
     let good = #"{"key":"desk-lamp/power","toggle":true}"#
     let lines = (1...50).map { $0.isMultiple(of: 2) ? "{" : good }
@@ -142,7 +142,7 @@ import Testing
     #expect(ledger[lamp].commands == 2)
   }
 
-  @Test func `what leaves before its deadline has no lateness`() throws {
+  @Test func `a value sent before its deadline has no lateness`() throws {
     let registry = try home()
     let stop = try index("desk-lamp/brightness", registry)
     var ledger = DemoLedger(registry: registry)
@@ -151,7 +151,7 @@ import Testing
     #expect(ledger[stop].worstLateness == nil)
   }
 
-  @Test func `a key agrees when the device's report shows the target`() throws {
+  @Test func `a key agrees when the device reports the target`() throws {
     let registry = try home()
     let boiler = try index("boiler/target_temperature", registry)
     let stop = try index("hall-blind/command", registry)
@@ -168,7 +168,7 @@ import Testing
     #expect(ledger.isDone)
   }
 
-  @Test func `the summary is one row per key that was changed`() throws {
+  @Test func `the summary has one row per changed key`() throws {
     let registry = try home()
     let boiler = try index("boiler/target_temperature", registry)
     var ledger = DemoLedger(registry: registry)
@@ -187,7 +187,7 @@ import Testing
   @Test(arguments: [
     ([0], "█"), ([0, 10, 20, 150, 310], "█▃ ▃"), ([], ""), ([0, 1, 2, 3, 100], "█▂"),
   ])
-  func `a sparkline has one bar per cell, a blank where nothing came`(
+  func `a sparkline has one bar per cell and a blank for none`(
     moments: [Int],
     bars: String
   ) {
@@ -200,7 +200,7 @@ import Testing
   }
 
   @Test(arguments: [(true, "\r\u{1B}[Kabc…\r\u{1B}[Kabcdefgh\n"), (false, "abcdefgh\n")])
-  func `a status is cut and replaced on a terminal and left out elsewhere`(
+  func `a status line is cut and replaced on a terminal and omitted elsewhere`(
     isInteractive: Bool,
     written: String
   ) {

@@ -10,7 +10,7 @@ import Testing
 
 /// The contract's timelines, which live with the queue's tests.
 enum Fixture {
-  /// One expected or seen run, in an order that does not depend on ties.
+  /// One expected or actual run, in an order that does not depend on ties.
   struct Run: Hashable, Comparable, CustomStringConvertible {
     var at: Double
     var key: String
@@ -55,7 +55,7 @@ enum Fixture {
 }
 
 extension JSONValue {
-  /// The elements of an array; none for anything else.
+  /// The elements of an array; empty for any other value.
   var elements: [JSONValue] {
     if case .array(let elements) = self { elements } else { [] }
   }

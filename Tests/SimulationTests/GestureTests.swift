@@ -5,7 +5,7 @@ import Simulation
 import Testing
 
 @Suite struct GestureTests {
-  @Test func `a drag makes one change per mark and ends where the hand stops`() {
+  @Test func `a drag makes one change per mark and ends at its target`() {
     let points = Gesture.drag(from: 20, to: 120, steps: 100, milliseconds: 1600)
     #expect(points.count == 100)
     #expect(points.first?.value == 21)
@@ -26,7 +26,7 @@ import Testing
     #expect(abs(Gesture.path(atTime: Gesture.time(atPath: part)) - part) < 1e-9)
   }
 
-  @Test func `taps come after their pauses`() {
+  @Test func `taps follow their pauses`() {
     #expect(Gesture.taps(pauses: [200, 150, 300]) == [0, 200, 350, 650])
   }
 }

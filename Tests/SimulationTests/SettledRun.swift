@@ -7,14 +7,14 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// One run of the built `settled`: what it was given, what it said, how it ended.
+/// One run of the built `settled`: its output and its exit code.
 struct SettledRun {
-  /// -1 if it ended by a signal or took longer than a minute.
+  /// The exit code; -1 after a signal or more than a minute.
   let code: Int32
   let output: String
   let errors: String
 
-  /// Runs it to its end in a temporary folder that has `files`.
+  /// Runs the program in a temporary folder with `files`.
   init(_ arguments: [String], input: String = "", files: [String: String] = [:]) throws {
     let folder = try TemporaryFolder.make("settled-run")
     let inner = Set(files.keys.compactMap { $0.split(separator: "/").dropLast().first })

@@ -54,7 +54,7 @@ import Testing
     #expect(run.output.split(separator: "\n").map(String.init) == lines)
   }
 
-  @Test func `simulate with devices takes their types, policies and urgent values`() throws {
+  @Test func `simulate with devices uses their types, policies and urgent values`() throws {
     let devices = """
       blind:
         profile: zigbee2mqtt/cover
@@ -111,7 +111,7 @@ import Testing
     #expect(run.output.isEmpty)
   }
 
-  @Test func `check counts what it read`() throws {
+  @Test func `check prints the counts of what it read`() throws {
     let run = try SettledRun(
       ["check", "--config", "./settings"],
       files: [
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(arguments: [(0, ")"), (1, ", 1 file of profiles)"), (3, ", 3 files of profiles)")])
-  func `check names the files it read, and counts those of profiles`(
+  func `check prints the files it read and counts profile files`(
     count: Int,
     ending: String
   ) throws {

@@ -7,7 +7,7 @@ import Simulation
 import Testing
 
 @Suite struct SimulatedDeviceTests {
-  @Test func `a lamp comes up with its bridge, its availability and its retained state`() {
+  @Test func `a lamp starts with its bridge, its availability and its retained state`() {
     var lamp = ZigbeeLamp(name: "desk_lamp", brightness: 100)
     let messages = lamp.start(at: .zero)
     #expect(
@@ -30,7 +30,7 @@ import Testing
     )
   }
 
-  @Test func `a lamp reports where it is while a transition runs, and where it ends`() {
+  @Test func `a lamp reports its state during a transition and at its end`() {
     var bench = VirtualBench(ZigbeeLamp(name: "lamp", brightness: 0))
     _ = bench.takeLog()
     bench.send(#"{"brightness":200,"transition":1}"#, to: "zigbee2mqtt/lamp/set", at: 0)
@@ -46,7 +46,7 @@ import Testing
     ("set", #"{"state":"OFF"}"#, false), ("set", #"{"brightness":0}"#, false),
     ("set", #"{"brightness":1}"#, true), ("set/brightness", "7", true),
   ])
-  func `a lamp takes words, attributes and objects`(
+  func `a lamp accepts words, attributes and objects`(
     topic: String,
     payload: String,
     isOn: Bool
@@ -58,7 +58,7 @@ import Testing
     #expect(bench.device.tally == CommandTally(received: 1))
   }
 
-  @Test func `a lamp complains about a payload that it cannot read, and stays as it was`() {
+  @Test func `a lamp rejects an invalid payload and keeps its state`() {
     var bench = VirtualBench(ZigbeeLamp(name: "lamp", brightness: 100))
     _ = bench.takeLog()
     bench.send("brighter", to: "zigbee2mqtt/lamp/set", at: 0)
@@ -68,7 +68,7 @@ import Testing
     #expect(bench.device.tally == CommandTally(received: 1, refused: 1))
   }
 
-  @Test func `a flooded thermostat ends at a value that nobody asked for last`() {
+  @Test func `a flooded thermostat ends at a value that is not the last one`() {
     var bench = VirtualBench(SlowThermostat(topic: "heating/boiler", setpoint: 20))
     for tap in 1...10 {
       bench.send(
@@ -82,7 +82,7 @@ import Testing
     #expect(bench.device.tally == CommandTally(received: 10, dropped: 6))
   }
 
-  @Test func `a thermostat that is asked once confirms after a second`() {
+  @Test func `a thermostat confirms a single command after a second`() {
     var bench = VirtualBench(SlowThermostat(topic: "heating/boiler", setpoint: 20))
     _ = bench.takeLog()
     bench.send(#"{"setpoint":21.5}"#, to: "heating/boiler/set", at: 0)
@@ -92,7 +92,7 @@ import Testing
     )
   }
 
-  @Test func `a cover moves over time and reports on the way`() {
+  @Test func `a cover moves over time and reports its position`() {
     var bench = VirtualBench(MovingCover(name: "blind", position: 0))
     bench.send(#"{"position":25}"#, to: "zigbee2mqtt/blind/set", at: 0)
     bench.advance(to: 1000)
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test(arguments: ["STOP", #"{"state":"STOP"}"#])
-  func `a cover stops at once where it is`(payload: String) {
+  func `a cover stops immediately`(payload: String) {
     var bench = VirtualBench(MovingCover(name: "blind", position: 0))
     bench.send(#"{"state":"OPEN"}"#, to: "zigbee2mqtt/blind/set", at: 0)
     bench.send(payload, to: "zigbee2mqtt/blind/set", at: 4000)
@@ -118,7 +118,7 @@ import Testing
     )
   }
 
-  @Test func `a dimmer comes up online`() {
+  @Test func `a dimmer starts online`() {
     let bench = VirtualBench(TasmotaDimmer(name: "shelf"))
     #expect(bench.log.first == "0 tele/shelf/LWT Online")
   }
@@ -127,7 +127,7 @@ import Testing
     ("Dimmer", "70", 70.0), ("dimmer", "+5", 55), ("Dimmer", "-", 40), ("Dimmer", "120", 100),
     ("HSBColor", "120,100,10", 10), ("json", #"{"HSBColor":"20,30,40","Dimmer":60}"#, 60),
   ])
-  func `a dimmer takes absolute and relative brightness`(
+  func `a dimmer accepts absolute and relative brightness`(
     command: String,
     payload: String,
     dimmer: Double
@@ -138,7 +138,7 @@ import Testing
     #expect(bench.device.tally == CommandTally(received: 1))
   }
 
-  @Test func `a dimmer answers colour and brightness in one message with one result`() {
+  @Test func `a dimmer answers color and brightness in one message with one result`() {
     var bench = VirtualBench(TasmotaDimmer(name: "shelf"))
     _ = bench.takeLog()
     bench.send(#"{"HSBColor":"20,30,40","Dimmer":60}"#, to: "cmnd/shelf/json", at: 0)
@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test(arguments: [("Dimer", "70"), ("Dimmer", "bright"), ("json", "[1]"), ("CT", "20")])
-  func `a dimmer answers what it does not know with Unknown`(command: String, payload: String) {
+  func `a dimmer answers an unknown command with Unknown`(command: String, payload: String) {
     var bench = VirtualBench(TasmotaDimmer(name: "shelf"))
     _ = bench.takeLog()
     bench.send(payload, to: "cmnd/shelf/\(command)", at: 0)
@@ -172,7 +172,7 @@ import Testing
     #expect(bench.device.tally == CommandTally(received: 1, refused: 1))
   }
 
-  @Test func `an empty payload asks a dimmer and changes nothing`() {
+  @Test func `an empty payload queries a dimmer and changes nothing`() {
     var bench = VirtualBench(TasmotaDimmer(name: "shelf"))
     bench.send("", to: "cmnd/shelf/Dimmer", at: 0)
     bench.advance(to: 100)

@@ -43,26 +43,26 @@ import Testing
     )
   }
 
-  @Test func `the busiest column is the highest bar, and one change is still seen`() {
+  @Test func `the busiest column has the highest bar and a single change is visible`() {
     let burst = (0..<100).map { _ in #"{"key":"a","set":1,"at":0}"# }.joined(separator: "\n")
     let drawing = plot(burst + "\n" + #"{"key":"a","set":2,"at":150}"# + "\n", width: 24)
     #expect(drawing.dropFirst(2).first == "a  █     ▁")
   }
 
-  @Test func `a narrow terminal still gets an axis, a long key is cut`() {
+  @Test func `a narrow terminal has an axis and a long key is cut`() {
     let key = String(repeating: "k", count: 60)
     let drawing = plot(#"{"key":"\#(key)","set":1,"at":0}"# + "\n", width: 10)
     #expect(drawing.dropFirst(2).first == String(repeating: "k", count: 31) + "…  █")
     #expect(drawing.first?.count == 32 + 2 + 20)
   }
 
-  @Test func `an only instant is drawn at the left`() {
+  @Test func `a single instant is drawn at the left`() {
     let drawing = plot(#"{"key":"a","set":1,"at":5}"# + "\n", width: 40, leading: true)
     #expect(drawing.dropFirst(2).first == "a  █")
     #expect(drawing.dropFirst(3).first == "   ●")
   }
 
-  @Test func `nothing played draws nothing`() {
+  @Test func `an empty timeline draws nothing`() {
     #expect(plot("", width: 80) == [""])
   }
 }

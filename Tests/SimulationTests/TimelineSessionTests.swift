@@ -50,7 +50,7 @@ import Testing
     )
   }
 
-  @Test func `a missing moment repeats the line before, and is 0 at first`() {
+  @Test func `a missing time repeats the line before and starts at 0`() {
     let lines = """
       {"key":"a","set":1}
       {"key":"b","set":2,"at":100}
@@ -94,7 +94,7 @@ import Testing
     )
   }
 
-  @Test func `keys due at the same instant leave in the order of their first lines`() {
+  @Test func `keys due at the same instant run in the order of their first lines`() {
     let lines = """
       {"key":"b","set":1,"at":0}
       {"key":"a","set":2,"at":0}
@@ -109,7 +109,7 @@ import Testing
     )
   }
 
-  @Test func `a leading value leaves before its own batch ends`() {
+  @Test func `a leading value runs before its own batch ends`() {
     let lines = """
       {"key":"a","set":1,"at":0}
       {"key":"a","set":2,"at":0}
@@ -138,7 +138,7 @@ import Testing
     )
   }
 
-  @Test func `a step counts from the pending value, else from the one that ran last`() {
+  @Test func `a step is relative to the pending value, otherwise to the last one`() {
     let lines = """
       {"key":"a","set":20,"at":0}
       {"key":"a","step":5,"at":10}
@@ -155,7 +155,7 @@ import Testing
   }
 
   @Test(arguments: [("true", "false"), ("false", "true"), (#""ON""#, #""OFF""#)])
-  func `a toggle turns to the other value`(before: String, after: String) {
+  func `a toggle inverts the value`(before: String, after: String) {
     let lines = """
       {"key":"a","set":\(before),"at":0}
       {"key":"a","toggle":true,"at":1000}
@@ -168,7 +168,7 @@ import Testing
     )
   }
 
-  @Test func `flush and cancel take patterns`() {
+  @Test func `flush and cancel accept patterns`() {
     let lines = """
       {"key":"x/1","set":1,"at":0}
       {"key":"y/1","set":2}
@@ -203,7 +203,7 @@ import Testing
       #""get" means nothing on a virtual clock: set, step, toggle, flush and cancel are allowed"#
     ),
   ])
-  func `a line that does not fit is named by its number and left out`(
+  func `an invalid change is reported by its line number and left out`(
     line: String,
     message: String
   ) {
@@ -221,21 +221,21 @@ import Testing
   }
 
   @Test(arguments: ["not json", "{", "[]", #"{"key":"a"}"#, #"{"set":1}"#, "\u{0}"])
-  func `a line that is no request is named by its number and left out`(line: String) {
+  func `an unreadable line is reported by its number and left out`(line: String) {
     let lines = [#"{"key":"a","set":1}"#, line, #"{"key":"a","set":2}"#]
     let result = play(lines.joined(separator: "\n"), Policy(delay: .zero))
     #expect(Array(result.mistakes.keys) == [2])
     #expect(result.output == #"{"at":0,"key":"a","value":2,"collapsed":1}"# + "\n")
   }
 
-  @Test func `a line beyond the limit is named, and the rest is played`() {
+  @Test func `a line beyond the limit is reported and the rest is played`() {
     let long = #"{"key":"a","set":""# + String(repeating: "x", count: 70_000) + #""}"#
     let result = play(long + "\n" + #"{"key":"a","set":2}"# + "\n", Policy(delay: .zero))
     #expect(result.mistakes == [1: "the line is longer than 65536 bytes"])
     #expect(result.output == #"{"at":0,"key":"a","value":2,"collapsed":0}"# + "\n")
   }
 
-  @Test func `cutting the input anywhere changes nothing`() {
+  @Test func `splitting the input anywhere changes nothing`() {
     let lines = #"{"key":"a","set":1}"# + "\r\n\n" + #"{"key":"a","set":2,"at":500}"#
     let whole = play(lines, Policy(delay: .milliseconds(300)))
     var session = TimelineSession(policy: Policy(delay: .milliseconds(300)))

@@ -20,7 +20,7 @@ import Testing
       simulator.finish()
       let runs = simulator.runs.map { Fixture.Run(at: $0.at, key: $0.key, value: $0.value) }
       let expected = (timeline["expect"]?.elements ?? []).map(Fixture.Run.init)
-      // Between keys that are due at the same instant no order is promised.
+      // The order of keys that are due at the same instant is not specified.
       #expect(runs.sorted() == expected.sorted(), "\(id)")
     }
   }

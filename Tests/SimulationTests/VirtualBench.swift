@@ -4,7 +4,7 @@
 import LastOut
 import Simulation
 
-/// Drives a simulated device on virtual time and records what it said when.
+/// Drives a simulated device on virtual time and records its messages.
 struct VirtualBench<Device: SimulatedDevice> {
   var device: Device
   private(set) var now = Moment.zero
@@ -16,7 +16,7 @@ struct VirtualBench<Device: SimulatedDevice> {
     record(self.device.start(at: now))
   }
 
-  /// Lets the device do everything that it wants to do up to `milliseconds`.
+  /// Advances the device to `milliseconds`.
   mutating func advance(to milliseconds: Int) {
     let end = Moment(nanoseconds: UInt64(milliseconds) * 1_000_000)
     while let wake = device.nextWake, wake <= end {
@@ -26,13 +26,13 @@ struct VirtualBench<Device: SimulatedDevice> {
     now = end
   }
 
-  /// Hands the device one message at `milliseconds`.
+  /// Sends the device one message at `milliseconds`.
   mutating func send(_ payload: String, to topic: String, at milliseconds: Int) {
     advance(to: milliseconds)
     record(device.receive(topic: topic, payload: Array(payload.utf8), at: now))
   }
 
-  /// Takes the log, leaving it empty.
+  /// Returns the log and clears it.
   mutating func takeLog() -> [String] {
     defer { log = [] }
     return log

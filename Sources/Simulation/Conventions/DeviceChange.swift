@@ -4,16 +4,16 @@
 internal import Devices
 package import JSON
 
-/// What a command does to one value of a part of a simulated device.
+/// The effect of a command on one value of a simulated device's part.
 package struct DeviceChange: Sendable {
   package enum Kind: Sendable {
-    /// At once.
+    /// Sets the value immediately.
     case set(JSONValue)
-    /// Evenly, in a stated time.
+    /// Moves the value linearly in a given time.
     case move(to: Double, over: Duration)
-    /// Evenly; the whole way of `span` takes `whole`.
+    /// Moves the value linearly; a distance of `span` takes `whole`.
     case travel(to: Double, span: Double, whole: Duration)
-    /// Stays where it is.
+    /// Stops a movement.
     case stop
   }
 
@@ -28,30 +28,30 @@ package struct DeviceChange: Sendable {
   }
 }
 
-/// What a simulated device does about a message.
+/// A simulated device's answer to a message.
 package struct DeviceAnswer: Sendable {
   package var changes: [DeviceChange]
-  /// What it says before its state: its own acknowledgement, if the convention has one.
+  /// The convention's own acknowledgement, sent before the state.
   package var acknowledgement: [DeviceMessage]
-  /// Parts whose state is told although nothing changes.
-  package var asked: [String]
-  /// It was a command, and could not be carried out.
+  /// Parts whose state was queried and is reported without a change.
+  package var queriedParts: [String]
+  /// Whether the message is an invalid command.
   package var isRefusal: Bool
 
   package init(
     _ changes: [DeviceChange] = [],
     acknowledgement: [DeviceMessage] = [],
-    asked: [String] = [],
+    queriedParts: [String] = [],
     isRefusal: Bool = false
   ) {
     self.changes = changes
     self.acknowledgement = acknowledgement
-    self.asked = asked
+    self.queriedParts = queriedParts
     self.isRefusal = isRefusal
   }
 
-  /// A command that could not be read, and what the device says to that.
-  package static func refused(_ words: [DeviceMessage] = []) -> DeviceAnswer {
-    DeviceAnswer(acknowledgement: words, isRefusal: true)
+  /// The answer to an invalid command.
+  package static func refused(_ messages: [DeviceMessage] = []) -> DeviceAnswer {
+    DeviceAnswer(acknowledgement: messages, isRefusal: true)
   }
 }

@@ -5,16 +5,16 @@ internal import Devices
 package import JSON
 package import LastOut
 
-/// What the parts of a simulated device are like at a moment; numbers may be on their way.
+/// The values of a simulated device's parts, some of which may be moving.
 package struct DeviceMemory: Sendable {
-  private enum Holding: Sendable {
+  private enum StoredValue: Sendable {
     case resting(JSONValue)
     case moving(Ramp)
   }
 
-  private var parts: [String: [String: Holding]] = [:]
+  private var parts: [String: [String: StoredValue]] = [:]
 
-  /// The parts a device has, each with its values; nothing moves.
+  /// Creates parts with constant values.
   package init(_ parts: [String: [String: JSONValue]]) {
     self.parts = parts.mapValues { $0.mapValues { .resting($0) } }
   }
@@ -27,9 +27,7 @@ package struct DeviceMemory: Sendable {
     return name.map { values[$0] != nil } ?? true
   }
 
-  /// A value of a part; null if there is none.
-  ///
-  /// While it moves it is a whole number.
+  /// A value of a part, rounded to a whole number while it moves; null if there is none.
   package func value(_ part: String, _ name: String, at now: Moment) -> JSONValue {
     switch parts[part]?[name] {
     case nil: .null
@@ -46,7 +44,7 @@ package struct DeviceMemory: Sendable {
     return value(part, name, at: now).double ?? 0
   }
 
-  /// A value of a part as a bare word.
+  /// A value of a part as bare text.
   package func text(_ part: String, _ name: String, at now: Moment) -> String {
     let value = value(part, name, at: now)
     return value.string ?? JSONWriter.text(value)
@@ -58,18 +56,18 @@ package struct DeviceMemory: Sendable {
     }
   }
 
-  /// When the first of the movements of a part ends; `nil` if nothing moves.
+  /// The end of the first movement of a part to end; `nil` if nothing moves.
   package func nextEnd(_ part: String, at now: Moment) -> Moment? {
     parts[part, default: [:]].values.compactMap {
       if case .moving(let ramp) = $0, ramp.isMoving(at: now) { ramp.end } else { nil }
     }.min()
   }
 
-  /// Carries out a change; without effect on a part that is not there.
+  /// Applies a change; a change of an unknown part has no effect.
   package mutating func apply(_ change: DeviceChange, at now: Moment) {
     guard has(change.part) else { return }
     let current = number(change.part, change.name, at: now)
-    let holding: Holding =
+    let stored: StoredValue =
       switch change.kind {
       case .set(let value): .resting(value)
       case .stop: .resting(.integer(Int64(current.rounded())))
@@ -87,6 +85,6 @@ package struct DeviceMemory: Sendable {
           )
         )
       }
-    parts[change.part]?[change.name] = holding
+    parts[change.part]?[change.name] = stored
   }
 }

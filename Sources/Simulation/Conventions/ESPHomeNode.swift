@@ -7,8 +7,8 @@ package import LastOut
 
 /// An ESPHome node with its MQTT component: `…/command` in, retained `…/state` out.
 ///
-/// Parts are named as their topics are: `light/<object>`, `switch/<object>` and so on. A light tells
-/// where it is going, not where it is; a cover tells where it is.
+/// Parts have the names of their topics: `light/<object>`, `switch/<object>` and so on. A light reports
+/// its target, a cover its current position.
 package struct ESPHomeNode: WireConvention {
   package static let fullTravel = Duration.seconds(4)
 
@@ -32,8 +32,8 @@ package struct ESPHomeNode: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/command", "\(topic)/+/+/+/command"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/status", text: isThere ? "online" : "offline", retain: true)
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
   }
 
   package func answer(

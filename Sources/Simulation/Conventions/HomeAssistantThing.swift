@@ -5,9 +5,9 @@ import Devices
 internal import JSON
 package import LastOut
 
-/// A device with topics as Home Assistant's documentation has them in its examples.
+/// A device with the topics of the examples in Home Assistant's documentation.
 ///
-/// It has one part, named for what it is: `switch`, `light`, `light-json`, `number`, `cover`,
+/// It has one part, named after its type: `switch`, `light`, `light-json`, `number`, `cover` or
 /// `climate`. States are retained.
 package struct HomeAssistantThing: WireConvention {
   package static let fullTravel = Duration.seconds(4)
@@ -30,10 +30,10 @@ package struct HomeAssistantThing: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/+/set"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
     DeviceMessage(
       topic: "\(topic)/availability",
-      text: isThere ? "online" : "offline",
+      text: isOnline ? "online" : "offline",
       retain: true
     )
   }

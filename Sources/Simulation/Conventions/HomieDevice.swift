@@ -5,20 +5,20 @@ internal import Devices
 package import JSON
 package import LastOut
 
-/// A device of Homie 5: `…/set` in; `$target` at once, then the value, both retained.
+/// A Homie 5 device: `…/set` in; `$target` immediately, then the value, both retained.
 ///
-/// Parts are named `<node>/<property>` and have a `value` and a `target`. What the datatype does not
-/// allow is passed over without a word.
+/// Parts are named `<node>/<property>` and have a `value` and a `target`. A payload that does not fit
+/// the datatype is ignored.
 package struct HomieDevice: WireConvention {
-  /// How long a number takes from 0 to 100.
+  /// The time that a number takes from 0 to 100.
   package static let fullTravel = Duration.seconds(1)
 
   /// `homie/5/<device>`.
   package let topic: String
-  /// By part: `float`, `boolean`, `string` or `color`.
+  /// The datatype of each part: `float`, `boolean`, `string` or `color`.
   package let datatypes: [String: String]
 
-  /// A device `homie/5/<device>` with a datatype and a first value for each `<node>/<property>`.
+  /// Creates a device `homie/5/<device>` with a datatype and an initial value for each property.
   package static func device(
     _ topic: String,
     properties: [String: (datatype: String, value: JSONValue)]
@@ -31,10 +31,10 @@ package struct HomieDevice: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/set"] }
 
-  package var greeting: [DeviceMessage] { [description, presence(true)] }
+  package var greeting: [DeviceMessage] { [description, availability(true)] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/$state", text: isThere ? "ready" : "lost", retain: true)
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/$state", text: isOnline ? "ready" : "lost", retain: true)
   }
 
   private var description: DeviceMessage {

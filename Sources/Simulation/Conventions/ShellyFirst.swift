@@ -7,8 +7,8 @@ package import LastOut
 
 /// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.
 ///
-/// Parts are named as their topics are: `relay/0`, `light/0`, `roller/0`, `thermostat/0`. States are
-/// not retained. `…/light/0/command` is left out: its words were not checked.
+/// Parts have the names of their topics: `relay/0`, `light/0`, `roller/0`, `thermostat/0`. States are
+/// not retained. `…/light/0/command` is not simulated, because its words are not verified.
 package struct ShellyFirst: WireConvention {
   package static let fullTravel = Duration.seconds(4)
 
@@ -34,8 +34,8 @@ package struct ShellyFirst: WireConvention {
     ]
   }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/online", text: isThere ? "true" : "false", retain: true)
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/online", text: isOnline ? "true" : "false", retain: true)
   }
 
   package func answer(

@@ -5,11 +5,10 @@ internal import Devices
 package import JSON
 package import LastOut
 
-/// A Shelly of the second generation or later: JSON-RPC in, a reply with the same `id`, status
-/// notifications.
+/// A Shelly of the second or a later generation: JSON-RPC with replies and status notifications.
 ///
-/// Parts are named as components are: `switch:0`, `light:0`, `cover:0`. The reply goes to
-/// `<src>/rpc`. States are not retained.
+/// A reply has the `id` of its request and goes to `<src>/rpc`. Parts have the names of components:
+/// `switch:0`, `light:0`, `cover:0`. States are not retained.
 package struct ShellyRPC: WireConvention {
   package static let fullTravel = Duration.seconds(4)
 
@@ -29,8 +28,8 @@ package struct ShellyRPC: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/rpc"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/online", text: isThere ? "true" : "false", retain: true)
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/online", text: isOnline ? "true" : "false", retain: true)
   }
 
   package func answer(

@@ -5,7 +5,7 @@ import Devices
 internal import JSON
 package import LastOut
 
-/// A Tasmota shutter: `ShutterPosition1` in, position, direction and target in `RESULT` while it runs.
+/// A Tasmota shutter: `ShutterPosition1` in; position, direction and target in `RESULT` as it moves.
 package struct TasmotaShutter: WireConvention {
   private static let part = "shutter"
   package static let fullTravel = Duration.seconds(4)
@@ -21,8 +21,8 @@ package struct TasmotaShutter: WireConvention {
 
   package var subscriptions: [String] { ["cmnd/\(name)/+"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    DeviceMessage(topic: "tele/\(name)/LWT", text: isThere ? "Online" : "Offline", retain: true)
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "tele/\(name)/LWT", text: isOnline ? "Online" : "Offline", retain: true)
   }
 
   package func answer(
@@ -36,8 +36,8 @@ package struct TasmotaShutter: WireConvention {
         DeviceMessage(topic: "stat/\(name)/RESULT", json: .object(["Command": "Unknown"]))
       ])
     }
-    // An empty payload is a question.
-    if payload.isEmpty { return DeviceAnswer(asked: [Self.part]) }
+    // An empty payload is a query.
+    if payload.isEmpty { return DeviceAnswer(queriedParts: [Self.part]) }
     let target: Double
     switch WirePayload.word(payload).uppercased() {
     case "OPEN": target = 100

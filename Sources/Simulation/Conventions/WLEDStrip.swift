@@ -5,10 +5,10 @@ import Devices
 internal import JSON
 package import LastOut
 
-/// A strip with WLED: brightness and power on the device topic, colour on `/col`; `/g`, `/c`, `/v` out.
+/// A strip with WLED: brightness and power on the device topic, color on `/col`; `/g`, `/c`, `/v` out.
 ///
-/// Power is told as brightness only: 0 is off. `ON` goes back to the brightness before. JSON on
-/// `/api` is left out: it was not checked.
+/// Power is reported as brightness only, with 0 for off. `ON` restores the last brightness. JSON on
+/// `/api` is not simulated, because its form is not verified.
 package struct WLEDStrip: WireConvention {
   private static let part = "strip"
 
@@ -24,8 +24,8 @@ package struct WLEDStrip: WireConvention {
 
   package var subscriptions: [String] { [topic, "\(topic)/col"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    DeviceMessage(topic: "\(topic)/status", text: isThere ? "online" : "offline", retain: true)
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
   }
 
   package func answer(

@@ -6,21 +6,20 @@ package import JSON
 import JSONParsing
 package import LastOut
 
-/// How devices of one convention speak: what a message means, and how a state is told.
+/// The messages of one convention: the meaning of commands and the form of reports.
 ///
-/// A value without memory of its own; ``ConventionalDevice`` makes it live.
+/// A convention is stateless; ``ConventionalDevice`` adds state and time.
 package protocol WireConvention: Sendable {
-  /// The topic filters for commands and questions.
+  /// The topic filters for commands and queries.
   var subscriptions: [String] { get }
 
-  /// How it is told that the device is there, or, as the broker does after its will, that it is not.
-  func presence(_ isThere: Bool) -> DeviceMessage
+  /// The message that reports the device online or offline; the latter is its last will.
+  func availability(_ isOnline: Bool) -> DeviceMessage
 
-  /// What the device says of itself when it comes up, before its states: its presence, if nothing
-  /// else.
+  /// The messages after a start, before the states: at least the availability.
   var greeting: [DeviceMessage] { get }
 
-  /// What the device does about a message; `nil` for one that is not for it.
+  /// The answer to a message; `nil` for a message that is not for the device.
   func answer(
     topic: String,
     payload: [UInt8],
@@ -28,23 +27,23 @@ package protocol WireConvention: Sendable {
     at now: Moment
   ) -> DeviceAnswer?
 
-  /// How the state of a part is told.
+  /// The messages that report the state of a part.
   func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage]
 }
 
 extension WireConvention {
-  package var greeting: [DeviceMessage] { [presence(true)] }
+  package var greeting: [DeviceMessage] { [availability(true)] }
 
-  /// The levels of a topic below `prefix`; `nil` for a topic elsewhere.
+  /// The levels of a topic below `prefix`; `nil` for any other topic.
   package func levels(of topic: String, below prefix: String) -> [String]? {
     guard topic.hasPrefix(prefix + "/") else { return nil }
     return topic.dropFirst(prefix.count + 1).split(separator: "/").map(String.init)
   }
 }
 
-/// A payload as devices look at it.
+/// Reads payloads as devices do.
 package enum WirePayload {
-  /// The payload as a bare word.
+  /// The payload as text.
   package static func word(_ payload: [UInt8]) -> String {
     String(decoding: payload, as: UTF8.self)
   }
@@ -60,7 +59,7 @@ package enum WirePayload {
     NumberText.parse(payload.span).flatMap { $0.isFinite ? $0 : nil }
   }
 
-  /// `ON` and `OFF`, in the case of `words`.
+  /// Whether the payload is `on` or `off`; `nil` if it is neither.
   package static func flag(_ payload: [UInt8], on: String, off: String) -> Bool? {
     switch word(payload) {
     case on: true
@@ -68,4 +67,17 @@ package enum WirePayload {
     default: nil
     }
   }
+}
+
+/// The conventions with built-in profiles, by their names on the command line.
+package enum ConventionName: String, CaseIterable, Sendable {
+  case zigbee2mqtt
+  case tasmota
+  case shellyGen1 = "shelly-gen1"
+  case shellyGen2 = "shelly-gen2"
+  case esphome
+  case wled
+  case zwaveJS = "zwave-js"
+  case homie
+  case homeAssistant = "homeassistant"
 }

@@ -5,10 +5,10 @@ internal import Devices
 package import JSON
 package import LastOut
 
-/// A node as Z-Wave JS UI shows it, with topics of the type ValueID.
+/// A node behind Z-Wave JS UI, with topics of the type ValueID.
 ///
-/// Parts are named `<command class>/<endpoint>`. A write to `targetValue` (or `currentValue`, which is
-/// redirected) is told on `targetValue` at once; `currentValue` follows as the node gets there.
+/// Parts are named `<command class>/<endpoint>`. A write to `targetValue`, or to `currentValue`, is
+/// reported on `targetValue` immediately; `currentValue` follows as the node moves.
 package struct ZWaveNode: WireConvention {
   package static let fullTravel = Duration.seconds(2)
 
@@ -31,9 +31,9 @@ package struct ZWaveNode: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/+/set", "\(topic)/+/+/+/+/set"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
-    let plain = JSONValue.boolean(isThere)
-    let object = JSONValue.object(["value": plain, "status": isThere ? "Alive" : "Dead"])
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    let plain = JSONValue.boolean(isOnline)
+    let object = JSONValue.object(["value": plain, "status": isOnline ? "Alive" : "Dead"])
     return DeviceMessage(topic: "\(topic)/status", json: isRaw ? plain : object, retain: true)
   }
 
@@ -78,7 +78,7 @@ package struct ZWaveNode: WireConvention {
     ])
   }
 
-  /// `5s`; nothing else is read.
+  /// Reads seconds such as `5s`; `nil` for any other unit.
   private static func duration(_ text: String?) -> Duration? {
     guard let text, text.hasSuffix("s"), let seconds = Double(text.dropLast()) else { return nil }
     return .milliseconds(Int64(seconds * 1000))

@@ -5,13 +5,13 @@ import Devices
 internal import JSON
 package import LastOut
 
-/// A radiator valve as Zigbee2MQTT shows it: attributes in one JSON object.
+/// A radiator valve behind Zigbee2MQTT, with its attributes in one JSON object.
 package struct ZigbeeThermostat: WireConvention {
   private static let part = "valve"
 
   package let topic: String
 
-  /// A device named `name` below Zigbee2MQTT's default base topic.
+  /// Creates a device called `name` below Zigbee2MQTT's default base topic.
   package static func device(_ name: String) -> ConventionalDevice<Self> {
     ConventionalDevice(
       Self(topic: "zigbee2mqtt/\(name)"),
@@ -21,10 +21,10 @@ package struct ZigbeeThermostat: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/get"] }
 
-  package func presence(_ isThere: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
     DeviceMessage(
       topic: "\(topic)/availability",
-      json: .object(["state": isThere ? "online" : "offline"]),
+      json: .object(["state": isOnline ? "online" : "offline"]),
       retain: true
     )
   }
@@ -35,7 +35,7 @@ package struct ZigbeeThermostat: WireConvention {
     memory: DeviceMemory,
     at now: Moment
   ) -> DeviceAnswer? {
-    if received == "\(topic)/get" { return DeviceAnswer(asked: [Self.part]) }
+    if received == "\(topic)/get" { return DeviceAnswer(queriedParts: [Self.part]) }
     guard let command = WirePayload.object(payload) else { return .refused() }
     var changes: [DeviceChange] = []
     if let asked = command["occupied_heating_setpoint"], let value = asked.double,

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The home that the demo plays in: four devices as files describe them, and as they behave.
+/// The standard home of the demo: a device file and its four simulated devices.
 package enum DemoHome {
-  /// The device file, as somebody would write it.
+  /// The device file.
   package static let deviceFile = """
     # The home of settle demo. Profiles bring topics, payloads and ranges.
 
@@ -40,7 +40,7 @@ package enum DemoHome {
 
     """
 
-  /// The settings file for a broker and a panel on loopback ports.
+  /// The settings file, for a broker and a panel on the given loopback ports.
   package static func settingsFile(port: Int, panel: Int, socket: String) -> String {
     """
     mqtt: {url: "mqtt://127.0.0.1:\(port)"}
@@ -51,7 +51,7 @@ package enum DemoHome {
     """
   }
 
-  /// The same four, as they behave.
+  /// The simulated devices.
   package static func devices() -> [any SimulatedDevice] {
     [
       ZigbeeLamp(name: "desk_lamp", brightness: 20),

@@ -4,15 +4,15 @@
 import Devices
 import JSON
 
-/// What a demo plays with: devices as a file describes them, as they behave, and what is done to them.
+/// The content of a demo: a device file, the simulated devices and a script.
 package struct DemoHouse: Sendable {
-  /// The device file, as somebody would write it.
+  /// The device file.
   package var deviceFile: String
   package var devices: [any SimulatedDevice]
   package var script: DemoScript
-  /// Commands of `settle` that fit this house, for those who stay.
+  /// Example commands of `settle`, shown after the script with `--keep`.
   package var tries: [String]
-  /// A topic of the gateway's and a payload for it, for those who stay.
+  /// An example of a command topic and its payload, shown after the script with `--keep`.
   package var message: (topic: String, payload: String)
 
   /// The home of the demo without `--with`.
@@ -29,7 +29,7 @@ package struct DemoHouse: Sendable {
     )
   }
 
-  /// A house whose devices are all of one convention.
+  /// A house whose devices all follow one convention.
   package static func with(_ convention: ConventionName) -> DemoHouse {
     switch convention {
     case .zigbee2mqtt: zigbee
@@ -46,11 +46,11 @@ package struct DemoHouse: Sendable {
 
   /// - Parameters:
   ///   - file: The device file.
-  ///   - devices: The devices in it.
-  ///   - slider: What is dragged, and from where to where.
-  ///   - button: What is pressed three times.
-  ///   - cover: What is sent to 30, 50 and 20 within half a second.
-  ///   - stepper: What is tapped up five times, and by how much.
+  ///   - devices: The devices in the file.
+  ///   - slider: The key that is dragged, with start and end.
+  ///   - button: The key that is toggled three times.
+  ///   - cover: The key that is set to 30, 50 and 20 within half a second.
+  ///   - stepper: The key that is stepped up five times, with the amount.
   private init(
     _ file: String,
     _ devices: [any SimulatedDevice],

@@ -4,7 +4,7 @@
 import MQTT
 package import Operations
 
-/// A connection to the demo's broker that keeps what cannot be sent at once, in order.
+/// A connection to the demo's broker that queues what it cannot send immediately.
 package final class DemoLink {
   private struct Outgoing {
     var topic: String
@@ -14,7 +14,7 @@ package final class DemoLink {
 
   /// Called for each message.
   package var onMessage: ((_ topic: String, _ payload: [UInt8]) -> Void)?
-  /// Called once, when the broker has taken the connection.
+  /// Called once, when the broker has accepted the connection.
   package var onConnected: (() -> Void)?
 
   private let client: MQTTClient
@@ -23,7 +23,7 @@ package final class DemoLink {
   /// A publish may call back before it returns.
   private var isDraining = false
 
-  /// Prepares a connection to a broker on loopback; ``start()`` opens it.
+  /// Creates a connection to a broker on loopback, which ``start(subscribing:)`` opens.
   package init(name: String, port: Int, loop: EventLoop) throws(OperationsError) {
     var configuration = MQTTConfiguration(
       endpoint: .tcp(host: "127.0.0.1", port: port),

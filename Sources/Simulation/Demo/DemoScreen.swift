@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the demo shows: lines that stay, and one line at the bottom that changes.
+/// The demo's output: permanent lines, and a status line at the bottom.
 package struct DemoScreen {
   package enum Color: String, Sendable {
     case cyan = "36"
@@ -42,7 +42,9 @@ package struct DemoScreen {
     self.write = write
   }
 
-  /// Prints a line that stays; with `isCut`, what goes beyond the width is cut on a terminal.
+  /// Prints a permanent line.
+  ///
+  /// With `isCut`, it is cut to the width of a terminal.
   package mutating func line(_ pieces: [Piece], isCut: Bool = false) {
     clearStatus()
     write(render(pieces, isCut: isCut) + "\n")
@@ -52,7 +54,7 @@ package struct DemoScreen {
     line([Piece(text, color)])
   }
 
-  /// Shows a line that the next one replaces; nothing where lines cannot be replaced.
+  /// Shows a status line, which the next line replaces; does nothing without a terminal.
   package mutating func status(_ pieces: [Piece]) {
     guard isInteractive else { return }
     write("\r\u{1B}[K" + render(pieces, isCut: true))

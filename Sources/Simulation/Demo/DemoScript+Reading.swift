@@ -14,11 +14,11 @@ extension DemoScript {
 
   /// Every line of a script that cannot be played.
   package struct Mistakes: Error, Hashable, Sendable, CustomStringConvertible {
-    /// In order; the first ``kept`` of them.
+    /// The first ``kept`` mistakes, in order.
     package private(set) var first: [Mistake] = []
-    /// How many there are.
+    /// The number of all mistakes.
     package private(set) var count = 0
-    /// How many are kept.
+    /// The maximum number of mistakes to keep.
     package static let kept = 20
 
     mutating func add(_ mistake: Mistake) {
@@ -26,7 +26,7 @@ extension DemoScript {
       if first.count < Self.kept { first.append(mistake) }
     }
 
-    /// A line for each that is kept, and how many more there are.
+    /// One line for each kept mistake, and the number of further ones.
     package var description: String {
       var lines = first.map { "line \($0.line): \($0.message)" }
       let more = count - first.count
@@ -35,16 +35,16 @@ extension DemoScript {
     }
   }
 
-  /// Reads a script: grammar lines, `at` in milliseconds; a missing one repeats the line before.
+  /// Reads a script of grammar lines with `at` in milliseconds; a missing one repeats the line before.
   ///
-  /// - Throws: Every line that is no change of a device in `registry`.
+  /// - Throws: ``Mistakes`` with every line that cannot be played on the devices in `registry`.
   package init(text: [UInt8], registry: Registry) throws(Mistakes) {
     var framer = LineFramer()
     framer.append(text.span)
     var changes: [ControlRequest] = []
     var latest = 0.0
     var mistakes = Mistakes()
-    func take(_ line: ArraySlice<UInt8>, _ number: Int) {
+    func read(_ line: ArraySlice<UInt8>, _ number: Int) {
       do throws(Mistake) {
         try Self.append(line, number, to: &changes, &latest, registry)
       } catch {
@@ -55,10 +55,10 @@ extension DemoScript {
       switch next {
       case .tooLong(let number):
         mistakes.add(Mistake(line: number, message: "the line is too long"))
-      case .line(let bytes, let number): take(bytes, number)
+      case .line(let bytes, let number): read(bytes, number)
       }
     }
-    if let rest = framer.finish() { take(rest.bytes, rest.number) }
+    if let rest = framer.finish() { read(rest.bytes, rest.number) }
     guard mistakes.count == 0 else { throw mistakes }
     self.init(changes: changes)
   }

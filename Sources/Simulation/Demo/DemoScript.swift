@@ -5,9 +5,9 @@ package import Control
 import Devices
 import JSON
 
-/// What the hands do, and when.
+/// A script of timed changes.
 package struct DemoScript: Sendable {
-  /// Something worth announcing.
+  /// A section of the script that is announced.
   package struct Act: Hashable, Sendable {
     /// Milliseconds after the start.
     package var at: Double
@@ -17,7 +17,7 @@ package struct DemoScript: Sendable {
   package var acts: [Act]
   /// Changes with `at` in milliseconds, in order of time.
   package var changes: [ControlRequest]
-  /// Whether the gateway is told to end right after the last change, before it has settled.
+  /// Whether the gateway is shut down right after the last change, before it has settled.
   package var endsAbruptly: Bool
 
   package init(acts: [Act] = [], changes: [ControlRequest], endsAbruptly: Bool = false) {
@@ -26,7 +26,7 @@ package struct DemoScript: Sendable {
     self.endsAbruptly = endsAbruptly
   }
 
-  /// Five gestures and a farewell; every speed and pause is stated here, none is recorded.
+  /// Five gestures and a shutdown, with speeds and pauses that are stated, not recorded.
   package static let standard: DemoScript = {
     var builder = Builder()
     builder.act(
@@ -55,9 +55,7 @@ package struct DemoScript: Sendable {
     return builder.script(endsAbruptly: true)
   }()
 
-  /// A few gestures on devices of one convention, each named for what it is.
-  ///
-  /// Takes three seconds and a half at most; ends when the devices have come to rest.
+  /// A few gestures on the devices of one convention, of at most 3.5 seconds.
   static func short(
     slider: (key: String, from: Double, to: Double),
     button: String?,
@@ -69,8 +67,8 @@ package struct DemoScript: Sendable {
     builder.drag(slider.key, from: slider.from, to: slider.to, steps: 60, lasting: 800, at: 100)
     if let cover {
       builder.act(1100, "A cover is sent to three places within half a second")
-      for (number, place) in ([30, 50, 20] as [Int64]).enumerated() {
-        builder.add(.set(.integer(place)), cover, at: 1100 + 200 * Double(number))
+      for (number, position) in ([30, 50, 20] as [Int64]).enumerated() {
+        builder.add(.set(.integer(position)), cover, at: 1100 + 200 * Double(number))
       }
     }
     if let button {

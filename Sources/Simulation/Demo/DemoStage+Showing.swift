@@ -11,7 +11,7 @@ import LastOut
 import Operations
 import PrivateBroker
 
-/// What the demo tells, as it happens.
+/// The output of the demo while it runs.
 extension DemoStage {
   /// The width of the column with the keys.
   private var keyWidth: Int { 32 }
@@ -133,7 +133,7 @@ extension DemoStage {
     )
   }
 
-  /// What the same hands would have done to the same devices.
+  /// Shows what the same changes would have done to the same devices without Settle.
   private func showDirectReplay() {
     let replay = DirectReplay(script, registry: registry, devices: house.devices)
     var line =
@@ -141,10 +141,10 @@ extension DemoStage {
       + Self.count(replay.commands, "command")
     if replay.dropped > 0 { line += ", \(replay.dropped) of them lost by busy devices" }
     screen.line(line + ".")
-    for ending in replay.wrongEndings {
-      let shown = ending.shown.map { JSONWriter.text($0) } ?? "nothing"
+    for mismatch in replay.mismatches {
+      let actual = mismatch.actual.map { JSONWriter.text($0) } ?? "nothing"
       screen.line(
-        "  \(ending.key) would have stayed at \(shown), not \(JSONWriter.text(ending.asked))."
+        "  \(mismatch.key) would have stayed at \(actual), not \(JSONWriter.text(mismatch.target))."
       )
     }
   }
@@ -166,7 +166,7 @@ extension DemoStage {
     screen.line()
   }
 
-  /// The client beside this program, as it is typed here.
+  /// The path of `settle` beside this program, relative to the current folder if possible.
   private static var clientPath: String {
     guard let own = CommandLine.arguments.first else { return "settle" }
     let client = own.hasSuffix("/settled") ? String(own.dropLast()) : own

@@ -6,45 +6,46 @@ import Control
 import Devices
 import Gateway
 import GatewayCore
+import Glibc
 import JSON
 import JSONParsing
 import LastOut
 package import Operations
 import PrivateBroker
 
-/// The demo: a private broker as a process, and on one event loop the gateway, the simulated devices
-/// and the hands.
+/// The demo: a private broker process, and the gateway, the simulated devices and the script player on
+/// one event loop.
 ///
-/// The hands and the devices speak MQTT over connections of their own, so the gateway sees what it
-/// would see in a home.
+/// Devices and player have MQTT connections of their own, so the gateway sees the traffic of a real
+/// home.
 package final class DemoStage {
   package struct Options: Sendable {
-    /// `nil`: the standard home.
+    /// The convention of the devices; `nil` for the standard home.
     package var convention: ConventionName?
-    /// `nil`: the house's own script.
+    /// The text of a script; `nil` for the house's own.
     package var script: [UInt8]?
     package var speed = 1.0
-    /// Goes on after the script until a signal comes.
+    /// Whether to continue after the script until a signal arrives.
     package var keeps = false
     package var logLevel = Logger.Level.warning
 
     package init() {}
   }
 
-  /// How far the evening has come.
+  /// The progress of the demo.
   private enum Stage {
-    /// The hands play, or what they asked for is still on its way.
+    /// The script runs, or its changes are still in flight.
     case playing
-    /// The script is over and the summary shown; people may play on.
-    case kept
-    /// The gateway flushes and ends.
-    case leaving
-    /// The gateway has ended; devices may still report what it sent last.
-    case listening
+    /// The script is over and the summary is shown; the user can make changes.
+    case interactive
+    /// The gateway shuts down.
+    case shuttingDown
+    /// The gateway has ended; devices may still report its last commands.
+    case awaitingReports
   }
 
-  /// How long devices get to come to rest after the last change.
-  static let patience = Duration.seconds(20)
+  /// How long devices may take to come to rest after the last change.
+  static let restTimeout = Duration.seconds(20)
 
   let options: Options
   let house: DemoHouse
@@ -54,24 +55,24 @@ package final class DemoStage {
   let registry: Registry
   let script: DemoScript
   let driver: DeviceDriver
-  let hands: Hands
+  let player: ScriptPlayer
   let socket: String
-  /// Where the panel is.
+  /// The loopback port of the panel, held for it.
   let panel: PortReservation
   var ledger: DemoLedger
   var screen: DemoScreen
   var start = Moment.zero
-  private let handsLink: DemoLink
+  private let playerLink: DemoLink
   private let devicesLink: DemoLink
-  private var pulse: LoopTimer?
+  private var timer: LoopTimer?
   private var deadline: Moment?
   private var stage = Stage.playing
   private var hasSummary = false
   private var exitCode: Int32 = 1
 
-  /// Starts the broker and puts everything in its place.
+  /// Starts the broker and creates the gateway, the devices and the player.
   ///
-  /// - Throws: ``DemoError`` when something that the demo needs is not there.
+  /// - Throws: ``DemoError`` when the broker cannot start or the script is invalid.
   package init(_ options: Options, screen: DemoScreen) throws(DemoError) {
     self.options = options
     self.screen = screen
@@ -101,14 +102,14 @@ package final class DemoStage {
         loop: loop,
         log: Logger(level: options.logLevel)
       )
-      handsLink = try DemoLink(name: "hands", port: broker.port, loop: loop)
+      playerLink = try DemoLink(name: "hands", port: broker.port, loop: loop)
       devicesLink = try DemoLink(name: "devices", port: broker.port, loop: loop)
       driver = try DeviceDriver(house.devices, link: devicesLink, loop: loop)
-      hands = try Hands(
+      player = try ScriptPlayer(
         script,
         speed: options.speed,
         registry: registry,
-        link: handsLink,
+        link: playerLink,
         loop: loop
       )
     } catch {
@@ -116,13 +117,17 @@ package final class DemoStage {
     }
   }
 
-  /// Plays to the end; 0 if every device ended at what was asked for last.
+  /// Runs the demo and returns its exit code: 0 if every device has the last requested value.
+  ///
+  /// - Throws: ``DemoError`` when the gateway cannot start.
   package func run() throws(DemoError) -> Int32 {
-    connectEars()
+    setCallbacks()
     announce()
     do throws(OperationsError) {
-      pulse = try loop.makeTimer { [unowned self] in beat() }
-      for signal in DemoSignals.ending { try loop.onSignal(signal) { [unowned self] in leave() } }
+      timer = try loop.makeTimer { [unowned self] in tick() }
+      for signal in [SIGINT, SIGTERM, SIGHUP] {
+        try loop.onSignal(signal) { [unowned self] in shutDown() }
+      }
       gateway.onConnection = { [unowned self] isUp in if isUp { startDevices() } }
       try gateway.start()
     } catch {
@@ -132,27 +137,27 @@ package final class DemoStage {
     return exitCode
   }
 
-  // MARK: Coming up
+  // MARK: Start
 
-  /// The devices come up when the gateway listens: not all of them retain their states.
+  /// Starts the devices when the gateway listens, because not all of them retain their states.
   private func startDevices() {
     gateway.onConnection = nil
-    driver.start { [unowned self] in startHands() }
+    driver.start { [unowned self] in startPlayer() }
   }
 
-  private func startHands() {
-    handsLink.onConnected = { [unowned self] in
-      // What the devices said arrives meanwhile.
+  private func startPlayer() {
+    playerLink.onConnected = { [unowned self] in
+      // The devices' first reports arrive before the script starts.
       start = EventLoop.now().advanced(by: .milliseconds(200))
-      hands.begin(at: start)
-      schedulePulse()
+      player.begin(at: start)
+      scheduleTick()
     }
-    handsLink.start()
+    playerLink.start()
   }
 
-  private func connectEars() {
-    hands.onAct = { [unowned self] in show($0) }
-    hands.onChange = { [unowned self] key, _, now in
+  private func setCallbacks() {
+    player.onAct = { [unowned self] in show($0) }
+    player.onChange = { [unowned self] key, _, now in
       ledger.change(key, at: now)
       showFlood(at: now)
     }
@@ -161,8 +166,8 @@ package final class DemoStage {
     }
     gateway.watchAll { [unowned self] event in
       guard let key = ledger.event(event) else { return }
-      // The hands' own changes are counted when they are made.
-      if stage == .kept, event.phase == .accepted { ledger.change(key, at: EventLoop.now()) }
+      // The player's changes are counted when they are made.
+      if stage == .interactive, event.phase == .accepted { ledger.change(key, at: EventLoop.now()) }
       show(event, of: key)
     }
     driver.onReport = { [unowned self] message in
@@ -171,64 +176,64 @@ package final class DemoStage {
     }
   }
 
-  // MARK: Going on, and ending
+  // MARK: End
 
-  /// Looks ten times a second how far everything has come.
-  private func beat() {
+  /// Checks the progress ten times a second.
+  private func tick() {
     switch stage {
     case .playing:
-      if hands.isDone { lookForEnd() }
-      if stage == .playing { schedulePulse() }
-    case .kept, .leaving: break
-    case .listening:
+      if player.isDone { checkForEnd() }
+      if stage == .playing { scheduleTick() }
+    case .interactive, .shuttingDown: break
+    case .awaitingReports:
       conclude()
       loop.stop()
     }
   }
 
-  private func lookForEnd() {
+  private func checkForEnd() {
     let now = EventLoop.now()
-    let end = deadline ?? now.advanced(by: Self.patience)
+    let end = deadline ?? now.advanced(by: Self.restTimeout)
     deadline = end
     refreshTargets()
     if script.endsAbruptly && !options.keeps {
-      leave()
+      shutDown()
     } else if now >= end || (ledger.isSettled && driver.isResting && ledger.isDone) {
-      guard options.keeps else { return leave() }
-      stage = .kept
+      guard options.keeps else { return shutDown() }
+      stage = .interactive
       conclude()
       showInvitation()
     }
   }
 
-  private func schedulePulse(after pause: Duration = .milliseconds(100)) {
-    pulse?.arm(at: EventLoop.now().advanced(by: pause))
+  private func scheduleTick(after pause: Duration = .milliseconds(100)) {
+    timer?.arm(at: EventLoop.now().advanced(by: pause))
   }
 
   private func refreshTargets() {
     for key in ledger.order { ledger.target(key, gateway.row(registry[key].key)?.target) }
   }
 
-  /// Says how it ended, once.
+  /// Shows the summary once and sets the exit code.
   private func conclude() {
     guard !hasSummary else { return }
     hasSummary = true
-    exitCode = hands.isDone && ledger.isDone ? 0 : 1
+    exitCode = player.isDone && ledger.isDone ? 0 : 1
     showSummary()
   }
 
-  /// Lets the gateway end in good order; the devices get a moment to report what it sent last.
-  private func leave() {
+  /// Shuts down the gateway, then waits 300 ms for the devices' reports.
+  private func shutDown() {
     if stage == .playing { refreshTargets() }
-    stage = .leaving
+    stage = .shuttingDown
     gateway.beginShutdown { [unowned self] report in
       screen.line([time(), .init("The gateway flushed and ended: \(report.description).")])
-      stage = .listening
-      schedulePulse(after: .milliseconds(300))
+      stage = .awaitingReports
+      scheduleTick(after: .milliseconds(300))
     }
   }
 
-  // MARK: Preparing
+  // MARK: Configuration
 
   private static func configuration(
     _ house: DemoHouse,
@@ -262,5 +267,17 @@ package final class DemoStage {
     } catch {
       throw DemoError(error.description, isBadInput: true)
     }
+  }
+}
+
+/// Why the demo cannot run.
+package struct DemoError: Error, Hashable, Sendable {
+  package let description: String
+  /// Whether the script is invalid; otherwise the system lacks something.
+  package let isBadInput: Bool
+
+  init(_ description: String, isBadInput: Bool = false) {
+    self.description = description
+    self.isBadInput = isBadInput
   }
 }

@@ -5,13 +5,13 @@ import Devices
 import JSON
 import LastOut
 
-/// The table at the end: what went in and came out, key by key, and how it ended.
+/// The table at the end: changes, commands and the final values of each key.
 package struct DemoSummary {
   package static let headings = [
     "key", "changes in", "commands out", "collapsed", "worst late", "target", "device",
   ]
 
-  /// One row per key that was changed, columns as in ``headings``.
+  /// One row for each changed key, with the columns of ``headings``.
   package static func rows(of ledger: DemoLedger) -> [[String]] {
     ledger.order.map { key in
       let account = ledger[key]
@@ -24,7 +24,7 @@ package struct DemoSummary {
     }
   }
 
-  /// Lines of equal columns: the first is left-aligned, numbers are right-aligned.
+  /// The table as lines; the first and last column are left-aligned, the others right-aligned.
   package static func lines(of ledger: DemoLedger) -> [String] {
     let table = [headings] + rows(of: ledger)
     let widths = headings.indices.map { column in table.map { $0[column].count }.max() ?? 0 }
@@ -41,14 +41,14 @@ package struct DemoSummary {
     }
   }
 
-  /// `100:1`, with one digit where it is not whole.
+  /// The ratio as `100:1`, with one decimal if it is not whole.
   static func factor(_ changes: Int, _ commands: Int) -> String {
     guard commands > 0 else { return "-" }
     let ratio = (Double(changes) / Double(commands) * 10).rounded() / 10
     return JSONWriter.text(.number(ratio)) + ":1"
   }
 
-  /// A duration in milliseconds with two digits.
+  /// A duration in milliseconds with two decimals.
   package static func milliseconds(_ duration: Duration) -> String {
     let hundredths = (duration / .microseconds(10)).rounded()
     return JSONWriter.text(.number(hundredths / 100)) + " ms"

@@ -4,7 +4,7 @@
 import LastOut
 package import Operations
 
-/// Lets simulated devices live on a real broker, in real time.
+/// Connects simulated devices to a real broker, in real time.
 package final class DeviceDriver {
   /// Called for each message that a device publishes.
   package var onReport: ((DeviceMessage) -> Void)?
@@ -24,15 +24,15 @@ package final class DeviceDriver {
     link.onMessage = { [weak self] in self?.receive($0, $1) }
   }
 
-  /// Whether no device moves or waits for its moment.
+  /// Whether no device moves or waits for a timer.
   package var isResting: Bool { devices.allSatisfy { $0.nextWake == nil } }
 
-  /// Connects; the devices come up and `onUp` is called when the broker has taken the connection.
+  /// Connects, then starts the devices and calls `onUp`.
   package func start(onUp: @escaping () -> Void) {
     link.onConnected = { [weak self] in
       guard let self else { return }
       let now = EventLoop.now()
-      for place in devices.indices { publish(devices[place].start(at: now)) }
+      for index in devices.indices { publish(devices[index].start(at: now)) }
       armTimer()
       onUp()
     }
@@ -42,17 +42,17 @@ package final class DeviceDriver {
   private func receive(_ topic: String, _ payload: [UInt8]) {
     wake()
     let now = EventLoop.now()
-    for place in devices.indices where devices[place].listens(to: topic) {
-      publish(devices[place].receive(topic: topic, payload: payload, at: now))
+    for index in devices.indices where devices[index].listens(to: topic) {
+      publish(devices[index].receive(topic: topic, payload: payload, at: now))
     }
     armTimer()
   }
 
   private func wake() {
     let now = EventLoop.now()
-    for place in devices.indices {
-      while let due = devices[place].nextWake, due <= now {
-        publish(devices[place].wake(at: now))
+    for index in devices.indices {
+      while let due = devices[index].nextWake, due <= now {
+        publish(devices[index].wake(at: now))
       }
     }
     armTimer()

@@ -7,21 +7,21 @@ package import JSON
 import JSONParsing
 import LastOut
 
-/// The same hands and the same devices without Settle: every change is a command at once.
+/// A replay of a script without Settle, in which every change is a command.
 ///
-/// Played on a virtual clock, with a network that takes no time.
+/// It runs on a virtual clock with a network that takes no time.
 package struct DirectReplay {
-  /// How one key ended.
-  package struct Ending: Hashable, Sendable {
+  /// A key whose device ended at another value than the last requested one.
+  package struct Mismatch: Hashable, Sendable {
     package var key: String
-    package var asked: JSONValue
-    /// What the device showed in the end; `nil` if it reports nothing.
-    package var shown: JSONValue?
+    package var target: JSONValue
+    /// The device's last report; `nil` if it reports nothing.
+    package var actual: JSONValue?
 
-    package init(key: String, asked: JSONValue, shown: JSONValue?) {
+    package init(key: String, target: JSONValue, actual: JSONValue?) {
       self.key = key
-      self.asked = asked
-      self.shown = shown
+      self.target = target
+      self.actual = actual
     }
   }
 
@@ -34,7 +34,7 @@ package struct DirectReplay {
   package init(_ script: DemoScript, registry: Registry, devices: [any SimulatedDevice]) {
     ledger = DemoLedger(registry: registry)
     self.devices = devices
-    for place in self.devices.indices { note(self.devices[place].start(at: .zero)) }
+    for index in self.devices.indices { record(self.devices[index].start(at: .zero)) }
     for request in script.changes {
       let now = Moment(nanoseconds: UInt64(max(0, request.at ?? 0) * 1_000_000))
       wakeDevices(through: now)
@@ -43,18 +43,18 @@ package struct DirectReplay {
     wakeDevices(through: Moment(nanoseconds: .max))
   }
 
-  /// Commands that devices lost because they were busy.
+  /// The number of commands that busy devices lost.
   package var dropped: Int { devices.reduce(0) { $0 + $1.tally.dropped } }
 
-  /// The keys that did not end at what was asked for last, because their device lost commands.
-  package var wrongEndings: [Ending] {
-    ledger.order.compactMap { key -> Ending? in
+  /// The keys whose device lost commands and ended at another value than the last requested one.
+  package var mismatches: [Mismatch] {
+    ledger.order.compactMap { key -> Mismatch? in
       let entry = ledger.registry[key]
       let lostSome = devices.contains {
         $0.tally.dropped > 0 && $0.listens(to: entry.property.command.topic)
       }
       guard let target = targets[key], ledger.agrees(key) == false, lostSome else { return nil }
-      return Ending(key: entry.key, asked: target.json, shown: ledger[key].reported)
+      return Mismatch(key: entry.key, target: target.json, actual: ledger[key].reported)
     }
   }
 
@@ -65,7 +65,7 @@ package struct DirectReplay {
     let property = ledger.registry[key].property
     ledger.change(key, at: now)
     targets[key] = value
-    // A device that is moved by hand or stopped says itself where it ended.
+    // After a stop, the device itself decides at which value the ended properties are.
     for other in property.ends {
       let device = ledger.registry[key].device
       guard let ended = try? ledger.registry.index(of: other, inDevice: device) else { continue }
@@ -90,20 +90,20 @@ package struct DirectReplay {
   }
 
   private mutating func send(_ payload: [UInt8], to topic: String, at now: Moment) {
-    for place in devices.indices where devices[place].listens(to: topic) {
-      note(devices[place].receive(topic: topic, payload: payload, at: now))
+    for index in devices.indices where devices[index].listens(to: topic) {
+      record(devices[index].receive(topic: topic, payload: payload, at: now))
     }
   }
 
   private mutating func wakeDevices(through end: Moment) {
     while let wake = devices.compactMap(\.nextWake).min(), wake <= end {
-      for place in devices.indices where devices[place].nextWake.map({ $0 <= wake }) == true {
-        note(devices[place].wake(at: wake))
+      for index in devices.indices where devices[index].nextWake.map({ $0 <= wake }) == true {
+        record(devices[index].wake(at: wake))
       }
     }
   }
 
-  private mutating func note(_ messages: [DeviceMessage]) {
+  private mutating func record(_ messages: [DeviceMessage]) {
     for message in messages {
       let document = (try? JSONParser.parse(message.payload.span)) ?? .string(message.text)
       ledger.report(topic: message.topic, document: document)

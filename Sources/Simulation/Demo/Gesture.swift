@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A movement of a hand, made from a stated duration and stated pauses: when each change comes.
+/// The times of the changes that a user's gesture makes.
 ///
-/// Hands that reach for a mark follow a minimum-jerk path: slow, fast in the middle (1.875 times the
-/// mean speed), slow again. A slider therefore reports most of its changes in the middle of a drag.
+/// A reaching hand follows a minimum-jerk path: slow, fast in the middle (1.875 times the mean speed),
+/// slow again. A slider therefore reports most of its changes in the middle of a drag.
 package enum Gesture {
   /// One change of a value, in milliseconds after the gesture's start.
   package struct Point: Hashable, Sendable {
@@ -17,8 +17,9 @@ package enum Gesture {
     }
   }
 
-  /// Drags a slider from `start` to `end` in `steps` marks; each mark is a change when the hand
-  /// crosses it, the last one when the hand stops after `milliseconds`.
+  /// Drags a slider from `start` to `end` over `steps` marks in `milliseconds`.
+  ///
+  /// Each mark is a change at the time when the hand crosses it.
   package static func drag(
     from start: Double,
     to end: Double,
@@ -31,14 +32,14 @@ package enum Gesture {
     }
   }
 
-  /// Times of taps on a stepper: `pauses` are the milliseconds before each tap but the first.
+  /// The times of taps, in milliseconds; `pauses` are the times between them.
   package static func taps(pauses: [Double]) -> [Double] {
     pauses.reduce(into: [0]) { times, pause in
       times.append(times[times.count - 1] + pause)
     }
   }
 
-  /// The part of the path covered when the part `time` of the duration has passed, both 0 to 1.
+  /// The fraction of the path at the fraction `time` of the duration, both 0 to 1.
   package static func path(atTime time: Double) -> Double {
     time * time * time * (10 + time * (6 * time - 15))
   }

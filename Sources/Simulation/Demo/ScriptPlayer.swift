@@ -7,11 +7,11 @@ internal import JSON
 package import LastOut
 package import Operations
 
-/// Plays a script over MQTT, as people at a panel would: one message per change, at its moment.
-package final class Hands {
-  /// Called for each act, when it begins.
+/// Plays a script over MQTT: one message per change, at its time.
+package final class ScriptPlayer {
+  /// Called when an act starts.
   package var onAct: ((DemoScript.Act) -> Void)?
-  /// Called for each change of a key, right before it is published.
+  /// Called right before a change of a key is published.
   package var onChange: ((KeyIndex, ControlRequest, Moment) -> Void)?
 
   private let script: DemoScript
@@ -24,12 +24,12 @@ package final class Hands {
   private var nextChange = 0
 
   /// - Parameters:
-  ///   - script: What to do.
-  ///   - speed: How much faster than written; policies stay as they are.
+  ///   - script: The script to play.
+  ///   - speed: The factor by which it plays faster; policies do not change.
   ///   - registry: The keys.
-  ///   - link: Where changes are published.
-  ///   - loop: The loop that waits for the moments.
-  /// - Throws: When the loop has no timer to give.
+  ///   - link: The connection that publishes changes.
+  ///   - loop: The loop whose timer is used.
+  /// - Throws: ``OperationsError`` when the timer cannot be created.
   package init(
     _ script: DemoScript,
     speed: Double,
@@ -47,7 +47,7 @@ package final class Hands {
   /// Whether everything has been played.
   package var isDone: Bool { nextChange == script.changes.count }
 
-  /// Begins; `start` is the script's moment zero.
+  /// Starts to play; `start` is the time zero of the script.
   package func begin(at start: Moment) {
     self.start = start
     play()

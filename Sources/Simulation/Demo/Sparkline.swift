@@ -3,13 +3,13 @@
 
 package import LastOut
 
-/// How changes were spread over time, as a row of small bars.
+/// Draws the distribution of changes over time as a row of small bars.
 package enum Sparkline {
   private static let bars: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 
-  /// One bar per `cell` of time between the first and the last moment, a blank where nothing came.
+  /// One bar for each `cell` of time between the first and the last moment; a blank for none.
   ///
-  /// There are at most `limit` bars, cells growing with the time. Moments are in order.
+  /// Cells grow so that there are at most `limit` bars. `moments` must be in order.
   package static func of(
     _ moments: [Moment],
     cell: Duration = .milliseconds(100),

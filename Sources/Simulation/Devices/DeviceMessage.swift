@@ -24,6 +24,6 @@ package struct DeviceMessage: Hashable, Sendable {
     self.init(topic: topic, payload: JSONWriter.bytes(json), retain: retain)
   }
 
-  /// The payload as text, for people.
+  /// The payload as text, for display.
   package var text: String { String(decoding: payload, as: UTF8.self) }
 }

@@ -6,11 +6,11 @@ import JSON
 import JSONParsing
 package import LastOut
 
-/// A blind as Zigbee2MQTT shows it: it moves over time, reports on the way, and stops at once.
+/// A blind behind Zigbee2MQTT, which takes time to move and reports its position meanwhile.
 ///
-/// `{"position":0...100}` moves it, `{"state":"OPEN"|"CLOSE"|"STOP"}` too. 100 is open.
+/// It accepts `{"position":0...100}`, with 100 for open, and `{"state":"OPEN"|"CLOSE"|"STOP"}`.
 package struct MovingCover: SimulatedDevice {
-  /// From one end to the other.
+  /// The time from one end to the other.
   package static let fullTravel = Duration.seconds(8)
   package static let reportInterval = Duration.milliseconds(500)
 

@@ -3,7 +3,7 @@
 
 package import LastOut
 
-/// A quantity that moves in a straight line from one value to another.
+/// A quantity that changes linearly from one value to another.
 package struct Ramp: Hashable, Sendable {
   package let from: Double
   package let to: Double
@@ -17,7 +17,7 @@ package struct Ramp: Hashable, Sendable {
     self.duration = max(duration, .zero)
   }
 
-  /// A value that stays where it is.
+  /// Creates a constant value.
   package init(resting value: Double, at now: Moment) {
     self.init(from: value, to: value, start: now, duration: .zero)
   }
@@ -26,7 +26,7 @@ package struct Ramp: Hashable, Sendable {
 
   package func isMoving(at now: Moment) -> Bool { now < end && from != to }
 
-  /// The value at `now`; the ends before the start and after the end.
+  /// The value at `now`, constant before the start and after the end.
   package func value(at now: Moment) -> Double {
     guard now < end else { return to }
     guard now > start else { return from }

@@ -5,45 +5,45 @@ package import LastOut
 import MQTT
 import MQTTTopics
 
-/// A device as a value: messages and the time go in, messages and the next wake-up come out.
+/// A device as a value: messages and times go in, messages and the next wake-up come out.
 ///
-/// After any call look at ``nextWake``; at that moment call ``wake(at:)``. Time never goes back.
+/// After any call, read ``nextWake`` and call ``wake(at:)`` at that time. Time must not decrease.
 package protocol SimulatedDevice: Sendable {
-  /// The topic filters the device listens on.
+  /// The topic filters that the device subscribes to.
   var subscriptions: [String] { get }
 
-  /// When the device wants to be asked again; `nil` while nothing moves.
+  /// The time of the next call of ``wake(at:)``; `nil` while nothing changes.
   var nextWake: Moment? { get }
 
-  /// What happened to the commands so far.
+  /// The counts of received, dropped and refused commands.
   var tally: CommandTally { get }
 
-  /// What the broker publishes for the device when it is lost.
+  /// The device's last will.
   var will: [DeviceMessage] { get }
 
-  /// Comes up and says so.
+  /// Starts the device and returns its first messages.
   mutating func start(at now: Moment) -> [DeviceMessage]
 
-  /// Takes one message; what it does not understand it answers as the real device would.
+  /// Handles one message; replies to invalid ones as the real device does.
   mutating func receive(topic: String, payload: [UInt8], at now: Moment) -> [DeviceMessage]
 
-  /// Lets time pass up to `now`.
+  /// Advances the device to `now`.
   mutating func wake(at now: Moment) -> [DeviceMessage]
 }
 
 extension SimulatedDevice {
-  /// Whether a message on `topic` is for this device.
+  /// Whether the device subscribes to `topic`.
   package func listens(to topic: String) -> Bool {
     subscriptions.contains { Topic.matches(filter: $0, name: topic) }
   }
 }
 
-/// How many commands reached a device, and how many of them it lost or refused.
+/// The numbers of commands that a device received, dropped and refused.
 package struct CommandTally: Hashable, Sendable {
   package var received = 0
-  /// Arrived while the device was busy, and were lost.
+  /// Commands that were lost because the device was busy.
   package var dropped = 0
-  /// Could not be read.
+  /// Commands that were invalid.
   package var refused = 0
 
   package init(received: Int = 0, dropped: Int = 0, refused: Int = 0) {

@@ -6,21 +6,21 @@ import JSON
 import JSONParsing
 package import LastOut
 
-/// A radiator thermostat that cannot keep up: it loses commands that come close together.
+/// A radiator thermostat that cannot keep up: it loses commands that arrive close together.
 ///
-/// After taking a command it is deaf for ``deafTime``; what arrives then is lost without a word. The
-/// new set-point takes effect, and is reported, after ``confirmDelay``. This is how flooding a device
-/// leaves it at a value that nobody asked for.
+/// After accepting a command it is busy for ``busyTime`` and ignores further commands. The new
+/// set-point takes effect and is reported after ``confirmDelay``. Flooding such a device leaves it at a
+/// value that is not the last one.
 package struct SlowThermostat: SimulatedDevice {
-  package static let deafTime = Duration.milliseconds(600)
+  package static let busyTime = Duration.milliseconds(600)
   package static let confirmDelay = Duration.milliseconds(1000)
 
   package let topic: String
   package private(set) var setpoint: Double
   package private(set) var tally = CommandTally()
 
-  private var deafUntil = Moment.zero
-  /// The set-point that was taken and is not yet in effect.
+  private var busyUntil = Moment.zero
+  /// The accepted set-point that is not yet in effect.
   private var accepted: (value: Double, effective: Moment)?
 
   package init(topic: String, setpoint: Double = 20) {
@@ -46,7 +46,7 @@ package struct SlowThermostat: SimulatedDevice {
     at now: Moment
   ) -> [DeviceMessage] {
     tally.received += 1
-    guard now >= deafUntil else {
+    guard now >= busyUntil else {
       tally.dropped += 1
       return []
     }
@@ -56,9 +56,9 @@ package struct SlowThermostat: SimulatedDevice {
       tally.refused += 1
       return []
     }
-    // A command that is still being worked on takes effect before the next one is taken.
+    // An accepted command takes effect before the next one is accepted.
     let early = wake(at: now)
-    deafUntil = now.advanced(by: Self.deafTime)
+    busyUntil = now.advanced(by: Self.busyTime)
     accepted = (value, now.advanced(by: Self.confirmDelay))
     return early
   }

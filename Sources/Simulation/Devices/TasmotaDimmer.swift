@@ -6,9 +6,9 @@ internal import JSON
 import JSONParsing
 package import LastOut
 
-/// A Tasmota colour light: `cmnd` in, `stat` and `tele` out, last will on `LWT`.
+/// A Tasmota color light: `cmnd` in, `stat` and `tele` out, last will on `LWT`.
 ///
-/// An empty payload is a question, as in the firmware. `cmnd/<topic>/json` takes several commands in
+/// An empty payload is a query, as in the firmware. `cmnd/<topic>/json` accepts several commands in
 /// one message. Setting `Dimmer` above 0 turns the light on.
 package struct TasmotaDimmer: SimulatedDevice {
   package static let replyDelay = Duration.milliseconds(15)
@@ -23,7 +23,7 @@ package struct TasmotaDimmer: SimulatedDevice {
   package private(set) var colorTemperature: Double?
   package private(set) var tally = CommandTally()
 
-  /// Replies that wait for their moment, oldest first.
+  /// Replies that are not sent yet, oldest first.
   private var replies: [(due: Moment, messages: [DeviceMessage])] = []
 
   /// Whether `tele/<topic>/STATE` follows each `RESULT`, as with SetOption59.
@@ -93,7 +93,7 @@ package struct TasmotaDimmer: SimulatedDevice {
     return [result(showing: commands)] + powerMessages(after: commands)
   }
 
-  /// Carries out one command; `false` if the firmware would not know it.
+  /// Executes one command; `false` if the firmware does not accept it.
   private mutating func apply(_ command: String, _ argument: String) -> Bool {
     switch command {
     case "power", "power1": return setPower(argument.uppercased())
@@ -131,7 +131,7 @@ package struct TasmotaDimmer: SimulatedDevice {
     return true
   }
 
-  /// `40`, or `+5` and `-` relative to where the light is.
+  /// Reads `40`, or a relative value such as `+5` or `-`.
   private func dimmerValue(_ argument: String) -> Double? {
     switch argument {
     case "+": dimmer + 10
@@ -163,7 +163,7 @@ package struct TasmotaDimmer: SimulatedDevice {
     return .object(members)
   }
 
-  /// Tasmota's RESULT after a light command carries the light's whole state.
+  /// Tasmota's RESULT, which has the light's whole state after a light command.
   private func result(showing commands: [String]) -> DeviceMessage {
     let isPowerOnly = commands.allSatisfy { $0.hasPrefix("power") }
     return DeviceMessage(

@@ -6,26 +6,26 @@ package import JSON
 import JSONParsing
 package import LastOut
 
-/// A colour lamp as Zigbee2MQTT shows it: JSON sets, `transition`, retained state, availability.
+/// A color lamp behind Zigbee2MQTT: JSON commands, `transition`, retained state, availability.
 ///
-/// A command takes ``radioDelay`` to reach the lamp. While a transition runs, the lamp reports where
-/// it is every ``reportInterval``, and its final state at the end.
+/// A command takes ``radioDelay`` to reach the lamp. During a transition the lamp reports its state
+/// every ``reportInterval`` and once at the end.
 package struct ZigbeeLamp: SimulatedDevice {
-  /// How long the mesh needs for one command.
+  /// The time that the mesh needs for one command.
   package static let radioDelay = Duration.milliseconds(40)
   package static let reportInterval = Duration.milliseconds(250)
 
   package let name: String
   package private(set) var isOn = false
   package private(set) var colorTemperature = 370.0
-  /// The colour as it was last set, in whichever form; `nil` while the lamp shows white.
+  /// The last color, in the form in which it was set; `nil` while the lamp shows white.
   package private(set) var color: JSONValue?
   package private(set) var tally = CommandTally()
 
   /// From 0 to 254.
   private var brightness: Ramp
-  /// Commands on the air, oldest first.
-  private var onAir: [(arrival: Moment, command: JSONValue)] = []
+  /// Commands in flight, oldest first.
+  private var inFlight: [(arrival: Moment, command: JSONValue)] = []
   private var nextReport: Moment?
 
   package init(name: String, brightness: Double = 100, isOn: Bool = true) {
@@ -39,7 +39,7 @@ package struct ZigbeeLamp: SimulatedDevice {
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/set/+", "\(topic)/get"] }
 
   package var nextWake: Moment? {
-    switch (onAir.first?.arrival, nextReport) {
+    switch (inFlight.first?.arrival, nextReport) {
     case (nil, let report): report
     case (let arrival, nil): arrival
     case (let arrival?, let report?): min(arrival, report)
@@ -93,14 +93,14 @@ package struct ZigbeeLamp: SimulatedDevice {
         )
       ]
     }
-    onAir.append((now.advanced(by: Self.radioDelay), command))
+    inFlight.append((now.advanced(by: Self.radioDelay), command))
     return []
   }
 
   package mutating func wake(at now: Moment) -> [DeviceMessage] {
     var messages: [DeviceMessage] = []
-    while let next = onAir.first, next.arrival <= now {
-      onAir.removeFirst()
+    while let next = inFlight.first, next.arrival <= now {
+      inFlight.removeFirst()
       apply(next.command, at: next.arrival)
       messages.append(report(at: next.arrival))
     }
@@ -108,7 +108,7 @@ package struct ZigbeeLamp: SimulatedDevice {
     return messages
   }
 
-  /// What a payload asks for, as the object form; `nil` if it is nothing Zigbee2MQTT reads.
+  /// Converts a payload to the object form; `nil` if Zigbee2MQTT does not accept it.
   private static func command(topic: String, payload: [UInt8]) -> JSONValue? {
     let text = String(decoding: payload, as: UTF8.self)
     if topic.hasSuffix("/set") {
@@ -156,7 +156,7 @@ package struct ZigbeeLamp: SimulatedDevice {
     )
   }
 
-  /// The retained state; also decides when the next one is due.
+  /// Creates the retained state and schedules the next one.
   private mutating func report(at now: Moment) -> DeviceMessage {
     let isMoving = brightness.isMoving(at: now)
     nextReport = isMoving ? min(now.advanced(by: Self.reportInterval), brightness.end) : nil

@@ -5,10 +5,9 @@ import Devices
 import JSON
 
 extension JSONValue {
-  /// The number `amount` further on; `nil` if this is no number.
+  /// The number plus `amount`; `nil` if this is not a number.
   ///
-  /// Whole numbers stay whole, and sums keep nine digits after the point, so that counting in tenths
-  /// shows tenths.
+  /// Whole numbers stay whole. Sums are rounded to nine decimals, so that steps of a tenth show tenths.
   func stepped(by amount: Double) -> JSONValue? {
     switch self {
     case .integer(let number):
@@ -22,7 +21,7 @@ extension JSONValue {
     }
   }
 
-  /// The other of two: `true` and `false`, or `on` and `off` in the case they are written in.
+  /// The opposite of `true`, `false`, `on` or `off`, in the same case; `nil` for any other value.
   var toggled: JSONValue? {
     switch self {
     case .boolean(let flag): .boolean(!flag)

@@ -4,22 +4,22 @@
 package import Devices
 internal import JSON
 
-/// Why a line of a timeline was left out.
+/// Why a line of a timeline is left out.
 package enum TimelineError: Error, Hashable, Sendable {
-  /// `at` lies before the line before; both in milliseconds.
+  /// `at` is less than that of the line before; both in milliseconds.
   case timeRunsBackwards(found: Double, after: Double)
-  /// `at` is not a time that a timeline can reach, in milliseconds.
+  /// `at` is negative or too large, in milliseconds.
   case timeOutOfRange(Double)
-  /// `step` or `toggle` on a key that has neither a pending nor a sent value.
+  /// A `step` or `toggle` of a key that has neither a pending nor a sent value.
   case noBase(key: String)
-  /// `step` or `toggle` on a value that has no such thing.
+  /// A `step` or `toggle` of a value that does not support it.
   case wrongBase(key: String, operation: String, expected: String, found: String)
-  /// A request that has no meaning on a virtual clock.
+  /// A request that does not apply to a virtual clock.
   case notPlayable(String)
-  /// The devices refuse the change.
+  /// The change is not valid for its device.
   case refused(ValidationError)
 
-  /// One sentence, fit for a terminal.
+  /// One sentence that is safe for a terminal.
   package var description: String {
     switch self {
     case .timeRunsBackwards(let found, let after):

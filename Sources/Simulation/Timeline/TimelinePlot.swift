@@ -3,12 +3,12 @@
 
 package import LastOut
 
-/// Draws played changes against the values that left, one pair of lines per key on a common axis.
+/// Draws changes and commands over time, one pair of lines for each key on a common axis.
 ///
-/// Keeps one moment per change, so memory grows with the input. Keys appear in the order in which
-/// they were first changed.
+/// Keys appear in the order of their first change. The plot stores the time of every change, so its
+/// memory grows with the input.
 package struct TimelinePlot: Sendable {
-  /// What happened to one key.
+  /// The changes and commands of one key.
   private struct Track {
     let key: String
     var changes: [Moment] = []
@@ -16,30 +16,30 @@ package struct TimelinePlot: Sendable {
   }
 
   private static let bars = Array(" ▁▂▃▄▅▆▇█")
-  /// Labels are cut to this many characters.
+  /// The maximum length of a label; longer ones are cut.
   private static let labelLimit = 32
 
   private var tracks: [Track] = []
-  private var places: [String: Int] = [:]
+  private var indices: [String: Int] = [:]
 
   package init() {}
 
-  package mutating func noteChange(of key: String, at moment: Moment) {
-    tracks[place(of: key)].changes.append(moment)
+  package mutating func recordChange(of key: String, at moment: Moment) {
+    tracks[index(of: key)].changes.append(moment)
   }
 
-  package mutating func note(_ run: TimelineRun) {
-    tracks[place(of: run.key)].runs.append(run)
+  package mutating func record(_ run: TimelineRun) {
+    tracks[index(of: run.key)].runs.append(run)
   }
 
-  private mutating func place(of key: String) -> Int {
-    if let place = places[key] { return place }
-    places[key] = tracks.count
+  private mutating func index(of key: String) -> Int {
+    if let index = indices[key] { return index }
+    indices[key] = tracks.count
     tracks.append(Track(key: key))
     return tracks.count - 1
   }
 
-  /// The drawing, `width` columns wide where that leaves room for an axis of at least twenty.
+  /// Draws the plot `width` columns wide, or wider if the axis would have less than twenty.
   package func text(width: Int) -> String {
     let moments = tracks.flatMap { $0.changes + $0.runs.map(\.at) }
     guard let start = moments.min(), let end = moments.max() else { return "" }
@@ -85,13 +85,13 @@ package struct TimelinePlot: Sendable {
   }
 }
 
-/// The time axis of a plot: which column a moment falls into.
+/// The time axis of a plot, which maps moments to columns.
 private struct Axis {
   let start: Moment
   let end: Moment
   let columns: Int
 
-  /// How many of `moments` fall into each column.
+  /// The number of `moments` in each column.
   func counts(_ moments: [Moment]) -> [Int] {
     var counts = [Int](repeating: 0, count: columns)
     let span = Double(max(1, end.nanoseconds - start.nanoseconds))
@@ -102,7 +102,7 @@ private struct Axis {
     return counts
   }
 
-  /// The first and the last moment at their ends.
+  /// The labels of the first and the last moment.
   var scale: String {
     let (left, right) = (Self.text(start), Self.text(end))
     let gap = max(1, columns - left.count - right.count)

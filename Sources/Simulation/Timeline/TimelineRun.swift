@@ -5,12 +5,12 @@ internal import Devices
 package import JSON
 package import LastOut
 
-/// One value that left the queue on the virtual clock.
+/// One value that the queue released on the virtual clock.
 package struct TimelineRun: Hashable, Sendable {
   package var at: Moment
   package var key: String
   package var value: JSONValue
-  /// Changes replaced since the key's last run or cancel.
+  /// The number of changes that were replaced since the key's last run or cancellation.
   package var collapsed: Int
 
   package init(at: Moment, key: String, value: JSONValue, collapsed: Int) {

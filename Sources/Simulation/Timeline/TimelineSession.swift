@@ -5,50 +5,50 @@ import Control
 package import Devices
 package import LastOut
 
-/// `simulate` without its files: bytes of grammar lines in, bytes of runs and error messages out.
+/// The `simulate` command without I/O: grammar lines go in, runs and error messages come out.
 ///
-/// A line that cannot be read or does not fit is reported with its number and left out; the rest is
-/// played. Take ``output`` and ``mistakes`` whenever you like; memory grows with the number of keys,
-/// not with the length of the input.
+/// A line that is invalid is reported with its number and left out. ``output`` and ``mistakes`` can be
+/// read and removed at any time. Memory grows with the number of keys, not with the length of the
+/// input.
 package struct TimelineSession: ~Copyable {
-  /// The longest line that is read, in bytes.
+  /// The maximum length of a line, in bytes.
   package static let lineLimit = 64 * 1024
 
-  /// A line that was left out.
+  /// A line that is left out.
   package struct Mistake: Hashable, Sendable {
     /// Counted from one.
     package var line: Int
     package var message: String
   }
 
-  /// Lines that left and were not taken away yet.
+  /// The lines of runs since the last ``removeOutput()``.
   package private(set) var output: [UInt8] = []
-  /// Mistakes that were not taken away yet.
+  /// The mistakes since the last ``removeOutput()``.
   package private(set) var mistakes: [Mistake] = []
-  /// What was played, if a drawing was asked for; runs are then drawn instead of written.
+  /// The plot, if one is drawn; runs then go there instead of to ``output``.
   package private(set) var plot: TimelinePlot?
-  /// Whether any line was left out so far.
+  /// Whether any line has been left out.
   package private(set) var hasMistakes = false
 
   private var simulator: TimelineSimulator
   private var framer = LineFramer(limit: lineLimit)
   private let syntax: KeySyntax
 
-  /// Plays any key and any value under one policy.
+  /// Accepts any key and any value, with one policy.
   package init(policy: Policy, draws: Bool = false) {
     simulator = TimelineSimulator(policy: policy)
     syntax = .any
     plot = draws ? TimelinePlot() : nil
   }
 
-  /// Plays the keys of `registry` under their own types and policies.
+  /// Accepts the keys of `registry`, with their types and policies.
   package init(registry: Registry, draws: Bool = false) {
     simulator = TimelineSimulator(registry: registry)
     syntax = .deviceProperty
     plot = draws ? TimelinePlot() : nil
   }
 
-  /// Plays the lines that `bytes` completes.
+  /// Appends input and plays the complete lines.
   package mutating func append(_ bytes: Span<UInt8>) {
     framer.append(bytes)
     while let next = framer.next() {
@@ -61,14 +61,14 @@ package struct TimelineSession: ~Copyable {
     collectRuns()
   }
 
-  /// Plays a last line without a line break and lets time pass until nothing is pending.
+  /// Plays a last line without a line break and advances the clock until nothing is pending.
   package mutating func finish() {
     if let rest = framer.finish() { play(rest.bytes, rest.number) }
     simulator.finish()
     collectRuns()
   }
 
-  /// Forgets output and mistakes, keeping their space.
+  /// Removes output and mistakes, but keeps their capacity.
   package mutating func removeOutput() {
     output.removeAll(keepingCapacity: true)
     mistakes.removeAll(keepingCapacity: true)
@@ -87,7 +87,7 @@ package struct TimelineSession: ~Copyable {
       return reject(number, error.description)
     }
     switch request.operation {
-    case .set, .step, .toggle: plot?.noteChange(of: request.key, at: simulator.now)
+    case .set, .step, .toggle: plot?.recordChange(of: request.key, at: simulator.now)
     case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload: break
     }
   }
@@ -99,7 +99,7 @@ package struct TimelineSession: ~Copyable {
 
   private mutating func collectRuns() {
     for run in simulator.runs {
-      if plot == nil { run.appendLine(to: &output) } else { plot?.note(run) }
+      if plot == nil { run.appendLine(to: &output) } else { plot?.record(run) }
     }
     simulator.removeRuns()
   }

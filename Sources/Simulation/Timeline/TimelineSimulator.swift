@@ -8,40 +8,40 @@ package import LastOut
 
 /// Plays timed changes through the queue on a virtual clock.
 ///
-/// Hand it the lines in file order with ``apply(_:)``, then call ``finish()``; take what ran from
-/// ``runs`` whenever you like. Lines with the same `at` are one batch: timers that are due come before
-/// it, what it leaves behind at delay 0 comes at its end. Keys that are due at the same instant leave
-/// in the order in which the lines first named them. Memory grows with the keys, not with the lines.
+/// Pass the lines in file order to ``apply(_:)``, then call ``finish()``. ``runs`` can be read and
+/// removed at any time. Lines with the same `at` form a batch: due timers run before it, values with
+/// delay 0 at its end. Keys that are due at the same instant run in the order in which the lines first
+/// named them. Memory grows with the number of keys, not with the number of lines.
 package struct TimelineSimulator: ~Copyable {
   private struct KeyState {
-    /// Place in the order in which keys were first named.
+    /// The position in the order in which keys were first named.
     var ordinal: Int?
-    /// What ran last.
+    /// The value that ran last.
     var last: PlayedValue?
   }
 
-  /// The latest `at` that is taken, in milliseconds: some thirty years.
+  /// The maximum `at`, in milliseconds: about thirty years.
   private static let latest = 1e12
 
-  /// What ran and was not taken away yet, in order.
+  /// The runs since the last ``removeRuns()``, in order.
   package private(set) var runs: [TimelineRun] = []
 
   private var core: LastOutCore<PlayedValue>
   private var names = KeyTable()
   private var states: [KeyState] = []
-  /// The keys that changes named, in the order in which they first did.
+  /// The changed keys, in the order of their first change.
   private var named: [KeyIndex] = []
-  /// How far the clock has come.
+  /// The virtual time.
   private(set) var now = Moment.zero
   private let registry: Registry?
 
-  /// Takes any key and any JSON value; all keys settle by `policy`.
+  /// Accepts any key and any JSON value; all keys have the same policy.
   package init(policy: Policy) {
     core = LastOutCore(policy: policy)
     registry = nil
   }
 
-  /// Takes the keys of `registry` only, with their types and policies.
+  /// Accepts only the keys of `registry`, with their types and policies.
   package init(registry: Registry) {
     core = LastOutCore(capacity: registry.properties.count)
     self.registry = registry
@@ -51,9 +51,9 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// Lets time pass up to the line's moment, then does what the line says.
+  /// Advances the clock to the line's time, then plays the line.
   ///
-  /// - Throws: ``TimelineError`` if the line changes nothing. The timeline goes on.
+  /// - Throws: ``TimelineError`` if the line is invalid. The timeline continues without it.
   package mutating func apply(_ request: ControlRequest) throws(TimelineError) {
     if let at = request.at { try advance(toMilliseconds: at) }
     switch request.operation {
@@ -79,12 +79,12 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// Lets time pass until nothing is pending.
+  /// Advances the clock until nothing is pending.
   package mutating func finish() {
     runDue(through: Moment(nanoseconds: .max))
   }
 
-  /// Forgets the runs so far, keeping their space.
+  /// Removes the runs, but keeps their capacity.
   package mutating func removeRuns() {
     runs.removeAll(keepingCapacity: true)
   }
@@ -109,7 +109,7 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// Runs everything that is due at this instant, in the promised order.
+  /// Runs everything that is due at this instant, in the documented order.
   private mutating func runDueNow() {
     var due: [(key: KeyIndex, due: Moment, run: TimelineRun)] = []
     while let run = core.nextRun(at: now) {
@@ -136,7 +136,7 @@ package struct TimelineSimulator: ~Copyable {
     if flushing { flush(key) }
   }
 
-  /// An urgent value ends what waits for its own key and for the keys that it overrides.
+  /// Cancels the pending values of an urgent value's key and of the keys that it ends.
   private mutating func endOverridden(by property: Property, at key: KeyIndex) {
     _ = core.cancel(key)
     guard let registry else { return }
@@ -154,7 +154,7 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// On the virtual clock a run takes no time: it ends where it starts.
+  /// Finishes a run; on the virtual clock it takes no time.
   private mutating func ended(_ run: LastOutCore<PlayedValue>.Run) -> TimelineRun {
     core.finish(run.key, at: now)
     states[Int(run.key.rawValue)].last = run.value
@@ -214,7 +214,7 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// What `step` and `toggle` count from: the pending value, else what ran last.
+  /// The base of `step` and `toggle`: the pending value, otherwise the one that ran last.
   private func base(of key: KeyIndex) throws(TimelineError) -> PlayedValue {
     guard let base = core.pending(key)?.value ?? states[Int(key.rawValue)].last else {
       throw .noBase(key: name(of: key))
@@ -238,7 +238,7 @@ package struct TimelineSimulator: ~Copyable {
 
   // MARK: Keys
 
-  /// The key that a change names, noted as seen.
+  /// The key that a change names; records the order of first naming.
   private mutating func key(named text: String) throws(TimelineError) -> KeyIndex {
     let index = try lookUp(text) ?? names.intern(text)
     while states.count <= Int(index.rawValue) { states.append(KeyState()) }
@@ -249,7 +249,7 @@ package struct TimelineSimulator: ~Copyable {
     return index
   }
 
-  /// The known key called `text`; `nil` where any key is taken and this one is new.
+  /// The key called `text`; `nil` if any key is accepted and this one is new.
   private func lookUp(_ text: String) throws(TimelineError) -> KeyIndex? {
     guard let registry else { return names.find(text) }
     do {
@@ -259,7 +259,7 @@ package struct TimelineSimulator: ~Copyable {
     }
   }
 
-  /// The keys that a pattern names and that were changed before, in the order of first naming.
+  /// The changed keys that match a pattern, in the order of first naming.
   private func keys(matching text: String) throws(TimelineError) -> [KeyIndex] {
     let pattern = Pattern(text)
     if pattern.isLiteral { return try lookUp(text).map { [$0] } ?? [] }
@@ -276,5 +276,18 @@ package struct TimelineSimulator: ~Copyable {
 
   private func name(of key: KeyIndex) -> String {
     registry?.properties[Int(key.rawValue)].key ?? names.name(of: key)
+  }
+}
+
+/// A value in a timeline's queue: any JSON, or a value of a property.
+enum PlayedValue: Sendable {
+  case free(JSONValue)
+  case typed(Value)
+
+  var json: JSONValue {
+    switch self {
+    case .free(let value): value
+    case .typed(let value): value.json
+    }
   }
 }
