@@ -224,7 +224,9 @@ let package = Package(
     ),
     .executableTarget(
       name: "JournalWorker",
-      dependencies: ["Durability", "Journal", "LastOut", "Operations", "WriteRecorder"],
+      dependencies: [
+        "Durability", "Journal", "JournalDriver", "LastOut", "Operations", "WriteRecorder",
+      ],
       path: "Tests/JournalWorker"
     ),
     .target(name: "WriteRecorder", path: "Tests/WriteRecorder"),

@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import Glibc
+import JSON
 import LastOut
 import Testing
 

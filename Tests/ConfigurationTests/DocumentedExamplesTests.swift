@@ -6,6 +6,7 @@ import Devices
 import FoundationEssentials
 import JSON
 import LastOut
+import Routing
 import Testing
 
 /// The examples of the documentation, verbatim.

@@ -4,6 +4,7 @@
 @testable import Configuration
 import Devices
 import FoundationEssentials
+import JSON
 import LastOut
 import Testing
 

@@ -4,6 +4,7 @@
 import Control
 import Devices
 import Glibc
+import JSON
 import Testing
 
 struct ControlClientTests {

@@ -3,6 +3,7 @@
 
 import Control
 import Devices
+import JSON
 import LastOut
 import Testing
 

@@ -4,6 +4,7 @@
 import Control
 import Devices
 import Glibc
+import JSON
 import Testing
 
 /// The program `settle` against a gateway that says what the test wants.

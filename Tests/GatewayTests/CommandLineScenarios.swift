@@ -3,6 +3,7 @@
 
 import Devices
 import Glibc
+import JSON
 import LastOut
 import Operations
 import PrivateBroker

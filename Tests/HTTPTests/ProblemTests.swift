@@ -3,6 +3,7 @@
 
 import Devices
 import HTTP
+import JSON
 import JSONParsing
 import Testing
 

@@ -3,6 +3,7 @@
 
 import Devices
 import HTTP
+import JSON
 import Testing
 
 @Suite struct RouterTests {

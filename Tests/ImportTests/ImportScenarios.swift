@@ -4,6 +4,7 @@
 import Devices
 import Glibc
 @testable import Import
+import JSON
 import JSONParsing
 import PrivateBroker
 import TestBroker

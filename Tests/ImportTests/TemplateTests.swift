@@ -3,6 +3,7 @@
 
 import Devices
 @testable import Import
+import JSON
 import Testing
 
 /// The templates that a device file can express.

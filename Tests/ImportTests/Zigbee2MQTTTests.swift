@@ -3,6 +3,7 @@
 
 import Configuration
 @testable import Import
+import Routing
 import Testing
 
 /// Import of Zigbee2MQTT's exposes.

@@ -6,6 +6,7 @@ import Durability
 import FaultySync
 import Glibc
 import Journal
+import JournalDriver
 import Testing
 
 /// A disk that is full, read-only or failing: degraded, never a false accept, and it recovers.

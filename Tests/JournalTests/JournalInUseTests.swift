@@ -4,6 +4,7 @@
 import Durability
 import Glibc
 import Journal
+import JournalDriver
 import Testing
 
 /// Something else deletes, replaces or shortens the files of a running journal.

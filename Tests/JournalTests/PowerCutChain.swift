@@ -3,6 +3,7 @@
 
 import Glibc
 import Journal
+import JournalDriver
 import LastOutTesting
 import Testing
 

@@ -4,6 +4,7 @@
 import Configuration
 import Control
 import Devices
+import JSON
 import LastOut
 import PrivateBroker
 import Simulation

@@ -5,6 +5,7 @@ import Configuration
 import Control
 import Devices
 import FoundationEssentials
+import JSON
 import LastOut
 import Simulation
 import Testing

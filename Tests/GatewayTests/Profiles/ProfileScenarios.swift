@@ -3,6 +3,7 @@
 
 @testable import Configuration
 import Devices
+import JSON
 import JSONParsing
 import LastOut
 import Simulation

@@ -1,13 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Commands
+import GatewayCore
 import Devices
 import JSON
 import LastOut
 import Testing
 
-@Suite struct EchoLoopTests {
+@Suite struct FeedbackLoopTests {
   /// One step of a story: so much later a value is asked for, or reported.
   private enum Step {
     case ask(Value, after: Int)
@@ -16,7 +16,7 @@ import Testing
 
   /// A detector, its clock, and what became of each value that was asked for.
   private struct Story: ~Copyable {
-    var detector = EchoLoopDetector(keys: 2)
+    var detector = FeedbackLoopDetector(keys: 2)
     var now = Moment(nanoseconds: 5_000_000_000)
     private(set) var told = ""
 
@@ -31,7 +31,7 @@ import Testing
       switch step {
       case .ask(let value, let pause):
         now = now.advanced(by: .milliseconds(pause))
-        switch detector.asked(KeyIndex(1), value, at: now) {
+        switch detector.requested(KeyIndex(1), value, at: now) {
         case .pass: told += "."
         case .loop(let source, let isNew):
           try #require(source == 0)
@@ -124,7 +124,7 @@ import Testing
     var story = Story()
     _ = try story.tell([.report(60, after: 0), .ask(60, after: 100)])
     #expect(try story.tell(Self.alternating(7)) == ".......")
-    #expect(story.detector.asked(KeyIndex(0), 60, at: story.now) == .pass)
+    #expect(story.detector.requested(KeyIndex(0), 60, at: story.now) == .pass)
   }
 
   /// A story in which 60 is refused and 80 stands.
@@ -173,4 +173,8 @@ import Testing
     _ = try story.tell([.ask(60, after: 400), .ask(60, after: 400)])
     #expect(try story.tell([.ask(70, after: 400)] + Self.alternating(12)).contains("!"))
   }
+}
+
+extension Value: ExpressibleByIntegerLiteral {
+  package init(integerLiteral value: Int) { self = .number(Double(value)) }
 }
