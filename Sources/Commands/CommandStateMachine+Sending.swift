@@ -146,7 +146,8 @@ extension CommandStateMachine {
     } else {
       deadlines.set(.expiry, of: key, at: expiresAt)
     }
-    if devices[facts[place].device].isOnline, !isSending(key), !states[place].isWithheld {
+    let isWithheld = states[place].isWithheld && !(isUrgent && states[place].mayUrgentLeave)
+    if devices[facts[place].device].isOnline, !isSending(key), !isWithheld {
       lanes.add(key, device: facts[place].device, isUrgent: isUrgent)
     } else {
       lanes.remove(key, device: facts[place].device)

@@ -28,6 +28,8 @@ struct PropertyState {
   var onItsWay: Outstanding?
   /// Nothing of the key may leave: see ``CommandStateMachine/withhold(_:at:)``.
   var isWithheld = false
+  /// An urgent value may leave although the key is withheld.
+  var mayUrgentLeave = false
   /// What the device may show on its way.
   var approach = Approach()
 

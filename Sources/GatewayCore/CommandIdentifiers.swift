@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+import Devices
 package import JSON
 package import LastOut
 

@@ -5,6 +5,7 @@ import Commands
 import Devices
 package import Durability
 package import LastOut
+import Routing
 
 /// Decides which event waits for which commit, and which key must not be sent yet.
 ///
@@ -26,8 +27,11 @@ package struct DurabilityGate {
     var number: JournalKey?
     var commands = DurableCommands()
     var isWithheld = false
-    /// The newest command is urgent, also where it is a momentary action that is not journalled.
-    var isUrgent = false
+    /// The newest urgent command that waits to be sent, also a momentary action, which is not
+    /// journalled; 0 for none.
+    var urgentNumber: UInt64 = 0
+    /// When an urgent command stops waiting for the disk; `nil` when none waits, or has stopped.
+    var patienceEnds: Moment?
     var barriers: [Barrier] = []
   }
 
@@ -49,10 +53,10 @@ package struct DurabilityGate {
   var mayRelease = false
   /// When the first row that withholds one of them expires.
   private var nextExpiry: Moment?
-  /// When the first urgent command among them is sent regardless of the disk.
+  /// When the first urgent command among them stops waiting for the disk.
   private var patienceEnds: Moment?
   /// What the plan reported, and when; a later step handles what one step cannot.
-  var backlog: [(event: JournalNews, at: Moment)] = []
+  var backlog = Deque<(event: JournalNews, at: Moment)>()
   /// Values that were resumed and not reported yet.
   var resumed: [ResumedValue] = []
   /// Whether the clocks were asked for and not read yet.
@@ -158,29 +162,54 @@ package struct DurabilityGate {
   /// - Parameters:
   ///   - sequence: The number of its value in the journal; `nil` for an action, which has none.
   ///   - others: The keys that the command ends.
+  ///   - ended: The newest row of those keys that it ends.
+  ///   - urgentNumber: Its number in the state machine if it is urgent, else `nil`.
   mutating func withholdIfNeeded(
     _ key: KeyIndex,
     _ sequence: UInt64?,
     ending others: [KeyIndex],
-    isUrgent: Bool,
+    through ended: UInt64,
+    urgentNumber: UInt64?,
     in commands: inout CommandStateMachine,
     at now: Moment
   ) {
     let place = Int(key.rawValue)
-    keys[place].isUrgent = isUrgent
     for other in others {
-      guard hasLiveRow(other, at: now) else { continue }
-      if let number = keys[Int(other.rawValue)].number { plan.discardUndecided(number, at: now) }
+      guard let number = keys[Int(other.rawValue)].number else { continue }
+      plan.discardUnresumed(number, through: ended, at: now)
+      let barrier = Barrier(key: other, sequence: ended)
+      guard stands(barrier, at: now) else { continue }
       keys[place].barriers.removeAll { $0.key == other }
-      keys[place].barriers.append(Barrier(key: other, sequence: plan.sequence))
+      keys[place].barriers.append(barrier)
     }
     guard !mayLeave(key, newest: sequence, at: now) else { return }
-    if isUrgent, patienceEnds == nil { patienceEnds = now.advanced(by: Self.patience) }
+    if let urgentNumber { wait(key, for: urgentNumber, at: now) }
+    if plan.fault != nil { mayRelease = true }  // There is nothing to wait for.
+    recordExpiry(of: key)
     guard !keys[place].isWithheld else { return }
     keys[place].isWithheld = true
     withheld.append(key)
-    recordExpiry(of: key)
     commands.withhold(key, at: now)
+  }
+
+  /// An urgent command waits for the disk, from now on or since the one that it replaces.
+  private mutating func wait(_ key: KeyIndex, for number: UInt64, at now: Moment) {
+    let place = Int(key.rawValue)
+    if keys[place].urgentNumber == 0 {
+      let end = now.advanced(by: Self.patience)
+      keys[place].patienceEnds = end
+      patienceEnds = min(patienceEnds ?? end, end)
+    }
+    keys[place].urgentNumber = number
+  }
+
+  /// An urgent command waits no longer: it was sent, or has ended.
+  mutating func urgentFinished(_ key: KeyIndex, in commands: inout CommandStateMachine, at now: Moment) {
+    let place = Int(key.rawValue)
+    keys[place].urgentNumber = 0
+    keys[place].patienceEnds = nil
+    mayRelease = true
+    if keys[place].isWithheld { commands.withhold(key, at: now) }
   }
 
   private func mayLeave(_ key: KeyIndex, newest sequence: UInt64?, at now: Moment) -> Bool {
@@ -211,9 +240,9 @@ package struct DurabilityGate {
 
   /// Releases the keys that may be sent.
   ///
-  /// That is so when a crash would send nothing after their newest command that it must not, when
-  /// nothing can be written anyway, and when they are urgent and have waited for ``patience``. Looks
-  /// at them only after something happened that can release one.
+  /// That is so when a crash would send nothing after their newest command that it must not, and when
+  /// nothing can be written anyway. An urgent command whose ``patience`` has ended may be sent alone.
+  /// Looks at the keys only after something happened that can release one.
   ///
   /// - Returns: Keys whose rows an urgent command could not wait for.
   mutating func release(in commands: inout CommandStateMachine, at now: Moment) -> [KeyIndex] {
@@ -221,41 +250,59 @@ package struct DurabilityGate {
     let isImpatient = patienceEnds.map { $0 <= now } ?? false
     let isExpired = nextExpiry.map { $0 <= now } ?? false
     guard isImpatient || isExpired || mayRelease else { return [] }
-    if isImpatient { patienceEnds = nil }
     mayRelease = false
     nextExpiry = nil
+    patienceEnds = nil
     var exposed: [KeyIndex] = []
     var kept: [KeyIndex] = []
     for key in withheld {
       let place = Int(key.rawValue)
-      let waiting = keys[place].commands.waiting
-      let isUrgent = waiting?.isUrgent ?? keys[place].isUrgent
-      let isDone = mayLeave(key, newest: waiting?.sequence, at: now)
-      if !isDone, plan.fault == nil, !(isImpatient && isUrgent) {
-        kept.append(key)
-        recordExpiry(of: key)
+      let newest = keys[place].commands.waiting
+      let isDone = mayLeave(key, newest: newest, at: now)
+      if isDone || plan.fault != nil {
+        if !isDone, keys[place].patienceEnds != nil {
+          exposed += rowsAhead(of: key, newest: newest, at: now)
+        }
+        keys[place].isWithheld = false
+        keys[place].barriers = []
+        keys[place].urgentNumber = 0
+        keys[place].patienceEnds = nil
+        commands.release(key, at: now)
         continue
       }
-      if !isDone, isUrgent {
-        exposed += keys[place].barriers.filter { stands($0, at: now) }.map(\.key)
-        if let waiting, let number = keys[place].number,
-          plan.holdsOlder(number, than: waiting.sequence, at: now)
-        {
-          exposed.append(key)
-        }
+      kept.append(key)
+      recordExpiry(of: key)
+      guard let end = keys[place].patienceEnds else { continue }
+      if end > now {
+        patienceEnds = min(patienceEnds ?? end, end)
+      } else {
+        keys[place].patienceEnds = nil
+        exposed += rowsAhead(of: key, newest: newest, at: now)
+        commands.withhold(key, exceptUrgent: true, at: now)
       }
-      keys[place].isWithheld = false
-      keys[place].barriers = []
-      commands.release(key, at: now)
     }
     withheld = kept
-    if kept.isEmpty { patienceEnds = nil }
     return exposed
+  }
+
+  /// The keys whose rows a crash would send after the newest command of `key`.
+  private func rowsAhead(of key: KeyIndex, newest: UInt64?, at now: Moment) -> [KeyIndex] {
+    let place = Int(key.rawValue)
+    var found = keys[place].barriers.filter { stands($0, at: now) }.map(\.key)
+    if let newest, let number = keys[place].number,
+      plan.holdsOlder(number, than: newest, at: now)
+    {
+      found.append(key)
+    }
+    return found
   }
 
   /// The keys withheld for a row of another key, which their newest command ends.
   var barred: [KeyIndex] {
-    withheld.filter { !keys[Int($0.rawValue)].barriers.isEmpty && !keys[Int($0.rawValue)].isUrgent }
+    withheld.filter { key in
+      let known = keys[Int(key.rawValue)]
+      return !known.barriers.isEmpty && known.urgentNumber == 0
+    }
   }
 
   // MARK: - The journal's thread
