@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
+internal import Devices
 package import JSON
 package import LastOut
 

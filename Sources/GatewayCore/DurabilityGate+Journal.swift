@@ -111,7 +111,7 @@ extension DurabilityGate {
         LogEntry(
           .error,
           "Journal damaged: set aside, and a new one begun; what it held is not sent",
-          ["path": path, "kept_as": found.path, "reason": found.reason]
+          ["path": path, "kept_as": found.path ?? "none", "reason": found.reason]
         )
       )
     }

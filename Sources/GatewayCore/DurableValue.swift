@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-import Devices
+internal import Devices
 import Durability
 package import JSON
 

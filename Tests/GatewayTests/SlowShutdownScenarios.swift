@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test func `with a slow line as many leave as can, in time, and the others are counted`() throws {
-    let (bench, proxy) = try bench(delay: .milliseconds(20), timeout: "1s")
+    let (bench, proxy) = try bench(delay: .milliseconds(20), timeout: "3s")
     let gateway = try bench.running()
 
     gateway.signal(SIGTERM)
@@ -73,8 +73,8 @@ import Testing
     #expect(gateway.waitForExit() == 1)
     let (sent, unsent) = try counts(gateway)
     #expect(sent > 0)
-    // A window of 20 messages and 40 ms for each round trip: a second is enough for 500.
-    #expect(sent < 2000)
+    // A window of 20 messages and 40 ms for each round trip: three seconds are enough for 1,500.
+    #expect(sent < 5000)
     #expect(sent + unsent == Self.keys)
     withExtendedLifetime(proxy) {}
   }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-import Synchronization
+import LastOut
 
 /// A fixed number of threads for tasks that block.
 final class BlockingExecutor: TaskExecutor {
@@ -15,11 +15,12 @@ final class BlockingExecutor: TaskExecutor {
 
   /// Each has a thread while it works.
   private let queues: [DispatchQueue]
-  private let work: Mutex<Work>
+  /// A lock that the thread sanitizer knows.
+  private let work: Locked<Work>
 
   init(threads: Int) {
     queues = (0..<threads).map { DispatchQueue(label: "blocking test \($0)") }
-    work = Mutex(Work(idle: Array(0..<threads)))
+    work = Locked(Work(idle: Array(0..<threads)))
   }
 
   func enqueue(_ job: consuming ExecutorJob) {

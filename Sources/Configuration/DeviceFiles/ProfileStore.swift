@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 package import JSON
 
 /// The profiles that devices can use: those in the binary, and those beside the device files.

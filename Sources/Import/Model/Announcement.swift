@@ -5,6 +5,7 @@ internal import Devices
 internal import JSON
 internal import JSONParsing
 internal import MQTT
+import MQTTTopics
 
 /// A retained message that announces devices.
 package struct Announcement: Hashable, Sendable {
