@@ -186,10 +186,20 @@ package struct DurabilityGate {
     if let urgentNumber { wait(key, for: urgentNumber, at: now) }
     if plan.fault != nil { mayRelease = true }  // There is nothing to wait for.
     recordExpiry(of: key)
-    guard !keys[place].isWithheld else { return }
+    if !keys[place].isWithheld { withheld.append(key) }
     keys[place].isWithheld = true
-    withheld.append(key)
-    commands.withhold(key, at: now)
+    withhold(key, in: &commands, at: now)
+  }
+
+  /// Lets nothing of a key leave, except an urgent command that does not wait for the disk: it has
+  /// done so for long enough, or was there before the newest command, which does.
+  private func withhold(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let isWaiting = keys[Int(key.rawValue)].patienceEnds != nil
+    commands.withhold(key, exceptUrgent: !isWaiting, at: now)
   }
 
   /// An urgent command waits for the disk, from now on or since the one that it replaces.
@@ -204,12 +214,16 @@ package struct DurabilityGate {
   }
 
   /// An urgent command waits no longer: it was sent, or has ended.
-  mutating func urgentFinished(_ key: KeyIndex, in commands: inout CommandStateMachine, at now: Moment) {
+  mutating func urgentFinished(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
     let place = Int(key.rawValue)
     keys[place].urgentNumber = 0
     keys[place].patienceEnds = nil
     mayRelease = true
-    if keys[place].isWithheld { commands.withhold(key, at: now) }
+    if keys[place].isWithheld { withhold(key, in: &commands, at: now) }
   }
 
   private func mayLeave(_ key: KeyIndex, newest sequence: UInt64?, at now: Moment) -> Bool {
@@ -278,7 +292,7 @@ package struct DurabilityGate {
       } else {
         keys[place].patienceEnds = nil
         exposed += rowsAhead(of: key, newest: newest, at: now)
-        commands.withhold(key, exceptUrgent: true, at: now)
+        withhold(key, in: &commands, at: now)
       }
     }
     withheld = kept

@@ -57,7 +57,7 @@ extension SimulatedLife {
       values.append((key, entry.value))
       if let wrong = invariants.left(
         number: entry.number,
-        isDiskFailing: disk.hasFailed,
+        isDiskFailing: disk.isFailing,
         at: now
       ) {
         fail(wrong)
