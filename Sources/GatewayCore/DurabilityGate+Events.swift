@@ -110,7 +110,7 @@ extension DurabilityGate {
   /// The newest command that waits may be another one now.
   private mutating func waitingChanged(_ key: KeyIndex) {
     let place = Int(key.rawValue)
-    if keys[place].isWithheld, keys[place].commands.newest.isNone { mayRelease = true }
+    if keys[place].isBehind, keys[place].commands.newest.isNone { mayRelease = true }
   }
 
   private mutating func accept(
@@ -133,7 +133,7 @@ extension DurabilityGate {
       acceptInMemory(event, fault, ending: others, &commands, emitting: &emissions, at: now)
       return false
     }
-    if event.isUrgent || !others.isEmpty || !keys[place].isWithheld {
+    if event.isUrgent || !others.isEmpty || !keys[place].isBehind {
       withholdIfNeeded(event, sequence, ending: others, in: &commands, at: now)
     }
     if event.isHeard(isWatched: commands.isWatched) { queue.append(event, until: sequence) }

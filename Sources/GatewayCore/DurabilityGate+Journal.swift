@@ -31,7 +31,15 @@ extension DurabilityGate {
     collectEvents(at: now)
     var resumption = Resumption()
     while resumption.count < Self.replaysPerStep, let (event, reportedAt) = backlog.popFirst() {
-      handle(event, reportedAt, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
+      handle(
+        event,
+        reportedAt,
+        &resumption,
+        in: &commands,
+        emitting: &emissions,
+        log: &log,
+        at: now
+      )
     }
     if resumption.count > 0 {
       log.append(

@@ -26,7 +26,10 @@ package struct DurabilityGate {
     /// The key's number in the journal, once it was asked for.
     var number: JournalKey?
     var commands = DurableCommands()
-    var isWithheld = false
+    /// In ``behind``.
+    var isBehind = false
+    /// It may be sent although it is behind, because nothing can be written.
+    var isOpen = false
     /// The newest urgent command that waits to be sent, also a momentary action, which is not
     /// journalled; 0 for none.
     var urgentNumber: UInt64 = 0
@@ -47,8 +50,10 @@ package struct DurabilityGate {
   /// The keys by their numbers in the journal.
   private var journalKeys: [KeyIndex] = []
   package var queue = DurabilityQueue()
-  /// Keys that must not be sent now.
-  package private(set) var withheld: [KeyIndex] = []
+  /// Keys of which a crash would send something that their newest command must not be followed by.
+  private var behind: [KeyIndex] = []
+  /// Keys that must not be sent now: those, unless there is no use in waiting.
+  package var withheld: [KeyIndex] { plan.fault == nil ? behind : [] }
   /// Something happened that may release one of them.
   var mayRelease = false
   /// When the first row that withholds one of them expires.
@@ -186,8 +191,8 @@ package struct DurabilityGate {
     if let urgentNumber { wait(key, for: urgentNumber, at: now) }
     if plan.fault != nil { mayRelease = true }  // There is nothing to wait for.
     recordExpiry(of: key)
-    if !keys[place].isWithheld { withheld.append(key) }
-    keys[place].isWithheld = true
+    if !keys[place].isBehind { behind.append(key) }
+    keys[place].isBehind = true
     withhold(key, in: &commands, at: now)
   }
 
@@ -223,7 +228,7 @@ package struct DurabilityGate {
     keys[place].urgentNumber = 0
     keys[place].patienceEnds = nil
     mayRelease = true
-    if keys[place].isWithheld { withhold(key, in: &commands, at: now) }
+    if keys[place].isBehind, !keys[place].isOpen { withhold(key, in: &commands, at: now) }
   }
 
   private func mayLeave(_ key: KeyIndex, newest sequence: UInt64?, at now: Moment) -> Bool {
@@ -260,7 +265,7 @@ package struct DurabilityGate {
   ///
   /// - Returns: Keys whose rows an urgent command could not wait for.
   mutating func release(in commands: inout CommandStateMachine, at now: Moment) -> [KeyIndex] {
-    guard !withheld.isEmpty else { return [] }
+    guard !behind.isEmpty else { return [] }
     let isImpatient = patienceEnds.map { $0 <= now } ?? false
     let isExpired = nextExpiry.map { $0 <= now } ?? false
     guard isImpatient || isExpired || mayRelease else { return [] }
@@ -269,41 +274,78 @@ package struct DurabilityGate {
     patienceEnds = nil
     var exposed: [KeyIndex] = []
     var kept: [KeyIndex] = []
-    for key in withheld {
-      let place = Int(key.rawValue)
-      let newest = keys[place].commands.waiting
-      let isDone = mayLeave(key, newest: newest, at: now)
-      if isDone || plan.fault != nil {
-        if !isDone, keys[place].patienceEnds != nil {
-          exposed += rowsAhead(of: key, newest: newest, at: now)
-        }
-        keys[place].isWithheld = false
-        keys[place].barriers = []
-        keys[place].urgentNumber = 0
-        keys[place].patienceEnds = nil
-        commands.release(key, at: now)
+    for key in behind {
+      guard isStillBehind(key, at: now) else {
+        leaveBehind(key, in: &commands, at: now)
         continue
       }
       kept.append(key)
       recordExpiry(of: key)
-      guard let end = keys[place].patienceEnds else { continue }
-      if end > now {
+      exposed += stopWaiting(key, in: &commands, at: now)
+      if let end = keys[Int(key.rawValue)].patienceEnds {
         patienceEnds = min(patienceEnds ?? end, end)
-      } else {
-        keys[place].patienceEnds = nil
-        exposed += rowsAhead(of: key, newest: newest, at: now)
-        withhold(key, in: &commands, at: now)
       }
     }
-    withheld = kept
+    behind = kept
     return exposed
   }
 
+  private func isStillBehind(_ key: KeyIndex, at now: Moment) -> Bool {
+    let place = Int(key.rawValue)
+    let newest = keys[place].commands.waiting
+    if plan.fault != nil, newest == nil, keys[place].urgentNumber == 0 { return false }
+    return !mayLeave(key, newest: newest, at: now)
+  }
+
+  private mutating func leaveBehind(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    keys[place].isBehind = false
+    keys[place].isOpen = false
+    keys[place].barriers = []
+    keys[place].urgentNumber = 0
+    keys[place].patienceEnds = nil
+    commands.release(key, at: now)
+  }
+
+  /// Lets a key that is still behind be sent while nothing can be written, and an urgent command of
+  /// it once its patience has ended.
+  ///
+  /// - Returns: The rows that the urgent command did not wait for.
+  private mutating func stopWaiting(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) -> [KeyIndex] {
+    let place = Int(key.rawValue)
+    let hasFault = plan.fault != nil
+    if keys[place].isOpen, !hasFault {
+      // The disk works again: it is worth waiting for.
+      keys[place].isOpen = false
+      if keys[place].urgentNumber != 0 {
+        keys[place].patienceEnds = now.advanced(by: Self.patience)
+      }
+      withhold(key, in: &commands, at: now)
+    }
+    let isImpatient = keys[place].patienceEnds.map { $0 <= now || hasFault } ?? false
+    if isImpatient { keys[place].patienceEnds = nil }
+    if hasFault {
+      keys[place].isOpen = true
+      commands.release(key, at: now)
+    } else if isImpatient {
+      withhold(key, in: &commands, at: now)
+    }
+    return isImpatient ? rowsAhead(of: key, at: now) : []
+  }
+
   /// The keys whose rows a crash would send after the newest command of `key`.
-  private func rowsAhead(of key: KeyIndex, newest: UInt64?, at now: Moment) -> [KeyIndex] {
+  private func rowsAhead(of key: KeyIndex, at now: Moment) -> [KeyIndex] {
     let place = Int(key.rawValue)
     var found = keys[place].barriers.filter { stands($0, at: now) }.map(\.key)
-    if let newest, let number = keys[place].number,
+    if let newest = keys[place].commands.waiting, let number = keys[place].number,
       plan.holdsOlder(number, than: newest, at: now)
     {
       found.append(key)
@@ -313,7 +355,7 @@ package struct DurabilityGate {
 
   /// The keys withheld for a row of another key, which their newest command ends.
   var barred: [KeyIndex] {
-    withheld.filter { key in
+    behind.filter { key in
       let known = keys[Int(key.rawValue)]
       return !known.barriers.isEmpty && known.urgentNumber == 0
     }

@@ -68,6 +68,7 @@ struct DurabilityInvariants {
   private var actions: [UInt64: Action] = [:]
   /// Urgent commands that wait to be sent, by number.
   private var waiting: [UInt64: Waiting] = [:]
+  private var wasDiskFailing = false
   /// The newest command that was handed to the broker and ends values of the key.
   private var newestEnding: [UInt64]
 
@@ -150,7 +151,13 @@ struct DurabilityInvariants {
   }
 
   /// Which keys the gateway withholds now: what waits of others does not wait for the disk.
-  mutating func withheld(_ keys: Set<KeyIndex>) {
+  mutating func withheld(_ keys: Set<KeyIndex>, isDiskFailing: Bool, at now: Moment) {
+    // Nothing waits for a disk that fails; from its recovery on it is worth waiting again.
+    if wasDiskFailing {
+      for (number, command) in waiting where !command.isFree { waiting[number]?.since = now }
+    }
+    wasDiskFailing = isDiskFailing
+    if isDiskFailing { return }
     for (number, command) in waiting where !keys.contains(command.key) {
       waiting[number]?.isFree = true
     }

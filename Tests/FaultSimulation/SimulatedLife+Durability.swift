@@ -173,7 +173,7 @@ extension SimulatedLife {
     guard breach == nil else { return }
     let withheld = Set(core.durability?.withheld ?? [])
     if !withheld.isEmpty { seen.withheld += 1 }
-    invariants.withheld(withheld)
+    invariants.withheld(withheld, isDiskFailing: disk.isFailing, at: now)
     let (known, moment) = (invariants, now)
     model.withhold(withheld) { known.isDue($0, at: moment) }
   }

@@ -216,7 +216,9 @@ extension SimulatedLife {
   private mutating func apply(_ value: Value, _ key: KeyIndex, _ device: Int) {
     let place = Int(key.rawValue)
     let property = registry[key].property
-    guard isCalm || (!world.devices[device].isDeaf && !random.chance(probabilities.drop)) else { return }
+    guard isCalm || (!world.devices[device].isDeaf && !random.chance(probabilities.drop)) else {
+      return
+    }
     if isTraced { note("\(name(key)) takes \(value.bareText)") }
     let before = world.values[place]
     world.values[place] = value
