@@ -206,20 +206,30 @@ extension CommandStateMachine {
     )
   }
 
-  /// Ends the commands of other keys that a new value of `key` ends.
-  mutating func endRelated(to key: KeyIndex, isUrgent: Bool, at now: Moment) {
-    for other in isUrgent ? facts[Int(key.rawValue)].ends : [] {
+  /// Ends the commands of other keys that a new value of `key` ends; of `keys` alone, if given.
+  mutating func endRelated(
+    to key: KeyIndex,
+    among keys: [KeyIndex]? = nil,
+    isUrgent: Bool,
+    at now: Moment
+  ) {
+    for other in isUrgent ? facts[Int(key.rawValue)].ends : []
+    where keys?.contains(other) ?? true {
       endWaiting(other, as: .cancelled, reason: "urgent", at: now)
       endOnItsWay(other, as: .cancelled, reason: "urgent", at: now)
       refreshTarget(other)
     }
-    if !facts[Int(key.rawValue)].excluded.isEmpty { dropExcluded(by: key, at: now) }
+    if !facts[Int(key.rawValue)].excluded.isEmpty { dropExcluded(by: key, among: keys, at: now) }
   }
 
   /// Of properties that exclude each other the newer wins.
-  private mutating func dropExcluded(by key: KeyIndex, at now: Moment) {
+  private mutating func dropExcluded(
+    by key: KeyIndex,
+    among keys: [KeyIndex]? = nil,
+    at now: Moment
+  ) {
     let reason = "replaced by \(registry.properties[Int(key.rawValue)].property.id)"
-    for other in facts[Int(key.rawValue)].excluded {
+    for other in facts[Int(key.rawValue)].excluded where keys?.contains(other) ?? true {
       endWaiting(other, as: .superseded, reason: reason, at: now)
       endOnItsWay(other, as: .superseded, reason: reason, at: now)
       refreshTarget(other)

@@ -7,10 +7,15 @@ package import LastOut
 
 /// What a journal beside the machine asks of it.
 extension CommandStateMachine {
-  /// Lets nothing of `key` leave until ``release(_:at:)``; it goes on to settle and to be replaced.
-  package mutating func withhold(_ key: KeyIndex, at now: Moment) {
-    guard !states[Int(key.rawValue)].isWithheld else { return }
+  /// Lets nothing of `key` leave until ``release(_:at:)``, except an urgent value with
+  /// `exceptUrgent`; it goes on to settle and to be replaced.
+  package mutating func withhold(
+    _ key: KeyIndex,
+    exceptUrgent: Bool = false,
+    at now: Moment
+  ) {
     states[Int(key.rawValue)].isWithheld = true
+    states[Int(key.rawValue)].mayUrgentLeave = exceptUrgent
     takeRoad(key, at: now)
   }
 
@@ -25,12 +30,14 @@ extension CommandStateMachine {
   /// leaves as soon as its road is free.
   ///
   /// Nothing newer of the key may have been accepted since. No `accepted` is emitted: an earlier
-  /// process did that. Values of other keys that this one ends are ended, so resume older ones first.
+  /// process did that. Of the keys that it ends, only the commands of `ended` end:
+  /// those that are older.
   ///
   /// - Returns: The number that its events carry.
   package mutating func resume(
     _ value: Value,
     of key: KeyIndex,
+    ending ended: [KeyIndex]? = nil,
     at now: Moment,
     expiresAt: Moment,
     origin: ChangeOrigin?,
@@ -52,7 +59,7 @@ extension CommandStateMachine {
     note(key)
     setTarget(value, of: key)
     let isUrgent = isUrgent(value, of: key)
-    endRelated(to: key, isUrgent: isUrgent, at: now)
+    endRelated(to: key, among: ended, isUrgent: isUrgent, at: now)
     makeReady(change, for: key, collapsed: 0, isUrgent: isUrgent, at: now)
     return change.number
   }

@@ -95,10 +95,18 @@ extension CommandStateMachine {
         endOnItsWay(key, as: .superseded, reason: Self.changedReason, at: now)
       }
     }
-    if let actual = states[place].actual, !fits(actual, place) { states[place].actual = nil }
+    if let actual = states[place].actual, !isReportable(actual, place) {
+      states[place].actual = nil
+    }
     if let sent = states[place].lastSent, !fits(sent, place) { states[place].lastSent = nil }
     refreshTarget(key)
     note(key)
+  }
+
+  /// Whether a device may report the value, which need not be one that can be asked for.
+  private func isReportable(_ value: Value, _ place: Int) -> Bool {
+    let entry = registry.properties[place]
+    return entry.property.value(fromWire: entry.wireValue(of: value)) == value
   }
 
   private func fits(_ value: Value, _ place: Int) -> Bool {

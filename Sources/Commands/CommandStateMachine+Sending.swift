@@ -137,7 +137,7 @@ extension CommandStateMachine {
   /// To be called whenever something changes that it depends on; called again it changes nothing.
   mutating func takeRoad(_ key: KeyIndex, at now: Moment) {
     let place = Int(key.rawValue)
-    guard let (isUrgent, expiresAt) = states[place].readyTerms else { return }
+    guard let (isUrgent, isRepeated, expiresAt) = states[place].readyTerms else { return }
     if isOnline(key) {
       deadlines.remove(.expiry, of: key)
     } else if facts[place].isAction {
@@ -146,7 +146,10 @@ extension CommandStateMachine {
     } else {
       deadlines.set(.expiry, of: key, at: expiresAt)
     }
-    if devices[facts[place].device].isOnline, !isSending(key), !states[place].isWithheld {
+    // An urgent value that was sent once may be repeated, whatever it waited for the first time.
+    let mayLeave = isUrgent && (isRepeated || states[place].mayUrgentLeave)
+    let isWithheld = states[place].isWithheld && !mayLeave
+    if devices[facts[place].device].isOnline, !isSending(key), !isWithheld {
       lanes.add(key, device: facts[place].device, isUrgent: isUrgent)
     } else {
       lanes.remove(key, device: facts[place].device)

@@ -28,18 +28,21 @@ struct PropertyState {
   var onItsWay: Outstanding?
   /// Nothing of the key may leave: see ``CommandStateMachine/withhold(_:at:)``.
   var isWithheld = false
+  /// An urgent value may leave although the key is withheld.
+  var mayUrgentLeave = false
   /// What the device may show on its way.
   var approach = Approach()
 
-  /// What the waiting value asks of its road: whether it is urgent, and until when it may wait.
+  /// What the waiting value asks of its road: whether it is urgent, whether it was sent before, and
+  /// until when it may wait.
   ///
   /// Mutating, as the next: the element of an array is then looked at in place instead of copied.
-  var readyTerms: (isUrgent: Bool, expiresAt: Moment)? {
+  var readyTerms: (isUrgent: Bool, isRepeated: Bool, expiresAt: Moment)? {
     mutating get {
-      guard let isUrgent = ready?.isUrgent, let expiresAt = ready?.change.expiresAt else {
-        return nil
-      }
-      return (isUrgent, expiresAt)
+      guard let isUrgent = ready?.isUrgent, let attempt = ready?.attempt,
+        let expiresAt = ready?.change.expiresAt
+      else { return nil }
+      return (isUrgent, attempt > 1, expiresAt)
     }
   }
 

@@ -55,10 +55,4 @@ extension JournalPlan {
     ended(key, entry.sequence, at: now, promptly: false)
     events.append(.expired(entry, reason))
   }
-
-  /// Whether the newest value of the key is of an earlier process and has not been sent again.
-  func isUndecided(_ key: JournalKey) -> Bool {
-    guard let sequence = self[key].newest?.sequence else { return false }
-    return undecided.contains { $0.sequence == sequence && $0.key == name(of: key) }
-  }
 }

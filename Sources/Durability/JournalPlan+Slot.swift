@@ -73,6 +73,8 @@ extension JournalPlan {
   struct Slot: Sendable {
     /// The newest accepted value that has not been sent.
     var newest: KeptValue?
+    /// An earlier process accepted ``newest``, and the owner has not resumed it.
+    var isUnresumed = false
     /// An older value that has not been sent either, and may still be: it waits for its turn while
     /// the newest waits for quiet.
     var earlier: KeptValue?
@@ -95,6 +97,7 @@ extension JournalPlan {
     mutating func accept(_ value: KeptValue, replacing replaced: UInt64?) -> Bool {
       if earlier == nil, newest?.sequence != replaced { swap(&earlier, &newest) }
       newest = value
+      isUnresumed = false
       defer { isDirty = true }
       return !isDirty
     }
@@ -115,6 +118,7 @@ extension JournalPlan {
     mutating func remove(_ sequence: UInt64) -> Bool {
       if newest?.sequence == sequence {
         newest = nil
+        isUnresumed = false
       } else if earlier?.sequence == sequence {
         earlier = nil
       } else if inFlight?.sequence == sequence {

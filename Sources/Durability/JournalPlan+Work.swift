@@ -182,6 +182,7 @@ extension JournalPlan {
         var entry = entry
         entry.sequence = sequence
         self[key].newest = KeptValue(entry)
+        self[key].isUnresumed = true
         undecided.append(entry)
         replayDeadline = now
       }

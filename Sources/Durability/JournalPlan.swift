@@ -84,8 +84,6 @@ package struct JournalPlan: Sendable {
   var undecided: [JournalEntry] = []
   /// When those whose age is still unknown expire; `nil` before the first look.
   var holdEnds: Moment?
-  /// Values that the owner does not keep: see `JournalPlan+Names.swift`.
-  var given: [UInt64: [UInt8]] = [:]
 
   /// A plan for a file that holds `contents`.
   package init(settings: Settings = Settings(), contents: JournalContents) {
@@ -93,6 +91,7 @@ package struct JournalPlan: Sendable {
     for entry in contents.entries {
       let key = number(of: entry.key)
       self[key].newest = KeptValue(entry)
+      self[key].isUnresumed = true
       self[key].disk = DiskRow(sequence: entry.sequence, expiresAt: entry.expiresAt)
       sequence = max(sequence, entry.sequence)
     }
@@ -154,10 +153,9 @@ package struct JournalPlan: Sendable {
     isUrgent: Bool
   ) -> UInt64 {
     sequence += 1
-    let isUndecided = !undecided.isEmpty && isUndecided(key)
     let isNewlyDirty = self[key].accept(
       KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt),
-      replacing: isUndecided ? self[key].newest?.sequence : replaced
+      replacing: self[key].isUnresumed ? self[key].newest?.sequence : replaced
     )
     if isNewlyDirty { dirty.append(key) }
     want(at: now)
@@ -244,10 +242,26 @@ package struct JournalPlan: Sendable {
     self[key].newest?.sequence == sequence
   }
 
-  /// Ends the stored value of a key that was not resumed yet: a newer command of another key ends it.
-  package mutating func discardUndecided(_ key: JournalKey, at now: Moment) {
-    guard !undecided.isEmpty, isUndecided(key), let value = self[key].newest else { return }
-    _ = ended(key, value.sequence, at: now, promptly: true)
+  /// The owner makes a stored value a command again.
+  ///
+  /// - Returns: `false` when a newer value has replaced it, or a command of another key ended it.
+  package mutating func resume(_ key: JournalKey, _ sequence: UInt64) -> Bool {
+    guard self[key].isUnresumed, isNewest(key, sequence) else { return false }
+    self[key].isUnresumed = false
+    return true
+  }
+
+  /// Ends a stored value that was not resumed yet and is not newer than `sequence`: a command of
+  /// another key ends it.
+  package mutating func discardUnresumed(
+    _ key: JournalKey,
+    through sequence: UInt64,
+    at now: Moment
+  ) {
+    guard self[key].isUnresumed, let value = self[key].newest, value.sequence <= sequence else {
+      return
+    }
+    ended(key, value.sequence, at: now, promptly: true)
   }
 
   /// Records that a key's row may differ from the wanted one.

@@ -54,6 +54,8 @@ extension DurabilityGate {
     at now: Moment
   ) -> Bool {
     var isReleasing = false
+    let isUrgent = keys[Int(event.key.rawValue)].urgentNumber == event.number
+    if isUrgent, event.phase != .accepted { urgentFinished(event.key, in: &commands, at: now) }
     switch event.phase {
     case .accepted:
       return accept(event, replacing: replaced, in: &commands, emitting: &emissions, at: now)
@@ -108,7 +110,7 @@ extension DurabilityGate {
   /// The newest command that waits may be another one now.
   private mutating func waitingChanged(_ key: KeyIndex) {
     let place = Int(key.rawValue)
-    if keys[place].isWithheld, keys[place].commands.newest.isNone { mayRelease = true }
+    if keys[place].isBehind, keys[place].commands.newest.isNone { mayRelease = true }
   }
 
   private mutating func accept(
@@ -123,14 +125,7 @@ extension DurabilityGate {
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if event.isHeard(isWatched: commands.isWatched) { emissions.append(event) }
       if others.isEmpty { return false }
-      withholdIfNeeded(
-        event.key,
-        nil,
-        ending: others,
-        isUrgent: event.isUrgent,
-        in: &commands,
-        at: now
-      )
+      withholdIfNeeded(event, nil, ending: others, in: &commands, at: now)
       return !keys[place].barriers.isEmpty
     }
     let sequence = accept(event, value, replacing: replaced, expiresAt, in: commands.registry)
@@ -138,18 +133,29 @@ extension DurabilityGate {
       acceptInMemory(event, fault, ending: others, &commands, emitting: &emissions, at: now)
       return false
     }
-    if event.isUrgent || !others.isEmpty || !keys[place].isWithheld {
-      withholdIfNeeded(
-        event.key,
-        sequence,
-        ending: others,
-        isUrgent: event.isUrgent,
-        in: &commands,
-        at: now
-      )
+    if event.isUrgent || !others.isEmpty || !keys[place].isBehind {
+      withholdIfNeeded(event, sequence, ending: others, in: &commands, at: now)
     }
     if event.isHeard(isWatched: commands.isWatched) { queue.append(event, until: sequence) }
     return !keys[place].barriers.isEmpty
+  }
+
+  private mutating func withholdIfNeeded(
+    _ event: CommandEvent,
+    _ sequence: UInt64?,
+    ending others: [KeyIndex],
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    withholdIfNeeded(
+      event.key,
+      sequence,
+      ending: others,
+      through: plan.sequence,
+      urgentNumber: event.isUrgent ? event.number : nil,
+      in: &commands,
+      at: now
+    )
   }
 
   /// Hands a value to the journal, which writes it with the next commit if it is still the newest
@@ -205,6 +211,9 @@ extension DurabilityGate {
       // A step that waited for the device's state: it was not refused when it was received.
       return reject(event.key, first: event, fault, in: &commands, emitting: &emissions, at: now)
     }
+    if event.isUrgent {
+      withholdIfNeeded(event, plan.sequence, ending: others, in: &commands, at: now)
+    }
     guard event.isHeard(isWatched: commands.isWatched) else { return }
     emissions.append(Self.inMemory(event, fault))
   }
@@ -233,10 +242,10 @@ extension DurabilityGate {
     var rejected: Set<UInt64> = []
     var waiting = queue.removeAll(of: key)
     if let first { waiting.append(first) }
-    let inFlight = keys[place].commands.inFlight
+    let lastSent = keys[place].commands.lastSent
     for var event in waiting {
-      if event.phase == .accepted, inFlight.isNumber(event.number) {
-        // A command in flight cannot be rejected any more.
+      if event.phase == .accepted, event.number <= lastSent {
+        // A command that was handed to the broker cannot be rejected any more.
         emissions.append(Self.inMemory(event, fault))
         continue
       }

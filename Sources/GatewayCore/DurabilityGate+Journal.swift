@@ -5,6 +5,7 @@ import Commands
 import Devices
 import Durability
 import LastOut
+import Routing
 
 /// What the journal reports: commits, faults, and the values that an earlier process left.
 extension DurabilityGate {
@@ -14,7 +15,7 @@ extension DurabilityGate {
     var expired = 0
     var dropped = 0
 
-    var isEmpty: Bool { resumed + expired + dropped == 0 }
+    var count: Int { resumed + expired + dropped }
   }
 
   /// Handles what the journal reported, resumes stored values, and releases keys.
@@ -29,16 +30,18 @@ extension DurabilityGate {
   ) {
     collectEvents(at: now)
     var resumption = Resumption()
-    var handled = 0
-    while handled < backlog.count,
-      resumption.resumed + resumption.dropped + resumption.expired < Self.replaysPerStep
-    {
-      let (event, reportedAt) = backlog[handled]
-      handled += 1
-      handle(event, reportedAt, &resumption, in: &commands, emitting: &emissions, log: &log, at: now)
+    while resumption.count < Self.replaysPerStep, let (event, reportedAt) = backlog.popFirst() {
+      handle(
+        event,
+        reportedAt,
+        &resumption,
+        in: &commands,
+        emitting: &emissions,
+        log: &log,
+        at: now
+      )
     }
-    backlog.removeFirst(handled)
-    if !resumption.isEmpty {
+    if resumption.count > 0 {
       log.append(
         LogEntry(
           .info,
@@ -93,6 +96,14 @@ extension DurabilityGate {
       }
     case .replay(let entry, let remaining):
       let expiresAt = reportedAt.advanced(by: remaining)
+      let number = plan.number(of: entry.key)
+      // A newer value, or a command that ends it, may have been accepted since the plan decided.
+      guard plan.resume(number, entry.sequence) else { return }
+      guard now < expiresAt else {
+        plan.ended(number, entry.sequence, at: now, promptly: false)
+        resumption.expired += 1
+        return expire(entry, because: .timeToLive, in: &commands, log: &log, at: now)
+      }
       if let dropped = resume(entry, expiresAt: expiresAt, in: &commands, at: now) {
         resumption.dropped += 1
         log.append(dropped)
@@ -137,15 +148,19 @@ extension DurabilityGate {
       }
       let property = registry[key].property
       let value = try property.value(from: stored.value)
+      let isUrgent = property.urgent.contains(value)
+      let others = commands.keysEnded(by: key, isUrgent: isUrgent)
       let number = commands.resume(
         value,
         of: key,
+        ending: others.filter {
+          keys[Int($0.rawValue)].commands.newestSequence < entry.sequence
+        },
         at: now,
         expiresAt: expiresAt,
         origin: stored.origin,
         options: stored.options.isEmpty ? nil : stored.options
       )
-      let isUrgent = property.urgent.contains(value)
       resumed.append(
         ResumedValue(
           key: key,
@@ -162,8 +177,9 @@ extension DurabilityGate {
       withholdIfNeeded(
         key,
         entry.sequence,
-        ending: [],
-        isUrgent: isUrgent,
+        ending: others,
+        through: entry.sequence,
+        urgentNumber: isUrgent ? number : nil,
         in: &commands,
         at: now
       )

@@ -5,6 +5,7 @@ import Commands
 import Devices
 package import Durability
 package import LastOut
+import Routing
 
 /// Decides which event waits for which commit, and which key must not be sent yet.
 ///
@@ -25,9 +26,15 @@ package struct DurabilityGate {
     /// The key's number in the journal, once it was asked for.
     var number: JournalKey?
     var commands = DurableCommands()
-    var isWithheld = false
-    /// The newest command is urgent, also where it is a momentary action that is not journalled.
-    var isUrgent = false
+    /// In ``behind``.
+    var isBehind = false
+    /// It may be sent although it is behind, because nothing can be written.
+    var isOpen = false
+    /// The newest urgent command that waits to be sent, also a momentary action, which is not
+    /// journalled; 0 for none.
+    var urgentNumber: UInt64 = 0
+    /// When an urgent command stops waiting for the disk; `nil` when none waits, or has stopped.
+    var patienceEnds: Moment?
     var barriers: [Barrier] = []
   }
 
@@ -43,16 +50,18 @@ package struct DurabilityGate {
   /// The keys by their numbers in the journal.
   private var journalKeys: [KeyIndex] = []
   package var queue = DurabilityQueue()
-  /// Keys that must not be sent now.
-  package private(set) var withheld: [KeyIndex] = []
+  /// Keys of which a crash would send something that their newest command must not be followed by.
+  private var behind: [KeyIndex] = []
+  /// Keys that must not be sent now: those, unless there is no use in waiting.
+  package var withheld: [KeyIndex] { plan.fault == nil ? behind : [] }
   /// Something happened that may release one of them.
   var mayRelease = false
   /// When the first row that withholds one of them expires.
   private var nextExpiry: Moment?
-  /// When the first urgent command among them is sent regardless of the disk.
+  /// When the first urgent command among them stops waiting for the disk.
   private var patienceEnds: Moment?
   /// What the plan reported, and when; a later step handles what one step cannot.
-  var backlog: [(event: JournalNews, at: Moment)] = []
+  var backlog = Deque<(event: JournalNews, at: Moment)>()
   /// Values that were resumed and not reported yet.
   var resumed: [ResumedValue] = []
   /// Whether the clocks were asked for and not read yet.
@@ -158,29 +167,68 @@ package struct DurabilityGate {
   /// - Parameters:
   ///   - sequence: The number of its value in the journal; `nil` for an action, which has none.
   ///   - others: The keys that the command ends.
+  ///   - ended: The newest row of those keys that it ends.
+  ///   - urgentNumber: Its number in the state machine if it is urgent, else `nil`.
   mutating func withholdIfNeeded(
     _ key: KeyIndex,
     _ sequence: UInt64?,
     ending others: [KeyIndex],
-    isUrgent: Bool,
+    through ended: UInt64,
+    urgentNumber: UInt64?,
     in commands: inout CommandStateMachine,
     at now: Moment
   ) {
     let place = Int(key.rawValue)
-    keys[place].isUrgent = isUrgent
     for other in others {
-      guard hasLiveRow(other, at: now) else { continue }
-      if let number = keys[Int(other.rawValue)].number { plan.discardUndecided(number, at: now) }
+      guard let number = keys[Int(other.rawValue)].number else { continue }
+      plan.discardUnresumed(number, through: ended, at: now)
+      let barrier = Barrier(key: other, sequence: ended)
+      guard stands(barrier, at: now) else { continue }
       keys[place].barriers.removeAll { $0.key == other }
-      keys[place].barriers.append(Barrier(key: other, sequence: plan.sequence))
+      keys[place].barriers.append(barrier)
     }
     guard !mayLeave(key, newest: sequence, at: now) else { return }
-    if isUrgent, patienceEnds == nil { patienceEnds = now.advanced(by: Self.patience) }
-    guard !keys[place].isWithheld else { return }
-    keys[place].isWithheld = true
-    withheld.append(key)
+    if let urgentNumber { wait(key, for: urgentNumber, at: now) }
+    if plan.fault != nil { mayRelease = true }  // There is nothing to wait for.
     recordExpiry(of: key)
-    commands.withhold(key, at: now)
+    if !keys[place].isBehind { behind.append(key) }
+    keys[place].isBehind = true
+    withhold(key, in: &commands, at: now)
+  }
+
+  /// Lets nothing of a key leave, except an urgent command that does not wait for the disk: it has
+  /// done so for long enough, or was there before the newest command, which does.
+  private func withhold(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let isWaiting = keys[Int(key.rawValue)].patienceEnds != nil
+    commands.withhold(key, exceptUrgent: !isWaiting, at: now)
+  }
+
+  /// An urgent command waits for the disk, from now on or since the one that it replaces.
+  private mutating func wait(_ key: KeyIndex, for number: UInt64, at now: Moment) {
+    let place = Int(key.rawValue)
+    if keys[place].urgentNumber == 0 {
+      let end = now.advanced(by: Self.patience)
+      keys[place].patienceEnds = end
+      patienceEnds = min(patienceEnds ?? end, end)
+    }
+    keys[place].urgentNumber = number
+  }
+
+  /// An urgent command waits no longer: it was sent, or has ended.
+  mutating func urgentFinished(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    keys[place].urgentNumber = 0
+    keys[place].patienceEnds = nil
+    mayRelease = true
+    if keys[place].isBehind, !keys[place].isOpen { withhold(key, in: &commands, at: now) }
   }
 
   private func mayLeave(_ key: KeyIndex, newest sequence: UInt64?, at now: Moment) -> Bool {
@@ -211,51 +259,106 @@ package struct DurabilityGate {
 
   /// Releases the keys that may be sent.
   ///
-  /// That is so when a crash would send nothing after their newest command that it must not, when
-  /// nothing can be written anyway, and when they are urgent and have waited for ``patience``. Looks
-  /// at them only after something happened that can release one.
+  /// That is so when a crash would send nothing after their newest command that it must not, and when
+  /// nothing can be written anyway. An urgent command whose ``patience`` has ended may be sent alone.
+  /// Looks at the keys only after something happened that can release one.
   ///
   /// - Returns: Keys whose rows an urgent command could not wait for.
   mutating func release(in commands: inout CommandStateMachine, at now: Moment) -> [KeyIndex] {
-    guard !withheld.isEmpty else { return [] }
+    guard !behind.isEmpty else { return [] }
     let isImpatient = patienceEnds.map { $0 <= now } ?? false
     let isExpired = nextExpiry.map { $0 <= now } ?? false
     guard isImpatient || isExpired || mayRelease else { return [] }
-    if isImpatient { patienceEnds = nil }
     mayRelease = false
     nextExpiry = nil
+    patienceEnds = nil
     var exposed: [KeyIndex] = []
     var kept: [KeyIndex] = []
-    for key in withheld {
-      let place = Int(key.rawValue)
-      let waiting = keys[place].commands.waiting
-      let isUrgent = waiting?.isUrgent ?? keys[place].isUrgent
-      let isDone = mayLeave(key, newest: waiting?.sequence, at: now)
-      if !isDone, plan.fault == nil, !(isImpatient && isUrgent) {
-        kept.append(key)
-        recordExpiry(of: key)
+    for key in behind {
+      guard isStillBehind(key, at: now) else {
+        leaveBehind(key, in: &commands, at: now)
         continue
       }
-      if !isDone, isUrgent {
-        exposed += keys[place].barriers.filter { stands($0, at: now) }.map(\.key)
-        if let waiting, let number = keys[place].number,
-          plan.holdsOlder(number, than: waiting.sequence, at: now)
-        {
-          exposed.append(key)
-        }
+      kept.append(key)
+      recordExpiry(of: key)
+      exposed += stopWaiting(key, in: &commands, at: now)
+      if let end = keys[Int(key.rawValue)].patienceEnds {
+        patienceEnds = min(patienceEnds ?? end, end)
       }
-      keys[place].isWithheld = false
-      keys[place].barriers = []
-      commands.release(key, at: now)
     }
-    withheld = kept
-    if kept.isEmpty { patienceEnds = nil }
+    behind = kept
     return exposed
+  }
+
+  private func isStillBehind(_ key: KeyIndex, at now: Moment) -> Bool {
+    let place = Int(key.rawValue)
+    let newest = keys[place].commands.waiting
+    if plan.fault != nil, newest == nil, keys[place].urgentNumber == 0 { return false }
+    return !mayLeave(key, newest: newest, at: now)
+  }
+
+  private mutating func leaveBehind(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let place = Int(key.rawValue)
+    keys[place].isBehind = false
+    keys[place].isOpen = false
+    keys[place].barriers = []
+    keys[place].urgentNumber = 0
+    keys[place].patienceEnds = nil
+    commands.release(key, at: now)
+  }
+
+  /// Lets a key that is still behind be sent while nothing can be written, and an urgent command of
+  /// it once its patience has ended.
+  ///
+  /// - Returns: The rows that the urgent command did not wait for.
+  private mutating func stopWaiting(
+    _ key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) -> [KeyIndex] {
+    let place = Int(key.rawValue)
+    let hasFault = plan.fault != nil
+    if keys[place].isOpen, !hasFault {
+      // The disk works again: it is worth waiting for.
+      keys[place].isOpen = false
+      if keys[place].urgentNumber != 0 {
+        keys[place].patienceEnds = now.advanced(by: Self.patience)
+      }
+      withhold(key, in: &commands, at: now)
+    }
+    let isImpatient = keys[place].patienceEnds.map { $0 <= now || hasFault } ?? false
+    if isImpatient { keys[place].patienceEnds = nil }
+    if hasFault {
+      keys[place].isOpen = true
+      commands.release(key, at: now)
+    } else if isImpatient {
+      withhold(key, in: &commands, at: now)
+    }
+    return isImpatient ? rowsAhead(of: key, at: now) : []
+  }
+
+  /// The keys whose rows a crash would send after the newest command of `key`.
+  private func rowsAhead(of key: KeyIndex, at now: Moment) -> [KeyIndex] {
+    let place = Int(key.rawValue)
+    var found = keys[place].barriers.filter { stands($0, at: now) }.map(\.key)
+    if let newest = keys[place].commands.waiting, let number = keys[place].number,
+      plan.holdsOlder(number, than: newest, at: now)
+    {
+      found.append(key)
+    }
+    return found
   }
 
   /// The keys withheld for a row of another key, which their newest command ends.
   var barred: [KeyIndex] {
-    withheld.filter { !keys[Int($0.rawValue)].barriers.isEmpty && !keys[Int($0.rawValue)].isUrgent }
+    behind.filter { key in
+      let known = keys[Int(key.rawValue)]
+      return !known.barriers.isEmpty && known.urgentNumber == 0
+    }
   }
 
   // MARK: - The journal's thread

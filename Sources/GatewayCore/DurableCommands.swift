@@ -38,12 +38,18 @@ struct DurableCommands {
   /// Handed to the broker, which has not acknowledged it.
   var inFlight = DurableCommand()
 
-  /// The newest that has not been sent, and whether it is urgent.
-  var waiting: (sequence: UInt64, isUrgent: Bool)? {
-    if !newest.isNone { return (newest.sequence, newest.isUrgent) }
-    if !earlier.isNone { return (earlier.sequence, earlier.isUrgent) }
+  /// The number in the state machine of the newest that was handed to the broker.
+  var lastSent: UInt64 = 0
+
+  /// The sequence number of the newest that has not been sent.
+  var waiting: UInt64? {
+    if !newest.isNone { return newest.sequence }
+    if !earlier.isNone { return earlier.sequence }
     return nil
   }
+
+  /// The sequence number of the newest that has not ended; 0 when there is none.
+  var newestSequence: UInt64 { max(newest.sequence, earlier.sequence, inFlight.sequence) }
 
   /// Makes room for the newest command.
   mutating func push(_ command: DurableCommand) {
@@ -65,6 +71,7 @@ struct DurableCommands {
     } else {
       return nil
     }
+    lastSent = number
     return inFlight.sequence
   }
 

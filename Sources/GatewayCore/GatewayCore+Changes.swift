@@ -148,7 +148,8 @@ extension GatewayCore {
     at now: Moment
   ) -> ValidationError? {
     guard !commands.isAction(key) else { return nil }
-    let isUrgent = if case .set(let value) = change { commands.isUrgent(value, of: key) } else { false }
+    let isUrgent =
+      if case .set(let value) = change { commands.isUrgent(value, of: key) } else { false }
     return durability?.refusal(
       of: key,
       isUrgent: isUrgent,

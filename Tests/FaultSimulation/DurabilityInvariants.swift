@@ -32,11 +32,19 @@ struct DurabilityInvariants {
     var key: KeyIndex
     var order: UInt64
     var isUrgent: Bool
-    var acceptedAt: Moment
+  }
+
+  /// An urgent command that waits to be sent.
+  private struct Waiting {
+    var key: KeyIndex
+    /// Since when an urgent command of its key waits, those that it replaced included.
+    var since: Moment
+    /// The disk has not kept it from being sent, or does no longer.
+    var isFree = false
   }
 
   /// How long an urgent command waits for the disk.
-  private static let patience = Duration.milliseconds(250)
+  static let patience = Duration.milliseconds(250)
 
   /// Every value that may still be sent or found, by its order.
   private var known: [UInt64: Known] = [:]
@@ -58,6 +66,9 @@ struct DurabilityInvariants {
   private var excludes: [[KeyIndex]] = []
   /// Urgent actions and their orders, by number; an action has no row of its own.
   private var actions: [UInt64: Action] = [:]
+  /// Urgent commands that wait to be sent, by number.
+  private var waiting: [UInt64: Waiting] = [:]
+  private var wasDiskFailing = false
   /// The newest command that was handed to the broker and ends values of the key.
   private var newestEnding: [UInt64]
 
@@ -93,8 +104,13 @@ struct DurabilityInvariants {
   // MARK: - What happens
 
   /// A value was accepted.
-  mutating func accepted(_ survivor: Survivor, as number: UInt64) {
+  mutating func accepted(
+    _ survivor: Survivor,
+    as number: UInt64,
+    at now: Moment
+  ) {
     orders[number] = survivor.order
+    if survivor.isUrgent { waits(survivor.key, number, at: now) }
     known[survivor.order] = Known(survivor: survivor)
     // Whatever was still to come back gives way to it, and its promise passes on.
     known[survivor.order]?.inherited = owed.removeValue(forKey: survivor.key) ?? 0
@@ -123,13 +139,42 @@ struct DurabilityInvariants {
     as number: UInt64,
     at now: Moment
   ) {
-    actions[number] = Action(key: key, order: order, isUrgent: isUrgent, acceptedAt: now)
+    actions[number] = Action(key: key, order: order, isUrgent: isUrgent)
+    if isUrgent { waits(key, number, at: now) }
     endStored(by: key, isUrgent: isUrgent)
   }
 
+  /// Whoever repeats an urgent command that waits for the disk must not postpone it.
+  private mutating func waits(_ key: KeyIndex, _ number: UInt64, at now: Moment) {
+    let others = waiting.values.filter { $0.key == key && !$0.isFree }
+    waiting[number] = Waiting(key: key, since: others.map(\.since).min() ?? now)
+  }
+
+  /// Which keys the gateway withholds now: what waits of others does not wait for the disk.
+  mutating func withheld(_ keys: Set<KeyIndex>, isDiskFailing: Bool, at now: Moment) {
+    // Nothing waits for a disk that fails; from its recovery on it is worth waiting again.
+    if wasDiskFailing {
+      for (number, command) in waiting where !command.isFree { waiting[number]?.since = now }
+    }
+    wasDiskFailing = isDiskFailing
+    if isDiskFailing { return }
+    for (number, command) in waiting where !keys.contains(command.key) {
+      waiting[number]?.isFree = true
+    }
+  }
+
+  /// Whether an urgent command has waited for the disk for as long as it may, or need not.
+  func isDue(_ number: UInt64, at now: Moment) -> Bool {
+    waiting[number].map { $0.isFree || $0.since.duration(to: now) >= Self.patience } ?? false
+  }
+
+  /// The place of a command among all that were accepted, restarts included; `nil` for an action.
+  func order(of number: UInt64) -> UInt64? { orders[number] }
+
   /// A value of an earlier process is a command of this one.
-  mutating func resumed(_ survivor: Survivor, as number: UInt64) {
+  mutating func resumed(_ survivor: Survivor, as number: UInt64, at now: Moment) {
     orders[number] = survivor.order
+    if survivor.isUrgent { waits(survivor.key, number, at: now) }
   }
 
   /// An event of a command, before it is told; `given`: it gave way to a newer value of its key.
@@ -141,6 +186,7 @@ struct DurabilityInvariants {
   ) {
     guard !refused.contains(number) else { return }
     if isHeard { untold[number, default: []].append(phase) }
+    if phase != .accepted, phase != .sending { waiting[number] = nil }
     guard let order = orders[number] else { return }
     switch phase {
     case .accepted, .sending: break
@@ -208,13 +254,13 @@ struct DurabilityInvariants {
   ///
   /// - Parameter isDiskFailing: Then an urgent command waits for nothing.
   mutating func left(number: UInt64, isDiskFailing: Bool, at now: Moment) -> String? {
+    let wait = waiting[number].flatMap { $0.isFree ? nil : $0.since.duration(to: now) } ?? .zero
+    let hasWaited = isDiskFailing || wait >= Self.patience
+    waiting[number] = nil
     if let action = actions.removeValue(forKey: number) {
-      if action.isUrgent {
-        let wait = action.acceptedAt.duration(to: now)
-        if isDiskFailing || wait >= Self.patience { return nil }
-      }
+      if action.isUrgent, hasWaited { return nil }
       for other in endedKeys(by: action.key, isUrgent: action.isUrgent) {
-        newestEnding[Int(other.rawValue)] = action.order
+        newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], action.order)
       }
       return nil
     }
@@ -226,9 +272,8 @@ struct DurabilityInvariants {
     guard order >= newestEnding[place] else {
       return "#\(number) leaves after a command that ended it"
     }
-    if value.survivor.isUrgent, !value.isPromised {
-      known[order]?.isExempt = true
-    } else {
+    if value.survivor.isUrgent, hasWaited { known[order]?.isExempt = true }
+    if known[order]?.isExempt == false {
       newestLeft[place] = order
       for other in endedKeys(by: value.survivor.key, isUrgent: value.survivor.isUrgent) {
         newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], order)
@@ -311,6 +356,7 @@ struct DurabilityInvariants {
     untold = [:]
     orders = [:]
     actions = [:]
+    waiting = [:]
     refused = []
     replayed = []
   }

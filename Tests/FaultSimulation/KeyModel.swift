@@ -63,6 +63,8 @@ struct KeyModel {
   var heldUntil = Moment.zero
   /// Nothing may leave, for the journal's sake.
   var isWithheld = false
+  /// Except an urgent value that has waited for long enough.
+  var isUrgentDue = false
 
   // What is known of the device.
   var actual: Value?

@@ -132,9 +132,9 @@ extension Model {
     if isFirst, policy.leading { settle(place, at: now) }
   }
 
-  mutating func dropExcluded(by place: Int) {
+  mutating func dropExcluded(by place: Int, where isEnded: (Int) -> Bool = { _ in true }) {
     let reason = "replaced by \(keys[place].property.id)"
-    for other in keys[place].excluded {
+    for other in keys[place].excluded where isEnded(Int(other.rawValue)) {
       endWaiting(Int(other.rawValue), as: .superseded, reason: reason)
       endFlight(Int(other.rawValue), as: .superseded, reason: reason)
     }

@@ -6,30 +6,36 @@ import LastOut
 
 /// What a journal asks of the machine.
 extension Model {
-  /// Nothing of these keys leaves, and of all others what may.
-  mutating func withhold(_ withheld: Set<KeyIndex>) {
+  /// Nothing of these keys leaves, except what is urgent and has waited enough, and of all others what may.
+  mutating func withhold(_ withheld: Set<KeyIndex>, isDue: (UInt64) -> Bool) {
     for place in places {
       let isWithheld = withheld.contains(KeyIndex(Int32(place)))
-      guard keys[place].isWithheld != isWithheld else { continue }
+      let isUrgentDue =
+        isWithheld && (keys[place].ready.map { $0.isUrgent && isDue($0.number) } ?? false)
+      guard
+        keys[place].isWithheld != isWithheld || keys[place].isUrgentDue != isUrgentDue
+      else { continue }
       keys[place].isWithheld = isWithheld
+      keys[place].isUrgentDue = isUrgentDue
       lanes.interrupted(device: keys[place].device)
     }
   }
 
   /// A value of an earlier process is ready to leave, and ends older ones of other keys.
-  mutating func resume(_ survivor: Survivor, number: UInt64) {
+  mutating func resume(_ survivor: Survivor, number: UInt64, isOlder: (UInt64) -> Bool) {
     let place = Int(survivor.key.rawValue)
     lastNumber = max(lastNumber, number)
     keys[place].newest = number
     keys[place].phase = .accepted
     let isUrgent = keys[place].property.urgent.contains(survivor.value)
     if isUrgent {
-      for other in keys[place].ends.map({ Int($0.rawValue) }) {
+      for other in keys[place].ends.map({ Int($0.rawValue) }) where isAllOlder(other, isOlder) {
         endWaiting(other, as: .cancelled, reason: "urgent")
         endFlight(other, as: .cancelled, reason: "urgent")
       }
     }
-    dropExcluded(by: place)
+    let older = keys[place].excluded.filter { isAllOlder(Int($0.rawValue), isOlder) }
+    dropExcluded(by: place) { older.contains(KeyIndex(Int32($0))) }
     makeReady(
       KeyModel.Entry(
         number: number,
@@ -41,6 +47,13 @@ extension Model {
       ),
       place
     )
+  }
+
+  private func isAllOlder(_ place: Int, _ isOlder: (UInt64) -> Bool) -> Bool {
+    let flight = keys[place].flight.flatMap { $0.isEnded || !$0.isSending ? nil : $0.entry }
+    return [keys[place].queued, keys[place].ready, flight].allSatisfy {
+      $0.map { isOlder($0.number) } ?? true
+    }
   }
 
   /// A value of an earlier process was too old.

@@ -118,8 +118,12 @@ struct Model {
 
   /// Whether a value may leave as far as its own key and device go; only its lane may hold it.
   func isInLane(_ place: Int) -> Bool {
-    keys[place].ready != nil && devices[keys[place].device].isOnline && !keys[place].isSending
-      && !keys[place].isWithheld
+    guard let ready = keys[place].ready, devices[keys[place].device].isOnline,
+      !keys[place].isSending
+    else { return false }
+    guard keys[place].isWithheld else { return true }
+    // What was sent once may be repeated: the disk keeps nobody from it any more.
+    return ready.isUrgent && (keys[place].isUrgentDue || ready.attempt > 1)
   }
 
   var isDrained: Bool {

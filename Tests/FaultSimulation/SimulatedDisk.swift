@@ -27,8 +27,8 @@ struct SimulatedDisk: Sendable {
   private(set) var synced: [Rows] = [[:]]
   private var work: Work?
   private var trouble: DiskTrouble?
-  /// Whether any work has failed since the last start.
-  private(set) var hasFailed = false
+  /// Whether the last work failed.
+  private(set) var isFailing = false
   private var troubleEnds = Moment.zero
 
   init(seed: UInt64) {
@@ -105,7 +105,7 @@ struct SimulatedDisk: Sendable {
     }
     guard current.endsAt <= now else { return nil }
     work = nil
-    if current.fault != nil { hasFailed = true }
+    isFailing = current.fault != nil
     return current.fault.map { .failed($0) } ?? .done
   }
 
@@ -115,7 +115,7 @@ struct SimulatedDisk: Sendable {
   mutating func restart(after end: GatewayEnd, at now: Moment, start: Moment) -> Rows {
     _ = advance(to: now)
     work = nil
-    hasFailed = false
+    isFailing = false
     switch end {
     case .shutdown, .killed: break
     case .powerCut(let clockSet):

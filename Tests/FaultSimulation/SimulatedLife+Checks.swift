@@ -81,7 +81,9 @@ extension SimulatedLife {
     if core.commands.pendingCount != model.queuedCount + model.readyCount {
       fail("\(core.commands.pendingCount) pending, not \(model.queuedCount + model.readyCount)")
     }
-    if core.commands.isDrained != model.isDrained { fail("isDrained is \(core.commands.isDrained)") }
+    if core.commands.isDrained != model.isDrained {
+      fail("isDrained is \(core.commands.isDrained)")
+    }
     let unsent = model.places.filter { model.isUnsent($0) }.map { KeyIndex(Int32($0)) }
     if core.commands.unsentKeys() != unsent {
       fail("unsent are \(core.commands.unsentKeys()), not \(unsent)")
@@ -130,7 +132,9 @@ extension SimulatedLife {
 
   /// Nothing may leave: then no wake-up lies in the past, or the loop would spin.
   mutating func checkQuiet() {
-    guard breach == nil, let wake = core.commands.nextDeadline(after: now), wake <= now else { return }
+    guard breach == nil, let wake = core.commands.nextDeadline(after: now), wake <= now else {
+      return
+    }
     fail("a wake-up that has passed is still set")
   }
 

@@ -56,7 +56,7 @@ extension SimulatedLife {
     case .forward(let publish, let broker): forward(publish, to: broker)
     case .emit(let event): emitted(event)
     case .storeHealth(let fault):
-      if fault != nil, !disk.hasFailed { fail("the journal is said to fail, and the disk works") }
+      if fault != nil, !disk.isFailing { fail("the journal is said to fail, and the disk works") }
     case .closeStore: core.storeClosed()
     case .end(let report): ended(report)
     case .record, .stateChanged, .publishState, .log, .sayOffline: break

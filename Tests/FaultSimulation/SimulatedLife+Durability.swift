@@ -40,7 +40,7 @@ extension SimulatedLife {
     }
     let waiting = core.durability?.queue.count ?? 0
     let isFull = waiting >= settings.commands.pendingLimit
-    if !isJournalled || !(disk.hasFailed || isFull) {
+    if !isJournalled || !(disk.isFailing || isFull) {
       fail("a change is refused by a disk that works")
     }
     agree("after a refusal")
@@ -70,7 +70,7 @@ extension SimulatedLife {
     if event.phase == .rejected, event.reason?.hasPrefix("the journal cannot be written") ?? false,
       !model.expected.contains(where: { $0.number == event.number })
     {
-      if !disk.hasFailed { fail("a value is rejected by a disk that works") }
+      if !disk.isFailing { fail("a value is rejected by a disk that works") }
       model.refuseWaiting(event.key, reason: event.reason ?? "")
     }
     remember(event)
@@ -95,7 +95,7 @@ extension SimulatedLife {
         given: event.origin?.id
       )
       orders[Self.text(id)] = survivor.order
-      invariants.accepted(survivor, as: event.number)
+      invariants.accepted(survivor, as: event.number, at: event.at)
     } else if event.phase == .accepted, event.isAction, let value = event.value {
       invariants.acceptedAction(
         event.key,
@@ -137,11 +137,16 @@ extension SimulatedLife {
     stored[value.key] = nil
     survivor.expiresAt = value.expiresAt
     survivor.value = value.value
-    guard survivor.order == order else { return fail("\(name(value.key)) resumes another value") }
+    guard survivor.order == order else {
+      return fail("\(name(value.key)) resumes another value")
+    }
     if let wrong = invariants.resumes(survivor, at: now) { return fail(wrong) }
-    model.resume(survivor, number: value.number)
+    invariants.resumed(survivor, as: value.number, at: now)
+    let known = invariants
+    model.resume(survivor, number: value.number) { number in
+      (known.order(of: number) ?? .max) < order
+    }
     ledger.resumed(survivor, as: value.number)
-    invariants.resumed(survivor, as: value.number)
   }
 
   /// What a row stands for.
@@ -168,7 +173,9 @@ extension SimulatedLife {
     guard breach == nil else { return }
     let withheld = Set(core.durability?.withheld ?? [])
     if !withheld.isEmpty { seen.withheld += 1 }
-    model.withhold(withheld)
+    invariants.withheld(withheld, isDiskFailing: disk.isFailing, at: now)
+    let (known, moment) = (invariants, now)
+    model.withhold(withheld) { known.isDue($0, at: moment) }
   }
 
   // MARK: - Invariants

@@ -132,7 +132,9 @@ extension SimulatedLife {
     let key = anyKey()
     if isTraced { note("\(name(key)) cancel") }
     let foretold = model.cancel(key)
-    if core.cancel(key, at: now, source: "test") != foretold { fail("cancel of \(name(key)) answers wrongly") }
+    if core.cancel(key, at: now, source: "test") != foretold {
+      fail("cancel of \(name(key)) answers wrongly")
+    }
     agree("after a cancel")
   }
 
@@ -142,7 +144,9 @@ extension SimulatedLife {
     let key = anyKey()
     if isTraced { note("\(name(key)) flush") }
     let foretold = model.flush(Int(key.rawValue), at: now)
-    if core.flush(key, at: now, source: "test") != foretold { fail("flush of \(name(key)) answers wrongly") }
+    if core.flush(key, at: now, source: "test") != foretold {
+      fail("flush of \(name(key)) answers wrongly")
+    }
     agree("after a flush")
   }
 

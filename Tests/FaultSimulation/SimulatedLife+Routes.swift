@@ -97,7 +97,8 @@ struct RouteLedger {
     guard let place = output.waiting.firstIndex(where: { $0.number == number }) else {
       return "\(publish.topic) carries \(number), which does not wait"
     }
-    if !output.isDebounced, let skipped = output.waiting[..<place].first(where: { !isOld($0.at, now) })
+    if !output.isDebounced,
+      let skipped = output.waiting[..<place].first(where: { !isOld($0.at, now) })
     {
       return "\(publish.topic) skips \(skipped.number), and its route forwards everything"
     }

@@ -57,7 +57,7 @@ extension SimulatedLife {
       values.append((key, entry.value))
       if let wrong = invariants.left(
         number: entry.number,
-        isDiskFailing: disk.hasFailed,
+        isDiskFailing: disk.isFailing,
         at: now
       ) {
         fail(wrong)
@@ -216,7 +216,9 @@ extension SimulatedLife {
   private mutating func apply(_ value: Value, _ key: KeyIndex, _ device: Int) {
     let place = Int(key.rawValue)
     let property = registry[key].property
-    guard isCalm || (!world.devices[device].isDeaf && !random.chance(probabilities.drop)) else { return }
+    guard isCalm || (!world.devices[device].isDeaf && !random.chance(probabilities.drop)) else {
+      return
+    }
     if isTraced { note("\(name(key)) takes \(value.bareText)") }
     let before = world.values[place]
     world.values[place] = value
