@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// Drops the pending value of `key` and closes its burst.
+  /// Drops the pending value of `key` and closes its burst; the shortest time between runs goes on.
   ///
   /// A run that has started goes on.
   @inlinable
@@ -43,6 +43,10 @@ extension LastOutCore {
     if slab[index].isRunning {
       unlinkBase(index)
       slab[index].phase = .running
+    } else if slab.isSpaced(index, at: latest) {
+      unlinkBase(index)
+      slab[index].phase = .lingering
+      slab.append(index, to: &lingering)
     } else {
       release(index)
     }

@@ -35,6 +35,8 @@ public struct LastOutCore<Value>: ~Copyable {
   @usableFromInline var ready = SlotList()
   /// Slots with neither value nor run, whose burst may still be open.
   @usableFromInline var lingering = SlotList()
+  /// Whether any policy has a shortest time between runs.
+  @usableFromInline var isSpacing = false
   /// The latest moment that was handed in.
   @usableFromInline var latest: UInt64 = 0
 
@@ -68,8 +70,9 @@ public struct LastOutCore<Value>: ~Copyable {
   mutating func rule(for policy: Policy) -> Int32 {
     if let known = ruleNumbers[policy] { return known }
     var rule = Rule(policy)
-    rule.quietList = list(for: rule.delay)
-    if let span = rule.span { rule.baseList = list(for: span) }
+    rule.quietList = list(for: rule.delay, interval: rule.interval)
+    if let span = rule.span { rule.baseList = list(for: span, interval: 0) }
+    if rule.interval > 0 { isSpacing = true }
     let number = Int32(rules.count)
     rules.append(rule)
     ruleNumbers[policy] = number
@@ -82,10 +85,10 @@ public struct LastOutCore<Value>: ~Copyable {
     var rule = rules[entries[key.rawValue].rule]
     guard let delay else { return rule }
     rule.delay = delay.queueNanoseconds
-    rule.quietList = knownList(for: rule.delay)
+    rule.quietList = knownList(for: rule.delay, interval: rule.interval)
     if let maxWait = rule.maxWait {
       let span = max(maxWait, rule.delay)
-      rule.baseList = knownList(for: span)
+      rule.baseList = knownList(for: span, interval: 0)
       rule.span = span
     }
     return rule
@@ -93,16 +96,19 @@ public struct LastOutCore<Value>: ~Copyable {
 
   /// The list for a duration, which is added while there are few; -1 beyond that.
   @usableFromInline
-  mutating func list(for span: UInt64) -> Int8 {
-    let known = knownList(for: span)
+  mutating func list(for span: UInt64, interval: UInt64) -> Int8 {
+    let known = knownList(for: span, interval: interval)
     guard known < 0, lists.count < DeadlineList.limit else { return known }
-    lists.append(DeadlineList(span: span))
+    lists.append(DeadlineList(span: span, interval: interval))
     return Int8(lists.count - 1)
   }
 
   @inlinable
-  func knownList(for span: UInt64) -> Int8 {
-    for number in 0..<lists.count where lists[number].span == span { return Int8(number) }
+  func knownList(for span: UInt64, interval: UInt64) -> Int8 {
+    for number in 0..<lists.count
+    where lists[number].span == span && lists[number].interval == interval {
+      return Int8(number)
+    }
     return -1
   }
 
@@ -137,7 +143,7 @@ public struct LastOutCore<Value>: ~Copyable {
       ? quietEnd : min(quietEnd, slab[index].base.saturatingAdd(lists[Int(list)].span))
   }
 
-  /// Takes note of the time, which never goes back.
+  /// Records the time, which never goes back.
   @inlinable
   @inline(__always)
   mutating func advance(to now: Moment) -> UInt64 {

@@ -3,7 +3,7 @@
 
 /// A moment on a monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// The queue never reads a clock: whoever drives it passes the moment in.
+/// The queue never reads a clock: its driver passes the moment in.
 public struct Moment: InstantProtocol, Hashable, Sendable {
   /// Nanoseconds since the clock's start.
   public var nanoseconds: UInt64

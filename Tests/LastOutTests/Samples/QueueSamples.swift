@@ -25,7 +25,12 @@ import Testing
 
   @Test func `the policies of the sample are what they seem`() {
     let policy = Policy(delay: .milliseconds(300), maxWait: .seconds(2))
-    let live = Policy(delay: .milliseconds(200), maxWait: .milliseconds(200), leading: true)
+    let live = Policy(
+      delay: .milliseconds(200),
+      maxWait: .milliseconds(200),
+      leading: true,
+      minInterval: .milliseconds(200)
+    )
     #expect(!policy.leading)
     #expect(live == .live)
   }
