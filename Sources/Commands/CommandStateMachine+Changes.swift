@@ -220,6 +220,7 @@ extension CommandStateMachine {
     let place = Int(key.rawValue)
     tell(.accepted, of: pending, for: key, isUrgent: true, at: now)
     endWaiting(key, as: .cancelled, reason: "urgent", at: now)
+    core.restartInterval(of: key, at: now)
     endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
     for other in facts[place].ends {
       endWaiting(other, as: .cancelled, reason: "urgent", at: now)

@@ -164,7 +164,10 @@ struct RandomWalk: ~Copyable {
       let found = core.pending(key)
       expect(found?.value == expected.value, "pending \(index)")
       guard let found else { continue }
-      expect(found.due.nanoseconds == expected.due, "due \(found.due.nanoseconds) of \(index), not \(expected.due)")
+      expect(
+        found.due.nanoseconds == expected.due,
+        "due \(found.due.nanoseconds) of \(index), not \(expected.due)"
+      )
       expect(found.collapsed == expected.collapsed, "collapsed of \(index)")
       expect(!found.isMarkedDue || expected.isRunning, "marked \(index)")
       guard !expected.isRunning else { continue }
