@@ -6,7 +6,7 @@ extension LastOutCore {
   ///
   /// A run that has started goes on.
   @inlinable
-  public mutating func cancel(_ key: KeyIndex) -> CancelResult {
+  package mutating func cancel(_ key: KeyIndex) -> CancelResult {
     let index = slot(of: key)
     guard index >= 0 else { return .nothing }
     let isRunning = slab[index].isRunning
@@ -17,7 +17,8 @@ extension LastOutCore {
   /// Drops every pending value and closes every burst; returns what was dropped, in no order.
   ///
   /// Runs that have started go on. Takes time in proportion to the slots in use.
-  public mutating func cancelAll() -> [Cancelled] {
+  @usableFromInline
+  package mutating func cancelAll() -> [Cancelled] {
     var dropped: [Cancelled] = []
     dropped.reserveCapacity(pendingCount)
     var index: Int32 = 0

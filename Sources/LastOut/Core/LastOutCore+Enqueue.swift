@@ -16,7 +16,7 @@ extension LastOutCore {
   ///   where it is freed.
   @inlinable
   @discardableResult
-  public mutating func enqueue(
+  package mutating func enqueue(
     _ value: consuming Value,
     for key: KeyIndex,
     at now: Moment,

@@ -8,7 +8,7 @@ extension LastOutCore {
   /// It is exact for keys that wait for quiet. With changes that carried their own delay, or behind
   /// a burst that `maxWait` has just served, it may be early, never late.
   @inlinable
-  public var nextDeadline: Moment? {
+  package var nextDeadline: Moment? {
     if pendingCount == 0 { return nil }
     if ready.head >= 0 { return Moment(nanoseconds: due(of: ready.head)) }
     var earliest = UInt64.max
@@ -45,25 +45,25 @@ extension LastOutCore {
   }
 
   /// How many keys have a pending value.
-  @inlinable public var pendingCount: Int { pendingSlots }
+  @inlinable package var pendingCount: Int { pendingSlots }
 
   /// Whether a run of `key` has started and not ended.
   @inlinable
-  public func isRunning(_ key: KeyIndex) -> Bool {
+  package func isRunning(_ key: KeyIndex) -> Bool {
     let index = slot(of: key)
     return index >= 0 && slab[index].isRunning
   }
 
   /// Whether a value of `key` waits.
   @inlinable
-  public func isPending(_ key: KeyIndex) -> Bool {
+  package func isPending(_ key: KeyIndex) -> Bool {
     let index = slot(of: key)
     return index >= 0 && slab[index].isPending
   }
 
   /// What waits for `key`, if anything.
   @inlinable
-  public func pending(_ key: KeyIndex) -> Pending? {
+  package func pending(_ key: KeyIndex) -> Pending? {
     let index = slot(of: key)
     guard index >= 0, let value = slab[index].value else { return nil }
     return Pending(
@@ -77,7 +77,8 @@ extension LastOutCore {
   /// The keys with a pending value, in no promised order.
   ///
   /// Takes time in proportion to the keys that were ever active at once.
-  public func pendingKeys() -> [KeyIndex] {
+  @usableFromInline
+  package func pendingKeys() -> [KeyIndex] {
     var keys: [KeyIndex] = []
     keys.reserveCapacity(pendingCount)
     for index in 0..<slab.slots.count where slab.slots[index].isPending {
@@ -86,6 +87,38 @@ extension LastOutCore {
     return keys
   }
 
+  /// Whether something leaves without waiting for time.
+  @inlinable package var hasReady: Bool { ready.head >= 0 }
+
+  /// Whether the value of `key` leaves without waiting for time or a run.
+  @usableFromInline
+  package func isReady(_ key: KeyIndex) -> Bool {
+    let index = slot(of: key)
+    return index >= 0 && slab[index].phase == .ready
+  }
+
+  /// Whether nothing is known of `key` but its name: it is idle and has the default policy.
+  @usableFromInline
+  package func isForgettable(_ key: KeyIndex) -> Bool {
+    let position = position(of: key)
+    return position >= entries.count
+      || entries[position].slot < 0 && entries[position].rule == 0
+  }
+
+  /// The keys that run, in no promised order.
+  ///
+  /// Takes time in proportion to the keys that were ever active at once.
+  @usableFromInline
+  package func runningKeys() -> [KeyIndex] {
+    var keys: [KeyIndex] = []
+    for index in 0..<slab.slots.count
+    where slab.slots[index].isRunning && slab.slots[index].phase != .free {
+      keys.append(KeyIndex(slab.slots[index].key))
+    }
+    return keys
+  }
+
   /// For how many keys there is memory beyond their index entry.
+  @usableFromInline
   package var slotCount: Int { slab.slots.count }
 }

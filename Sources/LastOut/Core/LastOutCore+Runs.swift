@@ -4,7 +4,7 @@
 extension LastOutCore {
   /// Takes the next run that is due at `now`; `nil` when none is.
   @inlinable
-  public mutating func nextRun(at now: Moment) -> Run? {
+  package mutating func nextRun(at now: Moment) -> Run? {
     let now = advance(to: now)
     guard pendingSlots > 0 else { return nil }
     if ready.head >= 0 { return take(ready.head, at: now) }
@@ -31,7 +31,7 @@ extension LastOutCore {
   /// Call it after each change and each end of a run. Values with a delay of zero are left for
   /// ``nextRun(at:)``, so that one synchronous batch collapses.
   @inlinable
-  public mutating func nextReady(at now: Moment) -> Run? {
+  package mutating func nextReady(at now: Moment) -> Run? {
     let now = advance(to: now)
     let index = ready.head
     return index >= 0 ? take(index, at: now) : nil
@@ -42,7 +42,7 @@ extension LastOutCore {
   /// Call it before a change of a key that may be late. A value with a delay of zero is left, since
   /// the change belongs to the same batch.
   @inlinable
-  public mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
+  package mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
     let now = advance(to: now)
     let index = slot(of: key)
     guard index >= 0, slab[index].isPending, due(of: index) <= now, !slab[index].isRunning,
@@ -55,7 +55,7 @@ extension LastOutCore {
   ///
   /// The key must be running.
   @inlinable
-  public mutating func finish(_ key: KeyIndex, at now: Moment) {
+  package mutating func finish(_ key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
     let index = slot(of: key)
     guard index >= 0, slab[index].isRunning else {
@@ -71,21 +71,32 @@ extension LastOutCore {
 
   /// Takes the pending value of `key` now, whatever its deadline.
   @inlinable
-  public mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
+  package mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
     let now = advance(to: now)
     let index = slot(of: key)
     guard index >= 0, slab[index].isPending else { return .nothing }
     guard slab[index].isRunning else { return .run(take(index, at: now)) }
+    expedite(key, at: Moment(nanoseconds: now))
+    return .markedDue
+  }
+
+  /// Ends the wait of the pending value of `key`, which leaves by ``nextReady(at:)``.
+  @usableFromInline
+  package mutating func expedite(_ key: KeyIndex, at now: Moment) {
+    let now = advance(to: now)
+    let index = slot(of: key)
+    guard index >= 0, slab[index].isPending, slab[index].phase != .ready else { return }
     slab[index].isUrgent = true
     block(index)
     slab.setDue(min(due(of: index), now), of: index)
-    return .markedDue
+    if !slab[index].isRunning { makeReady(index) }
   }
 
   /// Counts `now` as the start of a run of `key` that did not pass through the queue.
   ///
   /// For a value that left around the queue, after a cancel of what was pending.
-  public mutating func restartInterval(of key: KeyIndex, at now: Moment) {
+  @usableFromInline
+  package mutating func restartInterval(of key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
     entries.extend(toInclude: position(of: key), with: Entry())
     let interval = rules[entries[key.rawValue].rule].interval

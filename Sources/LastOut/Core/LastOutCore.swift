@@ -12,7 +12,8 @@
 /// it was given counts as that latest one. Every operation costs constant time for keys whose delay
 /// is among the first sixteen distinct ones, else time logarithmic in the keys that share the heap;
 /// once warm, a change allocates nothing. An idle key costs eight bytes.
-public struct LastOutCore<Value>: ~Copyable {
+@usableFromInline
+package struct LastOutCore<Value>: ~Copyable {
   /// What is kept of a key that is idle.
   @usableFromInline
   struct Entry {
@@ -49,7 +50,7 @@ public struct LastOutCore<Value>: ~Copyable {
   ///   - policy: How keys settle that have no policy of their own.
   ///   - capacity: For how many keys memory is set aside at first.
   @inlinable
-  public init(policy: Policy = .standard, capacity: Int = 64) {
+  package init(policy: Policy = .standard, capacity: Int = 64) {
     entries = Buffer(capacity: capacity)
     slab = Slab(capacity: capacity)
     _ = rule(for: policy)
@@ -60,7 +61,8 @@ public struct LastOutCore<Value>: ~Copyable {
   /// Sets how `key` settles, from its next change on.
   ///
   /// Keys never mentioned follow the default policy.
-  public mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
+  @usableFromInline
+  package mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
     let number = rule(for: policy)
     entries.extend(toInclude: position(of: key), with: Entry())
     entries[key.rawValue].rule = number

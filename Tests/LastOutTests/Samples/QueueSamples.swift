@@ -44,7 +44,7 @@ import Testing
 
   @Test func `a cancel tells what it met`() {
     let queue = TestClock().queue()
-    switch queue.cancel("desk-lamp/brightness") {
+    switch queue.cancel(forKey: "desk-lamp/brightness") {
     case .cancelled: log("dropped, and what it captured is free")
     case .alreadyStarted: log("too late")
     case .nothing: log("nothing was pending")

@@ -14,13 +14,14 @@ final class Alarm: Sendable {
   private let timeout: Duration
   private let repeats: Bool
   private let start: Moment
-  private let lease: KeyLease
+  private let engine: TaskEngine
+  private let key = TaskEngine.newKey()
 
   init(
     name: String,
     timeout: Duration,
     repeats: Bool,
-    engine: QueueEngine,
+    engine: TaskEngine,
     handler: @escaping @Sendable (String, Duration) -> Void
   ) {
     state = Locked(State(handler: handler))
@@ -28,21 +29,21 @@ final class Alarm: Sendable {
     // Repeating without any time in between would never end.
     self.timeout = repeats ? max(timeout, .milliseconds(1)) : timeout
     self.repeats = repeats
+    self.engine = engine
     start = engine.now
-    lease = KeyLease(engine)
   }
 
   var hasFired: Bool { state.withLock { $0.hasFired } }
 
   func arm() {
-    lease.enqueue(after: timeout) { [self] in fire() }
-    // Whoever invalidated in between found nothing to cancel.
-    if state.withLock({ $0.handler == nil }) { _ = lease.cancel() }
+    engine.enqueue(Job { [self] in fire() }, for: key, delay: timeout)
+    // An invalidation in between found nothing to cancel.
+    if state.withLock({ $0.handler == nil }) { _ = engine.cancel(key) }
   }
 
   func invalidate() {
     let handler = state.withLock { $0.handler.take() }
-    _ = lease.cancel()
+    _ = engine.cancel(key)
     withExtendedLifetime(handler) {}
   }
 
@@ -51,8 +52,8 @@ final class Alarm: Sendable {
       if state.handler != nil { state.hasFired = true }
       return repeats ? state.handler : state.handler.take()
     }
-    guard let handler, let now = lease.engine?.now else { return }
-    handler(name, start.duration(to: now))
+    guard let handler else { return }
+    handler(name, start.duration(to: engine.now))
     if repeats, state.withLock({ $0.handler != nil }) { arm() }
   }
 }
