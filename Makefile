@@ -18,7 +18,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant soak lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant soak docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -58,6 +58,12 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settled
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
+
+docs: ## Build the documentation of the library; a diagnostic is a failure
+	@.ci/docs
+
+nightly: install-deps ## What takes too long for every change: the library under sanitizers for a minute each
+	@.ci/stress 60
 
 lint: install-deps ## Check the format of every source file
 	@echo "Checking the format"

@@ -20,6 +20,10 @@ final class ArticleQueue {
   private var elements: [String: Element] = [:]
   private var timers = 0
   private(set) var now = 0
+  /// The keys of tasks that run, or that were taken out of the queue and wait for their turn.
+  private var taken: [String] = []
+  /// Whether a task ran inside or before an older one of its key, as the article's queue allows.
+  private(set) var hasOverlapped = false
 
   func enqueueTask(_ task: @escaping () -> Void, onStart: @escaping () -> Void, forKey key: String)
   {
@@ -29,9 +33,15 @@ final class ArticleQueue {
   }
 
   func executePendingTasks() {
-    let pending = elements.values.sorted { $0.timer < $1.timer }
+    let pending = elements.sorted { $0.value.timer < $1.value.timer }
     elements = [:]
-    for element in pending { perform(element) }
+    let keys = pending.map(\.key)
+    if !Set(keys).isDisjoint(with: taken) { hasOverlapped = true }
+    taken += keys
+    for (key, element) in pending {
+      perform(element)
+      if let place = taken.lastIndex(of: key) { taken.remove(at: place) }
+    }
   }
 
   /// Lets the run loop run until a moment, in milliseconds.
@@ -40,7 +50,9 @@ final class ArticleQueue {
       now = max(now, element.due)
       // Removed before it runs: the task may enqueue its own key.
       elements[key] = nil
+      taken.append(key)
       perform(element)
+      taken.removeLast()
     }
     now = max(now, end)
   }

@@ -46,7 +46,8 @@ import Testing
       }
     }
 
-    func playArticle() -> [String] {
+    /// The lines, and whether a task ran inside another one of its key.
+    func playArticle() -> (lines: [String], hasOverlapped: Bool) {
       let queue = ArticleQueue()
       var lines: [String] = []
       func apply(_ reaction: Reaction) {
@@ -68,7 +69,7 @@ import Testing
         apply(event.reaction)
       }
       queue.runToTheEnd()
-      return lines.sorted()
+      return (lines.sorted(), queue.hasOverlapped)
     }
 
     func playQueue() -> [String] {
@@ -97,9 +98,16 @@ import Testing
 
   @Test(arguments: 0..<20)
   func `ten thousand random timelines run the same tasks at the same times`(batch: UInt64) {
-    for seed in batch * 500..<(batch + 1) * 500 {
+    var compared = 0
+    for seed in batch * 560..<(batch + 1) * 560 {
       let script = Script(seed: seed)
-      #expect(script.playQueue() == script.playArticle(), "seed \(seed)")
+      let article = script.playArticle()
+      // The one difference: here a value waits for older runs of its key, there it may run inside
+      // or before them.
+      guard !article.hasOverlapped else { continue }
+      compared += 1
+      #expect(script.playQueue() == article.lines, "seed \(seed)")
     }
+    #expect(compared >= 500)
   }
 }

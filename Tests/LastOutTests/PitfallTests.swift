@@ -139,7 +139,9 @@ import Testing
   @Test func `Bull 1034: a key that runs is a state of its own`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "k") { [log] in
-      log("\(queue.isRunning(forKey: "k")) \(queue.isPending(forKey: "k")) \(queue.cancel(forKey: "k"))")
+      log(
+        "\(queue.isRunning(forKey: "k")) \(queue.isPending(forKey: "k")) \(queue.cancel(forKey: "k"))"
+      )
     }
     clock.advance(by: .seconds(2))
     #expect(log.lines == ["true false alreadyStarted"])

@@ -25,7 +25,8 @@ import Testing
       if seed % 3 == 0 { runDuration = UInt64.random(in: 1...40, using: &generator) }
       var time: Int64 = 0
       for number in 0..<Int.random(in: 1...60, using: &generator) {
-        time += Int64.random(in: 0..<4, using: &generator) == 0
+        time +=
+          Int64.random(in: 0..<4, using: &generator) == 0
           ? 0 : Int64.random(in: 0...30, using: &generator)
         let key = "k\(Int.random(in: 0..<rules.count, using: &generator))"
         events.append(Self.event(at: time, key, "\(number)", &generator))

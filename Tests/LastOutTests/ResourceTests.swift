@@ -44,7 +44,9 @@ import Testing
     let clock = TestClock()
     let queue = clock.queue(policy: Policy(delay: .zero))
     let values = LastOutValueQueue<Int, Int>(policy: Policy(delay: .zero), clock: clock) {
-      _, _, _ in
+      _,
+      _,
+      _ in
     }
     for number in 0..<100_000 {
       queue.enqueue(forKey: "a name that is longer than the short ones are: \(number)") {}

@@ -87,6 +87,29 @@ extension LastOutCore {
     return keys
   }
 
+  /// The keys with a pending value, those that wait for the same quiet period in the order of their
+  /// last changes.
+  ///
+  /// Takes time in proportion to the keys that were ever active at once.
+  @usableFromInline
+  package func pendingKeysInOrder() -> [KeyIndex] {
+    var keys: [KeyIndex] = []
+    keys.reserveCapacity(pendingCount)
+    for number in 0..<lists.count {
+      var index = lists[number].quiet.head
+      while index >= 0 {
+        keys.append(KeyIndex(slab[index].key))
+        index = slab[index].next
+      }
+    }
+    guard keys.count < pendingCount else { return keys }
+    for index in 0..<slab.slots.count
+    where slab.slots[index].isPending && slab.slots[index].phase != .quiet {
+      keys.append(KeyIndex(slab.slots[index].key))
+    }
+    return keys
+  }
+
   /// Whether something leaves without waiting for time.
   @inlinable package var hasReady: Bool { ready.head >= 0 }
 

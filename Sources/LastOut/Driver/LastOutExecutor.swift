@@ -22,6 +22,7 @@ public struct LastOutExecutor: Sendable {
   ///   - priority: The quality of service of the threads.
   ///   - limit: How many threads the tasks of the queue occupy at most, and thereby how many tasks
   ///     may block before another key has to wait; at least one.
+  /// - Returns: An executor that shares its threads with others of the same priority.
   public static func threads(
     priority: TaskPriority = .medium,
     limit: Int = 64

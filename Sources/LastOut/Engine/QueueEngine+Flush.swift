@@ -50,7 +50,7 @@ extension QueueEngine {
     return state.withLock { state in
       var awaited: [KeyIndex: Bool] = [:]
       if waits { for key in state.core.runningKeys() { awaited[key] = false } }
-      let pending = state.core.pendingKeys()
+      let pending = state.core.pendingKeysInOrder()
       var claimed: [KeyIndex] = []
       claimed.reserveCapacity(pending.count)
       for key in pending {

@@ -65,7 +65,8 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ) {
     let onError = onError ?? Self.report
     engine = QueueEngine(policy: policy, time: clock.timekeeper(), place: clock.defaultPlace) {
-      engine, run in
+      engine,
+      run in
       let key = engine.key(of: run.key)
       let info = engine.info(of: run)
       let value = run.value

@@ -17,6 +17,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
   ///   - policy: How elements settle.
   ///   - key: Which elements replace each other.
   ///   - clock: What the policy's times are measured by: the machine's monotonic clock.
+  /// - Returns: A sequence of the elements that settled.
   public func settled<Key: Hashable & Sendable>(
     by policy: Policy,
     keyedBy key: @escaping @Sendable (Element) -> Key,
@@ -32,6 +33,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
   /// - Parameters:
   ///   - policy: How elements settle.
   ///   - clock: What the policy's times are measured by: the machine's monotonic clock.
+  /// - Returns: A sequence of the elements that settled.
   public func settled(
     by policy: Policy,
     clock: any Clock<Duration> = SuspendingClock()

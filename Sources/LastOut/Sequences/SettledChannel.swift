@@ -52,7 +52,11 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
   private let engine: QueueEngine<Key, Element>
 
   init(policy: Policy, clock: any Clock<Duration>) {
-    engine = QueueEngine(policy: policy, time: clock.timekeeper(), place: .here(exact: clock is any EngineClock)) {
+    engine = QueueEngine(
+      policy: policy,
+      time: clock.timekeeper(),
+      place: .here(exact: clock is any EngineClock)
+    ) {
       [outlet] _, run in
       outlet.deliver(run.value, end: RunMark.detach())
     }

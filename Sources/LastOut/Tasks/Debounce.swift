@@ -36,7 +36,11 @@ public struct Debounce: Sendable {
   /// Makes `task` the pending task.
   public func callAsFunction(_ task: @escaping @Sendable () -> Void) {
     // The pending task keeps the engine, so that it runs even when nobody holds the function.
-    engine.enqueue(Job { [engine] in withExtendedLifetime(engine) { task() } }, for: Self.key, delay: nil)
+    engine.enqueue(
+      Job { [engine] in withExtendedLifetime(engine) { task() } },
+      for: Self.key,
+      delay: nil
+    )
   }
 
   /// Drops the pending task, and what it captured, before returning.

@@ -30,7 +30,11 @@ public final class DelayedTask: Sendable {
     self.task = single
     self.engine = engine
     key = TaskEngine.newKey()
-    engine.enqueue(Job { [engine] in withExtendedLifetime(engine) { _ = single.run() } }, for: key, delay: delay)
+    engine.enqueue(
+      Job { [engine] in withExtendedLifetime(engine) { _ = single.run() } },
+      for: key,
+      delay: delay
+    )
   }
 
   /// Drops the task, and what it captured, before returning.

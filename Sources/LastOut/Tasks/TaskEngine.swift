@@ -8,7 +8,10 @@ typealias TaskEngine = QueueEngine<Int, Job>
 
 extension QueueEngine where Key == Int, Value == Job {
   /// Serves all delayed tasks of the program that live by the machine's clock.
-  static let tasks = TaskEngine.make(time: DriverSeat(.queues), place: LastOutExecutor.threads.place)
+  static let tasks = TaskEngine.make(
+    time: DriverSeat(.queues),
+    place: LastOutExecutor.threads.place
+  )
   /// Serves all watchdogs of the program, with a driver and threads of their own.
   static let watchdogs = TaskEngine.make(
     time: DriverSeat(.watchdogs),

@@ -31,8 +31,10 @@ import Testing
       leading: true,
       minInterval: .milliseconds(200)
     )
+    let first = Policy.leadingOnly(delay: .milliseconds(300))
     #expect(!policy.leading)
     #expect(live == .live)
+    #expect(!first.trailing)
   }
 
   @Test func `a change carries its own delay`() {
@@ -54,7 +56,7 @@ import Testing
 
   @Test func `the test clock runs tasks at their exact times`() {
     let clock = TestClock()
-    let queue = clock.queue(policy: Policy(delay: .milliseconds(300)))
+    let queue = LastOutQueue(policy: Policy(delay: .milliseconds(300)), clock: clock)
     queue.enqueue(forKey: "lamp") { log("on") }
     clock.advance(by: .milliseconds(299))
     #expect(log.lines.isEmpty)
@@ -64,7 +66,7 @@ import Testing
 
   @Test func `the test clock makes delayed tasks`() {
     let clock = TestClock()
-    let task = clock.delayedTask(after: .seconds(1)) { log("late") }
+    let task = DelayedTask(after: .seconds(1), clock: clock) { log("late") }
     clock.advance(by: .seconds(1))
     #expect(task.cancel() == .alreadyStarted)
   }

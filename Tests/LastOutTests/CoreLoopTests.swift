@@ -4,8 +4,8 @@
 import LastOut
 import Testing
 
-/// The samples of the article about the core, each followed by what it must lead to.
-@Suite struct CoreSamples {
+/// How an event loop of a program drives the core.
+@Suite struct CoreLoopTests {
   @Test func `a loop of one's own drives the core`() {
     var names = KeyTable()
     var core = LastOutCore<Int>(policy: Policy(delay: .milliseconds(300)))
