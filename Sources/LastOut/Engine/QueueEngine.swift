@@ -119,6 +119,13 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     state.withLock { $0.core.pendingCount + $0.claims.count }
   }
 
+  /// Whether nothing is pending and nothing runs.
+  package var isIdle: Bool {
+    state.withLock { state in
+      state.core.pendingCount == 0 && state.claims.isEmpty && state.core.runningKeys().isEmpty
+    }
+  }
+
   package var pendingKeys: [Key] {
     state.withLock { state in
       let keys = Set(state.core.pendingKeys()).union(state.claims.keys)

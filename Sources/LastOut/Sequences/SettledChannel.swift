@@ -7,16 +7,19 @@
 /// each other, so no more elements wait than there are keys.
 final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure: Error>: Sendable {
   private typealias Delivery = Result<Element?, Failure>
+  private typealias Consumer = CheckedContinuation<Delivery, Never>
 
   private struct State: ~Copyable {
     /// Elements that were not received yet, and what ends their runs, the newest last.
     var arriving: [Settled] = []
     /// The oldest ones of them, the newest first.
     var leaving: [Settled] = []
-    var consumer: CheckedContinuation<Delivery, Never>?
+    var consumer: Consumer?
     var failure: Failure?
-    /// Whether nothing more will settle.
+    /// Whether nothing more will be sent, and what is pending was flushed.
     var hasEnded = false
+    /// Whether nothing more will be delivered.
+    var isCancelled = false
 
     mutating func popFirst() -> Settled? {
       if leaving.isEmpty {
@@ -37,7 +40,7 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
     let state = Locked(State())
 
     func deliver(_ element: Element, end: RunEnd) {
-      let consumer = state.withLock { state -> CheckedContinuation<Delivery, Never>? in
+      let consumer = state.withLock { state -> Consumer? in
         let consumer = state.consumer.take()
         if consumer == nil { state.arriving.append(Settled(element: element, end: end)) }
         return consumer
@@ -75,15 +78,23 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
   /// Drops what is pending and ends.
   func cancel() {
     _ = engine.cancelAll()
-    while outlet.state.withLock({ $0.popFirst() }) != nil {}
-    end(with: nil)
+    let consumer = outlet.state.withLock { state in
+      state.isCancelled = true
+      return state.consumer.take()
+    }
+    while let element = outlet.state.withLock({ $0.popFirst() }) { element.end() }
+    consumer?.resume(returning: .success(nil))
   }
 
   private func end(with failure: Failure?) {
     let consumer = outlet.state.withLock { state in
       state.hasEnded = true
-      if state.consumer == nil { state.failure = failure }
-      return state.consumer.take()
+      // A run that the driver has started delivers its element before the end.
+      guard engine.isIdle, let consumer = state.consumer.take() else {
+        state.failure = failure
+        return Consumer?.none
+      }
+      return consumer
     }
     consumer?.resume(returning: failure.map { .failure($0) } ?? .success(nil))
   }
@@ -93,8 +104,9 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let (delivery, end) = outlet.state.withLock { state -> (Delivery?, RunEnd?) in
+          if state.isCancelled { return (.success(nil), nil) }
           if let next = state.popFirst() { return (.success(next.element), next.end) }
-          guard state.hasEnded else {
+          guard state.hasEnded, engine.isIdle else {
             state.consumer = continuation
             return (nil, nil)
           }
