@@ -77,7 +77,7 @@ extension LastOutCore {
   /// The keys with a pending value, in no promised order.
   ///
   /// Takes time in proportion to the keys that were ever active at once.
-  @usableFromInline
+  @inlinable
   package func pendingKeys() -> [KeyIndex] {
     var keys: [KeyIndex] = []
     keys.reserveCapacity(pendingCount)
@@ -91,7 +91,7 @@ extension LastOutCore {
   /// last changes.
   ///
   /// Takes time in proportion to the keys that were ever active at once.
-  @usableFromInline
+  @inlinable
   package func pendingKeysInOrder() -> [KeyIndex] {
     var keys: [KeyIndex] = []
     keys.reserveCapacity(pendingCount)
@@ -110,11 +110,28 @@ extension LastOutCore {
     return keys
   }
 
+  /// Whether the value of `key` should have left before a change that comes at `now`.
+  @inlinable
+  @inline(__always)
+  package func isLate(_ key: KeyIndex, at now: Moment) -> Bool {
+    let index = slot(of: key)
+    return index >= 0 && slab[index].isPending && due(of: index) <= max(now.nanoseconds, latest)
+  }
+
+  /// When the pending value of `key` leaves, in nanoseconds; `nil` if it waits for no time.
+  @inlinable
+  @inline(__always)
+  package func deadline(of key: KeyIndex) -> UInt64? {
+    let index = slot(of: key)
+    guard index >= 0, slab[index].phase == .quiet || slab[index].phase == .heaped else { return nil }
+    return due(of: index)
+  }
+
   /// Whether something leaves without waiting for time.
   @inlinable package var hasReady: Bool { ready.head >= 0 }
 
   /// Whether the value of `key` leaves without waiting for time or a run.
-  @usableFromInline
+  @inlinable
   package func isReady(_ key: KeyIndex) -> Bool {
     let index = slot(of: key)
     return index >= 0 && slab[index].phase == .ready
@@ -131,7 +148,7 @@ extension LastOutCore {
   /// The keys that run, in no promised order.
   ///
   /// Takes time in proportion to the keys that were ever active at once.
-  @usableFromInline
+  @inlinable
   package func runningKeys() -> [KeyIndex] {
     var keys: [KeyIndex] = []
     for index in 0..<slab.slots.count

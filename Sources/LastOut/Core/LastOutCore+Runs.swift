@@ -81,7 +81,7 @@ extension LastOutCore {
   }
 
   /// Ends the wait of the pending value of `key`, which leaves by ``nextReady(at:)``.
-  @usableFromInline
+  @inlinable
   package mutating func expedite(_ key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
     let index = slot(of: key)

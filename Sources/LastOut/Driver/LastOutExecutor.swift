@@ -9,7 +9,7 @@
 ///
 /// A value that is due and waits for its turn there is still pending: a newer one replaces it.
 public struct LastOutExecutor: Sendable {
-  let place: TaskPlace
+  @usableFromInline let place: TaskPlace
 
   /// Threads of the library's own, at the default priority.
   public static let threads = LastOutExecutor.threads()

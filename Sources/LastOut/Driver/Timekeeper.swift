@@ -27,6 +27,7 @@ extension Clock where Duration == Swift.Duration {
   ///
   /// The machine's own monotonic clock is served by the shared driver, any other one by tasks that
   /// sleep.
+  @usableFromInline
   func timekeeper() -> any Timekeeper {
     if self is SuspendingClock { return DriverSeat(.queues) }
     if let clock = self as? any EngineClock { return clock.makeTimekeeper() }
@@ -36,7 +37,7 @@ extension Clock where Duration == Swift.Duration {
 
 extension Clock where Duration == Swift.Duration {
   /// Where the values of an engine run that lives by this clock, unless its owner says.
-  var defaultPlace: TaskPlace {
+  @usableFromInline var defaultPlace: TaskPlace {
     self is any EngineClock ? .here(exact: true) : LastOutExecutor.threads.place
   }
 }

@@ -25,6 +25,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   /// Running tasks that the engine may cancel.
   @usableFromInline var tasks: [KeyIndex: OwnedTask] = [:]
 
+  @inlinable
   init(policy: Policy) {
     core = LastOutCore(policy: policy)
   }
@@ -32,7 +33,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   // MARK: What leaves
 
   /// Takes what is due by time, or has the executor call.
-  @usableFromInline
+  @inlinable
   mutating func collectDue(into work: inout Work, at now: Moment, place: TaskPlace) {
     switch place {
     case .here:
@@ -57,7 +58,22 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     work.wake = next
   }
 
-  @usableFromInline
+  /// The same after a change of `key`, whose deadline alone is new.
+  @inlinable
+  @inline(__always)
+  mutating func completeChange(
+    of key: KeyIndex,
+    _ work: inout Work,
+    at now: Moment,
+    place: TaskPlace
+  ) {
+    if core.hasReady { collectReady(into: &work, at: now, place: place) }
+    guard !isHeldUp, let due = core.deadline(of: key), due < armed else { return }
+    armed = due
+    work.wake = Moment(nanoseconds: due)
+  }
+
+  @inlinable
   mutating func collectReady(into work: inout Work, at now: Moment, place: TaskPlace) {
     switch place {
     case .here:
@@ -92,7 +108,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   }
 
   /// Lets one more thread run a value.
-  @usableFromInline
+  @inlinable
   mutating func assign(_ run: Run, _ work: inout Work) {
     assigned.append(run)
     busy += 1
@@ -100,7 +116,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   }
 
   /// What the timekeeper has to know; `nil` while what is due waits for a thread.
-  @usableFromInline
+  @inlinable
   mutating func rearm(at now: Moment, place: TaskPlace) -> Moment? {
     let next = core.nextDeadline
     if let next, next <= now, isFull(place) {
@@ -121,7 +137,8 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   }
 
   /// Whether nothing more can leave until a thread is free or the executor calls.
-  private func isFull(_ place: TaskPlace) -> Bool {
+  @inlinable
+  func isFull(_ place: TaskPlace) -> Bool {
     switch place {
     case .here: false
     case .threads(_, let limit): busy >= limit

@@ -12,12 +12,12 @@ struct KeyNames<Key: Hashable & Sendable>: ~Copyable {
   @usableFromInline var keys: [Key?] = []
   @usableFromInline var free: [KeyIndex] = []
   /// The number that is looked at next for whether it can be given back.
-  private var hand = 0
+  @usableFromInline var hand = 0
 
   /// How many keys may stay known without being in use.
   static var allowance: Int { 4096 }
 
-  init() {}
+  @inlinable init() {}
 
   @inlinable static var areTexts: Bool { Key.self == String.self }
 

@@ -44,7 +44,7 @@ extension QueueEngine {
   /// Takes every pending value whose key is idle, and marks the others due.
   ///
   /// - Returns: The keys of the taken values, and whom to wait for.
-  @usableFromInline
+  @inlinable
   func claimAll(waits: Bool) -> (keys: [KeyIndex], waiter: Waiter?) {
     let now = time.now
     return state.withLock { state in
@@ -69,7 +69,7 @@ extension QueueEngine {
   /// Runs claimed values until the deadline; lets others run them after it.
   ///
   /// - Returns: The keys of those others.
-  @usableFromInline
+  @inlinable
   func runClaims(_ keys: [KeyIndex], until deadline: Moment?) -> [Key] {
     var place = 0
     var ended: KeyIndex?
@@ -84,7 +84,7 @@ extension QueueEngine {
   }
 
   /// Ends a run of the caller, and takes the next claimed value that was not cancelled.
-  @usableFromInline
+  @inlinable
   func takeClaim(of keys: [KeyIndex], from place: inout Int, after ended: KeyIndex?) -> Run? {
     guard ended != nil || place < keys.count else { return nil }
     let now = time.now
@@ -109,7 +109,8 @@ extension QueueEngine {
   }
 
   /// Lets claimed values run where tasks usually do.
-  private func handOver(_ first: Run, and keys: ArraySlice<KeyIndex>) -> [Key] {
+  @usableFromInline
+  func handOver(_ first: Run, and keys: ArraySlice<KeyIndex>) -> [Key] {
     let (names, work) = state.withLock { state in
       var work = Work()
       var names: [Key] = []

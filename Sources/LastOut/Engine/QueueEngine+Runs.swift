@@ -31,7 +31,7 @@ extension QueueEngine {
     return RunMark.during(self, run.key) { perform(self, run) }
   }
 
-  @usableFromInline
+  @inlinable
   package func end(_ key: KeyIndex) {
     let now = time.now
     let work = state.withLock { state in
@@ -43,7 +43,7 @@ extension QueueEngine {
     if !work.isEmpty { act(on: work) }
   }
 
-  @usableFromInline
+  @inlinable
   package func work() {
     var next = state.withLock { $0.assigned.isEmpty ? nil : $0.assigned.removeFirst() }
     while let run = next.take() {
@@ -54,7 +54,7 @@ extension QueueEngine {
   }
 
   /// Ends a thread's run and takes the next value for that thread, if one is due.
-  @usableFromInline
+  @inlinable
   func takeNext(after key: KeyIndex?) -> Run? {
     let now = time.now
     let (next, work) = state.withLock { state in

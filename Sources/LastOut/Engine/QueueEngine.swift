@@ -22,6 +22,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   ///   - time: Serves this engine alone.
   ///   - place: Where values run.
   ///   - perform: Runs a value; a run that is not detached ends when this returns.
+  @inlinable
   package init(
     policy: Policy,
     time: any Timekeeper,
@@ -35,6 +36,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     time.attach(self)
   }
 
+  @inlinable
   deinit {
     time.stop()
   }
@@ -46,7 +48,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     state.withLock { $0.isHeldUp ? nil : $0.core.nextDeadline }
   }
 
-  @usableFromInline
+  @inlinable
   package func service() -> Moment? {
     while true {
       let now = time.now
@@ -72,14 +74,16 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) {
     let now = time.now
     let value = value
-    let (replaced, work) = state.withLock { state in
+    var work = Work()
+    let replaced = state.withLock { state in
       let key = state.intern(key)
-      var work = Work()
       // A timer that is due comes before this change, even when its driver is late.
-      state.collectLate(key, into: &work, at: now, place: place)
+      if state.core.isLate(key, at: now) {
+        state.collectLate(key, into: &work, at: now, place: place)
+      }
       let replaced = state.core.enqueue(value, for: key, at: now, delay: delay)
-      state.complete(&work, at: now, place: place)
-      return (replaced, work)
+      state.completeChange(of: key, &work, at: now, place: place)
+      return replaced
     }
     if !work.isEmpty { act(on: work) }
     withExtendedLifetime(replaced) {}

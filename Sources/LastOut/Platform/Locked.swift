@@ -11,11 +11,13 @@
   @usableFromInline let mutex = RawMutex()
   @usableFromInline let state: UnsafeMutablePointer<State>
 
+  @inlinable
   package init(_ state: consuming sending State) {
     unsafe self.state = UnsafeMutablePointer<State>.allocate(capacity: 1)
     unsafe self.state.initialize(to: state)
   }
 
+  @inlinable
   deinit {
     unsafe state.deinitialize(count: 1)
     unsafe state.deallocate()

@@ -17,6 +17,7 @@
 @safe final class RawMutex: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
+  @usableFromInline
   init() {
     unsafe mutex.initialize(to: pthread_mutex_t())
     let failure = unsafe pthread_mutex_init(mutex, nil)

@@ -8,4 +8,10 @@ public struct LastOutRunInfo: Hashable, Sendable {
 
   /// The time from the moment at which the value was due to its start.
   public let lateness: Duration
+
+  @inlinable
+  init(collapsed: Int, lateness: Duration) {
+    self.collapsed = collapsed
+    self.lateness = lateness
+  }
 }

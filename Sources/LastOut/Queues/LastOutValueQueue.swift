@@ -25,6 +25,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   ///   - onError: Receives the key and what the handler threw. Without it, a line is written to
   ///     standard error.
   ///   - handler: Receives a key, its newest value, and what is known of the run.
+  @inlinable
   public init(
     policy: Policy = .standard,
     clock: any Clock<Duration> = SuspendingClock(),
@@ -80,7 +81,8 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
     }
   }
 
-  private static func report(key: Key, error: any Error) {
+  @usableFromInline
+  static func report(key: Key, error: any Error) {
     StandardError.write("the handler threw for key \(key): \(error)")
   }
 
@@ -169,6 +171,7 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
 
 extension QueueEngine {
   /// What a run that starts now knows of its value.
+  @inlinable
   func info(of run: LastOutCore<Value>.Run) -> LastOutRunInfo {
     LastOutRunInfo(collapsed: run.collapsed, lateness: max(.zero, run.due.duration(to: now)))
   }
