@@ -123,7 +123,9 @@ extension LastOutCore {
   @inline(__always)
   package func deadline(of key: KeyIndex) -> UInt64? {
     let index = slot(of: key)
-    guard index >= 0, slab[index].phase == .quiet || slab[index].phase == .heaped else { return nil }
+    guard index >= 0, slab[index].phase == .quiet || slab[index].phase == .heaped else {
+      return nil
+    }
     return due(of: index)
   }
 
