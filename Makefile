@@ -20,7 +20,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant soak nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant soak docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -60,6 +60,9 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settled
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
+
+docs: ## Build the documentation of the library; a diagnostic is a failure
+	@.ci/docs
 
 nightly: install-deps ## Run what takes long, one line for each part; ARGS="soak crash" for some of it
 	@COUNT="$(COUNT)" ROUNDS="$(ROUNDS)" FOR="$(FOR)" .ci/nightly $(ARGS)

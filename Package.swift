@@ -6,6 +6,8 @@ import PackageDescription
 
 let package = Package(
   name: "settle",
+  // Of the platforms of Apple, those whose standard library has spans of strings.
+  platforms: [.macOS(.v26), .iOS(.v26), .tvOS(.v26), .watchOS(.v26), .visionOS(.v26)],
   products: [
     .library(name: "LastOut", targets: ["LastOut"]),
     .library(name: "LastOutTesting", targets: ["LastOutTesting"]),
@@ -13,7 +15,7 @@ let package = Package(
     .executable(name: "settled", targets: ["settled"]),
   ],
   targets: [
-    // The last-out queue: standard library and Synchronization only.
+    // The last-out queue: no dependency, no C library, no unsafe flag, so that others can use it.
     .target(name: "LastOut"),
     .target(name: "LastOutTesting", dependencies: ["LastOut"]),
 
@@ -160,6 +162,12 @@ let package = Package(
       name: "LastOutTests",
       dependencies: ["LastOut", "LastOutTesting"],
       resources: [.copy("Fixtures")]
+    ),
+    // Eight threads at everything the library has, for sanitizers: see .ci/stress.
+    .executableTarget(
+      name: "lastout-stress",
+      dependencies: ["LastOut", "LastOutTesting"],
+      path: "Tests/LastOutStress"
     ),
     .testTarget(name: "DevicesTests", dependencies: ["Devices", "JSON", "LastOut"]),
     .testTarget(

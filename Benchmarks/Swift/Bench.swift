@@ -13,7 +13,8 @@ enum Bench {
       keys > 0, rounds > 0, let figures = run(arguments[1], keys: keys, rounds: rounds)
     else {
       let usage = """
-        usage: bench enqueue|burst|flush|memory|queue|tasks|machine|keyed|idle|dispatch KEYS ROUNDS
+        usage: bench enqueue|burst|flush|memory|queue|tasks|values|numbers|machine|keyed|idle KEYS ROUNDS
+               bench dispatch|async|sleep KEYS ROUNDS
                bench lateness CHANGES MILLISECONDS
 
         """
@@ -44,6 +45,22 @@ enum Bench {
           : QueueWorkload.core(names: texts, bursts: rounds)
       }
       return ["cpu_ns": cpu, "runs": UInt64(QueueWorkload.runCount)]
+    case "values", "numbers":
+      let texts = names.order.map { names.text(Int($0)) }
+      let cpu = cpu {
+        workload == "values"
+          ? ValueWorkload.queue(names: texts, bursts: rounds)
+          : ValueWorkload.core(names: texts, bursts: rounds)
+      }
+      return ["cpu_ns": cpu, "runs": UInt64(ValueWorkload.runCount)]
+    case "async", "sleep":
+      let texts = names.order.map { names.text(Int($0)) }
+      let cpu = cpu {
+        workload == "async"
+          ? AsyncWorkload.queue(names: texts, bursts: rounds)
+          : AsyncWorkload.sleep(names: texts, bursts: rounds)
+      }
+      return ["cpu_ns": cpu, "runs": UInt64(AsyncWorkload.runCount)]
     case "machine":
       var machine = MachineWorkload(names: names)
       let cpu = cpu { machine.change(rounds: rounds) }

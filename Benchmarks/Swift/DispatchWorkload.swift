@@ -4,7 +4,7 @@
 import Dispatch
 import Synchronization
 
-/// The way with a timer for each key: one `DispatchSource` timer, set anew by every change.
+/// The way with a timer for each key: one `DispatchSource` timer, set again by every change.
 enum DispatchWorkload {
   private static let runs = Atomic(0)
 

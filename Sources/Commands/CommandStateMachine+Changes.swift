@@ -241,6 +241,7 @@ extension CommandStateMachine {
     let place = Int(key.rawValue)
     tell(.accepted, of: pending, for: key, isUrgent: true, at: now)
     endWaiting(key, as: .cancelled, reason: "urgent", at: now)
+    core.restartInterval(of: key, at: now)
     endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
     endRelated(to: key, isUrgent: true, at: now)
     if !facts[place].isAction { setTarget(pending.value, of: key) }

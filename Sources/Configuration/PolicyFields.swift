@@ -14,11 +14,18 @@ package struct PolicyFields: Hashable, Sendable {
   package var delay: Duration?
   package var maxWait: MaxWait?
   package var leading: Bool?
+  package var minInterval: Duration?
 
-  package init(delay: Duration? = nil, maxWait: MaxWait? = nil, leading: Bool? = nil) {
+  package init(
+    delay: Duration? = nil,
+    maxWait: MaxWait? = nil,
+    leading: Bool? = nil,
+    minInterval: Duration? = nil
+  ) {
     self.delay = delay
     self.maxWait = maxWait
     self.leading = leading
+    self.minInterval = minInterval
   }
 
   /// All fields of a policy.
@@ -26,6 +33,7 @@ package struct PolicyFields: Hashable, Sendable {
     delay = policy.delay
     maxWait = policy.maxWait.map { .after($0) } ?? MaxWait.none
     leading = policy.leading
+    minInterval = policy.minInterval
   }
 
   /// These fields, with those of `weaker` where they are not set.
@@ -33,7 +41,8 @@ package struct PolicyFields: Hashable, Sendable {
     PolicyFields(
       delay: delay ?? weaker.delay,
       maxWait: maxWait ?? weaker.maxWait,
-      leading: leading ?? weaker.leading
+      leading: leading ?? weaker.leading,
+      minInterval: minInterval ?? weaker.minInterval
     )
   }
 
@@ -45,7 +54,8 @@ package struct PolicyFields: Hashable, Sendable {
     return Policy(
       delay: fields.delay ?? weaker.delay,
       maxWait: limit,
-      leading: fields.leading ?? weaker.leading
+      leading: fields.leading ?? weaker.leading,
+      minInterval: fields.minInterval ?? weaker.minInterval
     )
   }
 }

@@ -57,6 +57,7 @@ extension PropertyRow {
       "delay_ms": milliseconds(policy.delay),
       "max_wait_ms": policy.maxWait.map(milliseconds) ?? .null,
       "leading": .boolean(policy.leading),
+      "min_interval_ms": milliseconds(policy.minInterval),
     ])
   }
 
@@ -119,7 +120,8 @@ extension PropertyRow {
     return Policy(
       delay: delay,
       maxWait: duration(json["max_wait_ms"]),
-      leading: json["leading"] == true
+      leading: json["leading"] == true,
+      minInterval: duration(json["min_interval_ms"]) ?? .zero
     )
   }
 

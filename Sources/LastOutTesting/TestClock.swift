@@ -1,25 +1,57 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-public import LastOut
+package import LastOut
 
-/// A clock that stands still until it is told to move.
+/// A clock that stands still until it is moved.
 ///
-/// Queues, delayed tasks, watchdogs and debounce functions that were made with it run their tasks
-/// on the thread that moves the clock, each at its exact time and one after the other. Values that
-/// lead a burst run on the thread that enqueues them.
-public final class TestClock: Sendable {
-  private let hands = ClockHands()
-  /// Serves what is no queue.
-  private let engine: QueueEngine
+/// Queues, delayed tasks, watchdogs and debounced functions that live by it run their tasks on the
+/// thread that moves the clock, each at its exact time and one after the other. Values that lead a
+/// burst run on the thread that enqueues them. Whatever else sleeps by a `Clock` may sleep by this
+/// one.
+public final class TestClock: Clock, Sendable {
+  /// The unit of the clock's instants.
+  public typealias Duration = Swift.Duration
 
-  /// Creates a clock that shows zero.
-  public init() {
-    engine = QueueEngine(policy: .standard, time: TestTimekeeper(hands)) { _, _ in }
+  /// A time since the clock was made.
+  public struct Instant: InstantProtocol, CustomStringConvertible {
+    /// The time since the clock was made.
+    public var offset: Duration
+
+    /// Creates an instant.
+    public init(_ offset: Duration) {
+      self.offset = offset
+    }
+
+    /// The instant `duration` later.
+    public func advanced(by duration: Duration) -> Instant { Instant(offset + duration) }
+
+    /// The time from this instant to `other`.
+    public func duration(to other: Instant) -> Duration { other.offset - offset }
+
+    /// Whether `left` is earlier than `right`.
+    public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+
+    /// The offset in words.
+    public var description: String { offset.description }
   }
 
+  let hands = ClockHands()
+  private let sleeping = Sleepers()
+
+  /// Creates a clock that shows zero.
+  public init() {}
+
+  /// What the clock shows.
+  public var now: Instant { Instant(elapsed) }
+
   /// The time since the clock was made.
-  public var now: Duration { Moment.zero.duration(to: hands.now) }
+  public var elapsed: Duration { Moment.zero.duration(to: hands.now) }
+
+  /// The smallest step of the clock.
+  public var minimumResolution: Duration { .nanoseconds(1) }
+
+  // MARK: Moving
 
   /// Moves the clock forward and runs on the way what becomes due.
   ///
@@ -31,50 +63,41 @@ public final class TestClock: Sendable {
 
   /// Moves the clock to a time since it was made, and runs on the way what becomes due.
   ///
-  /// - Parameter time: Not before ``now``; that is a mistake and traps.
+  /// - Parameter time: Not before ``elapsed``; that is a mistake and traps.
   public func advance(to time: Duration) {
-    precondition(time >= now, "A clock that shows \(now) cannot go back to \(time).")
+    precondition(time >= elapsed, "A clock that shows \(elapsed) cannot go back to \(time).")
     hands.advance(to: Moment.zero.advanced(by: time))
   }
 
-  /// How long until something happens; `nil` while nothing waits for time.
+  /// The time since the clock was made at which something happens next; `nil` while nothing waits.
   public var nextDeadline: Duration? {
-    hands.next.map { Moment.zero.duration(to: $0.deadline) }
+    hands.next.map { Moment.zero.duration(to: $0) }
   }
 
-  // MARK: What lives by this clock
+  // MARK: Sleeping
 
-  /// Makes a queue that lives by this clock.
-  public func queue(
-    policy: Policy = .standard,
-    onError: @escaping @Sendable (_ key: String, _ error: any Error) -> Void = { _, _ in }
-  ) -> LastOutQueue {
-    LastOutQueue(policy: policy, time: TestTimekeeper(hands), onError: onError)
+  /// Suspends the task until the clock is moved to `deadline`.
+  ///
+  /// - Throws: `CancellationError` when the task is cancelled first.
+  public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+    try Task.checkCancellation()
+    guard deadline.offset > elapsed else { return }
+    let sleeper = sleeping.add()
+    let moment = Moment.zero.advanced(by: deadline.offset)
+    let timer = hands.schedule(at: moment) { sleeper.wake() }
+    defer {
+      hands.unschedule(timer)
+      sleeping.remove(sleeper)
+    }
+    try await sleeper.sleep()
   }
 
-  /// Makes a delayed task that lives by this clock.
-  @discardableResult
-  public func delayedTask(
-    after delay: Duration,
-    task: @escaping @Sendable () -> Void
-  ) -> DelayedTask {
-    DelayedTask(after: delay, engine: engine, task: task)
+  /// Suspends the task until so many others sleep by this clock.
+  public func sleepers(_ count: Int = 1) async {
+    await sleeping.wait(for: count)
   }
+}
 
-  /// Makes a watchdog that lives by this clock.
-  public func watchdog(
-    _ name: String,
-    timeout: Duration,
-    repeats: Bool = false,
-    handler: @escaping @Sendable (_ name: String, _ elapsed: Duration) -> Void
-  ) -> Watchdog {
-    Watchdog(name, timeout: timeout, repeats: repeats, engine: engine, handler: handler)
-  }
-
-  /// Makes a debounce function that lives by this clock.
-  public func debounce(
-    delay: Duration
-  ) -> @Sendable (_ task: @escaping @Sendable () -> Void) -> Void {
-    LastOut.debounce(delay: delay, engine: engine)
-  }
+extension TestClock: EngineClock {
+  package func makeTimekeeper() -> any Timekeeper { TestTimekeeper(hands) }
 }

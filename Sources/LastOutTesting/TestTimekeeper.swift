@@ -3,7 +3,7 @@
 
 internal import LastOut
 
-/// One engine's view of the virtual time; its tasks run where they become due.
+/// One engine's view of the virtual time.
 final class TestTimekeeper: Timekeeper {
   private let hands: ClockHands
 
@@ -13,11 +13,9 @@ final class TestTimekeeper: Timekeeper {
 
   var now: Moment { hands.now }
 
-  func attach(_ engine: QueueEngine) { hands.attach(engine) }
+  func attach(_ engine: any ServedEngine) { hands.attach(engine) }
 
   func wake(at deadline: Moment) {}
-
-  func perform(_ task: @escaping @Sendable () -> Void) { task() }
 
   func stop() {}
 }

@@ -98,9 +98,8 @@ public struct TimelinePlayer<Value: Sendable>: Sendable {
     _ events: [Event],
     reaction: (Run) -> [Step] = { _ in [] }
   ) -> [Run] {
-    var playback = Playback(player: self)
-    return withoutActuallyEscaping(reaction) { reaction in
-      playback.play(events, reaction: reaction)
+    withoutActuallyEscaping(reaction) { reaction in
+      Playback(player: self, reaction: reaction).play(events)
     }
   }
 }

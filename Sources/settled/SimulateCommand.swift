@@ -16,8 +16,8 @@ struct SimulateCommand: DaemonCommand {
     milliseconds, and a line without it happens together with the line before. Prints one line per \
     value that would leave: {"at":420,"key":"desk-lamp/brightness","value":40,"collapsed":0}.
 
-    Without --devices any key and any JSON value is taken, and all keys settle by --delay, --max-wait \
-    and --leading. With --devices the keys, types and policies of these devices hold.
+    Without --devices any key and any JSON value is taken, and all keys settle by --delay, --max-wait, \
+    --leading and --min-interval. With --devices the keys, types and policies of these devices hold.
 
     A line that cannot be used is named on standard error and left out; the exit code is then 65.
     """
@@ -48,6 +48,12 @@ struct SimulateCommand: DaemonCommand {
     ),
     .flag("leading", \.leading, help: "The first change of a burst leaves at once."),
     .option(
+      "min-interval",
+      \.minInterval,
+      value: "D",
+      help: "The shortest time between two values of a key, across bursts (default: 0)."
+    ),
+    .option(
       "devices",
       \.devices,
       value: "DIR",
@@ -61,13 +67,15 @@ struct SimulateCommand: DaemonCommand {
   var delay: Duration?
   var maxWait: MaxWait?
   var leading = false
+  var minInterval: Duration?
   var devices: String?
   var draws = false
 
   func run() -> ExitCode {
-    if devices != nil, delay != nil || maxWait != nil || leading {
+    if devices != nil, delay != nil || maxWait != nil || leading || minInterval != nil {
       complain(
-        "--devices brings policies: --delay, --max-wait and --leading have no place beside it"
+        "--devices brings policies: --delay, --max-wait, --leading and --min-interval have no place"
+          + " beside it"
       )
       return .usage
     }
@@ -77,7 +85,8 @@ struct SimulateCommand: DaemonCommand {
       let policy = Policy(
         delay: delay ?? .milliseconds(300),
         maxWait: maxWait?.duration,
-        leading: leading
+        leading: leading,
+        minInterval: minInterval ?? .zero
       )
       return play(input, TimelineSession(policy: policy, draws: draws))
     }

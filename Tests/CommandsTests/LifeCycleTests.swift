@@ -354,6 +354,51 @@ import Testing
     #expect(bench.takeEvents().filter { $0.phase == .sent }.map(\.collapsed) == [0, 7])
   }
 
+  @Test func `a live key keeps its distance across bursts`() throws {
+    var bench = Bench(.level { $0.policy = .live })
+    try bench.set("level", 1)
+    #expect(bench.send() == ["1"])
+    bench.pass(10)
+    try bench.set("level", 2)
+    bench.pass(190)
+    #expect(bench.send() == ["2"])
+    bench.pass(12)
+    try bench.set("level", 3)
+    #expect(bench.send() == [])
+    bench.pass(187)
+    #expect(bench.send() == [])
+    bench.pass(1)
+    #expect(bench.send() == ["3"])
+  }
+
+  @Test func `an urgent value and a change with now ignore the distance and restart it`() throws {
+    var bench = Bench(
+      .level {
+        $0.policy = .live
+        $0.urgent = [0]
+      }
+    )
+    try bench.set("level", 1)
+    #expect(bench.send() == ["1"])
+    bench.pass(50)
+    try bench.set("level", 0)
+    #expect(bench.send() == ["0"])
+    bench.pass(160)
+    try bench.set("level", 3)
+    #expect(bench.send() == [])
+    bench.pass(40)
+    #expect(bench.send() == ["3"])
+    bench.pass(20)
+    try bench.set("level", 4, now: true)
+    #expect(bench.send() == ["4"])
+    bench.pass(185)
+    try bench.set("level", 5)
+    bench.pass(14)
+    #expect(bench.send() == [])
+    bench.pass(1)
+    #expect(bench.send() == ["5"])
+  }
+
   @Test func `a change that nobody watches or waits for tells only what everybody sees`() throws {
     var bench = Bench(.level())
     bench.machine.isWatched = false

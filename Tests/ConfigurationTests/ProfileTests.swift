@@ -194,16 +194,27 @@ struct ProfileTests {
             c: *a
             e: {type: text, command: {topic: $topic/e}}
             f: {type: number, policy: {max_wait: none}, command: {topic: $topic/f}}
+            g: {type: number, policy: {min_interval: 1s}, command: {topic: $topic/g}}
         """,
-      settings: "devices: ../devices\npolicy: {number: {max_wait: 5s}}"
+      settings: "devices: ../devices\npolicy: {number: {max_wait: 5s, min_interval: 50ms}}"
     )
     #expect(
-      try ["a", "b", "c", "e", "f"].map { try property("d/\($0)", in: registry).policy } == [
-        Policy(delay: .seconds(1), maxWait: .seconds(5), leading: true),
-        Policy(delay: .milliseconds(300), maxWait: .seconds(5)),
+      try ["a", "b", "c", "e", "f", "g"].map { try property("d/\($0)", in: registry).policy } == [
+        Policy(
+          delay: .seconds(1),
+          maxWait: .seconds(5),
+          leading: true,
+          minInterval: .milliseconds(50)
+        ),
+        Policy(
+          delay: .milliseconds(300),
+          maxWait: .seconds(5),
+          minInterval: .milliseconds(50)
+        ),
         .live,
         Policy(delay: .milliseconds(20)),
-        Policy(delay: .milliseconds(300)),
+        Policy(delay: .milliseconds(300), minInterval: .milliseconds(50)),
+        Policy(delay: .milliseconds(300), maxWait: .seconds(5), minInterval: .seconds(1)),
       ]
     )
   }

@@ -94,14 +94,16 @@ struct ControlReplyTests {
       .described([position], id: "d"),
       #"{"describe":[{"key":"blind/position","device":"Blind","name":null,"type":"integer","#
         + #""range":[0,100],"step":5,"unit":"%","values":null,"#
-        + #""policy":{"delay_ms":500,"max_wait_ms":null,"leading":false},"confirm_ms":5000,"#
+        + #""policy":{"delay_ms":500,"max_wait_ms":null,"leading":false,"min_interval_ms":0},"#
+        + #""confirm_ms":5000,"#
         + #""urgent":[],"ends":[]}],"id":"d"}"#
     ),
     (
       .described([mode], id: nil),
       #"{"describe":[{"key":"boiler/mode","device":"boiler","name":"Mode","type":"choice","#
         + #""range":null,"step":null,"unit":null,"values":["off","heat"],"#
-        + #""policy":{"delay_ms":200,"max_wait_ms":200,"leading":true},"confirm_ms":null,"#
+        + #""policy":{"delay_ms":200,"max_wait_ms":200,"leading":true,"min_interval_ms":200},"#
+        + #""confirm_ms":null,"#
         + #""urgent":["off"],"ends":["boiler/target"]}],"id":null}"#
     ),
     (.flushed(2, id: nil), #"{"flushed":2,"id":null}"#),

@@ -55,6 +55,9 @@ struct KeyModel {
   var base = Moment.zero
   var quietEnd = Moment.zero
   var isBurstOpen = false
+  /// A leading value waits for the end of the interval, which the last run began.
+  var isLeadingHeld = false
+  var intervalEnd = Moment.zero
 
   // Behind the queue.
   var ready: Entry?

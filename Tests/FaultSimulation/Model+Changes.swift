@@ -129,7 +129,13 @@ extension Model {
     keys[place].queued = entry
     dropRepetition(place, reason: "newer value")
     dropExcluded(by: place)
-    if isFirst, policy.leading { settle(place, at: now) }
+    if keys[place].isLeadingHeld || isFirst && policy.leading { keys[place].due = now }
+    if keys[place].due < keys[place].intervalEnd {
+      keys[place].isLeadingHeld = keys[place].isLeadingHeld || isFirst && policy.leading
+      keys[place].due = keys[place].intervalEnd
+    } else if isFirst, policy.leading {
+      settle(place, at: now)
+    }
   }
 
   mutating func dropExcluded(by place: Int, where isEnded: (Int) -> Bool = { _ in true }) {
@@ -161,6 +167,7 @@ extension Model {
   mutating func endWaiting(_ place: Int, as phase: Phase, reason: String?) -> Bool {
     var hasEnded = endHeld(place, as: phase, reason: reason)
     keys[place].isBurstOpen = false
+    keys[place].isLeadingHeld = false
     if let queued = keys[place].queued {
       keys[place].queued = nil
       hasEnded = true

@@ -15,6 +15,8 @@ extension Model {
     guard var run = keys[place].queued else { return }
     keys[place].queued = nil
     keys[place].base = now
+    keys[place].isLeadingHeld = false
+    keys[place].intervalEnd = now.advanced(by: keys[place].property.policy.minInterval)
     let isKnown = isKnown(run.value, place)
     if let older = keys[place].ready {
       tell(.superseded, older, place, reason: "newer value")

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import LastOut
 import LastOutTesting
 import Testing
@@ -87,6 +88,37 @@ import Testing
     #expect(log.lines == ["second at 2.0 seconds"])
   }
 
+  @Test func `of two cancels at once one comes in time and the other finds nothing`() {
+    for _ in 0..<5000 {
+      let task = DelayedTask(after: .seconds(3600)) {}
+      let outcomes = Locked<[CancelOutcome]>([])
+      DispatchQueue.concurrentPerform(iterations: 2) { _ in
+        let outcome = task.cancel()
+        outcomes.withLock { $0.append(outcome) }
+      }
+      #expect(Set(outcomes.withLock { $0 }) == [.cancelled, .nothing])
+    }
+  }
+
+  @Test func `a cancel from the end of a capture finds the task cancelled`() {
+    final class Canceller: Sendable {
+      let task = Locked<DelayedTask?>(nil)
+      let log: Log
+      init(_ log: Log) { self.log = log }
+      deinit {
+        if let task = task.withLock({ $0 }) { log("\(task.cancel())") }
+      }
+    }
+    let task: DelayedTask
+    do {
+      let canceller = Canceller(log)
+      task = clock.delayedTask(after: .seconds(1)) { withExtendedLifetime(canceller) {} }
+      canceller.task.withLock { $0 = task }
+    }
+    task.cancel()
+    #expect(log.lines == ["nothing"])
+  }
+
   @Test func `a debounce function runs the newest task after the quiet period`() {
     let save = clock.debounce(delay: .milliseconds(500))
     for number in 1...5 {
@@ -104,5 +136,26 @@ import Testing
     clock.debounce(delay: .seconds(1))({ [log] in log("ran too") })
     clock.advance(by: .seconds(1))
     #expect(log.lines.sorted() == ["ran", "ran too"])
+  }
+
+  @Test func `a debounced function is cancelled, flushed and asked whether it waits`() {
+    let save = clock.debounce(delay: .seconds(1))
+    #expect(!save.isPending)
+    save { [log] in log("never") }
+    #expect(save.isPending)
+    #expect(save.cancel() == .cancelled)
+    save { [log] in log("flushed") }
+    #expect(save.flush() == .ran)
+    #expect(save.flush() == .nothing)
+    clock.advance(by: .seconds(9))
+    #expect(log.lines == ["flushed"])
+  }
+
+  @Test func `a debounced function takes any policy`() {
+    let send = Debounce(policy: .live, clock: clock)
+    for number in 1...3 { send { [log] in log("\(number)") } }
+    #expect(log.lines == ["1"])
+    clock.advance(by: .milliseconds(200))
+    #expect(log.lines == ["1", "3"])
   }
 }

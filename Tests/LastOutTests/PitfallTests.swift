@@ -14,7 +14,7 @@ import Testing
   @Test func `lodash 4074: a flush leaves no timer behind`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "k") { [log] in log("run") }
-    queue.flush("k")
+    queue.flush(forKey: "k")
     #expect(clock.nextDeadline == nil)
     clock.advance(by: .seconds(10))
     #expect(log.lines == ["run"])
@@ -37,7 +37,7 @@ import Testing
       queue.enqueue(forKey: "k") { object.use() }
     }
     #expect(captured != nil)
-    #expect(queue.cancel("k") == .cancelled)
+    #expect(queue.cancel(forKey: "k") == .cancelled)
     #expect(captured == nil)
   }
 
@@ -97,14 +97,14 @@ import Testing
 
   @Test func `rxjs 2834: a change of a pending key asks for no new wake-up`() {
     let time = WakeCounter()
-    let queue = LastOutQueue(policy: .standard, time: time) { _, _ in }
+    let queue = LastOutQueue(clock: time)
     for _ in 0..<1000 { queue.enqueue(forKey: "k") {} }
     #expect(time.wakes == 1)
   }
 
   @Test func `tokio 3270: a deadline that moves forward wakes the driver`() {
     let time = WakeCounter()
-    let queue = LastOutQueue(policy: .standard, time: time) { _, _ in }
+    let queue = LastOutQueue(clock: time)
     queue.enqueue(forKey: "k") {}
     queue.enqueue(forKey: "k", delay: .seconds(1)) {}
     queue.enqueue(forKey: "other", delay: .seconds(3)) {}
@@ -139,19 +139,21 @@ import Testing
   @Test func `Bull 1034: a key that runs is a state of its own`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "k") { [log] in
-      log("\(queue.isRunning("k")) \(queue.isPending("k")) \(queue.cancel("k"))")
+      log(
+        "\(queue.isRunning(forKey: "k")) \(queue.isPending(forKey: "k")) \(queue.cancel(forKey: "k"))"
+      )
     }
     clock.advance(by: .seconds(2))
     #expect(log.lines == ["true false alreadyStarted"])
-    #expect(queue.cancel("k") == .nothing)
+    #expect(queue.cancel(forKey: "k") == .nothing)
   }
 
   @Test func `bep debounce: a cancel that comes too late says so and the run is complete`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "k") { [log] in
       queue.enqueue(forKey: "k") { log("never") }
-      log("\(queue.cancel("k"))")
-      log("\(queue.cancel("k"))")
+      log("\(queue.cancel(forKey: "k"))")
+      log("\(queue.cancel(forKey: "k"))")
     }
     clock.advance(by: .seconds(10))
     #expect(log.lines == ["cancelled", "alreadyStarted"])
@@ -178,7 +180,7 @@ import Testing
     queue.enqueue(forKey: "a") { [log] in
       log("a")
       queue.enqueue(forKey: "b", delay: .zero) { log("b") }
-      queue.cancel("b")
+      queue.cancel(forKey: "b")
     }
     clock.advance(by: .seconds(3))
     #expect(log.lines == ["a"])
@@ -187,7 +189,7 @@ import Testing
   @Test func `Netty 2541: counters are exact after cancels`() {
     let queue = clock.queue()
     for number in 0..<100 { queue.enqueue(forKey: "k\(number)") {} }
-    for number in 0..<50 { queue.cancel("k\(number)") }
+    for number in 0..<50 { queue.cancel(forKey: "k\(number)") }
     #expect(queue.pendingCount == 50)
     #expect(queue.cancelAll() == 50)
     #expect(queue.pendingCount == 0)
@@ -218,15 +220,27 @@ import Testing
   }
 }
 
-/// Counts how often a queue asks to be woken earlier; time stands still.
-final class WakeCounter: Timekeeper {
-  private let count = Atomic(0)
+/// A clock that stands still and counts how often a queue asks to be woken earlier.
+struct WakeCounter: EngineClock {
+  typealias Duration = Swift.Duration
+  typealias Instant = TestClock.Instant
 
-  var wakes: Int { count.load(ordering: .relaxed) }
+  private let timekeeper = CountingTimekeeper()
+
+  var wakes: Int { timekeeper.count.load(ordering: .relaxed) }
+  var now: Instant { Instant(.zero) }
+  var minimumResolution: Duration { .zero }
+
+  func sleep(until deadline: Instant, tolerance: Duration?) async throws {}
+  func makeTimekeeper() -> any Timekeeper { timekeeper }
+}
+
+private final class CountingTimekeeper: Timekeeper {
+  let count = Atomic(0)
+
   var now: Moment { .zero }
 
-  func attach(_ engine: QueueEngine) {}
+  func attach(_ engine: any ServedEngine) {}
   func wake(at deadline: Moment) { count.add(1, ordering: .relaxed) }
-  func perform(_ task: @escaping @Sendable () -> Void) { task() }
   func stop() {}
 }

@@ -57,14 +57,14 @@ import Testing
 
   @Test func `flush runs the task on the caller and tells what it met`() {
     let queue = clock.queue()
-    #expect(queue.flush("k") == .nothing)
+    #expect(queue.flush(forKey: "k") == .nothing)
     queue.enqueue(forKey: "k") { [log] in
       queue.enqueue(forKey: "k") { log("second") }
-      log("\(queue.flush("k"))")
+      log("\(queue.flush(forKey: "k"))")
     }
-    #expect(queue.flush("k") == .ran)
+    #expect(queue.flush(forKey: "k") == .ran)
     #expect(log.lines == ["markedDue", "second"])
-    #expect(queue.flush("k") == .nothing)
+    #expect(queue.flush(forKey: "k") == .nothing)
   }
 
   @Test func `executePendingTasks runs each pending key once, whatever its tasks enqueue`() {
@@ -84,7 +84,7 @@ import Testing
     for (key, other) in [("a", "b"), ("b", "a")] {
       queue.enqueue(forKey: key) { [log] in
         log("ran")
-        queue.cancel(other)
+        queue.cancel(forKey: other)
       }
     }
     queue.executePendingTasks()
@@ -95,14 +95,14 @@ import Testing
     let queue = clock.queue()
     queue.enqueue(forKey: "a") {}
     queue.enqueue(forKey: "b") {}
-    queue.cancel("b")
+    queue.cancel(forKey: "b")
     #expect(queue.pendingCount == 1)
     #expect(queue.pendingKeys == ["a"])
-    #expect(queue.isPending("a"))
-    #expect(!queue.isPending("b"))
-    #expect(!queue.isPending("never seen"))
-    #expect(!queue.isRunning("a"))
-    #expect(queue.cancel("never seen") == .nothing)
+    #expect(queue.isPending(forKey: "a"))
+    #expect(!queue.isPending(forKey: "b"))
+    #expect(!queue.isPending(forKey: "never seen"))
+    #expect(!queue.isRunning(forKey: "a"))
+    #expect(queue.cancel(forKey: "never seen") == .nothing)
   }
 
   @Test func `a queue that is idle waits for nothing`() {

@@ -60,6 +60,9 @@ struct RandomWalk: ~Copyable {
     case 1: cancelAll()
     case 2...3: flush(index)
     case 4...6: finishSome()
+    case 8 where model.keys[index].value == nil:
+      model.restartInterval(index, at: now)
+      core.restartInterval(of: key, at: moment)
     case 7:
       model.rules[index] = Self.rule(delays, &generator)
       core.setPolicy(Self.policy(model.rules[index]), for: key)
@@ -161,7 +164,10 @@ struct RandomWalk: ~Copyable {
       let found = core.pending(key)
       expect(found?.value == expected.value, "pending \(index)")
       guard let found else { continue }
-      expect(found.due.nanoseconds == expected.due, "due \(found.due) of \(index)")
+      expect(
+        found.due.nanoseconds == expected.due,
+        "due \(found.due.nanoseconds) of \(index), not \(expected.due)"
+      )
       expect(found.collapsed == expected.collapsed, "collapsed of \(index)")
       expect(!found.isMarkedDue || expected.isRunning, "marked \(index)")
       guard !expected.isRunning else { continue }
@@ -182,22 +188,31 @@ struct RandomWalk: ~Copyable {
     Int.random(in: 0..<count, using: &generator)
   }
 
-  private static func rule(
+  static func rule(
     _ delays: [UInt64],
     _ generator: inout SeededGenerator
   ) -> SlowModel.Rule {
-    SlowModel.Rule(
+    let isLeadingOnly = Int.random(in: 0..<6, using: &generator) == 0
+    return SlowModel.Rule(
       delay: delays.randomElement(using: &generator) ?? 0,
-      maxWait: Bool.random(using: &generator) ? delays.randomElement(using: &generator) : nil,
-      leading: Int.random(in: 0..<3, using: &generator) == 0
+      maxWait: !isLeadingOnly && Bool.random(using: &generator)
+        ? delays.randomElement(using: &generator) : nil,
+      leading: isLeadingOnly || Int.random(in: 0..<3, using: &generator) == 0,
+      minInterval: Bool.random(using: &generator)
+        ? UInt64.random(in: 1...90, using: &generator) : 0,
+      trailing: !isLeadingOnly
     )
   }
 
-  private static func policy(_ rule: SlowModel.Rule) -> Policy {
-    Policy(
-      delay: .nanoseconds(Int64(rule.delay)),
+  static func policy(_ rule: SlowModel.Rule) -> Policy {
+    let delay = Duration.nanoseconds(Int64(rule.delay))
+    let interval = Duration.nanoseconds(Int64(rule.minInterval))
+    guard rule.trailing else { return .leadingOnly(delay: delay, minInterval: interval) }
+    return Policy(
+      delay: delay,
       maxWait: rule.maxWait.map { .nanoseconds(Int64($0)) },
-      leading: rule.leading
+      leading: rule.leading,
+      minInterval: interval
     )
   }
 }

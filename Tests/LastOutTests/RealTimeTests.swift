@@ -20,7 +20,7 @@ import Testing
     DispatchQueue.concurrentPerform(iterations: 5) { thread in
       if thread == 4 {
         for number in 0..<2000 {
-          queue.flush("key \(number % 12)")
+          queue.flush(forKey: "key \(number % 12)")
           if number % 100 == 0 { queue.executePendingTasks() }
         }
         return
@@ -49,7 +49,7 @@ import Testing
     DispatchQueue.concurrentPerform(iterations: 4) { thread in
       for _ in 0..<2000 {
         queue.enqueue(forKey: "key \(thread)") { ran.add(1, ordering: .relaxed) }
-        switch queue.cancel("key \(thread)") {
+        switch queue.cancel(forKey: "key \(thread)") {
         case .cancelled: cancelled.add(1, ordering: .relaxed)
         case .alreadyStarted, .nothing: started.add(1, ordering: .relaxed)
         }
@@ -111,29 +111,6 @@ import Testing
     debounce(delay: .milliseconds(1))({ group.leave() })
     #expect(group.wait(timeout: Self.patience) == .success)
   }
-
-  @Test func `the driver's thread ends with its queue`() {
-    let ended = DispatchSemaphore(value: 0)
-    do {
-      let queue = LastOutQueue(onError: Ending(ended).report)
-      let ran = DispatchSemaphore(value: 0)
-      queue.enqueue(forKey: "k", delay: .zero) { ran.signal() }
-      #expect(ran.wait(timeout: Self.patience) == .success)
-      queue.enqueue(forKey: "k", delay: .seconds(3600)) {}
-    }
-    #expect(ended.wait(timeout: Self.patience) == .success)
-  }
-}
-
-/// Signals when nothing refers to it any more.
-private final class Ending: Sendable {
-  private let semaphore: DispatchSemaphore
-
-  init(_ semaphore: DispatchSemaphore) { self.semaphore = semaphore }
-
-  deinit { semaphore.signal() }
-
-  func report(_ key: String, _ error: any Error) {}
 }
 
 /// Watches the runs of one key.

@@ -7,6 +7,8 @@ struct SlowModel {
     var delay: UInt64
     var maxWait: UInt64?
     var leading: Bool
+    var minInterval: UInt64 = 0
+    var trailing = true
   }
 
   struct Key {
@@ -19,6 +21,9 @@ struct SlowModel {
     var isOpen = false
     var isUrgent = false
     var isRunning = false
+    /// When the last run under an interval started, and when that interval ends.
+    var start: UInt64 = 0
+    var intervalEnd: UInt64 = 0
   }
 
   var rules: [Rule]
@@ -42,15 +47,26 @@ struct SlowModel {
     key.lastChange = now
     key.delay = delay ?? rule.delay
     let old = key.value
+    if !rule.trailing && !isFirst && old == nil {
+      keys[index] = key
+      return value
+    }
     if old != nil { key.collapsed += 1 }
     key.value = value
-    if isFirst && rule.leading && !key.isUrgent {
+    let earliest =
+      rule.minInterval == 0 ? 0 : min(key.intervalEnd, key.start + rule.minInterval)
+    let leads = isFirst && rule.leading && !key.isUrgent
+    if leads {
       key.isUrgent = true
       key.due = now
     }
-    if !key.isUrgent {
+    if key.isUrgent {
+      // What is due already stays due.
+      if leads || key.due > now { key.due = earliest > now ? earliest : min(key.due, now) }
+    } else {
       key.due = now + key.delay
       if let maxWait = rule.maxWait { key.due = min(key.due, key.base + max(maxWait, key.delay)) }
+      key.due = max(key.due, earliest)
     }
     keys[index] = key
     return old
@@ -68,7 +84,14 @@ struct SlowModel {
     keys[index].base = now
     keys[index].isUrgent = false
     keys[index].isRunning = true
+    restartInterval(index, at: now)
     return taken
+  }
+
+  mutating func restartInterval(_ index: Int, at now: UInt64) {
+    guard rules[index].minInterval > 0 else { return }
+    keys[index].start = now
+    keys[index].intervalEnd = now + rules[index].minInterval
   }
 
   mutating func finish(_ index: Int) {

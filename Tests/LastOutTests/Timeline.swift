@@ -20,9 +20,17 @@ struct Timeline: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { id }
 
-  /// The runs as text, sorted where no order is promised: between keys of one instant.
+  /// The runs of a queue of values, sorted where no order is promised: between keys of one instant.
   func play() -> [String] {
     player.play(events) { reactions["\($0.key)=\($0.value)"] ?? [] }
+      .map { Self.line($0.at.wholeNanoseconds / 1_000_000, $0.key, $0.value) }
+      .sorted()
+  }
+
+  /// The same for a queue of closures.
+  func playClosures() -> [String] {
+    let playback = ClosurePlayback(policy: player.policy, reactions: reactions)
+    return playback.play(events)
       .map { Self.line($0.at.wholeNanoseconds / 1_000_000, $0.key, $0.value) }
       .sorted()
   }

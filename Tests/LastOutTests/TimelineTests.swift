@@ -13,10 +13,12 @@ import Testing
   @Test(arguments: try Timeline.read("timelines"))
   func `values leave when the timeline says`(timeline: Timeline) {
     #expect(timeline.play() == timeline.expected)
+    #expect(timeline.playClosures() == timeline.expected)
   }
 
   @Test(arguments: try Timeline.read("reentrancy"))
   func `a run may touch the queue, and a change may carry its own delay`(timeline: Timeline) {
     #expect(timeline.play() == timeline.expected)
+    #expect(timeline.playClosures() == timeline.expected)
   }
 }

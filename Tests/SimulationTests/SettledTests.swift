@@ -37,6 +37,13 @@ import Testing
         #"{"at":800,"key":"a","value":3,"collapsed":0}"#,
       ]
     ),
+    (
+      ["--delay=10ms", "--min-interval=600ms"],
+      [
+        #"{"at":10,"key":"a","value":1,"collapsed":0}"#,
+        #"{"at":610,"key":"a","value":3,"collapsed":1}"#,
+      ]
+    ),
     (["--max-wait", "none", "-"], [#"{"at":800,"key":"a","value":3,"collapsed":2}"#]),
     (["--delay", "0", "./changes"], [#"{"at":7,"key":"f","value":1,"collapsed":0}"#]),
   ])

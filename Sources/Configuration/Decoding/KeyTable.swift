@@ -67,7 +67,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
         "encode", "policy", "command", "state", "confirm", "ttl", "urgent", "ends", "excludes",
         "always",
       ]
-    case .policyFields: ["delay", "max_wait", "leading"]
+    case .policyFields: ["delay", "max_wait", "leading", "min_interval"]
     case .command: ["topic", "payload", "qos", "retain"]
     case .state: ["topic", "value", "get", "acknowledges", "id", "error"]
     case .stateGet: ["topic", "payload"]

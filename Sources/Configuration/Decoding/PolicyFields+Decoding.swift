@@ -21,7 +21,11 @@ extension PolicyFields {
       return nil
     }
     guard let section = Section(node, .policyFields, problems) else { return nil }
-    self.init(delay: section.duration("delay"), leading: section.flag("leading"))
+    self.init(
+      delay: section.duration("delay"),
+      leading: section.flag("leading"),
+      minInterval: section.duration("min_interval")
+    )
     if let limit = section["max_wait"] {
       if limit.text == "none" {
         maxWait = MaxWait.none

@@ -9,6 +9,11 @@
 struct DeadlineList {
   /// The duration in nanoseconds.
   @usableFromInline let span: UInt64
+  /// The shortest time between runs of the slots in `quiet`, in nanoseconds; zero for none.
+  ///
+  /// Slots with different intervals never share a list, so a slot that stays in its list keeps its
+  /// interval.
+  @usableFromInline let interval: UInt64
   /// Slots that leave `span` after their last change, oldest change first.
   @usableFromInline var quiet = SlotList()
   /// Slots that leave `span` after their base at the latest, oldest base first.
@@ -17,8 +22,9 @@ struct DeadlineList {
   @usableFromInline var base = SlotList()
 
   @inlinable
-  init(span: UInt64) {
+  init(span: UInt64, interval: UInt64) {
     self.span = span
+    self.interval = interval
   }
 
   /// How many distinct durations get lists; further ones share the heap.

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A key's dense number: what the queue works with instead of a name.
-public struct KeyIndex: Hashable, Sendable {
+@usableFromInline
+package struct KeyIndex: Hashable, Sendable {
   /// The position, counted from zero.
-  public let rawValue: Int32
+  @usableFromInline
+  package let rawValue: Int32
 
   /// Creates an index from its position, which must not be negative.
   @inlinable
-  public init(_ rawValue: Int32) {
+  package init(_ rawValue: Int32) {
     self.rawValue = rawValue
   }
 }

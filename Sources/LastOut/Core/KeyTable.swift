@@ -3,10 +3,11 @@
 
 /// Interns names, as raw bytes, to dense ``KeyIndex`` numbers through one open-addressed table.
 ///
-/// The first name gets index 0, the next one 1. A name stays for the table's life. Looking up a
-/// known name of up to 31 bytes touches two cache lines, a cell's and a record's: it costs one hash,
-/// about one probe and one comparison, and allocates nothing.
-public struct KeyTable: ~Copyable {
+/// The first name gets index 0, the next one 1, unless the index of a removed name is free. Looking
+/// up a known name of up to 31 bytes touches two cache lines, a cell's and a record's: it costs one
+/// hash, about one probe and one comparison, and allocates nothing.
+@usableFromInline
+package struct KeyTable: ~Copyable {
   /// Zero, or the index plus one of a name in the bits of the mask, and above them bits of its hash.
   ///
   /// The length is a power of 2 and at least twice the count.
@@ -16,6 +17,12 @@ public struct KeyTable: ~Copyable {
   @usableFromInline var records: Buffer<NameRecord>
   /// The bytes of the names that are too long for a record, one after the other.
   @usableFromInline var arena: Buffer<UInt8>
+  /// The bytes in `arena` of names that were removed.
+  var waste = 0
+  /// The first free record, whose place names the next one; -1 for none.
+  var firstFree = -1
+  /// How many records are free.
+  @usableFromInline var freeCount = 0
   /// Differs from table to table, so that nobody can choose names that all collide.
   @usableFromInline let seed = Seed()
 
@@ -24,7 +31,8 @@ public struct KeyTable: ~Copyable {
   /// - Parameters:
   ///   - capacity: For how many names there is room at first.
   ///   - bytes: For how many bytes of names longer than 31 bytes there is room at first.
-  public init(capacity: Int = 64, bytes: Int? = nil) {
+  @usableFromInline
+  package init(capacity: Int = 64, bytes: Int? = nil) {
     var size = 16
     while Self.isFull(count: capacity, size: size) { size *= 2 }
     cells = Buffer(capacity: size)
@@ -34,26 +42,30 @@ public struct KeyTable: ~Copyable {
     arena = Buffer(capacity: bytes ?? 0)
   }
 
-  /// How many names were interned.
-  @inlinable public var count: Int { records.count }
+  /// How many names there are.
+  @inlinable package var count: Int { records.count - freeCount }
+
+  /// One more than the largest index that a name has had.
+  @usableFromInline
+  package var capacity: Int { records.count }
 
   /// The index of `name`, which is added if it is new.
   @inlinable
   @inline(__always)
-  public mutating func intern(_ name: Span<UInt8>) -> KeyIndex {
+  package mutating func intern(_ name: Span<UInt8>) -> KeyIndex {
     find(name) ?? add(name)
   }
 
   /// The index of `name`, which is added if it is new.
   @inlinable
-  public mutating func intern(_ name: String) -> KeyIndex {
+  package mutating func intern(_ name: String) -> KeyIndex {
     intern(name.utf8.span)
   }
 
   /// The index of `name`, if it was interned.
   @inlinable
   @inline(__always)
-  public func find(_ name: Span<UInt8>) -> KeyIndex? {
+  package func find(_ name: Span<UInt8>) -> KeyIndex? {
     // The name outlives this call. Inside the closure the table would be a copy of its fields.
     let bytes = unsafe name.withUnsafeBufferPointer { unsafe $0 }
     // The usual length is written out where it is needed, all others are a call away.
@@ -65,13 +77,14 @@ public struct KeyTable: ~Copyable {
 
   /// The index of `name`, if it was interned.
   @inlinable
-  public func find(_ name: String) -> KeyIndex? {
+  package func find(_ name: String) -> KeyIndex? {
     find(name.utf8.span)
   }
 
   /// The name behind `index`; bytes that are no UTF-8 show as replacement characters.
-  public func name(of index: KeyIndex) -> String {
-    guard index.rawValue >= 0, Int(index.rawValue) < count else {
+  @usableFromInline
+  package func name(of index: KeyIndex) -> String {
+    guard isUsed(index) else {
       preconditionFailure("Key \(index.rawValue) was never interned; there are \(count).")
     }
     return unsafe String(decoding: bytes(of: Int(index.rawValue)), as: UTF8.self)
@@ -134,7 +147,7 @@ public struct KeyTable: ~Copyable {
   // MARK: Names
 
   /// The bytes of a name, wherever they are.
-  private func bytes(of index: Int) -> UnsafeBufferPointer<UInt8> {
+  func bytes(of index: Int) -> UnsafeBufferPointer<UInt8> {
     let record = unsafe UnsafePointer(records.address(of: index))
     if let place = unsafe record.pointee.place {
       return unsafe UnsafeBufferPointer(start: arena.base + place.start, count: place.count)
@@ -146,14 +159,16 @@ public struct KeyTable: ~Copyable {
   /// Adds a name that the table does not hold.
   @usableFromInline
   mutating func add(_ name: Span<UInt8>) -> KeyIndex {
-    let index = count
+    let index = firstFree >= 0 ? firstFree : records.count
     precondition(index < Int(Int32.max), "More than 2^31 names were interned.")
+    let record: NameRecord
     if name.count <= NameRecord.longest {
-      records.append(NameRecord(name))
+      record = NameRecord(name)
     } else {
-      records.append(NameRecord(start: arena.count, count: name.count))
+      record = NameRecord(start: arena.count, count: name.count)
       for place in name.indices { arena.append(name[place]) }
     }
+    if index < records.count { reuse(index, for: record) } else { records.append(record) }
     if Self.isFull(count: count, size: cells.count) {
       grow()
     } else {
@@ -167,6 +182,8 @@ public struct KeyTable: ~Copyable {
     cells = Buffer(capacity: size)
     cells.extend(toInclude: size - 1, with: 0)
     mask = UInt32(size - 1)
-    for index in 0..<count { unsafe place(index, hash: Self.hash(bytes(of: index), seed: seed)) }
+    for index in 0..<records.count where !records[index].isFree {
+      unsafe place(index, hash: Self.hash(bytes(of: index), seed: seed))
+    }
   }
 }

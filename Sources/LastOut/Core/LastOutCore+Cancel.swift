@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// Drops the pending value of `key` and closes its burst.
+  /// Drops the pending value of `key` and closes its burst; the shortest time between runs goes on.
   ///
   /// A run that has started goes on.
   @inlinable
-  public mutating func cancel(_ key: KeyIndex) -> CancelResult {
+  package mutating func cancel(_ key: KeyIndex) -> CancelResult {
     let index = slot(of: key)
     guard index >= 0 else { return .nothing }
     let isRunning = slab[index].isRunning
@@ -17,7 +17,8 @@ extension LastOutCore {
   /// Drops every pending value and closes every burst; returns what was dropped, in no order.
   ///
   /// Runs that have started go on. Takes time in proportion to the slots in use.
-  public mutating func cancelAll() -> [Cancelled] {
+  @usableFromInline
+  package mutating func cancelAll() -> [Cancelled] {
     var dropped: [Cancelled] = []
     dropped.reserveCapacity(pendingCount)
     var index: Int32 = 0
@@ -43,6 +44,10 @@ extension LastOutCore {
     if slab[index].isRunning {
       unlinkBase(index)
       slab[index].phase = .running
+    } else if slab.isSpaced(index, at: latest) {
+      unlinkBase(index)
+      slab[index].phase = .lingering
+      slab.append(index, to: &lingering)
     } else {
       release(index)
     }

@@ -12,10 +12,11 @@ extension LastOutCore {
   ///   - key: Whose value it is.
   ///   - now: The current moment.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
-  /// - Returns: The replaced value, so that the caller decides where it is freed.
+  /// - Returns: The replaced value, or `value` where its policy drops it, so that the caller decides
+  ///   where it is freed.
   @inlinable
   @discardableResult
-  public mutating func enqueue(
+  package mutating func enqueue(
     _ value: consuming Value,
     for key: KeyIndex,
     at now: Moment,
@@ -94,13 +95,16 @@ extension LastOutCore {
     }
     slab[index].quietEnd = now.saturatingAdd(rule.delay)
     slab[index].isInstant = rule.delay == 0
+    guard rule.trailing || isFirst || slab[index].isPending else { return value }
     if slab[index].isPending { slab[index].collapsed &+= 1 } else { pendingSlots += 1 }
     if rule.baseList >= 0 || slab[index].baseList >= 0 { linkBase(index, rule: rule, at: now) }
     if isFirst && rule.leading && !slab[index].isUrgent {
       slab[index].isUrgent = true
       slab.setDue(now, of: index)
+      // A value that was due behind a run is replaced, and the new one may have to wait longer.
+      if slab[index].phase == .blocked { slab[index].phase = .running }
     }
-    place(index, rule: rule)
+    place(index, rule: rule, at: now)
     return slab[index].exchange(value)
   }
 
@@ -121,19 +125,20 @@ extension LastOutCore {
   /// Links the slot where its pending value waits.
   @inlinable
   @inline(__always)
-  mutating func place(_ index: Int32, rule: Rule) {
+  mutating func place(_ index: Int32, rule: Rule, at now: UInt64) {
+    let earliest = slab.intervalEnd(of: index, interval: rule.interval)
     if slab[index].isUrgent {
       guard slab[index].phase != .ready, slab[index].phase != .blocked else { return }
+      guard earliest <= now else { return placeInHeap(index, due: earliest) }
+      slab.setDue(min(slab.extras[index].due, now), of: index)
       unlink(index)
       if slab[index].isRunning { slab[index].phase = .blocked } else { makeReady(index) }
       return
     }
-    guard rule.quietList >= 0, slab[index].baseList == rule.baseList,
+    let due = rule.due(quietEnd: slab[index].quietEnd, base: slab[index].base)
+    guard earliest <= due, rule.quietList >= 0, slab[index].baseList == rule.baseList,
       rule.span == nil || rule.baseList >= 0
-    else {
-      let due = rule.due(quietEnd: slab[index].quietEnd, base: slab[index].base)
-      return placeInHeap(index, due: due)
-    }
+    else { return placeInHeap(index, due: max(due, earliest)) }
     if slab[index].phase != .running { unlink(index) }
     slab[index].phase = .quiet
     slab[index].quietList = rule.quietList

@@ -5,15 +5,20 @@ extension LastOutCore {
   /// A value that leaves the queue now.
   ///
   /// Its key counts as running until ``LastOutCore/finish(_:at:)``.
-  public struct Run {
+  @usableFromInline
+  package struct Run {
     /// Whose value it is.
-    public let key: KeyIndex
+    @usableFromInline
+    package let key: KeyIndex
     /// The newest value of the key.
-    public let value: Value
+    @usableFromInline
+    package let value: Value
     /// Changes replaced since the key's last run or cancel.
-    public let collapsed: Int
+    @usableFromInline
+    package let collapsed: Int
     /// When the value was due; the time since then is the lateness.
-    public let due: Moment
+    @usableFromInline
+    package let due: Moment
 
     @inlinable
     init(key: KeyIndex, value: Value, collapsed: Int, due: Moment) {
@@ -25,15 +30,20 @@ extension LastOutCore {
   }
 
   /// What waits for a key.
-  public struct Pending {
+  @usableFromInline
+  package struct Pending {
     /// The newest value.
-    public let value: Value
+    @usableFromInline
+    package let value: Value
     /// Changes replaced since the key's last run or cancel.
-    public let collapsed: Int
+    @usableFromInline
+    package let collapsed: Int
     /// When it leaves if nothing else happens.
-    public let due: Moment
+    @usableFromInline
+    package let due: Moment
     /// Due already, and waiting for the key's current run to end.
-    public let isMarkedDue: Bool
+    @usableFromInline
+    package let isMarkedDue: Bool
 
     @inlinable
     init(value: Value, collapsed: Int, due: Moment, isMarkedDue: Bool) {
@@ -45,7 +55,8 @@ extension LastOutCore {
   }
 
   /// What a cancel met.
-  public enum CancelResult {
+  @usableFromInline
+  package enum CancelResult {
     /// The pending value was dropped.
     ///
     /// It is handed back, so that the caller decides where it is freed.
@@ -57,13 +68,17 @@ extension LastOutCore {
   }
 
   /// A value that was dropped by ``LastOutCore/cancelAll()``.
-  public struct Cancelled {
+  @usableFromInline
+  package struct Cancelled {
     /// Whose value it was.
-    public let key: KeyIndex
+    @usableFromInline
+    package let key: KeyIndex
     /// The dropped value, handed back so that the caller decides where it is freed.
-    public let value: Value
+    @usableFromInline
+    package let value: Value
     /// Changes replaced since the key's last run or cancel.
-    public let collapsed: Int
+    @usableFromInline
+    package let collapsed: Int
 
     @inlinable
     init(key: KeyIndex, value: Value, collapsed: Int) {
@@ -74,7 +89,8 @@ extension LastOutCore {
   }
 
   /// What a flush met.
-  public enum FlushResult {
+  @usableFromInline
+  package enum FlushResult {
     /// The pending value leaves now.
     case run(Run)
     /// The key is running: its pending value follows at ``LastOutCore/finish(_:at:)``.

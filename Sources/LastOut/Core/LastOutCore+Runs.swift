@@ -4,7 +4,7 @@
 extension LastOutCore {
   /// Takes the next run that is due at `now`; `nil` when none is.
   @inlinable
-  public mutating func nextRun(at now: Moment) -> Run? {
+  package mutating func nextRun(at now: Moment) -> Run? {
     let now = advance(to: now)
     guard pendingSlots > 0 else { return nil }
     if ready.head >= 0 { return take(ready.head, at: now) }
@@ -31,7 +31,7 @@ extension LastOutCore {
   /// Call it after each change and each end of a run. Values with a delay of zero are left for
   /// ``nextRun(at:)``, so that one synchronous batch collapses.
   @inlinable
-  public mutating func nextReady(at now: Moment) -> Run? {
+  package mutating func nextReady(at now: Moment) -> Run? {
     let now = advance(to: now)
     let index = ready.head
     return index >= 0 ? take(index, at: now) : nil
@@ -39,14 +39,15 @@ extension LastOutCore {
 
   /// Takes the run of `key` if it is due at `now`, whatever else is due.
   ///
-  /// For a caller that hands in a change while others may still be late with what came before.
+  /// Call it before a change of a key that may be late. A value with a delay of zero is left, since
+  /// the change belongs to the same batch.
   @inlinable
-  public mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
+  package mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
     let now = advance(to: now)
     let index = slot(of: key)
-    guard index >= 0, slab[index].isPending, due(of: index) <= now, !slab[index].isRunning else {
-      return nil
-    }
+    guard index >= 0, slab[index].isPending, due(of: index) <= now, !slab[index].isRunning,
+      !slab[index].isInstant || slab[index].phase == .ready
+    else { return nil }
     return take(index, at: now)
   }
 
@@ -54,7 +55,7 @@ extension LastOutCore {
   ///
   /// The key must be running.
   @inlinable
-  public mutating func finish(_ key: KeyIndex, at now: Moment) {
+  package mutating func finish(_ key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
     let index = slot(of: key)
     guard index >= 0, slab[index].isRunning else {
@@ -70,15 +71,42 @@ extension LastOutCore {
 
   /// Takes the pending value of `key` now, whatever its deadline.
   @inlinable
-  public mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
+  package mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
     let now = advance(to: now)
     let index = slot(of: key)
     guard index >= 0, slab[index].isPending else { return .nothing }
     guard slab[index].isRunning else { return .run(take(index, at: now)) }
+    expedite(key, at: Moment(nanoseconds: now))
+    return .markedDue
+  }
+
+  /// Ends the wait of the pending value of `key`, which leaves by ``nextReady(at:)``.
+  @inlinable
+  package mutating func expedite(_ key: KeyIndex, at now: Moment) {
+    let now = advance(to: now)
+    let index = slot(of: key)
+    guard index >= 0, slab[index].isPending, slab[index].phase != .ready else { return }
     slab[index].isUrgent = true
     block(index)
     slab.setDue(min(due(of: index), now), of: index)
-    return .markedDue
+    if !slab[index].isRunning { makeReady(index) }
+  }
+
+  /// Counts `now` as the start of a run of `key` that did not pass through the queue.
+  ///
+  /// For a value that left around the queue, after a cancel of what was pending.
+  @usableFromInline
+  package mutating func restartInterval(of key: KeyIndex, at now: Moment) {
+    let now = advance(to: now)
+    entries.extend(toInclude: position(of: key), with: Entry())
+    let interval = rules[entries[key.rawValue].rule].interval
+    guard interval > 0 else { return }
+    let isIdle = entries[key.rawValue].slot < 0
+    let index = claimSlot(of: key, at: now)
+    slab.recordStart(of: index, at: now, interval: interval)
+    guard isIdle else { return }
+    slab[index].phase = .lingering
+    slab.append(index, to: &lingering)
   }
 
   // MARK: Taking
@@ -166,6 +194,10 @@ extension LastOutCore {
     slab[index].isUrgent = false
     slab[index].collapsed = 0
     slab[index].base = now
+    if isSpacing {
+      let interval = rules[entries[key].rule].interval
+      if interval > 0 { slab.recordStart(of: index, at: now, interval: interval) }
+    }
     if slab[index].quietEnd > now {
       // The burst goes on: its next value is bounded from here.
       linkBase(index, rule: rules[entries[key].rule], at: now)
@@ -175,22 +207,29 @@ extension LastOutCore {
 
   // MARK: Giving memory back
 
-  /// Frees the slot of a key that became idle, unless its burst is still open.
+  /// Whether an idle slot has nothing left to remember: no open burst, no interval.
+  @inlinable
+  @inline(__always)
+  func isSpent(_ index: Int32, at now: UInt64) -> Bool {
+    slab[index].hasEnded(at: now) && !slab.isSpaced(index, at: now)
+  }
+
+  /// Frees the slot of a key that became idle, unless its burst is still open or its interval runs.
   @inlinable
   mutating func retire(_ index: Int32, at now: UInt64) {
-    if slab[index].hasEnded(at: now) { return release(index) }
+    if isSpent(index, at: now) { return release(index) }
     slab[index].phase = .lingering
     slab.append(index, to: &lingering)
   }
 
-  /// Frees up to two slots whose burst has ended meanwhile.
+  /// Frees up to two slots whose burst and interval have ended meanwhile.
   @inlinable
   mutating func reclaim(at now: UInt64) {
     for _ in 0..<2 {
       let index = lingering.head
       guard index >= 0 else { return }
       slab.remove(index, from: &lingering)
-      if slab[index].hasEnded(at: now) {
+      if isSpent(index, at: now) {
         release(index)
       } else {
         slab.append(index, to: &lingering)

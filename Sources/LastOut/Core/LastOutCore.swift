@@ -12,7 +12,8 @@
 /// it was given counts as that latest one. Every operation costs constant time for keys whose delay
 /// is among the first sixteen distinct ones, else time logarithmic in the keys that share the heap;
 /// once warm, a change allocates nothing. An idle key costs eight bytes.
-public struct LastOutCore<Value>: ~Copyable {
+@usableFromInline
+package struct LastOutCore<Value>: ~Copyable {
   /// What is kept of a key that is idle.
   @usableFromInline
   struct Entry {
@@ -35,6 +36,8 @@ public struct LastOutCore<Value>: ~Copyable {
   @usableFromInline var ready = SlotList()
   /// Slots with neither value nor run, whose burst may still be open.
   @usableFromInline var lingering = SlotList()
+  /// Whether any policy has a shortest time between runs.
+  @usableFromInline var isSpacing = false
   /// The latest moment that was handed in.
   @usableFromInline var latest: UInt64 = 0
 
@@ -47,7 +50,7 @@ public struct LastOutCore<Value>: ~Copyable {
   ///   - policy: How keys settle that have no policy of their own.
   ///   - capacity: For how many keys memory is set aside at first.
   @inlinable
-  public init(policy: Policy = .standard, capacity: Int = 64) {
+  package init(policy: Policy = .standard, capacity: Int = 64) {
     entries = Buffer(capacity: capacity)
     slab = Slab(capacity: capacity)
     _ = rule(for: policy)
@@ -58,7 +61,8 @@ public struct LastOutCore<Value>: ~Copyable {
   /// Sets how `key` settles, from its next change on.
   ///
   /// Keys never mentioned follow the default policy.
-  public mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
+  @usableFromInline
+  package mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
     let number = rule(for: policy)
     entries.extend(toInclude: position(of: key), with: Entry())
     entries[key.rawValue].rule = number
@@ -68,8 +72,9 @@ public struct LastOutCore<Value>: ~Copyable {
   mutating func rule(for policy: Policy) -> Int32 {
     if let known = ruleNumbers[policy] { return known }
     var rule = Rule(policy)
-    rule.quietList = list(for: rule.delay)
-    if let span = rule.span { rule.baseList = list(for: span) }
+    rule.quietList = list(for: rule.delay, interval: rule.interval)
+    if let span = rule.span { rule.baseList = list(for: span, interval: 0) }
+    if rule.interval > 0 { isSpacing = true }
     let number = Int32(rules.count)
     rules.append(rule)
     ruleNumbers[policy] = number
@@ -82,10 +87,10 @@ public struct LastOutCore<Value>: ~Copyable {
     var rule = rules[entries[key.rawValue].rule]
     guard let delay else { return rule }
     rule.delay = delay.queueNanoseconds
-    rule.quietList = knownList(for: rule.delay)
+    rule.quietList = knownList(for: rule.delay, interval: rule.interval)
     if let maxWait = rule.maxWait {
       let span = max(maxWait, rule.delay)
-      rule.baseList = knownList(for: span)
+      rule.baseList = knownList(for: span, interval: 0)
       rule.span = span
     }
     return rule
@@ -93,16 +98,19 @@ public struct LastOutCore<Value>: ~Copyable {
 
   /// The list for a duration, which is added while there are few; -1 beyond that.
   @usableFromInline
-  mutating func list(for span: UInt64) -> Int8 {
-    let known = knownList(for: span)
+  mutating func list(for span: UInt64, interval: UInt64) -> Int8 {
+    let known = knownList(for: span, interval: interval)
     guard known < 0, lists.count < DeadlineList.limit else { return known }
-    lists.append(DeadlineList(span: span))
+    lists.append(DeadlineList(span: span, interval: interval))
     return Int8(lists.count - 1)
   }
 
   @inlinable
-  func knownList(for span: UInt64) -> Int8 {
-    for number in 0..<lists.count where lists[number].span == span { return Int8(number) }
+  func knownList(for span: UInt64, interval: UInt64) -> Int8 {
+    for number in 0..<lists.count
+    where lists[number].span == span && lists[number].interval == interval {
+      return Int8(number)
+    }
     return -1
   }
 
@@ -137,7 +145,7 @@ public struct LastOutCore<Value>: ~Copyable {
       ? quietEnd : min(quietEnd, slab[index].base.saturatingAdd(lists[Int(list)].span))
   }
 
-  /// Takes note of the time, which never goes back.
+  /// Records the time, which never goes back.
   @inlinable
   @inline(__always)
   mutating func advance(to now: Moment) -> UInt64 {

@@ -3,23 +3,26 @@
 
 /// A moment on a monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// The queue never reads a clock: whoever drives it passes the moment in.
-public struct Moment: InstantProtocol, Hashable, Sendable {
+/// The queue never reads a clock: its driver passes the moment in.
+@usableFromInline
+package struct Moment: InstantProtocol, Hashable, Sendable {
   /// Nanoseconds since the clock's start.
-  public var nanoseconds: UInt64
+  @usableFromInline
+  package var nanoseconds: UInt64
 
   /// The clock's start.
-  public static let zero = Moment(nanoseconds: 0)
+  @usableFromInline
+  package static let zero = Moment(nanoseconds: 0)
 
   /// Creates a moment from nanoseconds since the clock's start.
   @inlinable
-  public init(nanoseconds: UInt64) {
+  package init(nanoseconds: UInt64) {
     self.nanoseconds = nanoseconds
   }
 
   /// The moment `duration` later; saturates at both ends.
   @inlinable
-  public func advanced(by duration: Duration) -> Moment {
+  package func advanced(by duration: Duration) -> Moment {
     let delta = duration.wholeNanoseconds
     if delta >= 0 {
       let (sum, overflow) = nanoseconds.addingReportingOverflow(UInt64(delta))
@@ -31,7 +34,7 @@ public struct Moment: InstantProtocol, Hashable, Sendable {
 
   /// The time from this moment to `other`.
   @inlinable
-  public func duration(to other: Moment) -> Duration {
+  package func duration(to other: Moment) -> Duration {
     other.nanoseconds >= nanoseconds
       ? .nanoseconds(Int64(clamping: other.nanoseconds - nanoseconds))
       : .zero - .nanoseconds(Int64(clamping: nanoseconds - other.nanoseconds))
@@ -39,7 +42,7 @@ public struct Moment: InstantProtocol, Hashable, Sendable {
 
   /// Whether `left` is earlier than `right`.
   @inlinable
-  public static func < (left: Moment, right: Moment) -> Bool {
+  package static func < (left: Moment, right: Moment) -> Bool {
     left.nanoseconds < right.nanoseconds
   }
 }
@@ -47,7 +50,7 @@ public struct Moment: InstantProtocol, Hashable, Sendable {
 extension Duration {
   /// The duration in nanoseconds, rounded toward zero and clamped to 64 bits.
   @inlinable
-  public var wholeNanoseconds: Int64 {
+  package var wholeNanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     if overflow { return seconds < 0 ? .min : .max }

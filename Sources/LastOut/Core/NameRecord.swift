@@ -10,6 +10,7 @@ struct NameRecord {
 
   static var longest: Int { 31 }
   private static var elsewhere: Int { 255 }
+  private static var free: Int { 254 }
 
   init(_ name: Span<UInt8>) {
     unsafe withUnsafeMutableBytes(of: &words) { bytes in
@@ -24,7 +25,18 @@ struct NameRecord {
     words.3 = (UInt64(Self.elsewhere) << 56).littleEndian
   }
 
-  /// The length of a name that the record holds itself; 255 for others.
+  /// A record that is free, and the next such one; -1 for none.
+  init(nextFree: Int) {
+    words.0 = UInt64(bitPattern: Int64(nextFree))
+    words.3 = (UInt64(Self.free) << 56).littleEndian
+  }
+
+  var isFree: Bool { count == Self.free }
+
+  /// The free record after this one.
+  var nextFree: Int { Int(Int64(bitPattern: words.0)) }
+
+  /// The length of a name that the record holds itself; 254 for a free record, 255 for others.
   @inlinable
   @inline(__always)
   var count: Int { Int(truncatingIfNeeded: UInt64(littleEndian: words.3) &>> 56) }

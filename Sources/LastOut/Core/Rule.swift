@@ -10,13 +10,17 @@ struct Rule {
   /// The most that `span` may be raised from, as written in the policy.
   @usableFromInline var maxWait: UInt64?
   @usableFromInline var leading: Bool
+  /// Whether the last change of a burst leaves.
+  @usableFromInline var trailing: Bool
+  /// The shortest time between the starts of two runs; zero for none.
+  @usableFromInline var interval: UInt64
   /// The list for `delay`; -1 when there are too many distinct delays.
   @usableFromInline var quietList: Int8 = -1
   /// The list for `span`; -1 when there is no span or there are too many.
   @usableFromInline var baseList: Int8 = -1
 
   /// Whether values just wait for quiet, in a list.
-  @inlinable var isPlain: Bool { quietList >= 0 && span == nil && !leading }
+  @inlinable var isPlain: Bool { quietList >= 0 && span == nil && !leading && interval == 0 }
 
   @inlinable
   init(_ policy: Policy) {
@@ -24,6 +28,8 @@ struct Rule {
     maxWait = policy.maxWait?.queueNanoseconds
     span = maxWait.map { [delay] in max($0, delay) }
     leading = policy.leading
+    trailing = policy.trailing
+    interval = policy.minInterval.queueNanoseconds
   }
 
   /// When a value leaves whose burst has this end and this base.

@@ -7,6 +7,8 @@ struct Slab<Value>: ~Copyable {
   @usableFromInline var slots: Buffer<Slot<Value>>
   /// The extras of the first slots: of none, as long as every key just waits for quiet.
   @usableFromInline var extras = Buffer<SlotExtras>(capacity: 1)
+  /// The last starts of the first slots: of none, as long as no policy has an interval.
+  @usableFromInline var spacings = Buffer<Spacing>(capacity: 1)
   @usableFromInline var free = SlotList()
   /// How many slots have an owner, and the most there were since there was none.
   @usableFromInline var used = 0
@@ -64,6 +66,7 @@ struct Slab<Value>: ~Copyable {
     guard isOversized else { return }
     slots.removeAll(keeping: max(slots.capacity / 2, smallest))
     extras.removeAll(keeping: min(extras.capacity, slots.capacity))
+    spacings.removeAll(keeping: min(spacings.capacity, slots.capacity))
     free = SlotList()
   }
 
@@ -122,6 +125,31 @@ struct Slab<Value>: ~Copyable {
     let previous = extras[index].previous
     if previous >= 0 { extras[previous].next = next } else { list.head = next }
     if next >= 0 { extras[next].previous = previous } else { list.tail = previous }
+  }
+
+  // MARK: The shortest time between runs
+
+  /// Records the start of a run that begins an interval.
+  @inlinable
+  mutating func recordStart(of index: Int32, at now: UInt64, interval: UInt64) {
+    spacings.extend(toInclude: Int(index), with: Spacing())
+    spacings[index] = Spacing(start: now, end: now.saturatingAdd(interval))
+  }
+
+  /// When the next run may start under an interval; in the past if nothing holds it back.
+  ///
+  /// A slot is not given back before its interval has ended, so what an earlier owner left behind
+  /// is in the past.
+  @inlinable
+  func intervalEnd(of index: Int32, interval: UInt64) -> UInt64 {
+    guard interval > 0, Int(index) < spacings.count else { return 0 }
+    return min(spacings[index].end, spacings[index].start.saturatingAdd(interval))
+  }
+
+  /// Whether the interval that the slot's last run began has not ended.
+  @inlinable
+  func isSpaced(_ index: Int32, at now: UInt64) -> Bool {
+    Int(index) < spacings.count && spacings[index].end > now
   }
 
   // MARK: Deadlines that are not the end of quiet

@@ -84,3 +84,16 @@ struct SlotExtras {
 
   @inlinable init() {}
 }
+
+/// The start of a slot's last run and the end of the interval that it began.
+@usableFromInline
+struct Spacing {
+  @usableFromInline var start: UInt64
+  @usableFromInline var end: UInt64
+
+  @inlinable
+  init(start: UInt64 = 0, end: UInt64 = 0) {
+    self.start = start
+    self.end = end
+  }
+}

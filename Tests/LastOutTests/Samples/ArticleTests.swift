@@ -16,7 +16,7 @@ import Testing
     "Sources/LastOut/LastOut.docc/Settling.md",
     "Sources/LastOut/LastOut.docc/Tasks.md",
     "Sources/LastOut/LastOut.docc/Testing.md",
-    "Sources/LastOut/LastOut.docc/DrivingTheCore.md",
+    "Sources/LastOut/LastOut.docc/Queues.md",
     "docs/library.md",
   ]
 
@@ -43,7 +43,7 @@ import Testing
 
   @Test(arguments: articles)
   func `every sample of an article is compiled`(article: String) throws {
-    let samples = try ["QueueSamples", "TaskSamples", "CoreSamples"].map {
+    let samples = try ["QueueSamples", "TaskSamples", "AsyncSamples"].map {
       try Self.read("Tests/LastOutTests/Samples/\($0).swift")
     }
     let blocks = Self.blocks(of: try Self.read(article))

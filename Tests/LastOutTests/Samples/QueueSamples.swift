@@ -25,9 +25,16 @@ import Testing
 
   @Test func `the policies of the sample are what they seem`() {
     let policy = Policy(delay: .milliseconds(300), maxWait: .seconds(2))
-    let live = Policy(delay: .milliseconds(200), maxWait: .milliseconds(200), leading: true)
+    let live = Policy(
+      delay: .milliseconds(200),
+      maxWait: .milliseconds(200),
+      leading: true,
+      minInterval: .milliseconds(200)
+    )
+    let first = Policy.leadingOnly(delay: .milliseconds(300))
     #expect(!policy.leading)
     #expect(live == .live)
+    #expect(!first.trailing)
   }
 
   @Test func `a change carries its own delay`() {
@@ -39,7 +46,7 @@ import Testing
 
   @Test func `a cancel tells what it met`() {
     let queue = TestClock().queue()
-    switch queue.cancel("desk-lamp/brightness") {
+    switch queue.cancel(forKey: "desk-lamp/brightness") {
     case .cancelled: log("dropped, and what it captured is free")
     case .alreadyStarted: log("too late")
     case .nothing: log("nothing was pending")
@@ -49,7 +56,7 @@ import Testing
 
   @Test func `the test clock runs tasks at their exact times`() {
     let clock = TestClock()
-    let queue = clock.queue(policy: Policy(delay: .milliseconds(300)))
+    let queue = LastOutQueue(policy: Policy(delay: .milliseconds(300)), clock: clock)
     queue.enqueue(forKey: "lamp") { log("on") }
     clock.advance(by: .milliseconds(299))
     #expect(log.lines.isEmpty)
@@ -59,7 +66,7 @@ import Testing
 
   @Test func `the test clock makes delayed tasks`() {
     let clock = TestClock()
-    let task = clock.delayedTask(after: .seconds(1)) { log("late") }
+    let task = DelayedTask(after: .seconds(1), clock: clock) { log("late") }
     clock.advance(by: .seconds(1))
     #expect(task.cancel() == .alreadyStarted)
   }

@@ -1,0 +1,147 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+extension QueueEngine {
+  /// Does what was found under the lock.
+  @usableFromInline
+  func act(on work: Work) {
+    if let deadline = work.wake { time.wake(at: deadline) }
+    switch place {
+    case .here: break
+    case .threads(let pool, _):
+      for _ in 0..<work.threads { pool.submit(self) }
+    case .elsewhere(let submit):
+      if work.needsCall { submit { [self] in answerCall() } }
+    }
+    for waiter in work.ended { waiter.end() }
+    for run in work.runs { execute(run) }
+  }
+
+  /// Runs a value on the caller.
+  @inlinable
+  func execute(_ run: consuming Run) {
+    let key = run.key
+    if !start(run) { end(key) }
+  }
+
+  /// Calls what runs a value; returns whether the run outlives the call.
+  @inlinable
+  func start(_ run: consuming Run) -> Bool {
+    let run = run
+    return RunMark.during(self, run.key) { perform(self, run) }
+  }
+
+  @inlinable
+  package func end(_ key: KeyIndex) {
+    let now = time.now
+    let work = state.withLock { state in
+      var work = Work()
+      state.finish(key, into: &work, at: now)
+      state.complete(&work, at: now, place: place)
+      return work
+    }
+    if !work.isEmpty { act(on: work) }
+  }
+
+  @inlinable
+  package func work() {
+    var next = state.withLock { $0.assigned.isEmpty ? nil : $0.assigned.removeFirst() }
+    while let run = next.take() {
+      let key = run.key
+      let isOpen = start(run)
+      next = takeNext(after: isOpen ? nil : key)
+    }
+  }
+
+  /// Ends a thread's run and takes the next value for that thread, if one is due.
+  @inlinable
+  func takeNext(after key: KeyIndex?) -> Run? {
+    let now = time.now
+    let (next, work) = state.withLock { state in
+      var work = Work()
+      state.unhold()
+      if let key { state.finish(key, into: &work, at: now) }
+      let next = state.core.nextReady(at: now) ?? state.core.nextRun(at: now)
+      if next == nil { state.busy -= 1 }
+      state.complete(&work, at: now, place: place)
+      return (next, work)
+    }
+    if !work.isEmpty { act(on: work) }
+    return next
+  }
+
+  /// Runs one value where the executor called, and asks for another call if more is due.
+  private func answerCall() {
+    let now = time.now
+    let (next, work) = state.withLock { state in
+      var work = Work()
+      state.isCalled = false
+      state.unhold()
+      let next = state.core.nextReady(at: now) ?? state.core.nextRun(at: now)
+      state.collectDue(into: &work, at: now, place: place)
+      state.complete(&work, at: now, place: place)
+      return (next, work)
+    }
+    act(on: work)
+    if let next { execute(next) }
+  }
+
+  // MARK: Tasks that runs became
+
+  @usableFromInline
+  package func own(_ task: OwnedTask, for key: KeyIndex) {
+    state.withLock { $0.tasks[key] = task }
+  }
+}
+
+extension EngineState {
+  /// Ends the run of `key`.
+  @inlinable
+  mutating func finish(_ key: KeyIndex, into work: inout Work, at now: Moment) {
+    core.finish(key, at: now)
+    if !tasks.isEmpty { tasks[key] = nil }
+    recordEnd(of: key, into: &work)
+  }
+
+  /// Drops what is pending for `key`, a claimed value too.
+  mutating func drop(
+    _ key: KeyIndex,
+    at now: Moment,
+    place: TaskPlace,
+    into work: inout Work
+  ) -> (CancelOutcome, [Value]) {
+    var dropped: [Value] = []
+    var outcome = CancelOutcome.nothing
+    switch core.cancel(key) {
+    case .cancelled(let value, _):
+      dropped.append(value)
+      outcome = .cancelled
+    case .alreadyStarted: outcome = .alreadyStarted
+    case .nothing: break
+    }
+    if let claim = claims.removeValue(forKey: key) {
+      dropped.append(claim.value)
+      outcome = .cancelled
+      finish(key, into: &work, at: now)
+    } else if !core.isRunning(key) {
+      recordEnd(of: key, into: &work)
+    }
+    complete(&work, at: now, place: place)
+    return (outcome, dropped)
+  }
+
+  mutating func dropAll(at now: Moment, place: TaskPlace, into work: inout Work) -> [Value] {
+    var dropped: [Value] = []
+    for cancelled in core.cancelAll() {
+      dropped.append(cancelled.value)
+      if !core.isRunning(cancelled.key) { recordEnd(of: cancelled.key, into: &work) }
+    }
+    for (key, claim) in claims {
+      dropped.append(claim.value)
+      finish(key, into: &work, at: now)
+    }
+    claims = [:]
+    complete(&work, at: now, place: place)
+    return dropped
+  }
+}

@@ -1,0 +1,167 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The thread-safe shell around the core: lock, ask, unlock, act.
+///
+/// Nothing is called and nothing is released while the lock is held. A change that brings the next
+/// deadline forward wakes the timekeeper; the timekeeper alone arms a timer, and asks again.
+@usableFromInline
+package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: ServedEngine {
+  @usableFromInline typealias Run = LastOutCore<Value>.Run
+  @usableFromInline typealias Work = EngineWork<Value>
+
+  @usableFromInline let state: Locked<EngineState<Key, Value>>
+  @usableFromInline let time: any Timekeeper
+  @usableFromInline let place: TaskPlace
+  @usableFromInline let perform: @Sendable (QueueEngine, Run) -> Void
+
+  /// Creates an engine without keys.
+  ///
+  /// - Parameters:
+  ///   - policy: How keys settle that have no policy of their own.
+  ///   - time: Serves this engine alone.
+  ///   - place: Where values run.
+  ///   - perform: Runs a value; a run that is not detached ends when this returns.
+  @inlinable
+  package init(
+    policy: Policy,
+    time: any Timekeeper,
+    place: TaskPlace,
+    perform: @escaping @Sendable (QueueEngine, LastOutCore<Value>.Run) -> Void
+  ) {
+    state = Locked(EngineState(policy: policy))
+    self.time = time
+    self.place = place
+    self.perform = perform
+    time.attach(self)
+  }
+
+  @inlinable
+  deinit {
+    time.stop()
+  }
+
+  @inlinable package var now: Moment { time.now }
+
+  @usableFromInline
+  package var nextDeadline: Moment? {
+    state.withLock { $0.isHeldUp ? nil : $0.core.nextDeadline }
+  }
+
+  @inlinable
+  package func service() -> Moment? {
+    while true {
+      let now = time.now
+      let (work, next) = state.withLock { state in
+        var work = Work()
+        state.collectDue(into: &work, at: now, place: place)
+        return (work, state.rearm(at: now, place: place))
+      }
+      let isDone = work.runs.isEmpty
+      act(on: work)
+      if isDone { return next }
+    }
+  }
+
+  package func setPolicy(_ policy: Policy, for key: Key) {
+    state.withLock { $0.core.setPolicy(policy, for: $0.intern(key)) }
+  }
+
+  // MARK: Changes
+
+  /// Makes `value` the pending value of `key`; returns what it replaced, or what was dropped.
+  @inlinable
+  package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) {
+    let now = time.now
+    let value = value
+    var work = Work()
+    let replaced = state.withLock { state in
+      let key = state.intern(key)
+      // A timer that is due comes before this change, even when its driver is late.
+      if state.core.isLate(key, at: now) {
+        state.collectLate(key, into: &work, at: now, place: place)
+      }
+      let replaced = state.core.enqueue(value, for: key, at: now, delay: delay)
+      state.completeChange(of: key, &work, at: now, place: place)
+      return replaced
+    }
+    if !work.isEmpty { act(on: work) }
+    withExtendedLifetime(replaced) {}
+  }
+
+  package func cancel(_ key: Key) -> CancelOutcome {
+    let now = time.now
+    let (outcome, dropped, work) = state.withLock { state in
+      var work = Work()
+      guard let key = state.names.find(key) else {
+        return (CancelOutcome.nothing, [Value](), work)
+      }
+      let (outcome, dropped) = state.drop(key, at: now, place: place, into: &work)
+      return (outcome, dropped, work)
+    }
+    act(on: work)
+    withExtendedLifetime(dropped) {}
+    return outcome
+  }
+
+  /// Drops all pending values and cancels the tasks of runs; returns how many values there were.
+  package func cancelAll() -> Int {
+    let now = time.now
+    let (dropped, tasks, work) = state.withLock { state in
+      var work = Work()
+      let dropped = state.dropAll(at: now, place: place, into: &work)
+      return (dropped, Array(state.tasks.values), work)
+    }
+    act(on: work)
+    for task in tasks { task.cancel() }
+    return dropped.count
+  }
+
+  // MARK: Questions
+
+  package var pendingCount: Int {
+    state.withLock { $0.core.pendingCount + $0.claims.count }
+  }
+
+  /// Whether nothing is pending and nothing runs.
+  package var isIdle: Bool {
+    state.withLock { state in
+      state.core.pendingCount == 0 && state.claims.isEmpty && state.core.runningKeys().isEmpty
+    }
+  }
+
+  package var pendingKeys: [Key] {
+    state.withLock { state in
+      let keys = Set(state.core.pendingKeys()).union(state.claims.keys)
+      return keys.map { state.names.key(of: $0) }
+    }
+  }
+
+  package func isPending(_ key: Key) -> Bool {
+    state.withLock { state in
+      state.names.find(key).map { state.core.isPending($0) || state.claims[$0] != nil } ?? false
+    }
+  }
+
+  package func isRunning(_ key: Key) -> Bool {
+    state.withLock { state in
+      state.names.find(key).map { state.core.isRunning($0) && state.claims[$0] == nil } ?? false
+    }
+  }
+
+  package func pendingValue(of key: Key) -> Value? {
+    state.withLock { state in
+      guard let key = state.names.find(key) else { return nil }
+      return state.core.pending(key)?.value ?? state.claims[key]?.value
+    }
+  }
+
+  /// The key with this number, which is in use.
+  @inlinable
+  package func key(of index: KeyIndex) -> Key {
+    state.withLock { $0.names.key(of: index) }
+  }
+
+  /// How many keys have a name, in use or not yet given back.
+  package var nameCount: Int { state.withLock { $0.names.count } }
+}

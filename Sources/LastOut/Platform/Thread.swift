@@ -1,0 +1,136 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+#if canImport(Darwin)
+  internal import Darwin
+#elseif canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Musl)
+  internal import Musl
+#elseif canImport(Android)
+  internal import Android
+#endif
+
+/// Starts threads of the library's own.
+enum Thread {
+  /// Runs `body` on a new thread that ends with it.
+  ///
+  /// - Returns: Zero, or the system's reason why there is no thread.
+  static func start(
+    priority: TaskPriority,
+    _ body: @escaping @Sendable () -> Void
+  ) -> Int32 {
+    let start = unsafe Unmanaged.passRetained(Start(priority: priority, body: body))
+    let failure = unsafe create(start.toOpaque())
+    if failure != 0 { unsafe start.release() }
+    return failure
+  }
+
+  private static func create(_ context: UnsafeMutableRawPointer) -> Int32 {
+    #if canImport(Darwin)
+      var thread: pthread_t?
+      let failure = unsafe pthread_create(
+        &thread,
+        nil,
+        { context in
+          unsafe Start.run(context)
+          return nil
+        },
+        context
+      )
+      if let thread = unsafe thread { unsafe pthread_detach(thread) }
+      return failure
+    #else
+      #if canImport(Musl)
+        guard var thread = unsafe pthread_t(bitPattern: 1) else { return EINVAL }
+      #else
+        var thread = pthread_t()
+      #endif
+      let failure = unsafe pthread_create(
+        &thread,
+        nil,
+        { context in
+          if let context = unsafe context { unsafe Start.run(context) }
+          return nil
+        },
+        context
+      )
+      if failure == 0 { pthread_detach(thread) }
+      return failure
+    #endif
+  }
+
+  /// What a new thread begins with.
+  private final class Start: Sendable {
+    private let priority: TaskPriority
+    private let body: @Sendable () -> Void
+
+    init(priority: TaskPriority, body: @escaping @Sendable () -> Void) {
+      self.priority = priority
+      self.body = body
+    }
+
+    @unsafe
+    static func run(_ context: UnsafeMutableRawPointer) {
+      let start = unsafe Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
+      // Signals belong to the program's own threads.
+      var signals = sigset_t()
+      unsafe sigfillset(&signals)
+      unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+      Thread.setPriority(start.priority)
+      start.body()
+    }
+  }
+
+  /// Gives the calling thread the scheduler's class for `priority`.
+  private static func setPriority(_ priority: TaskPriority) {
+    #if canImport(Darwin)
+      let quality: qos_class_t =
+        switch priority {
+        case .high: QOS_CLASS_USER_INITIATED
+        case .low: QOS_CLASS_UTILITY
+        case .background: QOS_CLASS_BACKGROUND
+        default: QOS_CLASS_DEFAULT
+        }
+      pthread_set_qos_class_self_np(quality, 0)
+    #else
+      // Of Linux threads, each has its own nice value; without privileges it can only be raised.
+      if priority < .low {
+        setNice(15)
+      } else if priority < .medium {
+        setNice(5)
+      }
+    #endif
+  }
+
+  #if !canImport(Darwin)
+    private static func setNice(_ value: Int32) {
+      #if canImport(Glibc)
+        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, value)
+      #else
+        setpriority(PRIO_PROCESS, 0, value)
+      #endif
+    }
+
+    /// Has the kernel end the calling thread's waits at once instead of up to 50 µs late.
+    ///
+    /// Where that is not allowed, the waits stay as they are.
+    static func sharpenTimer() {
+      // The link reads "PROCESS/task/THREAD"; the setting is in the thread's own folder.
+      var link = [CChar](repeating: 0, count: 64)
+      let length = unsafe readlink("/proc/thread-self", &link, link.count)
+      guard length > 0, let slash = link.lastIndex(of: CChar(UInt8(ascii: "/"))) else { return }
+      let thread = String(
+        decoding: link[(slash + 1)..<length].map(UInt8.init(bitPattern:)),
+        as: UTF8.self
+      )
+      let file = unsafe open("/proc/\(thread)/timerslack_ns", O_WRONLY | O_CLOEXEC)
+      guard file >= 0 else { return }
+      _ = unsafe write(file, "1", 1)
+      close(file)
+    }
+  #else
+    /// The kernel's own slack for a thread of the default class is small.
+    static func sharpenTimer() {}
+  #endif
+}

@@ -1,0 +1,97 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// One asynchronous task that was handed to a queue.
+///
+/// Letting go of it changes nothing: the queue owns the task.
+public final class LastOutRun: Sendable {
+  /// How a task ended.
+  public enum Outcome: Sendable {
+    /// The task returned.
+    case completed
+    /// The task threw.
+    case failed(any Error)
+    /// The task never ran: a newer one replaced it, or it was cancelled.
+    case dropped
+  }
+
+  typealias Operation = @Sendable @isolated(any) () async throws -> Void
+
+  private enum State: Sendable {
+    case pending(Operation)
+    case running(OwnedTask)
+    case ended(Outcome)
+  }
+
+  private struct Storage: ~Copyable {
+    var state: State
+    var waiting: [CheckedContinuation<Outcome, Never>] = []
+  }
+
+  private let storage: Locked<Storage>
+
+  init(_ operation: @escaping Operation) {
+    storage = Locked(Storage(state: .pending(operation)))
+  }
+
+  /// How the task ended; waits for that.
+  public var outcome: Outcome {
+    get async {
+      await withCheckedContinuation { continuation in
+        let outcome = storage.withLock { storage -> Outcome? in
+          if case .ended(let outcome) = storage.state { return outcome }
+          storage.waiting.append(continuation)
+          return nil
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+      }
+    }
+  }
+
+  /// Drops the task if it has not started, and cancels it if it runs.
+  public func cancel() {
+    let state = storage.withLock { $0.state }
+    switch state {
+    case .pending: end(.dropped, unlessStarted: true)
+    case .running(let task): task.cancel()
+    case .ended: break
+    }
+  }
+
+  /// The task, which counts as running from now on; `nil` if it was cancelled.
+  func start(owned: OwnedTask) -> Operation? {
+    storage.withLock { storage in
+      guard case .pending(let operation) = storage.state else { return nil }
+      storage.state = .running(owned)
+      return operation
+    }
+  }
+
+  func end(_ outcome: Outcome, unlessStarted: Bool = false) {
+    let (waiting, former) = storage.withLock { storage in
+      let former = storage.state
+      switch former {
+      case .ended: return ([CheckedContinuation<Outcome, Never>](), former)
+      case .running where unlessStarted: return ([], former)
+      case .pending, .running: break
+      }
+      storage.state = .ended(outcome)
+      let waiting = storage.waiting
+      storage.waiting = []
+      return (waiting, former)
+    }
+    for continuation in waiting { continuation.resume(returning: outcome) }
+    withExtendedLifetime(former) {}
+  }
+}
+
+/// Says that a task was dropped when nothing refers to its place in the queue any more.
+final class DropSentinel: Sendable {
+  private let run: LastOutRun
+
+  init(_ run: LastOutRun) {
+    self.run = run
+  }
+
+  deinit { run.end(.dropped, unlessStarted: true) }
+}

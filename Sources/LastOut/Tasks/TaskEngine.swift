@@ -1,0 +1,62 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+private import Synchronization
+
+/// An engine whose keys are numbers that nobody else has.
+typealias TaskEngine = QueueEngine<Int, Job>
+
+extension QueueEngine where Key == Int, Value == Job {
+  /// Serves all delayed tasks of the program that live by the machine's clock.
+  static let tasks = TaskEngine.make(
+    time: DriverSeat(.queues),
+    place: LastOutExecutor.threads.place
+  )
+  /// Serves all watchdogs of the program, with a driver and threads of their own.
+  static let watchdogs = TaskEngine.make(
+    time: DriverSeat(.watchdogs),
+    place: .threads(.watchdogs, limit: 4096)
+  )
+
+  /// A number that no other task has.
+  static func newKey() -> Int {
+    TaskKeys.next()
+  }
+
+  static func make(
+    policy: Policy = .standard,
+    time: any Timekeeper,
+    place: TaskPlace
+  ) -> TaskEngine {
+    TaskEngine(policy: policy, time: time, place: place) { _, run in
+      run.value.onStart?()
+      try? run.value.task()
+    }
+  }
+
+  /// The engine of the delayed tasks that live by `clock`.
+  static func tasks(on clock: any Clock<Duration>) -> TaskEngine {
+    clock is SuspendingClock
+      ? tasks : make(time: clock.timekeeper(), place: clock.defaultPlace)
+  }
+
+  /// The engine of the watchdogs that live by `clock`.
+  static func watchdogs(on clock: any Clock<Duration>) -> TaskEngine {
+    clock is SuspendingClock
+      ? watchdogs : make(time: clock.timekeeper(), place: clock.watchdogPlace)
+  }
+}
+
+/// Hands out the keys of tasks.
+private enum TaskKeys {
+  static let newest = Atomic(0)
+
+  static func next() -> Int { newest.add(1, ordering: .relaxed).newValue }
+}
+
+extension Clock where Duration == Swift.Duration {
+  /// Where the handlers of watchdogs run that live by this clock.
+  fileprivate var watchdogPlace: TaskPlace {
+    self is any EngineClock ? .here(exact: true) : .threads(.watchdogs, limit: 4096)
+  }
+}
