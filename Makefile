@@ -20,7 +20,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant soak docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant soak mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Settle: turn the knob; only where it stopped is sent."
@@ -55,6 +55,10 @@ panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some of i
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
 	@swift build -c release -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
+
+mutants: install-deps ## Check that the simulation finds deliberate mistakes in the sources
+	@.ci/install-deps patch
+	@.ci/mutants $(ARGS)
 
 check-home-assistant: install-deps ## Try the announcements with a real Home Assistant core, both formats
 	@swift build -j $(JOBS) --product settled

@@ -367,6 +367,9 @@ struct DurabilityInvariants {
     guard let original = known[survivor.order]?.survivor, original.value == survivor.value else {
       return "something comes back that nobody set"
     }
+    guard known[survivor.order]?.isFound == true else {
+      return "value \(survivor.order) of key \(place) comes back, and something newer ended it"
+    }
     guard replayed.insert(survivor.key).inserted else { return "two values of a key come back" }
     guard survivor.order >= newestLeft[place] else {
       return "value \(survivor.order) of key \(place) comes back after \(newestLeft[place])"

@@ -9,6 +9,7 @@ package enum GatewayEnd: Sendable {
   case shutdown
   /// By a signal that cannot be caught.
   case killed
-  /// With the whole machine, whose time of day is right again from `clockSet` on.
-  case powerCut(clockSet: Moment)
+  /// With the whole machine, whose wall clock is right again from `clockSet` on. Until then it
+  /// continues where it stood when `isFrozen`, else it is far in the past.
+  case powerCut(clockSet: Moment, isFrozen: Bool)
 }

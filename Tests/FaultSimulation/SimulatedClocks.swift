@@ -8,8 +8,10 @@ import LastOut
 struct SimulatedClocks: Sendable {
   private var boot: UInt64 = 1
   private var startedAt = Moment.zero
-  /// When the time of day is right; before that it is far in the past.
+  /// When the wall clock is synchronised.
   private var setAt = Moment.zero
+  /// How far it is behind before that.
+  private var lag = Duration.zero
   /// Since the simulation began, and since the boot.
   private var slept = Duration.zero
   private var sleptSinceBoot = Duration.zero
@@ -19,24 +21,35 @@ struct SimulatedClocks: Sendable {
     sleptSinceBoot += duration
   }
 
-  mutating func reboot(at now: Moment, clockSet: Moment) {
+  /// - Parameters:
+  ///   - end: When the machine stopped.
+  ///   - isFrozen: The wall clock continues from there; else it starts in 1970.
+  mutating func reboot(at now: Moment, after end: Moment, clockSet: Moment, isFrozen: Bool) {
     boot += 1
+    let wall = read(at: end).stamps.wallMilliseconds
+    let right = Self.epoch + Self.milliseconds(Moment.zero.duration(to: now) + slept)
+    lag = .milliseconds(isFrozen ? right - wall : right)
     startedAt = now
     sleptSinceBoot = .zero
     setAt = clockSet
   }
 
   func read(at now: Moment) -> JournalClock {
-    let right: Int64 = now < setAt ? 0 : 1_800_000_000_000
+    let isSynchronised = now >= setAt
+    let right = Self.epoch + Self.milliseconds(Moment.zero.duration(to: now) + slept)
     return JournalClock(
       moment: now,
       stamps: JournalStamps(
         boot: BootIdentifier(high: 7, low: boot),
         bootMilliseconds: Self.milliseconds(startedAt.duration(to: now) + sleptSinceBoot),
-        wallMilliseconds: right + Self.milliseconds(Moment.zero.duration(to: now) + slept)
-      )
+        wallMilliseconds: isSynchronised ? right : right - Self.milliseconds(lag)
+      ),
+      isSynchronised: isSynchronised
     )
   }
+
+  /// The wall clock when the simulation began.
+  private static let epoch: Int64 = 1_800_000_000_000
 
   private static func milliseconds(_ duration: Duration) -> Int64 {
     duration.wholeNanoseconds / 1_000_000

@@ -118,9 +118,9 @@ struct SimulatedDisk: Sendable {
     isFailing = false
     switch end {
     case .shutdown, .killed: break
-    case .powerCut(let clockSet):
+    case .powerCut(let clockSet, let isFrozen):
       written = synced[random.below(synced.count)]
-      clocks.reboot(at: start, clockSet: clockSet)
+      clocks.reboot(at: start, after: now, clockSet: clockSet, isFrozen: isFrozen)
       trouble = nil
     }
     // Opening syncs what it read: nothing of it may go again.

@@ -136,6 +136,9 @@ extension SimulatedLife {
   // MARK: - The end of a shutdown
 
   private mutating func ended(_ report: ShutdownReport) {
+    // What was found unchanged in this step does not wait any more.
+    acceptUnchanged()
+    guard breach == nil else { return }
     let unsent = model.places.filter { model.isUnsent($0) }.map { name(KeyIndex(Int32($0))) }
     let reported = Set(report.unsent)
     if let missing = unsent.first(where: { !reported.contains($0) }) {
@@ -144,7 +147,25 @@ extension SimulatedLife {
     if report.exitCode == 0, let lost = report.unsent.first(where: { !report.kept.contains($0) }) {
       return fail("the exit code is 0, and \(lost) is lost")
     }
+    for name in report.kept where breach == nil { checkKept(name) }
+    guard breach == nil else { return }
     if isTraced { note("the gateway has ended: \(report.description)") }
     restart(after: .shutdown)
+  }
+
+  /// What the report calls kept is what the next start finds: the newest value of its key.
+  private mutating func checkKept(_ name: String) {
+    guard let key = try? registry.index(of: name) else {
+      return fail("the report keeps \(name), which there is not")
+    }
+    let entry = model.keys[Int(key.rawValue)]
+    // What was sent while the rest was published does not wait any more.
+    guard let newest = entry.queued ?? entry.ready ?? entry.flight?.entry,
+      let order = invariants.order(of: newest.number)
+    else { return }
+    let isKept = images.allSatisfy { image in
+      image.contains { $0.key == key && $0.order == order }
+    }
+    if !isKept { fail("\(name) is said to be kept, and the disk has something else") }
   }
 }

@@ -203,11 +203,13 @@ extension SimulatedLife {
     seen.powerCuts += 1
     let start = now.advanced(by: .milliseconds(random.within(0...40_000)))
     var clockSet = start
+    var isFrozen = false
     if random.chance(20) {
       isTimeDoubtful = true
+      isFrozen = random.chance(50)
       clockSet = start.advanced(by: .seconds(random.within(1...90)))
     }
-    restart(after: .powerCut(clockSet: clockSet), start: start)
+    restart(after: .powerCut(clockSet: clockSet, isFrozen: isFrozen), start: start)
   }
 
   /// A new gateway, which knows what the disk kept.
@@ -238,6 +240,7 @@ extension SimulatedLife {
     ledger.restart()
     routes.restart()
     outstanding = []
+    tokens = []
     answered = []
     loseLetters()
     agenda.plan(

@@ -20,6 +20,8 @@ extension SimulatedLife {
     if isTraced { note("\(topic.name) carries \(number)") }
     let keys = core.routeOutputs(of: name.span, from: topic.broker)
     let before = core.rejections.total(.overflow)
+    // Some messages have been here before.
+    let isLoop = random.chance(10)
     let isOpen = !core.isShuttingDown
     core.route(
       payload.span,
@@ -27,11 +29,11 @@ extension SimulatedLife {
       for: keys,
       topic: name.span,
       retained: false,
-      trail: "",
+      trail: isLoop ? "there here" : random.chance(20) ? "there" : "",
       mark: "here",
       at: now
     )
-    if isOpen, core.rejections.total(.overflow) == before {
+    if isOpen, !isLoop, core.rejections.total(.overflow) == before {
       routes.accepted(number, on: topic.output, isDebounced: topic.isDebounced, at: now)
     }
   }

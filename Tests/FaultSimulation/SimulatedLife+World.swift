@@ -50,6 +50,9 @@ extension SimulatedLife {
     guard !outstanding.contains(where: { $0.letter.token == publish.token }) else {
       return fail("the token of a publish under way is used again")
     }
+    guard !tokens.contains(publish.token) else { return fail("a token is used again") }
+    tokens.append(publish.token)
+    if tokens.count > 64 { tokens.removeFirst(32) }
     var values: [(key: KeyIndex, value: Value)] = []
     for key in publish.keys {
       guard let entry = model.keys[Int(key.rawValue)].flight?.entry else { continue }

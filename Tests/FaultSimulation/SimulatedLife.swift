@@ -57,6 +57,8 @@ package struct SimulatedLife: ~Copyable {
   var isTimeDoubtful = false
   /// Publishes without an answer.
   var outstanding: [(letter: Agenda.Letter, keys: [KeyIndex])] = []
+  /// The last tokens of publishes, the oldest first.
+  var tokens: [UInt64] = []
   /// Numbers of publishes that were answered.
   var answered: [UInt64] = []
   var publishCount = 0
