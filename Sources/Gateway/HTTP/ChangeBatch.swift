@@ -108,7 +108,7 @@ final class ChangeBatch: ResponseStream {
       open[change.number] = change
       surface.perform(request, for: change, line: number)
     } catch {
-      append(.failure(ErrorReply(error, line: number), id: error.replyID))
+      reject(ErrorReply(error, line: number), id: error.replyID)
     }
   }
 
@@ -118,7 +118,13 @@ final class ChangeBatch: ResponseStream {
   }
 
   private func fail(_ code: ErrorCode, _ message: String, line: Int) {
-    append(.failure(ErrorReply(code, message, line: line), id: nil))
+    reject(ErrorReply(code, message, line: line), id: nil)
+  }
+
+  /// Reports a line that cannot be executed, after the results of the lines before it.
+  private func reject(_ error: ErrorReply, id: JSONValue?) {
+    surface.gateway.emitReady()
+    append(.failure(error, id: id))
   }
 
   private func append(_ reply: ControlReply) {

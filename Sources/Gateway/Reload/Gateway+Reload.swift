@@ -136,6 +136,7 @@ extension Gateway {
     updateTopics()
     announceChanges(since: old)
     http?.devicesChanged()
+    emitReady()  // What the reload ended is reported before the reload itself.
     return report
   }
 
