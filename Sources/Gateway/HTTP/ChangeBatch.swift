@@ -4,6 +4,7 @@
 import Control
 import Devices
 import HTTP
+import JSON
 
 /// The changes of one request, one per line, each taken as it comes; the results are its answer.
 final class ChangeBatch: ResponseStream {
