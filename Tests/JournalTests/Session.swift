@@ -209,7 +209,7 @@ final class Folder {
     for _ in 0..<1000 {
       if unsafe Glibc.mount("tmpfs", path, "tmpfs", flags, nil) == 0 { return }
       try #require(errno == EBUSY)
-      unsafe usleep(10_000)
+      usleep(10_000)
     }
     Issue.record("the file system stays in use")
   }
