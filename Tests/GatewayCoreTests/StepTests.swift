@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
+import GatewayCore
 import LastOut
 import Testing
 
