@@ -180,9 +180,12 @@ let package = Package(
       dependencies: ["Control", "Devices", "JSON", "LastOut", "Screen"]
     ),
     .testTarget(
-      name: "FaultSimulationTests",
-      dependencies: ["Commands", "FaultSimulation", "LastOut"]
+      name: "GatewayCoreTests",
+      dependencies: [
+        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
+      ]
     ),
+    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation"]),
     .testTarget(
       name: "HTTPTests",
       dependencies: [
