@@ -193,10 +193,7 @@ let package = Package(
         "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
       ]
     ),
-    .testTarget(
-      name: "FaultSimulationTests",
-      dependencies: ["Commands", "FaultSimulation", "LastOut"]
-    ),
+    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation"]),
     .testTarget(
       name: "HTTPTests",
       dependencies: [

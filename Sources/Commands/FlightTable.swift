@@ -12,6 +12,10 @@ struct FlightTable {
 
   private var flights: [Flight] = []
   private var free: [Int] = []
+  private let firstGeneration: UInt32
+
+  /// - Parameter firstGeneration: What the generations of each place count from.
+  init(firstGeneration: UInt32 = 0) { self.firstGeneration = firstGeneration }
 
   /// Notes a publish and names it.
   mutating func depart(_ keys: [KeyIndex]) -> UInt64 {
@@ -20,7 +24,7 @@ struct FlightTable {
       place = reused
     } else {
       place = flights.count
-      flights.append(Flight())
+      flights.append(Flight(generation: firstGeneration))
     }
     flights[place].generation &+= 1
     flights[place].keys = keys

@@ -87,7 +87,8 @@ extension DurabilityGate {
 
   /// Records that a crash must not, or need not, send a command again.
   ///
-  /// - Parameter promptly: Its row is removed with the next commit; else lazily.
+  /// `promptly`: its row is removed with the next commit; else lazily.
+  ///
   /// - Returns: Whether the queued events of its key may be emitted without a commit.
   private mutating func ended(
     _ event: CommandEvent,
@@ -196,8 +197,9 @@ extension DurabilityGate {
 
   // MARK: - Without a working disk
 
-  /// Accepts a value that cannot be written; its reply says so. If a crash would bring back an
-  /// older value, it is rejected instead.
+  /// Accepts a value that cannot be written; its reply says so.
+  ///
+  /// If a crash would bring back an older value, it is rejected instead.
   private mutating func acceptInMemory(
     _ event: CommandEvent,
     _ fault: JournalFault,
@@ -227,7 +229,7 @@ extension DurabilityGate {
 
   /// Rejects the accepted commands of a key that wait: a crash would bring back something older.
   ///
-  /// - Parameter first: An `accepted` that was neither emitted nor queued yet.
+  /// `first` is an `accepted` that was neither emitted nor queued yet.
   mutating func reject(
     _ key: KeyIndex,
     first: CommandEvent?,

@@ -164,11 +164,9 @@ package struct DurabilityGate {
   /// Withholds a key if a crash would send something that its newest command must not be followed
   /// by.
   ///
-  /// - Parameters:
-  ///   - sequence: The number of its value in the journal; `nil` for an action, which has none.
-  ///   - others: The keys that the command ends.
-  ///   - ended: The newest row of those keys that it ends.
-  ///   - urgentNumber: Its number in the state machine if it is urgent, else `nil`.
+  /// `sequence` is the number of its value in the journal, `nil` for an action, which has none. The
+  /// command ends the rows of `others` up to `ended`. `urgentNumber` is its number in the state
+  /// machine if it is urgent, else `nil`.
   mutating func withholdIfNeeded(
     _ key: KeyIndex,
     _ sequence: UInt64?,

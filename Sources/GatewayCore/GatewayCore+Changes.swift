@@ -63,7 +63,9 @@ extension GatewayCore {
   /// Accepts a change that arrived as a message, unless it is part of a feedback loop: a bridge that
   /// turns what the device reports back into commands.
   ///
-  /// - Parameter topic: The command topic, as the log names it.
+  /// `topic` is the command topic, as the log names it.
+  ///
+  /// - Throws: Why it is rejected; nothing has changed then.
   package mutating func change(
     _ change: CommandStateMachine.Change,
     of key: KeyIndex,
@@ -77,7 +79,9 @@ extension GatewayCore {
 
   /// Accepts several values of one device at one instant, all of them or none.
   ///
-  /// - Parameter topic: The topic they were received on; checked for feedback loops.
+  /// `topic` is the topic they were received on; it is checked for feedback loops.
+  ///
+  /// - Throws: Why they are rejected; nothing has changed then.
   package mutating func change(
     _ values: [(key: KeyIndex, value: Value)],
     receivedOn topic: @autoclosure () -> String,

@@ -252,7 +252,7 @@ struct DurabilityInvariants {
 
   /// A command was handed to the broker; `nil`, or which promise that breaks.
   ///
-  /// - Parameter isDiskFailing: Then an urgent command waits for nothing.
+  /// `isDiskFailing`: an urgent command waits for nothing then.
   mutating func left(number: UInt64, isDiskFailing: Bool, at now: Moment) -> String? {
     let wait = waiting[number].flatMap { $0.isFree ? nil : $0.since.duration(to: now) } ?? .zero
     let hasWaited = isDiskFailing || wait >= Self.patience

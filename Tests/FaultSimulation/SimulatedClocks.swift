@@ -21,9 +21,8 @@ struct SimulatedClocks: Sendable {
     sleptSinceBoot += duration
   }
 
-  /// - Parameters:
-  ///   - end: When the machine stopped.
-  ///   - isFrozen: The wall clock continues from there; else it starts in 1970.
+  /// The machine starts again after it stopped at `end`; `isFrozen`: the wall clock continues from
+  /// there, else it starts in 1970.
   mutating func reboot(at now: Moment, after end: Moment, clockSet: Moment, isFrozen: Bool) {
     boot += 1
     let wall = read(at: end).stamps.wallMilliseconds

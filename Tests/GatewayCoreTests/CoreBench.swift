@@ -1,0 +1,86 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import JSON
+import LastOut
+
+@testable import GatewayCore
+
+/// A core with a blind (`position`, and a `button` whose STOP ends it) and a light (`warmth` and
+/// `hue` exclude each other), connected to its broker, and its clock.
+struct CoreBench: ~Copyable {
+  var core: GatewayCore
+  var now = Moment(nanoseconds: 1_000_000_000)
+
+  init(isJournalled: Bool = true) {
+    var button = Self.property("button", kind: .action(["STOP", "OPEN"]), delay: 0)
+    button.urgent = [.text("STOP")]
+    button.ends = ["position"]
+    var warmth = Self.number("warmth")
+    warmth.excludes = ["hue"]
+    core = GatewayCore(
+      registry: Registry([
+        Device(id: "blind", name: "blind", properties: [Self.number("position"), button]),
+        Device(id: "light", name: "light", properties: [warmth, Self.number("hue")]),
+      ]),
+      settings: GatewayCore.Settings(),
+      identifiers: CommandIdentifiers(wallMilliseconds: 0, now: now, session: 0)
+    )
+    if isJournalled {
+      core.openStore(JournalPlan(contents: JournalContents()), path: "journal.db")
+    }
+    core.isWatched = true
+    core.connectionChanged(isUp: true, at: now)
+  }
+
+  private static func number(_ id: String) -> Property {
+    property(id, kind: .number(NumberRule(range: 0...100, step: 1)), delay: 300)
+  }
+
+  private static func property(_ id: String, kind: ValueKind, delay: Int) -> Property {
+    Property(
+      id: id,
+      kind: kind,
+      policy: Policy(delay: .milliseconds(delay)),
+      command: .init(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+    )
+  }
+
+  mutating func set(_ key: String, _ value: Value, skipsQuiet: Bool = false) throws {
+    let key = try core.registry.index(of: key)
+    try core.change(.set(value), of: key, at: now, GatewayCore.Options(skipsQuiet: skipsQuiet))
+  }
+
+  mutating func pass(_ milliseconds: Int) { now = now.advanced(by: .milliseconds(milliseconds)) }
+
+  mutating func commitEnds() { core.storeFinished(.done, at: now) }
+
+  /// The effects of one step, in words.
+  mutating func step() -> [String] {
+    var host = HostState()
+    host.room = 1
+    var effects: [String] = []
+    while let effect = core.nextEffect(at: now, host: host) { effects.append(words(effect)) }
+    return effects
+  }
+
+  /// What one step publishes of commands.
+  mutating func published() -> [String] { step().filter { $0.hasPrefix("publish") } }
+
+  private func words(_ effect: Effect) -> String {
+    switch effect {
+    case .write: "write"
+    case .publish(let publish):
+      "publish \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))"
+    case .emit(let event): "emit \(event.phase) \(core.registry[event.key].key)"
+    case .publishState: "state"
+    case .log(let entry):
+      "log " + entry.fields.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+    case .end: "end"
+    default: "other"
+    }
+  }
+}
