@@ -56,7 +56,7 @@ extension Gateway {
 
   /// Delivers an event to its requester, to watchers, and on its event topic.
   private func emit(_ event: CommandEvent, at now: Moment) {
-    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+    tieClocks(at: now)
     let entry = registry[event.key]
     tallies.devices[entry.device].record(event)
     if event.isNotDurable, let reason = event.reason { http?.note(.notDurable(reason), of: event) }

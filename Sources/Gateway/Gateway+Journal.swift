@@ -41,8 +41,9 @@ extension Gateway {
 }
 
 extension DurableValue {
-  /// Reads what ``bytes`` wrote; `nil` for anything else. Members that a later version adds are
-  /// ignored.
+  /// Reads what ``bytes`` wrote; `nil` for anything else.
+  ///
+  /// Members that a later version adds are ignored.
   init?(_ bytes: [UInt8]) {
     guard let json = try? JSONParser.parse(bytes.span), let value = json["value"],
       let id = json["id"]

@@ -71,7 +71,7 @@ extension Gateway {
     at now: Moment
   ) {
     guard let origin = origin(of: message), let topic = origin.responseTopic else { return }
-    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+    tieClocks(at: now)
     let object = encoder.rejection(
       key: key,
       source: origin.source,
@@ -240,9 +240,7 @@ extension Gateway {
     }
   }
 
-  /// Makes one change; a rejection is an event of its key too.
-  ///
-  /// - Parameter read: Reads the change from the message.
+  /// Makes the change that `read` reads from the message; a rejection is an event of its key too.
   private func change(
     _ key: KeyIndex,
     _ topic: Span<UInt8>,

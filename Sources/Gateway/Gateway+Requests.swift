@@ -222,7 +222,7 @@ extension Gateway {
     emitReady()
     var value: JSONValue?
     if case .set(let given) = request.operation { value = given }
-    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+    tieClocks(at: now)
     let object = encoder.rejection(
       of: request,
       value: value,

@@ -223,6 +223,11 @@ package final class Gateway {
     publishAnnouncements()
   }
 
+  /// Reads the time of day before events are encoded: the wall clock may have been set.
+  func tieClocks(at now: Moment) {
+    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+  }
+
   // MARK: - Observers
 
   /// Tells the core who observes: listeners in memory, watchers, event streams.

@@ -44,11 +44,9 @@ extension GatewayCore {
 
   /// Accepts a message for routes.
   ///
-  /// - Parameters:
-  ///   - document: The payload as JSON, where ``RouteMachine/needsDocument(_:)`` says so.
-  ///   - keys: What ``routeOutputs(of:from:)`` returned.
-  ///   - trail: The gateways the message has passed.
-  ///   - mark: What this gateway is called on a trail.
+  /// `document` is the payload as JSON, where ``RouteMachine/needsDocument(_:)`` says so; `keys` is
+  /// what ``routeOutputs(of:from:)`` returned; `trail` names the gateways that the message has
+  /// passed, and `mark` this one.
   package mutating func route(
     _ payload: Span<UInt8>,
     document: JSONValue?,

@@ -59,8 +59,9 @@ package struct RejectionLog {
     )
   }
 
-  /// Counts a retained message on a command or route topic, which is ignored: a stale command must
-  /// not replay. Each topic is logged once.
+  /// Counts a retained message on a command or route topic; each topic is logged once.
+  ///
+  /// Such a message is ignored: a stale command must not replay.
   mutating func recordRetained(topic: String) -> LogEntry? {
     tallies[.retained, default: Tally()].total += 1
     guard retainedTopics.count < Self.retainedLimit, retainedTopics.insert(topic).inserted else {

@@ -19,6 +19,10 @@ package final class JournalThread {
   /// A disk that cannot be written, or a damaged file, is no error: ``plan`` says so.
   ///
   /// - Parameters:
+  ///   - path: The file.
+  ///   - settings: The pace of commits.
+  ///   - vfs: SQLite's file system; `nil` for the usual one.
+  ///   - clock: Reads every clock.
   ///   - decode: Reads the bytes of a value; `nil` for bytes that are none.
   ///   - onResult: Called on the writer's thread; must only wake the loop.
   /// - Throws: When the file must not be used: a newer format, another program's, a link, open to

@@ -9,9 +9,8 @@ package import LastOut
 extension RouteMachine {
   /// Accepts one message for the outputs that its topic feeds.
   ///
-  /// - Parameters:
-  ///   - document: The payload as JSON, where ``needsDocument(_:)`` asks for it and it is JSON.
-  ///   - keys: What ``outputs(fedBy:broker:)`` returned for the topic.
+  /// `document` is the payload as JSON, where ``needsDocument(_:)`` asks for it and it is JSON;
+  /// `keys` is what ``outputs(fedBy:broker:)`` returned for the topic.
   package mutating func receive(
     _ payload: Span<UInt8>,
     document: JSONValue?,

@@ -73,7 +73,10 @@ struct EnvironmentTests {
 
   @Test(arguments: [
     ("SETTLE_MQTT_URL", "nowhere", "$SETTLE_MQTT_URL:1:1: expected mqtt://HOST[:PORT], "),
-    ("SETTLE_MQTT_BASE_TOPIC", "a/#", "$SETTLE_MQTT_BASE_TOPIC:1:1: the topic contains the wildcard"),
+    (
+      "SETTLE_MQTT_BASE_TOPIC", "a/#",
+      "$SETTLE_MQTT_BASE_TOPIC:1:1: the topic contains the wildcard"
+    ),
     ("SETTLE_HTTP_LISTEN", "1.2.3.4:80", "$SETTLE_HTTP_LISTEN:1:1: listen: '1.2.3.4' is beyond"),
     ("SETTLE_HTTP_LISTEN", "nowhere", "$SETTLE_HTTP_LISTEN:1:1: the port is missing"),
     ("SETTLE_DEVICES", "/does/not/exist", "$SETTLE_DEVICES:1:1: the folder of device files"),

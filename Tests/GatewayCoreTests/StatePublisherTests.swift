@@ -39,9 +39,11 @@ import Testing
   }
 
   /// What `keys` keys, each of its own device, show while they change every 5 ms, and after.
-  private static func flood(keys: Int, milliseconds: Range<UInt64>, of states: inout StatePublisher) -> (
-    shows: Int, lastOnes: [Int32: UInt64]
-  ) {
+  private static func flood(keys: Int, milliseconds: Range<UInt64>, of states: inout StatePublisher)
+    -> (
+      shows: Int, lastOnes: [Int32: UInt64]
+    )
+  {
     var shows = 0
     var lastOnes: [Int32: UInt64] = [:]
     let end = milliseconds.upperBound + 1100

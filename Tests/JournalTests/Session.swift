@@ -41,7 +41,9 @@ final class Session {
     settings.removal = .zero
     settings.retry = .milliseconds(20)
     settings.longestRetry = .milliseconds(50)
-    journal = try DrivenJournal(path: path, settings: settings, vfs: vfs, clock: clock) { pipe.ring() }
+    journal = try DrivenJournal(path: path, settings: settings, vfs: vfs, clock: clock) {
+      pipe.ring()
+    }
     journal.keptValue = { [unowned self] _, sequence in kept[sequence] ?? Text(text: "?") }
   }
 

@@ -144,7 +144,9 @@ import Testing
     let harness = try Harness(configuration)
     #expect(harness.connect())
     for number in 0..<10 as Range<UInt64> {
-      #expect(harness.client.publish(topic: "a", payload: [65], qos: 0, token: .init(number: number)))
+      #expect(
+        harness.client.publish(topic: "a", payload: [65], qos: 0, token: .init(number: number))
+      )
     }
     harness.client.close()
     #expect(harness.client.state == .idle)
@@ -173,7 +175,9 @@ import Testing
     )
     harness.client.subscribe([.init(filter: "in", wantsRetained: false)])
     harness.onMessage = { message in
-      #expect(other.publish(topic: "out", payload: message.payload, qos: 0, token: .init(number: 1)))
+      #expect(
+        other.publish(topic: "out", payload: message.payload, qos: 0, token: .init(number: 1))
+      )
       other.flush()
     }
     let loop = harness.loop
@@ -202,7 +206,9 @@ import Testing
     #expect(harness.connect())
     for number in 0..<50 as Range<UInt64> {
       #expect(harness.run { harness.client.canPublish })
-      #expect(harness.client.publish(topic: "a", payload: [65], qos: 0, token: .init(number: number)))
+      #expect(
+        harness.client.publish(topic: "a", payload: [65], qos: 0, token: .init(number: number))
+      )
     }
     #expect(harness.run { harness.outcomes.count == 50 })
   }

@@ -86,7 +86,9 @@ import Testing
     #expect(harness.connect())
     for token in 1...30 as ClosedRange<UInt64> {
       #expect(harness.run { harness.client.canPublish })
-      #expect(harness.client.publish(topic: "a", payload: [65], qos: qos, token: .init(number: token)))
+      #expect(
+        harness.client.publish(topic: "a", payload: [65], qos: qos, token: .init(number: token))
+      )
     }
     #expect(harness.run { harness.outcomes.count == 30 })
     #expect(witness.waitFor(count: 30))
@@ -133,7 +135,9 @@ import Testing
     #expect(harness.connect())
     let deep = String(repeating: "a/", count: 250)
     for (token, topic) in ["", "a/+", "a/#", "$SYS/x", "a\0b", deep].enumerated() {
-      #expect(harness.client.publish(topic: topic, payload: [], token: .init(number: UInt64(token))))
+      #expect(
+        harness.client.publish(topic: topic, payload: [], token: .init(number: UInt64(token)))
+      )
     }
     #expect(harness.outcomes.count == 6)
     #expect(harness.outcomes.allSatisfy { "\($0.outcome)".hasPrefix("refused") })

@@ -111,7 +111,9 @@ import Testing
       harness.client.subscribe([.init(filter: "more", wantsRetained: false)])
       harness.client.unsubscribe(["in"])
       // Last, so that its acknowledgement says that the broker has taken the others, too.
-      #expect(harness.client.publish(topic: "out", payload: message.payload, token: .init(number: 1)))
+      #expect(
+        harness.client.publish(topic: "out", payload: message.payload, token: .init(number: 1))
+      )
     }
     #expect(harness.connect())
     let other = try RecordingSubscriber(port: broker.port, filters: [])
