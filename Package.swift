@@ -273,7 +273,7 @@ if Context.environment["SETTLE_BENCHMARKS"] != nil {
   package.targets.append(
     .executableTarget(
       name: "bench",
-      dependencies: ["Commands", "Devices", "LastOut", "Operations"],
+      dependencies: ["Commands", "Devices", "JSON", "LastOut", "Operations"],
       path: "Benchmarks/Swift"
     )
   )

@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 
 /// What a plain MQTT set costs once its topic and payload are read: no origin, nobody watching.
