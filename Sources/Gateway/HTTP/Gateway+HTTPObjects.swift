@@ -51,6 +51,7 @@ extension Gateway {
       .init("max_wait_ms", property.policy.maxWait.map { Self.milliseconds($0) } ?? .null)
     )
     members.append(.init("leading", .boolean(property.policy.leading)))
+    members.append(.init("min_interval_ms", Self.milliseconds(property.policy.minInterval)))
     members.append(
       .init("confirm_ms", property.confirm.map { Self.milliseconds($0.within) } ?? .null)
     )
