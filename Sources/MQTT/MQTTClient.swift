@@ -70,7 +70,7 @@ package final class MQTTClient {
   var pendingEnd: ConnectionProblem?
   /// ``close()`` was called where it had to wait.
   var wantsClose = false
-  /// Something is to be sent at the end of the batch.
+  /// Whether something must be sent at the end of the batch.
   var hasUnsent = false
   /// Packets that the library has queued since the last write.
   var queuedPackets = 0

@@ -6,7 +6,7 @@ import JSON
 import LastOut
 
 extension RouteMachine {
-  /// A payload on its way from one topic to another.
+  /// A payload that a route carries from one topic to another.
   struct Content {
     enum Body {
       case bytes([UInt8])
