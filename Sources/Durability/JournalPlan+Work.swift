@@ -14,7 +14,7 @@ extension JournalPlan {
 
   /// The next piece of work, if it is due; ``completed(_:at:)`` reports its end.
   ///
-  /// `value` returns the owner's values, by key and sequence number, that are to be written.
+  /// `value` returns the owner's values to write, by key and sequence number.
   package mutating func nextWork(
     at now: Moment,
     value: (JournalKey, UInt64) -> any JournalValue

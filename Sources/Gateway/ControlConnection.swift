@@ -56,7 +56,7 @@ final class ControlConnection: Requester {
   private var owed = 0
   /// Too much waits for the disk: no further request is read while replies to this client do.
   ///
-  /// Whoever sends faster than the disk writes must slow down before changes are refused.
+  /// A client that sends faster than the disk writes must slow down before changes are refused.
   var isDiskBehind = false {
     didSet { if isDiskBehind != oldValue { goOn() } }
   }

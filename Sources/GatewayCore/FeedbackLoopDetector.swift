@@ -14,7 +14,7 @@ package import LastOut
 ///
 /// - a third value is asked for,
 /// - it has not been asked for during ``Settings/quiet``, or
-/// - it is asked for twice without any report in between. Whoever insists although the device said
+/// - it is asked for twice without any report in between. A sender that insists although the device said
 ///   nothing is no echo: somebody plays with a switch, a script blinks. The two values may then take
 ///   turns freely during ``Settings/exemption``.
 ///

@@ -52,7 +52,7 @@ extension GatewayCore {
       return beginReporting(isLate: ending.limit <= now, at: now)
     case .reporting:
       // A broker that is away for a moment may come back.
-      if isHurried || (host.isIdle && host.backlog == 0 && states.isEmpty) { return end() }
+      if isHurried || (host.isIdle && states.isEmpty) { return end() }
       guard isLate else { return nil }
       let left = host.backlog + states.dueCount
       guard left < ending.unpublished, now < ending.limit else { return end() }
@@ -90,7 +90,7 @@ extension GatewayCore {
   private mutating func end() -> Effect? {
     if let notice = notices.popFirst() { return notice }
     guard let report = shutdown?.report else { return nil }
-    hasEnded = true
+    isEnded = true
     shutdown?.deadline = nil
     return .end(report)
   }

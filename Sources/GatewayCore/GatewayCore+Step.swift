@@ -14,7 +14,7 @@ extension GatewayCore {
   /// `host` says what the host can do now, after it performed the effects before. Each effect is
   /// decided when it is asked for, so an outcome that arrives while the host performs one counts.
   package mutating func nextEffect(at now: Moment, host: HostState) -> Effect? {
-    if hasEnded { return notices.popFirst() }
+    if isEnded { return notices.popFirst() }
     if stage == .idle { begin(at: now) }
     while true {
       switch stage {

@@ -80,7 +80,8 @@ package struct GatewayCore: ~Copyable {
   var notices = Deque<Effect>()
   /// The fault that ``Effect/storeHealth(_:)`` reported last.
   var reportedFault: JournalFault?
-  var hasEnded = false
+  /// Whether ``Effect/end(_:)`` was returned; nothing follows it.
+  package internal(set) var isEnded = false
 
   /// - Parameters:
   ///   - registry: The devices.
@@ -127,12 +128,9 @@ package struct GatewayCore: ~Copyable {
   /// Whether a shutdown has begun.
   package var isShuttingDown: Bool { shutdown != nil }
 
-  /// Whether ``Effect/end(_:)`` was returned; nothing follows it.
-  package var isEnded: Bool { hasEnded }
-
   /// When the next step has something to do; `nil` when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
-    guard !hasEnded else { return nil }
+    guard !isEnded else { return nil }
     var next = commands.nextDeadline(after: now)
     func consider(_ other: Moment?) {
       if let other { next = min(next ?? other, other) }
@@ -144,7 +142,7 @@ package struct GatewayCore: ~Copyable {
     return next
   }
 
-  /// Whether commands wait only for the broker's acknowledgements.
+  /// Whether commands would be sent at once if the broker accepted another message.
   package var isHurried: Bool { commands.hasReady }
 
   // MARK: - Observers

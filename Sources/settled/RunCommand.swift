@@ -73,7 +73,7 @@ struct RunCommand: Command {
     }
   }
 
-  /// How to read settings and devices, now and whenever they are to be read anew.
+  /// How to read settings and devices, now and whenever they are reloaded.
   private func reading() -> @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure> {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config

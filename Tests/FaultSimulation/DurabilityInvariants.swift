@@ -144,7 +144,7 @@ struct DurabilityInvariants {
     endStored(by: key, isUrgent: isUrgent)
   }
 
-  /// Whoever repeats an urgent command that waits for the disk must not postpone it.
+  /// Repeating an urgent command that waits for the disk must not postpone it.
   private mutating func waits(_ key: KeyIndex, _ number: UInt64, at now: Moment) {
     let others = waiting.values.filter { $0.key == key && !$0.isFree }
     waiting[number] = Waiting(key: key, since: others.map(\.since).min() ?? now)

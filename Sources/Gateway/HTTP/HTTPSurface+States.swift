@@ -73,11 +73,6 @@ extension HTTPSurface {
     }
   }
 
-  /// A key's command has ended otherwise than in failure.
-  func forgetFailure(of key: String) {
-    if !failures.isEmpty { failures[key] = nil }
-  }
-
   /// How the newest command of a key came to nothing; `nil` if it did not.
   func failure(of key: String, in phase: Phase?) -> EventObject? {
     failures[key].flatMap { $0.phase == phase ? $0 : nil }
