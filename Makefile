@@ -76,6 +76,7 @@ lint: install-deps ## Check the format, rules about the sources, and the documen
 	@swift format lint --strict --parallel --recursive $(SOURCES)
 	@.ci/check-sources
 	@echo "Checking the documentation"
+	@.ci/check-manifest
 	@.ci/check-docs
 
 format: install-deps ## Rewrite every source file in the project's format

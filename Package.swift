@@ -95,9 +95,8 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON", "JSONParsing",
-        "LastOut", "MQTT",
-        "MQTTTopics", "Operations", "PrivateBroker",
+        "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON",
+        "JSONParsing", "LastOut", "MQTT", "MQTTTopics", "Operations", "PrivateBroker",
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
@@ -172,7 +171,7 @@ let package = Package(
     .testTarget(name: "DevicesTests", dependencies: ["Devices", "JSON", "LastOut"]),
     .testTarget(
       name: "ConfigurationTests",
-      dependencies: ["Configuration", "Devices", "JSON", "LastOut"],
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "Routing"],
       exclude: ["Fixtures"]
     ),
     .testTarget(
@@ -239,9 +238,9 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Durability", "Gateway", "GatewayCore",
-        "JSON", "JSONParsing", "Journal", "LastOut", "LastOutTesting", "Operations",
-        "PrivateBroker", "Simulation", "TestBroker",
+        "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON",
+        "JSONParsing", "LastOut", "LastOutTesting", "MQTT", "Operations", "PrivateBroker",
+        "Simulation", "TestBroker",
       ]
     ),
     .testTarget(
@@ -254,8 +253,8 @@ let package = Package(
     .testTarget(
       name: "ImportTests",
       dependencies: [
-        "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOut", "LastOutTesting",
-        "Operations", "PrivateBroker", "TestBroker",
+        "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOutTesting", "Operations",
+        "PrivateBroker", "Routing", "TestBroker",
       ],
       exclude: ["Fixtures"]
     ),

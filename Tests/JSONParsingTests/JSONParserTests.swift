@@ -1,7 +1,6 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import JSON
 import JSONParsing
 import Testing
