@@ -13,7 +13,7 @@ import Operations
 import Routing
 
 /// Performing what the core decided.
-extension Gateway {
+extension GatewayHost {
   func perform(_ effect: Effect, at now: Moment) {
     switch effect {
     case .write(let work): journal?.submit(work)

@@ -20,7 +20,7 @@ import Routing
 ///
 /// Surfaces (MQTT, control socket, HTTP) translate bytes into calls of ``core``. After each batch of
 /// events ``step()`` performs what the core decided.
-package final class Gateway {
+package final class GatewayHost {
   var configuration: GatewayConfiguration
   let loop: EventLoop
   let log: Logger

@@ -70,7 +70,7 @@ struct PipeCommand: DaemonCommand {
 
   private func serve(_ configuration: LoadedConfiguration) throws(OperationsError) -> ExitCode {
     let loop = try EventLoop()
-    let gateway = try Gateway(
+    let gateway = try GatewayHost(
       configuration: configuration,
       loop: loop,
       log: Logger(level: .warning)

@@ -95,7 +95,7 @@ struct RunCommand: Command {
     log: Logger
   ) throws(OperationsError) -> ExitCode {
     let loop = try EventLoop()
-    let gateway = try Gateway(configuration: configuration, loop: loop, log: log)
+    let gateway = try GatewayHost(configuration: configuration, loop: loop, log: log)
     var exitCode = ExitCode.done
     for signal in [SIGTERM, SIGINT] {
       try loop.onSignal(signal) {

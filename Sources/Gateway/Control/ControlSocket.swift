@@ -12,7 +12,7 @@ import Operations
 /// The unix socket that `settle` and other programs talk to: NDJSON, many clients at once.
 final class ControlSocket {
   let path: String
-  private unowned let gateway: Gateway
+  private unowned let gateway: GatewayHost
   private let lock: Int32
   private var listener: Int32
   private var watch: IOWatch?
@@ -49,7 +49,7 @@ final class ControlSocket {
   ///
   /// The folder is made if missing; the socket is for its owner and
   /// group.
-  init(path: String, gateway: Gateway) throws(OperationsError) {
+  init(path: String, gateway: GatewayHost) throws(OperationsError) {
     self.path = path
     self.gateway = gateway
     try SocketFile.makeFolder(of: path)

@@ -6,7 +6,7 @@ import Devices
 import LastOut
 
 /// What the gateway tells about its properties.
-extension Gateway {
+extension GatewayHost {
   /// What `describe` shows of a key.
   func propertyRow(_ key: KeyIndex) -> PropertyRow {
     let entry = registry.properties[Int(key.rawValue)]

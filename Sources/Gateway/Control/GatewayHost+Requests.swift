@@ -11,7 +11,7 @@ import LastOut
 import Operations
 
 /// Requests of the control socket and of HTTP.
-extension Gateway {
+extension GatewayHost {
   /// Answers one line of a client.
   func answer(_ line: ControlConnection.Line, on connection: ControlConnection) {
     switch line {

@@ -13,7 +13,7 @@ import Routing
 
 /// Home Assistant hears of every device: on each connection, when it has started, and when the
 /// devices were read anew.
-extension Gateway {
+extension GatewayHost {
   /// Announces every device.
   func announceAll() {
     announcements?.announce(registry.deviceNumbers)

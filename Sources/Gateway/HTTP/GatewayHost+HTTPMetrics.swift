@@ -12,7 +12,7 @@ import MQTT
 import Operations
 
 /// The gateway's figures as Prometheus reads them.
-extension Gateway {
+extension GatewayHost {
   func metrics(of surface: HTTPSurface) -> [UInt8] {
     var text = MetricsText()
     addDevices(to: &text)

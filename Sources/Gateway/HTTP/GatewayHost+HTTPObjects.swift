@@ -10,7 +10,7 @@ import LastOut
 import Operations
 
 /// Devices and properties as HTTP shows them.
-extension Gateway {
+extension GatewayHost {
   /// A device, what it has and where all of that stands.
   func deviceObject(_ number: Int, at now: Moment) -> JSONValue {
     let device = registry.devices[number]

@@ -18,7 +18,7 @@ final class HTTPSurface: HTTPService {
   /// The source of changes that name none.
   static let source = "http"
 
-  unowned let gateway: Gateway
+  unowned let gateway: GatewayHost
   private(set) var server: HTTPServer?
   private let hosts: HostRule
   private var tokens: TokenGuard?
@@ -54,7 +54,7 @@ final class HTTPSurface: HTTPService {
   var droppedStreams: [String: UInt64] = [:]
 
   /// Listens where the configuration says.
-  init(_ configuration: HTTPConfiguration, gateway: Gateway) throws(OperationsError) {
+  init(_ configuration: HTTPConfiguration, gateway: GatewayHost) throws(OperationsError) {
     self.gateway = gateway
     hosts = HostRule(names: Self.names(configuration))
     tokens = configuration.token.map { TokenGuard(token: $0) }

@@ -13,7 +13,7 @@ import LastOut
 import Operations
 
 /// The journal's file: opening it, and reading what it holds.
-extension Gateway {
+extension GatewayHost {
   /// Opens the journal that the configuration names, if any; call it before ``start()``.
   ///
   /// A disk that cannot be written, or a damaged file, is no error: the log says so.

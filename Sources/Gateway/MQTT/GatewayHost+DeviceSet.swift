@@ -10,7 +10,7 @@ import Routing
 
 /// Several properties of a device at once: they share one instant, and are accepted or rejected
 /// together.
-extension Gateway {
+extension GatewayHost {
   private typealias Changes = [(key: KeyIndex, value: Value)]
 
   /// Receives a message on a device's `set` topic.

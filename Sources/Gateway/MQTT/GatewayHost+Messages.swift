@@ -15,7 +15,7 @@ import Operations
 import Routing
 
 /// Messages received by MQTT: commands, states, availability, inputs, routed messages.
-extension Gateway {
+extension GatewayHost {
   /// Receives one message; topic and payload are borrowed for the call.
   func received(
     _ topic: Span<UInt8>,

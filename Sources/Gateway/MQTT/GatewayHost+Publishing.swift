@@ -12,7 +12,7 @@ import Operations
 import Routing
 
 /// The connections to brokers, and what is handed to them.
-extension Gateway {
+extension GatewayHost {
   /// Makes the connections: the gateway's own broker first, then the further ones by name.
   func makeLinks(_ brokers: [String]) throws(OperationsError) {
     let base = configuration.baseTopic

@@ -15,7 +15,7 @@ package import Operations
 ///
 /// The files are read on another thread and refused as a whole if anything in them is wrong. The
 /// way is: ``reload(_:)``, ``Reloader``, ``apply(_:at:)``.
-extension Gateway {
+extension GatewayHost {
   /// Why the configuration was not taken.
   package struct ReloadRefusal: Error {
     package var error: ErrorReply

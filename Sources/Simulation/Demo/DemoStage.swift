@@ -51,7 +51,7 @@ package final class DemoStage {
   let house: DemoHouse
   let broker: PrivateBroker
   let loop: EventLoop
-  let gateway: Gateway
+  let gateway: GatewayHost
   let registry: Registry
   let script: DemoScript
   let driver: DeviceDriver
@@ -97,7 +97,7 @@ package final class DemoStage {
     script = if let text = options.script { try Self.script(text, registry) } else { house.script }
     do throws(OperationsError) {
       loop = try EventLoop()
-      gateway = try Gateway(
+      gateway = try GatewayHost(
         configuration: configuration,
         loop: loop,
         log: Logger(level: options.logLevel)
