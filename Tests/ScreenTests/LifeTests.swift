@@ -161,6 +161,26 @@ struct LifeTests {
     #expect(stage.row("strip/speed")?.progress.isMoving == true)
   }
 
+  @Test func `a leading value waits for the interval since the last command`() {
+    var stage = Stage()
+    stage.select("strip/speed")
+    stage.type("3\n")
+    stage.accept("me-1", "strip/speed", 3)
+    stage.hear(.sending, "me-1", "strip/speed", 3)
+    stage.pass(10)
+    stage.type("+")
+    stage.accept("me-2", "strip/speed", 4)
+    stage.pass(190)
+    stage.hear(.sending, "me-2", "strip/speed", 4)
+    stage.pass(12)
+    stage.type("+")
+    guard case .settling(let countdown) = stage.row("strip/speed")?.progress else {
+      Issue.record("not settling")
+      return
+    }
+    #expect(countdown.remaining(at: stage.now) == .milliseconds(188))
+  }
+
   private static let waits: [(PendingRow.Waits, Int?, String)] = [
     (.quiet, 200, "██████████▊ 0.2s"), (.lane, 1200, "· lane 1.2s"),
     (.inFlight, nil, "· in flight"), (.offline, 58_000, "· offline 58s"),

@@ -160,7 +160,10 @@ struct PictureTests {
 
   @Test(arguments: [
     ("j4", " desk-lamp/brightness = 4_   0 to 254, step 1"), ("/bo", " /bo_"),
-    ("GG", " strip/speed  ·  0 to 10, step 1  ·  settles 200ms, at most 200ms, first at once"),
+    (
+      "GG",
+      " strip/speed  ·  0 to 10, step 1  ·  settles 200ms, at most 200ms, first at once, 200ms apart"
+    ),
   ])
   func `the line below the list shows the typed text or the selection`(
     keys: String,

@@ -38,7 +38,10 @@ struct Stage {
     },
     property("strip/color", .color, 300, 2000),
     property("strip/gain", .number(NumberRule(range: 0...1)), 300, 2000),
-    property("strip/speed", .number(rule(0...10, 1)), 200, 200) { $0.policy.leading = true },
+    property("strip/speed", .number(rule(0...10, 1)), 200, 200) {
+      $0.policy.leading = true
+      $0.policy.minInterval = .milliseconds(200)
+    },
   ]
 
   static let targets: [(String, JSONValue?)] = [

@@ -50,6 +50,14 @@ class Parts(Case):
             seen.push(key.progress(900).due);""")
         self.assertEqual(seen, [1000])
 
+    def test_the_ring_shows_the_rest_of_the_shortest_interval(self):
+        seen = self.key("""
+            key.describe({ ...facts, leading: true, delay_ms: 200, max_wait_ms: 200, min_interval_ms: 200 });
+            const sending = (now) => key.event({ id: "x1", phase: "sending", value: 20, collapsed: 0, attempt: 1 }, now, now);
+            key.ask(20, 0); look(0); sending(0); key.ask(21, 10); sending(200);
+            key.ask(22, 212); look(212); seen.push(key.progress(212).due);""")
+        self.assertEqual(seen, [[20, "sending"], [22, "settling"], 400])
+
     def test_a_refusal_takes_the_value_back_and_remembers_it(self):
         seen = self.key("""
             key.ask(20, 0); key.sent("x1"); key.refused("x1", "no", 5); look(6); seen.push(key.progress(6).value, key.progress(6).reason);

@@ -34,6 +34,7 @@ export class Key {
     this.acceptedCount = 0;
     this.unsent = false;
     this.base = null;
+    this.lastSending = null;
     this.lastChange = null;
     this.describe(facts);
   }
@@ -50,8 +51,12 @@ export class Key {
     this.delay = facts.delay_ms ?? 0;
     this.maxWait = facts.max_wait_ms ?? null;
     this.leading = facts.leading ?? false;
+    this.minInterval = facts.min_interval_ms ?? 0;
     this.urgent = facts.urgent ?? [];
   }
+
+  /** The longest time, in milliseconds, that a value usually waits. */
+  get span() { return Math.max(this.delay, this.minInterval); }
 
   /** The shown value: the draft, otherwise the target, otherwise the actual value. */
   get shown() {
@@ -76,12 +81,13 @@ export class Key {
     const isFirst = this.lastChange === null || now - this.lastChange >= this.delay;
     if (isFirst) this.base = now;
     this.lastChange = now;
-    let due = now + this.delay;
+    let due = this.leading && isFirst ? now : now + this.delay;
     if (this.maxWait !== null && this.base !== null) {
       due = Math.min(due, Math.max(now, this.base + Math.max(this.maxWait, this.delay)));
     }
-    const leaves = this.delay === 0 || this.urgent.some((u) => same(u, value)) || (this.leading && isFirst);
-    this.asked = leaves ? { name: "sending" } : { name: "settling", due, span: this.delay };
+    if (this.lastSending !== null) due = Math.max(due, this.lastSending + this.minInterval);
+    const isUrgent = this.urgent.some((u) => same(u, value));
+    this.asked = isUrgent || due <= now ? { name: "sending" } : { name: "settling", due, span: this.span };
   }
 
   /** Records that a change is sent. */
@@ -161,6 +167,7 @@ export class Key {
         break;
       case "sending":
         this.base = now;
+        this.lastSending = now;
         if (event.attempt === 1) this.tally = { changes: event.collapsed + 1, commands: 1 };
         break;
       case "unchanged":
@@ -185,12 +192,12 @@ export class Key {
     if (this.refusal) return { name: "failed", reason: this.refusal.reason, value: this.refusal.value };
     if (this.pending) {
       if (this.pending.waits === "quiet" && !(this.pending.due !== null && now > this.pending.due + OVERDUE)) {
-        return { name: "settling", due: this.pending.due ?? now, span: this.delay };
+        return { name: "settling", due: this.pending.due ?? now, span: this.span };
       }
       return { name: "waiting", waits: this.pending.waits, due: this.pending.due };
     }
     switch (this.phase) {
-      case "accepted": return { name: "settling", due: now, span: this.delay };
+      case "accepted": return { name: "settling", due: now, span: this.span };
       case "sending": return { name: "sending" };
       case "sent": return { name: this.canConfirm ? "sent" : "done" };
       case "confirmed": return { name: "confirmed" };

@@ -36,7 +36,8 @@ export class Timeline {
     this.key = key;
     say(this.title, label);
     const most = key.maxWait === null ? "" : `, ${duration(key.maxWait)} at most`;
-    say(this.policy, key.delay === 0 ? "Each change is sent immediately" : `Sent when quiet for ${duration(key.delay)}${most}`);
+    const apart = key.minInterval === 0 ? "" : `, ${duration(key.minInterval)} apart`;
+    say(this.policy, key.delay === 0 ? `Each change is sent immediately${apart}` : `Sent when quiet for ${duration(key.delay)}${most}${apart}`);
     this.shownList = "";
     this.span = Math.max(12_000, key.delay * 10);
     this.low = undefined;

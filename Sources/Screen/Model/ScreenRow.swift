@@ -40,6 +40,8 @@ package struct ScreenRow: Hashable, Sendable {
   private var newestID: String?
   /// The start of `max_wait`: the start of the burst or the last command.
   private var base: Moment?
+  /// When the last command was sent: the start of `min_interval`.
+  private var lastSending: Moment?
   private var lastChange: Moment?
 
   package init(_ property: PropertyRow) {
@@ -87,6 +89,7 @@ package struct ScreenRow: Hashable, Sendable {
     accepted = 0
     newestID = nil
     base = nil
+    lastSending = nil
     lastChange = nil
     if case .ended = progress { return }
     progress = .idle
@@ -108,6 +111,7 @@ package struct ScreenRow: Hashable, Sendable {
     let isNewest = newestID == nil || newestID == event.id
     if event.phase == .sending {
       base = now
+      lastSending = now
       if isNewest { count(event, commands: 1) }
     }
     guard isNewest, unanswered == 0 else { return }
@@ -122,7 +126,8 @@ package struct ScreenRow: Hashable, Sendable {
     let due = row.dueMilliseconds.map { now.advanced(by: .milliseconds($0)) }
     switch row.waits {
     case .quiet:
-      progress = .settling(Countdown(due: due ?? now, span: property.policy.delay))
+      let span = max(property.policy.delay, property.policy.minInterval)
+      progress = .settling(Countdown(due: due ?? now, span: span))
     case .lane, .inFlight, .offline:
       progress = .waiting(row.waits, until: due)
     }
@@ -191,16 +196,14 @@ package struct ScreenRow: Hashable, Sendable {
     let isFirst = lastChange.map { $0.duration(to: now) >= policy.delay } ?? true
     lastChange = now
     if isFirst { base = now }
-    guard policy.delay > .zero, !property.urgent.contains(value), !(policy.leading && isFirst)
-    else {
-      progress = .sending
-      return
-    }
-    var due = now.advanced(by: policy.delay)
+    guard !property.urgent.contains(value) else { return progress = .sending }
+    var due = policy.leading && isFirst ? now : now.advanced(by: policy.delay)
     if let maxWait = policy.maxWait, let base {
       due = min(due, max(now, base.advanced(by: max(maxWait, policy.delay))))
     }
-    progress = .settling(Countdown(due: due, span: policy.delay))
+    if let lastSending { due = max(due, lastSending.advanced(by: policy.minInterval)) }
+    guard due > now else { return progress = .sending }
+    progress = .settling(Countdown(due: due, span: max(policy.delay, policy.minInterval)))
   }
 
   private var isAction: Bool { if case .action = property.kind { true } else { false } }

@@ -42,9 +42,11 @@ enum ValueFormat {
   /// A property's policy, such as `settles 300ms, at most 2s`.
   static func policy(_ property: PropertyRow) -> String {
     let policy = property.policy
-    if policy.delay == .zero { return "sent at once" }
+    let apart =
+      policy.minInterval > .zero ? ", \(DurationText.text(policy.minInterval)) apart" : ""
+    if policy.delay == .zero { return "sent at once\(apart)" }
     let most = policy.maxWait.map { ", at most \(DurationText.text($0))" } ?? ""
     return "settles \(DurationText.text(policy.delay))\(most)"
-      + (policy.leading ? ", first at once" : "")
+      + (policy.leading ? ", first at once" : "") + apart
   }
 }
