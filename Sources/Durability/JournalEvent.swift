@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the journal reports to its owner, in order.
-package enum JournalNews: Hashable, Sendable {
+package enum JournalEvent: Hashable, Sendable {
   /// Everything accepted up to this sequence number survives a power cut, was superseded or has
   /// ended: its replies are due.
   case durable(through: UInt64)

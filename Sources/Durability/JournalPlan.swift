@@ -54,7 +54,7 @@ package struct JournalPlan: Sendable {
 
   package let settings: Settings
   /// What the owner must handle, in order; ``takeEvents()`` empties it.
-  package var events: [JournalNews] = []
+  package var events: [JournalEvent] = []
   /// Why nothing can be written at the moment; `nil` while the disk works.
   package internal(set) var fault: JournalFault?
   /// Everything accepted up to here is durable, superseded or ended.
@@ -138,7 +138,7 @@ package struct JournalPlan: Sendable {
     return fault
   }
 
-  /// Accepts the newest value of a key; its reply is due with ``JournalNews/durable(through:)``.
+  /// Accepts the newest value of a key; its reply is due with ``JournalEvent/durable(through:)``.
   ///
   /// `replaced`: the sequence number of the value before, if it is the newest and ends with this
   /// one; the same as ``ended(_:_:at:promptly:)`` for it afterwards. `isUrgent`: the next commit
@@ -198,9 +198,9 @@ package struct JournalPlan: Sendable {
   }
 
   /// Returns the events since the last call.
-  package mutating func takeEvents() -> [JournalNews] {
+  package mutating func takeEvents() -> [JournalEvent] {
     guard !events.isEmpty else { return [] }
-    var taken: [JournalNews] = []
+    var taken: [JournalEvent] = []
     swap(&taken, &events)
     return taken
   }

@@ -11,25 +11,25 @@ extension DurabilityGate {
   /// Records the events of the state machine in order and appends those that may be emitted now.
   mutating func record(
     in commands: inout CommandStateMachine,
-    emitting emissions: inout Emissions,
+    _ outbox: inout Outbox,
     at now: Moment
   ) {
     var hasBarriers = false
     while !commands.events.isEmpty {
-      let events = takeEvents(of: &commands)
+      let events = removeEvents(of: &commands)
       for (index, event) in events.enumerated() {
         let replaced = Self.number(replacedBy: index, in: events)
         hasBarriers =
-          record(event, replacing: replaced, in: &commands, emitting: &emissions, at: now)
+          record(event, replacing: replaced, in: &commands, &outbox, at: now)
           || hasBarriers
       }
     }
     // What a command ends must leave the disk before it; the next commit does not wait.
-    if hasBarriers { plan.flush(at: now) }
+    if hasBarriers { flush(at: now) }
   }
 
-  /// Takes the events of the state machine out of it.
-  private mutating func takeEvents(of commands: inout CommandStateMachine) -> [CommandEvent] {
+  /// Removes and returns the events of the state machine.
+  private mutating func removeEvents(of commands: inout CommandStateMachine) -> [CommandEvent] {
     var events: [CommandEvent] = []
     swap(&events, &commands.events)
     transcript?.append(contentsOf: events)
@@ -50,16 +50,20 @@ extension DurabilityGate {
     _ event: CommandEvent,
     replacing replaced: UInt64? = nil,
     in commands: inout CommandStateMachine,
-    emitting emissions: inout Emissions,
+    _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
     var isReleasing = false
-    let isUrgent = keys[Int(event.key.rawValue)].urgentNumber == event.number
-    if isUrgent, event.phase != .accepted { urgentFinished(event.key, in: &commands, at: now) }
+    if withheldKeys.isUrgent(event.number, of: event.key), event.phase != .accepted {
+      withheldKeys.urgentFinished(event.key, in: &commands, at: now)
+    }
     switch event.phase {
     case .accepted:
-      return accept(event, replacing: replaced, in: &commands, emitting: &emissions, at: now)
-    case .sending: sending(event, in: commands.registry)
+      return accept(event, replacing: replaced, in: &commands, &outbox, at: now)
+    case .sending:
+      if rows.sending(event, in: commands.registry) {
+        withheldKeys.commandFinished(event.key, rows)
+      }
     case .sent, .confirmed, .unchanged:
       isReleasing = ended(event, promptly: false, in: commands.registry, at: now)
     case .superseded, .cancelled, .rejected, .failed, .expired:
@@ -69,20 +73,13 @@ extension DurabilityGate {
       if queue.contains(event.key) {
         queue.append(event)
       } else {
-        emissions.append(event)
+        outbox.emit(event)
       }
     }
     if isReleasing {
-      for event in queue.removeAll(of: event.key) { emissions.append(event) }
+      for event in queue.removeAll(of: event.key) { outbox.emit(event) }
     }
     return false
-  }
-
-  private mutating func sending(_ event: CommandEvent, in registry: Registry) {
-    let place = Int(event.key.rawValue)
-    guard let sequence = keys[place].commands.sending(event.number) else { return }
-    waitingChanged(event.key)
-    plan.sending(number(of: event.key, in: registry), sequence: sequence)
   }
 
   /// Records that a crash must not, or need not, send a command again.
@@ -96,49 +93,42 @@ extension DurabilityGate {
     in registry: Registry,
     at now: Moment
   ) -> Bool {
-    guard let sequence = keys[Int(event.key.rawValue)].commands.remove(event.number) else {
-      return false
-    }
-    waitingChanged(event.key)
-    return plan.ended(
-      number(of: event.key, in: registry),
-      sequence,
-      at: now,
-      promptly: promptly
-    )
-  }
-
-  /// The newest command that waits may be another one now.
-  private mutating func waitingChanged(_ key: KeyIndex) {
-    let place = Int(key.rawValue)
-    if keys[place].isBehind, keys[place].commands.newest.isNone { mayRelease = true }
+    let isReleasing = rows.ended(event, promptly: promptly, in: registry, at: now)
+    guard let isReleasing else { return false }
+    withheldKeys.commandFinished(event.key, rows)
+    return isReleasing
   }
 
   private mutating func accept(
     _ event: CommandEvent,
     replacing replaced: UInt64?,
     in commands: inout CommandStateMachine,
-    emitting emissions: inout Emissions,
+    _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
-    let place = Int(event.key.rawValue)
     let others = commands.keysEnded(by: event.key, isUrgent: event.isUrgent)
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
-      if event.isHeard(isWatched: commands.isWatched) { emissions.append(event) }
+      if event.isHeard(isWatched: commands.isWatched) { outbox.emit(event) }
       if others.isEmpty { return false }
       withholdIfNeeded(event, nil, ending: others, in: &commands, at: now)
-      return !keys[place].barriers.isEmpty
+      return withheldKeys.hasBarriers(event.key)
     }
-    let sequence = accept(event, value, replacing: replaced, expiresAt, in: commands.registry)
-    if let fault = plan.fault {
-      acceptInMemory(event, fault, ending: others, &commands, emitting: &emissions, at: now)
+    let sequence = rows.accept(
+      event,
+      value,
+      replacing: replaced,
+      until: expiresAt,
+      in: commands.registry
+    )
+    if let fault {
+      acceptInMemory(event, fault, ending: others, &commands, &outbox, at: now)
       return false
     }
-    if event.isUrgent || !others.isEmpty || !keys[place].isBehind {
+    if event.isUrgent || !others.isEmpty || !withheldKeys.contains(event.key) {
       withholdIfNeeded(event, sequence, ending: others, in: &commands, at: now)
     }
     if event.isHeard(isWatched: commands.isWatched) { queue.append(event, until: sequence) }
-    return !keys[place].barriers.isEmpty
+    return withheldKeys.hasBarriers(event.key)
   }
 
   private mutating func withholdIfNeeded(
@@ -148,51 +138,14 @@ extension DurabilityGate {
     in commands: inout CommandStateMachine,
     at now: Moment
   ) {
-    withholdIfNeeded(
-      event.key,
-      sequence,
-      ending: others,
-      through: plan.sequence,
-      urgentNumber: event.isUrgent ? event.number : nil,
-      in: &commands,
-      at: now
-    )
-  }
-
-  /// Hands a value to the journal, which writes it with the next commit if it is still the newest
-  /// of its key then.
-  private mutating func accept(
-    _ event: CommandEvent,
-    _ value: Value,
-    replacing replaced: UInt64?,
-    _ expiresAt: Moment,
-    in registry: Registry
-  ) -> UInt64 {
-    let place = Int(event.key.rawValue)
-    let isReplacing = replaced.map { keys[place].commands.newest.isNumber($0) } ?? false
-    let sequence = plan.accept(
-      number(of: event.key, in: registry),
-      replacing: isReplacing ? keys[place].commands.newest.sequence : nil,
-      at: event.acceptedAt,
-      expiresAt: expiresAt,
-      isUrgent: event.isUrgent
-    )
-    let command = DurableCommand(
-      number: event.number,
+    let command = WithheldKeys.Command(
+      key: event.key,
       sequence: sequence,
-      isUrgent: event.isUrgent,
-      isWritten: false,
-      value: value,
-      acceptedAt: event.acceptedAt,
-      origin: event.origin,
-      options: event.options
+      others: others,
+      ended: rows.plan.sequence,
+      urgentNumber: event.isUrgent ? event.number : nil
     )
-    if isReplacing {
-      keys[place].commands.newest = command
-    } else {
-      keys[place].commands.push(command)
-    }
-    return sequence
+    withheldKeys.add(command, &rows, in: &commands, at: now)
   }
 
   // MARK: - Without a working disk
@@ -205,19 +158,19 @@ extension DurabilityGate {
     _ fault: JournalFault,
     ending others: [KeyIndex],
     _ commands: inout CommandStateMachine,
-    emitting emissions: inout Emissions,
+    _ outbox: inout Outbox,
     at now: Moment
   ) {
     let refusal = refusal(of: event.key, isUrgent: event.isUrgent, excluding: others, at: now)
     if refusal != nil {
       // A step that waited for the device's state: it was not refused when it was received.
-      return reject(event.key, first: event, fault, in: &commands, emitting: &emissions, at: now)
+      return reject(event.key, first: event, fault, in: &commands, &outbox, at: now)
     }
     if event.isUrgent {
-      withholdIfNeeded(event, plan.sequence, ending: others, in: &commands, at: now)
+      withholdIfNeeded(event, rows.plan.sequence, ending: others, in: &commands, at: now)
     }
     guard event.isHeard(isWatched: commands.isWatched) else { return }
-    emissions.append(Self.inMemory(event, fault))
+    outbox.emit(Self.inMemory(event, fault))
   }
 
   static func inMemory(_ event: CommandEvent, _ fault: JournalFault) -> CommandEvent {
@@ -235,20 +188,19 @@ extension DurabilityGate {
     first: CommandEvent?,
     _ fault: JournalFault,
     in commands: inout CommandStateMachine,
-    emitting emissions: inout Emissions,
+    _ outbox: inout Outbox,
     at now: Moment
   ) {
-    let place = Int(key.rawValue)
-    if keys[place].commands.newest.isUrgent { return }
+    if rows.isNewestUrgent(key) { return }
     let reason = Self.overtakenReason(fault)
     var rejected: Set<UInt64> = []
     var waiting = queue.removeAll(of: key)
     if let first { waiting.append(first) }
-    let lastSent = keys[place].commands.lastSent
+    let lastSent = rows.lastSent(of: key)
     for var event in waiting {
       if event.phase == .accepted, event.number <= lastSent {
         // A command that was handed to the broker cannot be rejected any more.
-        emissions.append(Self.inMemory(event, fault))
+        outbox.emit(Self.inMemory(event, fault))
         continue
       }
       if event.phase == .accepted {
@@ -257,17 +209,17 @@ extension DurabilityGate {
       } else if rejected.contains(event.number) {
         continue
       }
-      emissions.append(event)
+      outbox.emit(event)
     }
     // Events of other commands that came in between go their usual way.
-    record(in: &commands, emitting: &emissions, at: now)
+    record(in: &commands, &outbox, at: now)
     commands.refuseWaiting(key, reason: reason, at: now)
-    for var event in takeEvents(of: &commands) {
+    for var event in removeEvents(of: &commands) {
       if rejected.contains(event.number) {
         _ = ended(event, promptly: true, in: commands.registry, at: now)
       } else {
         if event.phase == .rejected { event.isNotDurable = true }
-        _ = record(event, in: &commands, emitting: &emissions, at: now)
+        _ = record(event, in: &commands, &outbox, at: now)
       }
     }
   }
@@ -280,54 +232,5 @@ extension CommandEvent {
     self.reason = reason
     isFinal = true
     isNotDurable = true
-  }
-
-  /// Whether anyone receives this event.
-  ///
-  /// Phases that are published on MQTT always are. Of the others the requester receives `accepted`,
-  /// the end of a step that waited for its state, and, if it follows the command, every phase.
-  func isHeard(isWatched: Bool) -> Bool {
-    switch phase {
-    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: return true
-    case .accepted: return isWatched || origin != nil
-    case .superseded, .sending:
-      guard !isWatched else { return true }
-      guard let origin else { return false }
-      return origin.wantsPhases || origin.responseTopic != nil || value == nil
-    }
-  }
-}
-
-/// Events that may be emitted, oldest first.
-struct Emissions {
-  private var events: [CommandEvent] = []
-  private var next = 0
-
-  var isEmpty: Bool { next == events.count }
-
-  mutating func append(_ event: CommandEvent) { events.append(event) }
-
-  /// Takes over all events of a state machine, in constant time where nothing waits here.
-  mutating func takeAll(of commands: inout CommandStateMachine) {
-    guard !commands.events.isEmpty else { return }
-    if isEmpty {
-      events.removeAll(keepingCapacity: true)
-      next = 0
-      swap(&events, &commands.events)
-    } else {
-      events += commands.events
-      commands.events.removeAll(keepingCapacity: true)
-    }
-  }
-
-  mutating func popFirst() -> CommandEvent? {
-    guard next < events.count else { return nil }
-    next += 1
-    let event = events[next - 1]
-    if next == events.count {
-      events.removeAll(keepingCapacity: true)
-      next = 0
-    }
-    return event
   }
 }

@@ -18,7 +18,7 @@ package import Routing
 /// ```
 ///
 /// No call performs anything itself, so none of them re-enters the core. The order of effects within
-/// a step is that of ``Stage``.
+/// a step is that of ``StepStage``.
 package struct GatewayCore: ~Copyable {
   package struct Settings: Sendable {
     package var commands = CommandStateMachine.Settings()
@@ -32,25 +32,7 @@ package struct GatewayCore: ~Copyable {
     package init() {}
   }
 
-  /// Where a step is; the stages of one step follow each other in this order.
-  enum Stage {
-    /// Between two steps.
-    case idle
-    /// Work for the journal's thread, which then runs beside everything that follows.
-    case store
-    /// Commands, then routed messages: what users wait for.
-    case publishing
-    /// Replies and events, in the order in which they happened; log lines.
-    case emitting
-    /// Retained topics that show where keys stand.
-    case states
-    /// The phases of a shutdown.
-    case ending
-  }
-
-  package internal(set) var commands: CommandStateMachine
-  /// `nil` without a journal.
-  package internal(set) var durability: DurabilityGate?
+  var pipeline: CommandPipeline
   package internal(set) var routes: RouteMachine
   package internal(set) var states: StatePublisher
   package internal(set) var rejections = RejectionLog()
@@ -63,23 +45,8 @@ package struct GatewayCore: ~Copyable {
   /// Whether the gateway's own broker is connected.
   package internal(set) var isConnected = false
 
-  /// Every event as it was decided, before it waits for the disk; kept only after a checker has set
-  /// it to an empty list, and taken out by it.
-  package var transcript: [CommandEvent]? {
-    get { durability == nil ? ownTranscript : durability?.transcript }
-    set {
-      ownTranscript = newValue
-      durability?.transcript = newValue
-    }
-  }
-
-  var ownTranscript: [CommandEvent]?
-  var stage = Stage.idle
-  var emissions = Emissions()
-  /// Effects that belong to no stage of their own: log lines, records, the journal's health.
-  var notices = Deque<Effect>()
-  /// The fault that ``Effect/storeHealth(_:)`` reported last.
-  var reportedFault: JournalFault?
+  var stage = StepStage.idle
+  var outbox = Outbox()
   /// Whether ``Effect/end(_:)`` was returned; nothing follows it.
   package internal(set) var isEnded = false
 
@@ -90,7 +57,7 @@ package struct GatewayCore: ~Copyable {
   package init(registry: Registry, settings: Settings, identifiers: CommandIdentifiers) {
     self.settings = settings
     self.identifiers = identifiers
-    commands = CommandStateMachine(registry: registry, settings: settings.commands)
+    pipeline = CommandPipeline(registry: registry, settings: settings.commands)
     routes = RouteMachine(
       settings.routes,
       brokers: settings.brokers,
@@ -113,17 +80,15 @@ package struct GatewayCore: ~Copyable {
   ///   - plan: What the journal's file holds.
   ///   - path: The file, as the log names it.
   package mutating func openStore(_ plan: JournalPlan, path: String) {
-    commands.isJournalled = true
-    durability = DurabilityGate(
-      plan: plan,
-      path: path,
-      keys: commands.registry.properties.count,
-      limit: settings.commands.pendingLimit
-    )
-    durability?.learnNumbers(in: commands.registry)
+    pipeline.openStore(plan, path: path)
   }
 
-  package var registry: Registry { commands.registry }
+  package var commands: CommandStateMachine { _read { yield pipeline.commands } }
+
+  /// `nil` without a journal.
+  package var durability: DurabilityGate? { _read { yield pipeline.durability } }
+
+  package var registry: Registry { pipeline.commands.registry }
 
   /// Whether a shutdown has begun.
   package var isShuttingDown: Bool { shutdown != nil }
@@ -131,14 +96,13 @@ package struct GatewayCore: ~Copyable {
   /// When the next step has something to do; `nil` when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
     guard !isEnded else { return nil }
-    var next = commands.nextDeadline(after: now)
+    var next = pipeline.nextDeadline(after: now)
     func consider(_ other: Moment?) {
       if let other { next = min(next ?? other, other) }
     }
     consider(routes.nextDeadline)
     consider(states.nextDeadline)
     consider(shutdown?.deadline)
-    consider(durability?.nextDeadline)
     return next
   }
 
@@ -149,17 +113,21 @@ package struct GatewayCore: ~Copyable {
 
   /// Whether someone receives every event of every command.
   package var isWatched: Bool {
-    get { commands.isWatched }
-    set { commands.isWatched = newValue }
+    get { pipeline.commands.isWatched }
+    set { pipeline.commands.isWatched = newValue }
   }
 
   /// Whether someone records accepted changes.
   package var isRecorded: Bool {
-    get { commands.notesAppliedSteps }
-    set {
-      commands.notesAppliedSteps = newValue
-      if !newValue { commands.appliedSteps = [] }
-    }
+    get { pipeline.isRecorded }
+    set { pipeline.isRecorded = newValue }
+  }
+
+  /// Every event as it was decided, before it waits for the disk; kept only after a checker has set
+  /// it to an empty list, and removed by it.
+  package var transcript: [CommandEvent]? {
+    get { pipeline.transcript }
+    set { pipeline.transcript = newValue }
   }
 
   /// What one key shows: target, actual value, phase.
@@ -172,7 +140,7 @@ package struct GatewayCore: ~Copyable {
   /// A timer that is due at an instant fires before anything that arrives at that instant, so every
   /// change calls this first.
   package mutating func advance(to now: Moment) {
-    commands.advance(to: now)
+    pipeline.commands.advance(to: now)
     routes.advance(to: now)
     states.advance(to: now)
   }

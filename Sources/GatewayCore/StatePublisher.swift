@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
 import Devices
 package import LastOut
 import Routing
@@ -67,6 +68,41 @@ package struct StatePublisher: ~Copyable {
   package var isEmpty: Bool { due.isEmpty }
   /// Topics to be shown as soon as there is room.
   package var dueCount: Int { due.count }
+
+  /// Records which topics show something else since the last call.
+  ///
+  /// - Returns: The keys that changed, possibly more than once each.
+  mutating func collectChanges(
+    of commands: inout CommandStateMachine,
+    at now: Moment
+  ) -> [KeyIndex] {
+    guard !commands.changedKeys.isEmpty else { return [] }
+    let keys = commands.changedKeys
+    commands.changedKeys.removeAll(keepingCapacity: true)
+    for key in keys {
+      let device = commands.registry[key].device
+      if commands.takeNewTarget(of: key) {
+        changed(key, device: device, at: now)
+      } else {
+        changedInfo(ofDevice: device, at: now)
+      }
+    }
+    advance(to: now)
+    return keys
+  }
+
+  /// The next topic to be published now, and its payload; `nil` when none is due.
+  mutating func next(
+    of commands: borrowing CommandStateMachine,
+    at now: Moment
+  ) -> (item: Item, payload: [UInt8], place: Int32)? {
+    while let place = nextDue(at: now) {
+      let item = item(at: place)
+      let payload = item.payload(of: commands, at: now)
+      if record(payload, at: place) { return (item, payload, place) }
+    }
+    return nil
+  }
 
   /// What was asked of `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {

@@ -77,7 +77,7 @@ package struct RouteMachine: ~Copyable {
 
   let routes: [Route]
   let ttl: Duration
-  let limit: Int
+  package let limit: Int
   /// Input topics, prefixed by the broker's number where it is not 0.
   var names = KeyTable()
   /// By input topic: the outputs it feeds, one for each matching route.

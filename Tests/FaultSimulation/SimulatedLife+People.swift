@@ -100,7 +100,7 @@ extension SimulatedLife {
         change,
         of: key,
         at: now,
-        GatewayCore.Options(
+        ChangeOptions(
           origin: terms.caller == 0 ? nil : ChangeOrigin(replyTo: terms.caller),
           ttl: terms.ttl,
           members: terms.transition.map { [.init("transition", JSONValue(shortest: $0))] },

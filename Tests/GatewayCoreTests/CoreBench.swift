@@ -15,7 +15,14 @@ struct CoreBench: ~Copyable {
   var core: GatewayCore
   var now = Moment(nanoseconds: 1_000_000_000)
 
-  init(isJournalled: Bool = true) {
+  /// The boot of the process that stored the journal's entries, and of this one.
+  static let boot = BootIdentifier(high: 1, low: 1)
+  static let wallMilliseconds: Int64 = 1_800_000_000_000
+
+  /// - Parameters:
+  ///   - isJournalled: Whether accepted values are made durable.
+  ///   - entries: What an earlier process left.
+  init(isJournalled: Bool = true, entries: [JournalEntry] = []) {
     var button = Self.property("button", kind: .action(["STOP", "OPEN"]), delay: 0)
     button.urgent = [.text("STOP")]
     button.ends = ["position"]
@@ -30,7 +37,10 @@ struct CoreBench: ~Copyable {
       identifiers: CommandIdentifiers(wallMilliseconds: 0, now: now, session: 0)
     )
     if isJournalled {
-      core.openStore(JournalPlan(contents: JournalContents()), path: "journal.db")
+      core.openStore(
+        JournalPlan(contents: JournalContents(entries: entries)),
+        path: "journal.db"
+      )
     }
     core.isWatched = true
     core.connectionChanged(isUp: true, at: now)
@@ -51,20 +61,34 @@ struct CoreBench: ~Copyable {
 
   mutating func set(_ key: String, _ value: Value, skipsQuiet: Bool = false) throws {
     let key = try core.registry.index(of: key)
-    try core.change(.set(value), of: key, at: now, GatewayCore.Options(skipsQuiet: skipsQuiet))
+    try core.change(.set(value), of: key, at: now, ChangeOptions(skipsQuiet: skipsQuiet))
   }
 
   mutating func pass(_ milliseconds: Int) { now = now.advanced(by: .milliseconds(milliseconds)) }
 
   mutating func commitEnds() { core.storeFinished(.done, at: now) }
 
-  /// The effects of one step, in words.
+  /// The effects of one step, in words; the clocks are read when the core asks for it.
   mutating func step() -> [String] {
     var host = HostState()
     host.room = 1
     var effects: [String] = []
-    while let effect = core.nextEffect(at: now, host: host) { effects.append(words(effect)) }
+    while let effect = core.nextEffect(at: now, host: host) {
+      effects.append(words(effect))
+      if case .readClock = effect { core.clockRead(clock) }
+    }
     return effects
+  }
+
+  private var clock: JournalClock {
+    JournalClock(
+      moment: now,
+      stamps: JournalStamps(
+        boot: Self.boot,
+        bootMilliseconds: 2000,
+        wallMilliseconds: Self.wallMilliseconds
+      )
+    )
   }
 
   /// What one step publishes of commands.
@@ -79,6 +103,7 @@ struct CoreBench: ~Copyable {
     case .publishState: "state"
     case .log(let entry):
       "log " + entry.fields.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
+    case .resumed(let value): "resumed \(core.registry[value.key].key)"
     case .end: "end"
     default: "other"
     }

@@ -9,7 +9,7 @@ package import LastOut
 /// the gateway makes.
 ///
 /// It belongs to one thread. After each batch of events, and whenever ``nextDeadline`` passes or
-/// `onResult` was called, the owner calls ``advance(to:)`` and handles ``takeNews()``.
+/// `onResult` was called, the owner calls ``advance(to:)`` and handles ``takeEvents()``.
 package final class DrivenJournal {
   /// Bytes that stand for themselves.
   private struct Bytes: JournalValue {
@@ -112,7 +112,7 @@ package final class DrivenJournal {
   }
 
   /// Returns the events since the last call, in order.
-  package func takeNews() -> [JournalNews] { plan.takeEvents() }
+  package func takeEvents() -> [JournalEvent] { plan.takeEvents() }
 
   /// Writes everything that waits as soon as the writer is free: the owner shuts down.
   package func flush(at now: Moment) {

@@ -85,7 +85,7 @@ struct PlanUnderTest {
 
   mutating func decideReplay(_ clock: JournalClock) { plan.decideReplay(clock) }
 
-  mutating func takeEvents() -> [JournalNews] { plan.takeEvents() }
+  mutating func takeEvents() -> [JournalEvent] { plan.takeEvents() }
 
   // MARK: - Queries
 

@@ -18,7 +18,7 @@ final class Session {
 
   let journal: DrivenJournal
   /// Everything the journal has reported so far.
-  private(set) var events: [JournalNews] = []
+  private(set) var events: [JournalEvent] = []
   /// Everything up to here was reported durable.
   private(set) var durableThrough: UInt64 = 0
   private var kept: [UInt64: Text] = [:]
@@ -90,14 +90,14 @@ final class Session {
     while true {
       let now = now
       journal.advance(to: now)
-      for event in journal.takeNews() { handle(event) }
+      for event in journal.takeEvents() { handle(event) }
       if condition(self) { return }
       try #require(now < deadline, "not in ten seconds, after \(events)")
       pipe.wait(for: now.duration(to: min(journal.nextDeadline ?? deadline, deadline)))
     }
   }
 
-  private func handle(_ event: JournalNews) {
+  private func handle(_ event: JournalEvent) {
     events.append(event)
     switch event {
     case .durable(let through): durableThrough = through

@@ -93,7 +93,7 @@ final class CrashLoad {
 
   private func serve() {
     journal.advance(to: EventLoop.now())
-    for event in journal.takeNews() {
+    for event in journal.takeEvents() {
       switch event {
       case .durable(let through):
         while let first = unreported.first, first.sequence <= through {

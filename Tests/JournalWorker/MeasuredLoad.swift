@@ -75,7 +75,7 @@ final class MeasuredLoad {
 
   private func serve() {
     journal.advance(to: EventLoop.now())
-    for event in journal.takeNews() {
+    for event in journal.takeEvents() {
       if case .durable = event { durableReports += 1 } else { print(event) }
     }
     journalTimer?.arm(at: journal.nextDeadline)

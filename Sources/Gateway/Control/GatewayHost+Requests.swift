@@ -203,7 +203,7 @@ extension GatewayHost {
         change,
         of: key,
         at: now,
-        GatewayCore.Options(origin: origin, ttl: request.ttl, skipsQuiet: request.now)
+        ChangeOptions(origin: origin, ttl: request.ttl, skipsQuiet: request.now)
       )
       requester.owesReply()
       if origin.wantsPhases { requester.beginWait() }

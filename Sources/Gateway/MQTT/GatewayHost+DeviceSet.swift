@@ -28,7 +28,7 @@ extension GatewayHost {
         changes,
         receivedOn: Text.of(topic),
         at: now,
-        GatewayCore.Options(origin: origin, members: options.isEmpty ? nil : options)
+        ChangeOptions(origin: origin, members: options.isEmpty ? nil : options)
       )
       tallies.devices[device].changes += UInt64(changes.count)
     } catch {

@@ -255,7 +255,7 @@ extension GatewayHost {
         of: key,
         receivedOn: Text.of(topic),
         at: now,
-        GatewayCore.Options(origin: origin)
+        ChangeOptions(origin: origin)
       )
     } catch {
       core.reject(key, reason: error.description, at: now, origin: origin)

@@ -7,19 +7,23 @@ import JSON
 import LastOut
 
 /// The payloads of the gateway's retained topics.
-extension GatewayCore {
-  /// What a topic shows; empty where there is nothing to show, which clears it at the broker.
-  func statePayload(_ item: StatePublisher.Item, at now: Moment) -> [UInt8] {
+extension StatePublisher.Item {
+  /// What the topic shows; empty where there is nothing to show, which clears it at the broker.
+  func payload(of commands: borrowing CommandStateMachine, at now: Moment) -> [UInt8] {
     var output: [UInt8] = []
-    switch item {
+    switch self {
     case .target(let key): commands.target(of: key)?.appendBare(to: &output)
-    case .targets(let device): appendTargets(ofDevice: device, to: &output)
-    case .info(let device): appendInfo(ofDevice: device, at: now, to: &output)
+    case .targets(let device): Self.appendTargets(of: commands, ofDevice: device, to: &output)
+    case .info(let device): Self.appendInfo(of: commands, ofDevice: device, at: now, to: &output)
     }
     return output
   }
 
-  private func appendTargets(ofDevice device: Int, to output: inout [UInt8]) {
+  private static func appendTargets(
+    of commands: borrowing CommandStateMachine,
+    ofDevice device: Int,
+    to output: inout [UInt8]
+  ) {
     let registry = commands.registry
     let keys = registry.indices(ofDevice: device)
     guard !keys.isEmpty else { return }  // The device was removed.
@@ -36,7 +40,12 @@ extension GatewayCore {
     output.append(UInt8(ascii: "}"))
   }
 
-  private func appendInfo(ofDevice device: Int, at now: Moment, to output: inout [UInt8]) {
+  private static func appendInfo(
+    of commands: borrowing CommandStateMachine,
+    ofDevice device: Int,
+    at now: Moment,
+    to output: inout [UInt8]
+  ) {
     let registry = commands.registry
     let keys = registry.indices(ofDevice: device)
     guard !keys.isEmpty else { return }

@@ -16,7 +16,7 @@ extension GatewayCore {
   package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     guard isConnected != isUp else { return }
     isConnected = isUp
-    commands.connection(isUp: isUp, at: now)
+    pipeline.commands.connection(isUp: isUp, at: now)
     // The broker may have lost its retained messages.
     if isUp { states.forgetPublished() }
   }
@@ -27,7 +27,7 @@ extension GatewayCore {
     _ outcome: CommandStateMachine.Outcome,
     at now: Moment
   ) {
-    commands.finish(number, outcome, at: now)
+    pipeline.commands.finish(number, outcome, at: now)
   }
 
   /// What became of ``Effect/forward(_:broker:)``; a number that was answered before is ignored.
@@ -57,39 +57,21 @@ extension GatewayCore {
     mark: String,
     at now: Moment
   ) {
-    guard shutdown == nil else {
-      return reject(.closing, topic: Text.of(topic), reason: "shutting down", at: now)
-    }
-    if !trail.isEmpty, RouteTrail.loops(trail, through: mark) {
-      return reject(
-        .loop,
-        topic: Text.of(topic),
-        reason: "it came back to where it left",
-        at: now
-      )
-    }
-    let verdict =
-      keys.map {
-        routes.receive(
-          payload,
-          document: document,
-          for: $0,
-          retained: retained,
-          trail: trail,
-          at: now
-        )
-      } ?? .overflow
-    switch verdict {
-    case .noRoute, .accepted: break
+    let rejection = routes.admit(
+      payload,
+      document: document,
+      for: keys,
+      retained: retained,
+      trail: trail,
+      mark: mark,
+      isShuttingDown: isShuttingDown,
+      at: now
+    )
+    switch rejection {
+    case nil: break
     case .retained: rejectRetained(topic: Text.of(topic))
-    case .overflow:
-      let limit = settings.commands.pendingLimit
-      reject(
-        .overflow,
-        topic: Text.of(topic),
-        reason: "limits.pending is \(limit)",
-        at: now
-      )
+    case .other(let kind, let reason):
+      reject(kind, topic: Text.of(topic), reason: reason, at: now)
     }
   }
 
@@ -100,14 +82,12 @@ extension GatewayCore {
     reason: @autoclosure () -> String,
     at now: Moment
   ) {
-    if let entry = rejections.record(kind, topic: topic(), reason: reason(), at: now) {
-      notices.append(.log(entry))
-    }
+    outbox.log(rejections.record(kind, topic: topic(), reason: reason(), at: now))
   }
 
   /// Counts a retained message on a command or route topic, which is ignored.
   package mutating func rejectRetained(topic: String) {
-    if let entry = rejections.recordRetained(topic: topic) { notices.append(.log(entry)) }
+    outbox.log(rejections.recordRetained(topic: topic))
   }
 
   // MARK: - Devices
@@ -120,12 +100,12 @@ extension GatewayCore {
     at now: Moment
   ) {
     loops.reported(key, wire, source: source)
-    commands.reported(key, wire, at: now)
+    pipeline.commands.reported(key, wire, at: now)
   }
 
   /// The convention's own acknowledgement of a value.
   package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
-    commands.acknowledged(key, wire, at: now)
+    pipeline.commands.acknowledged(key, wire, at: now)
   }
 
   /// A device replied to a message; `problem` is why it refused.
@@ -135,7 +115,7 @@ extension GatewayCore {
     problem: String?,
     at now: Moment
   ) {
-    commands.replied(key, to: message, problem: problem, at: now)
+    pipeline.commands.replied(key, to: message, problem: problem, at: now)
   }
 
   /// One availability source of a device reported.
@@ -148,7 +128,7 @@ extension GatewayCore {
     at now: Moment
   ) -> Bool {
     let wasOnline = commands.isDeviceOnline(device)
-    commands.availability(ofDevice: device, source: source, isOnline: isOnline, at: now)
+    pipeline.commands.availability(ofDevice: device, source: source, isOnline: isOnline, at: now)
     return commands.isDeviceOnline(device) != wasOnline
   }
 
@@ -156,15 +136,15 @@ extension GatewayCore {
 
   /// What became of ``Effect/write(_:)``.
   package mutating func storeFinished(_ result: JournalResult, at now: Moment) {
-    durability?.finished(result, at: now)
-    durability?.learnNumbers(in: commands.registry)
+    let registry = registry
+    pipeline.durability?.finished(result, in: registry, at: now)
   }
 
   /// The answer to ``Effect/readClock``.
-  package mutating func clockRead(_ clock: JournalClock) { durability?.judge(clock) }
+  package mutating func clockRead(_ clock: JournalClock) { pipeline.durability?.judge(clock) }
 
   /// The answer to ``Effect/closeStore``.
-  package mutating func storeClosed() { durability?.isClosed = true }
+  package mutating func storeClosed() { pipeline.durability?.closed() }
 
   // MARK: - Other devices and policies
 
@@ -178,10 +158,10 @@ extension GatewayCore {
   ) {
     advance(to: now)
     let old = commands.registry
-    commands.reload(registry, lanes: lanes, at: now)
+    pipeline.commands.reload(registry, lanes: lanes, at: now)
     states.extend(properties: registry.properties.count, devices: registry.devices.count)
     loops.extend(keys: registry.properties.count)
-    durability?.extend(keys: registry.properties.count)
+    pipeline.durability?.extend(toKeys: registry.properties.count)
     // The targets of removed keys are cleared at the broker.
     for (place, entry) in old.properties.enumerated()
     where !entry.isRetired && registry.properties[place].isRetired {

@@ -1,0 +1,29 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Commands
+import Devices
+package import JSON
+
+/// What a change carries beside its value.
+package struct ChangeOptions: Sendable {
+  package var origin: ChangeOrigin?
+  /// How long the value may wait for an absent broker or device; `nil`: as the property says.
+  package var ttl: Duration?
+  /// Members that are sent with the command, see ``Device/options``.
+  package var members: [JSONValue.Member]?
+  /// Whether the quiet period is skipped.
+  package var skipsQuiet = false
+
+  package init(
+    origin: ChangeOrigin? = nil,
+    ttl: Duration? = nil,
+    members: [JSONValue.Member]? = nil,
+    skipsQuiet: Bool = false
+  ) {
+    self.origin = origin
+    self.ttl = ttl
+    self.members = members
+    self.skipsQuiet = skipsQuiet
+  }
+}

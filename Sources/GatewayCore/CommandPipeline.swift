@@ -1,0 +1,240 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Commands
+import Devices
+import Durability
+import JSON
+import LastOut
+
+/// The command state machine and its journal: which change is accepted and recorded, and which event
+/// of a command may be emitted.
+package struct CommandPipeline: ~Copyable {
+  package internal(set) var commands: CommandStateMachine
+  /// `nil` without a journal.
+  package internal(set) var durability: DurabilityGate?
+  /// How many changes may wait for the disk.
+  private let limit: Int
+  /// See ``GatewayCore/transcript``; in ``durability`` where there is a journal.
+  private var ownTranscript: [CommandEvent]?
+
+  init(registry: Registry, settings: CommandStateMachine.Settings) {
+    commands = CommandStateMachine(registry: registry, settings: settings)
+    limit = settings.pendingLimit
+  }
+
+  /// Makes accepted values durable from now on; see ``GatewayCore/openStore(_:path:)``.
+  mutating func openStore(_ plan: JournalPlan, path: String) {
+    commands.isJournalled = true
+    durability = DurabilityGate(
+      plan: plan,
+      path: path,
+      registry: commands.registry,
+      limit: limit
+    )
+  }
+
+  var transcript: [CommandEvent]? {
+    get { durability == nil ? ownTranscript : durability?.transcript }
+    set {
+      ownTranscript = newValue
+      durability?.transcript = newValue
+    }
+  }
+
+  /// Whether someone records accepted changes.
+  var isRecorded: Bool {
+    get { commands.notesAppliedSteps }
+    set {
+      commands.notesAppliedSteps = newValue
+      if !newValue { commands.appliedSteps = [] }
+    }
+  }
+
+  // MARK: - Changes
+
+  /// Accepts a change, and records it.
+  ///
+  /// - Throws: Why it is rejected; nothing has changed then.
+  mutating func change(
+    _ change: CommandStateMachine.Change,
+    of key: KeyIndex,
+    _ options: ChangeOptions,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) throws(ValidationError) {
+    if let refusal = refusal(change, of: key, at: now) { throw refusal }
+    let recorded = isRecorded ? try? commands.value(after: change, of: key) : nil
+    try commands.change(
+      change,
+      of: key,
+      at: now,
+      origin: options.origin,
+      ttl: options.ttl,
+      options: options.members,
+      skipsQuiet: options.skipsQuiet
+    )
+    guard let recorded else { return }
+    recordAppliedSteps(&outbox)
+    outbox.append(
+      .record(
+        RecordedChange(
+          recorded,
+          of: key,
+          at: now,
+          from: options.origin,
+          skipsQuiet: options.skipsQuiet
+        )
+      )
+    )
+  }
+
+  /// Why a change could not be kept through a crash.
+  private func refusal(
+    _ change: CommandStateMachine.Change,
+    of key: KeyIndex,
+    at now: Moment
+  ) -> ValidationError? {
+    guard durability != nil, !commands.isAction(key) else { return nil }
+    let isUrgent =
+      if case .set(let value) = change { commands.isUrgent(value, of: key) } else { false }
+    return durability?.refusal(
+      of: key,
+      isUrgent: isUrgent,
+      excluding: commands.keysEnded(by: key, isUrgent: false),
+      at: now
+    )
+  }
+
+  /// Several values of one device in the order in which they are accepted: a JSON object has no
+  /// order, and an urgent member must not end the others of its message.
+  ///
+  /// - Throws: When there is no room for all of them.
+  func ordered(
+    _ values: [(key: KeyIndex, value: Value)]
+  ) throws(ValidationError) -> [(key: KeyIndex, value: Value)] {
+    var urgent: [(key: KeyIndex, value: Value)] = []
+    var others: [(key: KeyIndex, value: Value)] = []
+    for (key, value) in values {
+      if commands.isUrgent(value, of: key) {
+        urgent.append((key, value))
+      } else {
+        others.append((key, value))
+      }
+    }
+    let ordered = urgent + others
+    try commands.checkRoom(for: ordered)
+    return ordered
+  }
+
+  /// Ends the quiet period of `key` now, and records that; `false` when nothing was pending.
+  mutating func flush(
+    _ key: KeyIndex,
+    source: String,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) -> Bool {
+    guard commands.flush(key, at: now) else { return false }
+    record(.flush, of: key, source: source, &outbox, at: now)
+    return true
+  }
+
+  /// Drops what waits for `key`, and records that; `false` when nothing did.
+  mutating func cancel(
+    _ key: KeyIndex,
+    source: String,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) -> Bool {
+    guard commands.cancel(key, at: now) else { return false }
+    record(.cancel, of: key, source: source, &outbox, at: now)
+    return true
+  }
+
+  private func record(
+    _ operation: RecordedChange.Operation,
+    of key: KeyIndex,
+    source: String,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) {
+    guard isRecorded else { return }
+    outbox.append(
+      .record(RecordedChange(operation: operation, key: key, at: now, source: source))
+    )
+  }
+
+  /// Records the steps whose state has arrived since.
+  private mutating func recordAppliedSteps(_ outbox: inout Outbox) {
+    guard !commands.appliedSteps.isEmpty else { return }
+    let steps = commands.appliedSteps
+    commands.appliedSteps = []
+    for step in steps {
+      outbox.append(
+        .record(
+          RecordedChange(
+            step.value,
+            of: step.key,
+            at: step.at,
+            from: step.origin,
+            skipsQuiet: step.skipsQuiet
+          )
+        )
+      )
+    }
+  }
+
+  // MARK: - Events
+
+  /// Emits what was decided since the last call and does not wait for the disk.
+  mutating func emit(to outbox: inout Outbox, at now: Moment) {
+    recordAppliedSteps(&outbox)
+    guard durability == nil else {
+      durability?.advance(in: &commands, &outbox, at: now)
+      return
+    }
+    ownTranscript?.append(contentsOf: commands.events)
+    outbox.emitAll(of: &commands)
+  }
+
+  /// When a step has something to do; `nil` when nothing waits for time.
+  func nextDeadline(after now: Moment) -> Moment? {
+    let deadlines = [commands.nextDeadline(after: now), durability?.nextDeadline]
+    return deadlines.compactMap { $0 }.min()
+  }
+
+  // MARK: - Shutdown
+
+  /// Whether everything that can be sent was sent and acknowledged.
+  var isDrained: Bool { commands.isDrained && durability?.withheld.isEmpty ?? true }
+
+  /// The keys whose value was not acknowledged, and those of them that the journal keeps.
+  func unsentKeys() -> (unsent: [String], kept: [String]) {
+    var unsent: [String] = []
+    var kept: [String] = []
+    for key in commands.unsentKeys() {
+      let name = commands.registry[key].key
+      unsent.append(name)
+      if durability?.rows.keeps(key) ?? false { kept.append(name) }
+    }
+    return (unsent, kept)
+  }
+}
+
+extension RecordedChange {
+  fileprivate init(
+    _ value: Value,
+    of key: KeyIndex,
+    at moment: Moment,
+    from origin: ChangeOrigin?,
+    skipsQuiet: Bool
+  ) {
+    self.init(
+      operation: .set(value),
+      key: key,
+      at: moment,
+      source: origin == nil ? "mqtt" : origin?.source,
+      skipsQuiet: skipsQuiet
+    )
+  }
+}

@@ -1,0 +1,207 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+package import Durability
+import LastOut
+
+/// The journal's rows by key: the sequence number of each command that a restart would send again,
+/// and what the disk still holds of older ones.
+package struct JournalRows {
+  /// What the journal has of one key.
+  private struct Key {
+    /// The key's number in the journal, once it was asked for.
+    var number: JournalKey?
+    var commands = DurableCommands()
+  }
+
+  package internal(set) var plan: JournalPlan
+  private var keys: [Key]
+  /// The keys by their numbers in the journal.
+  private var keysByNumber: [KeyIndex] = []
+
+  init(plan: JournalPlan, keys count: Int) {
+    self.plan = plan
+    keys = Array(repeating: Key(), count: count)
+  }
+
+  /// Makes room for more keys.
+  mutating func extend(toKeys count: Int) {
+    for _ in keys.count..<max(count, keys.count) { keys.append(Key()) }
+  }
+
+  // MARK: - Numbers
+
+  /// Learns the numbers of keys that the journal's file names.
+  mutating func learnNumbers(in registry: Registry) {
+    for name in plan.names.dropFirst(keysByNumber.count) {
+      // A name that no key has any more keeps its place; nothing refers to it.
+      let key = registry.index(ofKey: name.utf8.span) ?? KeyIndex(-1)
+      let number = plan.number(of: name)
+      keysByNumber.append(key)
+      if key.rawValue >= 0, registry[key].key == name { keys[Int(key.rawValue)].number = number }
+    }
+  }
+
+  /// The key's number in the journal.
+  private mutating func number(of key: KeyIndex, in registry: Registry) -> JournalKey {
+    let place = Int(key.rawValue)
+    if let known = keys[place].number { return known }
+    learnNumbers(in: registry)
+    let number = plan.number(of: registry.properties[place].key)
+    keys[place].number = number
+    if number.rawValue == keysByNumber.count { keysByNumber.append(key) }
+    return number
+  }
+
+  // MARK: - Commands
+
+  /// Hands a value to the journal, which writes it with the next commit if it is still the newest
+  /// of its key then.
+  ///
+  /// `replaced` is the number of the command that ends because this one is newer.
+  ///
+  /// - Returns: The value's sequence number.
+  mutating func accept(
+    _ event: CommandEvent,
+    _ value: Value,
+    replacing replaced: UInt64?,
+    until expiresAt: Moment,
+    in registry: Registry
+  ) -> UInt64 {
+    let place = Int(event.key.rawValue)
+    let isReplacing = replaced.map { keys[place].commands.newest.isNumber($0) } ?? false
+    let sequence = plan.accept(
+      number(of: event.key, in: registry),
+      replacing: isReplacing ? keys[place].commands.newest.sequence : nil,
+      at: event.acceptedAt,
+      expiresAt: expiresAt,
+      isUrgent: event.isUrgent
+    )
+    let command = DurableCommand(
+      number: event.number,
+      sequence: sequence,
+      isUrgent: event.isUrgent,
+      isWritten: false,
+      value: value,
+      acceptedAt: event.acceptedAt,
+      origin: event.origin,
+      options: event.options
+    )
+    if isReplacing {
+      keys[place].commands.newest = command
+    } else {
+      keys[place].commands.push(command)
+    }
+    return sequence
+  }
+
+  /// Records that a value of an earlier process is the command `number` of this one.
+  mutating func resume(
+    _ key: KeyIndex,
+    sequence: UInt64,
+    as number: UInt64,
+    isUrgent: Bool,
+    in registry: Registry
+  ) {
+    _ = self.number(of: key, in: registry)
+    keys[Int(key.rawValue)].commands.push(
+      DurableCommand(number: number, sequence: sequence, isUrgent: isUrgent)
+    )
+  }
+
+  /// Records that a command was handed to the broker; `false` for one without a row.
+  mutating func sending(_ event: CommandEvent, in registry: Registry) -> Bool {
+    guard let sequence = keys[Int(event.key.rawValue)].commands.sending(event.number) else {
+      return false
+    }
+    plan.sending(number(of: event.key, in: registry), sequence: sequence)
+    return true
+  }
+
+  /// Records that a crash must not, or need not, send a command again.
+  ///
+  /// `promptly`: its row is removed with the next commit; else lazily.
+  ///
+  /// - Returns: Whether the queued events of its key may be emitted without a commit; `nil` for a
+  ///   command without a row.
+  mutating func ended(
+    _ event: CommandEvent,
+    promptly: Bool,
+    in registry: Registry,
+    at now: Moment
+  ) -> Bool? {
+    guard let sequence = keys[Int(event.key.rawValue)].commands.remove(event.number) else {
+      return nil
+    }
+    return plan.ended(
+      number(of: event.key, in: registry),
+      sequence,
+      at: now,
+      promptly: promptly
+    )
+  }
+
+  /// The sequence number of the key's newest value that has not been sent.
+  func waiting(_ key: KeyIndex) -> UInt64? { keys[Int(key.rawValue)].commands.waiting }
+
+  /// The sequence number of the key's newest value that has not ended; 0 when there is none.
+  func newestSequence(of key: KeyIndex) -> UInt64 {
+    keys[Int(key.rawValue)].commands.newestSequence
+  }
+
+  /// Whether the newest command of a key has not been sent and has not ended.
+  func isNewestWaiting(_ key: KeyIndex) -> Bool { !keys[Int(key.rawValue)].commands.newest.isNone }
+
+  func isNewestUrgent(_ key: KeyIndex) -> Bool { keys[Int(key.rawValue)].commands.newest.isUrgent }
+
+  /// The number of the key's newest command that was handed to the broker.
+  func lastSent(of key: KeyIndex) -> UInt64 { keys[Int(key.rawValue)].commands.lastSent }
+
+  // MARK: - The disk
+
+  /// Whether a crash would send a value of `key` that is older than `sequence`.
+  func holdsOlder(_ key: KeyIndex, than sequence: UInt64, at now: Moment) -> Bool {
+    guard let number = keys[Int(key.rawValue)].number else { return false }
+    return plan.holdsOlder(number, than: sequence, at: now)
+  }
+
+  /// When the key's row on the disk expires.
+  func expiry(of key: KeyIndex) -> Moment? {
+    keys[Int(key.rawValue)].number.flatMap { plan.rowExpiry(of: $0) }
+  }
+
+  /// Drops a stored value that was not resumed yet, up to a sequence number.
+  mutating func discardUnresumed(_ key: KeyIndex, through sequence: UInt64, at now: Moment) {
+    guard let number = keys[Int(key.rawValue)].number else { return }
+    plan.discardUnresumed(number, through: sequence, at: now)
+  }
+
+  /// Whether the disk has the key's newest value.
+  func keeps(_ key: KeyIndex) -> Bool {
+    keys[Int(key.rawValue)].number.map { plan.keeps($0) } ?? false
+  }
+
+  /// The next work for the journal's thread, if it is due.
+  mutating func nextWork(_ identifiers: CommandIdentifiers, at now: Moment) -> JournalWork? {
+    guard let due = plan.nextDeadline, due <= now else { return nil }
+    let (keys, keysByNumber) = (keys, keysByNumber)
+    return plan.nextWork(at: now) { number, sequence in
+      let place = Int(keysByNumber[Int(number.rawValue)].rawValue)
+      guard let command = keys[place].commands.unwritten(sequence) else {
+        preconditionFailure("The journal writes only values whose commands have not ended.")
+      }
+      return DurableValue(
+        command.value,
+        id: identifiers.id(
+          of: command.number,
+          acceptedAt: command.acceptedAt,
+          given: command.origin?.id
+        ),
+        origin: command.origin,
+        options: command.options
+      )
+    }
+  }
+}

@@ -1,0 +1,48 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import JSON
+import LastOut
+import Routing
+
+extension RouteMachine {
+  /// Why a routed message is rejected.
+  enum Rejection: Hashable {
+    /// It is retained, and so may be stale.
+    case retained
+    case other(RejectionLog.Kind, reason: String)
+  }
+
+  /// Accepts a message, unless the gateway shuts down, the message was here before, or there is no
+  /// room for it; `nil` when it is accepted or no route matches.
+  mutating func admit(
+    _ payload: Span<UInt8>,
+    document: JSONValue?,
+    for keys: [KeyIndex]?,
+    retained: Bool,
+    trail: String,
+    mark: String,
+    isShuttingDown: Bool,
+    at now: Moment
+  ) -> Rejection? {
+    if isShuttingDown { return .other(.closing, reason: "shutting down") }
+    if !trail.isEmpty, RouteTrail.loops(trail, through: mark) {
+      return .other(.loop, reason: "it came back to where it left")
+    }
+    let overflow = Rejection.other(.overflow, reason: "limits.pending is \(limit)")
+    guard let keys else { return overflow }
+    let verdict = receive(
+      payload,
+      document: document,
+      for: keys,
+      retained: retained,
+      trail: trail,
+      at: now
+    )
+    switch verdict {
+    case .noRoute, .accepted: return nil
+    case .retained: return .retained
+    case .overflow: return overflow
+    }
+  }
+}

@@ -1,0 +1,104 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import Durability
+import LastOut
+import Testing
+
+@testable import GatewayCore
+
+/// Which keys the journal keeps from being sent: `blind/position` (0) has a row on the disk,
+/// `blind/button` (1) ends it.
+@Suite struct WithheldKeysTests {
+  private struct Fixture: ~Copyable {
+    let registry = CoreBench().core.registry
+    var rows = JournalRows(plan: JournalPlan(contents: JournalContents()), keys: 4)
+    var commands: CommandStateMachine
+    var keys = WithheldKeys(keys: 4)
+    var now = Moment(nanoseconds: 1_000_000_000)
+    let identifiers = CommandIdentifiers(wallMilliseconds: 0, now: .zero, session: 0)
+
+    init() {
+      commands = CommandStateMachine(registry: registry)
+      accept(1)
+      write()
+    }
+
+    mutating func accept(_ number: UInt64, replacing replaced: UInt64? = nil) {
+      _ = rows.accept(
+        CommandEvent.sample(KeyIndex(0), .accepted, number: number, at: now),
+        .number(Double(number)),
+        replacing: replaced,
+        until: now.advanced(by: .seconds(60)),
+        in: registry
+      )
+    }
+
+    mutating func write() {
+      now = now.advanced(by: .seconds(1))
+      #expect(rows.nextWork(identifiers, at: now) != nil)
+      rows.plan.completed(.done, at: now)
+      keys.diskChanged()
+    }
+
+    mutating func add(_ key: Int32, _ sequence: UInt64?, ending others: [Int32], urgent: UInt64?) {
+      let command = WithheldKeys.Command(
+        key: KeyIndex(key),
+        sequence: sequence,
+        others: others.map { KeyIndex($0) },
+        ended: rows.plan.sequence,
+        urgentNumber: urgent
+      )
+      keys.add(command, &rows, in: &commands, at: now)
+    }
+
+    mutating func release() -> [KeyIndex] { keys.release(rows, in: &commands, at: now) }
+  }
+
+  @Test func `a key without an older row is not withheld`() {
+    var fixture = Fixture()
+    fixture.add(0, 1, ending: [], urgent: nil)
+    #expect(fixture.keys.behind == [])
+  }
+
+  @Test func `a key is withheld until its older row is replaced`() {
+    var fixture = Fixture()
+    fixture.accept(2, replacing: 1)
+    fixture.add(0, 2, ending: [], urgent: nil)
+    #expect(fixture.keys.behind == [KeyIndex(0)])
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.contains(KeyIndex(0)))
+    fixture.write()
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.behind == [])
+  }
+
+  @Test func `a command waits for the row of another key that it ends`() {
+    var fixture = Fixture()
+    fixture.add(1, nil, ending: [0], urgent: nil)
+    #expect(fixture.keys.barred == [KeyIndex(1)])
+    #expect(fixture.keys.hasBarriers(KeyIndex(1)))
+  }
+
+  @Test func `an urgent command stops waiting after its patience, and the row is named`() {
+    var fixture = Fixture()
+    fixture.add(1, nil, ending: [0], urgent: 7)
+    #expect(fixture.keys.isUrgent(7, of: KeyIndex(1)))
+    #expect(fixture.keys.barred == [])
+    let end = fixture.now.advanced(by: WithheldKeys.patience)
+    #expect(fixture.keys.patienceEnds == end)
+    fixture.now = end
+    #expect(fixture.release() == [KeyIndex(0)])
+    #expect(fixture.keys.patienceEnds == nil)
+  }
+
+  @Test func `nothing is withheld for a row that has expired`() {
+    var fixture = Fixture()
+    fixture.add(1, nil, ending: [0], urgent: nil)
+    fixture.now = fixture.now.advanced(by: .seconds(60))
+    #expect(fixture.release() == [])
+    #expect(fixture.keys.behind == [])
+  }
+}
