@@ -113,7 +113,8 @@ let package = Package(
     .target(
       name: "FaultSimulation",
       dependencies: [
-        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
+        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "LastOutTesting",
+        "Routing",
       ],
       path: "Tests/FaultSimulation"
     ),
@@ -192,7 +193,10 @@ let package = Package(
         "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
       ]
     ),
-    .testTarget(name: "FaultSimulationTests", dependencies: ["FaultSimulation"]),
+    .testTarget(
+      name: "FaultSimulationTests",
+      dependencies: ["FaultSimulation", "LastOutTesting"]
+    ),
     .testTarget(
       name: "HTTPTests",
       dependencies: [

@@ -130,3 +130,9 @@ extension JournalPlan {
     }
   }
 }
+
+/// The number of a key in one ``JournalPlan``; the file stores its name.
+package struct JournalKey: Hashable, Sendable {
+  /// Counts from zero.
+  package let rawValue: Int32
+}

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Durability
 /// Why a journal is not used at all: using it would harm it, or trust a file that must not be trusted.
 package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   /// Written by a later version; the file is left as it is.
@@ -38,5 +39,20 @@ package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible 
     case .noThread(let path, let reason):
       "journal \(path): its writer cannot be started: \(reason)"
     }
+  }
+}
+
+/// Why a journal was not opened.
+enum JournalProblem: Error {
+  /// It must not be used; only a person can change that.
+  case refused(JournalRefusal)
+  /// It cannot be used at the moment.
+  case fault(JournalFault)
+
+  /// Runs `body`, whose failure is a fault.
+  static func faults<Result: ~Copyable>(
+    _ body: () throws(JournalFault) -> Result
+  ) throws(JournalProblem) -> Result {
+    do throws(JournalFault) { return try body() } catch { throw .fault(error) }
   }
 }

@@ -187,3 +187,9 @@ package final class PrivateBroker {
     throw PrivateBrokerError("mosquitto is not installed: not in \(folders.joined(separator: ":"))")
   }
 }
+
+/// Why a private broker, or a file, folder, pipe or port that it needs, could not be had.
+package struct PrivateBrokerError: Error, Hashable, Sendable, CustomStringConvertible {
+  package let description: String
+  init(_ description: String) { self.description = description }
+}

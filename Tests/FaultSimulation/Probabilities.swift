@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import LastOutTesting
+
 /// How likely each trouble is in one run, in percent; every seed has its own mixture, so that some
 /// runs are nearly calm and others have one kind of trouble only.
 struct Probabilities {

@@ -3,6 +3,7 @@
 
 import Durability
 import LastOut
+import LastOutTesting
 
 /// A journal's file and its writer on simulated time: what the process has written, what a power cut
 /// leaves of it, and one piece of work that takes its time.
@@ -32,7 +33,7 @@ struct SimulatedDisk: Sendable {
   private var troubleEnds = Moment.zero
 
   init(seed: UInt64) {
-    random = SeededGenerator(seed: seed ^ 0xD15C)
+    random = SeededGenerator(life: seed ^ 0xD15C)
   }
 
   var isBusy: Bool { work != nil }

@@ -6,6 +6,7 @@ import Devices
 import Durability
 import GatewayCore
 import LastOut
+import LastOutTesting
 import Routing
 
 /// The host's part: performing the effects of the core against the simulated world.

@@ -7,6 +7,7 @@ import Durability
 import GatewayCore
 import JSON
 import LastOut
+import LastOutTesting
 
 /// The disk, restarts, and what must survive them.
 extension SimulatedLife {

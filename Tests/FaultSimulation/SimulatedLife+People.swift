@@ -7,6 +7,7 @@ import Durability
 import GatewayCore
 import JSON
 import LastOut
+import LastOutTesting
 
 /// What people do, and what is done to the gateway.
 extension SimulatedLife {

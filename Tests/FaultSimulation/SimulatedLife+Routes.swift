@@ -3,6 +3,7 @@
 
 import GatewayCore
 import LastOut
+import LastOutTesting
 import Routing
 
 /// Messages that routes carry from one topic, or broker, to another.

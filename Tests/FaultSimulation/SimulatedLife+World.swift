@@ -6,6 +6,7 @@ import Devices
 import GatewayCore
 import JSON
 import LastOut
+import LastOutTesting
 
 /// The link, the broker and the devices.
 extension SimulatedLife {

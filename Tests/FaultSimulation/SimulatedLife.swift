@@ -6,6 +6,7 @@ import Devices
 import Durability
 import GatewayCore
 import LastOut
+package import LastOutTesting
 
 /// One gateway's life among people, brokers, devices and a disk, none of them reliable.
 ///
@@ -80,7 +81,7 @@ package struct SimulatedLife: ~Copyable {
     self.isTraced = isTraced || listener != nil
     self.listener = listener
     self.isJournalled = isJournalled
-    random = SeededGenerator(seed: seed)
+    random = SeededGenerator(life: seed)
     probabilities = Probabilities(&random)
     registry = Registry(House.devices(seed))
     var settings = GatewayCore.Settings()
@@ -196,4 +197,11 @@ package struct SimulatedLife: ~Copyable {
   }
 
   func name(_ key: KeyIndex) -> String { registry[key].key }
+}
+
+extension SeededGenerator {
+  /// The numbers of one life; neighbouring seeds have nothing in common.
+  package init(life seed: UInt64) {
+    self.init(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1)
+  }
 }

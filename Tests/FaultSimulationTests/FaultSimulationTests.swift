@@ -3,6 +3,7 @@
 
 import FaultSimulation
 import FoundationEssentials
+import LastOutTesting
 import Testing
 
 /// Lives that a debug build can live in some seconds; `make soak` lives more of them.
@@ -45,7 +46,7 @@ import Testing
   }
 
   @Test func `the numbers of a seed are the same on every machine`() {
-    var generator = SeededGenerator(seed: 1)
+    var generator = SeededGenerator(life: 1)
     let numbers = (0..<4).map { _ in generator.below(1000) }
     #expect(numbers == [710, 784, 271, 630])
   }

@@ -35,7 +35,7 @@ import Testing
 
     enqueue(4096)
     #expect(link.droppedMessages == 0)
-    link.endDropping()
+    link.logDroppedMessages()
     #expect(lines.all == [])
     enqueue(1)
     #expect(link.droppedMessages == 1024)
@@ -45,10 +45,10 @@ import Testing
     enqueue(2048)
     #expect(link.droppedMessages == 3072)
     #expect(lines.all.count == 1)
-    link.endDropping()
+    link.logDroppedMessages()
     #expect(lines.all.count == 2)
     #expect(lines.all[1].hasSuffix("count=2048 total=3072 limit=4096"))
-    link.endDropping()
+    link.logDroppedMessages()
     #expect(lines.all.count == 2)
   }
 }

@@ -28,7 +28,7 @@ import Testing
     var table = TopicTable()
     table.add(.state(KeyIndex(1), source: 0), for: "zigbee2mqtt/lamp")
     table.add(.state(KeyIndex(2), source: 0), for: "zigbee2mqtt/lamp")
-    table.add(.deviceSet(0), for: "settle/lamp/set")
+    table.add(.command(.deviceSet(0)), for: "settle/lamp/set")
     #expect(table.roles(of: Array("zigbee2mqtt/lamp".utf8).span).count == 2)
     #expect(table.roles(of: Array("settle/lamp/set".utf8).span).count == 1)
     #expect(table.roles(of: Array("settle/lamp".utf8).span).isEmpty)

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
 internal import Devices
 
 /// Reads the connection to a broker: `mqtt:`, and each entry of `brokers:`.
@@ -71,5 +72,16 @@ struct BrokerReader {
       guard let node = fields[key] else { continue }
       problems.add(node.position, "\(key): only mqtts:// uses certificates")
     }
+  }
+}
+
+/// This machine's name.
+package enum HostName {
+  /// The name up to the first dot; `localhost` when the system has none.
+  package static var current: String {
+    var buffer = [CChar](repeating: 0, count: 256)
+    guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
+    let bytes = buffer.prefix { $0 != 0 && $0 != 0x2E }.map { UInt8(bitPattern: $0) }
+    return bytes.isEmpty ? "localhost" : String(decoding: bytes, as: UTF8.self)
   }
 }

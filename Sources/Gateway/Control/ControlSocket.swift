@@ -61,10 +61,10 @@ final class ControlSocket {
       Glibc.close(lock)
       throw error
     }
-    watch = try gateway.loop.watch(listener, for: .read, named: "control socket") {
+    watch = try gateway.context.loop.watch(listener, for: .read, named: "control socket") {
       [unowned self] _ in accept()
     }
-    turnTimer = try gateway.loop.makeTimer(named: "control clients' turns") {
+    turnTimer = try gateway.context.loop.makeTimer(named: "control clients' turns") {
       [unowned self] in takeTurns()
     }
   }
@@ -86,7 +86,7 @@ final class ControlSocket {
       SocketFile.makeNonblocking(descriptor)
       guard connections.count < Self.connectionLimit else {
         Glibc.close(descriptor)
-        gateway.log.warning(
+        gateway.context.log.warning(
           "Control connection refused: too many",
           ["limit": String(Self.connectionLimit)]
         )
@@ -96,23 +96,23 @@ final class ControlSocket {
       let connection = ControlConnection(
         number: lastNumber,
         descriptor: descriptor,
-        lineLimit: gateway.configuration.limits.line
+        lineLimit: gateway.context.configuration.limits.line
       )
       // The gateway owns this socket, which owns the connection and ends it first.
       connection.onLine = { [unowned gateway] line, connection in
-        gateway.answer(line, on: connection)
+        gateway.requests.receive(line, from: connection)
       }
       connection.onInputEnd = { [unowned gateway] in gateway.emitReady() }
       connection.onUnsent = { [unowned self] connection in unsent.append(connection) }
       connection.onTurnWanted = { [unowned self] connection in queue(connection) }
       connection.onEnd = { [unowned self] connection in ended(connection) }
       do throws(OperationsError) {
-        try connection.start(on: gateway.loop)
+        try connection.start(on: gateway.context.loop)
         connection.isDiskBehind = isDiskBehind
         connections[lastNumber] = connection
       } catch {
         Glibc.close(descriptor)
-        gateway.log.warning("Control connection refused", ["reason": error.description])
+        gateway.context.log.warning("Control connection refused", ["reason": error.description])
       }
     }
   }
@@ -135,16 +135,18 @@ final class ControlSocket {
     let descriptor = Glibc.accept(listener, nil, nil)
     if descriptor >= 0 { Glibc.close(descriptor) }
     spare = SocketFile.spareDescriptor()
-    gateway.log.warning("Control connection refused: no file descriptor is left")
+    gateway.context.log.warning("Control connection refused: no file descriptor is left")
   }
 
   private func ended(_ connection: ControlConnection) {
     connections[connection.number] = nil
     lastRequester = nil
     if connection.isTooSlow {
-      gateway.log.warning("Control client dropped: it does not read what it asked for")
+      gateway.context.log.warning("Control client dropped: it does not read what it asked for")
     }
-    if !connection.watches.isEmpty || !connection.recordings.isEmpty { gateway.updateWatching() }
+    if !connection.watches.isEmpty || !connection.recordings.isEmpty {
+      gateway.events.updateObservers()
+    }
   }
 
   func connection(_ number: UInt64) -> ControlConnection? {

@@ -18,7 +18,9 @@ enum SocketFile {
     throw failure("mkdir \(folder)")
   }
 
-  /// Takes the lock that keeps a second gateway away from the same socket; it goes with the process.
+  /// Acquires the lock that keeps a second gateway away from the same socket.
+  ///
+  /// It is released when the process ends.
   static func lock(_ path: String) throws(OperationsError) -> Int32 {
     let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw failure("open \(path)") }

@@ -5,34 +5,34 @@ import Devices
 import HomeAssistant
 import JSON
 
-/// Which devices are still to be announced to Home Assistant, and what is announced.
+/// Decides what to announce to Home Assistant next.
 ///
-/// One device is put into words at a time, when there is room at the broker. Whether devices are
-/// there is told after the announcements have landed: by then the broker has said what it keeps of
-/// the devices, so that none seems to come back when only the gateway did.
+/// Messages are made for one device at a time, when the broker has room. Availability follows once
+/// the announcements are acknowledged: by then the broker has sent the retained states, so that no
+/// device seems to come online when only the gateway did.
 struct Announcements {
   typealias Message = DiscoveryAnnouncer.Message
 
-  let announcer: DiscoveryAnnouncer
-  /// Devices to be announced, by number; the last comes first.
+  private let announcer: DiscoveryAnnouncer
+  /// Devices to announce, by number, last one first.
   private var devices: [Int] = []
   private var isListed: [Bool] = []
-  /// What is to be sent before another device is looked at; the last comes first.
+  /// Messages to send before those of another device, last one first.
   private var messages: [Message] = []
-  /// The topics that each device was announced on.
+  /// The topics on which each device was announced.
   private var topics: [[String]] = []
   /// The topics of all devices, with the device's number.
   private var known: [String: Int] = [:]
-  /// The entities of messages for whole devices, by topic, those that were taken back included.
+  /// The entities of messages for whole devices, by topic, removed ones included.
   private var entities: [String: [String: String]] = [:]
-  /// Own announcements that the broker has kept from earlier.
+  /// Own announcements of an earlier process that the broker has retained.
   private var strays: [String] = []
-  /// Devices of which is to be told whether they are there; the last comes first.
+  /// Devices whose availability must be published, last one first.
   private var changed: [Int] = []
   private var isChanged: [Bool] = []
-  /// Whether what was sent first on this connection has landed.
-  private var hasLanded = false
-  /// The last of what was sent first on this connection.
+  /// Whether the broker has acknowledged the first announcements of this connection.
+  private var isAcknowledged = false
+  /// The last of the first announcements of this connection.
   private var lastToken: UInt64?
 
   init(_ announcer: DiscoveryAnnouncer) { self.announcer = announcer }
@@ -43,13 +43,13 @@ struct Announcements {
     messages.isEmpty && devices.isEmpty && strays.isEmpty
   }
 
-  /// There is a new connection, on which nothing was sent.
+  /// A connection was made, on which nothing was sent yet.
   mutating func connected() {
-    hasLanded = false
+    isAcknowledged = false
     lastToken = nil
   }
 
-  /// Announces these devices, again if they were before.
+  /// Announces these devices, again if they were announced before.
   mutating func announce(_ numbers: some BidirectionalCollection<Int>) {
     let count = (numbers.max() ?? -1) + 1
     while topics.count < count {
@@ -58,36 +58,45 @@ struct Announcements {
       isChanged.append(false)
     }
     for number in numbers.reversed() {
-      cameOrWent(number)
+      availabilityChanged(of: number)
       if isListed[number] { continue }
       isListed[number] = true
       devices.append(number)
     }
   }
 
-  /// A device is there again, or no more; told only once it is announced.
-  mutating func cameOrWent(_ number: Int) {
+  /// Announces the devices that a reload has changed, and removes those that it has removed.
+  mutating func announceChanges(from old: Registry, to registry: Registry) {
+    announce(
+      registry.devices.indices.filter { number in
+        number >= old.devices.count || old.devices[number] != registry.devices[number]
+      }
+    )
+  }
+
+  /// A device came online or went offline; this is published only once it is announced.
+  mutating func availabilityChanged(of number: Int) {
     guard number < isChanged.count, !isChanged[number] else { return }
     isChanged[number] = true
     changed.append(number)
   }
 
-  /// What ``next(_:isOnline:)`` gave last is on its way.
-  mutating func left(as token: UInt64) { if !hasLanded { lastToken = token } }
+  /// The message of ``next(_:isOnline:)`` was sent as `token`.
+  mutating func sent(as token: UInt64) { if !isAcknowledged { lastToken = token } }
 
-  /// The broker has something of the gateway's own.
-  mutating func landed(_ token: UInt64) {
-    if token == lastToken, hasNothingToAnnounce { hasLanded = true }
+  /// The broker has acknowledged one of the gateway's own messages.
+  mutating func acknowledged(_ token: UInt64) {
+    if token == lastToken, hasNothingToAnnounce { isAcknowledged = true }
   }
 
-  /// The broker keeps this announcement; what nobody announces any more is to be removed.
+  /// The broker has retained this announcement; it is removed unless a device has it.
   mutating func found(_ topic: String, _ announcement: JSONValue) {
     guard announcer.isOwn(announcement) else { return }
     let earlier = DiscoveryAnnouncer.entities(in: announcement)
     let count = entities[topic, default: [:]].count
     entities[topic, default: [:]].merge(earlier) { now, _ in now }
     if let number = known[topic] {
-      // It was put into words before it was known what is to be taken back.
+      // Its message was made before these entities, which it must remove, were known.
       if entities[topic, default: [:]].count > count { announce(CollectionOfOne(number)) }
       return
     }
@@ -95,9 +104,9 @@ struct Announcements {
     if let more = announcer.availabilityTopic(in: announcement) { strays.append(more) }
   }
 
-  /// The next message, to be given back with ``putBack(_:)`` if there is no room for it.
+  /// The next message; return it with ``putBack(_:)`` when there is no room for it.
   ///
-  /// `isOnline` tells whether the device of a number is there.
+  /// `isOnline` says whether the device of a number is online.
   mutating func next(_ registry: Registry, isOnline: (Int) -> Bool) -> Message? {
     while messages.isEmpty, let number = devices.popLast() {
       isListed[number] = false
@@ -116,7 +125,7 @@ struct Announcements {
       strays = []
     }
     if let message = messages.popLast() { return message }
-    while hasLanded, let number = changed.popLast() {
+    while isAcknowledged, let number = changed.popLast() {
       isChanged[number] = false
       guard !topics[number].isEmpty else { continue }
       let status = announcer.availability(

@@ -9,13 +9,14 @@ import JSON
 import LastOut
 import Operations
 
-/// Encodes events as the object that every surface shows: the only place where numbers become
-/// identifiers and moments become times of day.
+/// Encodes events for every surface: numbers become identifiers, and moments become times of day.
 struct EventEncoder {
   private let identifiers: CommandIdentifiers
   /// The time of day when it was last read, and that moment.
   private var wall: (milliseconds: Int64, at: Moment)
-  private var timeText = TimeText()
+  private var timestamp = TimestampCache()
+  /// The values of rejected events by number, where they are no valid ``Value``.
+  private var rejectedValues: [UInt64: JSONValue] = [:]
 
   /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
   init(_ identifiers: CommandIdentifiers, wallMilliseconds: Int64, now: Moment) {
@@ -23,19 +24,30 @@ struct EventEncoder {
     wall = (wallMilliseconds, now)
   }
 
-  /// Ties the clocks again: the wall clock is set now and then, and goes on while the machine
-  /// sleeps.
+  /// Ties the clocks again: the wall clock may be set, and runs while the machine sleeps.
   mutating func tie(wallMilliseconds: Int64, now: Moment) {
     wall = (wallMilliseconds, now)
   }
 
-  /// The event as every surface shows it.
+  /// Whether events wait whose value only ``object(_:key:)`` shows.
+  var hasRejectedValues: Bool { !rejectedValues.isEmpty }
+
+  /// Keeps what a rejected event shows as its value until the event is delivered.
+  mutating func keepRejectedValue(_ value: JSONValue, ofEvent number: UInt64) {
+    rejectedValues[number] = value
+  }
+
+  mutating func forgetRejectedValue(of event: CommandEvent) {
+    if !rejectedValues.isEmpty { rejectedValues[event.number] = nil }
+  }
+
+  /// The event as an object, for the surfaces that need its members.
   func object(_ event: CommandEvent, key: String) -> EventObject {
     EventObject(
       id: id(of: event),
       key: key,
       phase: event.phase,
-      value: event.value?.json,
+      value: rejectedValue(of: event) ?? event.value?.json,
       collapsed: event.collapsed,
       source: Self.source(of: event.origin),
       at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
@@ -44,8 +56,10 @@ struct EventEncoder {
     )
   }
 
-  /// Appends the event's object, with the caller's identifier as it was given, or as a text for
-  /// those who did not give it.
+  /// Appends the event's JSON text.
+  ///
+  /// The requester's identifier appears as the requester wrote it; `withTextID` makes it a string,
+  /// for all other readers.
   mutating func append(
     _ event: borrowing CommandEvent,
     key: String,
@@ -53,7 +67,7 @@ struct EventEncoder {
     to output: inout [UInt8]
   ) {
     let milliseconds = wallMilliseconds(at: event.at)
-    timeText.set(milliseconds)
+    timestamp.set(milliseconds)
     let given = event.origin?.id.map { withTextID ? .string(Self.text($0)) : $0 }
     let number = event.number
     let acceptedAt = event.acceptedAt
@@ -64,14 +78,14 @@ struct EventEncoder {
       value: event.value?.json,
       collapsed: event.collapsed,
       source: Self.source(of: event.origin),
-      at: { timeText.append(to: &$0) },
+      at: { timestamp.append(to: &$0) },
       attempt: event.attempt,
       reason: event.reason,
       to: &output
     )
   }
 
-  /// The event of a request that was refused before it concerned any command.
+  /// The event of a request that was rejected before it reached a command.
   func rejection(
     of request: ControlRequest,
     value: JSONValue?,
@@ -90,7 +104,7 @@ struct EventEncoder {
     )
   }
 
-  /// The event of a message that was refused before it concerned any command.
+  /// The event of a message that was rejected before it reached a command.
   func rejection(
     key: String,
     source: String?,
@@ -109,6 +123,10 @@ struct EventEncoder {
     )
   }
 
+  private func rejectedValue(of event: CommandEvent) -> JSONValue? {
+    rejectedValues.isEmpty ? nil : rejectedValues[event.number]
+  }
+
   private func wallMilliseconds(at moment: Moment) -> Int64 {
     wall.milliseconds + Self.milliseconds(from: wall.at, to: moment)
   }
@@ -117,13 +135,13 @@ struct EventEncoder {
     Int64(bitPattern: end.nanoseconds &- start.nanoseconds) / 1_000_000
   }
 
-  /// Only what comes by MQTT may say nothing about where it comes from.
+  /// Only changes received by MQTT have no origin.
   private static func source(of origin: ChangeOrigin?) -> String? {
     guard let origin else { return "mqtt" }
     return origin.source
   }
 
-  /// The caller's identifier, else the command's ULID.
+  /// The requester's identifier, else the command's ULID.
   private func id(of event: CommandEvent) -> String {
     if let given = event.origin?.id { return Self.text(given) }
     return identifiers.ulid(of: event.number, at: event.acceptedAt)

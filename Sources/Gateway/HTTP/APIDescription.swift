@@ -6,7 +6,7 @@ import HTTP
 import JSON
 import JSONParsing
 
-/// The OpenAPI document for those who need a token, and for those who need none.
+/// The OpenAPI document, for clients that need a token and for those that need none.
 struct APIDescription {
   let open: [UInt8]
   let guarded: [UInt8]
@@ -16,7 +16,7 @@ struct APIDescription {
     guarded = Self.document(security: .array([.object([.init("token", .array([]))])]))
   }
 
-  /// The document of the build with the `security` that goes for whoever asks.
+  /// The document of the build with another `security`.
   private static func document(security: JSONValue) -> [UInt8] {
     let bytes = OpenAPIDocument.bytes
     guard case .object(var members)? = try? JSONParser.parse(bytes.span),

@@ -6,16 +6,16 @@ import Devices
 import HTTP
 import JSON
 
-/// The changes of one request, one per line, each taken as it comes; the results are its answer.
+/// The changes of one request, one per line, each executed on receipt; the results are the response.
 final class ChangeBatch: ResponseStream {
-  /// Results are sent when the request has ended, as HTTP/1.1 clients expect; more than this is not
-  /// kept for one request.
+  /// How many bytes of results are kept for one request: they are sent when it has ended, as HTTP/1.1
+  /// clients expect.
   static let outputLimit = 16 << 20
 
   private var framer: LineFramer
   private var output: [UInt8] = []
   private var sent = 0
-  /// Changes whose last reply has not come.
+  /// Changes that wait for their last reply.
   private var open: [UInt64: HTTPChange] = [:]
   private var isFull = false
   private let lineLimit: Int
@@ -29,12 +29,12 @@ final class ChangeBatch: ResponseStream {
     framer = LineFramer(limit: lineLimit)
   }
 
-  /// Takes part of the request.
-  func take(_ bytes: Span<UInt8>) {
+  /// Receives part of the request.
+  func receive(_ bytes: Span<UInt8>) {
     framer.append(bytes)
     while let line = framer.next() {
       switch line {
-      case .line(let bytes, let number): take(bytes, number: number)
+      case .line(let bytes, let number): execute(bytes, number: number)
       case .tooLong(let number):
         fail(.lineTooLong, "the line has more than \(lineLimit) bytes", line: number)
       }
@@ -43,7 +43,7 @@ final class ChangeBatch: ResponseStream {
 
   /// The request has ended: its last line needs no line break.
   func end() {
-    if let rest = framer.finish() { take(rest.bytes, number: rest.number) }
+    if let rest = framer.finish() { execute(rest.bytes, number: rest.number) }
     let type = "application/x-ndjson"
     if open.isEmpty {
       exchange.respond(HTTPResponse(type: type, output))
@@ -58,7 +58,7 @@ final class ChangeBatch: ResponseStream {
     }
   }
 
-  /// The gateway ends: nothing more is heard about what is still open.
+  /// Ends the response without the results that are missing: the gateway or the client is gone.
   func close() {
     for change in open.values {
       change.forget()
@@ -79,7 +79,7 @@ final class ChangeBatch: ResponseStream {
     return .bytes(Array(piece))
   }
 
-  private func take(_ bytes: ArraySlice<UInt8>, number: Int) {
+  private func execute(_ bytes: ArraySlice<UInt8>, number: Int) {
     guard !isFull else { return }
     guard output.count < Self.outputLimit else {
       isFull = true
@@ -104,7 +104,7 @@ final class ChangeBatch: ResponseStream {
       }
       request.source = request.source ?? HTTPSurface.source
       let change = surface.makeChange(wait: request.wait) { [weak self] reply, change, isLast in
-        self?.hear(reply, change, isLast: isLast)
+        self?.receive(reply, change, isLast: isLast)
       }
       open[change.number] = change
       surface.perform(request, for: change, line: number)
@@ -113,7 +113,7 @@ final class ChangeBatch: ResponseStream {
     }
   }
 
-  private func hear(_ reply: ControlReply, _ change: HTTPChange, isLast: Bool) {
+  private func receive(_ reply: ControlReply, _ change: HTTPChange, isLast: Bool) {
     if isLast { open[change.number] = nil }
     append(reply)
   }

@@ -14,15 +14,15 @@ enum ChangeBody {
   /// Reads the change that a request asks for.
   ///
   /// The body of a `set` is the value itself, or an object with `value` and options beside it; that
-  /// of a `step` the amount, or an object with `step`; a `toggle` needs none. Options stand in the
-  /// query as well, which counts more.
+  /// of a `step` the amount, or an object with `step`; a `toggle` needs none. The query may hold
+  /// options as well, which override those of the body.
   static func request(_ operation: String, key: String, from request: HTTPRequest)
     throws(Problem) -> ControlRequest
   {
     var members = [.init("key", .string(key))] + (try content(operation, of: request))
     let options = try queryOptions(request)
     do throws(GrammarError) {
-      // What stands in the body must be right even where the query counts more.
+      // The body must be valid even where the query overrides it.
       let stated = try ControlRequest(.object(members), keys: .any)
       guard !options.isEmpty else { return stated }
       for option in options {
@@ -72,7 +72,7 @@ enum ChangeBody {
     return pattern
   }
 
-  /// Refuses parameters that mean nothing here, and those that come twice.
+  /// Throws for unknown parameters, and for repeated ones.
   static func checkQuery(_ request: HTTPRequest, allowed: [String]) throws(Problem) {
     var seen: Set<String> = []
     for parameter in request.target.query {
@@ -95,7 +95,7 @@ enum ChangeBody {
     }
   }
 
-  /// Reads a parameter that is there or not, or says which.
+  /// Reads a flag: absent, present without a value, or `true` or `false`.
   static func flag(_ name: String, of request: HTTPRequest) throws(Problem) -> Bool {
     switch request.target.query.first(where: { $0.name == name })?.value {
     case nil, "false": return false

@@ -5,43 +5,45 @@ import Devices
 import HTTP
 import LastOut
 
-/// One client of `GET /v1/events`: a place in the shared buffer, and no bytes of its own.
+/// One client of `GET /v1/events`: a position in the shared buffer, and no bytes of its own.
 final class EventStream: ResponseStream {
   let exchange: HTTPExchange
   let pattern: Pattern?
-  /// The number of the next event it gets.
+  /// The number of the next event to send.
   var cursor: UInt64
-  /// What else it has not been told of; `nil` where it wants events only.
-  var news: StateNews?
-  /// When something was last given to it.
-  var spokeAt: Moment
-  /// Nothing is left for it to send.
+  /// The states to send; `nil` for a stream of events alone.
+  var unsentStates: UnsentStates?
+  /// When something was sent last.
+  private(set) var sentAt: Moment
+  /// Whether nothing is left to send.
   private(set) var isWaiting = false
   private var opening: [UInt8]
   private var wantsHeartbeat = false
   private var isEnding = false
-  private unowned let surface: HTTPSurface
+  private unowned let streams: EventStreams
 
   init(
     exchange: HTTPExchange,
-    surface: HTTPSurface,
+    streams: EventStreams,
     pattern: Pattern?,
     cursor: UInt64,
     opening: [UInt8],
-    wantsStates: Bool,
+    withStates: Bool,
     at now: Moment
   ) {
     self.exchange = exchange
-    self.surface = surface
+    self.streams = streams
     self.pattern = pattern
     self.cursor = cursor
     self.opening = opening
-    spokeAt = now
-    news = wantsStates ? StateNews() : nil
+    sentAt = now
+    unsentStates = withStates ? UnsentStates() : nil
   }
 
-  /// Whether it is about a key.
-  func wants(_ key: String) -> Bool { news != nil && pattern?.matches(key) ?? true }
+  /// Whether it shows where a key stands.
+  func showsState(of key: String) -> Bool {
+    unsentStates != nil && pattern?.matches(key) ?? true
+  }
 
   func next(_ room: Int) -> ResponsePiece {
     isWaiting = false
@@ -49,16 +51,16 @@ final class EventStream: ResponseStream {
       defer { opening = [] }
       return .bytes(opening)
     }
-    if cursor < surface.buffer.first {
-      // More came at once than is kept.
-      let gap = EventStreamText.gap(after: String(cursor - 1), until: surface.buffer.first)
-      cursor = surface.buffer.first
+    if cursor < streams.buffer.first {
+      // More events happened at once than the buffer keeps.
+      let gap = EventStreamText.gap(after: String(cursor - 1), until: streams.buffer.first)
+      cursor = streams.buffer.first
       return .bytes(gap)
     }
     var bytes: [UInt8] = []
-    surface.buffer.read(from: &cursor, matching: pattern, room: room, into: &bytes)
-    // Where things stand is told after how they came to stand there.
-    if bytes.isEmpty, news != nil { tellNews(room: room, into: &bytes) }
+    streams.buffer.read(from: &cursor, matching: pattern, room: room, into: &bytes)
+    // States follow the events that led to them.
+    if bytes.isEmpty { appendStates(room: room, to: &bytes) }
     if bytes.isEmpty, wantsHeartbeat { bytes = EventStreamText.heartbeat }
     wantsHeartbeat = false
     if !bytes.isEmpty { return .bytes(bytes) }
@@ -67,34 +69,34 @@ final class EventStream: ResponseStream {
     return .wait
   }
 
-  /// Sends what has come for it; `now` is remembered.
+  /// Sends what is new, if the client reads.
   func wake(at now: Moment) {
     guard isWaiting else { return }
-    if cursor >= surface.buffer.first {
-      surface.buffer.skip(from: &cursor, matching: pattern)
+    if cursor >= streams.buffer.first {
+      streams.buffer.skip(from: &cursor, matching: pattern)
     }
-    guard cursor < surface.buffer.next || news?.isEmpty == false else { return }
-    spokeAt = now
+    guard cursor < streams.buffer.next || unsentStates?.isEmpty == false else { return }
+    sentAt = now
     isWaiting = false
     exchange.wake()
   }
 
-  private func tellNews(room: Int, into bytes: inout [UInt8]) {
-    guard var news, !news.isEmpty else { return }
-    surface.tell(&news, room: room, into: &bytes)
-    self.news = news
+  private func appendStates(room: Int, to bytes: inout [UInt8]) {
+    guard var states = unsentStates, !states.isEmpty else { return }
+    streams.append(&states, room: room, to: &bytes)
+    unsentStates = states
   }
 
-  /// Shows that the connection lives, so that a client that is gone is noticed.
+  /// Sends a heartbeat, so that a client that is gone is noticed.
   func beat(at now: Moment) {
-    spokeAt = now
+    sentAt = now
     wantsHeartbeat = true
     guard isWaiting else { return }
     isWaiting = false
     exchange.wake()
   }
 
-  /// Says what there is, and ends.
+  /// Sends what is left, and ends.
   func end() {
     isEnding = true
     guard isWaiting else { return }

@@ -5,33 +5,33 @@ import Control
 import Devices
 import JSON
 
-/// One request over HTTP that waits for the gateway's word.
+/// One change or query over HTTP that waits for its replies.
 final class HTTPChange: Requester {
   let number: UInt64
-  /// Why it was refused, if it was.
-  private(set) var refusal: ValidationError?
+  /// Why it was rejected, if it was.
+  private(set) var rejection: ValidationError?
   private let wait: ControlRequest.Wait?
-  /// Takes each reply; the last one comes once.
-  private let hear: (_ reply: ControlReply, _ change: HTTPChange, _ isLast: Bool) -> Void
+  /// Receives each reply; the last one once.
+  private let onReply: (_ reply: ControlReply, _ change: HTTPChange, _ isLast: Bool) -> Void
   private(set) var isDone = false
 
   init(
     number: UInt64,
     wait: ControlRequest.Wait?,
-    hear: @escaping (ControlReply, HTTPChange, Bool) -> Void
+    onReply: @escaping (ControlReply, HTTPChange, Bool) -> Void
   ) {
     self.number = number
     self.wait = wait
-    self.hear = hear
+    self.onReply = onReply
   }
 
-  func note(_ refusal: ValidationError) { self.refusal = refusal }
+  func setRejection(_ reason: ValidationError) { rejection = reason }
 
   /// A reply after which nothing follows.
-  func send(_ reply: ControlReply) { tell(reply, isLast: true) }
+  func send(_ reply: ControlReply) { deliver(reply, isLast: true) }
 
-  /// A phase of the change.
-  func tell(_ event: EventObject, id: JSONValue?, isFinal: Bool) {
+  /// Receives a phase of the change.
+  func receive(_ event: EventObject, id: JSONValue?, isFinal: Bool) {
     let isLast =
       switch event.phase {
       case .accepted: wait == nil
@@ -39,18 +39,18 @@ final class HTTPChange: Requester {
       case .sending: false
       case .superseded, .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired: true
       }
-    // Without a wait only the answer is of interest, which a step that waits for the device's state
-    // gets late.
+    // Without a wait the only reply is the answer, which is late for a step that waits for the
+    // device's state.
     guard wait != nil || isLast else { return }
-    tell(.event(event, id: id), isLast: isLast)
+    deliver(.event(event, id: id), isLast: isLast)
   }
 
-  /// Nobody is interested any more.
+  /// Delivers no further reply: the client is gone.
   func forget() { isDone = true }
 
-  private func tell(_ reply: ControlReply, isLast: Bool) {
+  private func deliver(_ reply: ControlReply, isLast: Bool) {
     guard !isDone else { return }
     isDone = isLast
-    hear(reply, self, isLast)
+    onReply(reply, self, isLast)
   }
 }

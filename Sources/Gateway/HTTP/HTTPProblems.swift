@@ -6,9 +6,9 @@ import Devices
 import HTTP
 import JSON
 
-/// What refusals look like over HTTP.
+/// Translates rejections and errors into problems of HTTP.
 enum HTTPProblems {
-  /// Why a change was refused.
+  /// Why a change was rejected.
   static func problem(_ error: ValidationError, key: String?) -> Problem {
     var members: [JSONValue.Member] = key.map { [.init("key", .string($0))] } ?? []
     let status: Int
@@ -78,9 +78,9 @@ enum HTTPProblems {
     return Problem(status, code, message)
   }
 
-  /// What became of a change that did not come to what was waited for.
-  static func problem(_ event: EventObject, refusal: ValidationError?) -> Problem {
-    if event.phase == .rejected, let refusal { return problem(refusal, key: event.key) }
+  /// Why a change ended without the phase that the client waits for.
+  static func problem(_ event: EventObject, rejection: ValidationError?) -> Problem {
+    if event.phase == .rejected, let rejection { return problem(rejection, key: event.key) }
     let status =
       switch event.phase {
       case .failed: 502

@@ -46,18 +46,19 @@ extension HTTPSurface {
     switch endpoint {
     case .devices:
       let now = EventLoop.now()
-      let devices = gateway.registry.deviceNumbers.map { gateway.deviceObject($0, at: now) }
-      let broker = JSONValue.object(["connected": .boolean(gateway.isConnected)])
+      let devices = context.registry.deviceNumbers.map { documents.deviceObject($0, at: now) }
+      let broker = JSONValue.object(["connected": .boolean(context.core.isConnected)])
       answer(exchange, .object(["devices": .array(devices), "broker": broker]))
     case .device(let id):
       do throws(ValidationError) {
-        let device = try gateway.registry.deviceIndex(of: id)
-        answer(exchange, gateway.deviceObject(device, at: EventLoop.now()))
+        let device = try context.registry.deviceIndex(of: id)
+        answer(exchange, documents.deviceObject(device, at: EventLoop.now()))
       } catch {
         throw HTTPProblems.problem(error, key: nil)
       }
     case .metrics:
-      answer(exchange, HTTPResponse(type: MetricsText.mediaType, gateway.metrics(of: self)))
+      let report = MetricsReport(context, mqtt: gateway.mqtt, http: self)
+      answer(exchange, HTTPResponse(type: MetricsText.mediaType, report.bytes))
     case .health: answer(exchange, .object(["status": "alive"]))
     case .readiness:
       if let (code, reason) = trouble {
@@ -73,9 +74,9 @@ extension HTTPSurface {
 
   /// Why changes cannot leave, or do not survive a crash.
   private var trouble: (code: String, reason: String)? {
-    if gateway.core.isShuttingDown { return ("stopping", "the gateway is shutting down") }
-    guard gateway.isConnected else { return ("not_ready", "the broker is not connected") }
-    return gateway.core.durability?.fault.map {
+    if context.core.isShuttingDown { return ("stopping", "the gateway is shutting down") }
+    guard context.core.isConnected else { return ("not_ready", "the broker is not connected") }
+    return context.core.durability?.fault.map {
       ("not_durable", "the journal cannot be written: \($0)")
     }
   }
@@ -83,8 +84,8 @@ extension HTTPSurface {
   private func serveProperty(_ key: String, _ exchange: HTTPExchange) throws(Problem) {
     try ChangeBody.checkQuery(exchange.request, allowed: [])
     do throws(ValidationError) {
-      let index = try gateway.registry.index(of: key)
-      answer(exchange, gateway.propertyObject(index, at: EventLoop.now()))
+      let index = try context.registry.index(of: key)
+      answer(exchange, documents.propertyObject(index, at: EventLoop.now()))
     } catch {
       throw HTTPProblems.problem(error, key: key)
     }
@@ -155,7 +156,7 @@ extension HTTPSurface {
       case .accepted: answer(exchange, event.json, status: 202)
       case .unchanged, .sending, .sent, .confirmed: answer(exchange, event.json)
       case .superseded, .cancelled, .rejected, .failed, .expired:
-        refuse(exchange, HTTPProblems.problem(event, refusal: change.refusal))
+        refuse(exchange, HTTPProblems.problem(event, rejection: change.rejection))
       }
     case .pending(let rows, _):
       answer(exchange, .object(["pending": .array(rows.map(\.json))]))

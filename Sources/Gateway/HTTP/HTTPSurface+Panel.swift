@@ -11,7 +11,7 @@ extension HTTPSurface {
       throw Problem(404, "not_found", "the panel has no file of that name")
     }
     var headers = [
-      // The copy may be kept, and is asked after each time.
+      // A browser may keep a copy, and asks each time whether it is current.
       HTTPHeader("Cache-Control", "no-cache"), HTTPHeader("ETag", file.tag),
       HTTPHeader("Content-Security-Policy", PanelFile.contentSecurityPolicy),
     ]

@@ -7,10 +7,9 @@ package import MQTT
 import Operations
 import Routing
 
-/// The gateway's connection to one broker, and what waits to be told there beside commands.
-///
+/// The gateway's connection to one broker, with the messages of its own that wait for room there.
 final class BrokerLink {
-  /// Who receives the outcome of a publish.
+  /// Where a published message came from, so that its outcome is reported there.
   enum Sender: UInt8 {
     case command = 0
     case route = 1
@@ -38,11 +37,11 @@ final class BrokerLink {
   let name: String?
   let client: MQTTClient
   var isConnected = false
-  /// Own messages kept while the broker is slow or away; the oldest go first when it is full.
+  /// Own messages kept while the broker is slow or away; the oldest are dropped when it is full.
   private var messages = Deque<Message>()
-  /// How many of them are kept.
+  /// How many are kept.
   private var limit = BrokerLink.messageLimit
-  /// Kept messages that are under way.
+  /// Kept messages in flight.
   private var unanswered: [UInt64: Message] = [:]
   private(set) var ownToken: UInt64 = 0
   private(set) var droppedMessages: UInt64 = 0
@@ -56,10 +55,10 @@ final class BrokerLink {
     self.log = log
   }
 
-  /// Nothing of the gateway's own waits or is under way.
+  /// Whether no own message waits, and everything published is acknowledged.
   var isIdle: Bool { messages.isEmpty && client.unacknowledgedCount == 0 }
 
-  /// Own messages that have not been handed over.
+  /// Own messages that wait for room.
   var waitingCount: Int { messages.count }
 
   func enqueue(_ message: Message) {
@@ -67,30 +66,25 @@ final class BrokerLink {
       messages.removeFirst(Self.messageLimit / 4)
       droppedMessages += UInt64(Self.messageLimit / 4)
       let count = dropPace.record(UInt64(Self.messageLimit / 4), at: EventLoop.now())
-      if let count { tellDropped(count) }
+      if let count { logDropped(count) }
     }
     messages.append(message)
   }
 
-  /// Tells an event: once, to whoever is there.
-  func tell(_ payload: [UInt8], on topic: String) {
-    enqueue(Message(topic: topic, payload: payload, qos: 0))
-  }
-
-  /// Tells what was dropped and not told yet: the broker is back, or the gateway goes.
-  func endDropping() {
+  /// Logs what was dropped and not logged yet: the broker is back, or the gateway ends.
+  func logDroppedMessages() {
     let count = dropPace.end()
-    if count > 0 { tellDropped(count) }
+    if count > 0 { logDropped(count) }
   }
 
-  /// Commands go first from now on: keeps what becomes of those that are pending.
+  /// Makes room for the events of `count` commands that are pending at shutdown.
   ///
-  /// A command has up to two events that are told, and an answer.
+  /// A command has up to two events on its topic, and a reply.
   func makeRoom(forCommands count: Int) { limit = Self.messageLimit + 4 * count }
 
-  /// Nothing more is told; `others` beside own messages were still to be shown.
-  func endTelling(others: Int) {
-    endDropping()
+  /// Discards what waits; `others` messages beside it were not published either.
+  func discardMessages(others: Int) {
+    logDroppedMessages()
     let count = messages.count + others
     guard count > 0 else { return }
     droppedMessages += UInt64(messages.count)
@@ -98,7 +92,7 @@ final class BrokerLink {
     log.warning("Not told before the end", ["messages": String(count)])
   }
 
-  private func tellDropped(_ count: UInt64) {
+  private func logDropped(_ count: UInt64) {
     log.warning(
       "Events and answers dropped: the broker is away or too slow for them",
       [
@@ -108,15 +102,15 @@ final class BrokerLink {
     )
   }
 
-  /// Hands over own messages while there is room.
+  /// Publishes own messages while there is room.
   func sendMessages() {
     while let message = messages.first, client.canPublish, send(message) {
       messages.removeFirst(1)
     }
   }
 
-  /// Shows on a topic what the broker is to keep; `false` if it cannot be taken now.
-  func show(_ payload: [UInt8], on topic: String) -> Bool {
+  /// Publishes a retained message; `false` if the client accepts none at the moment.
+  func publishRetained(_ payload: [UInt8], on topic: String) -> Bool {
     ownToken += 1
     return client.publish(
       topic: topic,
@@ -126,14 +120,14 @@ final class BrokerLink {
     )
   }
 
-  /// Hands one message of the gateway's own to the broker; `false` if it cannot be taken now.
+  /// Publishes one own message; `false` if the client accepts none at the moment.
   func send(_ message: Message) -> Bool {
     ownToken += 1
     var properties = PublishProperties()
     properties.correlationData = message.correlationData
     properties.userProperties = message.userProperties
     if message.isKept { unanswered[ownToken] = message }
-    let isTaken = client.publish(
+    let isAccepted = client.publish(
       topic: message.topic,
       payload: message.payload,
       qos: message.qos,
@@ -141,12 +135,12 @@ final class BrokerLink {
       properties: properties,
       token: Sender.own.token(ownToken)
     )
-    if !isTaken, message.isKept { unanswered[ownToken] = nil }
-    return isTaken
+    if !isAccepted, message.isKept { unanswered[ownToken] = nil }
+    return isAccepted
   }
 
-  /// The broker has answered one of the gateway's own messages, or never will.
-  func finished(_ token: UInt64, isLost: Bool) {
+  /// Reports the outcome of an own message; a lost one is sent again if it is kept.
+  func finish(_ token: UInt64, isLost: Bool) {
     guard !unanswered.isEmpty, let message = unanswered.removeValue(forKey: token), isLost else {
       return
     }
@@ -155,7 +149,7 @@ final class BrokerLink {
 }
 
 extension MQTTConfiguration {
-  /// What a broker's section says; `fallbackID` is the client id where it names none.
+  /// The options of a broker's section; `fallbackID` is the client id where it names none.
   package init(_ broker: BrokerConfiguration, fallbackID: String, limits: Limits) {
     let endpoint: Endpoint =
       switch broker.endpoint {

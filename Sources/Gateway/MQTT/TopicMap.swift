@@ -9,12 +9,12 @@ import MQTT
 import MQTTTopics
 import Routing
 
-/// The gateway's topics: which there are, what each means, what to subscribe to.
+/// The gateway's topics: their names, their roles, and the subscriptions they need.
 struct TopicMap: ~Copyable {
   let status: String
-  /// What to ask once connected, each request once.
+  /// Requests for the states of devices, sent on each connection, each once.
   let stateRequests: [StateRequest]
-  /// What this gateway is called on the trail of a routed message.
+  /// The name of this gateway on the trail of a routed message.
   let routeName: String
   private let ownRouteProperties: PublishProperties
   private let base: String
@@ -26,7 +26,7 @@ struct TopicMap: ~Copyable {
   /// Inputs whose topic has wildcards, by their number.
   private var wildInputs: [(filter: String, number: Int)] = []
 
-  /// `announcer` says which topics of Home Assistant's are of interest, if any.
+  /// `announcer` names the topics of Home Assistant, with discovery.
   init(
     configuration: GatewayConfiguration,
     registry: Registry,
@@ -51,7 +51,7 @@ struct TopicMap: ~Copyable {
     }
     for number in registry.deviceNumbers {
       let device = registry.devices[number]
-      topics.add(.deviceSet(number), for: "\(base)/\(device.id)/set")
+      topics.add(.command(.deviceSet(number)), for: "\(base)/\(device.id)/set")
       topics.add(.deviceGet(number), for: "\(base)/\(device.id)/get")
       for (place, source) in device.availability.enumerated() {
         topics.add(.availability(device: number, source: place), for: source.topic)
@@ -62,7 +62,7 @@ struct TopicMap: ~Copyable {
       if Topic.hasWildcard(input.topic) {
         wildInputs.append((input.topic, number))
       } else {
-        topics.add(.input(number), for: input.topic)
+        topics.add(.command(.input(number)), for: input.topic)
       }
     }
     topics.add(.status, for: status)
@@ -71,10 +71,10 @@ struct TopicMap: ~Copyable {
     inputTopics = Self.unique(configuration.inputs.map(\.topic))
   }
 
-  /// The user property that marks routed messages with the gateways they have come through.
+  /// The user property that names the gateways that a routed message has passed.
   static let routeMark = "settle-route"
 
-  /// Marks what routes publish, so that it is known when it comes back, by whatever way.
+  /// Marks a routed message, so that this gateway recognises it when it returns.
   func routeProperties(trail: String) -> PublishProperties {
     trail.isEmpty
       ? ownRouteProperties : Self.routeProperties(RouteTrail.joined(trail, routeName))
@@ -96,11 +96,11 @@ struct TopicMap: ~Copyable {
     let device = registry.devices[entry.device].id
     for name in [entry.property.id] + entry.property.aliases {
       let topic = "\(base)/\(device)/\(name)"
-      topics.add(.set(key), for: "\(topic)/set")
-      topics.add(.step(key), for: "\(topic)/step")
-      topics.add(.toggle(key), for: "\(topic)/toggle")
-      topics.add(.flush(key), for: "\(topic)/flush")
-      topics.add(.cancel(key), for: "\(topic)/cancel")
+      topics.add(.command(.set(key)), for: "\(topic)/set")
+      topics.add(.command(.step(key)), for: "\(topic)/step")
+      topics.add(.command(.toggle(key)), for: "\(topic)/toggle")
+      topics.add(.command(.flush(key)), for: "\(topic)/flush")
+      topics.add(.command(.cancel(key)), for: "\(topic)/cancel")
     }
   }
 
@@ -109,13 +109,15 @@ struct TopicMap: ~Copyable {
     return items.filter { seen.insert($0).inserted }
   }
 
-  /// What a topic means; empty for one that means nothing here.
+  /// The roles of a topic; empty for one that has none.
   func roles(of topic: Span<UInt8>) -> [TopicTable.Role] {
     let roles = topics.roles(of: topic)
     guard !wildInputs.isEmpty else { return roles }
     let name = Text.of(topic)
     return roles
-      + wildInputs.filter { Topic.matches(filter: $0.filter, name: name) }.map { .input($0.number) }
+      + wildInputs.filter { Topic.matches(filter: $0.filter, name: name) }.map {
+        .command(.input($0.number))
+      }
   }
 
   /// The retained target of a key, or the targets of a device.
@@ -123,22 +125,31 @@ struct TopicMap: ~Copyable {
   func info(_ device: String) -> String { topic(device, "/info") }
   func event(_ key: String) -> String { topic(key, "/event") }
 
-  /// `base/name` and an ending, in one piece: a topic is made for every message that leaves.
+  /// `base/name` and an ending, in one allocation: every published message needs a topic.
   private func topic(_ name: String, _ ending: StaticString) -> String {
     let size = base.utf8.count + 1 + name.utf8.count + ending.utf8CodeUnitCount
     return unsafe String(unsafeUninitializedCapacity: size) { buffer in
       var writer = unsafe TopicWriter(buffer: buffer)
-      writer.put(base)
-      writer.put("/")
-      writer.put(name)
-      writer.put(ending)
+      writer.append(base)
+      writer.append("/")
+      writer.append(name)
+      writer.append(ending)
       return writer.count
     }
   }
 
-  /// Whether a topic is one that commands come in by, whoever it names.
+  /// Whether a topic is a command topic, of a key that exists or not.
   func isCommandTopic(_ topic: String) -> Bool {
     commandFilters.contains { Topic.matches(filter: $0, name: topic) }
+  }
+
+  /// The key or the device that a command topic names.
+  func key(ofCommandTopic topic: String) -> String {
+    let levels = topic.dropFirst(base.count + 1).split(
+      separator: "/",
+      omittingEmptySubsequences: false
+    )
+    return levels.dropLast().joined(separator: "/")
   }
 
   private var commandFilters: [String] {
@@ -146,7 +157,7 @@ struct TopicMap: ~Copyable {
       + ["\(base)/+/set", "\(base)/+/get"]
   }
 
-  /// What to subscribe to at a broker.
+  /// The subscriptions at a broker.
   func subscriptions(forBroker name: String?, isOwn: Bool) -> [MQTTClient.Subscription] {
     var subscriptions: [MQTTClient.Subscription] = []
     if isOwn {
@@ -163,7 +174,7 @@ struct TopicMap: ~Copyable {
       subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
     }
     for route in routes where (route.from.broker ?? "") == (name ?? "") {
-      // What is only forwarded is forwarded as it is, retained messages included.
+      // A route without a policy forwards messages unchanged, retained ones included.
       let isForwarded = route.policy == nil
       subscriptions.append(
         .init(
@@ -178,8 +189,8 @@ struct TopicMap: ~Copyable {
     return Self.withoutOverlaps(subscriptions)
   }
 
-  /// Leaves out what another filter covers, since brokers deliver a message once for each
-  /// subscription it matches; the one that stays wants what either wanted.
+  /// Leaves out filters that another one covers, since brokers deliver a message once for each
+  /// subscription that it matches; the other one gets the options of both.
   private static func withoutOverlaps(
     _ subscriptions: [MQTTClient.Subscription]
   ) -> [MQTTClient.Subscription] {
@@ -207,7 +218,7 @@ struct TopicMap: ~Copyable {
   }
 }
 
-/// Writes texts one after the other into memory that has room for them.
+/// Writes texts one after the other into a buffer that has room for them.
 @safe private struct TopicWriter {
   private let buffer: UnsafeMutableBufferPointer<UInt8>
   private(set) var count = 0
@@ -216,16 +227,16 @@ struct TopicMap: ~Copyable {
     unsafe self.buffer = buffer
   }
 
-  mutating func put(_ text: String) {
+  mutating func append(_ text: String) {
     let bytes = text.utf8.span
-    unsafe bytes.withUnsafeBufferPointer { unsafe put($0) }
+    unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
   }
 
-  mutating func put(_ text: StaticString) {
-    unsafe put(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  mutating func append(_ text: StaticString) {
+    unsafe append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  private mutating func put(_ bytes: UnsafeBufferPointer<UInt8>) {
+  private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
     let place = unsafe UnsafeMutableBufferPointer(rebasing: buffer[count...])
     _ = unsafe place.initialize(fromContentsOf: bytes)
     count += bytes.count

@@ -3,24 +3,30 @@
 
 import LastOut
 
-/// What a topic of the gateway's own broker means, found by its raw bytes in constant time.
+/// The roles of the topics at the gateway's own broker, found by raw bytes in constant time.
 struct TopicTable: ~Copyable {
   enum Role {
+    /// Each message is a request; retained ones are ignored.
+    case command(Command)
+    /// `settle/<device>/get`.
+    case deviceGet(Int)
+    /// A device's state topic: the property, and which of its sources.
+    case state(KeyIndex, source: Int)
+    case availability(device: Int, source: Int)
+    /// The status of a gateway at this base topic: this one's or another's.
+    case status
+  }
+
+  enum Command {
     case set(KeyIndex)
     case step(KeyIndex)
     case toggle(KeyIndex)
     case flush(KeyIndex)
     case cancel(KeyIndex)
-    /// `settle/<device>/set` and `/get`.
+    /// `settle/<device>/set`.
     case deviceSet(Int)
-    case deviceGet(Int)
-    /// A device's state topic: the property, and which of its sources.
-    case state(KeyIndex, source: Int)
-    case availability(device: Int, source: Int)
     /// A foreign event that becomes a change.
     case input(Int)
-    /// The gateway's own status: another gateway's, if somebody else is online there.
-    case status
   }
 
   private var names = KeyTable()
@@ -33,7 +39,7 @@ struct TopicTable: ~Copyable {
     roles[index].append(role)
   }
 
-  /// The roles of a topic; empty for one that means nothing here.
+  /// The roles of a topic; empty for one that has none.
   func roles(of topic: Span<UInt8>) -> [Role] {
     guard let index = names.find(topic) else { return [] }
     return roles[Int(index.rawValue)]

@@ -32,12 +32,16 @@ extension GatewayHost {
   package func enableReload(
     reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
   ) throws(OperationsError) {
-    reloader = try Reloader(loop, continuing: { [unowned self] in registry }, reading: read)
+    reloader = try Reloader(
+      context.loop,
+      continuing: { [unowned self] in context.registry },
+      reading: read
+    )
   }
 
   /// Reads the configuration anew and goes on with it; `done` hears what became of it, once.
   package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
-    guard !core.isShuttingDown else {
+    guard !context.core.isShuttingDown else {
       return done(.failure(Self.stopping))
     }
     guard let reloader else {
@@ -71,19 +75,19 @@ extension GatewayHost {
     at now: Moment
   ) -> Result<ReloadReport, ReloadRefusal> {
     switch outcome {
-    case .success where core.isShuttingDown:
+    case .success where context.core.isShuttingDown:
       return .failure(Self.stopping)
     case .success(let loaded):
       let report = apply(loaded, at: now)
       tell(report)
       return .success(report)
     case .failure(let failure):
-      log.error(
+      context.log.error(
         "Reload refused: the gateway goes on with what it had",
         ["problems": String(failure.problems.count)]
       )
       for problem in failure.problems {
-        log.error("Mistake in the configuration", ["problem": problem.description])
+        context.log.error("Mistake in the configuration", ["problem": problem.description])
       }
       return .failure(.init(error: Self.reply(to: failure), problems: failure.problems))
     }
@@ -100,7 +104,7 @@ extension GatewayHost {
   }
 
   private func tell(_ report: ReloadReport) {
-    log.info(
+    context.log.info(
       "Reloaded",
       [
         "devices": String(report.devices), "keys": String(report.keys),
@@ -109,10 +113,10 @@ extension GatewayHost {
       ]
     )
     for warning in report.warnings {
-      log.warning("Doubtful in the configuration", ["problem": warning])
+      context.log.warning("Doubtful in the configuration", ["problem": warning])
     }
     if !report.restart.isEmpty {
-      log.warning(
+      context.log.warning(
         "Changed sections that count only after a restart",
         ["sections": report.restart.joined(separator: ", ")]
       )
@@ -125,17 +129,16 @@ extension GatewayHost {
   ///
   /// Costs time in proportion to all keys.
   private func apply(_ loaded: LoadedConfiguration, at now: Moment) -> ReloadReport {
-    let old = registry
+    let old = context.registry
     var report = Self.differences(from: old, to: loaded.registry)
-    report.restart = Self.sectionsForRestart(configuration, loaded.gateway)
+    report.restart = Self.sectionsForRestart(context.configuration, loaded.gateway)
     report.warnings = loaded.warnings.map(\.description)
-    core.reload(loaded.registry, lanes: loaded.gateway.laneLimits, at: now)
-    core.settings.shutdownTimeout = loaded.gateway.shutdownTimeout
-    configuration.takeWhatReloads(from: loaded.gateway)
-    tallies.extend(devices: registry.devices.count)
-    updateTopics()
-    announceChanges(since: old)
-    http?.devicesChanged()
+    context.core.reload(loaded.registry, lanes: loaded.gateway.laneLimits, at: now)
+    context.core.settings.shutdownTimeout = loaded.gateway.shutdownTimeout
+    context.configuration.takeWhatReloads(from: loaded.gateway)
+    context.addCounters()
+    mqtt.devicesReloaded(since: old)
+    http?.streams.devicesChanged()
     emitReady()  // What the reload ended is reported before the reload itself.
     return report
   }
@@ -177,27 +180,6 @@ extension GatewayHost {
       "discovery": old.discovery != new.discovery,
     ]
     return isOther.filter(\.value).map(\.key)
-  }
-
-  /// Subscribes to what is new, gives up what is gone, and leaves the rest alone, so that no
-  /// retained message comes twice.
-  private func updateTopics() {
-    let before = topics.subscriptions(forBroker: nil, isOwn: true)
-    let asked = Set(topics.stateRequests)
-    topics = TopicMap(
-      configuration: configuration,
-      registry: registry,
-      announcer: announcements?.announcer
-    )
-    let wanted = topics.subscriptions(forBroker: nil, isOwn: true)
-    let filters = Set(wanted.map(\.filter))
-    let known = Set(before)
-    links[0].client.unsubscribe(before.map(\.filter).filter { !filters.contains($0) })
-    links[0].client.subscribe(wanted.filter { !known.contains($0) })
-    guard isConnected else { return }
-    for request in topics.stateRequests where !asked.contains(request) {
-      links[0].enqueue(.init(topic: request.topic, payload: request.payload))
-    }
   }
 }
 

@@ -176,3 +176,18 @@ extension QueueEngine {
     LastOutRunInfo(collapsed: run.collapsed, lateness: max(.zero, run.due.duration(to: now)))
   }
 }
+
+/// What a run knows of its value.
+public struct LastOutRunInfo: Hashable, Sendable {
+  /// Changes that the value replaced since the key's last run or cancel.
+  public let collapsed: Int
+
+  /// The time from the moment at which the value was due to its start.
+  public let lateness: Duration
+
+  @inlinable
+  init(collapsed: Int, lateness: Duration) {
+    self.collapsed = collapsed
+    self.lateness = lateness
+  }
+}

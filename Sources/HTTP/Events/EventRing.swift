@@ -7,7 +7,7 @@ package import Devices
 ///
 /// Clients hold a number each and no bytes, so that a slow one costs nothing; one that falls behind
 /// the oldest event has lost some.
-package struct EventBuffer {
+package struct EventRing {
   private struct Entry {
     var key: String
     var bytes: [UInt8]

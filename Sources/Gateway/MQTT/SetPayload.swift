@@ -7,45 +7,15 @@ import JSONParsing
 import LastOut
 import Routing
 
-/// What a state, availability or input topic carries: JSON, or a bare word.
-enum StatePayload {
-  static func read(_ payload: Span<UInt8>) -> JSONValue {
-    if let document = try? JSONParser.parse(payload) { return document }
-    return .string(Text.of(payload))
-  }
-
-  /// A scalar as the word it is written with.
-  static func word(_ value: JSONValue) -> String {
-    if case .string(let text) = value { text } else { JSONWriter.text(value) }
-  }
-}
-
-/// What a `…/step` topic carries: a signed number.
-enum StepPayload {
-  static func read(_ payload: Span<UInt8>) throws(ValidationError) -> Double {
-    if let amount = NumberText.parse(payload), amount.isFinite { return amount }
-    if case .object? = try? JSONParser.parse(payload),
-      let amount = (try? JSONParser.parse(payload))?["value"]?.double
-    {
-      return amount
-    }
-    throw .wrongType(
-      found: "'\(Excerpt.of(Text.of(payload)))'",
-      expected: "a signed number such as +5",
-      suggestion: nil
-    )
-  }
-}
-
-/// What a `…/set` topic carries: a bare value, JSON, or an envelope with the value, an id and a
-/// source.
+/// Reads the payload of a `…/set` topic: a bare value, JSON, or an envelope with the value, an id
+/// and a source.
 enum SetPayload {
   struct Envelope {
     let id: JSONValue?
     let source: String?
     let content: JSONValue
 
-    /// The value inside; refuses members that an envelope does not have.
+    /// The value inside; throws for members that an envelope does not have.
     func value() throws(ValidationError) -> JSONValue {
       guard case .object(let members) = content, let value = content["value"] else {
         return content

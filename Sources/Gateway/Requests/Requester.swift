@@ -5,7 +5,7 @@ import Commands
 import Control
 import Devices
 
-/// The sender of a request, which receives its outcome: a client of the control socket, or a request
+/// The sender of a request, which receives its replies: a client of the control socket, or a request
 /// over HTTP.
 protocol Requester: AnyObject {
   /// Identifies the requester in ``ChangeOrigin/replyTo``; never 0.
@@ -13,15 +13,15 @@ protocol Requester: AnyObject {
   /// Whether the requester no longer reads replies.
   var isDeaf: Bool { get }
   func send(_ reply: ControlReply)
-  /// A change of this requester was accepted, so that its answer will come; see ``hasReplied()``.
+  /// A change of this requester was accepted; its answer is due until ``hasReplied()``.
   func owesReply()
   /// The answer to one change was sent.
   func hasReplied()
   /// A change of this requester waits for later phases.
   func beginWait()
   func endWait()
-  /// Why the change of the next reply is rejected.
-  func note(_ refusal: ValidationError)
+  /// Says why the change of the next reply is rejected.
+  func setRejection(_ reason: ValidationError)
   /// The origin of changes that name neither id nor source.
   var plainOrigin: ChangeOrigin { get }
 }
@@ -32,7 +32,7 @@ extension Requester {
   func hasReplied() {}
   func beginWait() {}
   func endWait() {}
-  func note(_ refusal: ValidationError) {}
+  func setRejection(_ reason: ValidationError) {}
 
   var plainOrigin: ChangeOrigin { ChangeOrigin(source: "socket", replyTo: number) }
 

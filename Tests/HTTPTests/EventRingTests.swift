@@ -5,9 +5,9 @@ import Devices
 import HTTP
 import Testing
 
-@Suite struct EventBufferTests {
+@Suite struct EventRingTests {
   private func read(
-    _ buffer: EventBuffer,
+    _ buffer: EventRing,
     from start: UInt64,
     matching pattern: Pattern? = nil,
     room: Int = 10_000
@@ -18,8 +18,8 @@ import Testing
     return (String(decoding: bytes, as: UTF8.self), cursor)
   }
 
-  private func filled(_ count: Int, capacity: Int) -> EventBuffer {
-    var buffer = EventBuffer(capacity: capacity, startingAt: 100)
+  private func filled(_ count: Int, capacity: Int) -> EventRing {
+    var buffer = EventRing(capacity: capacity, startingAt: 100)
     for number in 0..<count {
       buffer.append(Array(#"{"n":\#(number)}"#.utf8), key: number % 2 == 0 ? "a/x" : "b/y")
     }
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test func `only so many bytes are kept, and always the newest event`() {
-    var buffer = EventBuffer(capacity: 1000, startingAt: 1, byteLimit: 500)
+    var buffer = EventRing(capacity: 1000, startingAt: 1, byteLimit: 500)
     for _ in 0..<100 { buffer.append(Array(repeating: 0x61, count: 100), key: "a/x") }
     #expect(buffer.next - buffer.first == 4)
 

@@ -11,21 +11,30 @@ import LastOut
 import MQTT
 import Operations
 
-/// The gateway's figures as Prometheus reads them.
-extension GatewayHost {
-  func metrics(of surface: HTTPSurface) -> [UInt8] {
-    var text = MetricsText()
-    addDevices(to: &text)
-    addQueue(to: &text)
-    addBrokers(to: &text)
-    addJournal(to: &text)
-    addSurface(surface, to: &text)
-    addProcess(to: &text)
-    return text.bytes
+/// Collects the gateway's metrics in the text format of Prometheus.
+struct MetricsReport {
+  private let context: GatewayContext
+  private let mqtt: MQTTSurface
+  private let http: HTTPSurface
+  private var text = MetricsText()
+
+  /// Collects all metrics, as they are now.
+  init(_ context: GatewayContext, mqtt: MQTTSurface, http: HTTPSurface) {
+    self.context = context
+    self.mqtt = mqtt
+    self.http = http
+    addDevices()
+    addQueue()
+    addBrokers()
+    addJournal()
+    addHTTP()
+    addProcess()
   }
 
-  private func addDevices(to text: inout MetricsText) {
-    let families: [(String, String, KeyPath<DeviceTally, UInt64>)] = [
+  var bytes: [UInt8] { text.bytes }
+
+  private mutating func addDevices() {
+    let families: [(String, String, KeyPath<DeviceCounters, UInt64>)] = [
       ("changes", "Changes that came in for a device.", \.changes),
       ("collapsed", "Changes that a newer one replaced before they left.", \.collapsed),
       ("unchanged", "Commands not sent because the device showed the value.", \.unchanged),
@@ -39,29 +48,27 @@ extension GatewayHost {
     for (name, help, path) in families {
       let name = "settle_\(name)_total"
       text.family(name, .counter, help)
-      for number in registry.deviceNumbers {
-        let tally = tallies.devices[number]
-        text.sample(name, ["device": registry.devices[number].id], tally[keyPath: path])
+      for number in context.registry.deviceNumbers {
+        let device = context.registry.devices[number]
+        text.sample(name, ["device": device.id], context.counters[number][keyPath: path])
       }
     }
   }
 
-  private func addQueue(to text: inout MetricsText) {
+  private mutating func addQueue() {
     text.family("settle_pending_values", .gauge, "Values that wait, in the queue or behind it.")
-    text.sample("settle_pending_values", [:], UInt64(core.commands.pendingCount))
+    text.sample("settle_pending_values", [:], UInt64(context.core.commands.pendingCount))
     text.family("settle_pending_limit", .gauge, "How many keys may have a pending value.")
-    text.sample("settle_pending_limit", [:], UInt64(configuration.limits.pending))
+    text.sample("settle_pending_limit", [:], UInt64(context.configuration.limits.pending))
     add(
-      core.commands.statistics.lateness,
+      context.core.commands.statistics.lateness,
       "settle_lateness_seconds",
-      "From a value's deadline until it left the queue.",
-      to: &text
+      "From a value's deadline until it left the queue."
     )
     add(
-      tallies.acknowledgement,
+      mqtt.acknowledgementLatency.histogram,
       "settle_acknowledgement_seconds",
-      "From handing a command to MQTT until the broker acknowledged it.",
-      to: &text
+      "From handing a command to MQTT until the broker acknowledged it."
     )
     text.family(
       "settle_messages_refused_total",
@@ -72,14 +79,14 @@ extension GatewayHost {
       text.sample(
         "settle_messages_refused_total",
         ["reason": kind.rawValue],
-        core.rejections.total(kind)
+        context.core.rejections.total(kind)
       )
     }
   }
 
-  private func addBrokers(to text: inout MetricsText) {
+  private mutating func addBrokers() {
     text.family("settle_broker_connected", .gauge, "Whether a broker is connected.")
-    for link in links {
+    for link in mqtt.links {
       text.sample(
         "settle_broker_connected",
         ["broker": link.name ?? "mqtt"],
@@ -91,7 +98,7 @@ extension GatewayHost {
       .gauge,
       "What a broker has sent and the gateway has not read: it falls behind while this is high."
     )
-    for link in links {
+    for link in mqtt.links {
       text.sample(
         "settle_broker_waiting_bytes",
         ["broker": link.name ?? "mqtt"],
@@ -103,13 +110,13 @@ extension GatewayHost {
       .counter,
       "How often the gateway's own broker was connected."
     )
-    text.sample("settle_broker_connections_total", [:], UInt64(connectionCount))
+    text.sample("settle_broker_connections_total", [:], UInt64(mqtt.connectionCount))
     text.family(
       "settle_messages_dropped_total",
       .counter,
       "Events and answers by MQTT that a broker was away or too slow for."
     )
-    for link in links {
+    for link in mqtt.links {
       text.sample(
         "settle_messages_dropped_total",
         ["broker": link.name ?? "mqtt"],
@@ -118,8 +125,8 @@ extension GatewayHost {
     }
   }
 
-  private func addJournal(to text: inout MetricsText) {
-    guard let durability = core.durability else { return }
+  private mutating func addJournal() {
+    guard let durability = context.core.durability else { return }
     text.family("settle_journal_durable", .gauge, "Whether accepted values reach the disk.")
     text.sample("settle_journal_durable", [:], durability.fault == nil ? 1 : 0 as UInt64)
     text.family(
@@ -130,11 +137,11 @@ extension GatewayHost {
     text.sample("settle_journal_waiting", [:], UInt64(durability.queue.count))
   }
 
-  private func addSurface(_ surface: HTTPSurface, to text: inout MetricsText) {
+  private mutating func addHTTP() {
     text.family("settle_http_connections", .gauge, "Connections over HTTP.")
-    text.sample("settle_http_connections", [:], UInt64(surface.server?.connectionCount ?? 0))
+    text.sample("settle_http_connections", [:], UInt64(http.server?.connectionCount ?? 0))
     text.family("settle_http_responses_total", .counter, "Answers over HTTP, by status.")
-    for (status, count) in (surface.server?.answers ?? [:]).sorted(by: { $0.key < $1.key }) {
+    for (status, count) in (http.server?.answers ?? [:]).sorted(by: { $0.key < $1.key }) {
       text.sample("settle_http_responses_total", ["code": String(status)], count)
     }
     text.family(
@@ -142,11 +149,11 @@ extension GatewayHost {
       .counter,
       "Requests over HTTP refused for where they came from, and clients turned away."
     )
-    for (reason, count) in surface.refusals.sorted(by: { $0.key < $1.key }) {
+    for (reason, count) in http.admission.refusals.sorted(by: { $0.key < $1.key }) {
       text.sample("settle_http_refused_total", ["reason": reason], count)
     }
     text.family("settle_http_event_streams", .gauge, "Event streams that are open.")
-    text.sample("settle_http_event_streams", [:], UInt64(surface.streams.count))
+    text.sample("settle_http_event_streams", [:], UInt64(http.streams.count))
     text.family(
       "settle_http_event_streams_dropped_total",
       .counter,
@@ -156,19 +163,14 @@ extension GatewayHost {
       text.sample(
         "settle_http_event_streams_dropped_total",
         ["reason": reason],
-        surface.droppedStreams[reason] ?? 0
+        http.streams.dropped[reason] ?? 0
       )
     }
   }
 
-  /// The names that Prometheus' own clients give to these.
-  private func addProcess(to text: inout MetricsText) {
+  /// The process's metrics, by the names that Prometheus' client libraries use.
+  private mutating func addProcess() {
     let figures = ProcessFigures()
-    func add(_ name: String, _ kind: MetricsText.Kind, _ help: String, _ value: Double?) {
-      guard let value else { return }
-      text.family(name, kind, help)
-      text.sample(name, [:], value)
-    }
     add(
       "process_cpu_seconds_total",
       .counter,
@@ -201,11 +203,21 @@ extension GatewayHost {
     )
   }
 
-  private func add(
+  private mutating func add(
+    _ name: String,
+    _ kind: MetricsText.Kind,
+    _ help: String,
+    _ value: Double?
+  ) {
+    guard let value else { return }
+    text.family(name, kind, help)
+    text.sample(name, [:], value)
+  }
+
+  private mutating func add(
     _ histogram: DurationHistogram,
     _ name: String,
-    _ help: String,
-    to text: inout MetricsText
+    _ help: String
   ) {
     text.family(name, .histogram, help)
     text.histogram(

@@ -3,13 +3,14 @@
 
 import Operations
 
-/// A time of day as events carry it, in quotes; kept, since many events share one, and most others
-/// a second.
-struct TimeText {
+/// Caches the JSON text of the newest event's timestamp.
+///
+/// Many events share a millisecond and most share a second, which saves the calendar arithmetic.
+struct TimestampCache {
   private var milliseconds = Int64.min
   private var bytes: [UInt8] = []
 
-  /// Makes it the time of `milliseconds` since 1970.
+  /// Makes it the timestamp of `milliseconds` since 1970.
   mutating func set(_ milliseconds: Int64) {
     guard milliseconds != self.milliseconds else { return }
     let isSameSecond = milliseconds > 0 && milliseconds / 1000 == self.milliseconds / 1000
@@ -28,6 +29,5 @@ struct TimeText {
     }
   }
 
-  /// Appends the text.
   func append(to output: inout [UInt8]) { output.append(contentsOf: bytes) }
 }

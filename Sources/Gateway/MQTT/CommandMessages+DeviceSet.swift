@@ -8,12 +8,11 @@ import JSON
 import LastOut
 import Routing
 
-/// Several properties of a device at once: they share one instant, and are accepted or rejected
-/// together.
-extension GatewayHost {
+/// Messages on `settle/<device>/set`: several properties of a device change at one instant, and are
+/// accepted or rejected together.
+extension CommandMessages {
   private typealias Changes = [(key: KeyIndex, value: Value)]
 
-  /// Receives a message on a device's `set` topic.
   func set(
     device: Int,
     _ topic: Span<UInt8>,
@@ -24,43 +23,43 @@ extension GatewayHost {
     let members = try SetPayload.members(payload)
     do throws(ValidationError) {
       let (changes, options) = try changes(members, ofDevice: device)
-      try core.change(
+      try context.core.change(
         changes,
         receivedOn: Text.of(topic),
         at: now,
         ChangeOptions(origin: origin, members: options.isEmpty ? nil : options)
       )
-      tallies.devices[device].changes += UInt64(changes.count)
+      context.counters[device].changes += UInt64(changes.count)
     } catch {
-      // The sender gets one reply for all of it: here only the event topics are told.
+      // The sender gets one reply for the whole message; each property gets an event.
       for (key, value) in values(namedBy: members, ofDevice: device) {
-        let number = core.reject(key, reason: error.description, at: now, origin: nil)
-        rejectedValues[number] = value
+        let number = context.core.reject(key, reason: error.description, at: now, origin: nil)
+        context.encoder.keepRejectedValue(value, ofEvent: number)
       }
       throw error
     }
   }
 
-  /// The named properties and their values, each once; unknown names are left out.
+  /// The named properties with their values, each once, without unknown names.
   private func values(
     namedBy members: [JSONValue.Member],
     ofDevice device: Int
   ) -> [(key: KeyIndex, value: JSONValue)] {
     var seen: Set<KeyIndex> = []
     return members.compactMap { member in
-      guard let key = try? registry.index(of: member.name, inDevice: device),
+      guard let key = try? context.registry.index(of: member.name, inDevice: device),
         seen.insert(key).inserted
       else { return nil }
       return (key, member.value)
     }
   }
 
-  /// The properties and the options of a device-level set, all of them valid.
+  /// The properties and the options of the message, all of them valid.
   private func changes(
     _ members: [JSONValue.Member],
     ofDevice device: Int
   ) throws(ValidationError) -> (changes: Changes, options: [JSONValue.Member]) {
-    let description = registry.devices[device]
+    let description = context.registry.devices[device]
     var changes: Changes = []
     var options: [JSONValue.Member] = []
     for member in members {
@@ -68,11 +67,11 @@ extension GatewayHost {
         options.append(member)
         continue
       }
-      let key = try registry.index(of: member.name, inDevice: device)
+      let key = try context.registry.index(of: member.name, inDevice: device)
       do throws(ValidationError) {
-        changes.append((key, try registry.value(from: member.value, of: key)))
+        changes.append((key, try context.registry.value(from: member.value, of: key)))
       } catch {
-        throw .unsupported("\(registry[key].property.id): \(error.description)")
+        throw .unsupported("\(context.registry[key].property.id): \(error.description)")
       }
     }
     guard !changes.isEmpty else {

@@ -9,26 +9,41 @@ import JSON
 import LastOut
 import Operations
 
-/// Devices and properties as HTTP shows them.
-extension GatewayHost {
-  /// A device, what it has and where all of that stands.
+/// Builds the JSON objects of devices and properties.
+final class DeviceDocuments {
+  private let context: GatewayContext
+  /// How the newest command of a key failed, where it did; one for each key at most.
+  private var failures: [String: EventObject] = [:]
+
+  init(_ context: GatewayContext) { self.context = context }
+
+  /// Remembers how a command failed, until the next one of its key ends.
+  func record(_ event: EventObject) {
+    switch event.phase {
+    case .failed, .expired: failures[event.key] = event
+    case .confirmed, .unchanged, .sent, .cancelled: failures[event.key] = nil
+    case .accepted, .superseded, .rejected, .sending: break
+    }
+  }
+
+  /// A device with its properties.
   func deviceObject(_ number: Int, at now: Moment) -> JSONValue {
+    let registry = context.registry
     let device = registry.devices[number]
     let properties = registry.indices(ofDevice: number).map { raw in
-      JSONValue.Member(
-        registry.properties[Int(raw)].property.id,
-        propertyObject(KeyIndex(raw), at: now)
-      )
+      let key = KeyIndex(raw)
+      return JSONValue.Member(registry[key].property.id, propertyObject(key, at: now))
     }
     return .object([
       "id": .string(device.id), "name": .string(device.name),
-      "online": .boolean(core.commands.isDeviceOnline(number)), "properties": .object(properties),
+      "online": .boolean(context.core.commands.isDeviceOnline(number)),
+      "properties": .object(properties),
     ])
   }
 
-  /// A property: what it takes, how it settles, and what `get` shows of it.
+  /// A property: its state, the values that it accepts, and its policy.
   func propertyObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
-    let property = registry[key].property
+    let property = context.registry[key].property
     var members = stateMembers(key, at: now)
     members.append(.init("type", .string(property.kind.name)))
     if let name = property.name { members.append(.init("name", .string(name))) }
@@ -59,16 +74,16 @@ extension GatewayHost {
     return .object(members)
   }
 
-  /// Where a property stands: what `get` shows of it, whether its device is there, what waits, and
-  /// how its newest command came to nothing if it did.
+  /// The state of a property: the row of `get`, whether its device is online, the pending value, and
+  /// how its newest command failed if it did.
   func stateMembers(_ key: KeyIndex, at now: Moment) -> [JSONValue.Member] {
-    let target = targetRow(key, at: now)
+    let target = TargetRow(key, in: context.core, at: now)
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
-    let device = registry.properties[Int(key.rawValue)].device
-    members.append(.init("online", .boolean(core.commands.isDeviceOnline(device))))
+    let device = context.registry[key].device
+    members.append(.init("online", .boolean(context.core.commands.isDeviceOnline(device))))
     members.append(.init("pending", pendingObject(key, at: now)))
-    let failure = http?.failure(of: target.key, in: target.phase)
+    let failure = failures[target.key].flatMap { $0.phase == target.phase ? $0 : nil }
     members.append(
       .init(
         "failure",
@@ -80,8 +95,8 @@ extension GatewayHost {
   }
 
   private func pendingObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
-    guard let status = core.commands.pendingStatus(key),
-      case .object(let members) = pendingRow(status, at: now).json
+    guard let status = context.core.commands.pendingStatus(key),
+      case .object(let members) = PendingRow(status, in: context.registry, at: now).json
     else { return .null }
     return .object(members.filter { $0.name != "key" })
   }

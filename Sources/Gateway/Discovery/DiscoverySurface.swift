@@ -1,0 +1,93 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import GatewayCore
+import HomeAssistant
+import JSON
+import LastOut
+import MQTT
+import MQTTTopics
+import Routing
+
+/// Announces devices to Home Assistant: on each connection, when it starts, and after a reload.
+final class DiscoverySurface {
+  let announcer: DiscoveryAnnouncer
+  private var announcements: Announcements
+  private let context: GatewayContext
+  private let link: BrokerLink
+
+  init(_ announcer: DiscoveryAnnouncer, _ context: GatewayContext, link: BrokerLink) {
+    self.announcer = announcer
+    self.context = context
+    self.link = link
+    announcements = Announcements(announcer)
+  }
+
+  /// A connection was made: announces every device.
+  func connected() {
+    announcements.connected()
+    announceAll()
+  }
+
+  /// Announces the devices that a reload has changed.
+  func devicesReloaded(since old: Registry) {
+    announcements.announceChanges(from: old, to: context.registry)
+  }
+
+  /// A device came online or went offline.
+  func availabilityChanged(of device: Int) { announcements.availabilityChanged(of: device) }
+
+  /// The broker has acknowledged one of the gateway's own messages.
+  func acknowledged(_ token: UInt64) { announcements.acknowledged(token) }
+
+  /// Publishes announcements while there is room.
+  func publishWaiting() {
+    while !announcements.isEmpty, link.client.canPublish {
+      let next = announcements.next(context.registry) { context.core.commands.isDeviceOnline($0) }
+      guard let message = next else { return }
+      let isAccepted = link.send(
+        .init(
+          topic: message.topic,
+          payload: message.payload.map(Self.bytes) ?? [],
+          retain: true
+        )
+      )
+      guard isAccepted else { return announcements.putBack(message) }
+      announcements.sent(as: link.ownToken)
+    }
+  }
+
+  /// Receives Home Assistant's birth message, and announcements that the broker has retained.
+  ///
+  /// - Returns: Whether the message was one of these.
+  func receive(
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage
+  ) -> Bool {
+    guard announcer.mayMean(topic) else { return false }
+    let name = Text.of(topic)
+    if name == announcer.birthTopic {
+      // A retained one arrives with the connection, on which every device is announced anyway.
+      if !message.flags.retained, Bytes.areEqual(payload, Array("online".utf8)) { announceAll() }
+      return true
+    }
+    guard announcer.filters.contains(where: { Topic.matches(filter: $0, name: name) }) else {
+      return false
+    }
+    if message.flags.retained, !payload.isEmpty {
+      announcements.found(name, StatePayload.read(payload))
+    }
+    return true
+  }
+
+  private func announceAll() { announcements.announce(context.registry.deviceNumbers) }
+
+  private static func bytes(_ payload: JSONValue) -> [UInt8] {
+    var bytes: [UInt8] = []
+    payload.appendBare(to: &bytes)
+    return bytes
+  }
+}

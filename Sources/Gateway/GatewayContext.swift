@@ -1,0 +1,77 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import GatewayCore
+import LastOut
+import Operations
+
+/// What the host shares with its surfaces: the core, and what every translation needs beside it.
+///
+/// It refers to neither, so that a surface reaches the core without a detour through the host.
+final class GatewayContext {
+  let loop: EventLoop
+  let log: Logger
+  var configuration: GatewayConfiguration
+  var core: GatewayCore
+  var encoder: EventEncoder
+  /// Counts by device number.
+  var counters: [DeviceCounters]
+
+  init(_ configuration: LoadedConfiguration, loop: EventLoop, log: Logger) {
+    self.loop = loop
+    self.log = log
+    self.configuration = configuration.gateway
+    let now = EventLoop.now()
+    let wallMilliseconds = WallClock.milliseconds()
+    let identifiers = CommandIdentifiers(
+      wallMilliseconds: wallMilliseconds,
+      now: now,
+      session: UInt16.random(in: 0...UInt16.max)
+    )
+    core = GatewayCore(
+      registry: configuration.registry,
+      settings: configuration.gateway.coreSettings,
+      identifiers: identifiers
+    )
+    encoder = EventEncoder(identifiers, wallMilliseconds: wallMilliseconds, now: now)
+    counters = []
+    addCounters()
+  }
+
+  var registry: Registry { core.registry }
+
+  /// Adds counters for devices that a reload has added.
+  func addCounters() {
+    for _ in counters.count..<registry.devices.count { counters.append(DeviceCounters()) }
+  }
+
+  /// Reads the time of day; call it before events are encoded, since the wall clock may have been
+  /// set.
+  func synchronizeEncoder(at now: Moment) {
+    encoder.tie(wallMilliseconds: WallClock.milliseconds(), now: now)
+  }
+}
+
+extension GatewayConfiguration {
+  /// The part of the settings that the core needs.
+  fileprivate var coreSettings: GatewayCore.Settings {
+    var settings = GatewayCore.Settings()
+    settings.commands.pendingLimit = limits.pending
+    settings.commands.lanes = laneLimits
+    settings.commands.firstMessage = .random(in: 0..<1 << 31)
+    settings.routes = routes
+    settings.brokers = brokers.keys.sorted()
+    settings.routeTTL = ttl
+    settings.shutdownTimeout = shutdownTimeout
+    return settings
+  }
+
+  /// Tokens per second and burst, by lane.
+  var laneLimits: [String: (rate: Double, burst: Int)] {
+    lanes.mapValues { (rate: $0.rate, burst: $0.burst) }
+  }
+}

@@ -1,0 +1,146 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import HTTP
+import JSON
+import LastOut
+import Operations
+
+/// Decides which requests are admitted: by the host that they name, the page that they come from,
+/// their token, their path and the type of their body.
+struct RequestAdmission {
+  private let hosts: HostRule
+  private var tokens: TokenGuard?
+  private var log: RefusalLog
+
+  init(_ configuration: HTTPConfiguration, log: Logger) {
+    hosts = HostRule(names: Self.names(configuration))
+    tokens = configuration.token.map { TokenGuard(token: $0) }
+    self.log = RefusalLog(log: log)
+  }
+
+  /// Refusals that an operator should know of, by reason.
+  var refusals: [String: UInt64] { log.totals }
+
+  /// Whether a client needs a token.
+  func needsToken(_ exchange: HTTPExchange) -> Bool { !exchange.isTrusted && tokens != nil }
+
+  /// The endpoint of a request.
+  ///
+  /// - Throws: Why the request is refused.
+  mutating func admit(_ exchange: HTTPExchange) throws(Problem) -> Endpoint {
+    let request = exchange.request
+    if !exchange.isTrusted {
+      try checkHost(request, from: exchange.peer)
+      if let mistake = OriginRule.mistake(in: request) {
+        throw refusal(403, "wrong_origin", mistake, from: exchange.peer)
+      }
+    }
+    let found: Result<Endpoint, Problem>
+    do throws(Problem) {
+      found = .success(try Router.endpoint(request.method, request.target.path))
+    } catch {
+      found = .failure(error)
+    }
+    if !exchange.isTrusted, (try? found.get())?.isOpen != true { try checkToken(exchange) }
+    let endpoint = try found.get()
+    try Self.checkBody(request, endpoint)
+    return endpoint
+  }
+
+  /// Counts and logs a client that was turned away before it sent a request.
+  mutating func connectionRefused(reason: String, at now: Moment) {
+    log.note(reason, peer: "", at: now)
+  }
+
+  /// The names of this gateway: its addresses, the configured ones, and this machine's.
+  private static func names(_ configuration: HTTPConfiguration) -> [String] {
+    let own = HostName.current
+    return configuration.hosts + [own, "\(own).local"]
+      + configuration.addresses.compactMap { address in
+        if case .tcp(let host, _) = address { host } else { nil }
+      }
+  }
+
+  private mutating func checkHost(_ request: HTTPRequest, from peer: String) throws(Problem) {
+    guard let host = request.target.authority ?? request.value(of: "Host") else {
+      throw Problem(400, "bad_request", "the Host header is missing")
+    }
+    guard hosts.takes(host) else {
+      throw refusal(
+        421,
+        "wrong_host",
+        "'\(Excerpt.of(host))' is not this gateway; use its address, a name in http.listen or "
+          + "one in http.hosts",
+        from: peer
+      )
+    }
+  }
+
+  private mutating func checkToken(_ exchange: HTTPExchange) throws(Problem) {
+    guard tokens != nil else { return }
+    let verdict = tokens?.judge(
+      exchange.request.values(of: "Authorization"),
+      from: exchange.peer,
+      at: EventLoop.now()
+    )
+    switch verdict {
+    case .welcome: return
+    case .missing, nil:
+      throw Problem(
+        401,
+        "unauthorized",
+        "a token is needed: 'Authorization: Bearer TOKEN'",
+        headers: [HTTPHeader("WWW-Authenticate", "Bearer realm=\"settle\"")]
+      )
+    case .wrong:
+      var problem = refusal(401, "unauthorized", "the token is wrong", from: exchange.peer)
+      problem.headers = [
+        HTTPHeader("WWW-Authenticate", "Bearer realm=\"settle\", error=\"invalid_token\"")
+      ]
+      throw problem
+    case .tooMany(let wait):
+      var problem = refusal(
+        429,
+        "too_many_tokens",
+        "too many wrong tokens came from this address; one a second is looked at",
+        from: exchange.peer
+      )
+      problem.headers = [HTTPHeader("Retry-After", String(max(1, Int(wait / .seconds(1)))))]
+      throw problem
+    }
+  }
+
+  private static func checkBody(_ request: HTTPRequest, _ endpoint: Endpoint) throws(Problem) {
+    let allowed = endpoint.mediaTypes(request.method)
+    guard request.hasBody || request.mediaType != nil else { return }
+    if allowed.isEmpty {
+      guard !request.hasBody else {
+        throw Problem(400, "bad_request", "'\(request.method)' takes no body here")
+      }
+      return
+    }
+    guard allowed.contains(request.mediaType ?? "") else {
+      let found = request.mediaType.map { "'\(Excerpt.of($0))'" } ?? "none"
+      throw Problem(
+        415,
+        "media_type",
+        "Content-Type must be \(allowed.joined(separator: " or ")); found \(found)",
+        members: [.init("allowed", .array(allowed.map { .string($0) }))]
+      )
+    }
+  }
+
+  /// A refusal that an operator should know of.
+  private mutating func refusal(
+    _ status: Int,
+    _ code: String,
+    _ detail: String,
+    from peer: String
+  ) -> Problem {
+    log.note(code, peer: peer, at: EventLoop.now())
+    return Problem(status, code, detail)
+  }
+}

@@ -1,0 +1,159 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import GatewayCore
+import JSON
+import LastOut
+import MQTT
+import Operations
+import Routing
+
+/// Publishing what the core decided, and reporting what the broker answered.
+extension MQTTSurface {
+  /// What the brokers accept at the moment.
+  var hostState: HostState {
+    var state = HostState()
+    for (number, link) in links.enumerated() where link.client.canPublish {
+      state.room |= 1 << UInt64(number)
+    }
+    state.backlog = own.waitingCount
+    state.isIdle = own.isIdle
+    return state
+  }
+
+  // MARK: - Commands and routed messages
+
+  /// Publishes a command at the gateway's own broker.
+  func publish(_ publish: CommandStateMachine.Publish, at now: Moment) {
+    var properties = PublishProperties()
+    properties.expirySeconds = publish.expirySeconds
+    if publish.isReplayed { properties.userProperties["replayed"] = "1" }
+    if let onCommand {
+      onCommand(publish.topic, publish.payload, publish.keys.map { context.registry[$0].key })
+    }
+    // Before the outcome, which may be reported at once; at QoS 0 nothing is acknowledged.
+    if publish.qos > 0 { acknowledgementLatency.published(publish.token, at: now) }
+    let isAccepted = own.client.publish(
+      topic: publish.topic,
+      payload: publish.payload,
+      qos: publish.qos,
+      retain: false,
+      properties: properties,
+      token: BrokerLink.Sender.command.token(publish.token)
+    )
+    if !isAccepted {
+      acknowledgementLatency.finished(publish.token, isAcknowledged: false, at: now)
+      context.core.commandFinished(publish.token, .lost, at: now)
+    }
+  }
+
+  /// Publishes a routed message at a broker.
+  func forward(_ publish: RouteMachine.Publish, to broker: Int) {
+    let isAccepted = links[broker].client.publish(
+      topic: publish.topic,
+      payload: publish.payload,
+      qos: publish.qos,
+      retain: publish.retain,
+      properties: topics.routeProperties(trail: publish.trail),
+      token: BrokerLink.Sender.route.token(publish.number)
+    )
+    if !isAccepted { context.core.routeFinished(publish.number, .lost) }
+  }
+
+  /// Reports the outcome of a publish to the core, which decides what follows from it.
+  func finish(_ token: MQTTClient.Token, _ outcome: MQTTClient.Outcome) {
+    let now = EventLoop.now()
+    switch BrokerLink.Sender(rawValue: token.sender) {
+    case .command:
+      let isAcknowledged = outcome == .acknowledged
+      acknowledgementLatency.finished(token.number, isAcknowledged: isAcknowledged, at: now)
+      context.core.commandFinished(token.number, outcome.ofCommand, at: now)
+    case .route:
+      if case .refused(let reason) = outcome {
+        context.log.warning("Broker refused a routed message", ["reason": reason])
+      }
+      context.core.routeFinished(token.number, outcome.ofRoute)
+    case .own:
+      discovery?.acknowledged(token.number)
+      if case .refused(let reason) = outcome {
+        context.log.warning("Broker refused a message about the gateway", ["reason": reason])
+      }
+      // The gateway's own topics are published again on the next connection; replies are kept.
+      own.finish(token.number, isLost: outcome == .lost)
+    case nil: preconditionFailure("A publish has one of three senders.")
+    }
+  }
+
+  // MARK: - The gateway's own topics
+
+  /// Publishes what waits for room: replies and events, then announcements.
+  func publishWaiting() {
+    guard own.isConnected else { return }
+    own.sendMessages()
+    discovery?.publishWaiting()
+  }
+
+  /// Publishes a retained topic that shows where keys stand; `false` without room for it.
+  func publishState(_ item: StatePublisher.Item, _ payload: [UInt8]) -> Bool {
+    let registry = context.registry
+    let topic =
+      switch item {
+      case .target(let key): topics.target(registry[key].key)
+      case .targets(let device): topics.target(registry.devices[device].id)
+      case .info(let device): topics.info(registry.devices[device].id)
+      }
+    return own.publishRetained(payload, on: topic)
+  }
+
+  /// Publishes an event on the topic of its key, once, to those who subscribe now.
+  func publishEvent(_ payload: [UInt8], of key: String) {
+    own.enqueue(.init(topic: topics.event(key), payload: payload, qos: 0))
+  }
+
+  /// Replies to the message that a change arrived in.
+  func reply(_ payload: [UInt8], on topic: String, correlationData: [UInt8]?) {
+    own.enqueue(
+      .init(topic: topic, payload: payload, correlationData: correlationData, isKept: true)
+    )
+  }
+
+  /// Publishes `settle/status`, with a broken journal as a user property.
+  func publishStatus() {
+    guard own.isConnected, !context.core.isShuttingDown else { return }
+    var message = BrokerLink.Message(
+      topic: topics.status,
+      payload: Array("online".utf8),
+      retain: true
+    )
+    if let fault = context.core.durability?.fault {
+      message.userProperties["journal"] = "degraded: \(fault)"
+    }
+    own.enqueue(message)
+  }
+
+  /// Publishes `offline` on `settle/status`, behind everything that waits.
+  func publishOffline() {
+    own.enqueue(.init(topic: topics.status, payload: Array("offline".utf8), retain: true))
+    own.sendMessages()
+  }
+}
+
+extension MQTTClient.Outcome {
+  fileprivate var ofCommand: CommandStateMachine.Outcome {
+    switch self {
+    case .acknowledged: .acknowledged
+    case .refused(let reason): .refused(reason)
+    case .lost: .lost
+    }
+  }
+
+  fileprivate var ofRoute: RouteMachine.Outcome {
+    switch self {
+    case .acknowledged: .acknowledged
+    case .refused: .refused
+    case .lost: .lost
+    }
+  }
+}

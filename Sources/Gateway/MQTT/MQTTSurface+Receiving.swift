@@ -1,0 +1,197 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import GatewayCore
+import JSON
+import JSONParsing
+import LastOut
+import MQTT
+import MQTTTopics
+import Operations
+import Routing
+
+/// Receiving messages: the roles of their topic decide how they are read.
+extension MQTTSurface {
+  /// Receives one message; topic and payload are borrowed for the call.
+  func receive(
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    from broker: Int
+  ) {
+    let now = EventLoop.now()
+    context.core.advanceIfDue(to: now)
+    var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
+    guard payload.count <= context.configuration.limits.payload else {
+      if isKnown { return }
+      let (size, limit) = (payload.count, context.configuration.limits.payload)
+      return context.core.reject(
+        .tooLarge,
+        topic: Text.of(topic),
+        reason: "\(size) bytes, \(limit) allowed",
+        at: now
+      )
+    }
+    if broker == 0 {
+      let roles = topics.roles(of: topic)
+      if !roles.isEmpty {
+        isKnown = true
+        receive(topic, payload, message, for: roles, at: now)
+      }
+    }
+    if !context.configuration.routes.isEmpty,
+      route(topic, payload, message, from: broker, at: now)
+    {
+      isKnown = true
+    }
+    if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }
+  }
+
+  private func receive(
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    for roles: [TopicTable.Role],
+    at now: Moment
+  ) {
+    // Parsed once, however many properties share the topic.
+    var document: JSONValue?
+    for role in roles {
+      switch role {
+      case .command(let command):
+        if ignoresRetained(message, on: topic) { continue }
+        receive(command, topic, payload, message, at: now)
+      case .state(let key, let source):
+        if payload.isEmpty { continue }
+        let known = document ?? StatePayload.read(payload)
+        document = known
+        deviceReports.receiveState(of: key, source: source, known, at: now)
+      case .availability(let device, let source):
+        if payload.isEmpty { continue }
+        let known = document ?? StatePayload.read(payload)
+        document = known
+        guard deviceReports.receiveAvailability(of: device, source: source, known, at: now) else {
+          continue
+        }
+        onAvailability?(device)
+        discovery?.availabilityChanged(of: device)
+      case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)
+      case .status: receiveStatus(payload, isRetained: message.flags.retained)
+      }
+    }
+  }
+
+  private func receive(
+    _ command: TopicTable.Command,
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    at now: Moment
+  ) {
+    do throws(ValidationError) {
+      let origin = Self.origin(of: message)
+      try commandMessages.receive(command, topic, payload, origin, at: now)
+    } catch {
+      let reason = error.description
+      context.core.reject(
+        RejectionLog.Kind(error),
+        topic: Text.of(topic),
+        reason: reason,
+        at: now
+      )
+      if case .deviceSet(let device) = command {
+        let id = context.registry.devices[device].id
+        reply(to: message, key: id, reason: reason, at: now)
+      }
+    }
+  }
+
+  /// Hands a message to the routes that match its topic; `false` when none does.
+  private func route(
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    from broker: Int,
+    at now: Moment
+  ) -> Bool {
+    let outputs = context.core.routeOutputs(of: topic, from: broker)
+    if let outputs, outputs.isEmpty { return false }
+    let needsDocument = outputs.map { context.core.routes.needsDocument($0) } ?? false
+    context.core.route(
+      payload,
+      document: needsDocument ? try? JSONParser.parse(payload) : nil,
+      for: outputs,
+      topic: topic,
+      retained: message.flags.retained,
+      trail: message.userProperty(TopicMap.routeMark) ?? "",
+      mark: topics.routeName,
+      at: now
+    )
+    return true
+  }
+
+  // MARK: - Rejected messages
+
+  /// Rejects a command for a device or property that does not exist.
+  private func receiveUnknown(
+    _ topic: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    at now: Moment
+  ) {
+    let name = Text.of(topic)
+    guard topics.isCommandTopic(name) else { return }
+    if ignoresRetained(message, on: topic) { return }
+    let key = topics.key(ofCommandTopic: name)
+    let reason = unknownKeyReason(key)
+    context.core.reject(.unknownKey, topic: name, reason: reason, at: now)
+    let levels = key.split(separator: "/")
+    reply(to: message, key: levels.joined(separator: "/"), reason: reason, at: now)
+  }
+
+  /// Which device or property does not exist, and what was probably meant.
+  private func unknownKeyReason(_ key: String) -> String {
+    do throws(ValidationError) {
+      if key.utf8.contains(UInt8(ascii: "/")) {
+        _ = try context.registry.index(of: key)
+      } else {
+        _ = try context.registry.deviceIndex(of: key)
+      }
+      return "no such key"
+    } catch {
+      return error.description
+    }
+  }
+
+  /// Replies to a sender that wants a reply to something that concerns no single known key.
+  private func reply(
+    to message: borrowing InboundMessage,
+    key: String,
+    reason: String,
+    at now: Moment
+  ) {
+    guard let origin = Self.origin(of: message), let topic = origin.responseTopic else { return }
+    context.synchronizeEncoder(at: now)
+    let object = context.encoder.rejection(
+      key: key,
+      source: origin.source,
+      reason: reason,
+      at: now,
+      number: context.core.nextNumber()
+    )
+    reply(object.bytes, on: topic, correlationData: origin.correlationData)
+  }
+
+  /// The origin of a message, where it matters: when the sender wants a reply.
+  private static func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
+    guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
+    return ChangeOrigin(
+      source: "mqtt",
+      responseTopic: topic,
+      correlationData: message.correlationData
+    )
+  }
+}

@@ -1,0 +1,190 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import GatewayCore
+import HomeAssistant
+import LastOut
+import MQTT
+import Operations
+import Routing
+
+/// MQTT: owns the connections to brokers and the meaning of their topics.
+///
+/// Messages become calls of the core, and what the core decides becomes messages.
+final class MQTTSurface {
+  let context: GatewayContext
+  let commandMessages: CommandMessages
+  let deviceReports: DeviceReports
+  /// The gateway's own broker first, then the others by name.
+  private(set) var links: [BrokerLink] = []
+  private(set) var topics: TopicMap
+  /// `nil` without discovery.
+  private(set) var discovery: DiscoverySurface?
+  var acknowledgementLatency = AcknowledgementLatency()
+  /// How often the gateway's own broker was connected.
+  private(set) var connectionCount = 0
+  /// Whether another gateway's status was seen at this base topic.
+  private var hasSeenOtherGateway = false
+
+  /// Called for every command that is handed to the broker.
+  var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)?
+  /// Called when the connection to the gateway's own broker was made or ended.
+  var onConnection: ((_ isUp: Bool) -> Void)?
+  /// Called when a device came online or went offline.
+  var onAvailability: ((_ device: Int) -> Void)?
+
+  /// - Throws: When the MQTT library cannot be set up; an absent broker is no error.
+  init(_ context: GatewayContext) throws(OperationsError) {
+    self.context = context
+    commandMessages = CommandMessages(context: context)
+    deviceReports = DeviceReports(context: context)
+    let configuration = context.configuration
+    let announcer = configuration.discovery.map {
+      DiscoveryAnnouncer(
+        baseTopic: configuration.baseTopic,
+        configuration: $0,
+        version: Release.version
+      )
+    }
+    topics = TopicMap(
+      configuration: configuration,
+      registry: context.registry,
+      announcer: announcer
+    )
+    try addLinks(configuration)
+    discovery = announcer.map { DiscoverySurface($0, context, link: own) }
+  }
+
+  deinit {
+    for link in links { link.client.removeHandlers() }
+  }
+
+  /// The connection to the gateway's own broker.
+  var own: BrokerLink { links[0] }
+
+  /// Starts connecting.
+  func start() {
+    for link in links { link.client.start() }
+  }
+
+  /// Closes the connections, once the newest messages are written.
+  func close() {
+    for link in links { link.client.flush() }
+    // Without DISCONNECT a broker publishes the last will: right where `offline` was not published.
+    for link in links where link.isIdle { link.client.close() }
+    own.discardMessages(others: own.isConnected ? context.core.states.dueCount : 0)
+  }
+
+  /// Applies a reload: subscribes to new topics, unsubscribes from removed ones, and announces the
+  /// devices that changed.
+  ///
+  /// Other subscriptions stay, so that no retained message is received twice.
+  func devicesReloaded(since old: Registry) {
+    let before = topics.subscriptions(forBroker: nil, isOwn: true)
+    let requested = Set(topics.stateRequests)
+    topics = TopicMap(
+      configuration: context.configuration,
+      registry: context.registry,
+      announcer: discovery?.announcer
+    )
+    let after = topics.subscriptions(forBroker: nil, isOwn: true)
+    let filters = Set(after.map(\.filter))
+    let known = Set(before)
+    own.client.unsubscribe(before.map(\.filter).filter { !filters.contains($0) })
+    own.client.subscribe(after.filter { !known.contains($0) })
+    if own.isConnected { requestStates(topics.stateRequests.filter { !requested.contains($0) }) }
+    discovery?.devicesReloaded(since: old)
+  }
+
+  /// Logs that another gateway is online at this base topic.
+  func receiveStatus(_ payload: Span<UInt8>, isRetained: Bool) {
+    // After the first connection it is this gateway's own status, which a broker kept.
+    guard isRetained, !hasSeenOtherGateway, connectionCount == 1,
+      Bytes.areEqual(payload, Array("online".utf8))
+    else { return }
+    hasSeenOtherGateway = true
+    context.log.warning(
+      "Another gateway is online at this base topic: both will act on every command",
+      ["topic": topics.status]
+    )
+  }
+
+  // MARK: - Connections
+
+  private func addLinks(_ configuration: GatewayConfiguration) throws(OperationsError) {
+    let clientID = "settle-\(HostName.current)-\(configuration.baseTopic)"
+    var own = MQTTConfiguration(
+      configuration.mqtt,
+      fallbackID: clientID,
+      limits: configuration.limits
+    )
+    own.will = .init(topic: topics.status, payload: Array("offline".utf8))
+    own.sessionExpiry = .seconds(30)
+    try addLink(nil, own)
+    for name in configuration.brokers.keys.sorted() {
+      guard let broker = configuration.brokers[name] else { continue }
+      try addLink(
+        name,
+        MQTTConfiguration(
+          broker,
+          fallbackID: "\(clientID)-\(name)",
+          limits: configuration.limits
+        )
+      )
+    }
+  }
+
+  private func addLink(_ name: String?, _ settings: MQTTConfiguration) throws(OperationsError) {
+    let number = links.count
+    let client = try MQTTClient(configuration: settings, loop: context.loop, log: context.log)
+    // Removed when the surface ends: a weak reference would be looked up for every message.
+    client.onState = { [unowned self] in connectionChanged(number, to: $0) }
+    client.onOutcome = { [unowned self] in finish($0, $1) }
+    client.onMessage = { [unowned self] topic, payload, message in
+      receive(topic, payload, message, from: number)
+    }
+    client.onRetainedIgnored = { [unowned self] in ignoreRetained(topic: $0) }
+    client.subscribe(topics.subscriptions(forBroker: name, isOwn: name == nil))
+    links.append(BrokerLink(name: name, client: client, log: context.log))
+  }
+
+  private func connectionChanged(_ number: Int, to state: MQTTClient.State) {
+    let isUp =
+      switch state {
+      case .connected: true
+      case .idle, .connecting, .waiting: false
+      }
+    guard links[number].isConnected != isUp else { return }
+    links[number].isConnected = isUp
+    guard number == 0 else { return }
+    context.core.connectionChanged(isUp: isUp, at: EventLoop.now())
+    if isUp {
+      connectionCount += 1
+      own.logDroppedMessages()
+      publishStatus()
+      requestStates(topics.stateRequests)
+      discovery?.connected()
+    }
+    onConnection?(isUp)
+  }
+
+  private func requestStates(_ requests: [StateRequest]) {
+    for request in requests {
+      own.enqueue(.init(topic: request.topic, payload: request.payload))
+    }
+  }
+}
+
+extension MQTTClient {
+  /// Breaks the references to the surface that set the handlers.
+  fileprivate func removeHandlers() {
+    onState = nil
+    onRetainedIgnored = nil
+    onMessage = nil
+    onOutcome = nil
+  }
+}

@@ -1,0 +1,70 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import GatewayCore
+import LastOut
+
+/// The rows of replies, as the core and the registry describe a key.
+
+extension TargetRow {
+  /// The row of `get`.
+  init(_ key: KeyIndex, in core: borrowing GatewayCore, at now: Moment) {
+    let status = core.status(key)
+    self.init(
+      key: core.registry[key].key,
+      target: status.target?.json,
+      actual: status.actual?.json,
+      phase: status.phase,
+      ageMilliseconds: status.since.map {
+        Int(Int64(bitPattern: now.nanoseconds &- $0.nanoseconds) / 1_000_000)
+      }
+    )
+  }
+}
+
+extension PendingRow {
+  /// The row of `pending`.
+  init(_ status: CommandStateMachine.PendingStatus, in registry: Registry, at now: Moment) {
+    let waits: Waits =
+      switch status.waits {
+      case .quiet: .quiet
+      case .lane: .lane
+      case .inFlight: .inFlight
+      case .offline: .offline
+      }
+    self.init(
+      key: registry[status.key].key,
+      value: status.value.json,
+      collapsed: status.collapsed,
+      waits: waits,
+      dueMilliseconds: status.due.map {
+        Int(max($0, now).nanoseconds - now.nanoseconds) / 1_000_000
+      }
+    )
+  }
+}
+
+extension PropertyRow {
+  /// The row of `describe`.
+  init(_ key: KeyIndex, in registry: Registry) {
+    let entry = registry[key]
+    let device = registry.devices[entry.device]
+    let property = entry.property
+    self.init(
+      key: entry.key,
+      deviceName: device.name,
+      kind: property.kind,
+      policy: property.policy
+    )
+    name = property.name
+    confirmWithin = property.confirm?.within
+    urgent = property.urgent.map(\.json)
+    ends = property.ends.map { other in
+      (try? registry.index(of: other, inDevice: entry.device)).map { registry[$0].key }
+        ?? "\(device.id)/\(other)"
+    }
+  }
+}

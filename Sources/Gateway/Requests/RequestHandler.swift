@@ -1,0 +1,210 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Configuration
+import Control
+import Devices
+import GatewayCore
+import JSON
+import LastOut
+import Operations
+
+/// Executes the requests of the control socket and of HTTP.
+///
+/// Replies go to the requester, in the order of its requests.
+final class RequestHandler {
+  private let context: GatewayContext
+  private let events: EventDistributor
+  private unowned let host: GatewayHost
+
+  init(_ context: GatewayContext, events: EventDistributor, host: GatewayHost) {
+    self.context = context
+    self.events = events
+    self.host = host
+  }
+
+  /// Executes one line of a client of the control socket.
+  func receive(_ line: ControlConnection.Line, from connection: ControlConnection) {
+    switch line {
+    case .whole(let bytes, let number):
+      do throws(GrammarError) {
+        perform(try ControlRequest(line: bytes.span), for: connection, line: number)
+      } catch {
+        fail(ErrorReply(error, line: number), id: error.replyID, to: connection)
+      }
+    case .tooLong(let number):
+      let limit = context.configuration.limits.line
+      fail(
+        ErrorReply(.lineTooLong, "the line has more than \(limit) bytes", line: number),
+        to: connection
+      )
+    case .incomplete(let number):
+      fail(
+        ErrorReply(.incompleteLine, "the input ended inside a line", line: number),
+        to: connection
+      )
+    }
+  }
+
+  /// Executes a request.
+  func perform(_ request: ControlRequest, for requester: any Requester, line: Int) {
+    let now = EventLoop.now()
+    switch request.operation {
+    case .set, .step, .toggle: return change(request, for: requester, line: line, at: now)
+    case .watch, .record, .reload, .get, .pending, .describe, .flush, .cancel: break
+    }
+    host.emitReady()  // Replies to earlier changes precede this one.
+    do throws(ValidationError) {
+      switch request.operation {
+      case .set, .step, .toggle: break
+      case .watch, .record: try observe(request, by: requester, at: now)
+      case .reload: host.reload(for: requester, id: request.replyID, line: line)
+      case .get where requester.isDeaf, .pending where requester.isDeaf,
+        .describe where requester.isDeaf:
+        break  // Nobody reads the reply.
+      case .get, .pending, .describe, .flush, .cancel:
+        requester.send(reply(to: request, about: try keys(request.key), at: now))
+      }
+    } catch {
+      let failure = ErrorReply(.unknownKey, error.description, line: line)
+      requester.send(.failure(failure, id: request.replyID))
+    }
+  }
+
+  /// The pattern to watch; events carry the name of a key, never an alias.
+  func watchPattern(_ text: String) throws(ValidationError) -> Pattern {
+    let pattern = Pattern(text)
+    guard pattern.isLiteral else { return pattern }
+    return Pattern(context.registry[try context.registry.index(of: text)].key)
+  }
+
+  // MARK: - Changes
+
+  private func change(
+    _ request: ControlRequest,
+    for requester: any Requester,
+    line: Int,
+    at now: Moment
+  ) {
+    let origin = requester.origin(of: request)
+    do throws(ValidationError) {
+      let registry = context.registry
+      let key = try registry.index(of: request.key)
+      if request.wait == .confirmed, registry[key].property.confirm == nil {
+        let message = "nothing can confirm \(request.key): it has no state topic"
+        return fail(
+          ErrorReply(.cannotConfirm, message, line: line),
+          id: request.replyID,
+          to: requester
+        )
+      }
+      let change: CommandStateMachine.Change
+      switch request.operation {
+      case .set(let value): change = .set(try registry.value(from: value, of: key))
+      case .step(let amount): change = .step(amount)
+      case .toggle: change = .toggle
+      case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:
+        preconditionFailure("Only changes are made here.")
+      }
+      context.counters[registry[key].device].changes += 1
+      try context.core.change(
+        change,
+        of: key,
+        at: now,
+        ChangeOptions(origin: origin, ttl: request.ttl, skipsQuiet: request.now)
+      )
+      requester.owesReply()
+      if origin.wantsPhases { requester.beginWait() }
+    } catch {
+      reject(request, of: requester, reason: error, at: now)
+    }
+  }
+
+  /// Rejects a change with an event that no command has.
+  private func reject(
+    _ request: ControlRequest,
+    of requester: any Requester,
+    reason: ValidationError,
+    at now: Moment
+  ) {
+    host.emitReady()
+    var value: JSONValue?
+    if case .set(let given) = request.operation { value = given }
+    context.synchronizeEncoder(at: now)
+    let event = context.encoder.rejection(
+      of: request,
+      value: value,
+      reason: reason.description,
+      at: now,
+      number: context.core.nextNumber()
+    )
+    requester.setRejection(reason)
+    requester.send(.event(event, id: request.replyID))
+    events.deliver(event, key: try? context.registry.index(of: request.key))
+  }
+
+  /// Reports that a request cannot be executed, after the replies to those before it.
+  private func fail(_ error: ErrorReply, id: JSONValue? = nil, to requester: any Requester) {
+    host.emitReady()
+    requester.send(.failure(error, id: id))
+  }
+
+  // MARK: - Observers
+
+  private func observe(
+    _ request: ControlRequest,
+    by requester: any Requester,
+    at now: Moment
+  ) throws(ValidationError) {
+    guard let client = requester as? ControlConnection else {
+      preconditionFailure("Only clients of the control socket watch or record.")
+    }
+    let pattern = try watchPattern(request.key)
+    if request.operation == .record {
+      client.recordings.append(.init(pattern: pattern, id: request.replyID, start: now))
+    } else {
+      client.watches.append(.init(pattern: pattern, id: request.replyID))
+    }
+    events.updateObservers()
+  }
+
+  // MARK: - Several keys
+
+  /// The keys that a pattern matches; a literal key that does not exist is an error.
+  private func keys(_ pattern: String) throws(ValidationError) -> [KeyIndex] {
+    let keys = context.registry.indices(matching: pattern)
+    if keys.isEmpty, Pattern(pattern).isLiteral {
+      return [try context.registry.index(of: pattern)]
+    }
+    return keys
+  }
+
+  private func reply(
+    to request: ControlRequest,
+    about keys: [KeyIndex],
+    at now: Moment
+  ) -> ControlReply {
+    let id = request.replyID
+    let source = request.source ?? "socket"
+    switch request.operation {
+    case .get: return .targets(keys.map { TargetRow($0, in: context.core, at: now) }, id: id)
+    case .pending:
+      let rows = context.core.commands.pendingStatuses(of: keys, at: now).map {
+        PendingRow($0, in: context.registry, at: now)
+      }
+      return .pending(rows, id: id)
+    case .describe: return .described(keys.map { PropertyRow($0, in: context.registry) }, id: id)
+    case .flush:
+      var count = 0
+      for key in keys where context.core.flush(key, at: now, source: source) { count += 1 }
+      return .flushed(count, id: id)
+    case .cancel:
+      var count = 0
+      for key in keys where context.core.cancel(key, at: now, source: source) { count += 1 }
+      return .cancelled(count, id: id)
+    case .set, .step, .toggle, .watch, .record, .reload:
+      preconditionFailure("Only requests about several keys are answered here.")
+    }
+  }
+}
