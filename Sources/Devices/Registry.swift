@@ -94,7 +94,8 @@ package final class Registry: Sendable {
 
   /// Resolves `device/property`; aliases are accepted.
   ///
-  /// - Throws: ``ValidationError`` when there is no such key.
+  /// - Throws: ``ValidationError`` when there is no such key, without a suggestion: see
+  ///   ``suggesting(_:)``.
   package func index(of key: String) throws(ValidationError) -> KeyIndex {
     if let found = index(ofKey: key.utf8.span) { return found }
     let parts = key.split(separator: "/", omittingEmptySubsequences: false)
@@ -109,13 +110,10 @@ package final class Registry: Sendable {
 
   /// The number of the device called `id`.
   ///
-  /// - Throws: ``ValidationError`` when there is no such device.
+  /// - Throws: ``ValidationError`` when there is no such device, without a suggestion.
   package func deviceIndex(of id: String) throws(ValidationError) -> Int {
     if let found = deviceIndex(ofID: id.utf8.span) { return found }
-    throw .unknownDevice(
-      id,
-      suggestion: Suggestion.nearest(to: id, in: order.map { devices[$0].id })
-    )
+    throw .unknownDevice(id, suggestion: nil)
   }
 
   /// The number of the device whose identifier has these bytes.
@@ -125,7 +123,7 @@ package final class Registry: Sendable {
 
   /// Resolves a property of a device, by identifier or alias.
   ///
-  /// - Throws: ``ValidationError`` when the device has no such property.
+  /// - Throws: ``ValidationError`` when the device has no such property, without a suggestion.
   package func index(
     of property: String,
     inDevice device: Int
@@ -135,12 +133,29 @@ package final class Registry: Sendable {
     if !property.utf8.contains(UInt8(ascii: "/")), let found = index(ofKey: bytes.span) {
       return found
     }
-    let names = owner.properties.flatMap { [$0.id] + $0.aliases }
-    throw .unknownProperty(
-      property,
-      device: owner.id,
-      suggestion: Suggestion.nearest(to: property, in: names)
-    )
+    throw .unknownProperty(property, device: owner.id, suggestion: nil)
+  }
+
+  /// An error about an unknown key with the name that was probably meant, if one is near.
+  ///
+  /// Linear in the number of devices; a gateway asks through a ``SuggestionLimiter``.
+  package func suggesting(_ error: ValidationError) -> ValidationError {
+    switch error {
+    case .unknownDevice(let id, nil):
+      let names = order.lazy.map { self.devices[$0].id }
+      return .unknownDevice(id, suggestion: Suggestion.nearest(to: id, in: names))
+    case .unknownProperty(let property, let device, nil):
+      guard let number = deviceIndex(ofID: device.utf8.span) else { return error }
+      let names = devices[number].properties.lazy.flatMap { [$0.id] + $0.aliases }
+      return .unknownProperty(
+        property,
+        device: device,
+        suggestion: Suggestion.nearest(to: property, in: names)
+      )
+    case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,
+      .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable, .shuttingDown, .echoLoop:
+      return error
+    }
   }
 
   /// Reads a value that a user gave; see ``Property/value(from:)``.

@@ -51,7 +51,7 @@ struct LookupTests {
       _ = try registry.index(of: key)
       Issue.record("The key was found.")
     } catch {
-      #expect(error.description == message)
+      #expect(registry.suggesting(error).description == message)
     }
   }
 

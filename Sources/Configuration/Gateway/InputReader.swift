@@ -118,7 +118,7 @@ struct InputReader {
     do throws(ValidationError) {
       property = registry[try registry.index(of: change.key)].property
     } catch {
-      return problems.add(position.key, "key: \(error)")
+      return problems.add(position.key, "key: \(registry.suggesting(error))")
     }
     do throws(ValidationError) {
       switch change.operation {

@@ -54,7 +54,10 @@ extension HTTPSurface {
         let device = try context.registry.deviceIndex(of: id)
         answer(exchange, documents.deviceObject(device, at: EventLoop.now()))
       } catch {
-        throw HTTPProblems.problem(error, key: nil)
+        throw HTTPProblems.problem(
+          gateway.requests.suggesting(error, at: EventLoop.now()),
+          key: nil
+        )
       }
     case .metrics:
       let report = MetricsReport(context, mqtt: gateway.mqtt, http: self)
@@ -87,7 +90,7 @@ extension HTTPSurface {
       let index = try context.registry.index(of: key)
       answer(exchange, documents.propertyObject(index, at: EventLoop.now()))
     } catch {
-      throw HTTPProblems.problem(error, key: key)
+      throw HTTPProblems.problem(gateway.requests.suggesting(error, at: EventLoop.now()), key: key)
     }
   }
 

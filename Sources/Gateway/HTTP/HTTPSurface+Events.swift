@@ -6,6 +6,7 @@ import Control
 import Devices
 import HTTP
 import LastOut
+import Operations
 
 /// Requests for event streams, and the room that they leave for others.
 extension HTTPSurface {
@@ -69,7 +70,7 @@ extension HTTPSurface {
     do throws(ValidationError) {
       return try gateway.requests.watchPattern(text)
     } catch {
-      throw HTTPProblems.problem(error, key: text)
+      throw HTTPProblems.problem(gateway.requests.suggesting(error, at: EventLoop.now()), key: text)
     }
   }
 }

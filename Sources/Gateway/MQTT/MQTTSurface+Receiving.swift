@@ -152,7 +152,7 @@ extension MQTTSurface {
     reply(to: message, key: levels.joined(separator: "/"), reason: reason, at: now)
   }
 
-  /// Which device or property does not exist, and what was probably meant.
+  /// Which device or property does not exist; nobody reads a suggestion here.
   private func unknownKeyReason(_ key: String) -> String {
     do throws(ValidationError) {
       if key.utf8.contains(UInt8(ascii: "/")) {

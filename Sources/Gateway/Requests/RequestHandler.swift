@@ -17,6 +17,8 @@ final class RequestHandler {
   private let context: GatewayContext
   private let events: EventDistributor
   private unowned let host: GatewayHost
+  /// Bounds the work for suggestions to people; MQTT gets none.
+  private var suggestions = SuggestionLimiter()
 
   init(_ context: GatewayContext, events: EventDistributor, host: GatewayHost) {
     self.context = context
@@ -67,7 +69,8 @@ final class RequestHandler {
         requester.send(reply(to: request, about: try keys(request.key), at: now))
       }
     } catch {
-      let failure = ErrorReply(.unknownKey, error.description, line: line)
+      let message = suggesting(error, at: now).description
+      let failure = ErrorReply(.unknownKey, message, line: line)
       requester.send(.failure(failure, id: request.replyID))
     }
   }
@@ -77,6 +80,11 @@ final class RequestHandler {
     let pattern = Pattern(text)
     guard pattern.isLiteral else { return pattern }
     return Pattern(context.registry[try context.registry.index(of: text)].key)
+  }
+
+  /// The error with a suggestion, if it is about an unknown key and a search may be made.
+  func suggesting(_ error: ValidationError, at now: Moment) -> ValidationError {
+    suggestions.suggesting(error, from: context.registry, at: now)
   }
 
   // MARK: - Changes
@@ -117,7 +125,7 @@ final class RequestHandler {
       requester.owesReply()
       if origin.wantsPhases { requester.beginWait() }
     } catch {
-      reject(request, of: requester, reason: error, at: now)
+      reject(request, of: requester, reason: suggesting(error, at: now), at: now)
     }
   }
 

@@ -85,7 +85,7 @@ extension DemoScript {
       do throws(ValidationError) {
         _ = try registry.index(of: request.key)
       } catch {
-        throw Mistake(line: number, message: error.description)
+        throw Mistake(line: number, message: registry.suggesting(error).description)
       }
     }
     let at = request.at ?? latest

@@ -255,7 +255,7 @@ package struct TimelineSimulator: ~Copyable {
     do {
       return try registry.index(of: text)
     } catch {
-      throw .refused(error)
+      throw .refused(registry.suggesting(error))
     }
   }
 
