@@ -16,8 +16,8 @@ import Testing
   private let state = "zigbee2mqtt/desk_lamp"
 
   /// A lamp whose state the gateway has heard.
-  private func lamp(_ text: String, brightness: Int) throws -> Bench {
-    let bench = try Bench(devices: text)
+  private func lamp(_ text: String, mqtt: String = "", brightness: Int) throws -> Bench {
+    let bench = try Bench(devices: text, mqtt: mqtt)
     try bench.broker.start()
     let witness = try bench.witness()
     witness.publish(
@@ -285,15 +285,15 @@ import Testing
     witness.publish(
       "settle/desk-lamp/brightness/set",
       Array("40".utf8),
-      responseTopic: "answers/me",
+      responseTopic: "settle/reply/me",
       correlationData: [1, 2, 3]
     )
     #expect(witness.waitFor(command, #"{"brightness":40}"#))
-    #expect(witness.texts(on: "answers/me").isEmpty)
+    #expect(witness.texts(on: "settle/reply/me").isEmpty)
     witness.publish(state, #"{"brightness":40}"#)
 
-    #expect(witness.texts(on: "answers/me", count: 1).count == 1)
-    let answer = try #require(witness.messages.first { $0.topic == "answers/me" })
+    #expect(witness.texts(on: "settle/reply/me", count: 1).count == 1)
+    let answer = try #require(witness.messages.first { $0.topic == "settle/reply/me" })
     #expect(answer.correlationData == [1, 2, 3])
     #expect(try JSONParser.parse(answer.text)["phase"] == "confirmed")
   }
@@ -309,14 +309,57 @@ import Testing
     witness.publish(
       topic,
       Array(payload.utf8),
-      responseTopic: "answers/me",
+      responseTopic: "settle/reply/me",
       correlationData: [7]
     )
 
-    let text = try #require(witness.texts(on: "answers/me", count: 1).first)
+    let text = try #require(witness.texts(on: "settle/reply/me", count: 1).first)
     #expect(try JSONParser.parse(text)["phase"] == "rejected")
     #expect(try JSONParser.parse(text)["reason"]?.string?.isEmpty == false)
-    #expect(witness.messages.first { $0.topic == "answers/me" }?.correlationData == [7])
+    #expect(witness.messages.first { $0.topic == "settle/reply/me" }?.correlationData == [7])
+  }
+
+  @Test(arguments: [
+    "zigbee2mqtt/bridge/request/permit_join", "zigbee2mqtt/hall_lamp/set", "settle/reply",
+    "settle/replys/me", "settle/reply/me/set", "settle/reply/power/set", "other/reply/me",
+    "answers",
+  ])
+  func `a reply goes nowhere else, and the change is made all the same`(topic: String) throws {
+    let bench = try lamp(
+      DeviceText.lamp(),
+      mqtt: #", reply_topics: ["answers/+", "settle/+/+/set"]"#,
+      brightness: 100
+    )
+    let witness = try bench.witness()
+    for value in ["40", "50", "999"] {
+      witness.publish(
+        "settle/desk-lamp/brightness/set",
+        Array(value.utf8),
+        responseTopic: topic,
+        correlationData: [1]
+      )
+    }
+    witness.publish(
+      "settle/desk-lamp/nothing/set",
+      Array("1".utf8),
+      responseTopic: topic,
+      correlationData: [2]
+    )
+    #expect(witness.waitFor(command, #"{"brightness":50}"#))
+    witness.publish(state, #"{"brightness":50}"#)
+
+    // The replies that are allowed come after those that are not.
+    witness.publish(
+      "settle/desk-lamp/brightness/set",
+      Array("60".utf8),
+      responseTopic: "answers/me",
+      correlationData: [3]
+    )
+    #expect(witness.waitFor(command, #"{"brightness":60}"#))
+    witness.publish(state, #"{"brightness":60}"#)
+    #expect(witness.texts(on: "answers/me", count: 1).count == 1)
+    #expect(witness.texts(on: topic).isEmpty)
+    #expect(try bench.running().lines(containing: "No reply sent").count == 1)
   }
 
   @Test func `an absent device gets its newest value when it is back`() throws {

@@ -56,7 +56,7 @@ import Testing
     witness.publish(
       "settle/dev0/level/set",
       Array("9".utf8),
-      responseTopic: "answers/here",
+      responseTopic: "settle/reply/here",
       correlationData: [0, 1, 254]
     )
     // On the disk no later than what came after it.
@@ -66,8 +66,8 @@ import Testing
     try bench.startGateway()
 
     #expect(witness.waitFor("cmd/dev0", #"{"v":9}"#))
-    #expect(witness.waitFor { $0.contains { $0.topic == "answers/here" } })
-    let answer = try #require(witness.messages.first { $0.topic == "answers/here" })
+    #expect(witness.waitFor { $0.contains { $0.topic == "settle/reply/here" } })
+    let answer = try #require(witness.messages.first { $0.topic == "settle/reply/here" })
     #expect(answer.correlationData == [0, 1, 254])
     #expect(answer.text.contains(#""phase":"sent""#))
   }

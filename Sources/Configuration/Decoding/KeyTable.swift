@@ -38,7 +38,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
         "mqtt", "socket", "policy", "ttl", "devices", "http", "journal", "shutdown", "lanes",
         "brokers", "routes", "inputs", "discovery", "limits",
       ]
-    case .mqtt: Self.connection + ["base_topic"]
+    case .mqtt: Self.connection + ["base_topic", "reply_topics"]
     case .broker: Self.connection
     case .policies: ["number", "integer", "boolean", "choice", "text", "color", "action"]
     case .http: ["listen", "token_file", "hosts"]

@@ -7,6 +7,8 @@ package import Routing
 package struct GatewayConfiguration: Hashable, Sendable {
   package var mqtt = BrokerConfiguration()
   package var baseTopic = "settle"
+  /// Filters of MQTT 5 response topics that get replies, beside those below `<base>/reply/`.
+  package var replyTopics: [String] = []
   /// The path of the control socket; `nil` for the default.
   package var socket: String?
   /// The default policies by property type.

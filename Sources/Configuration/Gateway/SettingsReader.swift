@@ -21,6 +21,7 @@ struct SettingsReader {
     if let mqtt = section.nested("mqtt", .mqtt) {
       settings.mqtt = brokers.broker(mqtt, into: &positions.main)
       if let base = baseTopic(mqtt) { settings.baseTopic = base }
+      settings.replyTopics = replyTopics(mqtt)
     }
     settings.socket = section.text("socket").map { resolve($0) }
     settings.policies = policies(section)
@@ -66,6 +67,14 @@ struct SettingsReader {
       return nil
     }
     return base
+  }
+
+  private func replyTopics(_ mqtt: Section) -> [String] {
+    (mqtt.words("reply_topics") ?? []).compactMap { filter, node in
+      guard let problem = Topic.problem(inFilter: filter) else { return filter }
+      problems.add(node.position, "reply_topics: \(problem)")
+      return nil
+    }
   }
 
   private func policies(_ section: Section) -> PolicyTable {

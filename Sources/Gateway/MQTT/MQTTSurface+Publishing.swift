@@ -112,8 +112,17 @@ extension MQTTSurface {
     own.enqueue(.init(topic: topics.event(key), payload: payload, qos: 0))
   }
 
-  /// Replies to the message that a change arrived in.
+  /// Replies to the message that a change arrived in, if replies to its response topic are allowed.
   func reply(_ payload: [UInt8], on topic: String, correlationData: [UInt8]?) {
+    guard replyTopics.contains(topic), !topics.isCommandTopic(topic) else {
+      if replyTopics.recordRefusal(of: topic) {
+        context.log.warning(
+          "No reply sent: the response topic is not allowed",
+          ["topic": Excerpt.of(topic), "allowed": replyTopics.description]
+        )
+      }
+      return
+    }
     own.enqueue(
       .init(topic: topic, payload: payload, correlationData: correlationData, isKept: true)
     )

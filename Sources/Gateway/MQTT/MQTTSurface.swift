@@ -22,6 +22,7 @@ final class MQTTSurface {
   /// The gateway's own broker first, then the others by name.
   private(set) var links: [BrokerLink] = []
   private(set) var topics: TopicMap
+  var replyTopics: ReplyTopics
   /// `nil` without discovery.
   private(set) var discovery: DiscoverySurface?
   var acknowledgementLatency = AcknowledgementLatency()
@@ -55,6 +56,7 @@ final class MQTTSurface {
       registry: context.registry,
       announcer: announcer
     )
+    replyTopics = ReplyTopics(configuration)
     try addLinks(configuration)
     discovery = announcer.map { DiscoverySurface($0, context, link: own) }
   }

@@ -173,7 +173,8 @@ extension GatewayHost {
     _ new: GatewayConfiguration
   ) -> [String] {
     let isOther: KeyValuePairs = [
-      "mqtt": old.mqtt != new.mqtt || old.baseTopic != new.baseTopic,
+      "mqtt": old.mqtt != new.mqtt || old.baseTopic != new.baseTopic
+        || old.replyTopics != new.replyTopics,
       "socket": old.socket != new.socket, "http": old.http != new.http,
       "journal": old.journal != new.journal, "brokers": old.brokers != new.brokers,
       "routes": old.routes != new.routes, "limits": old.limits != new.limits,
