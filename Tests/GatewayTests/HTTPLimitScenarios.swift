@@ -104,7 +104,11 @@ import Testing
     var clients: [ControlClient] = []
     for _ in 0..<4 {
       let client = try bench.rawHTTP()
-      client.send("GET /healthz HTTP/1.1\r")
+      client.send("PUT /v1/devices/dev0/level HTTP/1.1\r\nHost: x\r")
+      client.send("Content-Type: application/json\r\nExpect: 100-continue\r")
+      client.send("Content-Length: 1\r\n\r")
+      // Its head is taken.
+      #expect(client.nextLine()?.hasPrefix("HTTP/1.1 100") == true)
       clients.append(client)
     }
 
@@ -117,6 +121,25 @@ import Testing
     #expect(try control.ask(#"{"key":"dev0/level","set":5}"#)["phase"] == "accepted")
     clients = []
     #expect(try (0..<50).contains { _ in try curl("/healthz").status == 200 })
+  }
+
+  @Test(arguments: [true, false])
+  func `half heads, kept open or closed, keep nobody out`(areKept: Bool) throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    var halves: [ControlClient] = []
+    for round in 0..<10 {
+      for _ in 0..<40 {
+        let half = try bench.rawHTTP()
+        half.send(bytes: Array("GET /v1/devices HTTP/1.1\r\nHost: x\r\nX-".utf8))
+        if areKept { halves.append(half) }
+      }
+      let answer = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "\(round)")
+      #expect(answer.status == 200)
+    }
+    #expect(try bench.running().lines(containing: "too many clients").isEmpty)
+    if let first = halves.first {
+      #expect(first.nextLine() == "HTTP/1.1 503 Service Unavailable\r")
+    }
   }
 
   @Test func `clients between two requests make room for others`() throws {

@@ -146,11 +146,19 @@ import Testing
     ("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n1", "400"),
     ("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", "400"),
     ("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n1", "400"),
+    ("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "400"),
+    ("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length\t: 1\r\n\r\n1", "400"),
+    ("GET / HTTP/1.1\r\n X: y\r\nHost: x\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: x\r\nX(1): y\r\n\r\n", "400"),
+    ("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "400"),
     ("GET / HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "x", count: 9000))\r\n\r\n", "431"),
     ("GET / HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "x", count: 40_000))\r\n\r\n", "431"),
     ("GET /\(String(repeating: "x", count: 40_000)) HTTP/1.1\r\nHost: x\r\n\r\n", "414"),
   ])
-  func `a head that no service should see is refused`(request: String, status: String) throws {
+  func `a request that no service should see is refused once`(
+    request: String,
+    status: String
+  ) throws {
     let service = Service()
     var requests = 0
     service.onRequest = { exchange in
@@ -162,5 +170,6 @@ import Testing
 
     #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
     #expect(requests == 0)
+    #expect(answer.firstRange(of: "\r\nConnection: close\r\n") != nil || status != "400")
   }
 }

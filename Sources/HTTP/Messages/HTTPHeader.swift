@@ -11,6 +11,19 @@ package struct HTTPHeader: Hashable, Sendable {
     self.value = value
   }
 
+  /// Whether the name is one: a token, without blanks in front of the colon.
+  var isNamed: Bool {
+    !name.isEmpty
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "a")...UInt8(ascii: "z"):
+          true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      }
+  }
+
   /// Whether this is the header `name`, in any case.
   package func isCalled(_ name: String) -> Bool {
     self.name.utf8.elementsEqual(name.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }

@@ -16,9 +16,13 @@ final class HTTPConnection {
   var deadline: Moment?
   /// Since when it has been between two requests; `nil` during one and before the first.
   var idleSince: Moment?
+  /// Since when the head of a request is awaited or unfinished; `nil` otherwise.
+  var headSince: Moment?
   /// The request that is under way.
   var exchange: HTTPExchange?
   private var hangUp: IOWatch?
+  /// The library has closed the socket.
+  private var isOver = false
 
   init(server: HTTPServer, descriptor: Int32, peer: String, isTrusted: Bool) {
     self.server = server
@@ -27,20 +31,41 @@ final class HTTPConnection {
     self.isTrusted = isTrusted
   }
 
-  /// Looks whether the client goes away while nothing is read from it.
+  /// Looks whether the client goes away, which the library does not notice while it reads nothing,
+  /// or when the end came together with part of a request.
   func watchHangUp() {
     guard hangUp == nil, let server else { return }
     hangUp = try? server.loop.watch(descriptor, for: .hangUp, named: "HTTP client gone") {
-      [weak self] _ in
-      self?.stopWatching()
-      self?.end()
-      self?.server?.settle()
+      [weak self] _ in self?.hangUpCame()
     }
   }
 
-  func stopWatching() {
+  private func stopWatching() {
     hangUp?.cancel()
     hangUp = nil
+  }
+
+  private func hangUpCame() {
+    stopWatching()  // It would be reported again and again.
+    guard let server else { return }
+    if exchange?.isReceiving ?? true {
+      // What came before the end may complete a request, which is answered; what it waits for
+      // watches again.
+      server.run()
+      guard !isOver, exchange?.isReceiving ?? true, isAtEnd else { return }
+      end()
+      server.run()
+    } else if exchange?.isWaiting ?? false {
+      end()
+      server.settle()
+    }
+  }
+
+  /// Whether nothing more comes from the client.
+  private var isAtEnd: Bool {
+    var byte: UInt8 = 0
+    let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+    return count == 0 || (count < 0 && errno != EAGAIN)
   }
 
   /// Ends the connection; the library closes it when it looks at it next.
@@ -49,11 +74,15 @@ final class HTTPConnection {
     exchange?.abandon()
   }
 
-  /// Says why, as far as nothing else is being said, and ends the connection.
+  /// Ends the connection because its request did not come in time.
   func endAsTooSlow() {
+    end(saying: Problem(408, "too_slow", "the request did not come in time"))
+  }
+
+  /// Says why, as far as nothing else is being said, and ends the connection.
+  func end(saying problem: Problem) {
     deadline = nil
     if exchange?.isAnswered != true {
-      let problem = Problem(408, "too_slow", "the request did not come in time")
       HTTPListener.say(problem, on: descriptor)
       server?.noteAnswer(problem.status)
     }
@@ -61,6 +90,7 @@ final class HTTPConnection {
   }
 
   func ended() {
+    isOver = true
     stopWatching()
     deadline = nil
     exchange?.ended(isTooSlow: false)

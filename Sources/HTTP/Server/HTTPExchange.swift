@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CMicroHTTPD
+internal import Devices
 internal import LastOut
 internal import Operations
 
@@ -58,6 +59,18 @@ internal import Operations
 
   var isAnswered: Bool { response != nil }
 
+  /// Whether part of the request has not come.
+  var isReceiving: Bool { stage == .head || stage == .body }
+
+  /// Whether the client waits, for an answer or for more of a stream.
+  var isWaiting: Bool {
+    switch stage {
+    case .head, .body: false
+    case .deciding: true
+    case .answered: if case .stream? = response?.body { true } else { false }
+    }
+  }
+
   // MARK: - For those who answer
 
   /// Answers; a second answer is dropped.
@@ -110,6 +123,7 @@ internal import Operations
     defer { isInside = false }
     switch stage {
     case .head:
+      connection.headSince = nil
       request.method = method
       readHeaders()
       refuseHead(server)
@@ -143,7 +157,6 @@ internal import Operations
     isSuspended = false
     // A stream may hold this exchange.
     response = nil
-    connection?.stopWatching()
     let onEnd = onEnd
     self.onEnd = nil
     onBody = nil
@@ -182,6 +195,9 @@ internal import Operations
     if let mistake {
       return respond(Problem(400, "bad_request", mistake.message))
     }
+    if let header = request.headers.first(where: { !$0.isNamed }) {
+      return respond(Self.unclear("'\(Excerpt.of(header.name))' is not the name of a header"))
+    }
     let size = unsafe settle_http_header_size(pointer)
     if size > server.limits.head {
       return respond(
@@ -195,25 +211,25 @@ internal import Operations
     let lengths = request.values(of: "Content-Length")
     let codings = request.values(of: "Transfer-Encoding")
     if lengths.count + codings.count > 1 {
-      return respond(
-        Problem(400, "bad_request", "the length of the body is stated more than once")
-      )
+      return respond(Self.unclear("the length of the body is stated more than once"))
     }
     if let length = lengths.first, length.isEmpty || Int(length) == nil || length.first == "+" {
-      return respond(Problem(400, "bad_request", "Content-Length is no number"))
+      return respond(Self.unclear("Content-Length is no number"))
     }
     if let coding = codings.first, coding.lowercased() != "chunked" {
       return respond(
-        Problem(
-          400,
-          "bad_request",
-          "the only Transfer-Encoding taken is chunked; found '\(coding.prefix(40))'"
-        )
+        Self.unclear("the only Transfer-Encoding taken is chunked; found '\(coding.prefix(40))'")
       )
     }
     if request.values(of: "Host").count > 1 {
       return respond(Problem(400, "bad_request", "there is more than one Host header"))
     }
+  }
+
+  /// Refuses a request whose end is not certain: the connection is closed, so that nothing that
+  /// follows is taken for another request.
+  private static func unclear(_ detail: String) -> Problem {
+    Problem(400, "bad_request", detail, headers: [HTTPHeader("Connection", "close")])
   }
 
   /// Refuses a body that is too long by its own statement; called by services that collect it.
@@ -259,7 +275,6 @@ internal import Operations
           .RESPMEM_MUST_COPY
         )
       }
-      connection?.stopWatching()
     case .stream(let stream):
       let feed = ResponseFeed(stream: stream, exchange: self)
       let context = unsafe Unmanaged.passRetained(feed).toOpaque()

@@ -152,16 +152,10 @@ package import Operations
   }
 
   private func start(_ descriptor: Int32, isTrusted: Bool) {
-    guard connections.count < limits.clients || endIdle() else {
+    guard makeRoom() else {
       service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
-      let problem = Problem(
-        503,
-        "limit",
-        "\(limits.clients) clients are connected already, which is the limit",
-        headers: [HTTPHeader("Retry-After", "5")]
-      )
-      HTTPListener.say(problem, on: descriptor)
-      noteAnswer(problem.status)
+      HTTPListener.say(tooManyClients, on: descriptor)
+      noteAnswer(tooManyClients.status)
       Glibc.close(descriptor)
       return
     }
@@ -187,22 +181,51 @@ package import Operations
     }
     guard result == .YES else { return }
     connections[ObjectIdentifier(fresh)] = fresh
+    fresh.headSince = EventLoop.now()
     setDeadline(of: fresh, after: limits.headTime)
+    fresh.watchHangUp()
   }
 
-  /// Makes room by ending the connection that has been between two requests for longest; `false` if
-  /// there is none.
-  private func endIdle() -> Bool {
+  private var tooManyClients: Problem {
+    Problem(
+      503,
+      "limit",
+      "\(limits.clients) clients are connected already, which is the limit",
+      headers: [HTTPHeader("Retry-After", "5")]
+    )
+  }
+
+  /// Makes room for one more connection; `false` if all others are in the middle of something.
+  ///
+  /// The connection that has been between two requests for longest goes, else an unfinished head:
+  /// the oldest of the address that has most of them. Where one address has half of all
+  /// connections as unfinished heads, those go first.
+  private func makeRoom() -> Bool {
+    if connections.count < limits.clients { return true }
+    run()  // What has come may complete heads, or end connections.
+    if connections.count < limits.clients { return true }
+    let crowd = UnfinishedHeads(connections.values)
+    let isCrowded = crowd.count >= max(1, limits.clients / 2)
+    let idle = isCrowded ? nil : longestIdle
+    if let idle {
+      idle.idleSince = nil
+      idle.end()
+    } else if let oldest = crowd.oldest {
+      oldest.headSince = nil
+      oldest.end(saying: tooManyClients)
+    }
+    run()
+    return connections.count < limits.clients
+  }
+
+  /// The connection that has been between two requests for longest.
+  private var longestIdle: HTTPConnection? {
     var longest: (connection: HTTPConnection, since: Moment)?
     for connection in connections.values {
       guard let since = connection.idleSince else { continue }
       if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
     }
-    guard let longest else { return false }
-    longest.connection.idleSince = nil
-    longest.connection.end()
-    run()
-    return true
+    return longest?.connection
   }
 
   // MARK: - Running the library
@@ -212,7 +235,7 @@ package import Operations
   /// Resumed connections go on when the library runs next.
   func noteResumed() { needsRun = true }
 
-  private func run() {
+  func run() {
     guard let daemon = unsafe daemon, !isRunning else { return }
     isRunning = true
     defer { isRunning = false }
@@ -304,6 +327,7 @@ package import Operations
     )
     connection.exchange = exchange
     connection.idleSince = nil
+    connection.headSince = EventLoop.now()
     connection.server?.setDeadline(of: connection, after: connection.server?.limits.headTime)
   }
 
