@@ -42,6 +42,9 @@ package struct LineFramer: Sendable {
   /// Everything that came has been taken out.
   package var isEmpty: Bool { start == buffer.count }
 
+  /// A line has begun and not ended.
+  package var isInLine: Bool { isSkipping || !isEmpty }
+
   /// Takes the next bytes of the stream; take out the lines before giving more.
   package mutating func append(_ bytes: Span<UInt8>) {
     if start > 0 {

@@ -121,6 +121,76 @@ import Testing
     #expect(try bench.client().ask(#"{"get":"dev0/level","id":2}"#)["id"] == 2)
   }
 
+  /// 42: as many half lines as there may be clients, and more.
+  @Test func `half lines leave room for a client that says something`() throws {
+    let bench = try Bench.running(devices: quick)
+    var hanging: [ControlClient] = []
+    for round in 0..<4 {
+      for _ in 0..<150 {
+        let client = try bench.client()
+        client.send(bytes: Array(#"{"key":"dev0/level","#.utf8))
+        hanging.append(client)
+      }
+      let client = try bench.client()
+      #expect(try client.ask(#"{"key":"dev0/level","set":\#(round)}"#)["phase"] == "accepted")
+    }
+
+    #expect(try bench.running().lines(containing: "Control connection refused").isEmpty)
+    #expect(try hanging[0].next()["error"]?["code"] == "limit")
+    #expect(hanging[0].isClosed())
+  }
+
+  /// 42: the control socket full of clients that only wait.
+  @Test func `idle clients make room, those who watch do not`() throws {
+    let bench = try Bench.running(devices: quick)
+    let watcher = try bench.client()
+    watcher.send(#"{"watch":"*"}"#)
+    let clients = try (0..<520).map { number in
+      let client = try bench.client()
+      #expect(
+        try client.ask(#"{"get":"dev0/level","id":\#(number)}"#)["id"] == .integer(Int64(number))
+      )
+      return client
+    }
+
+    #expect(clients[0].isClosed())
+    #expect(try clients[519].ask(#"{"key":"dev0/level","set":7}"#)["phase"] == "accepted")
+    #expect(try watcher.next()["event"]?["value"] == 7)
+  }
+
+  /// 42: who watches and does not read, many times.
+  @Test func `thirty watchers that do not read take a bounded amount of memory`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(1, policy: "{delay: 60s}"))
+    let watchers = try (0..<30).map { _ in
+      let client = try bench.client()
+      client.send(bytes: Array(String(repeating: #"{"watch":"*"}"# + "\n", count: 100).utf8))
+      return client
+    }
+    let client = try bench.client()
+    _ = try client.ask(#"{"get":"dev0/level","id":0}"#)
+    let gateway = try bench.running()
+    let before = gateway.residentBytes()
+
+    var most = before
+    for value in 0..<400 {
+      #expect(try client.ask(#"{"key":"dev0/level","set":\#(value)}"#)["phase"] == "accepted")
+      most = max(most, gateway.residentBytes())
+    }
+
+    #expect(most - before < 100 << 20)
+    // Who has read nothing for a second is dropped at the next event.
+    let deadline = EventLoop.now().advanced(by: .patience)
+    while gateway.lines(containing: "Control client dropped").count < 30,
+      EventLoop.now() < deadline
+    {
+      _ = try client.ask(#"{"key":"dev0/level","set":1000}"#)
+    }
+    for watcher in watchers {
+      let end = try watcher.next { $0["error"] != nil }
+      #expect(end["error"]?["message"]?.string?.contains("events were dropped") == true)
+    }
+  }
+
   /// 41: what is at the socket's path is not ours.
   @Test(arguments: ["s.sock", "s.sock.lock"])
   func `a link at the socket's place is neither followed nor removed`(name: String) throws {

@@ -45,12 +45,22 @@ final class ControlConnection: Requester {
   var onInputEnd: (() -> Void)?
   /// Lines are left that wait for ``takeTurn()``.
   var onTurnWanted: ((ControlConnection) -> Void)?
-  private(set) var isTooSlow = false
+  /// An event was appended, which comes whether the client reads or not.
+  var onEvent: ((_ bytes: Int) -> Void)?
+  /// A line of the client, or the last one to it, is unfinished from now on.
+  var onUnfinished: (() -> Void)?
+  /// Since when the line that the client sends has not ended, or the last line to it is not sent.
+  private(set) var unfinishedSince: Moment?
+  /// When the client last sent something.
+  private(set) var heardAt: Moment
   private let descriptor: Int32
   private var framer: LineFramer
   private var watch: IOWatch?
-  private var output: [UInt8] = []
-  private var written = 0
+  private var output = ControlOutput()
+  /// Since when the client has read nothing of what waits.
+  private var stalledSince: Moment?
+  /// The connection ends when what waits is sent.
+  private var isEnding = false
   private var openWaits = 0
   /// Changes that were accepted and whose answer was not sent yet.
   private var owed = 0
@@ -89,13 +99,14 @@ final class ControlConnection: Requester {
   private static let turnTime: UInt64 = 5_000_000
   /// Replies beyond which the end of the batch is not waited for.
   private static let sendAt = 64 * 1024
-  /// Unread output beyond which a watching client is dropped.
-  private static let dropAt = 16 * 1024 * 1024
+  /// How long a line may take to its end.
+  static let lineTime = Duration.seconds(20)
 
   init(number: UInt64, descriptor: Int32, lineLimit: Int) {
     self.number = number
     plainOrigin = ChangeOrigin(source: "socket", replyTo: number)
     self.descriptor = descriptor
+    heardAt = EventLoop.now()
     framer = LineFramer(limit: lineLimit)
   }
 
@@ -130,24 +141,78 @@ final class ControlConnection: Requester {
 
   func send(_ reply: ControlReply) { sendLine { reply.append(to: &$0) } }
 
+  /// Sends an event that the client watches or records.
+  func sendEvent(_ reply: ControlReply) {
+    let before = output.unsent
+    sendLine(isEvent: true) { reply.append(to: &$0) }
+    onEvent?(max(0, output.unsent - before))
+  }
+
   /// Sends a line with everything else of the batch.
   func sendLine(_ line: [UInt8]) { sendLine { $0.append(contentsOf: line) } }
 
   /// The same with what `write` appends.
-  func sendLine(_ write: (inout [UInt8]) -> Void) {
-    guard !isEnded, !isDeaf else { return }
-    write(&output)
-    output.append(0x0A)
-    let unread = output.count - written
-    // What becomes of a client's own requests has a bound, limits.pending, and may come at one instant.
-    if unread > Self.dropAt, isListening {
-      isTooSlow = true
-      return end()
-    }
-    if unread > Self.sendAt, !isFull { return flush() }
+  func sendLine(isEvent: Bool = false, _ write: (inout [UInt8]) -> Void) {
+    guard !isEnded, !isDeaf, !isEnding else { return }
+    output.append(isEvent: isEvent, write)
+    if output.unsent > Self.sendAt, !isFull { return flush() }
     guard !isUnsent else { return }
     isUnsent = true
     onUnsent?(self)
+  }
+
+  // MARK: - Ending who holds others up
+
+  /// What this client owes to others: memory for events that it does not read, or for anything while
+  /// it reads nothing at all.
+  func debt(at now: Moment) -> Int {
+    guard isFull, !isEnding else { return 0 }
+    return isStalled(at: now)
+      ? output.capacity : min(output.capacity, 2 * output.unsentEventBytes)
+  }
+
+  /// Bytes of events that wait, at most.
+  var eventBytes: Int { output.unsentEventBytes }
+
+  /// Events that wait for a client that reads nothing.
+  func stalledEvents(at now: Moment) -> Int { isStalled(at: now) ? output.unsentEvents : 0 }
+
+  private func isStalled(at now: Moment) -> Bool {
+    stalledSince.map { $0.duration(to: now) >= .seconds(1) } ?? false
+  }
+
+  /// Drops the events that wait, says how many they are, and ends the connection once that is sent.
+  func endAsTooSlow() -> Int {
+    let count = output.unsentEvents
+    output.removeUnsent()
+    end(
+      saying: ErrorReply(.limit, "\(count) events were dropped: this client does not read them")
+    )
+    return count
+  }
+
+  /// Ends the connection if a line has taken too long.
+  func endIfLate(at now: Moment) {
+    guard let since = unfinishedSince, since.advanced(by: Self.lineTime) <= now else { return }
+    if isEnding { return end() }
+    // What is not read is not late.
+    guard !isPaused, !hasLines else { return unfinishedSince = now }
+    end(saying: ErrorReply(.incompleteLine, "the line did not end within 20 s"))
+  }
+
+  /// Whether nothing is under way with this client: it is between two requests, and watches nothing.
+  var isIdle: Bool {
+    !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && !hasLines
+  }
+
+  /// Says why, and ends the connection once that is sent.
+  func end(saying error: ErrorReply) {
+    guard !isEnded, !isEnding else { return }
+    send(.failure(error, id: nil))
+    isEnding = true
+    unfinishedSince = EventLoop.now()
+    onUnfinished?()
+    flush()
   }
 
   func end() {
@@ -185,7 +250,7 @@ final class ControlConnection: Requester {
 
   private func read() {
     // A bounded number of rounds, so that one client cannot keep the loop.
-    for _ in 0..<4 where !isEnded && !isAtEnd && !isPaused && !hasLines {
+    for _ in 0..<4 where !isEnded && !isEnding && !isAtEnd && !isPaused && !hasLines {
       let count = receive()
       if count > 0 {
         takeLines()
@@ -241,7 +306,7 @@ final class ControlConnection: Requester {
     defer { isAtLines = false }
     let end = EventLoop.now().nanoseconds &+ Self.turnTime
     var count = 0
-    while !isEnded, !isPaused {
+    while !isEnded, !isEnding, !isPaused {
       let isLate = count > 0 && !framer.isEmpty && EventLoop.now().nanoseconds >= end
       let isOver = count == Self.turnLines || isLate
       if isOver, !isDeaf {
@@ -250,7 +315,9 @@ final class ControlConnection: Requester {
       }
       count = min(count + 1, Self.turnLines)
       switch framer.next() {
-      case .line(let bytes, let number): onLine?(.whole(bytes, number: number), self)
+      case .line(let bytes, let number):
+        if !isEnding { unfinishedSince = nil }
+        onLine?(.whole(bytes, number: number), self)
       case .tooLong(let number): onLine?(.tooLong(number: number), self)
       case nil:
         if isAtEnd, !isEnded, let rest = framer.finish() {
@@ -258,52 +325,59 @@ final class ControlConnection: Requester {
         }
         if isAtEnd { onInputEnd?() }
         hasLines = false
+        noteLine()
         return
       }
     }
   }
 
+  /// Records since when the newest line has been incomplete.
+  private func noteLine() {
+    heardAt = EventLoop.now()
+    guard !isEnding else { return }
+    guard framer.isInLine, !isAtEnd else { return unfinishedSince = nil }
+    guard unfinishedSince == nil else { return }
+    unfinishedSince = heardAt
+    onUnfinished?()
+  }
+
   private func endIfDone() {
+    if isEnding, isDeaf || output.unsent == 0 { return end() }
     guard isAtEnd, !hasLines else { return }
     let isOwed = openWaits > 0 || owed > 0
-    if isDeaf || (!isOwed && !isListening && written == output.count) { end() }
+    if isDeaf || (!isOwed && !isListening && output.unsent == 0) { end() }
   }
 
   /// The client is told what others do, however much that is.
   private var isListening: Bool { !watches.isEmpty || !recordings.isEmpty }
 
   private var isPaused: Bool {
-    output.count - written > Self.pauseAt || (isDiskBehind && owed > 0 && !isDeaf)
+    output.unsent > Self.pauseAt || (isDiskBehind && owed > 0 && !isDeaf)
   }
 
   /// Sends what waits, as far as the client takes it.
   func flush() {
     isUnsent = false
-    while written < output.count, !isFull, !isEnded {
-      let count = unsafe output.withUnsafeBytes { bytes in
+    while output.unsent > 0, !isFull, !isEnded {
+      let count = unsafe output.bytes.withUnsafeBytes { bytes in
         unsafe Glibc.send(
           descriptor,
-          bytes.baseAddress?.advanced(by: written),
-          bytes.count - written,
+          bytes.baseAddress?.advanced(by: output.sent),
+          output.unsent,
           Int32(MSG_NOSIGNAL)
         )
       }
       if count > 0 {
-        written += count
+        output.advance(by: count)
+        stalledSince = nil
       } else if errno == EAGAIN {
         isFull = true
+        stalledSince = stalledSince ?? EventLoop.now()
       } else if errno != EINTR {
         becomeDeaf()
       }
     }
-    if written == output.count {
-      output.removeAll(keepingCapacity: output.count <= Self.pauseAt)
-      written = 0
-    } else if written > Self.pauseAt, written > output.count / 2 {
-      // A client that never quite catches up must not make this grow.
-      output.removeFirst(written)
-      written = 0
-    }
+    output.compact()
     goOn()
     endIfDone()
   }
@@ -316,13 +390,13 @@ final class ControlConnection: Requester {
 
   private func becomeDeaf() {
     isDeaf = true
-    output = []
-    written = 0
+    output = ControlOutput()
+    stalledSince = nil
   }
 
   private func updateInterest() {
-    let wantsInput = !isAtEnd && !isPaused && !hasLines
-    let wantsRoom = isFull && written < output.count
+    let wantsInput = !isAtEnd && !isPaused && !hasLines && !isEnding
+    let wantsRoom = isFull && output.unsent > 0
     guard !isEnded, wantsInput != watchesInput || wantsRoom != watchesRoom else { return }
     watchesInput = wantsInput
     watchesRoom = wantsRoom

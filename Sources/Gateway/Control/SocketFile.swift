@@ -85,15 +85,6 @@ enum SocketFile {
     unsafe unlink(path)
   }
 
-  /// A descriptor that can be given up; -1 if there is none.
-  static func spareDescriptor() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
-
-  /// What `accept4` would do at once; its declaration is not imported.
-  static func makeNonblocking(_ descriptor: Int32) {
-    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-  }
-
   private static func failure(_ call: String) -> OperationsError {
     let code = errno
     return OperationsError(call: call, code: code, reason: unsafe String(cString: strerror(code)))
