@@ -63,13 +63,18 @@ let package = Package(
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(
       name: "Configuration",
-      dependencies: ["CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Routing"],
+      dependencies: [
+        "CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Operations", "Routing",
+      ],
       resources: [.embedInCode("Resources")]
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CTimex"),
-    .target(name: "Journal", dependencies: ["CSQLite", "CTimex", "Durability", "LastOut"]),
+    .target(
+      name: "Journal",
+      dependencies: ["CSQLite", "CTimex", "Durability", "LastOut", "Operations"]
+    ),
     .systemLibrary(
       name: "CMicroHTTPD",
       pkgConfig: "libmicrohttpd",

@@ -104,7 +104,7 @@ final class ConfigurationReader {
       let token = secrets.token(in: http.tokenFile, at: positions.tokenFile)
       settings.http?.token = token
       // An unreadable token file is already reported.
-      if token == nil, http.tokenFile == nil { checkListen(http, positions) }
+      if token != nil || http.tokenFile == nil { checkListen(http, token, positions) }
     }
     for name in settings.brokers.keys.sorted() {
       let brokerPositions = positions.brokers[name] ?? BrokerPositions()
@@ -113,9 +113,13 @@ final class ConfigurationReader {
     }
   }
 
-  private func checkListen(_ http: HTTPConfiguration, _ positions: SettingsPositions) {
+  private func checkListen(
+    _ http: HTTPConfiguration,
+    _ token: String?,
+    _ positions: SettingsPositions
+  ) {
     for (address, position) in zip(http.addresses, positions.listen) {
-      if let reason = ListenAddress.reason(toProtect: address) {
+      if let reason = ListenAddress.reason(toProtect: address, token: token) {
         problems.add(position, "listen: \(reason)")
       }
     }

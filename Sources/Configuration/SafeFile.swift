@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
+internal import Operations
 
 /// Reads files safely: only regular files, with a size limit, without blocking on a pipe.
 enum SafeFile {
@@ -13,14 +14,14 @@ enum SafeFile {
     var isMissing = false
   }
 
-  /// Reads a regular file of at most `limit` bytes and its mode.
+  /// Reads a regular file of at most `limit` bytes, and who may use it.
   ///
   /// Settings may be symbolic links, because some systems install them that way. Secrets may not.
   static func read(
     _ path: String,
     limit: Int,
     followsLinks: Bool = true
-  ) throws(Problem) -> (bytes: [UInt8], mode: UInt32) {
+  ) throws(Problem) -> (bytes: [UInt8], trust: FileTrust) {
     guard !path.utf8.contains(0) else { throw Problem(message: "the path contains a NUL byte") }
     let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW)
     let descriptor = unsafe open(path, flags)
@@ -40,7 +41,8 @@ enum SafeFile {
     guard status.st_size <= limit else {
       throw Problem(message: "has \(status.st_size) bytes; at most \(limit) are read")
     }
-    return (try readAll(descriptor, limit: limit), status.st_mode)
+    let trust = FileTrust(owner: status.st_uid, mode: status.st_mode)
+    return (try readAll(descriptor, limit: limit), trust)
   }
 
   /// The names in a folder that end with `suffix`, sorted by bytes.

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Operations
+
 /// Reads passwords and tokens.
 ///
 /// Messages never contain them.
@@ -10,6 +12,8 @@ struct Secrets {
 
   /// The maximum size of a secret, in bytes.
   private static let limit = 16 * 1024
+  /// The shortest token that may protect an address beyond this machine, in characters.
+  static let shortestToken = 16
 
   /// The password of the main broker.
   ///
@@ -22,28 +26,13 @@ struct Secrets {
       !folder.isEmpty
     else { return nil }
     let path = FilePath.join(folder, "mqtt.password")
-    do throws(SafeFile.Problem) {
-      let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
-      return password(file.bytes, path: path, at: .start(of: path))
-    } catch {
-      if !error.isMissing { problems.add(.start(of: path), "the credential \(error.message)") }
-      return nil
-    }
+    return secret(inFile: path, named: "the credential", at: .start(of: path), isOptional: true)
   }
 
   /// The password in a broker's `password_file`.
   func filePassword(_ positions: BrokerPositions) -> String? {
     guard let (path, position) = positions.passwordFile else { return nil }
-    do throws(SafeFile.Problem) {
-      let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
-      if file.mode & 0o007 != 0 {
-        problems.warn(position, "password_file: '\(path)' is open to everybody; chmod o= it")
-      }
-      return password(file.bytes, path: path, at: position)
-    } catch {
-      problems.add(position, "password_file: '\(path)' \(error.message)")
-      return nil
-    }
+    return secret(inFile: path, named: "password_file", at: position, isOptional: false)
   }
 
   /// The token that HTTP clients must present; `nil` when none is set.
@@ -67,17 +56,40 @@ struct Secrets {
     at position: SourcePosition,
     isOptional: Bool
   ) -> String? {
+    secret(inFile: path, named: "token_file", at: position, isOptional: isOptional).flatMap {
+      checked($0, named: "token_file: the token in '\(path)'", at: position)
+    }
+  }
+
+  /// The content of a file that belongs to this user or root, and that others may not use.
+  private func secret(
+    inFile path: String,
+    named name: String,
+    at position: SourcePosition,
+    isOptional: Bool
+  ) -> String? {
     do throws(SafeFile.Problem) {
       let file = try SafeFile.read(path, limit: Self.limit, followsLinks: false)
-      if file.mode & 0o007 != 0 {
-        problems.warn(position, "token_file: '\(path)' is open to everybody; chmod o= it")
-      }
-      return password(file.bytes, path: path, at: position).flatMap {
-        checked($0, named: "token_file: the token in '\(path)'", at: position)
+      switch file.trust.flawOfProvided(for: FileTrust.user) {
+      case .foreignOwner(let owner, let expected):
+        problems.add(
+          position,
+          "\(name): '\(path)' belongs to user \(owner); it must belong to user \(expected), who runs "
+            + "this, or to root"
+        )
+        return nil
+      case .openToOthers(let mode):
+        problems.add(
+          position,
+          "\(name): '\(path)' has mode \(String(mode, radix: 8)), which lets others read or write it; "
+            + "allowed is 600, or 640 for a group (chmod 600 \(path))"
+        )
+        return nil
+      case nil: return password(file.bytes, path: path, at: position)
       }
     } catch {
       if !isOptional || !error.isMissing {
-        problems.add(position, "token_file: '\(path)' \(error.message)")
+        problems.add(position, "\(name): '\(path)' \(error.message)")
       }
       return nil
     }

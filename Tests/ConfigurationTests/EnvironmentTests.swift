@@ -164,6 +164,22 @@ struct EnvironmentTests {
     #expect(protected.problems == [])
   }
 
+  @Test func `a password that others may read is refused`() throws {
+    let folder = try TemporaryFolder([
+      "settle.yaml": "mqtt: {password_file: secret}", "devices/d.yaml": Loading.lamp,
+    ])
+    try folder.write(Array("hunter2".utf8), to: "secret", mode: 0o644)
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = folder.path + "/settle.yaml"
+    guard case .refused(let problems) = Loading.load(overrides) else {
+      Issue.record("The password was taken.")
+      return
+    }
+    #expect(problems.count == 1)
+    #expect(problems.first?.message.contains("has mode 644, which lets others read") == true)
+    #expect(problems.first?.message.contains("hunter2") == false)
+  }
+
   @Test func `a secret behind a symbolic link is rejected`() throws {
     let folder = try TemporaryFolder([
       "real": "x", "settle.yaml": "mqtt: {password_file: link}", "devices/d.yaml": Loading.lamp,

@@ -10,12 +10,13 @@ import Testing
   private func load(
     _ http: String,
     token: String? = nil,
+    mode: Int = 0o600,
     environment: [String: String] = [:]
   ) throws -> (gateway: GatewayConfiguration?, lines: [String]) {
     let folder = try TemporaryFolder()
     try folder.write(Array("http: {\(http)}\ndevices: ../devices".utf8), to: "c/settle.yaml")
     try folder.write(Array("# none".utf8), to: "devices/d.yaml")
-    if let token { try folder.write(Array(token.utf8), to: "c/token") }
+    if let token { try folder.write(Array(token.utf8), to: "c/token", mode: mode) }
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = folder.path + "/c/settle.yaml"
     switch Loading.load(overrides, environment: environment) {
@@ -73,6 +74,52 @@ import Testing
     #expect(gateway == nil)
     #expect(lines.contains { $0.contains(message) }, "\(lines)")
     #expect(lines.count == 1)
+  }
+
+  @Test(arguments: [
+    (0o600, nil), (0o400, nil), (0o640, nil), (0o644, "644"), (0o620, "620"), (0o604, "604"),
+  ])
+  func `a token that others may read is refused`(mode: Int, found: String?) throws {
+    let (gateway, lines) = try load(
+      "listen: localhost:1, token_file: token",
+      token: Self.good,
+      mode: mode
+    )
+
+    #expect((gateway != nil) == (found == nil))
+    #expect(
+      lines
+        == (found.map {
+          [
+            "settle.yaml:1:41: token_file: '/c/token' has mode \($0), which lets others read or "
+              + "write it; allowed is 600, or 640 for a group (chmod 600 /c/token)"
+          ]
+        } ?? [])
+    )
+  }
+
+  @Test(arguments: [
+    ("192.168.1.2:1", 15, false), ("192.168.1.2:1", 16, true), ("panel.lan:1", 15, false),
+    ("127.0.0.1:1", 15, true), ("unix:/run/h", 15, true), ("0.0.0.0:1", 15, false),
+  ])
+  func `a token for other machines has sixteen characters`(
+    address: String,
+    count: Int,
+    isTaken: Bool
+  ) throws {
+    let token = String(repeating: "x", count: count)
+    let file = try load("listen: [\"\(address)\"], token_file: token", token: token)
+    let variable = try load(
+      "listen: [\"\(address)\"]",
+      environment: ["SETTLE_HTTP_TOKEN": token]
+    )
+
+    for (gateway, lines) in [file, variable] {
+      #expect((gateway != nil) == isTaken)
+      let message = "needs a token of at least 16 characters; this one has 15"
+      #expect(lines.contains { $0.contains(message) } == !isTaken, "\(lines)")
+      #expect(!lines.joined().contains(token))
+    }
   }
 
   @Test func `a short token causes a warning`() throws {

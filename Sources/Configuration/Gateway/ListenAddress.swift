@@ -10,10 +10,18 @@ enum ListenAddress {
     return .tcp(host: host, port: port)
   }
 
-  /// Why `address` requires a token; `nil` when only this machine can reach it.
-  static func reason(toProtect address: HTTPConfiguration.Address) -> String? {
+  /// Why `address` requires another token; `nil` when only this machine can reach it, or the token
+  /// is long enough.
+  static func reason(
+    toProtect address: HTTPConfiguration.Address,
+    token: String?
+  ) -> String? {
     guard case .tcp(let host, _) = address, HostScope(host) != .loopback else { return nil }
-    return "'\(host.prefix(60))' is beyond this machine, which needs 'token_file'"
+    let place = "'\(host.prefix(60))' is beyond this machine, which needs"
+    guard let token else { return "\(place) 'token_file'" }
+    guard token.utf8.count < Secrets.shortestToken else { return nil }
+    return "\(place) a token of at least \(Secrets.shortestToken) characters; this one has "
+      + "\(token.utf8.count) ('openssl rand -hex 16' makes a good one)"
   }
 
   /// Why an address is invalid; `nil` if it is valid.

@@ -105,7 +105,7 @@ struct RequestAdmission {
       var problem = refusal(
         429,
         "too_many_tokens",
-        "too many wrong tokens came from this address; one a second is looked at",
+        "the token is wrong, as too many were that came from this address",
         from: exchange.peer
       )
       problem.headers = [HTTPHeader("Retry-After", String(max(1, Int(wait / .seconds(1)))))]

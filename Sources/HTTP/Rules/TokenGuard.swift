@@ -3,7 +3,10 @@
 
 package import LastOut
 
-/// Compares tokens, and slows down whoever guesses.
+/// Compares tokens, and limits the answers to whoever guesses.
+///
+/// The right token is always welcome: a client that shares its address with one that guesses is not
+/// locked out.
 package struct TokenGuard: Sendable {
   /// What becomes of a request.
   package enum Verdict: Hashable, Sendable {
@@ -11,7 +14,7 @@ package struct TokenGuard: Sendable {
     /// No token, or none that has the right form.
     case missing
     case wrong
-    /// Too many wrong ones came from there: not even looked at.
+    /// Wrong, as too many were that came from there.
     case tooMany(retryAfter: Duration)
   }
 
@@ -46,6 +49,7 @@ package struct TokenGuard: Sendable {
     guard authorization.count == 1, let given = Self.bearer(authorization[0]) else {
       return .missing
     }
+    if isToken(given) { return .welcome }
     var tally = tallies[peer] ?? Tally(allowance: Self.burst, at: now)
     let passed = tally.at.duration(to: now) / .seconds(1)
     tally.allowance = min(Self.burst, tally.allowance + passed * Self.rate)
@@ -54,7 +58,6 @@ package struct TokenGuard: Sendable {
       tallies[peer] = tally  // It is remembered already.
       return .tooMany(retryAfter: .seconds(1))
     }
-    if isToken(given) { return .welcome }
     tally.allowance -= 1
     if tallies.count >= Self.addressLimit, tallies[peer] == nil { forgetRested(at: now) }
     tallies[peer] = tally

@@ -24,12 +24,9 @@ enum Files {
 
     var isLink: Bool { mode & S_IFMT == S_IFLNK }
     var isRegular: Bool { mode & S_IFMT == S_IFREG }
-    var permissions: UInt32 { mode & 0o7777 }
 
     func isSameFile(as other: Status) -> Bool { device == other.device && inode == other.inode }
   }
-
-  static var effectiveUser: UInt32 { geteuid() }
 
   /// What is at a path, links not followed; `nil` when nothing is.
   static func status(_ path: String) throws(JournalFault) -> Status? {

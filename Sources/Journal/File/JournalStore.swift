@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Durability
+import Operations
 
 /// The journal's files: opens, checks, replaces and writes them; used by one thread at a time.
 ///
@@ -141,12 +142,11 @@ struct JournalStore: ~Copyable, Sendable {
     guard let status = found else { return }
     if status.isLink { throw .refused(.symbolicLink(path: path)) }
     guard status.isRegular else { throw .refused(.notARegularFile(path: path)) }
-    let user = Files.effectiveUser
-    guard status.owner == user else {
-      throw .refused(.foreignOwner(path: path, owner: status.owner, expected: user))
-    }
-    guard status.permissions & 0o077 == 0 else {
-      throw .refused(.openToOthers(path: path, mode: status.permissions))
+    switch FileTrust(owner: status.owner, mode: status.mode).flaw(for: FileTrust.user) {
+    case .foreignOwner(let owner, let expected):
+      throw .refused(.foreignOwner(path: path, owner: owner, expected: expected))
+    case .openToOthers(let mode): throw .refused(.openToOthers(path: path, mode: mode))
+    case nil: break
     }
   }
 
