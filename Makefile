@@ -7,14 +7,14 @@ export PATH := $(PATH):/opt/swift/usr/bin:/usr/local/swift/usr/bin:$(HOME)/.loca
 JOBS ?= $(shell nproc)
 RELEASE := -c release --static-swift-stdlib
 SOURCES := Package.swift Sources Tests
-# Which simulated life to live, or how many: make soak SEED=7, make soak COUNT=1000
+# The seed of one simulated run, or the number of runs: make soak SEED=7, make soak COUNT=1000
 SEED ?=
 COUNT ?=
-# How long requests are made up: make check-api FOR=600
+# How long to generate requests: make check-api FOR=600
 FOR ?=
-# How often a gateway is killed: make nightly ROUNDS=300
+# How often to kill a gateway: make nightly ROUNDS=300
 ROUNDS ?=
-# What the programs are called with: make run ARGS="--devices devices"
+# The arguments of the programs: make run ARGS="--devices devices"
 ARGS ?=
 # Where make install puts things; DESTDIR goes before it, for packages.
 PREFIX ?= /usr/local
@@ -23,7 +23,7 @@ PREFIX ?= /usr/local
 .PHONY: help demo run build test check-api panel-test check-home-assistant soak mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
-	@echo "Settle: turn the knob; only where it stopped is sent."
+	@echo "Turn the knob. Settle sends only where it stopped."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
@@ -36,7 +36,7 @@ run: build ## Run the gateway, with ARGS="--config FILE --devices DIR"
 build: install-deps ## Build settle and settled for release, into .build/release
 	@echo "Building for release (some minutes the first time)"
 	@swift build $(RELEASE) -j $(JOBS)
-	@.ci/read-anew .build/release/settle .build/release/settled
+	@.ci/repack-page-cache .build/release/settle .build/release/settled
 
 test: install-deps lint ## Check the format, build without a warning, run every test
 	@echo "Building the tests, warnings as errors"
@@ -44,15 +44,15 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@echo "Testing"
 	@.ci/test $(ARGS)
 
-check-api: install-deps ## Check the HTTP API with programs from elsewhere; FOR=600 makes requests up for so long
+check-api: install-deps ## Check the HTTP API with independent programs; FOR=600 generates requests for 600 s
 	@.ci/check-api $(FOR)
 
-panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some of it
+panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some tests
 	@.ci/install-deps chromium chromium-driver
 	@swift build -j $(JOBS) --product settled -Xswiftc -warnings-as-errors
 	@Tests/panel/run $(ARGS)
 
-soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 lives one life, COUNT=1000 so many
+soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many
 	@swift build -c release -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
@@ -68,7 +68,7 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 docs: ## Build the documentation of the library; a diagnostic is a failure
 	@.ci/docs
 
-nightly: install-deps ## Run what takes long, one line for each part; ARGS="soak crash" for some of it
+nightly: install-deps ## Run the long checks, one line each; ARGS="soak crash" for some of them
 	@COUNT="$(COUNT)" ROUNDS="$(ROUNDS)" FOR="$(FOR)" .ci/nightly $(ARGS)
 
 lint: install-deps ## Check the format, rules about the sources, and the documentation

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""The bridge that asyncio suggests: aiomqtt, and call_later cancelled and set anew per message.
+"""The bridge that asyncio suggests: aiomqtt, and call_later cancelled and set again per message.
 
 aiomqtt_call_later.py PORT QUIET_MS QOS: what comes on in/KEY goes to out/KEY once it was quiet.
 """

@@ -4,7 +4,7 @@
 import Dispatch
 import Glibc
 
-/// `bench WORKLOAD KEYS ROUNDS`: runs one workload and prints what it took, as one JSON object.
+/// `bench WORKLOAD KEYS ROUNDS`: runs one workload and prints its figures, as one JSON object.
 @main
 enum Bench {
   static func main() {

@@ -3,7 +3,7 @@
 
 import LastOut
 
-/// The loop-owned queue with a table of names: what the C reference is compared with.
+/// The loop-owned queue with a table of names, to compare with the C reference.
 struct CoreWorkload: ~Copyable {
   static let changesPerBurst = 10
   static let changesPerWake = 64
@@ -41,7 +41,7 @@ struct CoreWorkload: ~Copyable {
     }
   }
 
-  /// Nanoseconds of CPU that it takes to run everything at once, each time after all have changed.
+  /// The CPU time in nanoseconds to run all keys at once, each time after all have changed.
   mutating func flush(rounds: Int) -> UInt64 {
     var spent: UInt64 = 0
     for round in 0..<rounds {
@@ -70,7 +70,7 @@ struct CoreWorkload: ~Copyable {
     let order = names.order.span
     for place in order.indices {
       let number = Int(order[place])
-      // Whoever calls has the name's bytes at hand.
+      // The caller has the bytes of the name.
       let range = unsafe Range(
         uncheckedBounds: (Int(starts[unchecked: number]), Int(starts[unchecked: number + 1]))
       )

@@ -4,15 +4,15 @@
 import Dispatch
 import Synchronization
 
-/// The way with a timer for each key: one `DispatchSource` timer, set again by every change.
+/// The approach with a timer per key: one `DispatchSource` timer, set again by every change.
 enum DispatchWorkload {
   private static let runs = Atomic(0)
 
   static var runCount: Int { runs.load(ordering: .relaxed) }
 
-  /// Changes each key ten times in each burst and waits until all have left.
+  /// Changes each key ten times in each burst and waits until all have run.
   ///
-  /// `delay` has to outlast a burst, or keys leave more than once.
+  /// `delay` must be longer than a burst, or keys run more than once.
   static func burst(keys: Int, bursts: Int, delay: DispatchTimeInterval, order: [Int32]) {
     let queue = DispatchQueue(label: "keys")
     let left = DispatchSemaphore(value: 0)

@@ -5,10 +5,10 @@ import Glibc
 import LastOut
 import Operations
 
-/// How late values leave the gateway's loop: the event loop, its timers and the queue's core.
+/// The lateness of values in the gateway's loop: the event loop, its timers and the queue's core.
 ///
-/// Each millisecond some keys change, each ten times (once, if there is but one change), and 20.5 ms
-/// later they leave, in between two milliseconds.
+/// Each millisecond some keys change, each ten times (once, if there is only one change), and 20.5 ms
+/// later they run, halfway between two milliseconds.
 final class LatenessWorkload {
   private static let blocks = 40
   private static let delay = Duration.microseconds(20_500)
@@ -49,7 +49,7 @@ final class LatenessWorkload {
 
   private func change() {
     let now = EventLoop.now()
-    run(at: now)  // What is due leaves before what arrives.
+    run(at: now)  // Due values run before new changes.
     let first = done % Self.blocks * width
     for round in 0..<repeats {
       for key in first..<first + width {

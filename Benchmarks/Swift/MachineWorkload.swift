@@ -6,7 +6,7 @@ import Devices
 import JSON
 import LastOut
 
-/// What a plain MQTT set costs once its topic and payload are read: no origin, nobody watching.
+/// The cost of a plain MQTT set after its topic and payload are read: no origin, no watchers.
 struct MachineWorkload: ~Copyable {
   private var machine: CommandStateMachine
   private let order: [Int32]
@@ -34,7 +34,7 @@ struct MachineWorkload: ~Copyable {
 
   var changes: UInt64 { machine.statistics.changes }
 
-  /// Sets every key once per round, through the whole of the machine's way in.
+  /// Sets every key once per round, through the complete input path of the machine.
   mutating func change(rounds: Int) {
     for round in 0..<rounds {
       for place in order.indices {
@@ -45,7 +45,7 @@ struct MachineWorkload: ~Copyable {
     }
   }
 
-  /// What the owner does after a batch: it takes out what is to be told.
+  /// The owner's work after a batch: it dequeues the events.
   private mutating func wake() {
     machine.events.removeAll(keepingCapacity: true)
     machine.changedKeys.removeAll(keepingCapacity: true)

@@ -3,23 +3,23 @@
 
 import Glibc
 
-/// What the kernel counts about this process.
+/// The kernel's counters of this process.
 enum Meter {
   /// CPU time of all threads, in nanoseconds.
   static var cpu: UInt64 { time(CLOCK_PROCESS_CPUTIME_ID) }
 
-  /// CPU time of all threads beside the main one, in nanoseconds; no reading of a clock is in it.
+  /// CPU time of all threads except the main one, in nanoseconds; does not include reading clocks.
   static var cpuBesideMain: UInt64 {
     let main = "\(getpid())"
     var total: UInt64 = 0
     for thread in threads where thread != main {
-      // What pthread_getcpuclockid makes of a thread: its number's complement, and "time on a CPU".
+      // The result of pthread_getcpuclockid: the complement of the thread number, and "time on a CPU".
       if let number = Int32(thread) { total += time(~number << 3 | 6) }
     }
     return total
   }
 
-  /// How often the threads beside the main one were given the CPU after they had waited.
+  /// How often the threads except the main one got the CPU after waiting.
   static var wakeUpsBesideMain: Int {
     let main = "\(getpid())"
     var total = 0
@@ -32,7 +32,7 @@ enum Meter {
     return total
   }
 
-  /// Memory that the process holds, in bytes.
+  /// The resident memory of the process, in bytes.
   static var resident: Int {
     let pages = read("/proc/self/statm").split(separator: " ").dropFirst().first
     return (pages.flatMap { Int($0) } ?? 0) * sysconf(Int32(_SC_PAGESIZE))

@@ -7,11 +7,11 @@ import Synchronization
 
 /// The thread-safe queue, and the core with the same closures as a queue's tasks.
 ///
-/// Both take each key ten times and then run its last task on the caller.
+/// Both change each key ten times and then run its last task on the caller.
 enum QueueWorkload {
   typealias Task = @Sendable () -> Void
 
-  /// What the tasks write to: the compiler may not drop them.
+  /// The tasks write to this, so that the compiler does not remove them.
   private static let lastValue = Atomic(0)
   private static let runs = Atomic(0)
 
@@ -53,7 +53,7 @@ enum QueueWorkload {
     }
   }
 
-  /// Runs every key once, and then looks for `seconds` at what the idle queue costs.
+  /// Runs every key once, and then measures the cost of the idle queue for `seconds`.
   static func idle(names: [String], seconds: UInt32) -> (wakeUps: Int, cpu: UInt64) {
     // Long enough that all run on the caller: the pool's threads take seconds to end.
     let queue = LastOutQueue(policy: Policy(delay: .seconds(3)))

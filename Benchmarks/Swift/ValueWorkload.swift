@@ -6,9 +6,9 @@ import Synchronization
 
 /// The thread-safe queue of values, and the core with the same values.
 ///
-/// Both take each key ten times and then handle its last value on the caller.
+/// Both change each key ten times and then handle its last value on the caller.
 enum ValueWorkload {
-  /// What the handlers write to: the compiler may not drop them.
+  /// The handlers write to this, so that the compiler does not remove them.
   private static let lastValue = Atomic(0)
   private static let runs = Atomic(0)
 

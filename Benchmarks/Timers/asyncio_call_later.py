@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""A debounce per key with asyncio: call_later, cancelled and set anew by each change.
+"""A debounce per key with asyncio: call_later, cancelled and set again by each change.
 
 asyncio_call_later.py KEYS BURSTS: each key changes ten times in each burst and leaves once.
 """

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""A mosquitto of our own on a free loopback port."""
+"""A private mosquitto on a free loopback port."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ MOSQUITTO = shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/s
 
 
 class Broker:
-    """Used with `with`; ends with it. Its queues have no bounds, so that nothing is dropped."""
+    """A context manager. Its queues are unbounded, so that nothing is dropped."""
 
     def __init__(self):
         self.folder = programs.folder()

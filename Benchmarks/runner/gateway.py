@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""`settled` with a configuration of our making."""
+"""`settled` with a generated configuration."""
 
 import datetime
 import os
@@ -14,7 +14,7 @@ import time
 
 from . import programs
 
-# A key of its own that tells, by leaving at once, that all messages before it were taken.
+# A separate key that is sent at once, which proves that all earlier messages were handled.
 END = "settle/end/level/set"
 DONE = "cmd/end"
 END_DEVICE = (
@@ -34,7 +34,7 @@ def devices(count, delay="300ms", max_wait="2s"):
 
 
 def lamps(count):
-    """Lines of a device file: so many lamps with three properties each, as houses have them."""
+    """Lines of a device file: so many lamps with three properties each, as in homes."""
     return [
         f"lamp{number}:\n  name: Lamp {number}\n  properties:\n"
         f"    power: {{type: boolean,"
@@ -51,7 +51,7 @@ def lamps(count):
 
 
 class Gateway:
-    """Used with `with`; ends with it."""
+    """A context manager."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Gateway:
         self.port = port
         os.mkdir(f"{self.folder}/devices")
         lines = list(devices)
-        # A file may have eight megabytes.
+        # The limit of a file is eight megabytes.
         for number, first in enumerate(range(0, max(len(lines), 1), 10_000)):
             path = f"{self.folder}/devices/devices{number:03}.yaml"
             with open(path, "w", encoding="utf-8") as file:
@@ -109,7 +109,7 @@ class Gateway:
         return self
 
     def text(self):
-        """What it has logged."""
+        """The log so far."""
         with open(f"{self.folder}/log", encoding="utf-8", errors="replace") as file:
             return file.read()
 
@@ -131,7 +131,7 @@ class Gateway:
 
 
 def pump(client, lines, replies):
-    """Writes `lines` and reads as many replies, both as fast as the other side takes them."""
+    """Writes `lines` and reads as many replies, both as fast as the other side accepts them."""
     client.setblocking(False)
     view = memoryview(lines)
     while replies > 0:
@@ -150,7 +150,7 @@ def pump(client, lines, replies):
 
 
 def sent_of(log):
-    """How many values the report at the end says were sent."""
+    """The number of sent values in the final report."""
     found = re.search(r"(\d+) sent", log)
     return int(found.group(1)) if found else 0
 

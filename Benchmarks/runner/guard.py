@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that may not grow unnoticed: instructions and allocations per change.
+"""Counts that must not grow unnoticed: instructions and allocations per change.
 
 recorded.json has the figures of the tree it is in. A commit that makes one grow by more than 3 %
 changes the recorded figure too, so that the growth is seen and meant.
@@ -19,7 +19,7 @@ from .programs import BENCH
 RECORDED = os.path.join(programs.FOLDER, "recorded.json")
 ALLOWED = 1.03
 
-# By part: what is counted, and how.
+# The counts of each part, and how to measure them.
 COUNTS = {
     "queue": {
         "instructions per enqueue, key as bytes, 1k keys": lambda: rows_queue.per_change(
@@ -43,7 +43,7 @@ COUNTS = {
 
 
 def compiler():
-    """What built the programs: counts of two compilers cannot be compared."""
+    """The compiler: counts of two compilers cannot be compared."""
     command = ["swift", "--version"]
     text = subprocess.run(command, check=False, capture_output=True, text=True).stdout
     words = text.replace("(", " ").split()
@@ -52,13 +52,13 @@ def compiler():
 
 
 def count(parts):
-    """Counts what there is to count in these parts."""
+    """Measures the counts of these parts."""
     if not measure.has_valgrind():
         sys.exit("bench: the guard needs valgrind: apt-get install valgrind")
     figures = {}
     for part in parts:
         for name, counter in COUNTS.get(part, {}).items():
-            # Tables have a hash seed of their own, which moves some counts by about 1 %.
+            # Each table has its own hash seed, which changes some counts by about 1 %.
             repeats = 3 if part == "queue" else 1
             figures[name] = round(statistics.median(counter() for _ in range(repeats)), 2)
             print(".", end="", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ def has_valgrind():
 
 
 def in_turn(rounds, *measurements):
-    """Lists of what each measurement gave; they take turns, so that all meet the same weather."""
+    """The results of each measurement; they take turns, so that all have the same conditions."""
     results = [tuple(measure() for measure in measurements) for _ in range(rounds)]
     return tuple(list(side) for side in zip(*results))
 
@@ -50,7 +50,7 @@ def instructions(command, **more):
 
 
 def per_unit(measure, short, long, units):
-    """The difference of two run lengths, in which starting and setting up cancel out.
+    """The difference of two run lengths, in which start and setup cancel out.
 
     `measure` takes a run length and counts; `units` are in one step of it.
     """

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that are measured, and every process that a run starts."""
+"""The measured programs, and every process that a run starts."""
 
 import atexit
 import ctypes
@@ -21,7 +21,7 @@ BENCH = os.path.join(RELEASE, "bench")
 SETTLED = os.path.join(RELEASE, "settled")
 SETTLE = os.path.join(RELEASE, "settle")
 
-# Our references: what each is made of, and the libraries it needs.
+# The references: their sources and libraries.
 REFERENCES = {
     "reference": (["main.c", "queue.c"], []),
     "lateness": (["lateness.c", "queue.c"], []),
@@ -39,7 +39,7 @@ _folders = []
 
 
 def reference(name):
-    """The path of one of our C programs, built if it is older than its sources."""
+    """The path of a C program, built if it is older than its sources."""
     sources, flags = REFERENCES[name]
     folder = os.path.join(FOLDER, "Reference")
     sources = [os.path.join(folder, source) for source in sources]
@@ -116,7 +116,7 @@ def end_all():
 
 
 def on_signals_leave():
-    """Leaves by way of `end_all` on Ctrl-C and on SIGTERM, without a traceback."""
+    """Exits through `end_all` on Ctrl-C and on SIGTERM, without a traceback."""
 
     def leave(number, frame):
         print(file=sys.stderr)
@@ -127,7 +127,7 @@ def on_signals_leave():
 
 
 def output(command, timeout=300, **options):
-    """What a program printed, as JSON."""
+    """The output of a program, as JSON."""
     child = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     try:
         text, errors = child.communicate(timeout=timeout)
@@ -144,7 +144,7 @@ def cpu_of(process):
 
 
 def resident_of(process):
-    """Resident memory of a process in bytes: all of it, and the part that is no file's."""
+    """Resident memory of a process in bytes: in total, and the part that is not of a file."""
     sizes = {}
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
         for line in file:

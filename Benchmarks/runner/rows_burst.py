@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""Very many keys that settle at one instant, and a change to another key meanwhile."""
+"""Many keys that settle at one instant, and a change of another key meanwhile."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def measure_all(table):
 
 
 def burst(keys):
-    """Microseconds of a `--now` change until a subscriber has it, before and during the burst."""
+    """Microseconds of a `--now` change to a subscriber, before and during the burst."""
     lines = [*devices(keys, delay="1h", max_wait="none"), END_DEVICE]
     settings = f"limits: {{pending: {keys + 10}}}\nttl: 1h\n"
     with Broker() as broker, Gateway(broker.port, lines, settings) as gateway:

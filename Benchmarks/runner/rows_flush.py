@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""The way out with everything still pending."""
+"""Shutdown while everything is pending."""
 
 import sys
 import time
@@ -41,7 +41,7 @@ def publisher(keys):
 
 
 def gateway(keys):
-    """What `flush` says of a gateway of its own."""
+    """The report of `flush` for a new gateway."""
     lines = devices(keys, delay="1h", max_wait="none")
     settings = f"shutdown: {{timeout: 10m}}\nlimits: {{pending: {keys}}}\nttl: 1h\n"
     with Broker() as broker, Gateway(broker.port, lines, settings) as process:

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""What a message costs that comes from the broker."""
+"""The cost of a message from the broker."""
 
 import subprocess
 import time
@@ -15,7 +15,7 @@ BEFORE, AFTER = "settle/dev", "/level/set"
 
 
 def flood(port, total, qos, keys=KEYS, before=BEFORE, after=AFTER, end=END, done=DONE):
-    """Sends messages and waits until the receiver has taken the last."""
+    """Sends messages and waits until the receiver has handled the last."""
     arguments = [port, total, keys, qos, before, after, end, done]
     return output([reference("flood"), *map(str, arguments)])
 
@@ -62,7 +62,7 @@ def measure_all(table):
 
 
 def subscriber_cpu(mode, total, qos):
-    """CPU nanoseconds per message of a C subscriber, all that follows included."""
+    """CPU nanoseconds per message of a C subscriber, with all its effects."""
     with Broker() as broker:
         child = subscriber(broker.port, mode, qos, stderr=subprocess.DEVNULL)
         try:
@@ -75,7 +75,7 @@ def subscriber_cpu(mode, total, qos):
 
 
 def gateway_cpu(total, qos):
-    """The same of the gateway, which also sends every value and tells every target."""
+    """The same of the gateway, which also sends every value and publishes every target."""
     lines = [*devices(KEYS, max_wait="none"), END_DEVICE]
     with Broker() as broker, Gateway(broker.port, lines) as gateway:
         gateway.connected()

@@ -11,7 +11,7 @@ KEYS = 1000
 
 
 def measure_all(table):
-    # At the end a commit is waited for, which must not count: a tenth of a second of some five.
+    # At the end it waits for a commit, which must not count: a tenth of a second of about five.
     changes = 200_000 if table.quick else 3_000_000
     turns = 3 if table.quick else 7
     lines = "".join(

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""How long a change without a quiet period takes to whoever is subscribed."""
+"""The time that a change without a quiet period takes to a subscriber."""
 
 import os
 import time

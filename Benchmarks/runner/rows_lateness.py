@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""How late values leave the gateway's loop, against a bare loop in C."""
+"""The lateness of values in the gateway's loop, against a bare loop in C."""
 
 from . import measure
 from .programs import BENCH, output, reference

@@ -90,7 +90,7 @@ def bridge(program, script, port):
 
 
 def routed(port, total):
-    """Messages on the bridges' topics, up to the moment that the last has left them."""
+    """Messages on the bridges' topics, until the last one is published."""
     flood(port, total, 1, KEYS, "in/dev", "/level", "in/end", "out/end")
     time.sleep(0.3)
 
@@ -118,7 +118,7 @@ def gateway_cpu(total):
 
 
 def bridge_memory(program):
-    """After one message on each of a thousand topics, when all have left."""
+    """After one message on each of a thousand topics, when all are published."""
     with Broker() as broker:
         child = bridge(program, "paho_timers.py", broker.port)
         try:

@@ -146,8 +146,8 @@ def time(table):
     table.row(
         "LastOutValueQueue, one thread", "ns of CPU", core, queue, 3, "the core, same values"
     )
-    # swift-async-algorithms' debounce takes 1,841 ns for a change at 1k keys, without keys of its
-    # own; it is no dependency here.
+    # swift-async-algorithms' debounce takes 1,841 ns for a change at 1k keys, without its own keys; it is
+    # not a dependency here.
     sleep, queue = measure.in_turn(3, cpu(BENCH, "sleep", 1000, 5), cpu(BENCH, "async", 1000, 5))
     table.row(
         "LastOutQueue, asynchronous tasks", "ns of CPU", sleep, queue, 1, "Task.sleep per change"

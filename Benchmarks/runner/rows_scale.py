@@ -82,7 +82,7 @@ def gateway_with(count):
 
 
 def routes(table):
-    """Routes with wildcards, one of which takes a message; each gets its share."""
+    """Routes with wildcards, one of which matches a message; each gets its share."""
     sizes = (1, 10, 100)
     cost, start = [], []
     total = 30_000 if table.quick else 100_000

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that start, do their work and end, or start to serve."""
+"""The start of programs that do their work and exit, or serve."""
 
 import os
 import shutil

@@ -106,7 +106,7 @@ class Table:
 
 
 def ratios_of_turns(reference, ours):
-    """Ours divided by the reference, turn by turn; what slows a whole turn falls out."""
+    """Ours divided by the reference, per turn; a slowdown of a whole turn cancels out."""
     if reference is None:
         return []
     pair = [values if isinstance(values, (list, tuple)) else [values] for values in (reference, ours)]
@@ -124,7 +124,7 @@ def is_among(turns, goal):
 
 
 def processor():
-    """What the kernel calls the processor."""
+    """The kernel's name of the processor."""
     try:
         with open("/proc/cpuinfo", encoding="ascii") as file:
             for line in file:
@@ -136,7 +136,7 @@ def processor():
 
 
 def growth(values, has_base):
-    """What a growth is called, and its exponent `e`; the sizes are tenfold each.
+    """The name of a growth, and its exponent `e`; the sizes are tenfold each.
 
     The curve is `b * n^e` through the first and the last value, or, with a base, `a + b * n^e`
     through all three.
@@ -243,7 +243,7 @@ def print_aligned(lines, right=()):
     lines = list(lines)
     if len(lines) < 2:
         return
-    # A skipped row's reason may be as long as it likes.
+    # The reason of a skipped row may be long.
     short = [line for line in lines if not line[1].startswith("skipped")]
     widths = [max(len(line[column]) for line in short) for column in range(len(lines[0]))]
     widths[0] = max(len(line[0]) for line in lines)
@@ -264,7 +264,7 @@ def print_table(document):
 
 
 def markdown(document):
-    """The tables as they stand in docs/performance.md: goals, what else was measured, growth."""
+    """The tables of docs/performance.md: goals, other measurements, growth."""
     quick = ", quick" if document["quick"] else ""
     lines = [
         f"Measured {document['at'][:10]} on {document['cpus']} CPUs ({document['processor']}), load"
@@ -311,7 +311,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def put_between_marks(text, path):
-    """Replaces what stands between the marks in a file."""
+    """Replaces the text between the marks in a file."""
     with open(path, encoding="utf-8") as file:
         before, rest = file.read().split(BEGIN)
     _, after = rest.split(END)

@@ -5,17 +5,17 @@ internal import Devices
 
 /// A type that a parameter can have.
 package protocol ArgumentValue: Sendable {
-  /// Converts what was typed.
+  /// Converts the typed text.
   init(argument: String) throws(ArgumentValueError)
 }
 
-/// Why a text is no such value; the message fits behind the parameter's name.
+/// Why a text is not a valid value; the message follows the parameter's name.
 package struct ArgumentValueError: Error, Hashable, Sendable {
   package let message: String
 
   package init(_ message: String) { self.message = message }
 
-  /// `must be …, found "…"`, and what was probably meant.
+  /// `must be …, found "…"`, with a suggestion.
   package init(expected: String, found: String, meant: String? = nil) {
     message =
       #"must be \#(expected), found "\#(Excerpt.of(found))""# + Suggestion.question(meant)
@@ -74,7 +74,7 @@ extension Optional: ArgumentValue where Wrapped: ArgumentValue {
 }
 
 extension ArgumentValue where Self: RawRepresentable & CaseIterable, RawValue == String {
-  /// Takes the words of an enumeration.
+  /// Accepts the words of an enumeration.
   package init(argument: String) throws(ArgumentValueError) {
     let words = Self.allCases.map(\.rawValue)
     guard let value = Self(rawValue: argument) else {

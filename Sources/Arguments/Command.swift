@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A command as a value: its stored properties are what the table of parameters fills in.
+/// A command as a value: the table of parameters fills in its stored properties.
 ///
 /// Parsing, help, completion and manual page come from the same table.
 package protocol Command: Sendable {
-  /// The word that calls it.
+  /// The word that calls the command.
   static var name: String { get }
   /// One sentence for the list of commands.
   static var summary: String { get }
-  /// What else there is to know, in paragraphs; empty by default.
+  /// More about it, in paragraphs; empty by default.
   static var discussion: String { get }
   /// Command lines to learn from; none by default.
   static var examples: [Example] { get }
@@ -32,7 +32,7 @@ extension Command {
     _ = try read(arguments, calledAs: path)
   }
 
-  /// Reads the arguments into this command, up to a `--help` or `--version` among them.
+  /// Parses the arguments into this command; stops at `--help` or `--version`.
   mutating func read(
     _ arguments: [String],
     calledAs path: String
@@ -49,7 +49,7 @@ extension Command {
   }
 }
 
-/// A command line and what it does.
+/// A command line and its purpose.
 package struct Example: Hashable, Sendable {
   package let line: String
   package let meaning: String

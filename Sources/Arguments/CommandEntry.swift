@@ -1,20 +1,21 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One command of a program, its type put away behind what it does.
+/// One command of a program, with its type erased.
 package struct CommandEntry: Sendable {
   package let name: String
   package let summary: String
   /// The heading under which the program's help lists it.
   package let section: String
-  /// What its help says beyond the summary; made when asked for, because making the tables of all
-  /// commands would cost more than running one.
+  /// The parts of its help beyond the summary.
+  ///
+  /// They are created on demand, because the tables of all commands cost more than running one.
   package let details: @Sendable () -> CommandDetails
-  /// Another program does it, and has its table.
+  /// Whether another program runs it and has its table.
   package let isPassed: Bool
   let read: @Sendable (_ path: String, [String]) throws(UsageError) -> Invocation?
 
-  /// A command and what running it means; the result is the exit code.
+  /// Creates an entry for a command that `run` executes and returns the exit code of.
   package init<Root: Command>(
     _ type: Root.Type,
     section: String = "COMMANDS",
@@ -43,7 +44,7 @@ package struct CommandEntry: Sendable {
     }
   }
 
-  /// A command that takes its arguments untouched, `--help` included.
+  /// Creates an entry for a command that receives its arguments unparsed, `--help` included.
   package init(
     passing name: String,
     summary: String,
@@ -59,14 +60,14 @@ package struct CommandEntry: Sendable {
   }
 }
 
-/// What help, completion and manual page say about a command.
+/// The content of help, completion and manual page of a command.
 package struct CommandDetails: Hashable, Sendable {
   package let discussion: String
   package let examples: [Example]
   package let parameters: [ParameterDescription]
 }
 
-/// What a command line asks for.
+/// A parsed command line.
 package enum Invocation {
   /// Print this text on standard output.
   case help(String)

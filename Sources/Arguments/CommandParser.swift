@@ -5,20 +5,20 @@ internal import Devices
 
 /// Reads the arguments of one command by its table.
 ///
-/// Knows rows by their number and hands each text on, so that there is one parser, not one for each
-/// type of command.
+/// It refers to rows by index and passes each text to the caller, so one parser serves all types of
+/// commands.
 struct CommandParser {
   enum Result {
-    /// Everything is read.
+    /// All arguments are read.
     case ready
     case help
     case version
   }
 
-  /// Takes the text of a row.
+  /// Assigns the text of a row.
   typealias Assign = (_ row: Int, String) throws(ArgumentValueError) -> Void
 
-  /// What was called, as `settle set`.
+  /// The command as it was called, such as `settle set`.
   let path: String
   let arguments: [String]
   let parameters: [ParameterDescription]
@@ -73,7 +73,7 @@ struct CommandParser {
     }
     switch parameters[row].kind {
     case .flag:
-      if attached != nil { throw error("--\(name) takes no value") }
+      if attached != nil { throw error("--\(name) has no value") }
       try store("true", row, assign)
     case .optionalValue(let alone): try store(attached ?? alone, row, assign)
     case .option:
@@ -110,11 +110,11 @@ struct CommandParser {
     }
   }
 
-  /// Whether `text` is no option: it starts without `-`, or like a negative number, or is `-`.
+  /// Whether `text` is a word, not an option: it has no leading `-`, is a negative number, or is `-`.
   static func isWord(_ text: String) -> Bool {
     var bytes = text.utf8.makeIterator()
     guard bytes.next() == UInt8(ascii: "-"), let second = bytes.next() else { return true }
-    // A sign that a further mark belongs to is no sign.
+    // A sign with a combining mark is not a sign.
     return (48...57).contains(second) || second == UInt8(ascii: ".") || !text.hasPrefix("-")
   }
 

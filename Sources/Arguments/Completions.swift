@@ -3,8 +3,8 @@
 
 /// Writes shell scripts that complete a program's commands, options and values.
 ///
-/// A command that another program does is completed by that program's part of the script, which
-/// goes behind.
+/// Commands that another program runs are completed by that program's part of the script, which is
+/// appended.
 package struct Completions: Sendable {
   package enum Shell: String, CaseIterable, ArgumentValue {
     case bash, zsh, fish
@@ -19,7 +19,7 @@ package struct Completions: Sendable {
     self.listing = listing
   }
 
-  /// The script of the whole program, without what `part` adds.
+  /// The script of the whole program, without the part that another program adds.
   package func script(for shell: Shell) -> String {
     switch shell {
     case .bash: bash()
@@ -28,7 +28,7 @@ package struct Completions: Sendable {
     }
   }
 
-  /// What goes behind the script of a program that passes these commands on to this one.
+  /// The part to append to the script of a program that passes these commands to this one.
   package func part(for shell: Shell, of names: [String]) -> String {
     let commands = program.commands.filter { names.contains($0.name) }
     switch shell {
@@ -84,7 +84,7 @@ extension Completions {
     return text + "complete -F _\(program.name) \(program.name)\n"
   }
 
-  /// A function that answers for these commands; `word` and `before` are its caller's.
+  /// A shell function that completes these commands; its caller sets `word` and `before`.
   private func function(_ name: String, _ commands: [CommandEntry]) -> String {
     var values = ""
     var words = ""
@@ -106,7 +106,7 @@ extension Completions {
         "  '\(command.name) -'*) COMPREPLY=($(compgen -W \"\(spellings)\" -- \"$word\")) ;;\n"
       let positional = parameters.filter(\.isPositional)
       if let reply = positional.first.map({ reply($0.completion) }), !reply.isEmpty {
-        // Where others follow, the first is what stands behind the command or a flag.
+        // If others follow, the first is the word after the command or a flag.
         let place =
           positional.count > 1 ? "[[ $before == \(command.name) || $before == -* ]] && " : ""
         words += "  '\(command.name) '*) \(place)\(reply) ;;\n"
@@ -144,14 +144,14 @@ extension Completions {
 // MARK: - Zsh
 
 extension Completions {
-  /// The script for bash, which zsh can use; the first line is for a folder in `fpath`.
+  /// The script for bash, which zsh can run; the first line is for a folder in `fpath`.
   private func zsh() -> String {
     let isWhole = !program.commands.contains(where: \.isPassed)
     return "#compdef \(program.name)\nautoload -U +X bashcompinit && bashcompinit\n" + bash()
       + (isWhole ? zshEnd : "")
   }
 
-  /// Loaded from such a folder by the first completion, the script has to answer it, too.
+  /// The first completion loads the script from such a folder, and the script must answer it too.
   private var zshEnd: String {
     "[[ ${funcstack[1]} == _\(program.name) ]] && _bash_complete -F _\(program.name)\n:\n"
   }
@@ -179,7 +179,7 @@ extension Completions {
     let parameters = command.details().parameters
     let positional = parameters.filter(\.isPositional)
     if let values = positional.first.map({ fishValues($0.completion) }), !values.isEmpty {
-      // Where others follow, the first is what stands behind the command or a flag.
+      // If others follow, the first is the word after the command or a flag.
       let place =
         positional.count > 1
         ? #"; and string match -qr -- "^(\#(command.name)|-.*)\$" (commandline -opc)[-1]"# : ""
@@ -206,7 +206,7 @@ extension Completions {
     case .none: ""
     case .files: "-F"
     case .directories:
-      // What it completes may stand behind --name=.
+      // The completed text may follow --name=.
       #"-a '(__fish_complete_directories (commandline -ct | string replace -r "^--[^=]*=" ""))'"#
     case .keys: "-a \(Self.quoted("(\(listing))"))"
     case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"

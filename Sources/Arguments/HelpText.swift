@@ -6,12 +6,12 @@ struct HelpText {
   private static let width = 80
   private(set) var text = ""
 
-  /// A heading with a sentence behind it.
+  /// A heading followed by a sentence.
   mutating func paragraph(_ heading: String, _ sentence: String) {
     append(Self.wrap("\(heading): \(sentence)", indent: 0))
   }
 
-  /// Paragraphs, an empty line between them; lines within a paragraph are wrapped anew.
+  /// Paragraphs, separated by an empty line; each paragraph is wrapped to the width.
   mutating func paragraphs(_ discussion: String) {
     for paragraph in discussion.split(separator: "\n\n") {
       separate()
@@ -24,7 +24,7 @@ struct HelpText {
     let head = "USAGE: \(command) "
     var line = head
     for part in parts {
-      // Parts are kept whole, so that an option stays beside its value.
+      // Parts are not split, so an option stays beside its value.
       if line.count + part.count > Self.width, line.count > head.count {
         text += line.trimmingEnd() + "\n"
         line = String(repeating: " ", count: head.count)

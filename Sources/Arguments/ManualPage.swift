@@ -1,15 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes manual pages, as `man` formats them, from the tables that parsing and help come from.
+/// Writes manual pages for `man` from the same tables as parsing and help.
 package struct ManualPage {
   private var lines: [String] = []
 
   /// The page of a whole program: `settle(1)`.
   ///
   /// - Parameters:
-  ///   - program: What the page is about.
-  ///   - exitCodes: What the program ends with.
+  ///   - program: The subject of the page.
+  ///   - exitCodes: The exit codes and their meanings.
   /// - Returns: The page in the `man` macros of roff.
   package static func text(of program: Program, exitCodes: [(ExitCode, String)]) -> String {
     var page = ManualPage()
@@ -66,7 +66,7 @@ package struct ManualPage {
 
   private mutating func name(_ name: String, _ summary: String) {
     heading("NAME")
-    // Without the full stop, as indexes of manual pages have it.
+    // Indexes of manual pages have no full stop.
     let sentence = summary.last == "." ? String(summary.dropLast()) : summary
     lines.append("\(Self.escape(name)) \\- \(Self.escape(sentence))")
   }
@@ -111,7 +111,7 @@ package struct ManualPage {
 
   private mutating func heading(_ title: String) { lines.append(".SH \(Self.escape(title))") }
 
-  /// Text that roff shows as it is.
+  /// Escapes text so that roff shows it unchanged.
   private static func escape(_ text: String) -> String {
     var escaped = ""
     for character in text {
@@ -125,7 +125,7 @@ package struct ManualPage {
       default: escaped.append(character)
       }
     }
-    // A line that begins with a dot would be a request.
+    // A line that starts with a dot would be a request.
     return escaped.hasPrefix(".") ? "\\&" + escaped : escaped
   }
 }

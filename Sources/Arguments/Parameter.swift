@@ -1,13 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One row of a command's table: how it is written, where it goes, what it means.
+/// One row of a command's table: its spelling, its key path and its help.
 package struct Parameter<Root>: Sendable {
   package let description: ParameterDescription
-  /// Converts a text and stores it.
+  /// Converts a text and stores the value.
   let assign: @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
 
-  // Key paths are made when they are used: making those of all rows takes longer than the parsing.
+  // Key paths are created when used: creating those of all rows takes longer than parsing.
   private init<Value: ArgumentValue>(
     _ description: ParameterDescription,
     _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>
@@ -18,7 +18,7 @@ package struct Parameter<Root>: Sendable {
     }
   }
 
-  /// A positional argument; the table gives the order, optional ones come last.
+  /// A positional argument; the table determines the order, and optional ones come last.
   package static func argument<Value: ArgumentValue>(
     _ name: String,
     _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,

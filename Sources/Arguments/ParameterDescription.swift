@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What help, completion and manual page need to know about a parameter.
+/// A parameter as help, completion and manual page describe it.
 package struct ParameterDescription: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     case argument
@@ -12,7 +12,7 @@ package struct ParameterDescription: Hashable, Sendable {
     case flag
   }
 
-  /// What a shell may offer for the value.
+  /// The completions that a shell offers for the value.
   package enum Completion: Hashable, Sendable {
     case none
     case files
@@ -25,14 +25,14 @@ package struct ParameterDescription: Hashable, Sendable {
   }
 
   package let kind: Kind
-  /// The word behind `--`, or the name of a positional argument.
+  /// The word after `--`, or the name of a positional argument.
   package let name: String
   package var short: Character?
   package var valueName = ""
   package var completion = Completion.none
   package let help: String
 
-  /// Whether it is written without `--`, by its place.
+  /// Whether the position identifies it, without `--`.
   package var isPositional: Bool {
     switch kind {
     case .argument, .optionalArgument: true
@@ -40,7 +40,7 @@ package struct ParameterDescription: Hashable, Sendable {
     }
   }
 
-  /// How the help writes it: `KEY`, `--ttl D`, `--wait[=PHASE]`, `-v, --verbose`.
+  /// The spelling in the help: `KEY`, `--ttl D`, `--wait[=PHASE]`, `-v, --verbose`.
   package var spelling: String {
     let dashes = short.map { "-\($0), --\(name)" } ?? "--\(name)"
     return switch kind {
@@ -51,7 +51,7 @@ package struct ParameterDescription: Hashable, Sendable {
     }
   }
 
-  /// How the usage line writes it, in brackets where it may be left out.
+  /// The spelling in the usage line, in brackets if it is optional.
   package var usage: String {
     switch kind {
     case .argument: name.uppercased()

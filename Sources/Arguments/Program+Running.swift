@@ -4,9 +4,9 @@
 internal import Glibc
 
 extension Program {
-  /// Reads the process's command line, does what it asks for, and ends the process.
+  /// Parses the process's command line, runs the command, and ends the process.
   ///
-  /// Help and version go to standard output; a mistake goes to standard error and ends with 64.
+  /// Help and version go to standard output; a mistake goes to standard error, with exit code 64.
   package func main() -> Never {
     exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
   }

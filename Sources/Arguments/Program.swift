@@ -28,9 +28,9 @@ package struct Program: Sendable {
     self.commands = commands
   }
 
-  /// Reads the arguments behind the program's name; nothing is run or printed.
+  /// Parses the arguments after the program's name, without running or printing anything.
   ///
-  /// - Throws: The first mistake, with a suggestion where one is near.
+  /// - Throws: The first mistake, with a suggestion if a known word is similar.
   package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
     guard let first = arguments.first else {
       throw UsageError(path: name, message: "a command is missing")
@@ -53,9 +53,9 @@ package struct Program: Sendable {
     return try entry.read("\(name) \(entry.name)", ["--help"]) ?? .help(help(of: entry))
   }
 
-  /// The command with this name; `path` is what was called, for the mistake, and else the program.
+  /// The command with this name; `path` is what was called, for the error message.
   ///
-  /// - Throws: When there is none, with the one that was probably meant, or with all there are.
+  /// - Throws: If there is none, with the most similar command or a list of all.
   package func command(
     _ word: String,
     calledAs path: String? = nil
@@ -64,7 +64,7 @@ package struct Program: Sendable {
     if word.hasPrefix("-") {
       throw UsageError(
         path: path ?? name,
-        message: #"unknown option "\#(Excerpt.of(word))"; options come behind a command"#
+        message: #"unknown option "\#(Excerpt.of(word))"; options follow the command"#
       )
     }
     throw UsageError(
@@ -73,7 +73,7 @@ package struct Program: Sendable {
     )
   }
 
-  /// The command that was probably meant, else all there are.
+  /// The most similar command, otherwise all commands.
   private func hint(for word: String) -> String {
     let names = commands.map(\.name)
     guard let meant = Suggestion.nearest(to: word, in: names) else {

@@ -3,33 +3,33 @@
 
 internal import Glibc
 
-/// Results, without a buffer: what is written is out.
+/// Standard output, for results; unbuffered.
 package enum StandardOutput {
   /// Writes one line.
   package static func print(_ line: String) { write(Array((line + "\n").utf8)) }
 
-  /// Writes one line that is bytes already.
+  /// Writes one line of bytes.
   package static func print(bytes: [UInt8]) { write(bytes + [0x0A]) }
 
-  /// Writes text as it is.
+  /// Writes text without a line break.
   package static func show(_ text: String) { write(Array(text.utf8)) }
 
-  /// Writes what is bytes already; ends the process when nobody can take it.
+  /// Writes bytes; ends the process if that fails.
   package static func write(_ bytes: [UInt8]) {
     guard Descriptor.write(bytes, to: STDOUT_FILENO) else {
-      exit(ExitCode.failed.rawValue)  // A full disk, or nobody reads any more.
+      exit(ExitCode.failed.rawValue)  // The disk is full, or the reader has closed the pipe.
     }
   }
 }
 
-/// What is said to a person beside the results.
+/// Standard error, for messages beside the results.
 package enum StandardError {
-  /// Writes one line; nothing happens when nobody can take it.
+  /// Writes one line; a failure is ignored.
   package static func write(_ line: String) {
     show(line + "\n")
   }
 
-  /// Writes text as it is, such as a line that is written over and over.
+  /// Writes text without a line break, such as a progress line.
   package static func show(_ text: String) {
     _ = Descriptor.write(Array(text.utf8), to: STDERR_FILENO)
   }

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a command line was not understood; worth exit code 64.
+/// Why a command line is wrong; the exit code is 64.
 package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was called, as `settle set`.
+  /// The command as it was called, such as `settle set`.
   package let path: String
   /// One sentence without a full stop: what was found, and what is allowed.
   package let message: String
@@ -13,7 +13,7 @@ package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
     self.message = message
   }
 
-  /// The message and where to look, without the path in front.
+  /// The message and where to find help, without the path.
   package var advice: String { "\(message)\nSee \"\(path) --help\"." }
 
   /// Two lines fit for standard error.

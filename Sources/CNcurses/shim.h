@@ -42,7 +42,7 @@ static inline void settle_curses_put(
   mvwaddstr(stdscr, row, column, text);
 }
 
-// Shows what was put; a forced one draws the whole screen anew, and sets up the arrow keys again,
+// Shows the written cells; with force it redraws the whole screen and sets up the arrow keys again,
 // which ncurses would do only when the first of them has been read.
 static inline void settle_curses_show(int force) {
   if (force) clearok(curscr, TRUE);

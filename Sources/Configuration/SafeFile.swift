@@ -81,7 +81,7 @@ enum SafeFile {
   private static func describe(_ code: Int32) -> String {
     switch code {
     case ENOENT: "does not exist"
-    case EACCES: "may not be read (permission denied)"
+    case EACCES: "cannot be read (permission denied)"
     case ENOTDIR: "is not a folder, or not in one"
     case EISDIR: "is a folder"
     default: unsafe "cannot be read: \(String(cString: strerror(code)))"

@@ -102,7 +102,7 @@ struct Secrets {
     at position: SourcePosition
   ) -> String? {
     guard token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-      problems.add(position, "\(name) is not one word of ASCII")
+      problems.add(position, "\(name) must be printable ASCII without spaces")
       return nil
     }
     if token.utf8.count < 22 {

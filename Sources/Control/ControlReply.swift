@@ -5,13 +5,13 @@ internal import Devices
 package import JSON
 internal import JSONParsing
 
-/// One line that the gateway answers; each carries the request's `id`, `null` where none was given.
+/// One line of the gateway; each carries the request's `id`, `null` where none was given.
 package enum ControlReply: Hashable, Sendable {
-  /// A phase of a change; the `id` is the caller's, else the gateway's new one.
+  /// A phase of a change; the `id` is the caller's, or a new one of the gateway.
   case event(EventObject, id: JSONValue?)
   /// A watched event.
   case watched(EventObject, watch: JSONValue?)
-  /// A change that was taken, with its time in `at`, as `simulate` reads it.
+  /// An accepted change, with its time in `at`, in the format of `simulate`.
   case recorded(ControlRequest, record: JSONValue?)
   case targets([TargetRow], id: JSONValue?)
   case pending([PendingRow], id: JSONValue?)
@@ -36,14 +36,14 @@ package enum ControlReply: Hashable, Sendable {
 // MARK: - Writing
 
 extension ControlReply {
-  /// The line that says this, without a line break.
+  /// The reply as a line, without a line break.
   package var line: [UInt8] {
     var output: [UInt8] = []
     append(to: &output)
     return output
   }
 
-  /// Appends the line that says this, without a line break.
+  /// Appends the reply as a line, without a line break.
   package func append(to output: inout [UInt8]) {
     switch self {
     case .event(let event, let id): event.append(to: &output, replyID: id)
@@ -94,7 +94,7 @@ extension ControlReply {
     self.init(json)
   }
 
-  /// Reads one reply; members that this version does not know are passed over.
+  /// Reads one reply; members that this version does not know are ignored.
   package init?(_ json: JSONValue) {
     let id = json["id"]?.unlessNull
     if let event = EventObject(json) {

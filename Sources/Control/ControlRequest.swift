@@ -17,25 +17,25 @@ package struct ControlRequest: Hashable, Sendable {
     case pending
     case watch
     case describe
-    /// Tell every change that is taken, as a line for `simulate`.
+    /// Emit every accepted change as a line for `simulate`.
     case record
-    /// Read the configuration anew; about no key.
+    /// Reload the configuration; has no key.
     case reload
   }
 
-  /// How far a change is followed; every phase up to it is answered.
+  /// The phase until which a change is followed; every phase up to it is a reply.
   package enum Wait: String, Hashable, Sendable, CaseIterable { case sent, confirmed }
 
   package var operation: Operation
-  /// The key, or the pattern where one is taken.
+  /// The key, or the pattern for operations that allow one.
   package var key: String
-  /// The caller's `id` exactly as it came, a text or a number, for replies on the same road.
+  /// The caller's `id` exactly as received, a text or a number, for replies on the same connection.
   package var replyID: JSONValue?
   package var source: String?
   package var now = false
   package var ttl: Duration?
   package var wait: Wait?
-  /// Milliseconds on a virtual or scripted clock.
+  /// The time in milliseconds on a virtual or scripted clock.
   package var at: Double?
 
   package init(_ operation: Operation, key: String) {
@@ -51,7 +51,7 @@ package struct ControlRequest: Hashable, Sendable {
 
   /// Reads one line, whose keys name a device and a property.
   ///
-  /// A missing, unknown or misplaced member and a wrong type are named in the error.
+  /// The error names a missing, unknown or misplaced member, or a wrong type.
   package init(line: Span<UInt8>) throws(GrammarError) {
     try self.init(line: line, keys: .deviceProperty)
   }
@@ -71,12 +71,12 @@ package struct ControlRequest: Hashable, Sendable {
     try self.init(document, keys: keys)
   }
 
-  /// Reads one line that is parsed already.
+  /// Reads one parsed line.
   package init(_ document: JSONValue, keys: KeySyntax = .deviceProperty) throws(GrammarError) {
     self = try RequestReader(document, keys: keys).request()
   }
 
-  /// An `id` as text: numbers in the shortest form, everything else is none.
+  /// An `id` as text, numbers in the shortest form; `nil` for any other type.
   static func text(_ id: JSONValue) -> String? {
     switch id {
     case .string(let text): text
@@ -87,17 +87,17 @@ package struct ControlRequest: Hashable, Sendable {
 }
 
 extension ControlRequest {
-  /// The line that says this, without a line break.
+  /// The request as a line, without a line break.
   package var line: [UInt8] { JSONWriter.bytes(json) }
 
-  /// As ``json``, but the moment comes first, where a recording is read by people.
+  /// Like ``json``, with the time first, for recordings.
   package var timed: JSONValue {
     guard case .object(let members) = json else { return json }
     let isTime = { (member: JSONValue.Member) in member.name == "at" }
     return .object(members.filter(isTime) + members.filter { !isTime($0) })
   }
 
-  /// The object that says this, members in the order of the grammar.
+  /// The request as an object, members in the order of the grammar.
   package var json: JSONValue {
     var members: [JSONValue.Member] = []
     func add(_ name: String, _ value: JSONValue?) {

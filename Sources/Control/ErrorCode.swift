@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The words that `{"error":{"code":…}}` uses; programs may rely on them.
+/// The codes in `{"error":{"code":…}}`; programs may rely on them.
 package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
-  /// The line is not JSON, or has a member twice.
+  /// The line is not JSON, or has a duplicate member.
   case syntax
   /// The line is longer than the limit; the rest of it was skipped.
   case lineTooLong = "line_too_long"
@@ -20,14 +20,14 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
   case badKey = "bad_key"
   /// No device or property has this literal key.
   case unknownKey = "unknown_key"
-  /// `wait` asks for `confirmed` where nothing can confirm; the change was not taken.
+  /// `wait` is `confirmed` where nothing can confirm; the change was not accepted.
   case cannotConfirm = "cannot_confirm"
-  /// The operation does not exist here, as `watch` in a file of changes.
+  /// The operation does not exist here, such as `watch` in a file of changes.
   case unsupported
-  /// A stated limit is reached, as that of pending keys.
+  /// A limit is reached, such as the number of pending keys.
   case limit
-  /// The configuration on the disk has mistakes; the gateway goes on with what it had.
+  /// The configuration files have mistakes; the previous configuration stays in effect.
   case badConfiguration = "bad_configuration"
-  /// The gateway is about to end and takes no changes.
+  /// The gateway is shutting down and accepts no changes.
   case stopping
 }

@@ -6,11 +6,11 @@ package import JSON
 
 /// The body of `{"error":{"code":…,"message":…,"line":…}}`.
 package struct ErrorReply: Hashable, Sendable {
-  /// A short stable word, one of ``ErrorCode`` as a rule.
+  /// A short stable word, usually one of ``ErrorCode``.
   package var code: String
   /// A sentence for people.
   package var message: String
-  /// The line of the input that was meant, counted from 1.
+  /// The line of the input, counted from 1.
   package var line: Int?
 
   package init(code: String, message: String, line: Int?) {

@@ -6,7 +6,7 @@ package import JSON
 
 /// One event of a command's life cycle, the same object on every surface.
 package struct EventObject: Hashable, Sendable {
-  /// The caller's identifier, else the gateway's.
+  /// The caller's identifier, or the gateway's.
   package var id: String
   package var key: String
   package var phase: Phase
@@ -15,11 +15,11 @@ package struct EventObject: Hashable, Sendable {
   /// Changes to this key that were replaced since its last run or cancel.
   package var collapsed: Int
   package var source: String?
-  /// The wall clock, such as `2026-11-21T08:00:00.123Z`.
+  /// The wall-clock time, such as `2026-11-21T08:00:00.123Z`.
   package var at: String
-  /// Counts from 1; retries count on.
+  /// The number of the attempt, from 1; retries increase it.
   package var attempt: Int
-  /// Why, in words, where the phase alone does not say it.
+  /// The reason in words, if the phase alone does not explain it.
   package var reason: String?
 
   package init(
@@ -55,7 +55,7 @@ extension EventObject {
 
   /// Appends the object, members in the contract's order.
   ///
-  /// `replyID` stands in for the identifier where the caller's was not a text.
+  /// `replyID` replaces the identifier if the caller's is not a text.
   package func append(to output: inout [UInt8], replyID: JSONValue? = nil) {
     EventText.append(
       id: { JSONWriter.append(replyID ?? .string(id), to: &$0) },
@@ -73,7 +73,7 @@ extension EventObject {
 
   /// Reads an event; `nil` when a member is missing or of the wrong type.
   ///
-  /// Members that this version does not know are passed over.
+  /// Members that this version does not know are ignored.
   package init?(_ json: JSONValue) {
     guard let id = json["id"].flatMap(ControlRequest.text), let key = json["key"]?.string,
       let phase = json["phase"]?.string.flatMap(Phase.init), let at = json["at"]?.string
@@ -93,7 +93,7 @@ extension EventObject {
 }
 
 extension JSONValue {
-  /// A whole number that fits `Int`.
+  /// An integer that fits `Int`.
   var count: Int? {
     switch self {
     case .integer(let number): Int(exactly: number)
@@ -104,7 +104,7 @@ extension JSONValue {
 }
 
 extension JSONValue {
-  /// The value, or none for JSON's `null`.
+  /// The value; `nil` for JSON's `null`.
   var unlessNull: JSONValue? {
     if case .null = self { .none } else { .some(self) }
   }

@@ -6,7 +6,7 @@ package import JSON
 
 /// Writes an event of a command's life cycle, members in the contract's order.
 package enum EventText {
-  /// Appends the object; `id` and `at` append a JSON value each, which so need not be a text first.
+  /// Appends the object; `id` and `at` each append a JSON value, without an intermediate string.
   package static func append(
     id: (inout [UInt8]) -> Void,
     key: String,

@@ -4,13 +4,13 @@
 internal import Devices
 package import JSON
 
-/// Why a line was not understood; `id` is given back if it could be read.
+/// Why a line is not valid, with its `id` if that could be read.
 package struct GrammarError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// A short stable word for programs, one of ``ErrorCode`` as a rule.
+  /// A short stable word for programs, usually one of ``ErrorCode``.
   package let code: String
   /// A sentence for people, without a line break.
   package let message: String
-  /// The request's `id` exactly as it came.
+  /// The request's `id` exactly as received.
   package let replyID: JSONValue?
 
   package init(code: String, message: String, id: String?) {

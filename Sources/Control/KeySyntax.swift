@@ -3,23 +3,23 @@
 
 internal import Devices
 
-/// What a key may look like before anybody asks whether it exists.
+/// The syntax of keys, independent of whether a key exists.
 package enum KeySyntax: Hashable, Sendable {
-  /// `device/property`, as the gateway has them.
+  /// `device/property`, as in the gateway.
   case deviceProperty
-  /// Any text, as `simulate` takes them without devices.
+  /// Any text, as `simulate` allows without devices.
   case any
 
   /// The longest key or pattern, in bytes.
   package static let longest = 512
 
-  /// Why `key` cannot name one key; `nil` when it can.
+  /// Why `key` is not a valid key; `nil` if it is.
   package func mistake(inKey key: String) -> String? {
     if isPlain(key) { return nil }
     if let mistake = commonMistake(in: key, called: "key") { return mistake }
     if key.utf8.contains(where: { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") }) {
       return #"a key names one property, and "\#(Excerpt.of(key))" is a pattern;"#
-        + " patterns are taken by get, pending, watch, flush and cancel"
+        + " patterns are allowed in get, pending, watch, flush and cancel"
     }
     guard self == .deviceProperty else { return nil }
     let parts = key.split(separator: "/", omittingEmptySubsequences: false)
@@ -30,12 +30,12 @@ package enum KeySyntax: Hashable, Sendable {
     return nil
   }
 
-  /// Why `pattern` cannot stand for keys; `nil` when it can.
+  /// Why `pattern` cannot match keys; `nil` when it can.
   package func mistake(inPattern pattern: String) -> String? {
     commonMistake(in: pattern, called: "pattern")
   }
 
-  /// Whether nothing can be wrong with a key, seen at a glance: printable ASCII, one slash.
+  /// The fast path: whether a key is obviously valid, that is printable ASCII with one slash.
   private func isPlain(_ key: String) -> Bool {
     let bytes = key.utf8.span
     guard (1...Self.longest).contains(bytes.count) else { return false }
@@ -54,15 +54,15 @@ package enum KeySyntax: Hashable, Sendable {
   }
 
   private func commonMistake(in text: String, called name: String) -> String? {
-    if text.isEmpty { return "a \(name) may not be empty" }
+    if text.isEmpty { return "a \(name) must not be empty" }
     if text.utf8.count > Self.longest {
       return "a \(name) has at most \(Self.longest) bytes; found \(text.utf8.count)"
     }
     if let scalar = text.unicodeScalars.first(where: Self.isControl) {
-      return "a \(name) may not contain control characters; found \(scalar.escaped(asASCII: true))"
+      return "a \(name) must not contain control characters; found \(scalar.escaped(asASCII: true))"
     }
     if let wildcard = text.first(where: { $0 == "+" || $0 == "#" }) {
-      return #"a \#(name) may not contain "\#(wildcard)"; the wildcards of patterns are * and ?"#
+      return #"a \#(name) must not contain "\#(wildcard)"; the wildcards of patterns are * and ?"#
     }
     return nil
   }

@@ -6,32 +6,32 @@ internal import Glibc
 /// Cuts a stream of bytes into lines: bytes in with ``append(_:)``, lines out with ``next()``.
 ///
 /// A line ends with LF or CR LF and does not contain it. Blank lines are skipped but counted. A line
-/// beyond the limit is reported once, as soon as that is certain, and skipped to its end. Keeps no
-/// more than the limit and one chunk.
+/// above the limit is reported once, as soon as that is certain, and skipped to its end. The buffer
+/// holds at most the limit and one chunk.
 package struct LineFramer: Sendable {
   package enum Output: Hashable, Sendable {
-    /// A whole line; the slice may be kept.
+    /// A complete line; the slice may be kept.
     case line(ArraySlice<UInt8>, number: Int)
     /// A line had more bytes than the limit.
     case tooLong(number: Int)
   }
 
-  /// What stood behind the last line break when the input ended.
+  /// The bytes after the last line break when the input ends.
   package struct Remainder: Hashable, Sendable {
     package let bytes: ArraySlice<UInt8>
     package let number: Int
   }
 
-  /// The most bytes of a line, its end not counted.
+  /// The maximum length of a line in bytes, without its end.
   package let limit: Int
   private var buffer: [UInt8] = []
   /// Where the current line starts in ``buffer``.
   private var start = 0
   /// Up to where ``buffer`` has been searched for a line break.
   private var searched = 0
-  /// Lines begun so far, the current one not counted.
+  /// The number of lines before the current one.
   private var lineCount = 0
-  /// The current line was reported as too long; its rest is dropped.
+  /// Whether the current line was reported as too long; its rest is dropped.
   private var isSkipping = false
 
   package init(limit: Int = 64 * 1024) {
@@ -39,13 +39,13 @@ package struct LineFramer: Sendable {
     self.limit = limit
   }
 
-  /// Everything that came has been taken out.
+  /// Whether all bytes have been read.
   package var isEmpty: Bool { start == buffer.count }
 
   /// A line has begun and not ended.
   package var isInLine: Bool { isSkipping || !isEmpty }
 
-  /// Takes the next bytes of the stream; take out the lines before giving more.
+  /// Appends the next bytes of the stream; read the lines before appending more.
   package mutating func append(_ bytes: Span<UInt8>) {
     if start > 0 {
       buffer.removeFirst(start)
@@ -55,9 +55,9 @@ package struct LineFramer: Sendable {
     unsafe bytes.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
   }
 
-  /// The next line, or `nil` until more bytes come.
-  // Inlined for `settle`, whose start it shortens by a sixth of its instructions: destroying an
-  // optional output anywhere else takes metadata that the runtime has to make first.
+  /// The next line, or `nil` until more bytes arrive.
+  // Inlined for the start of `settle`, which this shortens by a sixth of its instructions: destroying
+  // an optional output elsewhere needs metadata that the runtime creates first.
   @inline(__always)
   package mutating func next() -> Output? {
     while let end = nextLineFeed() {
@@ -78,8 +78,8 @@ package struct LineFramer: Sendable {
 
   /// Ends the input; `nil` when it ended with a line break, or in a line already reported.
   ///
-  /// Input whose last line break is missing ends in a remainder that may be whole; one that was
-  /// cut off is never a whole JSON object.
+  /// An input without a final line break ends in a remainder, which may be complete. A truncated line
+  /// is never a complete JSON object.
   package mutating func finish() -> Remainder? {
     let rest = buffer[start...]
     let wasSkipping = isSkipping

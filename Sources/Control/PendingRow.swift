@@ -4,17 +4,17 @@
 internal import Devices
 package import JSON
 
-/// One line of `pending`: a value that has not left yet, and what it waits for.
+/// One line of `pending`: a value that is not sent yet, and what it waits for.
 package struct PendingRow: Hashable, Sendable {
-  /// What keeps a value in the queue.
+  /// Why a value is still pending.
   package enum Waits: String, Hashable, Sendable, CaseIterable {
     /// The key is not quiet yet.
     case quiet
     /// Its lane has no token.
     case lane
-    /// The command before it is not acknowledged.
+    /// The previous command is not acknowledged.
     case inFlight = "in_flight"
-    /// The broker or the device is away.
+    /// The broker or the device is offline.
     case offline
   }
 
@@ -22,7 +22,7 @@ package struct PendingRow: Hashable, Sendable {
   package var value: JSONValue
   package var collapsed: Int
   package var waits: Waits
-  /// When it leaves by itself, counted from now; `nil` where that is not up to the clock.
+  /// The time until it is sent; `nil` if that does not depend on the clock.
   package var dueMilliseconds: Int?
 
   package init(

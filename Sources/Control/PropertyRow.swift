@@ -5,19 +5,19 @@ package import Devices
 package import JSON
 package import LastOut
 
-/// One line of `describe`: what a key takes, and how it settles; the same until devices are reloaded.
+/// One line of `describe`: the type and the policy of a key; constant until devices are reloaded.
 package struct PropertyRow: Hashable, Sendable {
   package var key: String
-  /// What people read instead of the device's identifier.
+  /// The display name of the device.
   package var deviceName: String
-  /// What people read instead of the property's identifier, if they gave one.
+  /// The display name of the property, if it has one.
   package var name: String?
   /// The type, with range, step, unit and words.
   package var kind: ValueKind
   package var policy: Policy
   /// How long the device may take to confirm; `nil` where nothing can confirm.
   package var confirmWithin: Duration?
-  /// Values that leave at once.
+  /// Values that are sent immediately.
   package var urgent: [JSONValue] = []
   /// Keys whose commands an urgent value ends.
   package var ends: [String] = []
@@ -61,7 +61,7 @@ extension PropertyRow {
     ])
   }
 
-  /// What may be chosen, where that is a list.
+  /// The allowed words, if the type has any.
   package var words: [String]? {
     switch kind {
     case .choice(let words), .action(let words): words

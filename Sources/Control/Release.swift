@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is built here.
+/// The release that is built.
 package enum Release {
   /// The version of `settle` and `settled`, as `--version` prints it.
   package static let version = "0.1.0"

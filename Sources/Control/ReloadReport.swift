@@ -4,18 +4,18 @@
 internal import Devices
 package import JSON
 
-/// The body of `{"reloaded":{…}}`: what is different since the configuration was read anew.
+/// The body of `{"reloaded":{…}}`: the effects of reloading the configuration.
 package struct ReloadReport: Hashable, Sendable {
-  /// How many devices and keys there are now.
+  /// The number of devices and keys now.
   package var devices: Int
   package var keys: Int
-  /// Keys that are new, gone, and defined otherwise, in order of definition.
+  /// Keys that are new, gone or changed, in order of definition.
   package var added: [String]
   package var removed: [String]
   package var changed: [String]
-  /// Sections that differ in the file and count only after a restart.
+  /// Changed sections that apply only after a restart.
   package var restart: [String]
-  /// Mistakes that do not matter, as `file:line:column: message`.
+  /// Warnings, as `file:line:column: message`.
   package var warnings: [String]
 
   package init(

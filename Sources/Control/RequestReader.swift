@@ -6,7 +6,7 @@ internal import JSON
 
 /// Reads the members of one request.
 struct RequestReader {
-  /// The members that there are, for suggestions.
+  /// All members, for suggestions.
   private static let known = [
     "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
     "describe", "record", "reload", "key", "id", "source", "now", "ttl", "wait", "at",
@@ -51,7 +51,7 @@ struct RequestReader {
     return request
   }
 
-  /// The one member that says what to do.
+  /// The one member that names the operation.
   private func operationMember() throws(GrammarError) -> JSONValue.Member {
     var first: JSONValue.Member?
     var count = 0
@@ -83,7 +83,7 @@ struct RequestReader {
     return operation
   }
 
-  /// What a member is there for.
+  /// The purpose of a member.
   private enum Role {
     case operation
     /// Read with the operation that needs it.
@@ -126,7 +126,7 @@ struct RequestReader {
     }
   }
 
-  /// Reads what goes with the operation.
+  /// Reads a member that accompanies the operation.
   private func read(
     _ member: JSONValue.Member,
     into request: inout ControlRequest
@@ -157,7 +157,7 @@ struct RequestReader {
     let operation = members.first { Self.role(of: $0.name) == .operation }?.name ?? ""
     let hint =
       member.name == "key" && request.operation != .reload
-      ? #"; the pattern itself stands there: {"\#(operation)":"desk-lamp/*"}"# : ""
+      ? #"; write the pattern there: {"\#(operation)":"desk-lamp/*"}"# : ""
     throw error(.misplacedMember, #""\#(member.name)" does not go with "\#(operation)""# + hint)
   }
 
@@ -180,7 +180,7 @@ struct RequestReader {
     guard let text = ControlRequest.text(id) else {
       return #""id" must be a text or a number; found \#(id.kindInWords)"#
     }
-    if text.isEmpty { return #""id" may not be empty"# }
+    if text.isEmpty { return #""id" must not be empty"# }
     if text.utf8.count > 256 {
       return #""id" has at most 256 bytes; found \#(text.utf8.count)"#
     }
@@ -214,7 +214,7 @@ extension RequestReader {
       guard !members.contains(where: { $0.name == "key" }) else {
         throw error(
           .severalOperations,
-          #""\#(member.name)" has its own pattern beside "key"; with "key" it is true"#
+          #""\#(member.name)" already has a pattern; remove "key", or set it to true"#
         )
       }
       return try pattern(member)
@@ -314,14 +314,14 @@ extension RequestReader {
       throw wrongType(member, expected: "a number of milliseconds")
     }
     guard (0...9e15).contains(milliseconds) else {
-      throw error(.badValue, #""at" counts milliseconds from 0; found \#(milliseconds)"#)
+      throw error(.badValue, #""at" is a number of milliseconds from 0; found \#(milliseconds)"#)
     }
     return milliseconds
   }
 }
 
 extension JSONValue {
-  /// What this is, for messages: `a text`, `a number`.
+  /// The type of the value, for messages: `a text`, `a number`.
   var kindInWords: String {
     switch self {
     case .null: "null"

@@ -4,7 +4,7 @@
 package import Devices
 package import JSON
 
-/// One line of `get`: what was asked of a key last, and what the device last said.
+/// One line of `get`: a key's last target and the last value that the device reported.
 package struct TargetRow: Hashable, Sendable {
   package var key: String
   package var target: JSONValue?

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Durations as people write them: `300ms`, `2s`, `5m`, `1h`, and `0`.
+/// The text form of durations: `300ms`, `2s`, `5m`, `1h`, and `0`.
 package enum DurationText {
   /// The accepted forms, for error messages.
   package static let forms = "a duration such as 300ms, 2s, 5m or 1h"

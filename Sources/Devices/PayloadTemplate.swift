@@ -3,15 +3,15 @@
 
 package import JSON
 
-/// A command's payload: a JSON structure in which `$value` stands for the typed value.
+/// A command's payload: a JSON structure in which `$value` is replaced by the typed value.
 ///
 /// Only whole strings are placeholders: `"$value"`, and `"$id"` for a message number that the
 /// device's reply repeats. A template that consists of `$value` alone sends the bare value: text
 /// without quotes, numbers in their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
-  /// The string that stands for the value.
+  /// The placeholder of the value.
   package static let placeholder = "$value"
-  /// The string that stands for the message number.
+  /// The placeholder of the message number.
   package static let identity = "$id"
 
   private enum Placeholder: Hashable, Sendable {

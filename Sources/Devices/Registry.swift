@@ -153,7 +153,8 @@ package final class Registry: Sendable {
         suggestion: Suggestion.nearest(to: property, in: names)
       )
     case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,
-      .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable, .shuttingDown, .echoLoop:
+      .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable, .shuttingDown,
+      .feedbackLoop:
       return error
     }
   }

@@ -44,7 +44,7 @@ package struct ReplySource: Hashable, Sendable {
   }
 }
 
-/// A message that asks a device for its state.
+/// A message that requests the state of a device.
 package struct StateRequest: Hashable, Sendable {
   package var topic: String
   package var payload: [UInt8]

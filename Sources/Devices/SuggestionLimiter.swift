@@ -44,7 +44,7 @@ extension ValidationError {
     switch self {
     case .unknownDevice, .unknownProperty: true
     case .invalidKey, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending,
-      .noRoomForAll, .notDurable, .shuttingDown, .echoLoop:
+      .noRoomForAll, .notDurable, .shuttingDown, .feedbackLoop:
       false
     }
   }

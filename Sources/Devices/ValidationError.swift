@@ -24,8 +24,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   case notDurable(String)
   /// The gateway is shutting down and accepts no more changes.
   case shuttingDown
-  /// The reports on a state topic come back as commands on a command topic.
-  case echoLoop(commands: String, states: String, values: [String])
+  /// The reports on a state topic return as commands on a command topic.
+  case feedbackLoop(commands: String, states: String, values: [String])
 }
 
 extension ValidationError: CustomStringConvertible {
@@ -51,7 +51,7 @@ extension ValidationError: CustomStringConvertible {
       "nothing of it was taken: \(needed) more values would be pending, and there is room for "
         + "\(free) (limits.pending is \(limit))"
     case .shuttingDown: "the gateway is shutting down"
-    case .echoLoop(let commands, let states, let values):
+    case .feedbackLoop(let commands, let states, let values):
       "echo loop: something turns what \(states) reports into commands on \(commands), "
         + "\(values.map { Excerpt.of($0) }.joined(separator: " and ")) in turn; "
         + "refused until that has been quiet for 10 s or another value comes"

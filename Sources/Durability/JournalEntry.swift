@@ -9,7 +9,7 @@ package struct JournalEntry: Hashable, Sendable {
   package enum Origin: Hashable, Sendable {
     /// By this process.
     case accepted(at: Moment)
-    /// By an earlier process, as its file says.
+    /// By an earlier process, according to its file.
     case stored(JournalStamps)
   }
 

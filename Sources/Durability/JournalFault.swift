@@ -7,7 +7,7 @@ package enum JournalFault: Error, Hashable, Sendable, CustomStringConvertible {
   case readOnly
   /// The file was damaged while it was in use.
   case damaged(String)
-  /// Anything else that the system or SQLite said, with the call.
+  /// Any other error of the system or SQLite, with the call.
   case failed(call: String, reason: String)
 
   package var description: String {

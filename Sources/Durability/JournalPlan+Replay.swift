@@ -17,7 +17,7 @@ extension JournalPlan {
   ///
   /// Values whose age is unknown are held until the clock is synchronised, for 60 s and their time
   /// to live at most, and then expire. A value that a newer one has replaced is not mentioned. The
-  /// row of an expired value leaves the file with the next removal.
+  /// row of an expired value is deleted with the next removal.
   package mutating func decideReplay(_ clock: JournalClock) {
     guard awaitsReplay else { return }
     let wereHeld = holdEnds != nil
@@ -36,7 +36,7 @@ extension JournalPlan {
         deadline = min(deadline, clock.moment.advanced(by: left))
       case .unknown: expire(entry, key, because: .clockNotSynchronised, at: clock.moment)
       case .expired(let reason):
-        // It ran out while it was held: nobody knows how much earlier it was due to expire.
+        // It ran out while it was held: it is unknown when exactly it expired.
         let isUnknown = wereHeld && !clock.isSynchronised
         expire(entry, key, because: isUnknown ? .clockNotSynchronised : reason, at: clock.moment)
       }

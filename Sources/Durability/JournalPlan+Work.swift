@@ -66,7 +66,7 @@ extension JournalPlan {
   {
     var batch = JournalBatch()
     var work = Running(through: sequence, kind: .commit)
-    for key in takeDirty() {
+    for key in dequeueDirty() {
       if let wanted = self[key].wanted {
         guard wanted.sequence != self[key].disk?.sequence else { continue }
         batch.puts.append(entry(wanted, of: key, value))
@@ -86,7 +86,7 @@ extension JournalPlan {
   private mutating func rebuild(_ value: (JournalKey, UInt64) -> any JournalValue) -> JournalWork {
     var work = Running(through: sequence, kind: .rebuild)
     var entries: [JournalEntry] = []
-    _ = takeDirty()
+    _ = dequeueDirty()
     for key in keys {
       guard let wanted = self[key].wanted else { continue }
       entries.append(entry(wanted, of: key, value))
@@ -115,7 +115,7 @@ extension JournalPlan {
     slots.indices.lazy.map { JournalKey(rawValue: Int32($0)) }
   }
 
-  private mutating func takeDirty() -> [JournalKey] {
+  private mutating func dequeueDirty() -> [JournalKey] {
     var keys: [JournalKey] = []
     swap(&keys, &dirty)
     for key in keys { self[key].isDirty = false }

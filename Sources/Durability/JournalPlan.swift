@@ -27,7 +27,7 @@ package struct JournalPlan: Sendable {
     package init() {}
   }
 
-  /// A row that a crash could bring back.
+  /// A row that a restart would send.
   struct DiskRow: Hashable, Sendable {
     /// The oldest value that the row may hold.
     var sequence: UInt64
@@ -37,7 +37,7 @@ package struct JournalPlan: Sendable {
     func isLive(at now: Moment) -> Bool { expiresAt.map { now < $0 } ?? true }
   }
 
-  /// The work that the writer has.
+  /// The writer's current work.
   struct Running: Sendable {
     /// Every value up to here is in it, was superseded or has ended.
     var through: UInt64
@@ -53,7 +53,7 @@ package struct JournalPlan: Sendable {
   }
 
   package let settings: Settings
-  /// What the owner must handle, in order; ``takeEvents()`` empties it.
+  /// What the owner must handle, in order; ``dequeueEvents()`` empties it.
   package var events: [JournalEvent] = []
   /// Why nothing can be written at the moment; `nil` while the disk works.
   package internal(set) var fault: JournalFault?
@@ -73,10 +73,10 @@ package struct JournalPlan: Sendable {
   var dirty: [JournalKey] = []
   /// When the first change that waits wants to be written; `nil` when none waits.
   var wantedAt: Moment?
-  /// No commit begins before this.
+  /// The earliest start of the next commit.
   var earliestCommit = Moment.zero
   var running: Running?
-  /// The file has been read.
+  /// Whether the file has been read.
   var isLoaded: Bool
   var retryAt = Moment.zero
   var nextRetry: Duration
@@ -163,12 +163,12 @@ package struct JournalPlan: Sendable {
     return sequence
   }
 
-  /// A value was handed to the broker: its row stays even when a newer value is cancelled.
+  /// Records that a value was sent: its row stays even when a newer value is cancelled.
   package mutating func sending(_ key: JournalKey, sequence: UInt64) {
     self[key].sending(sequence)
   }
 
-  /// One value has ended; others of its key are unaffected.
+  /// Records that one value has ended; others of its key are unaffected.
   ///
   /// `promptly`: its row goes with the next commit, because a crash must not send it. Otherwise it
   /// may wait for `removal`, because sending the value once more is harmless.
@@ -190,7 +190,7 @@ package struct JournalPlan: Sendable {
     return self[key].wanted == nil && self[key].disk == nil
   }
 
-  /// Writes everything that waits as soon as the writer is free: the owner shuts down.
+  /// Writes everything that waits as soon as the writer is free; called at shutdown.
   package mutating func flush(at now: Moment) {
     earliestCommit = min(earliestCommit, now)
     if !dirty.isEmpty { want(at: now) }
@@ -198,7 +198,7 @@ package struct JournalPlan: Sendable {
   }
 
   /// Returns the events since the last call.
-  package mutating func takeEvents() -> [JournalEvent] {
+  package mutating func dequeueEvents() -> [JournalEvent] {
     guard !events.isEmpty else { return [] }
     var taken: [JournalEvent] = []
     swap(&taken, &events)
@@ -224,10 +224,10 @@ package struct JournalPlan: Sendable {
     return self[key].disk?.sequence == wanted.sequence
   }
 
-  /// Nothing is being written, and nothing waits to be.
+  /// Whether nothing is being written or waits to be.
   package var isIdle: Bool { running == nil && dirty.isEmpty }
 
-  /// Nothing can be written, and no attempt is in progress.
+  /// Whether nothing can be written and no attempt is in progress.
   package var isStuck: Bool { fault != nil && running == nil }
 
   // MARK: - Shared

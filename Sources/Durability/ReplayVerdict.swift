@@ -11,7 +11,7 @@ package enum ReplayVerdict: Hashable, Sendable {
   case send(remaining: Duration)
   /// Do not send it.
   case expired(ExpiryReason)
-  /// Its age is unknown until the wall clock is synchronised: ask again later.
+  /// Its age is unknown until the wall clock is synchronised; judge it again later.
   case unknown
 
   /// 2025-01-01 00:00 UTC; an earlier wall clock has never been set.

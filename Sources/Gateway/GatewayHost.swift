@@ -88,7 +88,7 @@ package final class GatewayHost {
   ///
   /// A disk that cannot be written, or a damaged file, is no error: the log says so.
   ///
-  /// - Throws: When the file must not be used: a newer format, another program's, in use.
+  /// - Throws: If the file must not be used: a newer format, another program's, in use.
   package func openJournal() throws(JournalRefusal) {
     guard let wanted = context.configuration.journal else { return }
     let waker: Waker
@@ -152,7 +152,7 @@ package final class GatewayHost {
 
   private func receiveJournalResults(at now: Moment) {
     guard let journal else { return }
-    for result in journal.takeResults() { context.core.storeFinished(result, at: now) }
+    for result in journal.dequeueResults() { context.core.storeFinished(result, at: now) }
     if journal.isClosed { context.core.storeClosed() }
   }
 

@@ -153,7 +153,7 @@ package struct DurabilityGate {
 
   /// Moves what the plan reported to the backlog.
   private mutating func collectEvents(at now: Moment) {
-    for event in rows.plan.takeEvents() { backlog.append((event, now)) }
+    for event in rows.plan.dequeueEvents() { backlog.append((event, now)) }
   }
 
   private mutating func handle(
@@ -170,7 +170,7 @@ package struct DurabilityGate {
       outbox.log(
         LogEntry(
           .error,
-          "Journal degraded: what is accepted from now on does not survive a crash",
+          "Journal degraded: newly accepted values do not survive a crash",
           ["path": path, "reason": fault.description]
         )
       )
@@ -195,12 +195,12 @@ package struct DurabilityGate {
       )
     case .expired(let entry, let reason):
       replay.expire(entry, because: reason, in: &commands, &outbox, at: now)
-    case .recovered: outbox.log(LogEntry(.info, "Journal works again", ["path": path]))
+    case .recovered: outbox.log(LogEntry(.info, "Journal recovered", ["path": path]))
     case .setAside(let found):
       outbox.log(
         LogEntry(
           .error,
-          "Journal damaged: set aside, and a new one begun; what it held is not sent",
+          "Journal damaged: file set aside, new journal started; its values are not sent",
           ["path": path, "kept_as": found.path ?? "none", "reason": found.reason]
         )
       )

@@ -26,11 +26,11 @@ extension FeedbackLoopDetector {
     let entry = commands.registry[key]
     let (command, state) = (topic(), entry.property.states[source].topic)
     let values = [commands.status(key).target, value].compactMap { $0?.bareText }
-    var loop = Loop(error: .echoLoop(commands: command, states: state, values: values))
+    var loop = Loop(error: .feedbackLoop(commands: command, states: state, values: values))
     guard isNew else { return loop }
     loop.entry = LogEntry(
       .warning,
-      "Echo loop stopped: what the state topic reports comes back on the command topic",
+      "Feedback loop stopped: reports from the state topic return on the command topic",
       [
         "key": entry.key, "commands": command, "states": state,
         "values": values.map { Excerpt.of($0) }.joined(separator: " and "),

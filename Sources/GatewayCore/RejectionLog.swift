@@ -51,7 +51,7 @@ package struct RejectionLog {
     tally.unlogged = 0
     return LogEntry(
       .warning,
-      "Message refused",
+      "Message rejected",
       [
         "kind": kind.rawValue, "topic": Excerpt.of(topic()), "reason": reason(),
         "count": "\(unlogged)", "total": "\(tally.total)",
@@ -69,7 +69,7 @@ package struct RejectionLog {
     }
     return LogEntry(
       .warning,
-      "Retained command ignored: a stale command must not replay",
+      "Retained command ignored",
       ["topic": Excerpt.of(topic)]
     )
   }
@@ -79,7 +79,7 @@ extension RejectionLog.Kind {
   /// The kind of rejection that an error stands for.
   package init(_ error: ValidationError) {
     switch error {
-    case .echoLoop: self = .echo
+    case .feedbackLoop: self = .echo
     case .tooManyPending, .noRoomForAll: self = .overflow
     case .shuttingDown: self = .closing
     case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,

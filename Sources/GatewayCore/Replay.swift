@@ -28,7 +28,7 @@ struct Replay {
     defer { counts = (0, 0, 0) }
     return LogEntry(
       .info,
-      "Values of the last run",
+      "Values of the previous run",
       [
         "resumed": "\(counts.resumed)", "expired": "\(counts.expired)",
         "dropped": "\(counts.dropped)",

@@ -27,7 +27,7 @@ extension RouteMachine {
   ) -> Rejection? {
     if isShuttingDown { return .other(.closing, reason: "shutting down") }
     if !trail.isEmpty, RouteTrail.loops(trail, through: mark) {
-      return .other(.loop, reason: "it came back to where it left")
+      return .other(.loop, reason: "the message returned to this gateway")
     }
     let overflow = Rejection.other(.overflow, reason: "limits.pending is \(limit)")
     guard let keys else { return overflow }

@@ -39,7 +39,7 @@ package struct DiscoveryAnnouncer: Sendable {
   }
 
   /// Whether a topic starts with the discovery prefix; allocates nothing.
-  package func mayMean(_ topic: Span<UInt8>) -> Bool {
+  package func matchesPrefix(_ topic: Span<UInt8>) -> Bool {
     let bytes = prefix.utf8
     guard topic.count > bytes.count, topic[bytes.count] == UInt8(ascii: "/") else { return false }
     var index = 0

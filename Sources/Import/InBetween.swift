@@ -103,7 +103,7 @@ package struct InBetween: Sendable {
     """
     One line to change, in Zigbee2MQTT's configuration.yaml, below "mqtt:":
       base_topic: \(inner)
-    Start Settle first, then restart Zigbee2MQTT. Automations and dashboards stay at \(base)/…
+    Start Settle first, then restart Zigbee2MQTT. Automations and dashboards keep using \(base)/…
     """
   }
 
@@ -136,7 +136,7 @@ package struct InBetween: Sendable {
           file: file,
           line: 1,
           column: 1,
-          message: "routes: must be a list with an entry on each line for routes to be added"
+          message: "routes: must be a list with one entry per line, so that routes can be added"
         )
       ])
     }

@@ -5,7 +5,7 @@ internal import CJansson
 internal import JSON
 internal import Glibc
 
-/// Owns one tree of jansson's; the compiler guarantees a single release.
+/// Owns one tree of jansson; the compiler guarantees a single release.
 @safe struct JSONDocument: ~Copyable {
   private let root: UnsafeMutablePointer<json_t>
 
@@ -13,7 +13,7 @@ internal import Glibc
   ///
   /// The corresponding C function is `json_loadb`.
   init(_ bytes: Span<UInt8>) throws(JSONFailure) {
-    // jansson takes a NUL outside strings for the end and would not read what follows.
+    // jansson treats a NUL outside strings as the end of the text.
     let nul = unsafe bytes.withUnsafeBytes { buffer -> Int? in
       guard let start = buffer.baseAddress else { return nil }
       return unsafe memchr(start, 0, buffer.count).map { unsafe UnsafeRawPointer($0) - start }
@@ -35,7 +35,7 @@ internal import Glibc
 
   deinit { unsafe json_decref(root) }
 
-  /// The tree as a value of ours.
+  /// The tree as a ``JSONValue``.
   func value() throws(JSONFailure) -> JSONValue {
     try unsafe Self.value(of: root, depth: 0)
   }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What jansson, or the walk over its tree, could not take; positions are not yet lines and columns.
+/// A failure of jansson or of the walk over its tree; positions are not yet lines and columns.
 struct JSONFailure: Error {
   enum Kind {
     case outOfMemory
@@ -13,13 +13,13 @@ struct JSONFailure: Error {
     case duplicateName
     case numericOverflow
     case tooDeep
-    /// Everything else; the message says it.
+    /// Any other failure; the message has the details.
     case syntax
   }
 
   let kind: Kind
-  /// jansson's own words.
+  /// The message of jansson.
   let message: String
-  /// How many bytes had been read.
+  /// The number of bytes read.
   let position: Int
 }

@@ -4,13 +4,13 @@
 internal import CJansson
 package import JSON
 
-/// Reads JSON text through jansson: any value at the top, depth bounded, positions in errors.
+/// Parses JSON text with jansson: any top-level value, bounded depth, positions in errors.
 ///
-/// Objects keep the order of their members; a name that comes twice in one object is an error.
-/// A NUL written as `\u0000` is carried in strings and refused in names. Integers are exact within
-/// 64 bits and become numbers beyond. The size is bounded by whoever received the bytes.
+/// Objects keep the order of their members; a duplicate name in an object is an error.
+/// A NUL written as `\u0000` is allowed in strings and refused in names. Integers are exact within
+/// 64 bits and become numbers beyond. The caller limits the size.
 package enum JSONParser {
-  /// How many arrays and objects may stand inside each other.
+  /// The maximum nesting of arrays and objects.
   package static let maximumDepth = 256
 
   /// Reads `text` as one JSON value.

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A copy of the bytes being read, for what is needed only after something went wrong.
+/// A copy of the text, for error messages.
 struct SourceText {
   private let bytes: [UInt8]
 
@@ -9,12 +9,12 @@ struct SourceText {
     self.bytes = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
   }
 
-  /// What is white space to JSON.
+  /// Whether a byte is JSON white space.
   static func isWhitespace(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
-  /// The failure in words, with its line and column.
+  /// The error for a failure, with its line and column.
   func error(for failure: JSONFailure, at position: Int? = nil) -> JSONParseError {
     let position = failure.kind == .tooDeep ? tooDeepPosition() : position ?? failure.position
     let message =
@@ -36,7 +36,7 @@ struct SourceText {
 
   /// The same text with integers that do not fit 64 bits written as reals, which do.
   ///
-  /// `nil` when there are none, so that a real beyond all bounds stays an error.
+  /// `nil` when there are none, so that a real out of range stays an error.
   func wideningLongIntegers() -> WidenedText? {
     var widened = WidenedText()
     var index = 0
@@ -86,7 +86,7 @@ struct SourceText {
 
   private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
-  /// How many bytes were read when the nesting became too deep.
+  /// The number of bytes read when the nesting became too deep.
   private func tooDeepPosition() -> Int {
     var depth = 0
     var inString = false

@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A text with an exponent added to some of its integers, and the way back to the original places.
+/// A text with an exponent added to some of its integers, and a mapping to the original positions.
 struct WidenedText {
   private(set) var bytes: [UInt8] = []
-  /// Where, in ``bytes``, the added exponents start; ascending.
+  /// The positions of the added exponents in ``bytes``; ascending.
   private var exponents: [Int] = []
 
   mutating func append(_ source: ArraySlice<UInt8>) { bytes.append(contentsOf: source) }
@@ -14,7 +14,7 @@ struct WidenedText {
     bytes.append(contentsOf: "e0".utf8)
   }
 
-  /// The place in the original text of a place in this one.
+  /// The position in the original text of a position in this one.
   func originalPosition(of position: Int) -> Int {
     position - 2 * exponents.count { $0 < position }
   }

@@ -3,9 +3,9 @@
 
 import Glibc
 
-/// Lets one thread sleep until another has work for it; rings are counted.
+/// Makes one thread sleep until another has work for it; rings are counted.
 @safe final class Doorbell: @unchecked Sendable {
-  // A POSIX semaphore is made to be used from several threads; its memory never moves.
+  // A POSIX semaphore is thread safe; its memory never moves.
   private let semaphore: UnsafeMutablePointer<sem_t>
 
   init() {
@@ -22,7 +22,7 @@ import Glibc
     unsafe sem_post(semaphore)
   }
 
-  /// Sleeps until the bell rings, or returns at once for a ring that nothing has waited for.
+  /// Sleeps until the bell rings, or returns at once for an earlier ring.
   func wait() {
     while unsafe sem_wait(semaphore) != 0, errno == EINTR {}
   }

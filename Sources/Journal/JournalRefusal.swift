@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Durability
-/// Why a journal is not used at all: using it would harm it, or trust a file that must not be trusted.
+/// Why a journal is refused: using it would damage it, or trust a file that is not trustworthy.
 package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   /// Written by a later version; the file is left as it is.
   case newerFormat(path: String, found: Int, supported: Int)
-  /// A database of some other program.
+  /// A database of another program.
   case notAJournal(path: String)
   case symbolicLink(path: String)
   case notARegularFile(path: String)
   case foreignOwner(path: String, owner: UInt32, expected: UInt32)
-  /// Others may read or write it; `mode` is its permission bits.
+  /// Other users can read or write it; `mode` has its permission bits.
   case openToOthers(path: String, mode: UInt32)
   /// Another process has it open.
   case inUse(path: String)
@@ -44,7 +44,7 @@ package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible 
 
 /// Why a journal was not opened.
 enum JournalProblem: Error {
-  /// It must not be used; only a person can change that.
+  /// It must not be used until the operator fixes it.
   case refused(JournalRefusal)
   /// It cannot be used at the moment.
   case fault(JournalFault)

@@ -6,17 +6,17 @@ import LastOut
 
 /// The journal's file, and the thread that owns it: one piece of work in, one result out.
 ///
-/// It belongs to the event loop's thread. Nothing here waits for the disk except the initializer,
-/// which reads the file before the loop runs. What is written, and when, a ``JournalPlan`` decides.
+/// It belongs to the event loop's thread. Only the initializer waits for the disk: it reads the file
+/// before the loop runs. A ``JournalPlan`` decides what is written and when.
 package final class JournalThread {
-  /// What the file held; the decisions of this process start from it.
+  /// The plan, which starts with the content of the file.
   package let plan: JournalPlan
   private let writer: JournalWriter
   private let decode: ([UInt8]) -> (any JournalValue)?
 
-  /// Opens or makes the file and starts the thread.
+  /// Opens or creates the file and starts the thread.
   ///
-  /// A disk that cannot be written, or a damaged file, is no error: ``plan`` says so.
+  /// A disk that cannot be written, or a damaged file, is not an error; ``plan`` reports it.
   ///
   /// - Parameters:
   ///   - path: The file.
@@ -25,7 +25,7 @@ package final class JournalThread {
   ///   - clock: Reads every clock.
   ///   - decode: Reads the bytes of a value; `nil` for bytes that are none.
   ///   - onResult: Called on the writer's thread; must only wake the loop.
-  /// - Throws: When the file must not be used: a newer format, another program's, a link, open to
+  /// - Throws: If the file must not be used: a newer format, another program's, a link, open to
   ///   others, or in use.
   package init(
     path: String,
@@ -58,18 +58,18 @@ package final class JournalThread {
     writer.beginClosing()
   }
 
-  /// Hands over work; only after the result of the work before was taken.
+  /// Submits work; call it only after the previous result was dequeued.
   package func submit(_ work: JournalWork) { writer.submit(work) }
 
   /// The results since the last call.
-  package func takeResults() -> [JournalResult] {
-    writer.takeResults().map { result in
+  package func dequeueResults() -> [JournalResult] {
+    writer.dequeueResults().map { result in
       guard case .reopened(let contents) = result else { return result }
       return .reopened(contents.decoded(by: decode))
     }
   }
 
-  /// Ends the thread after the work it has; `onResult` is called once more, then ``isClosed``.
+  /// Ends the thread after its current work; `onResult` is called once more, then ``isClosed``.
   package func beginClosing() { writer.beginClosing() }
 
   /// Whether the file is closed.
@@ -78,7 +78,7 @@ package final class JournalThread {
 
 extension JournalContents {
   /// The same entries with their values decoded, in the order of their sequence numbers; bytes that
-  /// are no value stay bytes.
+  /// are not a value stay bytes.
   fileprivate func decoded(by decode: ([UInt8]) -> (any JournalValue)?) -> Self {
     var contents = self
     contents.entries = entries.sorted { $0.sequence < $1.sequence }.map { entry in

@@ -16,7 +16,7 @@ final class JournalWriter: Sendable {
   /// What it has done.
   private struct Outbox: Sendable {
     var results: [JournalResult] = []
-    /// The file is closed and the thread about to end.
+    /// Whether the file is closed and the thread is about to end.
     var isClosed = false
   }
 
@@ -29,7 +29,7 @@ final class JournalWriter: Sendable {
 
   /// Starts the thread, which owns `store` from then on.
   ///
-  /// `onResult` is called on that thread whenever ``takeResults()`` or ``isClosed`` has something
+  /// `onResult` is called on that thread whenever ``dequeueResults()`` or ``isClosed`` has something
   /// new; it must only wake the owner.
   init(
     store: consuming JournalStore,
@@ -46,14 +46,14 @@ final class JournalWriter: Sendable {
     throw Files.failure("pthread_create", code)
   }
 
-  /// Hands over work; only after ``takeResults()`` returned the result of the work before.
+  /// Submits work; call it only after ``dequeueResults()`` has returned the previous result.
   func submit(_ work: JournalWork) {
     inbox.withLock { $0.work = work }
     bell.ring()
   }
 
   /// Returns the results since the last call.
-  func takeResults() -> [JournalResult] {
+  func dequeueResults() -> [JournalResult] {
     outbox.withLock { outbox in
       var results: [JournalResult] = []
       swap(&results, &outbox.results)
@@ -61,7 +61,7 @@ final class JournalWriter: Sendable {
     }
   }
 
-  /// Lets the thread end after the work it has; ``isClosed`` says when the file is closed.
+  /// Ends the thread after its current work; ``isClosed`` becomes true when the file is closed.
   func beginClosing() {
     inbox.withLock { $0.isClosing = true }
     bell.ring()

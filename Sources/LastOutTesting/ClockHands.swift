@@ -3,9 +3,9 @@
 
 internal import LastOut
 
-/// The virtual time, the engines that live by it, and what else happens at some moment.
+/// The virtual time, its engines and its timers.
 final class ClockHands: Sendable {
-  /// Something that happens once.
+  /// A one-shot timer.
   struct Timer: Sendable {
     let number: Int
     let deadline: Moment
@@ -19,12 +19,12 @@ final class ClockHands: Sendable {
   private struct State: ~Copyable {
     var now = Moment.zero
     var engines: [Weak] = []
-    /// The earliest first; of the same moment in the order in which they came.
+    /// The timers in order of their deadlines, then of their creation.
     var timers: [Timer] = []
     var newest = 0
   }
 
-  /// Whose turn it is at a moment: timers come before engines.
+  /// The next timer or engine; timers precede engines.
   private enum Turn {
     case timer(Timer)
     case engine(any ServedEngine, Moment)
@@ -41,7 +41,7 @@ final class ClockHands: Sendable {
 
   var now: Moment { state.withLock { $0.now } }
 
-  /// When something happens next; `nil` while nothing waits for time.
+  /// The next deadline; `nil` if there is none.
   var next: Moment? { turn?.deadline }
 
   func attach(_ engine: any ServedEngine) {
@@ -51,7 +51,7 @@ final class ClockHands: Sendable {
     }
   }
 
-  /// Calls `action` when the clock reaches `deadline`; the result is its number.
+  /// Calls `action` when the clock reaches `deadline`; returns the number of the timer.
   func schedule(at deadline: Moment, _ action: @escaping @Sendable () -> Void) -> Int {
     state.withLock { state in
       state.newest += 1
@@ -84,7 +84,7 @@ final class ClockHands: Sendable {
   }
 
   private var turn: Turn? {
-    // Engines are let go outside the lock, since one of them may end here.
+    // Engines are released outside the lock, because this may end one.
     let (engines, timer) = state.withLock { ($0.engines.map(\.engine), $0.timers.first) }
     var first = timer.map { Turn.timer($0) }
     for case let engine? in engines {

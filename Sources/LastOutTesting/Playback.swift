@@ -3,7 +3,7 @@
 
 internal import LastOut
 
-/// One run of a player: a queue on a clock of its own, and what has left so far.
+/// One playback: a queue on its own clock, and its runs so far.
 struct Playback<Value: Sendable> {
   typealias Player = TimelinePlayer<Value>
 
@@ -12,7 +12,7 @@ struct Playback<Value: Sendable> {
   private let queue: LastOutValueQueue<String, Value>
 
   init(player: Player, reaction: @escaping (Player.Run) -> [Player.Step]) {
-    // Every value runs on the thread that plays: where it is enqueued, or where the clock is moved.
+    // Every value runs on the playing thread, which enqueues the values and moves the clock.
     nonisolated(unsafe) let reaction = reaction
     let owner = Locked<Weak>(Weak())
     let duration = player.runDuration
@@ -33,7 +33,7 @@ struct Playback<Value: Sendable> {
 
   func play(_ events: [Player.Event]) -> [Player.Run] {
     for event in events {
-      precondition(event.at >= clock.elapsed, "Events are in the order of time.")
+      precondition(event.at >= clock.elapsed, "Events must be in the order of time.")
       if event.at > clock.elapsed { clock.advance(to: event.at) }
       Self.apply(event.step, to: queue)
     }

@@ -3,7 +3,7 @@
 
 internal import LastOut
 
-/// The tasks that sleep by a clock, and those that wait until enough of them do.
+/// The tasks that sleep on a clock, and those that wait for them to sleep.
 final class Sleepers: Sendable {
   private struct Watcher {
     let count: Int
@@ -46,7 +46,7 @@ final class Sleepers: Sendable {
   }
 }
 
-/// One task that sleeps.
+/// A sleeping task.
 final class Sleeper: Sendable {
   private enum State: Sendable {
     case awake

@@ -3,9 +3,9 @@
 
 public import LastOut
 
-/// Short forms of initializers that take a clock.
+/// Shorthand for initializers with a clock.
 extension TestClock {
-  /// Makes a queue that lives by this clock; errors of its tasks are ignored unless asked for.
+  /// Creates a queue on this clock; errors of its tasks are ignored by default.
   public func queue(
     policy: Policy = .standard,
     onError: @escaping @Sendable (_ key: String, _ error: any Error) -> Void = { _, _ in }
@@ -13,7 +13,7 @@ extension TestClock {
     LastOutQueue(policy: policy, clock: self, onError: onError)
   }
 
-  /// Makes a delayed task that lives by this clock.
+  /// Creates a delayed task on this clock.
   @discardableResult
   public func delayedTask(
     after delay: Duration,
@@ -22,7 +22,7 @@ extension TestClock {
     DelayedTask(after: delay, clock: self, task: task)
   }
 
-  /// Makes a watchdog that lives by this clock.
+  /// Creates a watchdog on this clock.
   public func watchdog(
     _ name: String,
     timeout: Duration,
@@ -32,7 +32,7 @@ extension TestClock {
     Watchdog(name, timeout: timeout, repeats: repeats, clock: self, handler: handler)
   }
 
-  /// Makes a debounced function that lives by this clock.
+  /// Creates a debounced function on this clock.
   public func debounce(delay: Duration) -> Debounce {
     Debounce(policy: Policy(delay: delay), clock: self)
   }

@@ -3,19 +3,18 @@
 
 package import LastOut
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when a test advances it.
 ///
-/// Queues, delayed tasks, watchdogs and debounced functions that live by it run their tasks on the
-/// thread that moves the clock, each at its exact time and one after the other. Values that lead a
-/// burst run on the thread that enqueues them. Whatever else sleeps by a `Clock` may sleep by this
-/// one.
+/// Queues, delayed tasks, watchdogs and debounced functions on this clock run their tasks on the
+/// thread that advances it, each at its exact time and one after the other. Values that lead a burst
+/// run on the thread that enqueues them. Any code that sleeps on a `Clock` can use this one.
 public final class TestClock: Clock, Sendable {
   /// The unit of the clock's instants.
   public typealias Duration = Swift.Duration
 
-  /// A time since the clock was made.
+  /// A time since the creation of the clock.
   public struct Instant: InstantProtocol, CustomStringConvertible {
-    /// The time since the clock was made.
+    /// The time since the creation of the clock.
     public var offset: Duration
 
     /// Creates an instant.
@@ -32,20 +31,20 @@ public final class TestClock: Clock, Sendable {
     /// Whether `left` is earlier than `right`.
     public static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
 
-    /// The offset in words.
+    /// The offset as text.
     public var description: String { offset.description }
   }
 
   let hands = ClockHands()
   private let sleeping = Sleepers()
 
-  /// Creates a clock that shows zero.
+  /// Creates a clock at time zero.
   public init() {}
 
-  /// What the clock shows.
+  /// The current time.
   public var now: Instant { Instant(elapsed) }
 
-  /// The time since the clock was made.
+  /// The time since the creation of the clock.
   public var elapsed: Duration { Moment.zero.duration(to: hands.now) }
 
   /// The smallest step of the clock.
@@ -53,23 +52,24 @@ public final class TestClock: Clock, Sendable {
 
   // MARK: Moving
 
-  /// Moves the clock forward and runs on the way what becomes due.
+  /// Moves the clock forward and runs everything that becomes due.
   ///
-  /// - Parameter duration: Zero runs what is due already; negative is a mistake and traps.
+  /// - Parameter duration: How far to move; zero runs what is already due, and a negative duration
+  ///   traps.
   public func advance(by duration: Duration) {
     precondition(duration >= .zero, "A clock cannot go back by \(duration).")
     hands.advance(to: hands.now.advanced(by: duration))
   }
 
-  /// Moves the clock to a time since it was made, and runs on the way what becomes due.
+  /// Moves the clock to a time since its creation, and runs everything that becomes due.
   ///
-  /// - Parameter time: Not before ``elapsed``; that is a mistake and traps.
+  /// - Parameter time: The new time; a time before ``elapsed`` traps.
   public func advance(to time: Duration) {
     precondition(time >= elapsed, "A clock that shows \(elapsed) cannot go back to \(time).")
     hands.advance(to: Moment.zero.advanced(by: time))
   }
 
-  /// The time since the clock was made at which something happens next; `nil` while nothing waits.
+  /// The next deadline, as a time since the creation of the clock; `nil` if there is none.
   public var nextDeadline: Duration? {
     hands.next.map { Moment.zero.duration(to: $0) }
   }
@@ -92,7 +92,7 @@ public final class TestClock: Clock, Sendable {
     try await sleeper.sleep()
   }
 
-  /// Suspends the task until so many others sleep by this clock.
+  /// Suspends the task until `count` other tasks sleep on this clock.
   public func sleepers(_ count: Int = 1) async {
     await sleeping.wait(for: count)
   }

@@ -3,32 +3,32 @@
 
 public import LastOut
 
-/// Plays changes against a policy on virtual time and returns what would leave, and when.
+/// Plays changes against a policy on virtual time, and returns the runs with their times.
 ///
-/// Nothing sleeps and nothing is random: the same events give the same runs, at once.
+/// It does not sleep, and it is deterministic: the same events give the same runs.
 public struct TimelinePlayer<Value: Sendable>: Sendable {
-  /// Something that happens to the queue.
+  /// An operation on the queue.
   public enum Step: Sendable {
-    /// A change of a key, with a delay of its own if that is not `nil`.
+    /// A change of a key, optionally with its own delay.
     case set(key: String, value: Value, delay: Duration?)
-    /// Drops what is pending for a key.
+    /// Drops the pending value of a key.
     case cancel(key: String)
-    /// Drops everything that is pending.
+    /// Drops all pending values.
     case cancelAll
-    /// Runs what is pending for a key now.
+    /// Runs the pending value of a key now.
     case flush(key: String)
-    /// Runs everything that is pending now.
+    /// Runs all pending values now.
     case flushAll
   }
 
-  /// A step and the time at which it happens.
+  /// A step with its time.
   public struct Event: Sendable {
-    /// The time since the beginning.
+    /// The time since the start.
     public var at: Duration
-    /// What happens.
+    /// The step.
     public var step: Step
 
-    /// Creates an event that happens `at` after the beginning.
+    /// Creates an event at a time since the start.
     public init(at: Duration, _ step: Step) {
       self.at = at
       self.step = step
@@ -55,23 +55,23 @@ public struct TimelinePlayer<Value: Sendable>: Sendable {
     }
   }
 
-  /// A value that left.
+  /// A run of a value.
   public struct Run: Sendable {
-    /// The time since the beginning.
+    /// The time since the start.
     public let at: Duration
-    /// Whose value it is.
+    /// The key of the value.
     public let key: String
     /// The newest value of the key at that time.
     public let value: Value
-    /// Changes replaced since the key's last run or cancel.
+    /// The number of changes replaced since the key's last run or cancel.
     public let collapsed: Int
   }
 
-  /// How keys settle that are not in ``policies``.
+  /// The policy of keys that are not in ``policies``.
   public var policy: Policy
-  /// How single keys settle.
+  /// The policies of individual keys.
   public var policies: [String: Policy]
-  /// How long each run takes; the next one of its key waits for the end.
+  /// How long each run takes; the next run of its key waits for the end.
   public var runDuration: Duration
 
   /// Creates a player.
@@ -85,15 +85,15 @@ public struct TimelinePlayer<Value: Sendable>: Sendable {
     self.runDuration = max(runDuration, .zero)
   }
 
-  /// Plays `events`, then lets time pass until nothing is pending.
+  /// Plays `events`, then advances the time until nothing is pending.
   ///
-  /// Events of the same time are one batch. Whatever is due at a time leaves before the events of
+  /// Events of the same time are one batch. Values that are due at a time run before the events of
   /// that time.
   ///
   /// - Parameters:
-  ///   - events: What happens, in the order of time.
-  ///   - reaction: What a run itself does to the queue, right after it left.
-  /// - Returns: The runs in the order in which they left.
+  ///   - events: The events, in the order of time.
+  ///   - reaction: The operations of a run on the queue, right after it starts.
+  /// - Returns: The runs in order.
   public func play(
     _ events: [Event],
     reaction: (Run) -> [Step] = { _ in [] }

@@ -3,9 +3,9 @@
 
 /// How long to wait before the next attempt: doubling, jittered, reset by a stable connection.
 struct Backoff: Hashable, Sendable {
-  /// How long a connection must have lived for the next delay to start over.
+  /// How long a connection must last for the next delay to start over.
   static let stability: Duration = .seconds(10)
-  /// The delay after a refusal that only a person can mend.
+  /// The delay after a refusal that needs a fix by the operator.
   static let slow: Duration = .seconds(60)
 
   private let range: ClosedRange<Duration>
@@ -18,12 +18,12 @@ struct Backoff: Hashable, Sendable {
   }
 
   /// The next delay: between half and one and a half of the doubled value, so that many clients do
-  /// not come back in step.
+  /// not reconnect at the same time.
   ///
   /// - Parameters:
   ///   - jitter: A random number in 0 ..< 1.
-  ///   - isSlow: Whether the attempt was refused for good; the delay is then around a minute.
-  /// - Returns: How long to wait from now on.
+  ///   - isSlow: Whether the operator must fix the cause; the delay is then around a minute.
+  /// - Returns: How long to wait.
   mutating func delay(jitter: Double, isSlow: Bool) -> Duration {
     let factor = 0.5 + jitter
     if isSlow { return max(Self.slow, range.upperBound) * factor }
@@ -32,7 +32,7 @@ struct Backoff: Hashable, Sendable {
     return delay * factor
   }
 
-  /// Notes how long the connection that was just lost had lived.
+  /// Records how long the lost connection lasted.
   mutating func lost(after life: Duration) {
     if life >= Self.stability { next = range.lowerBound }
   }

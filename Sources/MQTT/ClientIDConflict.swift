@@ -3,12 +3,12 @@
 
 import LastOut
 
-/// Detects another client with the same client id: the two disconnect each other for ever.
+/// Detects another client with the same client id: the two keep disconnecting each other.
 ///
-/// Without the reason code of MQTT 5 the connection is just lost. Several short connections in a
-/// row, lost with nothing in flight, are therefore taken for such a conflict.
+/// MQTT 3.1.1 has no reason code for this. Several short connections in a row, lost with nothing in
+/// flight, therefore count as such a conflict.
 struct ClientIDConflict: Hashable, Sendable {
-  /// A connection that died younger than this is counted.
+  /// The maximum duration of a short connection.
   static let shortLife: Duration = .seconds(5)
   static let period: Duration = .seconds(60)
   static let losses = 3

@@ -8,9 +8,9 @@ import Synchronization
 
 /// Opens one connection on a thread of its own: resolving names and connecting may block.
 ///
-/// A connection that the loop no longer wants is freed on that thread.
+/// A connection that was abandoned is freed on that thread.
 final class ConnectThread: Sendable {
-  /// How an attempt went.
+  /// The result of an attempt.
   enum Result: Sendable {
     case connection(Connection)
     case failure(ConnectionProblem)
@@ -19,11 +19,11 @@ final class ConnectThread: Sendable {
   private enum Slot: Sendable {
     case working
     case done(Result)
-    /// Handed over, or no longer wanted.
+    /// Delivered or abandoned.
     case closed
   }
 
-  /// Threads that are running, also those whose result is no longer wanted.
+  /// The number of running threads, abandoned ones included.
   static let running = Atomic<Int>(0)
 
   private let slot = Locked<Slot>(.working)
@@ -50,10 +50,11 @@ final class ConnectThread: Sendable {
     }
     unsafe Unmanaged<Job>.fromOpaque(argument).release()
     Self.running.subtract(1, ordering: .relaxed)
-    finish(.failure(ConnectionProblem(.unreachable, "no thread to connect on")), waker)
+    let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
+    finish(.failure(problem), waker)
   }
 
-  /// The result, once; `nil` while there is none.
+  /// Removes and returns the result; `nil` while there is none.
   func result() -> Result? {
     slot.withLock { slot in
       guard case .done(let result) = slot else { return nil }
@@ -62,9 +63,9 @@ final class ConnectThread: Sendable {
     }
   }
 
-  /// Drops the result, now or when there is one.
+  /// Drops the result, now or when it arrives.
   func abandon() {
-    // What was in the slot is freed after the lock.
+    // The connection in the slot is freed after the lock.
     _ = slot.withLock { slot in
       defer { slot = .closed }
       return slot
@@ -118,7 +119,7 @@ final class ConnectThread: Sendable {
 }
 
 extension MQTTConfiguration {
-  /// The files that TLS reads, with what they are for.
+  /// The files that TLS reads, with their purpose.
   fileprivate var files: [(name: String, path: String)] {
     guard case .tls = endpoint else { return [] }
     let named = [("CA file", caFile), ("certificate", certificateFile), ("key", keyFile)]

@@ -5,27 +5,26 @@ import CMosquitto
 
 /// One connection attempt: its handle, and the receiver of the library's callbacks.
 ///
-/// Used by one thread at a time. The connecting thread owns it until the hand-over, the loop's
-/// thread from then on.
+/// One thread at a time uses it: first the connecting thread, then the loop's thread.
 @safe final class Connection: @unchecked Sendable {
-  // Sendable because ownership moves as a whole, through ConnectThread's locked slot; at no time do
-  // two threads hold a reference they use.
+  // Sendable because ownership moves through ConnectThread's locked slot; two threads never use it at
+  // the same time.
 
   let handle: MosquittoHandle
   /// Set once the loop owns the connection; the owner outlives every call into the library.
   unowned var client: MQTTClient?
-  /// Callbacks so far; shows whether a call into the library had something to do.
+  /// The number of callbacks so far; shows whether a call into the library did anything.
   private(set) var callbackCount = 0
   /// The CONNACK, until the client has read it.
   var connack: Connack?
   /// Why the library closed the connection: a DISCONNECT's code or an error number.
   private(set) var disconnectCode: Int32?
-  /// The last error the library wrote to its log, such as OpenSSL's words on a certificate.
+  /// The last error in the library's log, such as OpenSSL's message about a certificate.
   private(set) var lastComplaint: String?
-  /// What OpenSSL found about the broker's certificate when the library complained last.
+  /// OpenSSL's result for the broker's certificate at the library's last error.
   private var verdict: Int?
 
-  /// The broker's answer to CONNECT.
+  /// The broker's reply to CONNECT.
   struct Connack: Hashable, Sendable {
     var code: Int32
     var sessionPresent: Bool
@@ -76,7 +75,7 @@ import CMosquitto
     }
   }
 
-  /// A failure's reason, with the library's last complaint or, better, what it means.
+  /// The reason of a failure, with the meaning of the library's last error or the error itself.
   func reason(_ reason: String, _ configuration: MQTTConfiguration) -> String {
     guard case .tls(let host, _) = configuration.endpoint, let complaint = lastComplaint else {
       return reason
@@ -92,8 +91,8 @@ import CMosquitto
 
   /// Removes the callback for the library's log.
   ///
-  /// While there is one, the library formats a line for each packet, which costs more than reading
-  /// the packet. Its messages about connecting come before this is called.
+  /// With a callback, the library formats a line for each packet, which costs more than reading the
+  /// packet. The messages about connecting come earlier.
   static func endLog(of pointer: OpaquePointer) {
     unsafe mosquitto_log_callback_set(pointer, nil)
   }

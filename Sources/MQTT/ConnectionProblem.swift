@@ -3,21 +3,21 @@
 
 /// Why there is no connection, in words fit for a log.
 struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What follows from it.
+  /// The kind of problem, which decides what happens next.
   enum Kind: Hashable, Sendable {
-    /// No connection came about.
+    /// No connection was established.
     case unreachable
-    /// The broker answered and said no; only a person can mend it.
+    /// The broker refused the connection; the operator must fix the cause.
     case refused
-    /// The broker answered and said "not now".
+    /// The broker refused the connection for now.
     case unavailable
     /// An established connection was dropped by the peer or the network.
     case dropped
-    /// The broker ended the connection in good order, such as at its shutdown.
+    /// The broker disconnected, such as at its shutdown.
     case ended
     /// Another client has taken over the client id.
     case takenOver
-    /// A deadline of ours passed.
+    /// A deadline of the client passed.
     case silent
   }
 
@@ -26,7 +26,7 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
 
   var description: String { reason }
 
-  /// Whether the next attempt should come only after about a minute.
+  /// Whether the next attempt waits for about a minute.
   var callsForSlowRetry: Bool { kind == .refused || kind == .takenOver }
 
   /// A refused CONNECT.

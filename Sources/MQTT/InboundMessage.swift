@@ -4,12 +4,12 @@
 import CMosquitto
 import Glibc
 
-/// What came with a message beside topic and payload.
+/// The flags and properties of a received message.
 ///
-/// MQTT 5 properties are read only when asked for.
+/// MQTT 5 properties are read on demand.
 @safe package struct InboundMessage: ~Copyable {
   package let flags: MQTTClient.MessageFlags
-  /// The library's list, valid during the call that lends this value.
+  /// The library's list, valid during the callback.
   private let properties: OpaquePointer?
 
   /// A message without properties.
@@ -23,7 +23,7 @@ import Glibc
     unsafe self.properties = properties
   }
 
-  /// MQTT 5 response topic, if the sender asked for an answer.
+  /// The MQTT 5 response topic, if the sender requests a reply.
   package var responseTopic: String? {
     var text: UnsafeMutablePointer<CChar>?
     unsafe mosquitto_property_read_string(
@@ -37,7 +37,7 @@ import Glibc
     return unsafe String(validatingCString: text)
   }
 
-  /// MQTT 5 correlation data, to be sent along with the answer.
+  /// The MQTT 5 correlation data, to send with the reply.
   package var correlationData: [UInt8]? {
     var bytes: UnsafeMutableRawPointer?
     var count: UInt16 = 0

@@ -5,21 +5,21 @@ import LastOut
 import Operations
 import Synchronization
 
-/// Connection attempts, their ends, and the waits between them.
+/// Connection attempts, the ends of connections, and the waits between attempts.
 extension MQTTClient {
-  /// How long an orderly end may take.
+  /// How long disconnecting may take.
   private static let closePatience: Duration = .milliseconds(500)
-  /// After this long without a loss the publishes of the last one are no longer suspected.
+  /// The time without a loss after which probing for poison topics ends.
   static let provingTime: Duration = .seconds(5)
-  /// Connecting threads at a time that wait for the system to give up, over all clients.
+  /// The maximum number of connecting threads in the process, including abandoned ones.
   private static let mostThreads = 8
 
   func startAttempt() {
     guard ConnectThread.running.load(ordering: .relaxed) < Self.mostThreads else {
-      // Earlier attempts are still waiting for an answer.
+      // Earlier attempts are still blocked.
       let delay = configuration.backoff.upperBound
       phase = .waiting(until: EventLoop.now().advanced(by: delay))
-      logWait("\(Self.mostThreads) earlier attempts have not come to their end", delay)
+      logWait("\(Self.mostThreads) earlier connection attempts are still blocked", delay)
       return
     }
     statistics.attempts += 1
@@ -28,7 +28,7 @@ extension MQTTClient {
     change(to: .connecting)
   }
 
-  /// The connecting thread is done.
+  /// Handles the result of the connecting thread.
   func receiveConnection() {
     guard case .starting(let thread, let deadline) = phase, let result = thread.result() else {
       return
@@ -57,7 +57,7 @@ extension MQTTClient {
     }
   }
 
-  /// The broker has accepted the connection.
+  /// Handles an accepted connection.
   func becomeConnected(_ connack: Connection.Connack) {
     let now = EventLoop.now()
     statistics.connections += 1
@@ -75,9 +75,9 @@ extension MQTTClient {
     change(to: .connected(sessionPresent: connack.sessionPresent))
   }
 
-  /// Gives up the connection, reports what was in flight, and waits before the next attempt.
+  /// Closes the connection, reports publishes in flight as lost, and waits before the next attempt.
   ///
-  /// Never while the library is on the stack.
+  /// Must not be called inside a call into the library.
   func end(_ problem: ConnectionProblem) {
     let now = EventLoop.now()
     var problem = problem
@@ -89,7 +89,7 @@ extension MQTTClient {
       if clientIDConflict.isLikely(afterLife: life, wasIdle: isIdle, at: now) {
         problem = ConnectionProblem(
           .takenOver,
-          "\(problem.reason), again and again right after connecting:"
+          "\(problem.reason), repeatedly after connecting:"
             + " another client seems to use the client id \(configuration.clientID)"
         )
       }
@@ -118,8 +118,8 @@ extension MQTTClient {
     change(to: .waiting(until: until, reason: problem.reason))
   }
 
-  /// Logs why there is no connection and when the next attempt follows: a new cause at once, an
-  /// old one less and less often.
+  /// Logs why there is no connection and when the next attempt follows: a new cause at once, a
+  /// repeated one less and less often.
   private func logWait(_ reason: String, _ delay: Duration) {
     let wait = "\(Self.tenths(delay)) s"
     if loggedCause != reason {
@@ -176,7 +176,7 @@ extension MQTTClient {
     report(lost, quarantined: nil)
   }
 
-  /// Ends the watch, then the handle, which closes its socket.
+  /// Cancels the watch, then destroys the handle, which closes its socket.
   func dropConnection() {
     watch?.cancel()
     watch = nil
@@ -205,13 +205,13 @@ extension MQTTClient {
     onState?(state)
   }
 
-  /// How often to look at pings; `nil` without keep-alive.
+  /// The interval of keep-alive checks; `nil` without keep-alive.
   private var keepAliveInterval: Duration? {
     guard configuration.keepalive > .zero else { return nil }
     return max(.seconds(1), configuration.keepalive / 4)
   }
 
-  /// Looks at every deadline of the present phase.
+  /// Checks the deadlines of the current phase.
   func checkDeadlines() {
     let now = EventLoop.now()
     switch phase {
@@ -241,7 +241,7 @@ extension MQTTClient {
 
   private func checkAcknowledgements(at now: Moment) {
     guard isOverdue(at: now) else { return }
-    // This process may have been stopped: first read what has arrived meanwhile.
+    // This process may have been suspended: first read what has arrived meanwhile.
     serve(.read)
     guard pendingEnd == nil, isOverdue(at: now) else { return }
     pendingEnd = ConnectionProblem(
@@ -255,7 +255,7 @@ extension MQTTClient {
     return oldest.advanced(by: configuration.acknowledgementDeadline) <= now
   }
 
-  /// Sets the timer to the next deadline of the present phase.
+  /// Sets the timer to the next deadline of the current phase.
   func rearm() {
     timer?.arm(at: needsAttention ? .zero : nextDeadline)
   }

@@ -25,13 +25,13 @@ extension MQTTClient {
     case waiting(until: Moment, reason: String)
   }
 
-  /// What became of a publish.
+  /// The outcome of a publish.
   package enum Outcome: Hashable, Sendable {
-    /// Acknowledged (QoS 1, 2) or taken by the socket (QoS 0).
+    /// Acknowledged (QoS 1, 2) or written to the socket (QoS 0).
     case acknowledged
     /// Refused by the broker or by the library; sending the same again is pointless.
     case refused(reason: String)
-    /// The connection ended first; whether the broker has it is unknown.
+    /// The connection ended first; whether the broker received it is unknown.
     case lost
   }
 
@@ -47,7 +47,7 @@ extension MQTTClient {
   package struct Subscription: Hashable, Sendable {
     package var filter: String
     package var qos: Int
-    /// Whether retained messages are wanted (command and route topics: no).
+    /// Whether retained messages are delivered (not on command and route topics).
     package var wantsRetained: Bool
     package var noLocal: Bool
     /// Whether messages keep the retain flag they were published with (MQTT 5), as a bridge needs;
@@ -68,31 +68,31 @@ extension MQTTClient {
     }
   }
 
-  /// Counters since the client was made.
+  /// Counters since the client was created.
   package struct Statistics: Hashable, Sendable {
     package var attempts = 0
     package var connections = 0
-    /// Connections that ended other than by ``MQTTClient/close()``.
+    /// Connections that ended without ``MQTTClient/close()``.
     package var losses = 0
     package var published = 0
     package var refused = 0
     package var received = 0
-    /// Retained messages that no subscription wanted.
+    /// Retained messages ignored because no subscription delivers them.
     package var retainedIgnored = 0
     /// Messages larger than ``MQTTConfiguration/maximumPacket``.
     package var oversizedIgnored = 0
   }
 
-  /// Where the client stands, with what is true only there.
+  /// The phase of the client, with the state of that phase.
   enum Phase {
     case idle
     /// A thread resolves the name and opens the connection.
     case starting(ConnectThread, deadline: Moment)
-    /// The loop has the socket; CONNACK has not come.
+    /// The loop owns the socket; CONNACK has not arrived.
     case handshaking(deadline: Moment)
-    /// CONNACK has come, `since` then; `keepAliveAt` is the next look at pings.
+    /// CONNACK arrived at `since`; `keepAliveAt` is the next keep-alive check.
     case connected(since: Moment, keepAliveAt: Moment?)
-    /// DISCONNECT waits to be written.
+    /// DISCONNECT is queued.
     case closing(deadline: Moment)
     case waiting(until: Moment)
   }

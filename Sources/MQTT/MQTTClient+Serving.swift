@@ -8,15 +8,15 @@ import Operations
 
 /// Reading and writing packets, and the library's callbacks.
 extension MQTTClient {
-  /// Packets that are read before other events of the loop are handled.
+  /// The number of packets to read before other events of the loop are handled.
   private static let fairShare = 256
-  /// Filters in one SUBSCRIBE.
+  /// The maximum number of filters in one SUBSCRIBE.
   private static let filtersPerPacket = 100
 
-  /// Handles one event, then what had to wait: nothing is closed or destroyed before its end.
+  /// Handles one event, then deferred work: nothing is closed or destroyed during the event.
   func work(_ body: (MQTTClient) -> Void) {
     guard !isBusy else {
-      preconditionFailure("An event of the loop came inside another.")
+      preconditionFailure("An event of the loop arrived inside another.")
     }
     isBusy = true
     body(self)
@@ -25,18 +25,18 @@ extension MQTTClient {
     rearm()
   }
 
-  /// Does what had to wait until no call into the library is on the stack.
+  /// Performs deferred work, now that no call into the library is on the stack.
   private func settle() {
     while true {
-      if wantsClose {
-        wantsClose = false
+      if mustClose {
+        mustClose = false
         beginClose()
       } else if let problem = pendingEnd {
         pendingEnd = nil
         if case .closing = phase { finishClose() } else { end(problem) }
-      } else if wantsToWriteNow {
+      } else if shouldWriteNow {
         writeOut()
-        if pendingEnd == nil && wantsToWriteNow { break }
+        if pendingEnd == nil && shouldWriteNow { break }
       } else if canPublish && !wasReady {
         wasReady = true
         onReady?()
@@ -47,23 +47,24 @@ extension MQTTClient {
     updateInterest()
   }
 
-  /// Whether something still waits.
+  /// Whether deferred work is pending.
   var needsAttention: Bool {
-    wantsClose || pendingEnd != nil || (canPublish && !wasReady)
+    mustClose || pendingEnd != nil || (canPublish && !wasReady)
   }
 
-  /// Before CONNACK the socket may not be open yet: then only the loop says when to write.
-  private var wantsToWriteNow: Bool {
+  /// Whether to write now; before CONNACK the socket may not be open, and only the loop reports when
+  /// it is writable.
+  private var shouldWriteNow: Bool {
     switch phase {
     case .connected, .closing: connection?.handle.wantsToWrite ?? false
     case .idle, .starting, .handshaking, .waiting: false
     }
   }
 
-  /// Sends what was published since the batch began, without waiting for its end.
+  /// Sends everything published in this batch, without waiting for the end of the batch.
   ///
-  /// Publishes at QoS 0 may have their outcome; errors come with the next event. Without effect
-  /// inside a handler, after which the same happens anyway.
+  /// Publishes at QoS 0 may get their outcome; errors are reported with the next event. Has no effect
+  /// inside a handler, after which the packets are sent anyway.
   package func flush() {
     guard hasUnsent, !isBusy else { return }
     isBusy = true
@@ -81,7 +82,7 @@ extension MQTTClient {
     return outcomeCount != count
   }
 
-  /// Writes what the library has queued: a system call for each packet, but no segment for each.
+  /// Writes the packets that the library has queued: one system call per packet, in full segments.
   func writeOut() {
     let isBatch = queuedPackets > 1
     queuedPackets = 0
@@ -90,7 +91,7 @@ extension MQTTClient {
     if isBatch, pendingEnd == nil { holdSegments(false) }
   }
 
-  /// Has the kernel gather small segments, or send what it has gathered.
+  /// Makes the kernel hold back small segments, or send those that it holds.
   private func holdSegments(_ isHeld: Bool) {
     guard descriptor >= 0, configuration.isTCP else { return }
     var flag: Int32 = isHeld ? 1 : 0
@@ -103,7 +104,7 @@ extension MQTTClient {
     onOutcome?(token, outcome)
   }
 
-  /// The descriptor is ready.
+  /// Handles a ready descriptor.
   func serve(_ came: IOInterest) {
     if case .handshaking = phase, let problem = socketFailure(hungUp: came.contains(.hangUp)) {
       pendingEnd = problem
@@ -124,12 +125,12 @@ extension MQTTClient {
     if pendingEnd == nil, came.contains(.hangUp) || isDeadInHandshake {
       pendingEnd = ConnectionProblem(.dropped, "the connection was closed by the other side")
     }
-    // After reading: why the broker closes the connection may be among what came.
+    // After reading: the received bytes may contain the reason for closing the connection.
     if came.contains(.write) { writeOut() }
   }
 
-  /// In the middle of a TLS handshake the library reads a reset as nothing to read, and the loop
-  /// would report the socket again and again.
+  /// Whether the socket is reset during the TLS handshake: the library takes that for nothing to
+  /// read, and the loop would report the socket endlessly.
   private var isDeadInHandshake: Bool {
     guard case .handshaking = phase, descriptor >= 0 else { return false }
     var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -139,10 +140,10 @@ extension MQTTClient {
     return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
   }
 
-  /// Reads until a call brings nothing, which is cheaper than asking the kernel after each packet.
+  /// Reads until a call returns nothing, which is cheaper than asking the kernel after each packet.
   private func readAll() {
     guard let connection else { return }
-    // OpenSSL may hold a packet that the library has not looked at: ask once more.
+    // OpenSSL may hold a packet that the library has not read: read once more.
     var patience = configuration.isEncrypted ? 1 : 0
     for _ in 0..<Self.fairShare {
       let count = connection.callbackCount
@@ -172,7 +173,7 @@ extension MQTTClient {
       }
     }
     guard failure != nil || connection.handle.socket != descriptor else { return }
-    // The descriptor's number may be used again from here on.
+    // From here on the system may reuse the descriptor's number.
     watch?.cancel()
     watch = nil
     pendingEnd = pendingEnd ?? problem(failure)
@@ -192,7 +193,7 @@ extension MQTTClient {
     return ConnectionProblem(.unreachable, reason)
   }
 
-  /// A connection that could not be opened keeps polling as writable: ask the socket itself.
+  /// The error of a socket that did not connect: it polls as writable, so the socket is queried.
   private func socketFailure(hungUp: Bool) -> ConnectionProblem? {
     var request = pollfd(fd: descriptor, events: 0, revents: 0)
     _ = unsafe poll(&request, 1, 0)
@@ -200,7 +201,7 @@ extension MQTTClient {
     var code: Int32 = 0
     var size = socklen_t(MemoryLayout<Int32>.size)
     unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
-    // Without an error the broker has closed after an answer, which is still to be read.
+    // Without an error, the broker closed the connection after a reply that is not read yet.
     guard code != 0 else { return nil }
     return ConnectionProblem(.unreachable, unsafe String(cString: strerror(code)))
   }
@@ -233,7 +234,7 @@ extension MQTTClient {
     }
   }
 
-  /// What one SUBSCRIBE's filters have in common.
+  /// The options that all filters of one SUBSCRIBE share.
   private struct SubscribeOptions: Hashable {
     let qos: Int32
     let options: Int32
@@ -249,7 +250,7 @@ extension MQTTClient {
   }
 }
 
-/// Called by the library, through ``Connection``.
+/// The callbacks of the library, through ``Connection``.
 extension MQTTClient {
   func received(_ message: UnsafePointer<mosquitto_message>, properties: OpaquePointer?) {
     let message = unsafe message.pointee
@@ -285,7 +286,7 @@ extension MQTTClient {
     )
   }
 
-  /// An answer to a publish, or the end of writing one at QoS 0.
+  /// Handles the reply to a publish, or the end of writing one at QoS 0.
   func wasAnswered(_ identifier: Int32, code: Int32) {
     guard let entry = window.answered(identifier: identifier) else { return }
     guard code >= 0x80 else {
@@ -296,7 +297,7 @@ extension MQTTClient {
     report(entry.token, .refused(reason: ReasonCode.words(code)))
   }
 
-  /// An answer to a SUBSCRIBE, one code per filter.
+  /// Handles the reply to a SUBSCRIBE, with one code per filter.
   func wasSubscribed(_ identifier: Int32, granted: [Int32]) {
     guard let filters = subscribing.removeValue(forKey: identifier) else { return }
     for (filter, code) in zip(filters, granted) where code >= 0x80 {
@@ -307,8 +308,7 @@ extension MQTTClient {
     }
   }
 
-  /// A retained message counts as wanted if some matching subscription wants such, or asked to see
-  /// the flag as published.
+  /// Whether a matching subscription receives retained messages, or keeps the retain flag.
   private func isRetainedWanted(_ topic: String) -> Bool {
     let isV5 = configuration.version == .v5
     return subscriptions.contains(matching: topic) {
@@ -320,7 +320,7 @@ extension MQTTClient {
     statistics.oversizedIgnored += 1
     guard statistics.oversizedIgnored == 1 else { return }
     log.warning(
-      "Message larger than the limit ignored; further ones are only counted",
+      "Message above the size limit ignored; further ones are only counted",
       ["topic": topic, "bytes": "\(size)", "limit": "\(configuration.maximumPacket)"]
     )
   }

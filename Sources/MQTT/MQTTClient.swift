@@ -7,27 +7,28 @@ import LastOut
 internal import MQTTTopics
 package import Operations
 
-/// A connection to a broker that is made again whenever it is lost.
+/// A connection to a broker that reconnects whenever it is lost.
 ///
-/// libmosquitto is used as a codec on our event loop.
+/// libmosquitto is the codec; the event loop drives it.
 ///
 /// Each attempt has a new library handle, the client's own deadlines and a jittered back-off, and
-/// subscribes again. Publishes are handed over only while ``canPublish``. Those that are
-/// unacknowledged when a connection ends are reported as lost; the owner sends the newest values
-/// again.
+/// subscribes again. Publishes are accepted only while ``canPublish``. Those that are unacknowledged
+/// when a connection ends are reported as lost; the owner sends the newest values again.
 ///
-/// A handler may call any method of the client. What cannot be done at that point, such as closing
-/// inside a call into the library, is done right after it. After a loss that may have been caused
-/// by a message in flight, publishes go one at a time until those topics are acknowledged; a topic
-/// that was alone in flight at three losses in a row is refused from then on.
+/// A handler may call any method of the client. Work that is not possible inside a call into the
+/// library, such as closing, is deferred until the call returns.
+///
+/// After a loss that a message in flight may have caused, publishes are sent one at a time until
+/// those topics are acknowledged. A topic that was alone in flight at three losses in a row is
+/// quarantined: later publishes on it are refused.
 package final class MQTTClient {
   /// Called for each message.
   ///
-  /// Topic and payload are valid only during the call. The message gives response topic and
+  /// Topic and payload are valid only during the call. The message reads response topic and
   /// correlation data on demand.
   package var onMessage:
     ((_ topic: Span<UInt8>, _ payload: Span<UInt8>, _ message: borrowing InboundMessage) -> Void)?
-  /// Called on every change of ``state``, after subscriptions were sent on a new connection.
+  /// Called on every change of ``state``; on a new connection after subscriptions are sent.
   package var onState: ((State) -> Void)?
   /// Called once for each accepted publish.
   ///
@@ -44,12 +45,12 @@ package final class MQTTClient {
   let configuration: MQTTConfiguration
   let loop: EventLoop
   let log: Logger
-  /// Every deadline of this client, one at a time.
+  /// The timer for the next deadline of this client.
   var timer: LoopTimer?
   /// Wakes the loop when the connecting thread has a result.
   let waker: Waker
   private var wakerWatch: IOWatch?
-  /// Sends what a batch of events has put together.
+  /// Sends the packets of a batch of events.
   var batchEnd: BatchEnd?
 
   var phase: Phase = .idle
@@ -62,23 +63,23 @@ package final class MQTTClient {
   var backoff: Backoff
   var clientIDConflict = ClientIDConflict()
   var subscriptions = SubscriptionTable()
-  /// Filters by the identifier of the SUBSCRIBE that waits for its answer.
+  /// The filters of each unanswered SUBSCRIBE, by packet identifier.
   var subscribing: [Int32: [String]] = [:]
-  /// A call into the library or a handler of ours may be on the stack.
+  /// Whether a call into the library or a handler may be on the stack.
   var isBusy = false
-  /// Ends the connection as soon as the library is off the stack.
+  /// The reason to end the connection once no call into the library is on the stack.
   var pendingEnd: ConnectionProblem?
-  /// ``close()`` was called where it had to wait.
-  var wantsClose = false
+  /// Whether ``close()`` was called and is deferred.
+  var mustClose = false
   /// Whether something must be sent at the end of the batch.
   var hasUnsent = false
-  /// Packets that the library has queued since the last write.
+  /// The number of packets that the library has queued since the last write.
   var queuedPackets = 0
-  /// Outcomes reported so far.
+  /// The number of outcomes reported so far.
   var outcomeCount = 0
-  /// Whether the owner knows that it may publish.
+  /// Whether ``onReady`` was called since publishing became possible.
   var wasReady = false
-  /// The last cause written to the log, so that each is written once.
+  /// The last cause in the log; a new cause is logged at once.
   var loggedCause: String?
   /// How often attempts that fail for the same cause are logged.
   var retryPace = LogPace()
@@ -94,7 +95,7 @@ package final class MQTTClient {
     window = PublishWindow(limit: configuration.window)
     backoff = Backoff(range: configuration.backoff)
     waker = try Waker()
-    // All of these are cancelled with the client.
+    // All of these are cancelled when the client is released.
     timer = try loop.makeTimer(named: "MQTT deadlines") { [unowned self] in
       work { $0.checkDeadlines() }
     }
@@ -112,10 +113,10 @@ package final class MQTTClient {
     timer?.cancel()
   }
 
-  /// Connected, and fewer than the window unacknowledged.
+  /// Whether the client is connected and the window has room.
   package var canPublish: Bool {
     guard case .connected = phase else { return false }
-    return pendingEnd == nil && !wantsClose && window.hasRoom
+    return pendingEnd == nil && !mustClose && window.hasRoom
   }
 
   package var unacknowledgedCount: Int { window.entries.count }
@@ -129,22 +130,22 @@ package final class MQTTClient {
     return UnfinishedPacket.unread(at: descriptor)
   }
 
-  /// Starts connecting; the broker may be absent.
+  /// Starts connecting; the broker may be offline.
   ///
-  /// Without effect unless idle.
+  /// Has no effect unless the state is idle.
   package func start() {
     guard case .idle = phase else { return }
     work { $0.startAttempt() }
   }
 
-  /// Adds subscriptions, now and on every later connection; a filter already there is replaced.
+  /// Adds subscriptions, for this connection and every later one; replaces those of the same filter.
   ///
-  /// A filter that cannot be subscribed to is logged and left out.
+  /// An invalid filter is logged and skipped.
   package func subscribe(_ subscriptions: [Subscription]) {
     var added: [Subscription] = []
     for subscription in subscriptions {
       if let problem = Topic.problem(inFilter: subscription.filter) {
-        log.error("Subscription left out", ["filter": subscription.filter, "reason": problem])
+        log.error("Subscription skipped", ["filter": subscription.filter, "reason": problem])
         continue
       }
       self.subscriptions.put(subscription)
@@ -170,9 +171,9 @@ package final class MQTTClient {
 
   /// Publishes one message; it is sent at the end of the batch, or with ``flush()``.
   ///
-  /// Only while ``canPublish``. A topic that is invalid or quarantined is refused with an outcome.
+  /// Call it only while ``canPublish``. An invalid or quarantined topic is refused with an outcome.
   ///
-  /// - Returns: `false` while not connected or with a full window; then no outcome follows.
+  /// - Returns: `false` if the client is not connected or the window is full; then no outcome follows.
   package func publish(
     topic: String,
     payload: [UInt8],
@@ -230,18 +231,18 @@ package final class MQTTClient {
 
   /// Disconnects, or closes the connection if that takes more than half a second.
   ///
-  /// After a DISCONNECT the broker publishes no last will. Unacknowledged publishes are reported as
-  /// lost and the state becomes idle; then ``start()`` may be called again. Inside a handler this
-  /// happens right after the handler has returned.
+  /// After a DISCONNECT the broker does not publish the last will. Unacknowledged publishes are
+  /// reported as lost and the state becomes idle; then ``start()`` may be called again. Inside a
+  /// handler all of this is deferred until the handler returns.
   package func close() {
     guard !isBusy else {
-      wantsClose = true
+      mustClose = true
       return
     }
     work { $0.beginClose() }
   }
 
-  /// Why a publish is not handed to the library.
+  /// Why a publish is refused; `nil` if it is valid.
   private func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
     if window.poisonTopics.isQuarantined(topic) {
       return "quarantined: the broker dropped the connection for it"
@@ -254,6 +255,6 @@ package final class MQTTClient {
     return Topic.problem(inName: topic)
   }
 
-  /// What MQTT's length field can express, less the longest topic.
+  /// The largest length that MQTT can express, minus the longest topic.
   static let largestPayload = 268_435_455 - 65_537 - 4096
 }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How to reach a broker and how to be known there.
+/// The address of a broker, and the credentials and options of the connection.
 package struct MQTTConfiguration: Hashable, Sendable {
   package enum Endpoint: Hashable, Sendable {
     case tcp(host: String, port: Int)
@@ -31,7 +31,7 @@ package struct MQTTConfiguration: Hashable, Sendable {
   package var certificateFile: String?
   package var keyFile: String?
   package var keepalive: Duration = .seconds(30)
-  /// How long the broker keeps the session after a disconnect (MQTT 5); zero: a clean start each time.
+  /// How long the broker keeps the session after a disconnect (MQTT 5); zero for a clean start each time.
   package var sessionExpiry: Duration = .zero
   package var will: Will?
   /// The largest payload accepted from the broker, in bytes.
@@ -39,7 +39,7 @@ package struct MQTTConfiguration: Hashable, Sendable {
   package var connectDeadline: Duration = .seconds(5)
   package var acknowledgementDeadline: Duration = .seconds(3)
   package var backoff: ClosedRange<Duration> = .milliseconds(250)...(.seconds(30))
-  /// Unacknowledged publishes at a time.
+  /// The maximum number of unacknowledged publishes.
   package var window = 20
 
   package init(endpoint: Endpoint, clientID: String) {
@@ -67,9 +67,9 @@ extension MQTTConfiguration {
 }
 
 extension MQTTConfiguration {
-  /// How much of a packet may come before the connection is given up, in bytes.
+  /// The maximum number of bytes of an incomplete packet; above it the connection is closed.
   ///
-  /// Under MQTT 5 brokers know ``maximumPacket``; under 3.1.1 an honest one may send what it was sent.
+  /// MQTT 5 brokers know ``maximumPacket``; a 3.1.1 broker may send any packet that it accepted.
   var largestUnfinished: Int {
     let known = maximumPacket + (1 << 18)
     return version == .v5 ? known : max(known, 16 << 20)
@@ -77,7 +77,7 @@ extension MQTTConfiguration {
 }
 
 extension MQTTConfiguration.Endpoint: CustomStringConvertible {
-  /// As a URL, for people.
+  /// The address as a URL.
   package var description: String {
     switch self {
     case .tcp(let host, let port): "mqtt://\(host):\(port)"

@@ -4,14 +4,14 @@
 import CMosquitto
 import Glibc
 
-/// A failed call of libmosquitto: which one, and why.
+/// A failed call of libmosquitto, and the reason.
 struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
   let call: String
   let code: Int32
-  /// What the library, the system or the resolver says about it.
+  /// The reason in the words of the library, the system or the resolver.
   let reason: String
 
-  /// Takes down a failure; to be called right after it, while `errno` still belongs to it.
+  /// Creates the error of a failed call; call it immediately after, while `errno` is still set.
   init(call: String, code: Int32) {
     let number = errno
     self.call = call

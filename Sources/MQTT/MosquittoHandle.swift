@@ -6,19 +6,19 @@ import Glibc
 
 /// Owns one `struct mosquitto`, for one connection attempt; destroyed exactly once.
 ///
-/// Each call is documented with its C function's name. A call may close the socket and its number
-/// may be used again: look at ``socket`` after each.
+/// The documentation of each call names its C function. A call may close the socket, and the system
+/// may reuse its number: read ``socket`` after each call.
 @safe struct MosquittoHandle: ~Copyable {
   private let pointer: OpaquePointer
 
-  /// `mosquitto_lib_init`, once per process; SIGPIPE is ignored, since the library writes to sockets
-  /// without asking for errors instead.
+  /// `mosquitto_lib_init`, once per process; SIGPIPE is ignored, because the library writes to sockets
+  /// without suppressing it.
   private static let library: Int32 = {
     signal(SIGPIPE, SIG_IGN)
     return mosquitto_lib_init()
   }()
 
-  /// `mosquitto_new` with everything the configuration says, but not yet connecting.
+  /// `mosquitto_new` with all options of the configuration; does not connect.
   init(configuration: MQTTConfiguration) throws(MosquittoError) {
     let code = Self.library
     guard code == 0 else { throw MosquittoError(call: "mosquitto_lib_init", code: code) }
@@ -83,22 +83,23 @@ import Glibc
   /// `mosquitto_want_write`.
   var wantsToWrite: Bool { unsafe mosquitto_want_write(pointer) }
 
-  /// Leads the callbacks to `connection`, which must outlive this handle.
+  /// Delivers the callbacks to `connection`, which must outlive this handle.
   ///
-  /// Never inside a callback: the library would wait for itself.
+  /// Must not be called inside a callback: the library would deadlock.
   func deliver(to connection: Connection) {
     unsafe mosquitto_user_data_set(pointer, Unmanaged.passUnretained(connection).toOpaque())
     unsafe Connection.setCallbacks(of: pointer)
   }
 
-  /// `mosquitto_log_callback_set` to nothing; never inside a callback.
+  /// Removes the log callback (`mosquitto_log_callback_set`); must not be called inside a callback.
   func endLog() {
     unsafe Connection.endLog(of: pointer)
   }
 
   /// Resolves names and connects, which may block until the system gives up.
   ///
-  /// `mosquitto_connect_bind_v5` under MQTT 5, else `mosquitto_connect_async`. The answer comes through the callbacks.
+  /// `mosquitto_connect_bind_v5` under MQTT 5, otherwise `mosquitto_connect_async`. The callbacks
+  /// report the result.
   func connect(_ configuration: MQTTConfiguration) throws(MosquittoError) {
     let keepalive =
       configuration.keepalive <= .zero
@@ -115,7 +116,7 @@ import Glibc
       )
       return
     }
-    // Only the blocking call takes CONNECT's properties.
+    // Only the blocking call accepts CONNECT's properties.
     var properties = PropertyList()
     if configuration.sessionExpiry > .zero {
       properties.add(MQTT_PROP_SESSION_EXPIRY_INTERVAL.code, seconds: configuration.sessionExpiry)
@@ -138,28 +139,28 @@ import Glibc
     )
   }
 
-  /// `mosquitto_loop_read` of at least one packet, as far as it has come.
+  /// `mosquitto_loop_read`: reads at least one packet, as far as it has arrived.
   func read() throws(MosquittoError) {
-    // The library takes a stale EAGAIN for its own and stops early.
+    // The library mistakes a stale EAGAIN for its own and stops early.
     errno = 0
     try Self.check(unsafe mosquitto_loop_read(pointer, 1), "mosquitto_loop_read")
   }
 
-  /// `mosquitto_loop_write` of everything that waits, as far as the socket takes it.
+  /// `mosquitto_loop_write`: writes all queued packets, as far as the socket accepts them.
   func write() throws(MosquittoError) {
     errno = 0
     try Self.check(unsafe mosquitto_loop_write(pointer, 1), "mosquitto_loop_write")
   }
 
-  /// `mosquitto_loop_misc`: pings, and notices pings without answer.
+  /// `mosquitto_loop_misc`: sends pings, and detects unanswered ones.
   func keepAlive() throws(MosquittoError) {
     try Self.check(unsafe mosquitto_loop_misc(pointer), "mosquitto_loop_misc")
   }
 
   /// `mosquitto_publish_v5`: queues a message and returns its identifier.
   ///
-  /// After ``MosquittoError`` with `MOSQ_ERR_NO_CONN` the library keeps the message all the same:
-  /// the handle must be given up.
+  /// After ``MosquittoError`` with `MOSQ_ERR_NO_CONN` the library still holds the message: the handle
+  /// must not be used again.
   func publish(
     topic: String,
     payload: [UInt8],
@@ -175,7 +176,7 @@ import Glibc
     }
     var identifier: Int32 = 0
     let list = unsafe properties.pointer
-    // As an argument the text would be copied first.
+    // Passing the text as an argument would copy it first.
     let code = unsafe topic.withCString { topic in
       unsafe mosquitto_publish_v5(
         pointer,
@@ -233,7 +234,7 @@ import Glibc
     try Self.check(unsafe mosquitto_disconnect(pointer), "mosquitto_disconnect")
   }
 
-  /// What a CONNECT may be larger than its largest payload: topic, properties, headers.
+  /// The maximum size of topic, properties and headers of a packet.
   private static let packetOverhead = 4096
 
   private static func set(
@@ -244,7 +245,7 @@ import Glibc
     try check(unsafe mosquitto_int_option(pointer, option, value), "mosquitto_int_option")
   }
 
-  /// Certificates and names are always checked: nothing here can switch that off.
+  /// Certificates and names are always verified; there is no option to disable that.
   private static func setUpTLS(
     _ pointer: OpaquePointer,
     _ configuration: MQTTConfiguration
@@ -252,7 +253,7 @@ import Glibc
     let certificate = configuration.certificateFile
     if configuration.caFile == nil { try unsafe set(pointer, MOSQ_OPT_TLS_USE_OS_CERTS, to: 1) }
     if configuration.caFile != nil || certificate != nil {
-      // With a client certificate alone the library still wants a place for CA certificates.
+      // The library requires a place for CA certificates even if only a client certificate is set.
       let directory = configuration.caFile == nil ? "/etc/ssl/certs" : nil
       try check(
         unsafe mosquitto_tls_set(
@@ -262,7 +263,7 @@ import Glibc
           certificate,
           configuration.keyFile
         ) { _, _, _, _ in
-          // An encrypted key must not ask for its passphrase on the terminal.
+          // OpenSSL must not prompt for the passphrase of an encrypted key.
           0
         },
         "mosquitto_tls_set"
@@ -290,6 +291,6 @@ import Glibc
 }
 
 extension mqtt5_property {
-  /// The identifier as the library's functions take it.
+  /// The identifier in the type of the library's functions.
   var code: Int32 { Int32(rawValue) }
 }

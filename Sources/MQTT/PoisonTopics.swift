@@ -3,57 +3,57 @@
 
 /// Finds the publish that makes a broker drop the connection, and quarantines its topic.
 ///
-/// A broker may answer some messages by closing the connection. Sent again on each new connection,
-/// they would block everything else for ever. Topics in flight at a loss are therefore suspected and
-/// sent one at a time; a topic that was alone in flight at three losses in a row is quarantined.
+/// A broker may react to some messages by closing the connection. If they were sent again on each
+/// new connection, nothing else could be sent. Topics in flight at a loss are therefore probed: they
+/// are sent one at a time. A topic that was alone in flight at three losses in a row is quarantined.
 struct PoisonTopics: Hashable, Sendable {
-  /// Losses in a row, alone in flight, until a topic is refused.
+  /// How many losses in a row, alone in flight, quarantine a topic.
   static let strikesToQuarantine = 3
-  /// Bound on remembered topics; beyond it the memory starts over.
+  /// The maximum number of remembered topics; above it the memory is cleared.
   static let mostTopics = 1000
 
-  /// In flight at a loss and not acknowledged since.
-  private var suspects: Set<String> = []
+  /// Topics in flight at a loss and not acknowledged since.
+  private var probedTopics: Set<String> = []
   /// Losses in a row at which the topic was alone in flight.
   private var strikes: [String: Int] = [:]
   private var quarantined: Set<String> = []
 
-  /// While true, publishes go one at a time.
-  var isProbing: Bool { !suspects.isEmpty }
+  /// Whether publishes must be sent one at a time.
+  var isProbing: Bool { !probedTopics.isEmpty }
 
-  /// How many topics are remembered, for whatever reason; bounded.
-  var rememberedCount: Int { suspects.count + strikes.count + quarantined.count }
+  /// The number of remembered topics.
+  var rememberedCount: Int { probedTopics.count + strikes.count + quarantined.count }
 
   func isQuarantined(_ topic: String) -> Bool {
     !quarantined.isEmpty && quarantined.contains(topic)
   }
 
-  /// The connection was dropped by the peer with `topics` in flight.
+  /// Records that the peer dropped the connection with `topics` in flight.
   ///
-  /// - Returns: The topic that is quarantined from now on, if there is one.
+  /// - Returns: The topic that is now quarantined, if any.
   mutating func connectionDropped(inFlight topics: [String]) -> String? {
-    if suspects.count + topics.count > Self.mostTopics { suspects = [] }
+    if probedTopics.count + topics.count > Self.mostTopics { probedTopics = [] }
     if strikes.count >= Self.mostTopics { strikes = [:] }
-    suspects.formUnion(topics)
+    probedTopics.formUnion(topics)
     guard let topic = topics.first, topics.count == 1 else { return nil }
     strikes[topic, default: 0] += 1
     guard strikes[topic, default: 0] >= Self.strikesToQuarantine else { return nil }
     strikes[topic] = nil
-    suspects.remove(topic)
+    probedTopics.remove(topic)
     if quarantined.count >= Self.mostTopics { quarantined = [] }
     quarantined.insert(topic)
     return topic
   }
 
-  /// The broker has answered a publish and kept the connection.
+  /// Records that the broker has answered a publish and kept the connection.
   mutating func answered(_ topic: String) {
     guard isProbing || !strikes.isEmpty else { return }
-    suspects.remove(topic)
+    probedTopics.remove(topic)
     strikes[topic] = nil
   }
 
-  /// The connection has proved stable; a topic that is still suspected may never be sent again.
+  /// Ends the probing: the connection is stable, and a probed topic may never be sent again.
   mutating func clear() {
-    suspects = []
+    probedTopics = []
   }
 }

@@ -3,7 +3,7 @@
 
 import CMosquitto
 
-/// MQTT 5 properties to be sent; freed with their owner.
+/// MQTT 5 properties of an outgoing packet; freed with their owner.
 @safe struct PropertyList: ~Copyable {
   /// The list, `nil` while empty.
   ///
@@ -14,7 +14,7 @@ import CMosquitto
 
   init() {}
 
-  /// The properties as the library takes them; valid as long as this list.
+  /// The properties in the library's type; valid as long as this list.
   var pointer: OpaquePointer? { unsafe list }
 
   mutating func add(_ identifier: Int32, seconds: Duration) {
@@ -23,25 +23,25 @@ import CMosquitto
   }
 
   mutating func add(_ identifier: Int32, number: UInt32) {
-    note(unsafe mosquitto_property_add_int32(&list, identifier, number), "add_int32")
+    record(unsafe mosquitto_property_add_int32(&list, identifier, number), "add_int32")
   }
 
   mutating func add(_ identifier: Int32, bytes: [UInt8]) {
     guard let count = UInt16(exactly: bytes.count) else {
-      note(Int32(MOSQ_ERR_PAYLOAD_SIZE.rawValue), "add_binary")
+      record(Int32(MOSQ_ERR_PAYLOAD_SIZE.rawValue), "add_binary")
       return
     }
-    note(unsafe mosquitto_property_add_binary(&list, identifier, bytes, count), "add_binary")
+    record(unsafe mosquitto_property_add_binary(&list, identifier, bytes, count), "add_binary")
   }
 
   mutating func add(_ identifier: Int32, name: String, value: String) {
-    note(
+    record(
       unsafe mosquitto_property_add_string_pair(&list, identifier, name, value),
       "add_string_pair"
     )
   }
 
-  private mutating func note(_ code: Int32, _ call: String) {
+  private mutating func record(_ code: Int32, _ call: String) {
     guard code != 0, failure == nil else { return }
     failure = MosquittoError(call: "mosquitto_property_\(call)", code: code)
   }

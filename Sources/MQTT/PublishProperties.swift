@@ -5,14 +5,14 @@ import CMosquitto
 
 /// MQTT 5 properties of a publish; ignored under 3.1.1.
 package struct PublishProperties: Hashable, Sendable {
-  /// How long the broker keeps the message for absent subscribers.
+  /// How long the broker keeps the message for offline subscribers.
   package var expirySeconds: UInt32?
   package var correlationData: [UInt8]?
-  /// Control characters, for which brokers hang up, are sent as spaces.
+  /// Control characters, which make brokers disconnect, are sent as spaces.
   package var userProperties: [String: String] = [:]
   package init() {}
 
-  /// The properties as the library takes them.
+  /// The properties in the library's type.
   func list() -> PropertyList {
     var list = PropertyList()
     if let expirySeconds {

@@ -3,9 +3,9 @@
 
 import LastOut
 
-/// The publishes that are with the library: how many may be, since when, and whose they are.
+/// The publishes in flight: their maximum number, send times and owners.
 struct PublishWindow: Sendable {
-  /// One publish that has not been answered.
+  /// One unanswered publish.
   struct Entry: Hashable, Sendable {
     /// The library's message identifier.
     var identifier: Int32
@@ -15,7 +15,7 @@ struct PublishWindow: Sendable {
     var sentAt: Moment
   }
 
-  /// How many may be unanswered at a time.
+  /// The maximum number of unanswered publishes.
   var limit: Int
   /// In the order of sending.
   private(set) var entries: [Entry] = []
@@ -25,22 +25,22 @@ struct PublishWindow: Sendable {
     self.limit = max(1, limit)
   }
 
-  /// Whether another publish may be handed over.
+  /// Whether the window has room for another publish.
   var hasRoom: Bool {
     entries.count < limit && (entries.isEmpty || !poisonTopics.isProbing)
   }
 
-  /// When the oldest unanswered publish was handed over.
+  /// When the oldest unanswered publish was sent.
   var oldest: Moment? { entries.first?.sentAt }
 
-  /// Whether there would be more room if everything was written.
+  /// Whether writing the queued packets would make room.
   var awaitsWriting: Bool { !hasRoom && entries.contains { $0.qos == 0 } }
 
   mutating func sent(_ entry: Entry) {
     entries.append(entry)
   }
 
-  /// Takes out the publish that was answered; `nil` if it is not known.
+  /// Removes and returns the answered publish; `nil` if it is unknown.
   mutating func answered(identifier: Int32) -> Entry? {
     guard let position = entries.firstIndex(where: { $0.identifier == identifier }) else {
       return nil
@@ -52,9 +52,9 @@ struct PublishWindow: Sendable {
 
   /// Empties the window at the end of a connection.
   ///
-  /// - Parameter byPeer: Whether the peer dropped it, perhaps for what was in flight; not so after
-  ///   a deadline of ours, or an orderly end.
-  /// - Returns: What was in flight, in the order of sending, and the topic quarantined for it.
+  /// - Parameter byPeer: Whether the peer dropped the connection, perhaps because of a message in
+  ///   flight; `false` after a deadline of the client or a disconnect.
+  /// - Returns: The publishes in flight, in the order of sending, and the topic quarantined for it.
   mutating func connectionEnded(byPeer: Bool) -> (lost: [Entry], quarantined: String?) {
     let lost = entries
     entries = []

@@ -3,18 +3,18 @@
 
 import MQTTTopics
 
-/// What a client is subscribed to: each filter once, in the order of subscribing.
+/// The subscriptions of a client: each filter once, in the order of subscribing.
 ///
-/// A house has one state topic per property, tens of thousands of filters without a wildcard; those
-/// are found by their text, and only filters with wildcards are tried one by one.
+/// Filters without a wildcard are looked up by their text, because there may be one state topic per
+/// property: tens of thousands. Only filters with wildcards are matched one by one.
 struct SubscriptionTable {
   private(set) var all: [MQTTClient.Subscription] = []
-  /// Where in `all` a filter is.
+  /// The index of each filter in `all`.
   private var places: [String: Int] = [:]
-  /// The places of filters with wildcards.
+  /// The indices of filters with wildcards.
   private var wild: [Int] = []
 
-  /// Adds a subscription; a filter already there is replaced where it stands.
+  /// Adds a subscription; one with the same filter is replaced in its place.
   mutating func put(_ subscription: MQTTClient.Subscription) {
     let filter = subscription.filter
     if let place = places[filter] {
@@ -24,9 +24,9 @@ struct SubscriptionTable {
     }
   }
 
-  /// Takes filters out; returns those that were there, in the order given.
+  /// Removes filters; returns those that existed, in the given order.
   ///
-  /// Costs one pass over all subscriptions.
+  /// Linear in the number of subscriptions.
   mutating func remove(_ filters: [String]) -> [String] {
     let known = filters.filter { places[$0] != nil }
     guard !known.isEmpty else { return [] }
@@ -37,7 +37,7 @@ struct SubscriptionTable {
     return known
   }
 
-  /// Whether some subscription that matches `topic` is one that `isChosen`.
+  /// Whether any subscription that matches `topic` satisfies `isChosen`.
   func contains(
     matching topic: String,
     where isChosen: (MQTTClient.Subscription) -> Bool

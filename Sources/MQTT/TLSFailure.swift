@@ -4,12 +4,11 @@
 import CMosquitto
 import COpenSSL
 
-/// Why TLS did not come about, in words that name what is to be mended.
+/// Why TLS failed, in words that name the fix.
 ///
-/// libmosquitto tells of "certificate verify failed" alone; the cause is asked of OpenSSL.
+/// libmosquitto only reports "certificate verify failed"; OpenSSL has the cause.
 enum TLSFailure {
-  /// What the check of the broker's certificate came to: to be asked of the handle within its log
-  /// callback, while the library complains.
+  /// The result of verifying the broker's certificate; call it inside the library's log callback.
   static func verdict(of mosquitto: OpaquePointer?) -> Int? {
     guard let mosquitto = unsafe mosquitto, let tls = unsafe mosquitto_ssl_get(mosquitto) else {
       return nil
@@ -17,7 +16,7 @@ enum TLSFailure {
     return unsafe SSL_get_verify_result(OpaquePointer(tls))
   }
 
-  /// The words for a complaint of the library's; `nil` when it is best read as it is.
+  /// The words for an error message of the library; `nil` if the message itself is clear.
   static func words(
     _ complaint: String,
     verdict: Int?,
@@ -31,13 +30,13 @@ enum TLSFailure {
     return alerts.first { complaint.contains($0.alert) }?.words
   }
 
-  /// Answers of the broker's to the certificate that it was shown, or was not.
+  /// TLS alerts of the broker about the client certificate.
   private static let alerts: [(alert: String, words: String)] = [
     ("alert certificate required", "the broker wants a client certificate; see `cert`"),
     (
       "alert handshake failure", "the broker refused the TLS handshake; does it want a certificate?"
     ),
-    ("alert unknown ca", "the broker does not know the authority of the client certificate"),
+    ("alert unknown ca", "the broker does not trust the authority of the client certificate"),
     ("alert certificate expired", "the client certificate has expired"),
     ("alert bad certificate", "the broker refused the client certificate"),
     ("alert protocol version", "the broker speaks no TLS 1.2 or newer"),
@@ -46,7 +45,7 @@ enum TLSFailure {
 
   private static func words(_ verdict: Int, host: String, authority: String?) -> String {
     switch Int32(clamping: verdict) {
-    // The library's own check of the name leaves no code behind.
+    // The library's own check of the name sets no code.
     case X509_V_OK, X509_V_ERR_UNSPECIFIED, X509_V_ERR_HOSTNAME_MISMATCH,
       X509_V_ERR_IP_ADDRESS_MISMATCH:
       return otherName(host)

@@ -1,17 +1,17 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A handler for the end of each batch of events, such as one that sends packets; lives until it is
+/// A handler for the end of each batch of events, such as one that sends packets; active until it is
 /// cancelled.
 package final class BatchEnd {
-  /// Returns whether more is left to do; `nil` once cancelled.
+  /// Returns whether work is left; `nil` once cancelled.
   private var handler: (() -> Bool)?
 
   init(_ handler: @escaping () -> Bool) {
     self.handler = handler
   }
 
-  /// Ends it; the handler is released.
+  /// Cancels and releases the handler.
   package func cancel() { handler = nil }
 
   var isCancelled: Bool { handler == nil }

@@ -4,18 +4,18 @@
 import CUV
 import Glibc
 
-/// Accepts connections from listening sockets, and refuses them when no file descriptor is left.
+/// Accepts connections from listening sockets, and refuses them when no file descriptors are left.
 ///
-/// Keeps a spare descriptor. Without it, a client that waits while the process is out of descriptors
-/// could neither be accepted nor be refused, and the loop would report its socket again and again.
+/// It keeps a spare descriptor. Without one, a process that is out of descriptors could neither accept
+/// nor refuse a waiting client, and the loop would report the socket endlessly.
 package struct ConnectionAcceptor: ~Copyable {
   /// The result of one call of ``accept(from:)``.
   package enum Outcome {
-    /// A connection's descriptor, which neither blocks nor is inherited by child processes.
+    /// A connection's descriptor, which is non-blocking and not inherited by child processes.
     case connection(Int32)
     /// No descriptor was left; the client that waited longest was disconnected.
     case outOfDescriptors
-    /// No client waits.
+    /// No client is waiting.
     case none
   }
 
@@ -25,7 +25,7 @@ package struct ConnectionAcceptor: ~Copyable {
 
   deinit { if spare >= 0 { close(spare) } }
 
-  /// Accepts the connection that has waited longest on `listener`, which does not block.
+  /// Accepts the connection that has waited longest on the non-blocking `listener`.
   package mutating func accept(from listener: Int32) -> Outcome {
     let descriptor = settle_accept(listener)
     if descriptor >= 0 { return .connection(descriptor) }

@@ -5,37 +5,36 @@ import CUV
 import Glibc
 package import LastOut
 
-/// One thread's event loop over libuv: sockets, timers, signals, wake-ups from other threads.
+/// An event loop over libuv: sockets, timers, signals, and wake-ups from other threads.
 ///
-/// Belongs to the thread that runs it; nothing here is thread safe but ``Waker``. Handlers run on
-/// that thread, one at a time, never nested inside a call made to the loop. A handler may cancel
-/// any watch or timer, its own included, and make new ones. With nothing due the loop sleeps
-/// without a time limit.
+/// It belongs to the thread that runs it; only ``Waker`` is thread safe. Handlers run on that thread,
+/// one at a time, never inside a call to the loop. A handler may cancel any watch or timer, its own
+/// included, and create new ones. The loop sleeps without a time limit while nothing is due.
 @safe package final class EventLoop {
   /// Called after every batch of events, before the loop sleeps, and before the first sleep.
   ///
-  /// The place to hand out what the batch left to do.
+  /// Use it for work that a batch defers.
   package var afterBatch: (() -> Void)?
 
   /// The libuv loop; freed in `deinit` after every handle was closed.
   let pointer: UnsafeMutablePointer<uv_loop_t>
-  /// What the loop is doing, for a ``LoopWatchdog``.
+  /// The current phase of the loop, for a ``LoopWatchdog``.
   let pulse = LoopPulse()
   private let afterBatchPhase: LoopPhase
   /// Every timer of this loop, over one timer descriptor.
   private var timers: TimerSet?
   private var coalescing = InterruptCoalescing()
-  /// Something waits for the next event, so that the loop must not rest before it looks for it.
+  /// Whether work waits for the next event, so that the loop must not rest before polling.
   package var isHurried = false
   private var batchEnds: [BatchEnd] = []
-  /// Starts another batch when the end of one left more to do.
+  /// Starts another batch when the end of one leaves work.
   private var continuation: LoopTimer?
-  /// How often one batch may end.
+  /// How many times one batch may end.
   private static let mostEnds = 8
 
   /// Creates the loop.
   ///
-  /// - Throws: When the process is out of descriptors.
+  /// - Throws: If the process is out of descriptors.
   package init() throws(OperationsError) {
     let fresh = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     let code = unsafe uv_loop_init(fresh)
@@ -48,7 +47,7 @@ package import LastOut
     afterBatchPhase = pulse.phase("after the batch")
     timers = try TimerSet(loop: self)
     continuation = try makeTimer(named: "the rest of a batch") {}
-    // The loop's own handle: it points back without keeping the loop alive.
+    // The loop's own handle refers to the loop without retaining it.
     let this = unsafe Unmanaged.passUnretained(self).toOpaque()
     _ = try unsafe LoopHandle.make(uv_prepare_t.self, data: nil) {
       (handle) throws(OperationsError) in
@@ -64,7 +63,7 @@ package import LastOut
   deinit {
     timers?.close()
     unsafe LoopHandle.closeAll(of: pointer)
-    // Runs the close callbacks; nothing is left that could block.
+    // Runs the close callbacks; nothing can block here.
     while unsafe uv_run(pointer, UV_RUN_NOWAIT) != 0 {}
     unsafe uv_loop_close(pointer)
     unsafe pointer.deallocate()
@@ -91,10 +90,10 @@ package import LastOut
     unsafe uv_stop(pointer)
   }
 
-  /// A name for part of what the loop does; see ``enter(_:)``.
+  /// Creates a named phase of the loop; see ``enter(_:)``.
   package func phase(_ name: String) -> LoopPhase { pulse.phase(name) }
 
-  /// Says what the handler that runs does from now on; costs an atomic store.
+  /// Sets the phase of the running handler; costs an atomic store.
   package func enter(_ phase: LoopPhase) { pulse.enter(phase, batch: unsafe uv_now(pointer)) }
 
   /// Watches a file descriptor.
@@ -116,7 +115,7 @@ package import LastOut
     )
   }
 
-  /// A timer to be armed with absolute deadlines (timerfd: sub-millisecond, never early).
+  /// Creates a timer with absolute deadlines (timerfd: sub-millisecond, never early).
   ///
   /// `name` is shown when the handler takes too long.
   package func makeTimer(
@@ -132,7 +131,7 @@ package import LastOut
     try SignalWatch.start(loop: self, number: number, handler: handler)
   }
 
-  /// A wake-up that other threads may send; several before the loop looks count as one.
+  /// Creates a wake-up for other threads; several before the loop handles them count as one.
   ///
   /// `name` is shown when the handler takes too long.
   package func makeWaker(
@@ -158,7 +157,7 @@ package import LastOut
 
   /// Calls `handler` at the end of each batch, after ``afterBatch``, and when ``run()`` returns.
   ///
-  /// It returns whether more is left to do; then ``afterBatch`` and `handler` are called again.
+  /// It returns whether work is left; then ``afterBatch`` and `handler` are called again.
   package func atBatchEnd(_ handler: @escaping () -> Bool) -> BatchEnd {
     let end = BatchEnd(handler)
     batchEnds.append(end)
@@ -182,7 +181,7 @@ package import LastOut
     rest()
   }
 
-  /// Rests before the next look for events where several are likely to arrive meanwhile.
+  /// Rests before polling if several events are likely to arrive meanwhile.
   private func rest() {
     let now = Self.now()
     let slept = Duration.nanoseconds(Int64(clamping: unsafe uv_metrics_idle_time(pointer)))

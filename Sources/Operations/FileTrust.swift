@@ -8,7 +8,7 @@ package struct FileTrust: Hashable, Sendable {
   package enum Flaw: Hashable, Sendable {
     /// The file belongs to another user, who may change it at any time.
     case foreignOwner(UInt32, expected: UInt32)
-    /// Others may read or write it; `mode` is its permission bits.
+    /// Other users can read or write it; `mode` has its permission bits.
     case openToOthers(mode: UInt32)
   }
 

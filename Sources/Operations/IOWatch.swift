@@ -3,23 +3,23 @@
 
 import CUV
 
-/// What to wait for on a descriptor, and what came.
+/// The events to wait for on a descriptor, and the events that occurred.
 package struct IOInterest: OptionSet, Hashable, Sendable {
   package let rawValue: Int32
   package init(rawValue: Int32) { self.rawValue = rawValue }
   package static let read = IOInterest(rawValue: 1)
   package static let write = IOInterest(rawValue: 2)
-  /// The descriptor failed, reported whether asked for or not; or, if asked for, the peer has closed
-  /// its sending side.
+  /// The descriptor failed, which is always reported; or, if requested, the peer has closed its sending
+  /// side.
   ///
-  /// A peer that closed both sides is also reported as what was
-  /// asked for, so that the next read or write says so.
+  /// A peer that closed both sides is also reported as the requested events, so that the next read or
+  /// write returns the error.
   package static let hangUp = IOInterest(rawValue: 4)
 }
 
-/// One watched descriptor; lives until it is cancelled or its loop ends.
+/// A watched descriptor; active until it is cancelled or its loop ends.
 @safe package final class IOWatch: LoopResource {
-  /// What is watched; setting it takes effect at once and costs up to two system calls.
+  /// The watched events; a change has effect at once and costs up to two system calls.
   package var interest: IOInterest {
     didSet { if interest != oldValue { apply() } }
   }
@@ -49,7 +49,7 @@ package struct IOInterest: OptionSet, Hashable, Sendable {
     apply()
   }
 
-  /// Ends the watch at once: the handler is not called again, and is released.
+  /// Cancels the watch at once: the handler is not called again, and is released.
   package func cancel() {
     guard let handle = unsafe handle else { return }
     detach()

@@ -3,22 +3,22 @@
 
 import LastOut
 
-/// Decides when a loop rests before it looks for events again, so that each look finds several.
+/// Decides when a loop rests before polling, so that each poll returns several events.
 ///
-/// A broker on the same machine sends each message by itself, and a fast loop wakes up for each: the
-/// system calls around a message then cost more than the message. Network cards have the same
-/// problem and coalesce interrupts. While the last turns were short, and took more time together
-/// than the sleep between them, the loop waits a tenth of a millisecond before each look. It does
-/// not wait after a longer sleep, after long turns, before a timer that is due, or while something
-/// waits for the next event, as commands do for room.
+/// A broker on the same machine sends messages one by one, and a fast loop wakes up for each: the
+/// system calls for a message then cost more than the message. Network cards have the same problem
+/// and coalesce interrupts. While the last turns were short, and together took longer than the sleep
+/// between them, the loop waits a tenth of a millisecond before each poll. It does not wait after a
+/// longer sleep, after long turns, before a due timer, or while work waits for the next event, such
+/// as commands for room in the window.
 struct InterruptCoalescing: Hashable, Sendable {
   /// How long one rest lasts; the kernel adds about as much.
   static let rest = Duration.microseconds(60)
   /// A sleep of this length ends the resting at once.
   private static let longSleep = Duration.milliseconds(1)
-  /// What the turns may take on average.
+  /// The maximum average length of a turn.
   private static let shortTurn = Duration.microseconds(100)
-  /// How many turns are looked at together.
+  /// The number of turns in the average.
   static let turns = 16
 
   private var isDense = false
@@ -28,9 +28,8 @@ struct InterruptCoalescing: Hashable, Sendable {
   private var lookedAt = Moment.zero
   private var slept = Duration.zero
 
-  /// Whether to rest before the look that comes at `now`; `total` is how long the loop has slept in
-  /// its life, `next` when the first timer is due, `isHurried` whether something waits for the next
-  /// event.
+  /// Whether to rest before polling at `now`; `total` is the total time that the loop has slept, `next`
+  /// the deadline of the first timer, and `isHurried` whether work waits for the next event.
   mutating func rests(
     at now: Moment,
     slept total: Duration,
@@ -53,7 +52,7 @@ struct InterruptCoalescing: Hashable, Sendable {
     return next.map { $0 > now.advanced(by: Self.rest * 2) } ?? true
   }
 
-  /// The loop looks now.
+  /// Records that the loop polls now.
   mutating func looks(at now: Moment) { lookedAt = now }
 
   private mutating func begin(isDense: Bool) {

@@ -10,7 +10,7 @@ package struct LogPace: Sendable {
   private let range: ClosedRange<Duration>
   private var distance: Duration
   private var next: Moment?
-  /// Events since the last line.
+  /// The number of events since the last line.
   package private(set) var unlogged: UInt64 = 0
 
   package init(_ range: ClosedRange<Duration> = .seconds(10)...(.seconds(600))) {

@@ -7,16 +7,16 @@
 /// priority such as `<4>` instead of time and level. Control characters in facts are escaped, so
 /// that one event is always one line.
 package struct Logger: Sendable {
-  /// How much an event matters.
+  /// The severity of an event.
   package enum Level: Int, Sendable, Comparable, CaseIterable {
     case debug, info, warning, error
     package static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// Drops everything.
+  /// A log that drops everything.
   package static let silent = Logger(minimum: nil, isJournal: false, write: { _ in })
 
-  /// `nil`: nothing is written.
+  /// The lowest level that is written; `nil` for none.
   private let minimum: Level?
   private let isJournal: Bool
   private let write: @Sendable (String) -> Void
@@ -24,8 +24,8 @@ package struct Logger: Sendable {
   /// Creates a log of the events from `level` up.
   ///
   /// - Parameters:
-  ///   - level: The least that is written.
-  ///   - write: Takes each line, without line end; standard error if `nil`.
+  ///   - level: The lowest level that is written.
+  ///   - write: Receives each line, without a line break; default: standard error.
   package init(level: Level = .info, write: (@Sendable (String) -> Void)? = nil) {
     if let write {
       self.init(minimum: level, isJournal: false, write: write)
@@ -41,7 +41,7 @@ package struct Logger: Sendable {
     self.write = write
   }
 
-  /// Whether events of `level` are written; spares the work of gathering facts.
+  /// Whether events of `level` are written; check it before collecting expensive metadata.
   package func writes(_ level: Level) -> Bool {
     guard let minimum else { return false }
     return level >= minimum
@@ -78,8 +78,8 @@ package struct Logger: Sendable {
     write(line)
   }
 
-  /// Appends a value: bare if it is one plain word, else quoted, with what would break the line or
-  /// the quotes escaped.
+  /// Appends a value: unquoted if it is one plain word, otherwise quoted, with line breaks and quotes
+  /// escaped.
   private static func append(_ value: String, to line: inout String) {
     let isPlain = value.unicodeScalars.allSatisfy {
       $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" && $0 != "=" && $0 != "\\"
@@ -112,7 +112,7 @@ package struct Logger: Sendable {
 }
 
 extension Logger.Level {
-  /// The priority systemd reads off the front of a line.
+  /// The priority prefix of a line for systemd.
   fileprivate var journalPriority: String {
     switch self {
     case .debug: "<7>"

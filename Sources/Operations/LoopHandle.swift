@@ -3,13 +3,13 @@
 
 import CUV
 
-/// What a libuv handle's `data` leads to; told when the loop goes away under it.
+/// The owner of a libuv handle's `data`; notified when the loop is destroyed.
 protocol LoopResource: AnyObject {
-  /// Forgets the handle: its memory is about to be freed.
+  /// Drops the handle, whose memory is about to be freed.
   func detach()
 }
 
-/// Memory and closing of libuv handles, which must outlive `uv_close` until its callback.
+/// Allocates and closes libuv handles, whose memory must outlive `uv_close` until its callback.
 enum LoopHandle {
   /// Allocates a handle whose `data` retains `data`, and sets it up.
   @discardableResult
@@ -31,7 +31,7 @@ enum LoopHandle {
     return unsafe handle
   }
 
-  /// Closes a handle; its memory and its hold on `data` go when libuv has let go of it.
+  /// Closes a handle; its memory and `data` are released in the close callback.
   static func close<Handle>(_ handle: UnsafeMutablePointer<Handle>) {
     unsafe uv_close(base(handle)) { handle in
       guard let handle = unsafe handle else { return }
@@ -42,7 +42,7 @@ enum LoopHandle {
     }
   }
 
-  /// Closes what is still open when a loop ends.
+  /// Closes all open handles of a loop that ends.
   static func closeAll(of loop: UnsafeMutablePointer<uv_loop_t>) {
     unsafe uv_walk(
       loop,
@@ -61,7 +61,7 @@ enum LoopHandle {
   private static func base<Handle>(
     _ handle: UnsafeMutablePointer<Handle>
   ) -> UnsafeMutablePointer<uv_handle_t> {
-    // Every libuv handle begins with the fields of uv_handle_t.
+    // Every libuv handle starts with the fields of uv_handle_t.
     unsafe UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
   }
 }

@@ -6,26 +6,26 @@ import Glibc
 import LastOut
 import Synchronization
 
-/// A name for something that an event loop does, shown when it takes too long.
+/// A named phase of an event loop, shown when it takes too long.
 package struct LoopPhase: Hashable, Sendable {
   let number: UInt8
 }
 
-/// What an event loop is at, kept for a thread beside it.
+/// The current phase of an event loop, for the watchdog thread.
 ///
-/// One word: when the batch began, in milliseconds, and the number of the phase; zero while the
-/// loop sleeps. The loop stores it, the watchdog reads it.
+/// It is one word: the start of the batch, in milliseconds, and the number of the phase; zero while
+/// the loop sleeps. The loop stores it, the watchdog reads it.
 final class LoopPulse: Sendable {
   private let word = Atomic<UInt64>(0)
-  /// The watchdog will look again by itself; also without a watchdog.
+  /// Whether the watchdog checks again by itself; also true without a watchdog.
   private let isArmed = Atomic<Bool>(true)
   /// The watchdog's timer descriptor; -1 without one.
   private let timer = Atomic<Int32>(-1)
-  /// How long a batch may take, in milliseconds.
+  /// The maximum length of a batch, in milliseconds.
   private let limit = Atomic<UInt64>(0)
   private let names = Locked(["other"])
 
-  /// The phase called `name`, the same for the same name; of more than 255 the rest share one.
+  /// The phase with this name; phases after the first 255 share one.
   func phase(_ name: String) -> LoopPhase {
     names.withLock { names in
       if let known = names.firstIndex(of: name) { return LoopPhase(number: UInt8(known)) }
@@ -37,17 +37,17 @@ final class LoopPulse: Sendable {
 
   // MARK: - The loop's side
 
-  /// Something begins, in a batch that began at `start`, in milliseconds of CLOCK_MONOTONIC.
+  /// Enters a phase, in a batch that started at `start`, in milliseconds of CLOCK_MONOTONIC.
   func enter(_ phase: LoopPhase, batch start: UInt64) {
-    // In one order with the watchdog's own store and load: one of the two sees the other's.
+    // Sequentially consistent with the watchdog's store and load: one of the two sees the other's.
     word.store(start << 8 | UInt64(phase.number), ordering: .sequentiallyConsistent)
     if !isArmed.load(ordering: .sequentiallyConsistent) { arm(batch: start) }
   }
 
-  /// The loop is about to sleep.
+  /// Records that the loop is about to sleep.
   func sleep() { word.store(0, ordering: .releasing) }
 
-  /// Lets the watchdog look when the batch has taken too long.
+  /// Makes the watchdog check when the batch has taken too long.
   private func arm(batch start: UInt64) {
     isArmed.store(true, ordering: .sequentiallyConsistent)
     let deadline = start + limit.load(ordering: .relaxed)
@@ -56,7 +56,7 @@ final class LoopPulse: Sendable {
 
   // MARK: - The watchdog's side
 
-  /// What the loop is at.
+  /// The phase and the batch of the loop.
   struct Reading {
     var start: UInt64
     var name: String
@@ -68,16 +68,16 @@ final class LoopPulse: Sendable {
     isArmed.store(false, ordering: .sequentiallyConsistent)
   }
 
-  /// Only on the loop's thread.
+  /// Removes the watchdog; call it only on the loop's thread.
   func detach() {
     isArmed.store(true, ordering: .sequentiallyConsistent)
     timer.store(-1, ordering: .releasing)
   }
 
-  /// Reads what the loop is at, once the timer has run out; `nil` while the loop sleeps.
+  /// Reads the phase of the loop, after the timer has fired; `nil` while the loop sleeps.
   ///
-  /// From now on the loop's next event sets the timer again.
-  func take() -> Reading? {
+  /// The loop's next event then sets the timer again.
+  func read() -> Reading? {
     isArmed.store(false, ordering: .sequentiallyConsistent)
     let word = word.load(ordering: .sequentiallyConsistent)
     guard word != 0 else { return nil }
@@ -85,10 +85,10 @@ final class LoopPulse: Sendable {
     return Reading(start: word >> 8, name: names.withLock { $0[number] })
   }
 
-  /// Looks again when the batch of `reading` has taken too long.
+  /// Checks again when the batch of `reading` has taken too long.
   func look(again reading: Reading) { arm(batch: reading.start) }
 
-  /// Sets a timer descriptor to a moment in milliseconds.
+  /// Sets a timer descriptor to a time in milliseconds.
   static func set(_ descriptor: Int32, to milliseconds: UInt64) {
     guard descriptor >= 0 else { return }
     var setting = itimerspec()

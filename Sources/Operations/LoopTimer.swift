@@ -22,14 +22,14 @@ package final class LoopTimer {
 
   /// Fires once at `deadline`, replacing any earlier arming; `nil` disarms.
   ///
-  /// A deadline that has passed fires in the loop's next batch. Costs no system call by itself:
-  /// the loop looks at the earliest deadline before it sleeps.
+  /// A deadline that has passed fires in the loop's next batch. Arming makes no system call: the loop
+  /// reads the earliest deadline before it sleeps.
   package func arm(at deadline: Moment?) {
     guard let slot else { return }
     set.arm(slot, at: deadline)
   }
 
-  /// Disarms for good and releases the handler.
+  /// Cancels the timer and releases the handler.
   package func cancel() {
     guard let slot else { return }
     self.slot = nil
@@ -39,7 +39,7 @@ package final class LoopTimer {
 
 /// All timers of one loop, over one timer descriptor with absolute CLOCK_MONOTONIC deadlines.
 ///
-/// A loop has about ten timers, so the earliest is searched for.
+/// A loop has about ten timers, so a linear search finds the earliest.
 final class TimerSet {
   /// By slot, in nanoseconds; `notArmed` where there is none.
   private var deadlines: [UInt64] = []
@@ -49,10 +49,10 @@ final class TimerSet {
   private unowned let loop: EventLoop
   private let descriptor: Int32
   private var watch: IOWatch?
-  /// What the descriptor is set to.
+  /// The deadline that the descriptor is set to.
   ///
-  /// It is not moved later: one spare wake-up costs less than a system call for each deadline that
-  /// moves out.
+  /// It is never moved back: one spare wake-up costs less than a system call for each deadline that
+  /// moves back.
   private var programmed: UInt64?
   private static let notArmed = UInt64.max
 
@@ -70,7 +70,7 @@ final class TimerSet {
     Glibc.close(descriptor)
   }
 
-  /// Ends all timers with their loop; handlers that hold timers would keep each other alive.
+  /// Cancels all timers when their loop ends; handlers that retain timers would form cycles.
   func close() {
     watch?.cancel()
     watch = nil
@@ -97,7 +97,7 @@ final class TimerSet {
     deadlines[slot] = Self.notArmed
     let handler = handlers[slot]
     handlers[slot] = nil
-    // Released only now: what it captured may cancel another timer of this set.
+    // Released only now: its captures may cancel another timer of this set.
     withExtendedLifetime(handler) {}
   }
 
@@ -106,7 +106,7 @@ final class TimerSet {
     deadlines[slot] = deadline?.nanoseconds ?? Self.notArmed
   }
 
-  /// When the next timer is due.
+  /// The deadline of the next timer.
   var earliest: Moment? {
     guard let deadline = deadlines.min(), deadline != Self.notArmed else { return nil }
     return Moment(nanoseconds: deadline)

@@ -6,26 +6,25 @@ import Glibc
 import LastOut
 import Synchronization
 
-/// Tells when an event loop takes too long over one batch of events, and what it was at.
+/// Reports when an event loop takes too long for one batch of events, and in which phase.
 ///
-/// Looks from a thread of its own, which sleeps until a batch could have taken too long, and
-/// sleeps without a limit while the loop does: an idle process is woken at most once after its last
-/// event. The loop pays one atomic store an event, and one system call per ``limit`` in which there
-/// are any.
+/// It checks from its own thread, which sleeps until a batch could have taken too long, and without a
+/// limit while the loop sleeps: an idle process is woken at most once after its last event. The loop
+/// pays one atomic store per event, and at most one system call per ``limit``.
 package final class LoopWatchdog {
   package let limit: Duration
   private let pulse: LoopPulse
   private let patrol: Patrol
   private var thread: pthread_t
 
-  /// Starts to watch; to be made and released on the loop's thread.
+  /// Starts watching; create and release it on the loop's thread.
   ///
   /// - Parameters:
-  ///   - loop: The loop to be watched, one watchdog at a time.
-  ///   - limit: How long a batch may take; a millisecond at least.
+  ///   - loop: The loop to watch; at most one watchdog at a time.
+  ///   - limit: The maximum length of a batch, at least a millisecond.
   ///   - onStall: Called once for each batch that takes longer, on the watchdog's thread, with the
-  ///     name of what runs and the time since the batch began.
-  /// - Throws: When the process is out of descriptors or threads.
+  ///     name of the phase and the time since the start of the batch.
+  /// - Throws: If the process is out of descriptors or threads.
   package init(
     _ loop: EventLoop,
     limit: Duration = .milliseconds(250),
@@ -61,10 +60,10 @@ package final class LoopWatchdog {
     pthread_join(thread, nil)
   }
 
-  /// How often the watchdog's thread has been woken.
+  /// The number of wake-ups of the watchdog's thread.
   package var wakeUps: Int { patrol.wakeUps.load(ordering: .relaxed) }
 
-  /// What the thread works with.
+  /// The state of the thread.
   private final class Patrol: Sendable {
     let timer: Int32
     let wakeUps = Atomic<Int>(0)
@@ -93,21 +92,21 @@ package final class LoopWatchdog {
     }
 
     func run() {
-      var told: UInt64 = 0
+      var reported: UInt64 = 0
       var expirations: UInt64 = 0
       while true {
         _ = unsafe read(timer, &expirations, 8)
         if isStopping.load(ordering: .acquiring) { return }
         wakeUps.add(1, ordering: .relaxed)
-        guard let reading = pulse.take() else { continue }
+        guard let reading = pulse.read() else { continue }
         let elapsed = EventLoop.now().nanoseconds / 1_000_000 &- reading.start
         guard elapsed >= limit else {
           pulse.look(again: reading)
           continue
         }
-        // The loop's next event, if there ever is one, sets the timer again.
-        guard reading.start != told else { continue }
-        told = reading.start
+        // The loop's next event sets the timer again.
+        guard reading.start != reported else { continue }
+        reported = reading.start
         onStall(reading.name, .milliseconds(Int64(clamping: elapsed)))
       }
     }

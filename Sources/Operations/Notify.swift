@@ -5,32 +5,32 @@ import CUV
 import Glibc
 import LastOut
 
-/// Tells the service manager how the program stands: one datagram to `NOTIFY_SOCKET`.
+/// Notifies the service manager of the state of the program: one datagram to `NOTIFY_SOCKET`.
 ///
-/// Without that variable nothing happens. Never blocks, and a failure is of no consequence.
+/// Without that variable it does nothing. It never blocks, and failures are ignored.
 package enum Notify {
-  /// The program serves.
+  /// The program is ready.
   package static func ready() { send("READY=1") }
 
-  /// The program reloads its configuration; to be followed by ``ready()``.
+  /// The program reloads its configuration; ``ready()`` must follow.
   package static func reloading() {
     send("RELOADING=1\nMONOTONIC_USEC=\(EventLoop.now().nanoseconds / 1000)")
   }
 
-  /// The program is on its way out.
+  /// The program is shutting down.
   package static func stopping() { send("STOPPING=1") }
 
   /// The program is alive, for a service manager that watches it.
   package static func alive() { send("WATCHDOG=1") }
 
-  /// One line for people, shown by `systemctl status`.
+  /// A status line for `systemctl status`.
   package static func status(_ text: String) {
     send("STATUS=" + text.map { $0.isNewline ? " " : String($0) }.joined())
   }
 
   /// Sends one message to the socket at `path`; a leading `@` names an abstract socket.
   ///
-  /// - Returns: Whether the datagram was taken.
+  /// - Returns: Whether the datagram was sent.
   @discardableResult
   package static func send(_ message: String, to path: String) -> Bool {
     var bytes = Array(path.utf8)

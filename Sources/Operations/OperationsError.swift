@@ -4,7 +4,7 @@
 import CUV
 import Glibc
 
-/// A failed system call: which one, and why.
+/// A failed system call, and the reason.
 package struct OperationsError: Error, Hashable, Sendable, CustomStringConvertible {
   package let call: String
   package let code: Int32
@@ -15,12 +15,12 @@ package struct OperationsError: Error, Hashable, Sendable, CustomStringConvertib
     self.reason = reason
   }
 
-  /// A failure with an error number, whose meaning is put in words.
+  /// Creates an error from an error number.
   package init(call: String, code: Int32) {
     self.init(call: call, code: code, reason: unsafe String(cString: strerror(code)))
   }
 
-  /// A failure as libuv reports it, as a negative error number.
+  /// Creates an error from a negative error number of libuv.
   init(call: String, libuv code: Int32) {
     self.init(call: call, code: -code, reason: unsafe String(cString: uv_strerror(code)))
   }

@@ -4,11 +4,11 @@
 import CUV
 import Glibc
 
-/// What the kernel counts of this process, in the units that Prometheus' clients use.
+/// The kernel's counters of this process, in the units of Prometheus' client libraries.
 ///
-/// Reading it costs a few system calls; a figure that the kernel does not give is `nil`.
+/// Reading them costs a few system calls; a figure that is not available is `nil`.
 package struct ProcessFigures: Hashable, Sendable {
-  /// Seconds of CPU time, in the program and in the kernel for it, all threads.
+  /// User and system CPU time of all threads, in seconds.
   package var cpuSeconds: Double?
   package var residentBytes: UInt64?
   package var openDescriptors: UInt64?
@@ -40,19 +40,19 @@ package struct ProcessFigures: Hashable, Sendable {
     return numbers.count > 1 ? UInt64(numbers[1]) : nil
   }
 
-  /// Field 22 of `stat`, in ticks since the machine started; the name before may have any
-  /// character, but no parenthesis comes after its own.
+  /// Field 22 of `stat`, in ticks since the machine started; the process name may contain any
+  /// character, but no parenthesis follows its own.
   private static func start() -> Double? {
     let text = line("/proc/self/stat")
     guard let name = text.lastIndex(of: ")") else { return nil }
     let fields = text[text.index(after: name)...].split(separator: " ")
     guard fields.count > 19, let ticks = Double(fields[19]) else { return nil }
-    // The machine's own start is as the kernel counts it now, so a clock that is set moves it.
+    // The kernel derives the boot time from the current wall clock, so setting the clock moves it.
     let boot = line("/proc/stat", beginning: "btime ").dropFirst(6)
     return Double(boot).map { $0 + ticks / Double(sysconf(Int32(_SC_CLK_TCK))) }
   }
 
-  /// The first line of a file that begins so, without its end; empty if there is none.
+  /// The first line of a file with this prefix, without its end; empty if there is none.
   private static func line(_ path: String, beginning: String = "") -> String {
     guard let file = unsafe fopen(path, "re") else { return "" }
     defer { unsafe fclose(file) }
@@ -65,7 +65,7 @@ package struct ProcessFigures: Hashable, Sendable {
     return ""
   }
 
-  /// How many entries a folder has, less the two dots and the descriptor that reads it.
+  /// The number of entries of a folder, without the two dots and the descriptor that reads it.
   private static func count(of path: String) -> UInt64? {
     guard let folder = unsafe opendir(path) else { return nil }
     defer { unsafe closedir(folder) }

@@ -4,20 +4,20 @@
 import Glibc
 import LastOut
 
-/// Tells the service manager at a fixed pace that the event loop turns.
+/// Notifies the service manager at a fixed period that the event loop is alive.
 ///
-/// Fed by a timer of that loop: a loop that hangs feeds nothing, and systemd, with `WatchdogSec=`,
-/// starts the program anew.
+/// A timer of the loop sends the notifications: if the loop hangs, they stop, and systemd, with
+/// `WatchdogSec=`, restarts the program.
 package final class ServiceWatchdog {
   private let timer: LoopTimer
 
-  /// Feeds at once, and then every `period` for as long as this object lives.
+  /// Notifies at once, and then every `period` until this object is released.
   ///
   /// - Parameters:
-  ///   - loop: The loop whose turning is told.
-  ///   - period: The time from feeding to feeding; see ``period(_:)``.
-  ///   - feed: Tells it; ``Notify/alive()`` by default.
-  /// - Throws: What ``EventLoop/makeTimer(named:_:)`` throws.
+  ///   - loop: The loop to monitor.
+  ///   - period: The time between notifications; see ``period(_:)``.
+  ///   - feed: Sends a notification; default: ``Notify/alive()``.
+  /// - Throws: The errors of ``EventLoop/makeTimer(named:_:)``.
   package init(
     _ loop: EventLoop,
     every period: Duration,
@@ -35,14 +35,14 @@ package final class ServiceWatchdog {
 
   deinit { timer.cancel() }
 
-  /// Lets the handler reach its own timer.
+  /// Gives the handler access to its timer.
   private final class Cycle {
     weak var timer: LoopTimer?
   }
 
-  /// Half the time in which the service manager wants to hear something; `nil` if it does not.
+  /// Half the watchdog timeout of the service manager; `nil` if there is none.
   ///
-  /// `variable` looks up `WATCHDOG_USEC` and `WATCHDOG_PID`, the process that is meant.
+  /// `variable` looks up `WATCHDOG_USEC` and `WATCHDOG_PID`, the process that it applies to.
   package static func period(
     _ variable: (String) -> String? = { Environment[$0] }
   ) -> Duration? {

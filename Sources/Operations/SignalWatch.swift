@@ -3,7 +3,7 @@
 
 import CUV
 
-/// Turns deliveries of one signal into calls on the loop's thread.
+/// Calls a handler on the loop's thread for each delivery of a signal.
 final class SignalWatch: LoopResource {
   private var handler: (() -> Void)?
   private let pulse: LoopPulse

@@ -4,12 +4,12 @@
 import CUV
 import Glibc
 
-/// A program started by this one, and how it ended.
+/// A child process and its ending.
 ///
-/// Signals go through a descriptor of the process, so they cannot hit a stranger that got its
-/// number later. Released while it runs, the process goes on.
+/// Signals use a descriptor of the process, so they cannot hit another process that reuses its
+/// number. Releasing the object does not end the process.
 package final class SpawnedProcess {
-  /// Where a child's output goes.
+  /// The destination of a child's output.
   package enum Output: Hashable, Sendable {
     case inherited
     case discarded
@@ -28,7 +28,7 @@ package final class SpawnedProcess {
   package let processID: Int32
   /// Becomes readable when the process has ended.
   let descriptor: Int32
-  /// `nil` while it runs, or while nobody has asked.
+  /// How it ended; `nil` while it runs or before the first check.
   package private(set) var ending: Ending?
 
   /// Starts a program with default signal handling and only the three standard descriptors.
@@ -36,9 +36,9 @@ package final class SpawnedProcess {
   /// - Parameters:
   ///   - arguments: The program, looked up in `PATH` if without a slash, and its arguments.
   ///   - environment: Variables; this process's own if `nil`.
-  ///   - input: A descriptor for standard input; nothing to read if `nil`.
-  ///   - output: Where standard output goes.
-  ///   - errors: Where standard error goes.
+  ///   - input: A descriptor for standard input; default: empty input.
+  ///   - output: The destination of standard output.
+  ///   - errors: The destination of standard error.
   /// - Throws: If the program is missing or cannot be executed; the error names it.
   package init(
     arguments: [String],
@@ -127,12 +127,12 @@ package final class SpawnedProcess {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Sends a signal; without effect once the process has ended.
+  /// Sends a signal; has no effect once the process has ended.
   package func signal(_ number: Int32) {
     _ = settle_pidfd_send_signal(descriptor, number)
   }
 
-  /// Waits until the process has ended, or `milliseconds` have passed; -1 waits for ever.
+  /// Waits until the process has ended or `milliseconds` have passed; -1 for no limit.
   @discardableResult
   package func wait(milliseconds: Int32) -> Ending? {
     if ending == nil {
@@ -147,7 +147,7 @@ package final class SpawnedProcess {
   }
 }
 
-/// Texts as C takes them: an array of pointers, ended by a null pointer.
+/// A null-terminated array of C strings.
 private enum CStringArray {
   static func with<Result>(
     _ texts: [String],

@@ -5,14 +5,14 @@ import CUV
 import Glibc
 import LastOut
 
-/// Writes lines to standard error without ever waiting long for whoever reads it.
+/// Writes lines to standard error without waiting long for the reader.
 ///
-/// A reader that has stopped costs 50 ms once; from then on lines are dropped at once until it
-/// reads again, and the next line says how many were lost.
+/// A reader that hangs costs 50 ms once; then lines are dropped at once until it reads again, and the
+/// next line reports how many were lost.
 final class StandardErrorSink: Sendable {
   static let shared = StandardErrorSink(descriptor: 2)
 
-  /// Longer lines are cut: a pipe that polls as writable takes this much without blocking.
+  /// Longer lines are truncated: a pipe that polls as writable accepts this much without blocking.
   static let longestLine = 4096
 
   /// Whether standard error goes to systemd's journal.
@@ -26,7 +26,7 @@ final class StandardErrorSink: Sendable {
   }
 
   func write(_ line: String) {
-    // Held while writing, so that two threads cannot mix their lines; the wait below is bounded.
+    // Locked while writing, so that two threads cannot mix their lines; the wait below is bounded.
     dropped.withLock { dropped in
       var text = line
       if dropped > 0 { text += " dropped_lines=\(dropped)" }
@@ -34,7 +34,7 @@ final class StandardErrorSink: Sendable {
     }
   }
 
-  /// Writes one line; `false` if the reader did not take it within `patience` milliseconds.
+  /// Writes one line; `false` if the reader did not accept it within `patience` milliseconds.
   private func put(_ line: String, patience: Int32) -> Bool {
     var bytes = Array(line.utf8.prefix(Self.longestLine - 1))
     bytes.append(UInt8(ascii: "\n"))
@@ -53,8 +53,10 @@ final class StandardErrorSink: Sendable {
     return true
   }
 
-  /// `JOURNAL_STREAM` names the device and inode of the journal's socket; it is inherited, so it
-  /// counts only if standard error still is that socket.
+  /// Whether a descriptor is the socket of systemd's journal.
+  ///
+  /// `JOURNAL_STREAM` has its device and inode. The variable is inherited, so it only counts if
+  /// standard error still is that socket.
   private static func isJournal(_ descriptor: Int32) -> Bool {
     guard let variable = Environment["JOURNAL_STREAM"] else { return false }
     var status = stat()

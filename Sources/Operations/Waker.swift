@@ -7,14 +7,14 @@ import Synchronization
 
 /// Wakes an event loop from another thread.
 ///
-/// The descriptor lives as long as the waker, so a late wake-up after the loop has ended is
+/// The descriptor stays open until the waker is released, so a wake-up after the end of the loop is
 /// harmless.
 package final class Waker: Sendable {
   let descriptor: Int32
-  /// A wake-up was sent that the loop has not seen yet.
+  /// Whether a wake-up is sent that the loop has not handled.
   private let isPending = Atomic<Bool>(false)
 
-  /// A waker to be watched by a loop.
+  /// Creates a waker for a loop to watch.
   package init() throws(OperationsError) {
     descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
     guard descriptor >= 0 else { throw OperationsError(call: "eventfd", code: errno) }
@@ -26,7 +26,7 @@ package final class Waker: Sendable {
 
   /// Wakes the loop; from any thread.
   ///
-  /// What was written before is visible to the loop's handler.
+  /// Memory writes before it are visible to the loop's handler.
   package func wake() {
     guard !isPending.exchange(true, ordering: .acquiringAndReleasing) else { return }
     eventfd_write(descriptor, 1)

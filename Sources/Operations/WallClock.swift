@@ -4,7 +4,7 @@
 import CUV
 import Glibc
 
-/// The time of day, as events and the log show it.
+/// The wall-clock time in events and the log.
 package enum WallClock {
   /// Milliseconds since 1970-01-01 00:00 UTC.
   package static func milliseconds() -> Int64 {
@@ -18,8 +18,8 @@ package enum WallClock {
     text(milliseconds: milliseconds())
   }
 
-  /// A time as ISO 8601 text in UTC, 24 characters; years 0 to 9999, beyond which it stays at the
-  /// nearest end.
+  /// A time as ISO 8601 text in UTC, 24 characters; clamped to the years 0 to
+  /// 9999.
   package static func text(milliseconds: Int64) -> String {
     let clamped = min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999)
     let (days, inDay) = clamped.flooredDivision(by: 86_400_000)
@@ -39,7 +39,7 @@ package enum WallClock {
 
   /// The date of a day counted from 1970-01-01, in the Gregorian calendar.
   private static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
-    // Years begin in March here, so that the leap day is a year's last; eras have 400 years.
+    // Here years start in March, so that the leap day is the last day of a year; eras have 400 years.
     let (era, dayOfEra) = (day + 719_468).flooredDivision(by: 146_097)
     let leapDays = dayOfEra / 1460 - dayOfEra / 36_524 + dayOfEra / 146_096
     let yearOfEra = (dayOfEra - leapDays) / 365
@@ -53,7 +53,7 @@ package enum WallClock {
   }
 }
 
-/// Writes fixed-width decimal numbers one after the other.
+/// Writes fixed-width decimal numbers.
 @safe private struct DigitWriter {
   private let buffer: UnsafeMutableBufferPointer<UInt8>
   private(set) var count = 0

@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// A pipe whose end of file tells a guard beside a child that this process is gone.
+/// A pipe whose end of file signals the guard of a child that this process has ended.
 package final class Lifeline {
   package let reader: Int32
   private var writer: Int32
@@ -21,7 +21,7 @@ package final class Lifeline {
     close(reader)
   }
 
-  /// Sends the guard home: the child has ended, and its number may soon be another's.
+  /// Ends the guard: the child has ended, and another process may soon get its number.
   package func release() {
     guard writer >= 0 else { return }
     _ = unsafe write(writer, "\n", 1)

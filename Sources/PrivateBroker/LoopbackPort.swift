@@ -46,7 +46,7 @@ package enum LoopbackPort {
     return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
   }
 
-  /// Begins to connect `descriptor`, which does not block, to `port`.
+  /// Starts to connect the non-blocking `descriptor` to `port`.
   package static func begin(_ descriptor: Int32, to port: Int) {
     var address = address(port: port)
     let size = socklen_t(MemoryLayout<sockaddr_in>.size)

@@ -13,7 +13,7 @@ package final class PortReservation {
   package let port: Int
   private let descriptor: Int32
 
-  /// Reserves `preferred` if no server listens there, and else a port that the kernel chooses.
+  /// Reserves `preferred` if no server listens there, otherwise a port that the kernel chooses.
   package init(preferring preferred: Int = 0) throws {
     (descriptor, port) = try (try? LoopbackPort.bind(preferred)) ?? LoopbackPort.bind(0)
   }

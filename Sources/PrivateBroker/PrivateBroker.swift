@@ -9,7 +9,7 @@ import Operations
 /// It dies with this process, however that ends. Its port is reserved, and its folder kept, as long
 /// as this object lives. Not thread safe.
 package final class PrivateBroker {
-  /// What the configuration says beyond a listener on loopback.
+  /// Options beyond a listener on loopback.
   package struct Options: Sendable {
     /// Further lines of mosquitto.conf.
     package var lines: [String] = []
@@ -22,21 +22,21 @@ package final class PrivateBroker {
     package init() {}
   }
 
-  /// Where it listens; the first ``start()`` may change it.
+  /// The port; the first ``start()`` may change it.
   package var port: Int { reservation.port }
   /// A temporary folder for configuration, log and socket.
   package let directory: String
-  /// Everything the broker has written since the start, over all restarts.
+  /// The broker's log since the first start, over all restarts.
   package var logFile: String { directory + "/mosquitto.log" }
   package var socketPath: String { directory + "/mosquitto.sock" }
-  /// `nil` while it does not run.
+  /// The process; `nil` while the broker is not running.
   package private(set) var processID: Int32?
   private let options: Options
   private var reservation: PortReservation
-  /// Clients may know the port.
+  /// Whether clients may know the port.
   private var hasRun = false
   private var process: SpawnedProcess?
-  /// Its closing end tells the guard that this process is gone.
+  /// Its end of file signals the guard that this process has ended.
   private var lifeline: Lifeline?
 
   /// Reserves a port and prepares a folder; the broker does not run yet.
@@ -117,11 +117,11 @@ package final class PrivateBroker {
     try start()
   }
 
-  /// Stops the broker's clock: connections stay open, nothing is answered.
+  /// Suspends the broker: connections stay open, nothing is answered.
   package func pause() { process?.signal(SIGSTOP) }
   package func resume() { process?.signal(SIGCONT) }
 
-  /// What the broker has written so far.
+  /// The broker's log so far.
   package func log() -> String { TextFile.read(logFile) ?? "" }
 
   private func writeConfiguration() throws {
@@ -153,9 +153,9 @@ package final class PrivateBroker {
     }
   }
 
-  /// Waits until the broker says that it runs; `false` if it ends because its port is in use.
+  /// Waits until the broker logs that it runs; `false` if it ends because its port is in use.
   ///
-  /// A connection would prove nothing: another server may accept it.
+  /// A connection is no proof: another server may accept it.
   private func awaitListener(logAfter start: Int) throws -> Bool {
     // The waits for an early end are also the pauses: ten seconds of them.
     for _ in 0..<2000 {

@@ -4,7 +4,7 @@
 import Glibc
 import Operations
 
-/// Folders under the system's place for temporary files.
+/// Folders in the system's temporary directory.
 package enum TemporaryFolder {
   package static func make(_ name: String) throws -> String {
     let root = Environment["TMPDIR"] ?? "/tmp"

@@ -65,7 +65,7 @@ extension RouteMachine {
   struct Entry {
     var content: Content
     var retain: Bool
-    /// Forwarded as it came: nothing newer may replace it.
+    /// Whether it is forwarded unchanged: nothing newer may replace it.
     var isPassed: Bool
     var readyAt: Moment
 

@@ -9,7 +9,7 @@ package import LastOut
 extension RouteMachine {
   /// Accepts one message for the outputs that its topic feeds.
   ///
-  /// `document` is the payload as JSON, where ``needsDocument(_:)`` asks for it and it is JSON;
+  /// `document` is the payload as JSON, if ``needsDocument(_:)`` requests it and it is JSON;
   /// `keys` is what ``outputs(fedBy:broker:)`` returned for the topic.
   package mutating func receive(
     _ payload: Span<UInt8>,
@@ -91,7 +91,7 @@ extension RouteMachine {
     return true
   }
 
-  /// Whether a message leaves at once, after flushing its topic.
+  /// Whether a message is sent at once, after flushing its topic.
   private func passes(_ payload: Span<UInt8>, _ document: JSONValue?, by route: Route) -> Bool {
     for passing in route.configuration.passPayloads where Bytes.areEqual(payload, passing) {
       return true

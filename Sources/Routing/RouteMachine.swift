@@ -70,7 +70,7 @@ package struct RouteMachine: ~Copyable {
     let topic: String
     var waiting = Deque<Entry>()
     var inFlight: Entry?
-    /// The generation of the newest publish; tells a late answer from a current one.
+    /// The generation of the newest publish; distinguishes a late answer from a current one.
     var flight: UInt32 = 0
     var isQueued = false
   }

@@ -6,7 +6,7 @@ import Control
 
 struct CancelCommand: PatternCommand {
   static let name = "cancel"
-  static let summary = "Drop pending values, so that they are never sent."
+  static let summary = "Drop pending values without sending them."
   static let examples = [
     Example("settle cancel desk-lamp/brightness", "One key."),
     Example("settle cancel '*'", "Everything that is pending."),

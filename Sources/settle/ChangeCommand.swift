@@ -10,15 +10,15 @@ protocol ChangeCommand: GatewayCommand {
   var options: ChangeOptions { get set }
 }
 
-/// What every change takes.
+/// The options that all changes share.
 struct ChangeOptions: Sendable {
   /// How far to follow the change.
   enum Wait: String, CaseIterable, ArgumentValue {
     case sent, confirmed
-    /// `confirmed` where the property can confirm, else `sent`: what a bare `--wait` means.
+    /// `confirmed` where the property can confirm, otherwise `sent`: the meaning of a bare `--wait`.
     case best
 
-    /// What may be typed.
+    /// The words that can be typed.
     static let allCases: [Wait] = [.sent, .confirmed]
   }
 
@@ -31,7 +31,7 @@ struct ChangeOptions: Sendable {
 }
 
 extension ChangeCommand {
-  /// The rows of a change: the key, what else stands behind it, and the options they all share.
+  /// The parameters of a change: the key, its other arguments, and the shared options.
   static func changeParameters(_ positional: [Parameter<Self>]) -> [Parameter<Self>] {
     let key = Parameter<Self>.argument(
       "key",
@@ -46,8 +46,8 @@ extension ChangeCommand {
         value: "sent|confirmed",
         alone: "best",
         completion: .words(["sent", "confirmed"]),
-        help: "Show each phase as it comes and wait for the device to confirm, where it can, else"
-          + " for the broker to take it. --wait=sent waits for the broker only; --wait=confirmed"
+        help: "Show each phase and wait until the device confirms, or until the broker acknowledges"
+          + " where nothing can confirm. --wait=sent waits for the broker only; --wait=confirmed"
           + " is an error where nothing can confirm."
       ),
       .flag("now", \.options.now, help: "Skip the quiet period."),
@@ -55,26 +55,26 @@ extension ChangeCommand {
         "ttl",
         \.options.ttl,
         value: "D",
-        help: "How long the value may wait for an absent broker or device, such as 60s or 1h."
+        help: "How long the value may wait for an offline broker or device, such as 60s or 1h."
       ),
       .option(
         "timeout",
         \.options.timeout,
         value: "D",
-        help: "Stop watching after D, such as 5s, with exit code 75; the change itself stays."
+        help: "Stop waiting after D, such as 5s, with exit code 75; the change stays in effect."
       ),
-      .option("id", \.options.id, value: "ID", help: "Name the change in every event about it."),
+      .option("id", \.options.id, value: "ID", help: "The id of the change in all its events."),
       .option(
         "source",
         \.options.source,
         value: "NAME",
-        help: "Say who asks (default: cli)."
+        help: "The source of the change in its events (default: cli)."
       ),
     ]
     return [key] + positional + options + connectionParameters
   }
 
-  /// Sends the change and follows it as far as `--wait` says.
+  /// Sends the change and follows it until the phase that `--wait` names.
   func perform(_ operation: ControlRequest.Operation) throws(ClientError) -> ExitCode {
     var request = ControlRequest(operation, key: key)
     request.id = options.id

@@ -5,7 +5,7 @@ import Arguments
 import Control
 import Devices
 
-/// Sends one change and prints what becomes of it.
+/// Sends one change and prints its events.
 struct ChangeFollower {
   private var request: ControlRequest
   private let options: ChangeOptions
@@ -33,7 +33,7 @@ struct ChangeFollower {
       }
       switch reply {
       case .event(let event, _):
-        if let code = take(event) { return code }
+        if let code = receive(event) { return code }
       case .failure(let error, _)
       where error.code == ErrorCode.cannotConfirm.rawValue && options.wait == .best
         && request.wait == .confirmed:
@@ -46,14 +46,14 @@ struct ChangeFollower {
     }
   }
 
-  /// A gateway that does not answer at all is told even without `--timeout`; one that did may take
-  /// as long as the command takes.
+  /// The deadline without `--timeout`: a gateway must answer in time, and a command that it has
+  /// answered may take as long as it needs.
   private var unaskedLimit: Deadline? {
     last == nil ? Deadline(after: ConnectionOptions.replyTimeout) : nil
   }
 
-  /// Prints an event; the code to end with, or `nil` to go on.
-  private mutating func take(_ event: EventObject) -> ExitCode? {
+  /// Prints an event; returns the exit code, or `nil` to go on.
+  private mutating func receive(_ event: EventObject) -> ExitCode? {
     last = event.phase
     let isQuiet = request.wait == nil && !Terminal.isInteractive
     if json {

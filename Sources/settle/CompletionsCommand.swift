@@ -7,8 +7,14 @@ struct CompletionsCommand: Command {
   static let name = "completions"
   static let summary = "Print a script that lets the shell complete commands and keys."
   static let examples = [
-    Example("source <(settle completions bash)", "For this shell; put it into ~/.bashrc to keep."),
-    Example("settle completions fish > ~/.config/fish/completions/settle.fish", "For good."),
+    Example(
+      "source <(settle completions bash)",
+      "Enable completion in this shell; add the line to ~/.bashrc to keep it."
+    ),
+    Example(
+      "settle completions fish > ~/.config/fish/completions/settle.fish",
+      "Install it for every shell."
+    ),
   ]
   static let parameters: [Parameter<Self>] = [
     .argument(

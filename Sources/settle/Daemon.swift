@@ -4,9 +4,9 @@
 import Arguments
 import Glibc
 
-/// The program `settled`, which has the commands that need more than a socket.
+/// The program `settled`, which runs the commands that need more than a socket.
 enum Daemon {
-  /// Becomes `settled COMMAND ARGUMENTS…`; returns only when that is not possible.
+  /// Executes `settled COMMAND ARGUMENTS…` in place of this process; returns only on failure.
   static func execute(_ command: String, _ arguments: [String]) -> ExitCode {
     guard let path = path() else {
       Terminal.complain("/proc/self/exe cannot be read, so settled cannot be found")
@@ -19,13 +19,13 @@ enum Daemon {
     let reason = unsafe String(cString: strerror(errno))
     for index in unsafe words.indices { unsafe free(words[index]) }
     Terminal.complain(
-      "settle \(command) is done by \(path), which cannot be started: \(reason);"
-        + " both programs belong into one folder"
+      "settle \(command) runs \(path), which cannot be started: \(reason);"
+        + " both programs must be in the same folder"
     )
     return .unavailable
   }
 
-  /// `settled` in the folder of the file that is running, symbolic links followed.
+  /// `settled` in the folder of the running program, after following symbolic links.
   private static func path() -> String? {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)

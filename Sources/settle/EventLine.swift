@@ -5,7 +5,7 @@ import Control
 import Devices
 import Glibc
 
-/// One event as a line: aligned and coloured for a person, tab separated for a pipe.
+/// One event as a line: aligned and colored on a terminal, tab separated in a pipe.
 enum EventLine {
   static func text(_ event: EventObject, withTime: Bool) -> String {
     guard Terminal.isInteractive else {
@@ -39,7 +39,7 @@ enum EventLine {
     }
   }
 
-  /// The time of day here, of a timestamp in UTC; the timestamp itself where it is another.
+  /// The local time of day of a UTC timestamp; a timestamp in another form stays as it is.
   private static func time(_ timestamp: String) -> String {
     let numbers = timestamp.split(whereSeparator: { !$0.isNumber }).compactMap { Int32($0) }
     guard numbers.count == 7 else { return Terminal.visible(timestamp) }

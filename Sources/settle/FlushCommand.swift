@@ -6,7 +6,7 @@ import Control
 
 struct FlushCommand: PatternCommand {
   static let name = "flush"
-  static let summary = "Send pending values now instead of when their keys are quiet."
+  static let summary = "Send pending values now instead of waiting until their keys are quiet."
   static let examples = [
     Example("settle flush", "Everything."), Example("settle flush 'desk-lamp/*'", "One device."),
   ]

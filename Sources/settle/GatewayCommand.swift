@@ -4,17 +4,17 @@
 import Arguments
 import Control
 
-/// A command that asks the running gateway.
+/// A command that talks to the running gateway.
 protocol GatewayCommand: Command {
   var connection: ConnectionOptions { get set }
 
-  /// Asks and prints; what it throws is printed and ends the program.
+  /// Sends the request and prints the reply; a thrown error is printed and ends the program.
   func run() throws(ClientError) -> ExitCode
 }
 
-/// What every command that asks the gateway takes.
+/// The options of every command that talks to the gateway.
 struct ConnectionOptions: Sendable {
-  /// How long a reply may take where nothing is waited for.
+  /// How long a reply may take when the request does not wait for a phase.
   static let replyTimeout = Duration.seconds(10)
 
   var socket: String?
@@ -26,21 +26,21 @@ struct ConnectionOptions: Sendable {
 }
 
 extension GatewayCommand {
-  /// The rows that all these commands share.
+  /// The parameters that all these commands share.
   static var connectionParameters: [Parameter<Self>] {
     [
       .flag("json", \.connection.json, help: "Print JSON, one object per line."), socketParameter,
     ]
   }
 
-  /// Where the gateway is.
+  /// The `--socket` option.
   static var socketParameter: Parameter<Self> {
     .option(
       "socket",
       \.connection.socket,
       value: "PATH",
       completion: .files,
-      help: "The gateway's control socket; else SETTLE_SOCKET, else the first that exists of"
+      help: "The gateway's control socket; default: SETTLE_SOCKET, then the first that exists of"
         + " $XDG_RUNTIME_DIR/settle.sock and /run/settle/settle.sock."
     )
   }
@@ -54,7 +54,7 @@ extension GatewayCommand {
 }
 
 extension ExitCode {
-  /// Prints a refusal of the gateway's and says what it is worth.
+  /// Prints an error of the gateway and returns its exit code.
   static func refusal(_ error: ErrorReply) -> ExitCode {
     Terminal.complain(error.message)
     return switch ErrorCode(rawValue: error.code) {
@@ -68,10 +68,10 @@ extension ExitCode {
     }
   }
 
-  /// Prints a reply that was not asked for.
+  /// Prints a reply that does not match the request.
   static func unexpected(_ reply: ControlReply) -> ExitCode {
     if case .failure(let error, _) = reply { return refusal(error) }
-    Terminal.complain(#"unexpected answer: \#(String(decoding: reply.line, as: UTF8.self))"#)
+    Terminal.complain(#"unexpected reply: \#(String(decoding: reply.line, as: UTF8.self))"#)
     return .unavailable
   }
 }

@@ -7,15 +7,15 @@ import Devices
 
 struct GetCommand: PatternCommand {
   static let name = "get"
-  static let summary = "Show what was asked for, and what the devices report."
+  static let summary = "Show targets and the values that devices report."
   static let discussion = """
     In a pipe the columns are separated by tabs: key, target, actual, phase, age in milliseconds; \
-    "-" stands for none.
+    "-" means none.
     """
   static let examples = [
     Example("settle get", "Every property."),
-    Example("settle get 'desk-lamp/*'", "Those of one device."),
-    Example("settle get --json | jq -r .actual", "For programs."),
+    Example("settle get 'desk-lamp/*'", "The properties of one device."),
+    Example("settle get --json | jq -r .actual", "Read the actual values in a script."),
   ]
   static let parameters = patternParameters(isOptional: true)
 

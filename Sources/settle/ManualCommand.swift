@@ -10,8 +10,8 @@ struct ManualCommand: Command {
     The page is for man(1): "make install" puts all of them where man finds them.
     """
   static let examples = [
-    Example("settle manual set | man -l -", "Read a page that is not installed."),
-    Example("settle manual > settle.1", "Keep it."),
+    Example("settle manual set | man -l -", "Read a page without installing it."),
+    Example("settle manual > settle.1", "Write the page to a file."),
   ]
   static let parameters: [Parameter<Self>] = [
     .argument(
@@ -19,7 +19,7 @@ struct ManualCommand: Command {
       \.command,
       isOptional: true,
       completion: .commands,
-      help: "The command; else settle itself."
+      help: "The command; default: settle itself."
     )
   ]
 

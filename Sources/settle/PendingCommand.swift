@@ -7,17 +7,17 @@ import Devices
 
 struct PendingCommand: PatternCommand {
   static let name = "pending"
-  static let summary = "Show the values that have not left yet, and what they wait for."
+  static let summary = "Show pending values, and what each waits for."
   static let discussion = """
-    A value waits for its key to be quiet, for a token of its lane, for the command before it \
-    (in_flight), or for a broker or device that is away (offline).
+    A value waits until its key is quiet, for a token of its lane, for the previous command of its \
+    key (in_flight), or for an offline broker or device (offline).
 
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \
-    milliseconds until it leaves; "-" stands for none.
+    milliseconds until it is sent; "-" means none.
     """
   static let examples = [
     Example("settle pending", "All of them."),
-    Example("settle pending 'desk-lamp/*'", "Those of one device."),
+    Example("settle pending 'desk-lamp/*'", "The properties of one device."),
   ]
   static let parameters = patternParameters(isOptional: true)
 

@@ -8,21 +8,25 @@ import Glibc
 
 struct PipeCommand: GatewayCommand {
   static let name = "pipe"
-  static let summary = "Take changes from standard input, one JSON object per line."
+  static let summary = "Read changes from standard input, one JSON object per line."
   static let discussion = """
     Each line is a change, {"key":"desk-lamp/brightness","set":40}, with "step":5, "toggle":true, \
     "cancel":true or "flush":true in place of "set", and optionally "id", "source", "now":true, \
     "ttl":"1h", "wait":"sent" or "wait":"confirmed".
 
-    Each line is answered by one on standard output: the change's event object, with "wait" every \
-    later phase too, or {"error":{"code":…,"message":…,"line":…},"id":…}; a bad line does not end \
-    the pipe. At the end of the input what was changed is sent at once and waited for.
+    Each line is answered by one line on standard output: the change's event object, or \
+    {"error":{"code":…,"message":…,"line":…},"id":…}. With "wait", every later phase follows. A \
+    bad line does not end the pipe. At the end of the input the changed keys are flushed, and the \
+    command waits until their values are sent.
 
-    Ends with 0; with 1 if a command failed or expired; with 65 if a line was refused; with 75 when \
+    Exits with 0; with 1 if a command failed or expired; with 65 if a line was refused; with 75 if \
     --timeout passed.
     """
   static let examples = [
-    Example("settle pipe < changes.ndjson", "Play a file, and see what became of each line."),
+    Example(
+      "settle pipe < changes.ndjson",
+      "Send a file of changes, and print the result of each line."
+    ),
     Example(
       #"yes '{"key":"desk-lamp/brightness","step":1}' | head -200 | settle pipe"#,
       "200 steps, one command."
@@ -34,7 +38,7 @@ struct PipeCommand: GatewayCommand {
       .flag(
         "standalone",
         \.isStandalone,
-        help: "Run a gateway for the time of the pipe, instead of asking the one that runs."
+        help: "Run a gateway for the duration of the pipe instead of using the running one."
       ),
       .option(
         "config",
@@ -54,13 +58,13 @@ struct PipeCommand: GatewayCommand {
         "timeout",
         \.timeout,
         value: "D",
-        help: "Wait at most D, such as 30s, after the end of the input, then end with 75."
+        help: "Wait at most D, such as 30s, after the end of the input, then exit with 75."
       ),
       .option(
         "source",
         \.source,
         value: "NAME",
-        help: "Say who asks, for lines that do not (default: pipe)."
+        help: "The source of lines that name none (default: pipe)."
       ),
     ] + connectionParameters
 
@@ -74,7 +78,9 @@ struct PipeCommand: GatewayCommand {
   func run() throws(ClientError) -> ExitCode {
     if isStandalone { return standalone() }
     guard config == nil, devices == nil else {
-      Terminal.complain("--config and --devices need --standalone: the gateway has its own")
+      Terminal.complain(
+        "--config and --devices require --standalone: a running gateway has its own"
+      )
       return .usage
     }
     let session = PipeSession(source: source, idPrefix: PipeSession.freshPrefix())
@@ -91,7 +97,7 @@ struct PipeCommand: GatewayCommand {
     return ExitCode(rawValue: report.exitCode) ?? .failed
   }
 
-  /// `settled` has the gateway.
+  /// Runs `settled`, which contains the gateway.
   private func standalone() -> ExitCode {
     guard connection.socket == nil else {
       Terminal.complain("--socket names a running gateway; --standalone runs its own")

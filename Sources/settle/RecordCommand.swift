@@ -9,16 +9,16 @@ import JSON
 
 struct RecordCommand: PatternCommand {
   static let name = "record"
-  static let summary = "Write down the changes that come in, as input for simulate."
+  static let summary = "Record incoming changes as input for simulate."
   static let discussion = """
-    One line for each change that the gateway takes, whoever asks for it: \
-    {"at":1500,"key":"desk-lamp/brightness","set":40,"source":"cli"}, "at" in milliseconds since the \
-    recording began. Ends with Ctrl-C, SIGTERM or --for; each line is out when it has come. \
-    "settle simulate --devices devices < morning.ndjson" shows what the same changes would send \
-    under other policies.
+    Writes one line for each change that the gateway accepts, from any client: \
+    {"at":1500,"key":"desk-lamp/brightness","set":40,"source":"cli"}. "at" is in milliseconds \
+    since the start of the recording. Each line is written when its change arrives. Ctrl-C, \
+    SIGTERM or --for ends the recording. "settle simulate --devices devices < morning.ndjson" \
+    shows what the same changes would send under other policies.
 
-    Steps and toggles are written down as the values that they lead to, since nothing is known of \
-    the devices where a recording is played. What is refused is left out.
+    Steps and toggles are recorded as the values they lead to, because simulate does not know the \
+    devices' states. Refused changes are not recorded.
     """
   static let examples = [
     Example("settle record > morning.ndjson", "Everything, until Ctrl-C."),
@@ -28,7 +28,7 @@ struct RecordCommand: PatternCommand {
     [.option("for", \.duration, value: "D", help: "End after D, such as 30s.")]
     + patternParameters(isOptional: true)
 
-  /// How often is read on after the end, so that a flood has one, too.
+  /// How many more reads follow the end, so that a flood ends too.
   private static let lastRounds = 64
 
   var pattern = "*"
@@ -45,7 +45,7 @@ struct RecordCommand: PatternCommand {
     do throws(ClientError) {
       while true {
         notes.show()
-        // What came before the end belongs to the recording.
+        // Changes that arrived before the end belong to the recording.
         let isOver = Self.wait(client.descriptor, signals, deadline, notes.patience)
         for reply in try client.available() {
           guard case .recorded(let change, _) = reply else {
@@ -68,7 +68,7 @@ struct RecordCommand: PatternCommand {
     return .done
   }
 
-  /// Waits for changes; `true` when the recording is to end.
+  /// Waits for changes; `true` when the recording must end.
   private static func wait(
     _ socket: Int32,
     _ signals: borrowing SignalInbox,
@@ -90,34 +90,34 @@ struct RecordCommand: PatternCommand {
   }
 }
 
-/// The line that shows a person how far a recording has come.
+/// The progress line of a recording on a terminal.
 private struct RecordingNotes {
   private static let clear = "\r\u{1B}[K"
-  /// How often the line is written anew, in milliseconds.
+  /// How often the line is rewritten, in milliseconds.
   private static let period: Int32 = 200
 
   /// Changes so far.
   var count = 0
-  /// Somebody reads standard error.
+  /// Whether standard error is a terminal.
   let isPerson = isatty(STDERR_FILENO) == 1
-  /// The changes themselves are not on the same terminal.
+  /// Whether the changes themselves go elsewhere than to the terminal.
   private let isAlone = isatty(STDERR_FILENO) == 1 && !Terminal.isInteractive
   private var shown = -1
   private var next = Deadline(after: .zero)
 
-  /// How long to wait before the line is to be written anew; `nil`: it is up to date.
+  /// How long to wait before the next rewrite; `nil` while the line is up to date.
   var patience: Int32? { isAlone && shown != count ? next.remainingMilliseconds : nil }
 
   var summary: String { "\(count) \(count == 1 ? "change" : "changes") recorded" }
 
   mutating func show() {
     guard isAlone, shown != count, next.remainingMilliseconds == 0 else { return }
-    StandardError.show("\(Self.clear)\(summary), Ctrl-C ends")
+    StandardError.show("\(Self.clear)\(summary); Ctrl-C ends the recording")
     shown = count
     next = Deadline(after: .milliseconds(Int(Self.period)))
   }
 
-  /// Takes the line away again.
+  /// Erases the line.
   mutating func clear() {
     if shown >= 0 { StandardError.show(Self.clear) }
     shown = -1

@@ -6,20 +6,19 @@ import Control
 
 struct ReloadCommand: GatewayCommand {
   static let name = "reload"
-  static let summary = "Read devices and policies anew; what is pending stays."
+  static let summary = "Reload devices and policies; pending values stay."
   static let discussion = """
-    A file with a mistake is refused as a whole, the gateway goes on with what it had, and every \
-    mistake is told; the exit code is 78 then. Also read anew are ttl, lanes, inputs and the time \
-    allowed for a shutdown. What else the settings say counts after a restart, and a change there \
-    is told.
+    If any file has a mistake, nothing changes, every mistake is reported, and the exit code is \
+    78. ttl, lanes, inputs and the shutdown timeout are reloaded too. Other changed sections are \
+    reported and apply after a restart.
     """
   static let examples = [
-    Example("settle reload", "After device files were edited."),
-    Example("settle check && settle reload", "Look at the mistakes first."),
+    Example("settle reload", "After editing device files."),
+    Example("settle check && settle reload", "Validate first."),
   ]
   static let parameters = connectionParameters
 
-  /// Large configurations take their time.
+  /// Large configurations take long to read.
   private static let timeout = Duration.seconds(120)
 
   var connection = ConnectionOptions()
@@ -44,7 +43,7 @@ struct ReloadCommand: GatewayCommand {
     for warning in report.warnings { Terminal.complain(warning) }
     if !report.restart.isEmpty {
       let sections = report.restart.joined(separator: ", ")
-      Terminal.complain("changed, but counts only after a restart: \(sections)")
+      Terminal.complain("changed sections that apply only after a restart: \(sections)")
     }
   }
 

@@ -13,15 +13,18 @@ struct Settle {
     version: Release.version,
     summary: "Turn the knob. Settle sends only where it stopped.",
     discussion: """
-      Changes to a device's property are collapsed until it has been quiet for a moment; only the \
-      last value is sent over MQTT. Start the gateway with "settle run" and talk to it with the \
-      other commands.
+      Settle collapses rapid changes of a property and publishes only the last value over MQTT, \
+      once the property has been quiet for a moment. Start the gateway with "settle run"; the \
+      other commands talk to it.
       """,
     examples: [
-      Example("settle demo", "See it at work: simulated devices, a broker, the gateway."),
-      Example("settle run --config settle.yaml", "The gateway."),
-      Example("settle set desk-lamp/brightness 40 --wait", "Change something and see it happen."),
-      Example("settle watch", "What happens to every command."),
+      Example("settle demo", "See it at work: simulated devices, a broker and the gateway."),
+      Example("settle run --config settle.yaml", "Run the gateway."),
+      Example(
+        "settle set desk-lamp/brightness 40 --wait",
+        "Change a value and follow it until the device confirms."
+      ),
+      Example("settle watch", "Show every event, live."),
     ],
     commands: [
       entry(SetCommand.self, "CHANGE"),
@@ -37,7 +40,7 @@ struct Settle {
       entry(CancelCommand.self, "QUEUE"),
       daemon("run", "Run the gateway.", "GATEWAY"),
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
-      daemon("import", "Write device files from what is announced at the broker.", "GATEWAY"),
+      daemon("import", "Write device files for the devices that the broker announces.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
       CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
         printCompletions(for: command.shell)
@@ -48,7 +51,7 @@ struct Settle {
     ]
   )
 
-  /// Prints a manual page; `settled` has the tables of the commands that it does.
+  /// Prints a manual page; `settled` has the tables of the commands that it runs.
   private static func manual(of name: String) -> ExitCode {
     if name.isEmpty {
       StandardOutput.show(ManualPage.text(of: program, exitCodes: ExitCode.meanings))
@@ -66,7 +69,7 @@ struct Settle {
     return .done
   }
 
-  /// Prints the script; `settled` adds its part for the commands that it does.
+  /// Prints the script; `settled` adds its part for the commands that it runs.
   private static func printCompletions(for shell: Completions.Shell) -> ExitCode {
     let listing = "settle get 2>/dev/null | cut -f1"
     let script = Completions(for: program, listingKeysWith: listing).script(for: shell)
@@ -75,7 +78,7 @@ struct Settle {
     return Daemon.execute(CompletionsCommand.name, [shell.rawValue, "--commands=\(passed)"])
   }
 
-  /// A command that asks the gateway.
+  /// A command that talks to the gateway.
   private static func entry<Root: GatewayCommand>(
     _ type: Root.Type,
     _ section: String
@@ -90,7 +93,7 @@ struct Settle {
     }
   }
 
-  /// A command that `settled` does.
+  /// A command that `settled` runs.
   private static func daemon(
     _ name: String,
     _ summary: String,

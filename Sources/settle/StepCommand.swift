@@ -6,17 +6,20 @@ import Control
 
 struct StepCommand: ChangeCommand {
   static let name = "step"
-  static let summary = "Add to a number; rapid steps add up and leave as one value."
+  static let summary = "Add to a number; rapid steps add up and are sent as one value."
   static let discussion = """
-    A step counts from the value that is pending, else from the one on its way, else from what the \
-    device reported last, and stays within the property's range.
+    A step counts from the pending value, else from the value in flight, else from what the device \
+    reported last, and stays within the property's range.
     """
   static let examples = [
-    Example("settle step desk-lamp/brightness +10", "Ten brighter."),
-    Example("settle step boiler/target_temperature -0.5 --wait", "Half a degree less, and wait."),
+    Example("settle step desk-lamp/brightness +10", "Increase the brightness by ten."),
+    Example(
+      "settle step boiler/target_temperature -0.5 --wait",
+      "Lower the set-point by half a degree, and wait."
+    ),
   ]
   static let parameters = changeParameters([
-    .argument("n", \.amount, help: "What to add: 5, +5, -0.5.")
+    .argument("n", \.amount, help: "The amount to add: 5, +5, -0.5.")
   ])
 
   var key = ""

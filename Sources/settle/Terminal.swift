@@ -6,7 +6,7 @@ import Control
 import Devices
 import Glibc
 
-/// What standard output is, and how text is shown on it.
+/// The properties of standard output, and how text is shown on it.
 enum Terminal {
   enum Color: String {
     case green = "32"
@@ -17,22 +17,22 @@ enum Terminal {
     case bold = "1"
   }
 
-  /// Whether a person reads standard output.
+  /// Whether standard output is a terminal.
   static let isInteractive = isatty(STDOUT_FILENO) == 1
 
-  /// Whether standard output takes colours: a terminal, and `NO_COLOR` does not forbid it.
+  /// Whether standard output is a terminal with colors, and `NO_COLOR` is not set.
   static let hasColor =
     isInteractive && (SocketPath.environment("NO_COLOR") ?? "").isEmpty
     && SocketPath.environment("TERM") != "dumb"
 
-  /// The columns of the terminal; `nil` where standard output is none, or does not say.
+  /// The columns of the terminal; `nil` where standard output is none, or does not report them.
   static var width: Int? {
     var size = winsize()
     guard unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return nil }
     return size.ws_col > 0 ? Int(size.ws_col) : nil
   }
 
-  /// Says something that is no result, behind the program's name.
+  /// Writes a message to standard error, after the program's name.
   static func complain(_ message: String) {
     StandardError.write("settle: \(visible(message, keepingLines: true))")
   }
@@ -42,7 +42,7 @@ enum Terminal {
     return "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m"
   }
 
-  /// `text` with its control characters escaped, so that nothing steers the terminal.
+  /// `text` with its control characters escaped, so that it cannot control the terminal.
   static func visible(_ text: String, keepingLines: Bool = false) -> String {
     text.unicodeScalars.map { scalar in
       keepingLines && scalar == "\n" ? "\n" : Excerpt.escape(scalar) ?? String(scalar)

@@ -3,7 +3,7 @@
 
 import Arguments
 
-/// Rows of text: aligned under headings for a person, tab separated for a pipe.
+/// Rows of text: aligned under headings on a terminal, tab separated in a pipe.
 struct TextTable {
   struct Cell {
     let text: String

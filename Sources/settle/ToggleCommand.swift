@@ -6,10 +6,10 @@ import Control
 
 struct ToggleCommand: ChangeCommand {
   static let name = "toggle"
-  static let summary = "Flip a property that is true or false."
+  static let summary = "Toggle a boolean property."
   static let examples = [
-    Example("settle toggle desk-lamp/power", "On if it was off."),
-    Example("settle toggle desk-lamp/power --wait=sent", "Wait until the broker has it."),
+    Example("settle toggle desk-lamp/power", "Switch it on if it is off, and off if it is on."),
+    Example("settle toggle desk-lamp/power --wait=sent", "Wait until the broker acknowledges it."),
   ]
   static let parameters = changeParameters([])
 

@@ -5,10 +5,11 @@ import Devices
 import JSON
 import JSONParsing
 
-/// Values as people type and read them.
+/// Parses and formats values for the terminal.
 enum ValueText {
-  /// What a typed value is: a number, `true`, `false`, an object or a list where it reads as JSON,
-  /// else a text; the gateway gives it the property's type.
+  /// Parses a typed value: a JSON number, boolean, object or array, otherwise a text.
+  ///
+  /// The gateway converts it to the property's type.
   static func json(_ text: String) -> JSONValue {
     let unsigned = text.hasPrefix("+") ? String(text.dropFirst()) : text
     guard let value = try? JSONParser.parse(unsigned) else { return .string(text) }
@@ -28,7 +29,7 @@ enum ValueText {
     }
   }
 
-  /// A length of time for a person: `0.3s`, `12s`, `5m`, `3h`, `2d`.
+  /// A duration in short form: `0.3s`, `12s`, `5m`, `3h`, `2d`.
   static func age(_ milliseconds: Int?) -> String {
     guard let milliseconds else { return "-" }
     return switch milliseconds {

@@ -6,10 +6,10 @@ import Control
 
 struct WatchCommand: PatternCommand {
   static let name = "watch"
-  static let summary = "Show what happens to every command, live, until interrupted."
+  static let summary = "Show every event, live, until interrupted."
   static let discussion = """
     In a pipe the columns are separated by tabs: time, key, phase, value, changes collapsed, \
-    source, reason; "-" stands for none.
+    source, reason; "-" means none.
     """
   static let examples = [
     Example("settle watch", "Everything."),

@@ -7,17 +7,20 @@ import Devices
 import JSON
 import Operations
 
-/// `settle check`: reads configuration and devices and says what is wrong with them.
+/// `settle check`: validates configuration and devices.
 struct CheckCommand: DaemonCommand {
   static let name = "check"
   static let summary = "Validate configuration and devices."
   static let discussion = """
-    Prints every mistake with its place, what was found and what is allowed; the exit code is 78 if \
-    there is one.
+    Prints every mistake with its position, what was found and what is allowed. The exit code is \
+    78 if there is any.
     """
   static let examples = [
-    Example("settle check", "What settle run would read."),
-    Example("settle check --config config/settle.yaml --json", "For programs."),
+    Example("settle check", "Check the files that settle run would read."),
+    Example(
+      "settle check --config config/settle.yaml --json",
+      "Check other settings, and print JSON."
+    ),
   ]
   static let parameters: [Parameter<Self>] =
     configurationParameters(config: \.config, devices: \.devices)
@@ -71,7 +74,7 @@ struct CheckCommand: DaemonCommand {
     if !loaded.warnings.isEmpty {
       parts.append(Self.count(loaded.warnings.count, "warning"))
     }
-    // Profiles may be many, and are named where something is wrong with them.
+    // Profiles may be many; only those with a mistake are named.
     let profiles = Set(loaded.profileFiles)
     var files = loaded.files.filter { !profiles.contains($0) }
     if !profiles.isEmpty {

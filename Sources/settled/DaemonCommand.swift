@@ -5,14 +5,14 @@ import Glibc
 import Arguments
 import Configuration
 
-/// A command that `settled` does, in this process.
+/// A command that `settled` runs in this process.
 protocol DaemonCommand: Command {
-  /// Does it; results go to standard output, everything else to standard error.
+  /// Runs the command; results go to standard output, everything else to standard error.
   func run() -> ExitCode
 }
 
 extension DaemonCommand {
-  /// The rows that name the configuration.
+  /// The options that name the configuration.
   static func configurationParameters(
     config: any WritableKeyPath<Self, String?> & Sendable,
     devices: any WritableKeyPath<Self, String?> & Sendable
@@ -23,20 +23,20 @@ extension DaemonCommand {
         config,
         value: "F",
         completion: .files,
-        help: "The settings; else SETTLE_CONFIG, else \(ConfigurationLoader.standardPath), else"
-          + " built-in values."
+        help: "The settings file; default: SETTLE_CONFIG, then \(ConfigurationLoader.standardPath),"
+          + " then built-in values."
       ),
       .option(
         "devices",
         devices,
         value: "DIR",
         completion: .directories,
-        help: "The folder with the device files, instead of the one that the settings name."
+        help: "The folder with the device files; default: the one in the settings."
       ),
     ]
   }
 
-  /// Reports in the command's name.
+  /// Writes a message to standard error, after the command's name.
   func complain(_ message: String) {
     StandardError.write("settle \(Self.name): \(message)")
   }
@@ -44,7 +44,7 @@ extension DaemonCommand {
 
 /// How wide the terminal at standard output is.
 enum TerminalSize {
-  /// `nil` when standard output is no terminal or does not tell.
+  /// `nil` when standard output is not a terminal or does not report its size.
   static var columns: Int? {
     var size = winsize()
     let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0

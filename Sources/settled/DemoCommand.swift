@@ -11,17 +11,20 @@ struct DemoCommand: DaemonCommand {
   static let name = "demo"
   static let summary = "Try everything with simulated devices and a private broker."
   static let discussion = """
-    Starts a private mosquitto on a free loopback port, four simulated devices, the gateway and its \
-    panel, and plays hands that change values quickly. The gestures are made from stated speeds and \
-    pauses. At the end a table says what went in, what came out, and whether every device shows what \
-    was asked for last; the exit code is 0 if they do. --with plays with devices of one \
+    Starts a private mosquitto on a free loopback port, four simulated devices, the gateway and \
+    its panel, and plays scripted gestures that change values quickly. The gestures are generated \
+    from stated speeds and pauses. At the end a table shows changes in, commands out, and whether \
+    every device reports its last target; the exit code is 0 if all do. --with uses devices of one \
     convention instead: \(ConventionName.allCases.map(\.rawValue).joined(separator: ", ")).
     """
   static let examples = [
     Example("settle demo", "About 13 seconds."),
-    Example("settle demo --keep", "Goes on afterwards, to be played with."),
+    Example("settle demo --keep", "Keep everything running afterwards."),
     Example("settle demo --with shelly-gen2", "Devices of one convention; about 5 seconds."),
-    Example("settle demo --script changes.ndjson", "Other hands, written as for simulate."),
+    Example(
+      "settle demo --script changes.ndjson",
+      "Play your own changes, in the format of simulate."
+    ),
   ]
   static let parameters: [Parameter<Self>] = [
     .option(
@@ -29,7 +32,7 @@ struct DemoCommand: DaemonCommand {
       \.convention,
       value: "CONVENTION",
       completion: .words(ConventionName.allCases.map(\.rawValue)),
-      help: "Play with devices of this convention."
+      help: "Use devices of this convention."
     ),
     .option(
       "script",
@@ -44,8 +47,8 @@ struct DemoCommand: DaemonCommand {
       value: "X",
       help: "Play X times as fast; policies stay (default: 1)."
     ),
-    .flag("keep", \.keeps, help: "Go on after the script, and say how to join in."),
-    .flag("verbose", short: "v", \.isVerbose, help: "Log what the gateway does."),
+    .flag("keep", \.keeps, help: "Keep running after the script, and print commands to try."),
+    .flag("verbose", short: "v", \.isVerbose, help: "Show the gateway's log."),
   ]
 
   var convention: ConventionName?

@@ -12,32 +12,35 @@ import MQTT
 import MQTTTopics
 import Operations
 
-/// `settle import`: device files from what is announced at the broker.
+/// `settle import`: writes device files for the devices that the broker announces.
 struct ImportCommand: DaemonCommand {
   static let name = "import"
-  static let summary = "Write device files from what is announced at the broker."
+  static let summary = "Write device files for the devices that the broker announces."
   static let discussion = """
     Reads what Zigbee2MQTT (bridge/devices), Home Assistant's discovery topics and Homie 5 \
-    ($description) announce, and writes one file for each of them into the folder of device files: \
-    imported-zigbee2mqtt.yaml, imported-homeassistant.yaml, imported-homie.yaml. Everything that is \
-    not taken is named with its reason.
+    ($description) announce, and writes one file for each into the folder of device files: \
+    imported-zigbee2mqtt.yaml, imported-homeassistant.yaml, imported-homie.yaml. Everything that \
+    is skipped is listed with its reason.
 
-    A second run keeps what you edited, adds what is new, and names what is gone. Devices that \
-    another file in the folder already has are left to it.
+    A second run keeps your edits, adds new devices, and lists devices that are gone. Devices that \
+    another file in the folder already has are left to that file.
 
     --in-between is for automations that publish to zigbee2mqtt/NAME/set and cannot be changed: \
     Settle listens there, and Zigbee2MQTT moves to another base topic. It adds routes to the \
-    settings file, and names the one line to change in Zigbee2MQTT.
+    settings file, and prints the one line to change in Zigbee2MQTT.
 
-    Nothing is published. The exit code is 65 if something announced could not be read.
+    Nothing is published. The exit code is 65 if some announcements could not be read.
     """
   static let examples = [
-    Example("settle import --dry-run", "What would be written, as a diff."),
-    Example("settle import && settle check", "Adopt everything that is announced."),
-    Example("settle import --only zigbee2mqtt --devices ./devices", "One source, another folder."),
+    Example("settle import --dry-run", "Show what would be written, as a diff."),
+    Example("settle import && settle check", "Import everything that is announced."),
+    Example(
+      "settle import --only zigbee2mqtt --devices ./devices",
+      "Import from one source into another folder."
+    ),
     Example(
       "settle import --in-between --dry-run",
-      "The routes for automations that stay as they are."
+      "Show the routes for automations that cannot change."
     ),
   ]
   static let parameters: [Parameter<Self>] =
@@ -49,7 +52,7 @@ struct ImportCommand: DaemonCommand {
         \.only,
         value: ImportSource.allCases.map(\.rawValue).joined(separator: "|"),
         completion: .words(ImportSource.allCases.map(\.rawValue)),
-        help: "What one of them announces."
+        help: "Import only from this source."
       ),
       .option(
         "base",
@@ -90,7 +93,7 @@ struct ImportCommand: DaemonCommand {
   var timeout: Duration = .seconds(10)
   var json = false
 
-  /// How long no message has come when all have.
+  /// The silence after which all messages have arrived.
   private static let quiet: Duration = .seconds(1)
 
   func run() -> ExitCode {
@@ -121,7 +124,7 @@ struct ImportCommand: DaemonCommand {
       return try files(announcements, request, planner, loaded.gateway.devicesDirectory)
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
-      complain("nothing was written; settle check says the same")
+      complain("nothing was written; settle check reports the same")
       return .badConfiguration
     }
   }
@@ -129,14 +132,14 @@ struct ImportCommand: DaemonCommand {
   private func mistake() -> String? {
     for (option, topic) in [("--base", base), ("--prefix", prefix), ("--in-between", inner)] {
       guard let topic else { continue }
-      let ends = topic.hasPrefix("/") || topic.hasSuffix("/") ? "it begins or ends with /" : nil
+      let ends = topic.hasPrefix("/") || topic.hasSuffix("/") ? "it starts or ends with /" : nil
       if let problem = Topic.problem(inName: topic) ?? ends {
-        return "\(option): '\(Excerpt.of(topic))' is no base topic: \(problem)"
+        return "\(option): '\(Excerpt.of(topic))' is not a base topic: \(problem)"
       }
     }
     if timeout <= .zero { return "--timeout must be more than 0" }
     if inner != nil, inner == base ?? "zigbee2mqtt" {
-      return "--in-between: Zigbee2MQTT must move to another base topic than \(inner ?? "")"
+      return "--in-between: Zigbee2MQTT must move to a base topic other than \(inner ?? "")"
     }
     return nil
   }
@@ -163,7 +166,7 @@ struct ImportCommand: DaemonCommand {
     _ settings: GatewayConfiguration,
     _ request: ImportPlan.Request
   ) -> Result<[Announcement], Ended> {
-    // Another client id than the gateway's, which may be running.
+    // Not the gateway's client id: it may be running.
     var broker = settings.mqtt
     broker.clientID = "settle-import-\(getpid())"
     var configuration = MQTTConfiguration(
@@ -172,7 +175,7 @@ struct ImportCommand: DaemonCommand {
       limits: settings.limits
     )
     configuration.maximumPacket = 64 << 20
-    // The whole has a deadline of its own, which comes first.
+    // The deadline of the whole import comes first.
     configuration.connectDeadline = timeout + .seconds(1)
     let address = configuration.endpoint.description
     do throws(OperationsError) {
@@ -212,7 +215,7 @@ struct ImportCommand: DaemonCommand {
     case .timedOut(let isConnected):
       complain(
         isConnected
-          ? "messages were still coming after --timeout; nothing was written"
+          ? "messages were still arriving after --timeout; nothing was written"
           : "no answer from \(address) within --timeout"
       )
       return .failure(Ended(code: .timedOut))
@@ -220,7 +223,9 @@ struct ImportCommand: DaemonCommand {
       complain("no connection to \(address): \(reason)")
       return .failure(Ended(code: .unavailable))
     case .tooMuch:
-      complain("more is announced than one import takes; --only, --base or --prefix takes a part")
+      complain(
+        "too much is announced for one import; use --only, --base or --prefix to import a part"
+      )
       return .failure(Ended(code: .badInput))
     }
   }
@@ -275,7 +280,7 @@ struct ImportCommand: DaemonCommand {
     }
     guard base != nil || Set(bases).count == 1 else {
       let list = Set(bases).sorted().joined(separator: ", ")
-      complain("several Zigbee2MQTT are announced (\(list)); --base says which")
+      complain("several Zigbee2MQTT instances are announced (\(list)); choose one with --base")
       return .usage
     }
     guard let routes = InBetween(announcements, base: found, inner: inner) else {

@@ -8,7 +8,7 @@ import JSON
 
 extension ImportSource: ArgumentValue {}
 
-/// What `settle import` says: results on standard output, the rest on standard error.
+/// The output of `settle import`: results on standard output, the rest on standard error.
 struct ImportReport {
   let json: Bool
   let isDry: Bool
@@ -44,7 +44,7 @@ struct ImportReport {
     }
   }
 
-  /// What was not taken, and why.
+  /// What was skipped, and why.
   func show(_ diagnostics: [ImportDiagnostic]) {
     if json {
       for diagnostic in diagnostics {
@@ -70,7 +70,7 @@ struct ImportReport {
     let shown = most.prefix(8).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
     let total = counts.values.reduce(0, +)
     StandardError.write(
-      "left out: what is only reported: \(Self.count(total, "value")) of "
+      "skipped, read-only: \(Self.count(total, "value")) of "
         + "\(Self.count(silent.count, "device")): \(shown)\(most.count > 8 ? ", …" : "")"
     )
   }
@@ -89,7 +89,7 @@ struct ImportReport {
     }
   }
 
-  /// What a person has to do.
+  /// What the user has to do.
   func advise(_ text: String) {
     if json { print(["advice": .string(text)]) } else { StandardError.write(text) }
   }
@@ -111,8 +111,8 @@ struct ImportReport {
   private static func word(_ kind: ImportDiagnostic.Kind) -> String {
     switch kind {
     case .refused: "refused"
-    case .readOnly, .leftOut: "left out"
-    case .partly: "not all of it"
+    case .readOnly, .leftOut: "skipped"
+    case .partly: "partly imported"
     case .kept: "kept as edited"
     case .gone: "gone"
     }

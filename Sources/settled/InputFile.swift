@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// A file that is read as a whole.
+/// Reads a whole file.
 enum InputFile {
   /// The bytes of `path`, `-` being standard input; `nil`, with `errno` set, if that fails.
   static func read(_ path: String) -> [UInt8]? {

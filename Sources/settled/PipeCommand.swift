@@ -11,27 +11,28 @@ import Glibc
 import LastOut
 import Operations
 
-/// `settle pipe --standalone`: a gateway of its own for the time of the pipe.
+/// `settle pipe --standalone`: a gateway that runs for the duration of the pipe.
 ///
-/// The gateway runs on its event loop as ever; a second thread pipes through its control socket,
-/// which lies in a private folder.
+/// The gateway runs on its event loop; a second thread sends the lines through its control socket,
+/// which is in a private folder.
 struct PipeCommand: DaemonCommand {
   static let name = "pipe"
-  static let summary = "Take changes from standard input, with a gateway for the time of the pipe."
+  static let summary =
+    "Read changes from standard input, with a gateway for the duration of the pipe."
   static let examples = [
     Example(
       "settle pipe --standalone < changes.ndjson",
-      "The settings' broker, no gateway beside."
+      "Use the broker of the settings, without a running gateway."
     ),
     Example(
       "settle pipe --standalone --devices ./devices --timeout 30s < changes.ndjson",
-      "Other device files; half a minute at most."
+      "Use other device files, and wait half a minute at most."
     ),
   ]
   static let parameters: [Parameter<Self>] =
     configurationParameters(config: \.config, devices: \.devices) + [
       .option("timeout", \.timeout, value: "D", help: "Wait at most D after the end of the input."),
-      .option("source", \.source, value: "NAME", help: "Say who asks, for lines that do not."),
+      .option("source", \.source, value: "NAME", help: "The source of lines that name none."),
     ]
 
   var config: String?
@@ -41,7 +42,7 @@ struct PipeCommand: DaemonCommand {
 
   func run() -> ExitCode {
     guard let folder = PrivateFolder() else {
-      complain("no private folder can be made: \(unsafe String(cString: strerror(errno)))")
+      complain("cannot create a private folder: \(unsafe String(cString: strerror(errno)))")
       return .unavailable
     }
     defer { folder.remove() }
@@ -56,7 +57,7 @@ struct PipeCommand: DaemonCommand {
       for problem in error.problems { StandardError.write(problem.description) }
       return .badConfiguration
     }
-    // Both may belong to the gateway that runs beside.
+    // Both may belong to a gateway that is running.
     configuration.gateway.http = nil
     configuration.gateway.journal = nil
     for warning in configuration.warnings { StandardError.write(warning.description) }
@@ -89,7 +90,7 @@ struct PipeCommand: DaemonCommand {
     try gateway.start()
     let outcome = PipeOutcome()
     let waker = try loop.makeWaker {
-      guard let report = outcome.take() else { return }
+      guard let report = outcome.dequeue() else { return }
       if let message = report.message { complain(message) }
       exitCode = ExitCode(rawValue: report.exitCode) ?? .failed
       leave()
@@ -121,14 +122,14 @@ struct PipeCommand: DaemonCommand {
   }
 }
 
-/// Hands the pipe's report to the loop.
+/// Passes the pipe's report to the loop.
 private final class PipeOutcome: Sendable {
   private let report = Locked<PipeReport?>(nil)
 
   func set(_ report: PipeReport) { self.report.withLock { $0 = report } }
 
-  /// The report, once.
-  func take() -> PipeReport? {
+  /// Removes and returns the report.
+  func dequeue() -> PipeReport? {
     report.withLock { report in
       defer { report = nil }
       return report
@@ -136,11 +137,11 @@ private final class PipeOutcome: Sendable {
   }
 }
 
-/// A folder that only this user may look into.
+/// A folder that only this user can read.
 private struct PrivateFolder {
   let path: String
 
-  /// `nil`, with `errno` set, if there is no place for it.
+  /// `nil`, with `errno` set, if it cannot be created.
   init?() {
     let parent = Environment["TMPDIR"].flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
     var template = (parent + "/settle-pipe-XXXXXX").utf8CString.map { $0 }

@@ -10,23 +10,27 @@ import Glibc
 import Journal
 import Operations
 
-/// The gateway until a signal ends it.
+/// `settle run`: runs the gateway until a signal ends it.
 struct RunCommand: Command {
   static let name = "run"
   static let summary = "Run the gateway."
   static let discussion = """
-    Takes changes by MQTT, over the control socket and by HTTP, and publishes each value where it stopped.
+    Accepts changes by MQTT, over the control socket and by HTTP, and publishes each value once it \
+    has settled.
 
     SIGTERM and SIGINT flush everything pending, wait for the broker's acknowledgements, report \
-    what was sent and what was not, and end: with 0 if everything was sent or is kept in the \
-    journal, else with 1. A second signal reports at once.
+    what was sent and what was not, and exit: with 0 if everything was sent or is kept in the \
+    journal, otherwise with 1. A second signal reports and exits at once.
 
-    SIGHUP reads devices and policies anew, as "settle reload" does; what is pending stays.
+    SIGHUP reloads devices and policies, as "settle reload" does. Pending values stay.
     """
   static let examples = [
-    Example("settle run", "The settings in /etc/settle; without, a broker on this machine."),
-    Example("settle run --config settle.yaml", "Other settings."),
-    Example("settle run --devices ./devices", "Other device files."),
+    Example(
+      "settle run",
+      "Use the settings in /etc/settle, or a broker on this machine if there are none."
+    ),
+    Example("settle run --config settle.yaml", "Use other settings."),
+    Example("settle run --devices ./devices", "Use other device files."),
   ]
   static let parameters: [Parameter<Self>] = [
     .option(
@@ -34,8 +38,8 @@ struct RunCommand: Command {
       \.config,
       value: "FILE",
       completion: .files,
-      help: "The settings; else SETTLE_CONFIG, else \(ConfigurationLoader.standardPath), else"
-        + " built-in values."
+      help: "The settings file; default: SETTLE_CONFIG, then \(ConfigurationLoader.standardPath),"
+        + " then built-in values."
     ),
     .option(
       "devices",
@@ -45,7 +49,7 @@ struct RunCommand: Command {
       help: "The folder with the device files."
     ),
     .option("socket", \.socket, value: "PATH", completion: .files, help: "The control socket."),
-    .flag("verbose", short: "v", \.isVerbose, help: "Log what is of use when looking for a fault."),
+    .flag("verbose", short: "v", \.isVerbose, help: "Log debug messages."),
   ]
 
   var config: String?
@@ -53,7 +57,7 @@ struct RunCommand: Command {
   var socket: String?
   var isVerbose = false
 
-  /// Runs until the end; returns the exit code.
+  /// Runs until the gateway ends; returns the exit code.
   func run() -> ExitCode {
     let log = Logger(level: isVerbose ? .debug : .info)
     let read = reading()
@@ -73,7 +77,7 @@ struct RunCommand: Command {
     }
   }
 
-  /// How to read settings and devices, now and whenever they are reloaded.
+  /// Reads settings and devices, at the start and at each reload.
   private func reading() -> @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure> {
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = config
@@ -109,7 +113,7 @@ struct RunCommand: Command {
     }
     try gateway.enableReload(reading: read)
     try loop.onSignal(SIGHUP) {
-      gateway.reload { _ in }  // The log tells what became of it.
+      gateway.reload { _ in }  // The log has the result.
     }
     try gateway.listen()
     do throws(JournalRefusal) {

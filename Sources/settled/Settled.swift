@@ -9,17 +9,18 @@ import Control
 struct Settled {
   static func main() { program.main() }
 
-  /// Named as people type it.
+  /// Named `settle`, as users type it.
   private static let program = Program(
     name: "settle",
     version: Release.version,
     summary: "The part of settle that runs the gateway and works without one.",
-    discussion: "settle executes this program, settled, for these commands; both take the same.",
+    discussion: "settle executes this program, settled, for these commands. Both accept the same"
+      + " arguments.",
     examples: [
-      Example("settle run --config settle.yaml", "The gateway."),
+      Example("settle run --config settle.yaml", "Run the gateway."),
       Example(
         "settled run --config settle.yaml",
-        "The same, where no other program may be between."
+        "The same without settle in between."
       ),
     ],
     commands: [
@@ -48,7 +49,7 @@ struct Settled {
   /// Prints the part of a completion script for the commands that it names.
   private static func printPart(_ command: CompletionsCommand) -> ExitCode {
     let names = command.commands.split(separator: ",").map(String.init)
-    // Keys are offered by settle's part only.
+    // Only settle's part completes keys.
     let completions = Completions(for: program, listingKeysWith: ":")
     StandardOutput.show(completions.part(for: command.shell, of: names))
     return .done

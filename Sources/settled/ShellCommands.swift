@@ -3,13 +3,13 @@
 
 import Arguments
 
-/// `settle manual COMMAND` of a command that this program does.
+/// `settle manual COMMAND` for a command that this program runs.
 struct ManualCommand: Command {
   static let name = "manual"
-  static let summary = "Print the manual page of a command that settled does."
+  static let summary = "Print the manual page of a command that settled runs."
   static let examples = [
-    Example("settle manual run | man -l -", "Read it."),
-    Example("settle manual check > settle-check.1", "Keep it."),
+    Example("settle manual run | man -l -", "Read a page without installing it."),
+    Example("settle manual check > settle-check.1", "Write the page to a file."),
   ]
   static let parameters: [Parameter<Self>] = [
     .argument("command", \.command, completion: .commands, help: "The command.")
@@ -18,10 +18,10 @@ struct ManualCommand: Command {
   var command = ""
 }
 
-/// What `settle completions` prints behind its own script: the commands that this program does.
+/// The part of `settle completions` for the commands that this program runs.
 struct CompletionsCommand: Command {
   static let name = "completions"
-  static let summary = "Print the part of the completion script that settled knows."
+  static let summary = "Print settled's part of the completion script."
   static let examples = [
     Example("settle completions bash", "The whole script, this part at its end."),
     Example("settled completions bash --commands run,check", "This part alone, of two commands."),

@@ -12,23 +12,28 @@ struct SimulateCommand: DaemonCommand {
   static let name = "simulate"
   static let summary = "Show what would be sent for timed changes, without a broker."
   static let discussion = """
-    Reads one change per line, such as {"key":"desk-lamp/brightness","set":40,"at":120}; "at" is in \
-    milliseconds, and a line without it happens together with the line before. Prints one line per \
-    value that would leave: {"at":420,"key":"desk-lamp/brightness","value":40,"collapsed":0}.
+    Reads one change per line, such as {"key":"desk-lamp/brightness","set":40,"at":120}. "at" is \
+    in milliseconds; a line without it has the time of the line before. Prints one line per value \
+    that would be sent: {"at":420,"key":"desk-lamp/brightness","value":40,"collapsed":0}.
 
-    Without --devices any key and any JSON value is taken, and all keys settle by --delay, --max-wait, \
-    --leading and --min-interval. With --devices the keys, types and policies of these devices hold.
+    Without --devices any key and any JSON value is accepted, and --delay, --max-wait, --leading \
+    and --min-interval apply to all keys. With --devices the keys, types and policies of those \
+    devices apply.
 
-    A line that cannot be used is named on standard error and left out; the exit code is then 65.
+    A line that cannot be used is reported on standard error and skipped; the exit code is then \
+    65.
     """
   static let examples = [
-    Example("settle simulate changes.ndjson", "300 ms of quiet for every key."),
+    Example("settle simulate changes.ndjson", "Use a quiet period of 300 ms for every key."),
     Example(
       "settle simulate --delay 200ms --max-wait 1s --leading",
-      "Another policy; standard input."
+      "Use another policy, and read standard input."
     ),
-    Example("settle simulate --devices devices changes.ndjson", "The policies of real devices."),
-    Example("settle simulate --plot changes.ndjson", "A picture of what came in and what left."),
+    Example(
+      "settle simulate --devices devices changes.ndjson",
+      "Use the policies of device files."
+    ),
+    Example("settle simulate --plot changes.ndjson", "Draw changes and commands."),
   ]
   static let parameters: [Parameter<Self>] = [
     .argument(
@@ -36,7 +41,7 @@ struct SimulateCommand: DaemonCommand {
       \.file,
       isOptional: true,
       completion: .files,
-      help: "The changes; - or nothing: standard input."
+      help: "The changes; default, or -: standard input."
     ),
     .option("delay", \.delay, value: "D", help: "The quiet period (default: 300ms)."),
     .option(
@@ -46,7 +51,7 @@ struct SimulateCommand: DaemonCommand {
       completion: .words(["none"]),
       help: "The longest time between runs while changes keep coming (default: none)."
     ),
-    .flag("leading", \.leading, help: "The first change of a burst leaves at once."),
+    .flag("leading", \.leading, help: "Send the first change of a burst at once."),
     .option(
       "min-interval",
       \.minInterval,
@@ -58,7 +63,7 @@ struct SimulateCommand: DaemonCommand {
       \.devices,
       value: "DIR",
       completion: .directories,
-      help: "Take the devices of this folder, with their types and policies."
+      help: "Use the devices in this folder, with their types and policies."
     ),
     .flag("plot", \.draws, help: "Draw changes against commands, instead of one line per command."),
   ]
@@ -74,8 +79,8 @@ struct SimulateCommand: DaemonCommand {
   func run() -> ExitCode {
     if devices != nil, delay != nil || maxWait != nil || leading || minInterval != nil {
       complain(
-        "--devices brings policies: --delay, --max-wait, --leading and --min-interval have no place"
-          + " beside it"
+        "--devices sets the policies: --delay, --max-wait, --leading and --min-interval cannot be"
+          + " combined with it"
       )
       return .usage
     }
@@ -102,7 +107,7 @@ struct SimulateCommand: DaemonCommand {
   private func open() -> Int32? {
     guard let file, file != "-" else {
       if isatty(STDIN_FILENO) == 1 {
-        complain("reading changes from the terminal, one per line; Ctrl-D ends them")
+        complain("reading changes from the terminal, one per line; Ctrl-D ends the input")
       }
       return STDIN_FILENO
     }
@@ -114,7 +119,7 @@ struct SimulateCommand: DaemonCommand {
     return descriptor
   }
 
-  /// Plays everything that `input` has, writing what is known before each wait for more.
+  /// Plays the whole `input`; writes all results that are known before each wait for more.
   private func play(_ input: Int32, _ session: consuming TimelineSession) -> ExitCode {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     while true {
@@ -156,7 +161,7 @@ enum MaxWait: ArgumentValue {
     do throws(ArgumentValueError) {
       self = .limit(try Duration(argument: argument))
     } catch {
-      throw ArgumentValueError(error.message + "; \"none\" is taken too")
+      throw ArgumentValueError(error.message + "; \"none\" is allowed too")
     }
   }
 

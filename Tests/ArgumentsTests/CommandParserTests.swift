@@ -118,10 +118,10 @@ struct CommandParserTests {
       #"--timeout must be a duration such as 300ms, 2s, 5m or 1h, found "soon""#
     ),
     (["k", "--count=1.5"], #"--count must be a whole number, found "1.5""#),
-    (["k", "--json=true"], "--json takes no value"),
+    (["k", "--json=true"], "--json has no value"),
     (["k", "a\u{1B}[31m"], #"AMOUNT must be a number, found "a\u{1b}[31m""#),
   ])
-  func `what is not understood is named`(arguments: [String], message: String) {
+  func `a mistake is named`(arguments: [String], message: String) {
     #expect(throws: UsageError(path: "tool send", message: message)) {
       try Send(arguments: arguments, calledAs: "tool send")
     }
@@ -139,7 +139,7 @@ struct CommandParserTests {
     ]
   )
 
-  /// What running the command line says, its help, or its mistake.
+  /// The output of the command line: its result, help or mistake.
   private func outcome(_ arguments: [String]) -> String {
     do throws(UsageError) {
       return switch try Self.program.parse(arguments) {
@@ -162,7 +162,7 @@ struct CommandParserTests {
     (["pipe"], "tool: unknown command \"pipe\"; there are send, run\nSee \"tool --help\"."),
     (
       ["--json", "send"],
-      "tool: unknown option \"--json\"; options come behind a command\nSee \"tool --help\"."
+      "tool: unknown option \"--json\"; options follow the command\nSee \"tool --help\"."
     ),
     (["send"], "tool send: KEY is missing\nSee \"tool send --help\"."),
     (["help", "run"], "exit 65"),

@@ -138,7 +138,10 @@ struct CompletionsTests {
     (.zsh, zshStart + bash(names: "send") + zshEnd),
     (.fish, fish),
   ])
-  func `completion comes from the table of parameters`(shell: Completions.Shell, script: String) {
+  func `completion is generated from the table of parameters`(
+    shell: Completions.Shell,
+    script: String
+  ) {
     #expect(Completions(for: Self.whole, listingKeysWith: "keys").script(for: shell) == script)
   }
 

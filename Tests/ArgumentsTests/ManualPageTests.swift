@@ -25,7 +25,7 @@ import Testing
     commands: [CommandEntry(Turn.self, section: "MOVE") { _ in .done }]
   )
 
-  @Test func `a command's page says what its table says, escaped for roff`() throws {
+  @Test func `a command's page has the content of its table, escaped for roff`() throws {
     let entry = try #require(program.commands.first)
     #expect(
       ManualPage.text(of: entry, in: program) == """

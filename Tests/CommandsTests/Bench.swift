@@ -119,14 +119,14 @@ struct Bench: ~Copyable {
     return leaving.map { String(decoding: $0.payload, as: UTF8.self) }
   }
 
-  mutating func takeEvents() -> [CommandEvent] {
+  mutating func dequeueEvents() -> [CommandEvent] {
     defer { machine.events.removeAll() }
     return machine.events
   }
 
   /// What happened since the last look, such as `level sent 40` and `level failed 40: reason`.
   mutating func told() -> [String] {
-    takeEvents().map { event in
+    dequeueEvents().map { event in
       let name = machine.registry[event.key].key.split(separator: "/")[1]
       let value = event.value.map { " \($0.bareText)" } ?? ""
       return "\(name) \(event.phase)\(value)\(event.reason.map { ": \($0)" } ?? "")"

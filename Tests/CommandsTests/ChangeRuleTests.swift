@@ -101,7 +101,7 @@ import Testing
     #expect(try bench.target("level") == 16)
     bench.pass(300)
     #expect(bench.payloads() == ["16"])
-    let events = bench.takeEvents().filter { $0.origin?.replyTo == 7 }
+    let events = bench.dequeueEvents().filter { $0.origin?.replyTo == 7 }
     #expect(events.map(\.phase) == [.accepted, .superseded])
   }
 
@@ -130,7 +130,7 @@ import Testing
       try bench.step("level", 5, origin: ChangeOrigin(replyTo: caller))
     }
     bench.pass(2000)
-    let events = bench.takeEvents()
+    let events = bench.dequeueEvents()
     #expect(events.map(\.phase) == [.rejected, .rejected])
     #expect(events.map { $0.origin?.replyTo } == [1, 2])
     #expect(events.map(\.isFinal) == [true, true])
@@ -291,7 +291,7 @@ import Testing
       #expect(bench.send() == ["OPEN"])
     }
     #expect(try bench.target("button") == nil)
-    let events = bench.takeEvents()
+    let events = bench.dequeueEvents()
     #expect(events.last?.phase == .sent)
     #expect(events.last?.isFinal == true)
   }
@@ -372,7 +372,7 @@ import Testing
     #expect(bench.payloads() == [#"{"warmth":3}"#, #"{"brightness":4}"#])
   }
 
-  @Test func `a key whose command is on its way does not join a message`() throws {
+  @Test func `a key whose command is in flight does not join a message`() throws {
     var bench = Bench([Self.light()])
     try bench.set("warmth", 3, now: true)
     let first = bench.publishes()
@@ -394,7 +394,7 @@ import Testing
     #expect(bench.payloads() == [#"{"warmth":5}"#])
   }
 
-  @Test func `an excluded command on its way is not repeated after the newer one`() throws {
+  @Test func `an excluded command in flight is not repeated after the newer one`() throws {
     var bench = Bench([Self.light()])
     try bench.set("hue", 4, now: true)
     let leaving = bench.publishes()

@@ -18,7 +18,7 @@ import Testing
     #expect(bench.told() == [])
     bench.machine.isJournalled = true
     try bench.set("level", 2, ttl: .seconds(7), options: [.init("transition", 1)])
-    let events = bench.takeEvents()
+    let events = bench.dequeueEvents()
     #expect(events.map(\.phase) == [.accepted, .superseded])
     #expect(events[0].expiresAt == bench.now.advanced(by: .seconds(7)))
     #expect(events[0].options?.map(\.name) == ["transition"])
@@ -79,7 +79,7 @@ import Testing
     #expect(publishes.map(\.isReplayed) == [true])
     #expect(publishes.first?.expiry == .seconds(9))
     bench.finish(publishes)
-    let events = bench.takeEvents()
+    let events = bench.dequeueEvents()
     #expect(events.map(\.phase) == [.sending, .sent])
     #expect(events.allSatisfy { $0.number == number && $0.origin === origin })
     try bench.set("level", 8, now: true)
@@ -116,13 +116,13 @@ import Testing
     #expect(bench.told().contains("level superseded 7: newer value"))
   }
 
-  @Test func `what waits can be refused after all, and what is on its way cannot`() throws {
+  @Test func `a pending value can still be refused, and one in flight cannot`() throws {
     var bench = Bench(.level())
     try bench.set("level", 1, now: true)
     let leaving = bench.publishes()
     try bench.set("level", 2, now: true)
     try bench.set("level", 3)
-    _ = bench.takeEvents()
+    _ = bench.dequeueEvents()
     bench.machine.refuseWaiting(try bench.key("level"), reason: "no disk", at: bench.now)
     #expect(
       bench.told().sorted() == ["level rejected 2: no disk", "level rejected 3: no disk"]

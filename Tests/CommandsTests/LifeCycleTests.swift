@@ -17,7 +17,7 @@ import Testing
     #expect(bench.payloads() == [])
     bench.pass(300)
     #expect(bench.payloads() == ["18"])
-    let sending = bench.takeEvents().last
+    let sending = bench.dequeueEvents().last
     #expect(sending?.phase == .sending)
     #expect(sending?.collapsed == 17)
   }
@@ -27,7 +27,7 @@ import Testing
     try bench.set("level", 40)
     bench.pass(300)
     bench.send()
-    let events = bench.takeEvents()
+    let events = bench.dequeueEvents()
     #expect(events.map(\.phase) == [.accepted, .sending, .sent])
     #expect(events.map(\.isFinal) == [false, false, true])
     #expect(Set(events.map(\.number)).count == 1)
@@ -61,7 +61,8 @@ import Testing
     #expect(bench.wait() == nil)
   }
 
-  @Test func `one command per key is on its way; the newest waits and replaces what waits`() throws
+  @Test func `one command per key is in flight; the newest waits and replaces the pending one`()
+    throws
   {
     var bench = Bench(.level())
     var sent: [CommandStateMachine.Publish] = []
@@ -74,7 +75,7 @@ import Testing
     #expect(bench.machine.pendingStatus(try bench.key("level"))?.collapsed == 1)
     bench.finish(sent)
     #expect(bench.payloads() == ["30"])
-    #expect(bench.takeEvents().last?.collapsed == 1)
+    #expect(bench.dequeueEvents().last?.collapsed == 1)
   }
 
   @Test func `a newer value may leave after sent, and the older becomes superseded`() throws {
@@ -116,7 +117,7 @@ import Testing
       bench.pass(5000)
     }
     #expect(attempts == ["40", "40", "40"])
-    let events = bench.takeEvents()
+    let events = bench.dequeueEvents()
     #expect(events.filter { $0.phase == .sent }.map(\.attempt) == [1, 2, 3])
     #expect(events.last?.phase == .failed)
     #expect(events.last?.attempt == 3)
@@ -211,7 +212,7 @@ import Testing
     #expect(bench.told().last == "level confirmed 30")
   }
 
-  @Test func `with nothing on its way every report is target and actual`() throws {
+  @Test func `with nothing in flight every report is target and actual`() throws {
     var bench = Bench(.seen())
     try bench.report("level", 10)
     #expect(try bench.target("level") == 10)
@@ -242,7 +243,7 @@ import Testing
     try bench.set("level", 40)
     bench.pass(300)
     #expect(bench.payloads() == [])
-    let last = bench.takeEvents().last
+    let last = bench.dequeueEvents().last
     #expect(last?.phase == .unchanged)
     #expect(last?.isFinal == true)
     #expect(bench.machine.statistics.unchanged == 1)
@@ -314,7 +315,7 @@ import Testing
     try bench.set("level", 20)
     try bench.set("level", 30)
     #expect(bench.machine.cancel(try bench.key("level"), at: bench.now))
-    #expect(bench.takeEvents().last?.collapsed == 1)
+    #expect(bench.dequeueEvents().last?.collapsed == 1)
     #expect(try bench.target("level") == 10)
     #expect(!bench.machine.cancel(try bench.key("level"), at: bench.now))
     bench.pass(1000)
@@ -322,7 +323,7 @@ import Testing
     #expect(bench.wait() == nil)
   }
 
-  @Test func `cancel does not touch what is on its way`() throws {
+  @Test func `cancel does not affect a command in flight`() throws {
     var bench = Bench(.level())
     try bench.set("level", 20, now: true)
     let leaving = bench.publishes()
@@ -351,7 +352,7 @@ import Testing
     #expect(bench.send() == [])
     bench.pass(200)
     #expect(bench.send() == ["9"])
-    #expect(bench.takeEvents().filter { $0.phase == .sent }.map(\.collapsed) == [0, 7])
+    #expect(bench.dequeueEvents().filter { $0.phase == .sent }.map(\.collapsed) == [0, 7])
   }
 
   @Test func `a live key keeps its distance across bursts`() throws {
@@ -417,7 +418,7 @@ import Testing
     }
     bench.pass(300)
     bench.send()
-    let finals = bench.takeEvents().filter(\.isFinal)
+    let finals = bench.dequeueEvents().filter(\.isFinal)
     #expect(finals.map { $0.origin?.replyTo } == [1, 2, 3])
     #expect(finals.map(\.phase) == [.superseded, .superseded, .sent])
     #expect(finals.map(\.collapsed) == [0, 1, 2])

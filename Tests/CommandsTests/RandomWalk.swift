@@ -280,7 +280,7 @@ private struct History {
       lastSending[event.key] = event.number
       open[event.number] = .sending
     case .sent:
-      guard open[event.number] == .sending else { return "\(name): it was not on its way" }
+      guard open[event.number] == .sending else { return "\(name): it was not in flight" }
       open[event.number] = event.isFinal ? nil : .sent
     case .unchanged, .cancelled, .superseded, .confirmed, .failed, .expired:
       let isHeldStep = event.value == nil

@@ -101,7 +101,7 @@ import Testing
     #expect(bench.told() == [])
   }
 
-  @Test func `a command on its way is answered as if nothing had happened`() throws {
+  @Test func `a command in flight is answered as if nothing had happened`() throws {
     var bench = Bench(.seen("a"))
     try bench.set("a", 5, now: true)
     let leaving = bench.publishes()

@@ -24,7 +24,7 @@ import Testing
     if isBroker { bench.connect(true) } else { bench.online(true) }
     #expect(bench.wait() == nil)
     #expect(bench.send() == ["5"])
-    #expect(bench.takeEvents().last?.collapsed == 4)
+    #expect(bench.dequeueEvents().last?.collapsed == 4)
     #expect(bench.send() == [])
   }
 
@@ -82,7 +82,7 @@ import Testing
     bench.connect(true)
     #expect(Set(bench.send()) == ["1", "2"])
     #expect(bench.send() == [])
-    let sent = bench.takeEvents().filter { $0.phase == .sent }
+    let sent = bench.dequeueEvents().filter { $0.phase == .sent }
     #expect(Set(sent.map(\.attempt)) == [1, 2])
   }
 
@@ -202,7 +202,8 @@ import Testing
     #expect(departures(&bench, 2).contains("d2000/level"))
   }
 
-  @Test func `whoever waits longest gets half of the road, however many come later`() throws {
+  @Test func `the longest waiting key gets half of the endpoint, however many arrive later`() throws
+  {
     var bench = try crowd()
     var left: [String] = []
     for number in 0..<3000 {
@@ -281,7 +282,7 @@ import Testing
     try bench.set("a/q", 2, now: true)
     bench.pass(100)
     #expect(bench.send() == ["2"])
-    #expect(bench.takeEvents().last?.collapsed == 1)
+    #expect(bench.dequeueEvents().last?.collapsed == 1)
   }
 
   @Test func `what returns with its device leaves in the order in which it was asked for`() throws {
@@ -294,7 +295,7 @@ import Testing
     #expect(bench.send() == ["1", "2", "3"])
   }
 
-  // MARK: - The way out
+  // MARK: - Shutdown
 
   @Test func `closing flushes every key, past the lanes, and takes nothing more`() throws {
     let names = (0..<50).map { "p\($0)" }

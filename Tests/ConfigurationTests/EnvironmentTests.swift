@@ -124,7 +124,7 @@ struct EnvironmentTests {
     ("protocol: 5", ["CREDENTIALS_DIRECTORY": "FOLDER/c"], "from credential"),
     ("protocol: 5", ["CREDENTIALS_DIRECTORY": "FOLDER/none"], nil),
   ])
-  func `the password comes from the variable, the file or the credential`(
+  func `the password is read from the variable, the file or the credential`(
     field: String,
     environment: [String: String],
     password: String?

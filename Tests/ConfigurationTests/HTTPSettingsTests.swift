@@ -57,7 +57,10 @@ import Testing
     ("listen: [localhost:1, 0.0.0.0:2]", nil, "listen: '0.0.0.0' is beyond this machine"),
     ("listen: localhost:1, token_file: token", nil, "token' does not exist"),
     ("listen: localhost:1, token_file: token", "", "token' is empty"),
-    ("listen: localhost:1, token_file: token", "two words", "is not one word of ASCII"),
+    (
+      "listen: localhost:1, token_file: token", "two words",
+      "must be printable ASCII without spaces"
+    ),
     ("listen: localhost", nil, "the port is missing"),
     ("listen: localhost:65536", nil, "'65536' is no port; expected 0 to 65535"),
     ("token_file: token", good, "'listen' is missing"),

@@ -78,7 +78,7 @@ struct MistakeTests {
         == (isOfUse
           ? []
           : [
-            "d.yaml:4:\(column): ends: without effect, since 'p' has no 'urgent': only an urgent "
+            "d.yaml:4:\(column): ends: has no effect, because 'p' has no 'urgent' values: only an urgent "
               + "value ends other commands; allowed: 'urgent' with a list of values of its type"
           ])
     )

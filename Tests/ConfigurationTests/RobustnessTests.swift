@@ -72,7 +72,7 @@ struct RobustnessTests {
     var text = "a0: &a0 {\((0..<1_000).map { "k\($0): x" }.joined(separator: ", "))}\n"
     for level in 1..<500 { text += "a\(level): &a\(level) {<<: [*a0, *a0, *a0], z: 1}\n" }
     let lines = try problems(Array(text.utf8))
-    #expect(lines.contains { $0.contains("too many entries come through '<<'") })
+    #expect(lines.contains { $0.contains("'<<' merges too many entries") })
   }
 
   @Test func `the number of reported mistakes is limited`() throws {

@@ -12,7 +12,7 @@ struct ControlClientTests {
     EventObject(id: id, key: "a/b", phase: phase, value: 1, at: "2026-11-21T08:00:00.123Z")
   }
 
-  @Test func `requests go out and replies come back with their id`() throws {
+  @Test func `replies have the id of their requests`() throws {
     let gateway = try FakeGateway { line in
       guard let request = try? ControlRequest(line: line.utf8.span) else { return nil }
       let event = EventObject(
@@ -36,7 +36,7 @@ struct ControlClientTests {
     }
   }
 
-  @Test func `a gateway that says nothing times out`() throws {
+  @Test func `a gateway that does not reply times out`() throws {
     let gateway = try FakeGateway { _ in [] }
     var client = try ControlClient(path: gateway.path)
     try client.send(ControlRequest(.get, key: "*"))
@@ -45,14 +45,14 @@ struct ControlClientTests {
     }
   }
 
-  @Test func `a gateway that closes is told`() throws {
+  @Test func `a closed connection is reported`() throws {
     let gateway = try FakeGateway { _ in nil }
     var client = try ControlClient(path: gateway.path)
     try client.send(ControlRequest(.get, key: "*"))
     #expect(throws: ClientError.closed) { try client.next(by: Deadline(after: .seconds(60))) }
   }
 
-  @Test func `a line that is no reply is told`() throws {
+  @Test func `a line that is not a reply is reported`() throws {
     let gateway = try FakeGateway { _ in ["hello"] }
     var client = try ControlClient(path: gateway.path)
     try client.send(ControlRequest(.get, key: "*"))
@@ -61,7 +61,7 @@ struct ControlClientTests {
     }
   }
 
-  @Test func `a reply of a megabyte comes through whole`() throws {
+  @Test func `a reply of a megabyte arrives complete`() throws {
     let rows = (0..<10_000).map {
       TargetRow(
         key: "device-\($0)/brightness",
@@ -82,7 +82,7 @@ struct ControlClientTests {
     #expect(reply == .targets(rows, id: nil))
   }
 
-  @Test func `nobody at a socket says how to start the gateway`() throws {
+  @Test func `without a gateway the error says how to start one`() throws {
     let folder = try makeFolder()
     defer { unsafe rmdir(folder) }
     let path = "\(folder)/settle.sock"
@@ -101,7 +101,7 @@ struct ControlClientTests {
     #expect(SocketOwner.name(ofGroup: number, in: groups) == name)
   }
 
-  @Test func `the socket's group is told when permission is denied`() {
+  @Test func `a permission error names the socket's group`() {
     let error = ClientError.denied(path: "/run/settle/settle.sock", group: "settle")
     #expect(
       error.description == "permission denied at /run/settle/settle.sock;"
@@ -109,7 +109,7 @@ struct ControlClientTests {
     )
   }
 
-  @Test func `a path that the kernel cannot take is refused`() {
+  @Test func `a path that is too long for the kernel is refused`() {
     let path = "/" + String(repeating: "x", count: 107)
     #expect(throws: ClientError.pathTooLong(path)) { _ = try ControlClient(path: path) }
   }

@@ -146,7 +146,7 @@ struct ControlReplyTests {
     #expect(ControlReply(line: line.utf8.span) == reply)
   }
 
-  @Test func `a number given as id comes back as a number`() {
+  @Test func `a number as id is returned as a number`() {
     let reply = ControlReply.event(Self.event, id: 7)
     #expect(String(decoding: reply.line, as: UTF8.self).hasPrefix(#"{"id":7,"key""#))
   }

@@ -107,11 +107,11 @@ struct ControlRequestTests {
     ),
     (
       #"{"key":"a/b","flush":"*"}"#, "several_operations",
-      #""flush" has its own pattern beside "key"; with "key" it is true"#
+      #""flush" already has a pattern; remove "key", or set it to true"#
     ),
     (
       #"{"key":"a/b","get":"*"}"#, "misplaced_member",
-      #""key" does not go with "get"; the pattern itself stands there: {"get":"desk-lamp/*"}"#
+      #""key" does not go with "get"; write the pattern there: {"get":"desk-lamp/*"}"#
     ),
     (
       #"{"get":true}"#, "bad_type",
@@ -143,7 +143,7 @@ struct ControlRequestTests {
     ),
     (
       #"{"key":"a/b","set":1,"at":-1}"#, "bad_value",
-      #""at" counts milliseconds from 0; found -1.0"#
+      #""at" is a number of milliseconds from 0; found -1.0"#
     ),
     (
       #"{"key":"a/b","set":1,"now":"yes"}"#, "bad_type",
@@ -153,9 +153,9 @@ struct ControlRequestTests {
       #"{"key":"a/b","set":1,"id":[1]}"#, "bad_type",
       #""id" must be a text or a number; found a list"#
     ),
-    (#"{"key":"a/b","set":1,"id":""}"#, "bad_type", #""id" may not be empty"#),
+    (#"{"key":"a/b","set":1,"id":""}"#, "bad_type", #""id" must not be empty"#),
   ])
-  func `a line that is not understood says why`(line: String, code: String, message: String) {
+  func `an invalid line is refused with the reason`(line: String, code: String, message: String) {
     let error = #expect(throws: GrammarError.self) { try ControlRequest(line: line.utf8.span) }
     #expect(error?.code == code)
     #expect(error?.message == message)
@@ -165,16 +165,16 @@ struct ControlRequestTests {
     ("desk-lamp", "a key is device/property, such as desk-lamp/brightness; found \"desk-lamp\""),
     ("a/b/c", "a key is device/property, such as desk-lamp/brightness; found \"a/b/c\""),
     ("/b", "a key is device/property, such as desk-lamp/brightness; found \"/b\""),
-    ("", "a key may not be empty"),
-    ("a/+", "a key may not contain \"+\"; the wildcards of patterns are * and ?"),
-    ("#", "a key may not contain \"#\"; the wildcards of patterns are * and ?"),
+    ("", "a key must not be empty"),
+    ("a/+", "a key must not contain \"+\"; the wildcards of patterns are * and ?"),
+    ("#", "a key must not contain \"#\"; the wildcards of patterns are * and ?"),
     (
       "a/*",
       "a key names one property, and \"a/*\" is a pattern;"
-        + " patterns are taken by get, pending, watch, flush and cancel"
+        + " patterns are allowed in get, pending, watch, flush and cancel"
     ),
-    ("a/b\\u0000c", "a key may not contain control characters; found \\0"),
-    ("a/\\n", "a key may not contain control characters; found \\n"),
+    ("a/b\\u0000c", "a key must not contain control characters; found \\0"),
+    ("a/\\n", "a key must not contain control characters; found \\n"),
     (
       String(repeating: "k", count: 513),
       "a key has at most 512 bytes; found 513"
@@ -204,7 +204,7 @@ struct ControlRequestTests {
     (#"{"id":7,"key":"a/b"}"#, .integer(7)),
     (#"{"id":1.5,"key":"a/b"}"#, .number(1.5)),
   ])
-  func `an error carries the id exactly as it came`(line: String, id: JSONValue) {
+  func `an error has the id exactly as received`(line: String, id: JSONValue) {
     let error = #expect(throws: GrammarError.self) { try ControlRequest(line: line.utf8.span) }
     #expect(error?.replyID == id)
   }

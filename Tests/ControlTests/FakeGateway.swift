@@ -4,7 +4,7 @@
 import Control
 import Glibc
 
-/// Listens on a unix socket of its own and answers each line with what the test says.
+/// A gateway double: listens on its own Unix socket and answers each line as the test requests.
 final class FakeGateway: Sendable {
   let folder: String
   var path: String { "\(folder)/settle.sock" }

@@ -54,7 +54,7 @@ struct LineFramerTests {
     }
   }
 
-  @Test func `bytes that are not UTF-8 come through for the reader to refuse`() throws {
+  @Test func `bytes that are not UTF-8 pass through, and the reader refuses them`() throws {
     var framer = LineFramer()
     framer.append([0xFF, 0xFE, 0x0A].span)
     #expect(framer.next() == .line([0xFF, 0xFE], number: 1))

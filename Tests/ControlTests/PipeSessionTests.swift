@@ -8,7 +8,7 @@ import JSONParsing
 import Testing
 
 @Suite struct PipeSessionTests {
-  /// A session, and a gateway that answers as told.
+  /// A session, and a gateway with scripted replies.
   private struct Pipe {
     var session = PipeSession(source: "pipe", idPrefix: "p-", lineLimit: 200)
 
@@ -17,7 +17,7 @@ import Testing
     mutating func hear(_ line: String) throws {
       let bytes = Array(line.utf8)
       let reply = ControlReply(line: bytes.span)
-      session.take(try #require(reply, "\(line)"), line: bytes[...])
+      session.receive(try #require(reply, "\(line)"), line: bytes[...])
     }
 
     mutating func hear(_ phase: String, _ id: String, key: String = "lamp/level") throws {
@@ -37,12 +37,12 @@ import Testing
     }
 
     mutating func results() -> [String] {
-      String(decoding: session.takeResults(), as: UTF8.self).split(separator: "\n")
+      String(decoding: session.dequeueResults(), as: UTF8.self).split(separator: "\n")
         .map(String.init)
     }
   }
 
-  @Test func `a change is followed until it is sent, whether its line says so or not`() throws {
+  @Test func `every change is followed until it is sent`() throws {
     var pipe = Pipe()
     pipe.write(#"{"key":"lamp/level","set":1}"# + "\n")
     #expect(
@@ -64,7 +64,7 @@ import Testing
     #expect(pipe.session.tally.sent == 1)
   }
 
-  @Test func `a line with wait shows every phase up to what it waits for`() throws {
+  @Test func `a line with wait shows every phase up to the awaited one`() throws {
     var pipe = Pipe()
     pipe.write(#"{"key":"lamp/level","set":1,"id":7,"source":"me","wait":"confirmed"}"# + "\n")
     #expect(
@@ -83,13 +83,13 @@ import Testing
     #expect(pipe.results() == phases.map { Pipe.event($0, "7") })
   }
 
-  @Test func `a bad line is answered with its number and id, and the rest goes on`() throws {
+  @Test func `a bad line is answered with its number and id, and the others continue`() throws {
     var pipe = Pipe()
     pipe.write("oops\n\n")
     pipe.write(#"{"key":"lamp/level","sot":1,"id":"x"}"# + "\n")
     pipe.write(#"{"get":"*","id":"g"}"# + "\n" + String(repeating: "x", count: 300) + "\n")
     pipe.write(#"{"key":"lamp/level","set":1}"# + "\n")
-    // Blank lines stand for those that were not passed on, so that the gateway counts alike.
+    // Blank lines replace the lines that are not sent, so that the gateway's line numbers match.
     #expect(pipe.requests().map { $0.isEmpty } == [true, true, true, true, true, false])
     let results = try pipe.results().map { try JSONParser.parse(Array($0.utf8).span) }
     #expect(results.map { $0["error"]?["line"] } == [1, 3, 4, 5])
@@ -102,7 +102,7 @@ import Testing
     #expect(pipe.session.tally.changes == 1)
   }
 
-  @Test func `what the gateway refuses is shown and ends its change`() throws {
+  @Test func `a refusal by the gateway is shown and ends the change`() throws {
     var pipe = Pipe()
     pipe.write(#"{"key":"lamp/nope","set":1}"# + "\n" + #"{"key":"lamp/level","set":1,"id":"w"}"#)
     pipe.session.finish()
@@ -132,7 +132,7 @@ import Testing
     )
   }
 
-  @Test func `what is superseded is no failure, what fails or expires is`() throws {
+  @Test func `failed and expired commands are failures, superseded ones are not`() throws {
     var pipe = Pipe()
     for key in ["a/x", "a/x", "b/x", "c/x"] { pipe.write(#"{"key":"\#(key)","set":1}"# + "\n") }
     pipe.session.finish()
@@ -160,7 +160,7 @@ import Testing
     #expect(pipe.session.isDone)
   }
 
-  @Test func `thousands of lines keep no more than is under way`() throws {
+  @Test func `memory is bounded by the changes in progress, for thousands of lines`() throws {
     var pipe = Pipe()
     for number in 1...2000 {
       pipe.write(#"{"key":"lamp/level","step":1}"# + "\n")

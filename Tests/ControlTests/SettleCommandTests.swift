@@ -7,9 +7,9 @@ import Glibc
 import JSON
 import Testing
 
-/// The program `settle` against a gateway that says what the test wants.
+/// The program `settle` against a gateway with scripted replies.
 struct SettleCommandTests {
-  /// The lines of these phases, for whatever change comes in.
+  /// The lines of these phases, for any change.
   private static func phases(_ phases: [Phase], reason: String? = nil) -> [String] {
     phases.map { phase in
       let event = EventObject(
@@ -75,7 +75,7 @@ struct SettleCommandTests {
 
   @Test(arguments: requests)
   func `each command sends one line`(arguments: [String], line: String) throws {
-    // The request comes back in the refusal.
+    // The refusal contains the request.
     let gateway = try FakeGateway { Self.failure(.unsupported, $0) }
     let result = try SettleProcess.run(
       arguments,
@@ -119,7 +119,7 @@ struct SettleCommandTests {
     #expect(json.output == lines.map { "\($0)\n" }.joined())
   }
 
-  @Test func `a refusal and a failure say why`() throws {
+  @Test func `a refusal and a failure print the reason`() throws {
     let refused = try run(
       ["set", "a/b", "400"],
       answer: Self.phases([.rejected], reason: "400 is outside 0 to 254")
@@ -132,7 +132,7 @@ struct SettleCommandTests {
     #expect(failed.errors == "settle: a/b: failed: no answer from the device\n")
   }
 
-  @Test func `a bare wait asks for less where nothing can confirm`() throws {
+  @Test func `a bare wait awaits sent where nothing can confirm`() throws {
     let gateway = try FakeGateway { line in
       line.contains("confirmed")
         ? Self.failure(.cannotConfirm, "a/b has no state topic") : Self.phases([.accepted, .sent])
@@ -153,7 +153,7 @@ struct SettleCommandTests {
     )
   }
 
-  @Test func `a timeout says how far it came`() throws {
+  @Test func `a timeout prints the last phase`() throws {
     let result = try run(
       ["set", "a/b", "40", "--wait", "--timeout", "50ms"],
       answer: Self.phases([.accepted])
@@ -195,7 +195,7 @@ struct SettleCommandTests {
   ]
 
   @Test(arguments: counts)
-  func `counts are told`(arguments: [String], answer: String, output: String) throws {
+  func `counts are printed`(arguments: [String], answer: String, output: String) throws {
     #expect(
       try run(arguments, answer: [answer]) == SettleProcess(code: 0, output: output, errors: "")
     )
@@ -209,12 +209,12 @@ struct SettleCommandTests {
     #expect(result == SettleProcess(code: exit, output: "", errors: "settle: because\n"))
   }
 
-  @Test func `what a gateway says cannot steer the terminal`() throws {
+  @Test func `control characters from a gateway are escaped`() throws {
     let result = try run(["flush"], answer: Self.failure(.badValue, "a\u{1B}[2Jb\nc"))
     #expect(result.errors == "settle: a\\u{1b}[2Jb\nc\n")
   }
 
-  @Test func `watched events come one per line until the gateway ends`() throws {
+  @Test func `watched events are printed one per line until the gateway ends`() throws {
     let events = Self.phases([.accepted, .sent]).map { #"{"watch":null,"event":\#($0)}"# }
     let refusal = Self.failure(.stopping, "the gateway ends")
     let result = try run(["watch", "--json"], answer: events + refusal)
@@ -228,7 +228,7 @@ struct SettleCommandTests {
     #"{"at":120,"key":"a/c","cancel":true,"source":"http"}"#,
   ]
 
-  @Test func `recorded changes come one per line as they are, for as long as was said`() throws {
+  @Test func `recorded changes are printed one per line, unchanged, for the given time`() throws {
     let answer = Self.recorded.map { #"{"record":null,"change":\#($0)}"# }
     let result = try run(["record", "--for", "300ms"], answer: answer)
     #expect(result.output == Self.recorded.map { "\($0)\n" }.joined())
@@ -236,7 +236,7 @@ struct SettleCommandTests {
     #expect(result.code == 0)
   }
 
-  @Test func `a gateway that goes while it is recorded is told with what there is`() throws {
+  @Test func `a recording reports a lost gateway and keeps its lines`() throws {
     let listener = try FakeGateway { _ in nil }
     let result = try SettleProcess.run(
       ["record"],
@@ -286,7 +286,7 @@ struct SettleCommandTests {
     )
   }
 
-  @Test func `a step that is no number is a bad value`() throws {
+  @Test func `a step that is not a number is a bad value`() throws {
     #expect(
       try SettleProcess.run(["step", "a/b", "1,5"])
         == SettleProcess(

@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// What a run of the program `settle` printed, and how it ended.
+/// The output and the ending of a run of `settle`.
 struct SettleProcess: Equatable {
   var code: Int32
   var output: String

@@ -7,42 +7,41 @@ import JSON
 import LastOut
 import Routing
 
-/// What will happen in the world outside the gateway, in order of time; equal times keep the order
-/// in which they were planned.
+/// The planned events outside the gateway, in order of time; equal times keep the order of planning.
 struct Agenda {
   enum Item {
     /// A publish reaches the broker.
     case arrival(Letter)
-    /// The broker's answer reaches the gateway.
+    /// The broker's reply reaches the gateway.
     case answer(UInt64, CommandStateMachine.Outcome, generation: Int)
-    /// An answer that was given before, or that belongs to a connection long gone.
+    /// A duplicate reply, or one of an earlier connection.
     case stray(UInt64)
-    /// The broker hands a command to a device.
+    /// The broker delivers a command to a device.
     case delivery(Letter)
-    /// A device tells its state.
+    /// A device reports its state.
     case report(KeyIndex, JSONValue)
-    /// The broker tells what it keeps as the last report.
+    /// The broker sends the retained report.
     case reminder(KeyIndex)
     case availability(device: Int, source: Int, isOnline: Bool)
-    /// The gateway notices that its connection is gone.
+    /// The gateway detects the loss of its connection.
     case cut(generation: Int)
     case reconnection(generation: Int)
     case power(device: Int, isOn: Bool)
-    /// The answer to a routed message reaches the gateway, if it is still the same one.
+    /// The reply to a routed message reaches the gateway, if the gateway was not restarted.
     case routeAnswer(UInt64, RouteMachine.Outcome, life: Int)
-    /// The second broker is there.
+    /// The second broker is connected.
     case farReconnection
   }
 
-  /// One message on its way from the gateway to a device.
+  /// One message in flight from the gateway to a device.
   struct Letter {
     let token: UInt64
     let device: Int
     let values: [(key: KeyIndex, value: Value)]
-    /// Counts all publishes.
+    /// The number of the publish.
     let order: Int
     let generation: Int
-    /// Whether it still reaches the broker when the connection ends meanwhile.
+    /// Whether it reaches the broker even if the connection ends meanwhile.
     let survivesCut: Bool
     let isRefused: Bool
     let isAnswered: Bool
@@ -57,7 +56,7 @@ struct Agenda {
   private var entries: [Entry] = []
   private var planned = 0
 
-  /// The latest first, so that the next one is cheap to take.
+  /// The latest first, so that the next one is cheap to remove.
   var next: Entry? { entries.last }
 
   var count: Int { entries.count }
@@ -71,12 +70,12 @@ struct Agenda {
 
   mutating func take() -> Entry? { entries.popLast() }
 
-  /// Takes out what is under way to the broker, the oldest first.
+  /// Removes and returns the messages in flight to the broker, the oldest first.
   mutating func takeArrivals() -> [Letter] {
     takeLetters { if case .arrival(let letter) = $0 { letter } else { nil } }
   }
 
-  /// Takes out what is under way from the broker to a device, the oldest first.
+  /// Removes and returns the messages in flight from the broker to a device, the oldest first.
   mutating func takeDeliveries(to device: Int) -> [Letter] {
     takeLetters {
       if case .delivery(let letter) = $0, letter.device == device { letter } else { nil }

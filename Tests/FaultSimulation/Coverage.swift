@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often what was seen in a life.
+/// Counts of the events in a run.
 package struct Coverage: Sendable {
   package internal(set) var changes = 0
   package internal(set) var refusedChanges = 0
@@ -31,7 +31,7 @@ package struct Coverage: Sendable {
 
   package init() {}
 
-  /// Adds what another life saw.
+  /// Adds the counts of another run.
   package mutating func add(_ other: Coverage) {
     changes += other.changes
     refusedChanges += other.refusedChanges

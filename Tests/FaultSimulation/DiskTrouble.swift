@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What may be wrong with a disk for a while.
+/// A temporary fault of a disk.
 package enum DiskTrouble: CaseIterable, Sendable {
   case full
-  /// What was written is in memory; whether it is on the disk nobody knows.
+  /// Syncs fail: written data is in memory, and may or may not be on the disk.
   case failingSync
   case slow
 }

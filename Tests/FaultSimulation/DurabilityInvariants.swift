@@ -4,26 +4,26 @@
 import Devices
 import LastOut
 
-/// What was promised of accepted values, over all restarts, and what a crash must not do to it.
+/// The durability of accepted values over all restarts, and what a crash must not do to them.
 ///
-/// It knows nothing of the journal: only what was accepted, told, handed to the broker and ended, and
-/// what a start would find on the disk.
+/// It does not know the journal: only which values were accepted, emitted, sent and ended, and what a
+/// start would find on the disk.
 struct DurabilityInvariants {
   private struct Known {
     var survivor: Survivor
-    /// `accepted` was told, and that it survives.
+    /// Whether `accepted` was emitted as durable.
     var isPromised = false
-    /// Neither sent nor ended.
+    /// Whether it is neither sent nor ended.
     var isOpen = true
-    /// The newer value of its key that it gave way to.
+    /// The newer value of its key that replaced it.
     var heir: UInt64?
-    /// The newest promised value that gave way to this one.
+    /// The newest durable value that this one replaced.
     var inherited: UInt64 = 0
-    /// A crash must not send it any more: its row goes with the next commit.
+    /// Whether a crash must not send it any more: the next commit removes its row.
     var isRevoked = false
-    /// Found by a restart, which has not said yet what becomes of it.
+    /// Whether a restart found it and has not decided about it.
     var isFound = false
-    /// Urgent, and left before it could be kept: a crash may bring back an older one.
+    /// Whether it is urgent and was sent before it was durable: a crash may send an older one.
     var isExempt = false
   }
 
@@ -37,9 +37,9 @@ struct DurabilityInvariants {
   /// An urgent command that waits to be sent.
   private struct Waiting {
     var key: KeyIndex
-    /// Since when an urgent command of its key waits, those that it replaced included.
+    /// Since when an urgent command of its key waits, including replaced ones.
     var since: Moment
-    /// The disk has not kept it from being sent, or does no longer.
+    /// Whether the disk does not delay it.
     var isFree = false
   }
 
@@ -48,17 +48,17 @@ struct DurabilityInvariants {
 
   /// Every value that may still be sent or found, by its order.
   private var known: [UInt64: Known] = [:]
-  /// The newest of each key that was handed to the broker; restarts included.
+  /// The newest value of each key that was sent; restarts included.
   private var newestLeft: [UInt64]
-  /// What the restart under way still has to bring back, at least, by key.
+  /// The oldest value that the current restart must still replay, by key.
   private var owed: [KeyIndex: UInt64] = [:]
-  /// Events of each command that were not told yet.
+  /// The events of each command that are not emitted yet.
   private var untold: [UInt64: [Phase]] = [:]
-  /// Which order a command's number stands for; since the start of the gateway.
+  /// The order of each command's number, since the start of the gateway.
   private var orders: [UInt64: UInt64] = [:]
-  /// Commands that were refused after all.
+  /// Commands that were refused after they were accepted.
   private var refused: Set<UInt64> = []
-  /// Keys that were brought back since the start of the gateway.
+  /// Keys that were replayed since the start of the gateway.
   private var replayed: Set<KeyIndex> = []
 
   /// The keys whose values a value of each key ends: when urgent, and always.
@@ -69,7 +69,7 @@ struct DurabilityInvariants {
   /// Urgent commands that wait to be sent, by number.
   private var waiting: [UInt64: Waiting] = [:]
   private var wasDiskFailing = false
-  /// The newest command that was handed to the broker and ends values of the key.
+  /// The newest command that was sent and ends values of the key.
   private var newestEnding: [UInt64]
 
   init(_ registry: Registry) {
@@ -93,7 +93,7 @@ struct DurabilityInvariants {
     }
   }
 
-  /// What was never told, or never brought back; `nil` when nothing is missing.
+  /// The events that were never emitted, or values that were never replayed, if any.
   var unfinished: String? {
     if let number = untold.keys.min() { return "the events of #\(number) were never told" }
     return owed.keys.min { $0.rawValue < $1.rawValue }.map {
@@ -101,9 +101,9 @@ struct DurabilityInvariants {
     }
   }
 
-  // MARK: - What happens
+  // MARK: - Events
 
-  /// A value was accepted.
+  /// Records an accepted value.
   mutating func accepted(
     _ survivor: Survivor,
     as number: UInt64,
@@ -112,7 +112,7 @@ struct DurabilityInvariants {
     orders[number] = survivor.order
     if survivor.isUrgent { waits(survivor.key, number, at: now) }
     known[survivor.order] = Known(survivor: survivor)
-    // Whatever was still to come back gives way to it, and its promise passes on.
+    // It replaces a value that must still be replayed, and inherits its durability.
     known[survivor.order]?.inherited = owed.removeValue(forKey: survivor.key) ?? 0
     for (order, value) in known where value.isFound && value.survivor.key == survivor.key {
       known[order]?.isFound = false
@@ -120,7 +120,7 @@ struct DurabilityInvariants {
     endStored(by: survivor.key, isUrgent: survivor.isUrgent)
   }
 
-  /// A command ends what a restart found of other keys and has not brought back yet.
+  /// A command ends values of other keys that a restart found and has not replayed yet.
   private mutating func endStored(by key: KeyIndex, isUrgent: Bool) {
     for other in endedKeys(by: key, isUrgent: isUrgent) {
       owed[other] = nil
@@ -131,7 +131,7 @@ struct DurabilityInvariants {
     }
   }
 
-  /// An action was accepted, which ends values of other keys and has none of its own.
+  /// Records an accepted action, which ends values of other keys and has no row.
   mutating func acceptedAction(
     _ key: KeyIndex,
     isUrgent: Bool,
@@ -150,9 +150,9 @@ struct DurabilityInvariants {
     waiting[number] = Waiting(key: key, since: others.map(\.since).min() ?? now)
   }
 
-  /// Which keys the gateway withholds now: what waits of others does not wait for the disk.
+  /// Records the keys that the gateway withholds now; other keys do not wait for the disk.
   mutating func withheld(_ keys: Set<KeyIndex>, isDiskFailing: Bool, at now: Moment) {
-    // Nothing waits for a disk that fails; from its recovery on it is worth waiting again.
+    // Nothing waits for a failing disk; after its recovery commands wait again.
     if wasDiskFailing {
       for (number, command) in waiting where !command.isFree { waiting[number]?.since = now }
     }
@@ -168,16 +168,16 @@ struct DurabilityInvariants {
     waiting[number].map { $0.isFree || $0.since.duration(to: now) >= Self.patience } ?? false
   }
 
-  /// The place of a command among all that were accepted, restarts included; `nil` for an action.
+  /// The order of a command among all accepted ones, restarts included; `nil` for an action.
   func order(of number: UInt64) -> UInt64? { orders[number] }
 
-  /// A value of an earlier process is a command of this one.
+  /// Records that a value of an earlier process is a command of this one.
   mutating func resumed(_ survivor: Survivor, as number: UInt64, at now: Moment) {
     orders[number] = survivor.order
     if survivor.isUrgent { waits(survivor.key, number, at: now) }
   }
 
-  /// An event of a command, before it is told; `given`: it gave way to a newer value of its key.
+  /// Records a decided event before it is emitted; `given`: a newer value of its key replaced it.
   mutating func decided(
     _ phase: Phase,
     number: UInt64,
@@ -215,7 +215,7 @@ struct DurabilityInvariants {
     return newest
   }
 
-  /// What gave way to something newer is promised by that.
+  /// The durability of a replaced value passes to its replacement.
   private mutating func passOn(_ value: Known) {
     let order = value.isPromised ? value.survivor.order : value.inherited
     guard order > 0, let heir = value.heir, let newer = known[heir] else { return }
@@ -223,10 +223,10 @@ struct DurabilityInvariants {
     if let newer = known[heir], !newer.isOpen { passOn(newer) }
   }
 
-  /// An event was told; `nil`, or which promise that breaks.
+  /// Records an emitted event; returns the violated invariant, if any.
   mutating func emitted(_ phase: Phase, number: UInt64, isDurable: Bool) -> String? {
     if phase == .rejected, untold[number]?.first == .accepted {
-      // Taken, and refused after all: nobody was told of it.
+      // Accepted and then refused: no event was emitted.
       untold[number] = nil
       refused.insert(number)
       if let order = orders[number] { close(order, given: false, isRevoked: true) }
@@ -245,14 +245,14 @@ struct DurabilityInvariants {
     return nil
   }
 
-  /// Whether something older may follow: it was urgent, and left before it could be kept.
+  /// Whether an older value may follow: it was urgent, and sent before it was durable.
   func isExempt(_ number: UInt64) -> Bool {
     orders[number].flatMap { known[$0]?.isExempt } ?? false
   }
 
-  /// A command was handed to the broker; `nil`, or which promise that breaks.
+  /// Records a command that was sent to the broker; returns the violated invariant, if any.
   ///
-  /// `isDiskFailing`: an urgent command waits for nothing then.
+  /// `isDiskFailing`: then an urgent command does not wait.
   mutating func left(number: UInt64, isDiskFailing: Bool, at now: Moment) -> String? {
     let wait = waiting[number].flatMap { $0.isFree ? nil : $0.since.duration(to: now) } ?? .zero
     let hasWaited = isDiskFailing || wait >= Self.patience
@@ -286,9 +286,9 @@ struct DurabilityInvariants {
     (isUrgent ? ends[Int(key.rawValue)] : []) + excludes[Int(key.rawValue)]
   }
 
-  // MARK: - What a crash would do
+  // MARK: - Crashes
 
-  /// The oldest value of a key that has to be found; 0 for none.
+  /// The oldest value of a key that a start must find; 0 for none.
   private func due(_ place: Int) -> UInt64 {
     var due: UInt64 = 0
     for value in known.values where Int(value.survivor.key.rawValue) == place && value.isOpen {
@@ -297,9 +297,9 @@ struct DurabilityInvariants {
     return due
   }
 
-  /// Whether what a start would find keeps every promise; `nil`, or which it breaks.
+  /// Checks what a start would find; returns the violated invariant, if any.
   ///
-  /// `isPrompt`: the next commit comes without delay. `isIdle`: no commit is to come.
+  /// `isPrompt`: the next commit follows without delay. `isIdle`: no commit is pending.
   func broken(
     by image: [Survivor],
     isPrompt: Bool,
@@ -337,7 +337,7 @@ struct DurabilityInvariants {
 
   // MARK: - A restart
 
-  /// The gateway ends; what must come back is noted.
+  /// Records the end of the gateway, and the values that must be replayed.
   mutating func restart(found: [Survivor]) {
     owed = [:]
     for place in newestLeft.indices {
@@ -361,7 +361,7 @@ struct DurabilityInvariants {
     replayed = []
   }
 
-  /// A value of an earlier process comes back; `nil`, or which promise that breaks.
+  /// Records a replayed value of an earlier process; returns the violated invariant, if any.
   mutating func resumes(_ survivor: Survivor, at now: Moment) -> String? {
     let place = Int(survivor.key.rawValue)
     guard let original = known[survivor.order]?.survivor, original.value == survivor.value else {
@@ -384,7 +384,7 @@ struct DurabilityInvariants {
     return settle(survivor, isOpen: true)
   }
 
-  /// A value of an earlier process is too old; `sleep`: how long the machine may have slept since.
+  /// Records an expired value of an earlier process; `sleep`: how long the machine may have slept.
   mutating func expired(_ survivor: Survivor, sleep: Duration, isTimeKnown: Bool, at now: Moment)
     -> String?
   {
@@ -409,10 +409,10 @@ struct DurabilityInvariants {
     return nil
   }
 
-  /// Forgets what can neither be found nor sent any more.
+  /// Removes values that can neither be found nor sent any more.
   mutating func forget(except images: [[Survivor]]) {
     guard known.count > 200 else { return }
-    // What ended a moment ago may be in a commit that is under way.
+    // A value that has just ended may be in a commit that is in progress.
     let recent = (known.keys.max() ?? 0) - 100
     let found = Set(images.flatMap { $0 }.map(\.order))
     let numbered = Set(untold.keys.compactMap { orders[$0] })

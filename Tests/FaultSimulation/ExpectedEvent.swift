@@ -5,7 +5,7 @@ import Commands
 import Devices
 import LastOut
 
-/// What the machine has to tell, as far as it is foretold.
+/// An event that the machine must emit, as far as the model predicts it.
 struct ExpectedEvent: Hashable {
   var key: KeyIndex
   var phase: Phase
@@ -14,7 +14,7 @@ struct ExpectedEvent: Hashable {
   var collapsed: Int
   var attempt: Int
   var reason: String?
-  /// The caller that gets the answer; 0 for none.
+  /// The caller that gets the reply; 0 for none.
   var caller: UInt64
   var isFinal: Bool
 

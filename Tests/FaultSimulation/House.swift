@@ -7,7 +7,7 @@ import JSON
 import LastOut
 import Routing
 
-/// The devices that every run has: each rule of the command machine has one that needs it.
+/// The devices of every run: each rule of the command machine is used by one of them.
 enum House {
   /// The lanes' limits; tokens a second divide a second evenly.
   static let lanes: [String: (rate: Double, burst: Int)] = [
@@ -104,7 +104,7 @@ enum House {
 
   private static var siren: Device {
     let tone = word("tone", kind: .choice(["low", "mid", "high"]), delay: 0)
-    // It tells its state, but nobody waits for that.
+    // It reports its state, but nothing waits for that.
     var armed = word("armed", kind: .boolean, delay: 20)
     armed.state = StateSource(topic: "armed/state", value: .whole)
     return device("siren", lane: "slow", [tone, armed])

@@ -5,9 +5,9 @@ import Commands
 import Devices
 import LastOut
 
-/// What the slow model knows of one key: plain fields, nothing derived is stored.
+/// The state of one key in the slow model: plain fields, no derived values.
 struct KeyModel {
-  /// One accepted value on its way.
+  /// One accepted value in flight.
   struct Entry {
     var number: UInt64
     var value: Value
@@ -20,7 +20,7 @@ struct KeyModel {
     var isUrgent = false
   }
 
-  /// A command that was handed to the broker.
+  /// A sent command.
   struct Flight {
     var entry: Entry
     /// `nil` until the broker acknowledged it; then the latest moment of its confirmation.
@@ -40,7 +40,7 @@ struct KeyModel {
     var terms: Model.Terms
   }
 
-  // What the definition says.
+  // The definition.
   var property: Property
   let device: Int
   let lane: Int
@@ -49,7 +49,7 @@ struct KeyModel {
   let ends: [KeyIndex]
   let excluded: [KeyIndex]
 
-  // The queue: what waits for quiet, and the burst it belongs to.
+  // The queue: the value that waits for quiet, and its burst.
   var queued: Entry?
   var due = Moment.zero
   var base = Moment.zero
@@ -64,26 +64,26 @@ struct KeyModel {
   var flight: Flight?
   var held: [Held] = []
   var heldUntil = Moment.zero
-  /// Nothing may leave, for the journal's sake.
+  /// Whether the journal withholds the key.
   var isWithheld = false
-  /// Except an urgent value that has waited for long enough.
+  /// Whether an urgent value has waited long enough to be exempt.
   var isUrgentDue = false
 
-  // What is known of the device.
+  // The known state of the device.
   var actual: Value?
   var lastSent: Value?
-  /// Whether commands were sent since it was last certain where the device stands.
+  /// Whether commands were sent since the state of the device was last certain.
   var isUncertain = false
-  /// Where it stood then.
+  /// The state at that time.
   var start: Value?
-  /// All values that were given up since then.
+  /// All values that were abandoned since then.
   var passed: [Value] = []
 
-  // What is shown.
+  // The published state.
   var phase: Phase?
   var newest: UInt64 = 0
 
-  /// The value on its way, unless its command has ended.
+  /// The value in flight, unless its command has ended.
   var standing: Value? {
     guard let flight, !flight.isEnded else { return nil }
     return flight.entry.value

@@ -4,7 +4,7 @@
 import Devices
 import LastOut
 
-/// What leaves by each lane: never more than its rate and burst, and every device in its turn.
+/// The commands of each lane: never more than its rate and burst, and every device in turn.
 ///
 /// Tokens are kept in nanoseconds of waiting, so that nothing is rounded twice.
 struct LaneMeter {
@@ -46,20 +46,20 @@ struct LaneMeter {
     return min(lanes[lane].capacity, lanes[lane].level + min(elapsed, lanes[lane].capacity))
   }
 
-  /// When a command may leave by the lane; `now` if at once.
+  /// When a command may be sent through the lane; `now` if at once.
   func nextToken(of lane: Int, after now: Moment) -> Moment {
     let level = level(lane, at: now)
     guard level < lanes[lane].interval else { return now }
     return Moment(nanoseconds: now.nanoseconds + lanes[lane].interval - level)
   }
 
-  /// A device's place in its lane may have been given up.
+  /// A device may have lost its place in its lane.
   mutating func interrupted(device: Int) {
     for other in overtaken.indices { overtaken[device][other] = 0 }
   }
 
-  /// A command of `device` left while those `waiting` had something that is not urgent; `nil`, or
-  /// which rule that broke.
+  /// Records a sent command of `device` while those in `waiting` had commands that are not urgent;
+  /// returns the violated rule, if any.
   mutating func left(
     device: Int,
     lane: Int,

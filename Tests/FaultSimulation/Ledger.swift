@@ -6,13 +6,13 @@ import Devices
 import JSON
 import LastOut
 
-/// The book of all commands: what was told of each, and what must never be told or sent after it.
+/// The ledger of all commands: their events, and which events or publishes must never follow.
 ///
-/// It knows nothing of queues or lanes, only a command's phases and the invariants under fault.
+/// It does not know queues or lanes, only a command's phases and the invariants under fault.
 struct Ledger {
   private struct Command {
     var phase: Phase
-    /// Counts accepted changes, restarts of the gateway included.
+    /// The number of the accepted change, restarts included.
     var order: UInt64
     var place: Int
     var expiresAt: Moment
@@ -21,7 +21,7 @@ struct Ledger {
   private var open: [UInt64: Command] = [:]
   /// Callers that wait for a final event.
   private var owed: [UInt64: Duration?] = [:]
-  /// The newest that was sent of each key; restarts included.
+  /// The newest sent value of each key; restarts included.
   private var newestSent: [UInt64]
   /// The newest number of each key since the start of the gateway.
   private var newestNumber: [UInt64]
@@ -33,24 +33,24 @@ struct Ledger {
     lastShown = Array(repeating: nil, count: keys)
   }
 
-  /// Until when an open command may wait for an absent party.
+  /// Until when an open command may wait for an offline broker or device.
   func expiry(of number: UInt64) -> Moment? { open[number]?.expiresAt }
 
   /// Whether no command has this number.
   func isUnknown(_ number: UInt64) -> Bool { open[number] == nil }
 
-  /// Which command or caller never got its end; `nil` when all did.
+  /// The command or caller without a final event, if any.
   var unfinished: String? {
     if let caller = owed.keys.min() { return "caller \(caller) never got its final event" }
     return open.keys.min().map { "command #\($0) has no end" }
   }
 
-  /// A caller was told yes; its value may wait for `ttl`, if that is not the property's own.
+  /// Records a caller whose change was accepted; `ttl` overrides the property's.
   mutating func owes(_ caller: UInt64, ttl: Duration?) { owed[caller] = .some(ttl) }
 
   mutating func shown(_ key: KeyIndex, _ wire: JSONValue) { lastShown[Int(key.rawValue)] = wire }
 
-  /// The gateway starts anew and remembers nothing of what it was asked.
+  /// Records a restart of the gateway, which forgets all requests.
   mutating func restart() {
     open = [:]
     owed = [:]
@@ -60,7 +60,7 @@ struct Ledger {
     }
   }
 
-  /// A value of an earlier process goes on as a command of this one.
+  /// Records that a value of an earlier process continues as a command of this one.
   mutating func resumed(_ survivor: Survivor, as number: UInt64) {
     open[number] = Command(
       phase: .accepted,
@@ -71,13 +71,13 @@ struct Ledger {
     newestNumber[Int(survivor.key.rawValue)] = number
   }
 
-  /// A command was handed to the broker.
+  /// Records a sent command.
   mutating func left(_ number: UInt64) {
     guard let command = open[number] else { return }
     newestSent[command.place] = command.order
   }
 
-  /// Notes one event; `nil`, or which promise it breaks.
+  /// Records one event; returns the violated invariant, if any.
   ///
   /// `order` counts accepted values, restarts included.
   mutating func note(
@@ -109,7 +109,7 @@ struct Ledger {
       return nil
     case .sending: return noteSending(event, place)
     case .sent:
-      guard open[event.number]?.phase == .sending else { return "sent, but was not on its way" }
+      guard open[event.number]?.phase == .sending else { return "sent, but was not in flight" }
       open[event.number]?.phase = .sent
       if event.isFinal { open[event.number] = nil }
       return nil
@@ -124,7 +124,7 @@ struct Ledger {
   private mutating func noteSending(_ event: CommandEvent, _ place: Int) -> String? {
     guard let command = open[event.number] else { return "is sent although it has ended" }
     guard command.order >= newestSent[place] else { return "is sent after something newer" }
-    // What is newer and was cancelled or has expired does not count any more.
+    // Newer values that were cancelled or have expired do not count.
     if event.attempt > 1,
       open.values.contains(where: { $0.place == place && $0.order > command.order })
     {

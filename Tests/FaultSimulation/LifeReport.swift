@@ -1,16 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one seed's life came to; a broken one is lived again to tell its last happenings.
+/// The result of one seed; a failed run is replayed to report its last events.
 ///
-/// Two of three seeds live with a journal.
+/// Two of three seeds have a journal.
 package struct LifeReport: Sendable {
-  /// The seed, the broken rule and what led there; `nil` when no rule was broken.
+  /// The seed, the violated rule and the events before it; `nil` if no rule was violated.
   package let breach: String?
   package let steps: Int
   package let seen: Coverage
 
-  /// Lives the life of `seed`: `steps` of trouble, then calm; `listener` gets every happening.
+  /// Runs `seed`: `steps` with faults, then without; `listener` receives every event.
   package init(seed: UInt64, steps: Int, listener: ((String) -> Void)? = nil) {
     var life = Self.life(of: seed, isTraced: false, listener)
     life.live(steps: steps)
@@ -23,11 +23,11 @@ package struct LifeReport: Sendable {
     var again = Self.life(of: seed, isTraced: true)
     again.live(steps: steps)
     let isSame = again.breach == broken && again.steps == life.steps
-    let replay = isSame ? "" : "\nThe replay went another way: \(again.breach ?? "no rule broken")"
+    let replay = isSame ? "" : "\nThe replay differs: \(again.breach ?? "no invariant violated")"
     breach = """
       \(again.trace.suffix(60).joined(separator: "\n"))
       Seed \(seed), step \(life.steps): \(broken)\(replay)
-      Live it again with: make soak SEED=\(seed)
+      Replay it with: make soak SEED=\(seed)
       """
   }
 

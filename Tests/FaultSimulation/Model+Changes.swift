@@ -5,9 +5,9 @@ import Commands
 import Devices
 import LastOut
 
-/// What people ask.
+/// Requests of clients.
 extension Model {
-  /// Foretells what becomes of a change; the error it has to be refused with, if it has.
+  /// Predicts the effect of a change; returns the error to refuse it with, if any.
   mutating func change(
     _ change: CommandStateMachine.Change,
     of key: KeyIndex,
@@ -28,7 +28,7 @@ extension Model {
     }
   }
 
-  /// What steps count from.
+  /// The base of steps.
   func base(_ place: Int) -> Value? {
     let key = keys[place]
     guard !key.isAction else { return nil }
@@ -56,7 +56,7 @@ extension Model {
     _ terms: Terms,
     at now: Moment
   ) throws(ValidationError) {
-    // A kind that has no such change says so first.
+    // A type without such a change is refused first.
     switch change {
     case .set: break
     case .step(let amount): _ = try keys[place].property.stepped(from: .number(0), by: amount)
@@ -111,7 +111,7 @@ extension Model {
     endHeld(place, as: .superseded, reason: "newer value")
     let policy = keys[place].property.policy
     let span = policy.maxWait.map { max($0, policy.delay) }
-    // A zero delay collapses what one batch puts in: its burst lasts through its instant.
+    // A zero delay collapses one batch: its burst lasts for its instant.
     let hasEnded = policy.delay == .zero ? keys[place].quietEnd < now : keys[place].quietEnd <= now
     let isFirst = !keys[place].isBurstOpen || hasEnded
     if isFirst {
@@ -146,7 +146,7 @@ extension Model {
     }
   }
 
-  /// A value that waits to be sent once more must not follow anything newer.
+  /// A value that waits to be repeated must not follow a newer one.
   mutating func dropRepetition(_ place: Int, reason: String) {
     guard let ready = keys[place].ready, ready.attempt > 1 else { return }
     keys[place].ready = nil
@@ -212,7 +212,7 @@ extension Model {
     }
   }
 
-  /// The state came: steps that waited for it are applied in order.
+  /// Applies the steps that waited for the state, in order.
   mutating func applyHeld(_ place: Int, at now: Moment) {
     let held = keys[place].held
     keys[place].held = []

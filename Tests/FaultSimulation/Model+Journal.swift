@@ -4,9 +4,9 @@
 import Devices
 import LastOut
 
-/// What a journal asks of the machine.
+/// The effects of a journal on the machine.
 extension Model {
-  /// Nothing of these keys leaves, except what is urgent and has waited enough, and of all others what may.
+  /// Withholds these keys, except urgent values that have waited long enough, and releases all others.
   mutating func withhold(_ withheld: Set<KeyIndex>, isDue: (UInt64) -> Bool) {
     for place in places {
       let isWithheld = withheld.contains(KeyIndex(Int32(place)))
@@ -21,7 +21,7 @@ extension Model {
     }
   }
 
-  /// A value of an earlier process is ready to leave, and ends older ones of other keys.
+  /// Queues a value of an earlier process, which ends older ones of other keys.
   mutating func resume(_ survivor: Survivor, number: UInt64, isOlder: (UInt64) -> Bool) {
     let place = Int(survivor.key.rawValue)
     lastNumber = max(lastNumber, number)
@@ -56,7 +56,7 @@ extension Model {
     }
   }
 
-  /// A value of an earlier process was too old.
+  /// Expires a value of an earlier process.
   mutating func expireUnresumed(_ survivor: Survivor, number: UInt64, reason: String) {
     lastNumber = max(lastNumber, number)
     expected.append(
@@ -74,13 +74,13 @@ extension Model {
     )
   }
 
-  /// The device files were read again: policies apply from the next change on.
+  /// Applies reloaded device files: policies apply from the next change on.
   mutating func reload(_ registry: Registry) {
     for place in places { keys[place].property = registry.properties[place].property }
     for place in places { lanes.interrupted(device: keys[place].device) }
   }
 
-  /// What waits of a key is refused after all.
+  /// Refuses the waiting value of a key.
   mutating func refuseWaiting(_ key: KeyIndex, reason: String) {
     endWaiting(Int(key.rawValue), as: .rejected, reason: reason)
   }

@@ -6,7 +6,7 @@ import Devices
 import JSON
 import LastOut
 
-/// What is heard from devices, who is there, and what time brings.
+/// Reports of devices, availability, and the passage of time.
 extension Model {
   mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
     let place = Int(key.rawValue)
@@ -25,7 +25,7 @@ extension Model {
     if !keys[place].held.isEmpty { applyHeld(place, at: now) }
   }
 
-  /// Confirms, passes as interim, or ends what is on its way; tells whether it was somebody's hand.
+  /// Confirms, accepts as interim, or ends the command in flight; returns whether a user changed it.
   private mutating func meaning(of value: Value, _ wire: JSONValue, _ place: Int) -> Bool {
     let key = keys[place]
     if let ready = key.ready, ready.attempt > 1 {
@@ -51,7 +51,7 @@ extension Model {
       return false
     }
     if isInterim(value, to: flight.entry.value, place) {
-      // It showed the value, and shows it no more.
+      // It reported the value, and no longer does.
       keys[place].flight?.isShown = false
       return false
     }
@@ -60,7 +60,7 @@ extension Model {
     return true
   }
 
-  /// Whether a device may show `value` on its way from where it stood, through everything that was
+  /// Whether a device may report `value` in transition from its last value, through everything that was
   /// sent since, to `target`.
   private func isInterim(_ value: Value, to target: Value, _ place: Int) -> Bool {
     let key = keys[place]
@@ -77,7 +77,7 @@ extension Model {
     return least <= number && number <= greatest
   }
 
-  // MARK: - Who is there
+  // MARK: - Availability
 
   mutating func connection(isUp: Bool) {
     isConnected = isUp
@@ -108,7 +108,7 @@ extension Model {
     return found
   }
 
-  /// Lets everything happen that is due; `told` settles which of one instant came first.
+  /// Performs everything that is due; `told` decides the order within one instant.
   mutating func advance(to now: Moment, told: [CommandEvent]) {
     for place in places where keys[place].queued != nil && keys[place].due <= now {
       settle(place, at: now)
@@ -131,8 +131,8 @@ extension Model {
     return best.map { ($0.place, $0.kind) }
   }
 
-  /// Where the end of a key's command stands among what was told; what goes again was not told, and
-  /// can only have come first.
+  /// The position of the end of a key's command among the emitted events; a repeated command has no
+  /// event and is first.
   private func rank(of place: Int, _ kind: Deadline, _ told: [CommandEvent]) -> Int {
     guard kind == .confirmation, let number = keys[place].flight?.entry.number else { return 0 }
     let found = told.firstIndex {

@@ -6,11 +6,11 @@ import Devices
 import JSON
 import LastOut
 
-/// What leaves, and what the broker answers.
+/// Sending, and the broker's replies.
 extension Model {
-  // MARK: - To the road
+  // MARK: - To the endpoint
 
-  /// The value that waits for quiet leaves the queue.
+  /// Moves the settled value out of the queue.
   mutating func settle(_ place: Int, at now: Moment) {
     guard var run = keys[place].queued else { return }
     keys[place].queued = nil
@@ -36,7 +36,7 @@ extension Model {
     failIfActionIsOffline(place)
   }
 
-  /// A momentary command is never held.
+  /// A momentary command never waits.
   mutating func failIfActionIsOffline(_ place: Int) {
     guard keys[place].isAction, !isOnline(place), let ready = keys[place].ready else { return }
     keys[place].ready = nil
@@ -45,7 +45,7 @@ extension Model {
 
   // MARK: - To the broker
 
-  /// Takes note that `place` was found unchanged while it waited; `nil`, or why that is wrong.
+  /// Records that `place` was unchanged while it waited; returns why that is wrong, if it is.
   mutating func foundUnchanged(_ place: Int, at now: Moment) -> String? {
     guard let ready = keys[place].ready, isInLane(place), isConnected else {
       return "was found unchanged, but could not leave"
@@ -59,7 +59,7 @@ extension Model {
     return nil
   }
 
-  /// Checks a message that leaves and takes note of it; `nil`, or what is wrong with it.
+  /// Checks and records a sent message; returns what is wrong with it, if anything.
   mutating func leaves(
     _ publish: CommandStateMachine.Publish,
     told: [CommandEvent],
@@ -71,7 +71,7 @@ extension Model {
     }
     let leaders = leaders(of: publish)
     guard leaders.count > 1 else { return leaves(publish, leader: leaders[0], at: now) }
-    // Whose turn it was shows in what left: the one whose newer value stays behind.
+    // The events show whose turn it was: the key whose newer value stays.
     let sent = told.filter { $0.phase == .sending }.map(\.number)
     var wrong: String?
     for leader in leaders {
@@ -121,7 +121,7 @@ extension Model {
     return nil
   }
 
-  /// The keys whose turn it may have been: the urgent one, or all that waited.
+  /// The keys whose turn it may have been: the urgent one, or all waiting ones.
   private func leaders(of publish: CommandStateMachine.Publish) -> [Int] {
     let waiting = publish.keys.map { Int($0.rawValue) }.filter { isInLane($0) }
     if let urgent = waiting.first(where: { keys[$0].ready?.isUrgent ?? false }) { return [urgent] }
@@ -132,7 +132,7 @@ extension Model {
     places.first { keys[$0].lane == lane && isInLane($0) && keys[$0].ready?.isUrgent == true }
   }
 
-  /// Devices with something in the lane that is not urgent.
+  /// Devices with a command in the lane that is not urgent.
   private func devicesWaiting(in lane: Int) -> [Int] {
     var found: [Int] = []
     for place in places
@@ -142,7 +142,7 @@ extension Model {
     return found
   }
 
-  /// All that has to leave in one message with the leader, in order.
+  /// The keys to send in one message with the leader, in order.
   private mutating func gather(
     _ publish: CommandStateMachine.Publish,
     leader: Int,
@@ -175,7 +175,9 @@ extension Model {
     at now: Moment
   ) -> String? {
     let road = keys[leaving[0]].property.command
-    guard publish.topic == road.topic, publish.qos == 1 else { return "took the wrong road" }
+    guard publish.topic == road.topic, publish.qos == 1 else {
+      return "has the wrong topic or quality of service"
+    }
     let wires = zip(leaving, entries).map { keys[$0].property.wireValue(of: $1.value) }
     let payload: String
     if road.payload.isObject {
@@ -212,7 +214,7 @@ extension Model {
     tell(.sending, entry, place)
   }
 
-  /// Whether something could leave now that the machine keeps; `nil`, or what it is.
+  /// A value that could be sent now and is not, if any.
   func keptBack(at now: Moment) -> String? {
     guard isConnected else { return nil }
     for place in places where isInLane(place) {
@@ -222,7 +224,7 @@ extension Model {
     return nil
   }
 
-  // MARK: - What the broker said
+  // MARK: - The broker's replies
 
   mutating func finish(
     _ publishKeys: [KeyIndex],

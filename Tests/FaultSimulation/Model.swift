@@ -5,13 +5,13 @@ import Commands
 import Devices
 import LastOut
 
-/// A slow, obvious second opinion: what the machine has to tell and answer, by the contract alone.
+/// A slow and obvious model: the events and replies of the machine, derived from the contract alone.
 ///
-/// It has no lists, heaps or tables: every question is answered by looking at every key. What it
-/// cannot foretell, it takes from the machine and checks: which of several devices is next in a
-/// lane, and which of several deadlines of one instant comes first.
+/// It has no lists, heaps or tables: every query looks at every key. Where it cannot predict, it
+/// accepts the choice of the machine and checks it: which of several devices is next in a lane, and
+/// which of several deadlines of one instant is first.
 struct Model {
-  /// What a change brings along.
+  /// The options of a change.
   struct Terms {
     var caller: UInt64
     var ttl: Duration?
@@ -26,7 +26,7 @@ struct Model {
     var isOnline: Bool { !sources.contains(false) }
   }
 
-  /// What `pending` says of one key.
+  /// The reply of `pending` for one key.
   struct PendingAnswer: Hashable {
     var value: Value
     var collapsed: Int
@@ -43,10 +43,10 @@ struct Model {
   var isConnected = false
   var isClosing = false
   let isWatched: Bool
-  /// Every event is told to a journal.
+  /// Whether there is a journal.
   let isJournalled: Bool
   var lastNumber: UInt64 = 0
-  /// What has to be told for what happened since the last comparison.
+  /// The events that are expected since the last comparison.
   var expected: [ExpectedEvent] = []
 
   init(
@@ -102,7 +102,7 @@ struct Model {
     )
   }
 
-  // MARK: - Questions
+  // MARK: - Queries
 
   var places: Range<Int> { keys.indices }
 
@@ -116,13 +116,13 @@ struct Model {
   var readyCount: Int { keys.count { $0.ready != nil } }
   var sendingCount: Int { keys.count { $0.isSending } }
 
-  /// Whether a value may leave as far as its own key and device go; only its lane may hold it.
+  /// Whether key and device allow a value to be sent; only its lane can delay it.
   func isInLane(_ place: Int) -> Bool {
     guard let ready = keys[place].ready, devices[keys[place].device].isOnline,
       !keys[place].isSending
     else { return false }
     guard keys[place].isWithheld else { return true }
-    // What was sent once may be repeated: the disk keeps nobody from it any more.
+    // A value that was sent once may be repeated: the disk no longer delays it.
     return ready.isUrgent && (keys[place].isUrgentDue || ready.attempt > 1)
   }
 
@@ -130,7 +130,7 @@ struct Model {
     sendingCount == 0 && queuedCount == 0 && !places.contains { isInLane($0) }
   }
 
-  /// Whether the device is known to show `value` already.
+  /// Whether the device is known to have `value` already.
   func isKnown(_ value: Value, _ place: Int) -> Bool {
     let key = keys[place]
     guard let actual = key.actual, !key.isUncertain, key.flight == nil, isOnline(place),
@@ -139,7 +139,7 @@ struct Model {
     return key.property.isSameOnWire(actual, value)
   }
 
-  /// What `pending` has to answer.
+  /// The expected reply of `pending`.
   func pending(_ place: Int) -> PendingAnswer? {
     let key = keys[place]
     if let queued = key.queued {
@@ -166,7 +166,7 @@ struct Model {
     return key.isSending && key.flight?.isEnded == false
   }
 
-  /// The next moment at which something has to happen; `nil` when nothing waits for time.
+  /// The next deadline, if any.
   func nextDeadline(after now: Moment) -> Moment? {
     var earliest: Moment?
     func consider(_ moment: Moment) { earliest = min(earliest ?? moment, moment) }
@@ -181,7 +181,7 @@ struct Model {
     return earliest
   }
 
-  // MARK: - Telling
+  // MARK: - Expected events
 
   mutating func tell(
     _ phase: Phase,

@@ -3,8 +3,8 @@
 
 import LastOutTesting
 
-/// How likely each trouble is in one run, in percent; every seed has its own mixture, so that some
-/// runs are nearly calm and others have one kind of trouble only.
+/// The probability of each fault in one run, in percent; every seed has its own mixture, so that some
+/// runs have hardly any faults and others only one kind.
 struct Probabilities {
   var time: Int
   var refusal: Int
@@ -19,16 +19,16 @@ struct Probabilities {
   var pause: Int
   var restart: Int
   var shutdown: Int
-  /// With a journal, on top of ``restart``.
+  /// With a journal, in addition to ``restart``.
   var crash: Int
   var disk: Int
   var slowDevice: Int
   var missedTurn: Int
-  /// The devices are read again.
+  /// The devices are reloaded.
   var reload: Int
-  /// How many keys people like most; few keys meet each other more often.
+  /// The number of frequently changed keys; the fewer, the more they interact.
   var favourites: Int
-  /// How many publishes may be unanswered.
+  /// The window of unanswered publishes.
   var window: Int
 
   init(_ random: inout SeededGenerator) {

@@ -10,9 +10,9 @@ struct SimulatedClocks: Sendable {
   private var startedAt = Moment.zero
   /// When the wall clock is synchronised.
   private var setAt = Moment.zero
-  /// How far it is behind before that.
+  /// How far it is slow before that.
   private var lag = Duration.zero
-  /// Since the simulation began, and since the boot.
+  /// The time asleep, since the start and since the boot.
   private var slept = Duration.zero
   private var sleptSinceBoot = Duration.zero
 
@@ -21,8 +21,8 @@ struct SimulatedClocks: Sendable {
     sleptSinceBoot += duration
   }
 
-  /// The machine starts again after it stopped at `end`; `isFrozen`: the wall clock continues from
-  /// there, else it starts in 1970.
+  /// Restarts the machine after it stopped at `end`; `isFrozen`: the wall clock continues from there,
+  /// otherwise it starts in 1970.
   mutating func reboot(at now: Moment, after end: Moment, clockSet: Moment, isFrozen: Bool) {
     boot += 1
     let wall = read(at: end).stamps.wallMilliseconds
@@ -47,7 +47,7 @@ struct SimulatedClocks: Sendable {
     )
   }
 
-  /// The wall clock when the simulation began.
+  /// The wall clock at the start of the simulation.
   private static let epoch: Int64 = 1_800_000_000_000
 
   private static func milliseconds(_ duration: Duration) -> Int64 {

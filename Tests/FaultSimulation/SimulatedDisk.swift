@@ -5,8 +5,8 @@ import Durability
 import LastOut
 import LastOutTesting
 
-/// A journal's file and its writer on simulated time: what the process has written, what a power cut
-/// leaves of it, and one piece of work that takes its time.
+/// A journal's file and its writer on simulated time: the written rows, the rows after a power cut,
+/// and one piece of work in progress.
 struct SimulatedDisk: Sendable {
   typealias Rows = [String: JournalEntry]
 
@@ -22,9 +22,9 @@ struct SimulatedDisk: Sendable {
 
   private var random: SeededGenerator
   private(set) var clocks = SimulatedClocks()
-  /// What the next process reads.
+  /// The rows that the next process reads.
   private(set) var written: Rows = [:]
-  /// What a power cut may leave; more than one while nobody knows.
+  /// The possible rows after a power cut; more than one while it is uncertain.
   private(set) var synced: [Rows] = [[:]]
   private var work: Work?
   private var trouble: DiskTrouble?
@@ -75,7 +75,7 @@ struct SimulatedDisk: Sendable {
     case .full: work = Work(rows: rows, endsAt: end, fault: .diskFull)
     case .failingSync:
       let fault = JournalFault.failed(call: "fsync", reason: "Input/output error")
-      // Nobody knows how far it came.
+      // It is unknown how far it got.
       let reached = random.chance(70) ? writtenAt : nil
       work = Work(rows: rows, writtenAt: reached, endsAt: end, fault: fault)
     }
@@ -91,7 +91,7 @@ struct SimulatedDisk: Sendable {
     return row
   }
 
-  /// Moves on; how the work ended, if it has.
+  /// Advances the time; returns the result of the work, if it has ended.
   mutating func advance(to now: Moment) -> JournalResult? {
     guard let current = work else { return nil }
     if let moment = current.writtenAt, moment <= now {
@@ -112,7 +112,7 @@ struct SimulatedDisk: Sendable {
 
   // MARK: - Ends
 
-  /// The process or the machine ends; what the next process reads.
+  /// Ends the process or the machine; returns the rows that the next process reads.
   mutating func restart(after end: GatewayEnd, at now: Moment, start: Moment) -> Rows {
     _ = advance(to: now)
     work = nil
@@ -124,7 +124,7 @@ struct SimulatedDisk: Sendable {
       clocks.reboot(at: start, after: now, clockSet: clockSet, isFrozen: isFrozen)
       trouble = nil
     }
-    // Opening syncs what it read: nothing of it may go again.
+    // Opening syncs the rows that it read: none of them may be lost.
     synced = [written]
     return written
   }

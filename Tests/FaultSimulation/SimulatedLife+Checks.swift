@@ -6,7 +6,7 @@ import Devices
 import GatewayCore
 import LastOut
 
-/// Whether all is right.
+/// The checks.
 extension SimulatedLife {
   mutating func fail(_ words: String) {
     guard breach == nil else { return }
@@ -14,7 +14,7 @@ extension SimulatedLife {
     if isTraced { note("BROKEN: \(words)") }
   }
 
-  /// Compares what was decided with what the model expects.
+  /// Compares the decided events with those that the model expects.
   mutating func agree(_ moment: String) {
     guard breach == nil else { return }
     collect()
@@ -27,7 +27,7 @@ extension SimulatedLife {
     model.expected.removeAll(keepingCapacity: true)
   }
 
-  /// Each command's events have to come in order; between commands no order is promised.
+  /// Events of one command are ordered; between commands the order is unspecified.
   private static func difference(_ told: [ExpectedEvent], _ expected: [ExpectedEvent]) -> String? {
     guard told != expected else { return nil }
     var rest = expected
@@ -41,7 +41,7 @@ extension SimulatedLife {
     return rest.first.map { "expected \($0), which was not told" }
   }
 
-  /// Enters an event into the books, before it is compared.
+  /// Records an event in the ledgers, before it is compared.
   mutating func enter(_ event: CommandEvent) {
     if isTraced { note("  decided \(ExpectedEvent(event)), value \(acceptedCount)") }
     count(event)
@@ -70,7 +70,7 @@ extension SimulatedLife {
     }
   }
 
-  /// Every answer the machine gives, against the model's.
+  /// Compares every reply of the machine with the model's.
   mutating func check() {
     guard breach == nil else { return }
     for place in model.places {
@@ -130,7 +130,7 @@ extension SimulatedLife {
 
   private static func text(_ value: Value?) -> String { value?.bareText ?? "unknown" }
 
-  /// Nothing may leave: then no wake-up lies in the past, or the loop would spin.
+  /// If nothing can be sent, no wake-up may be in the past, or the loop would spin.
   mutating func checkQuiet() {
     guard breach == nil, let wake = core.commands.nextDeadline(after: now), wake <= now else {
       return
@@ -140,7 +140,7 @@ extension SimulatedLife {
 
   // MARK: - The end
 
-  /// Everybody is there and answers, nobody asks for anything more: all has to come to its end.
+  /// Connects and powers everything and stops requests: every command must end.
   mutating func calmDown() {
     if isTraced { note("calm") }
     isCalm = true
@@ -154,7 +154,7 @@ extension SimulatedLife {
     }
     if world.isHalfOpen { cut() }
     world.isFarConnected = true
-    // Whoever missed a report hears it now.
+    // Clients that missed a report receive it now.
     for place in world.retained.indices {
       agenda.plan(.reminder(KeyIndex(Int32(place))), at: now)
     }
@@ -195,7 +195,7 @@ extension SimulatedLife {
 }
 
 extension SimulatedLife {
-  /// At rest the gateway knows what each device shows, and shows nothing else as its target.
+  /// At rest the gateway knows the state of each device, and its target equals it.
   private mutating func checkShown(_ key: KeyIndex, at place: Int) {
     guard let wire = world.retained[place] else { return }
     let shown = registry[key].property.value(fromWire: wire)

@@ -9,9 +9,9 @@ import LastOut
 import LastOutTesting
 import Routing
 
-/// The host's part: performing the effects of the core against the simulated world.
+/// The part of the host: performs the effects of the core on the simulated world.
 extension SimulatedLife {
-  /// One step of the core, as the host makes it after a batch.
+  /// Performs one step of the core, as the host does after a batch.
   mutating func stepCore(hasRoom: Bool) {
     guard breach == nil else { return }
     wake()
@@ -35,7 +35,7 @@ extension SimulatedLife {
     checkQuiet()
   }
 
-  /// Emits what is ready outside a step, as a surface does before it replies.
+  /// Emits ready events outside a step, as a surface does before it replies.
   mutating func drain() {
     while breach == nil, let effect = core.nextReply(at: now) { perform(effect) }
     guard breach == nil else { return }
@@ -45,7 +45,7 @@ extension SimulatedLife {
   }
 
   private mutating func perform(_ effect: Effect) {
-    // A resumed value comes before the events that its resumption causes.
+    // A resumed value precedes the events that its resumption causes.
     if case .resumed(let value) = effect { return resumed(value) }
     collect()
     guard breach == nil else { return }
@@ -66,7 +66,7 @@ extension SimulatedLife {
 
   // MARK: - Events
 
-  /// Takes what the core decided since the last call, before it waits for the disk.
+  /// Collects the decisions of the core since the last call, before they wait for the disk.
   mutating func collect() {
     var found = core.transcript ?? []
     if !found.isEmpty { core.transcript = [] }
@@ -83,7 +83,7 @@ extension SimulatedLife {
     if core.commands.changedKeys.count > 10_000 { fail("changed keys are never taken") }
   }
 
-  /// An event reaches the requester and the watchers.
+  /// Handles an event for the requester and the watchers.
   private mutating func emitted(_ event: CommandEvent) {
     if isTraced { note("  out: #\(event.number) \(event.phase)") }
     guard isJournalled else { return }
@@ -95,7 +95,7 @@ extension SimulatedLife {
 
   // MARK: - Publishing
 
-  /// Values that proved unchanged while they waited were passed over.
+  /// Records waiting values that were skipped as unchanged.
   private mutating func acceptUnchanged() {
     for event in decided where event.phase == .unchanged && breach == nil {
       let place = Int(event.key.rawValue)
@@ -122,7 +122,7 @@ extension SimulatedLife {
       note("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
     }
     guard broker == 1 ? world.isFarConnected : core.isConnected else {
-      return fail("a routed message leaves for an absent broker")
+      return fail("a routed message is sent to an offline broker")
     }
     if let wrong = routes.forwarded(publish, to: broker, at: now) { return fail(wrong) }
     let isAnswered = isCalm || !random.chance(probabilities.lostAnswer)
@@ -137,7 +137,7 @@ extension SimulatedLife {
   // MARK: - The end of a shutdown
 
   private mutating func ended(_ report: ShutdownReport) {
-    // What was found unchanged in this step does not wait any more.
+    // Values that were unchanged in this step no longer wait.
     acceptUnchanged()
     guard breach == nil else { return }
     let unsent = model.places.filter { model.isUnsent($0) }.map { name(KeyIndex(Int32($0))) }
@@ -154,13 +154,13 @@ extension SimulatedLife {
     restart(after: .shutdown)
   }
 
-  /// What the report calls kept is what the next start finds: the newest value of its key.
+  /// The kept values of the report must be those that the next start finds: the newest of each key.
   private mutating func checkKept(_ name: String) {
     guard let key = try? registry.index(of: name) else {
       return fail("the report keeps \(name), which there is not")
     }
     let entry = model.keys[Int(key.rawValue)]
-    // What was sent while the rest was published does not wait any more.
+    // Values that were sent while the rest was published no longer wait.
     guard let newest = entry.queued ?? entry.ready ?? entry.flight?.entry,
       let order = invariants.order(of: newest.number)
     else { return }

@@ -9,9 +9,9 @@ import JSON
 import LastOut
 import LastOutTesting
 
-/// The disk, restarts, and what must survive them.
+/// The disk, restarts, and the values that must survive them.
 extension SimulatedLife {
-  // MARK: - Trouble
+  // MARK: - Faults
 
   mutating func disturbDisk() {
     let trouble = DiskTrouble.allCases[random.below(DiskTrouble.allCases.count)]
@@ -21,7 +21,7 @@ extension SimulatedLife {
     disk.disturb(trouble, until: end)
   }
 
-  /// The whole machine sleeps; the monotonic clock stands still meanwhile.
+  /// Suspends the machine; the monotonic clock stops meanwhile.
   mutating func sleep() {
     let length = Duration.milliseconds(random.within(1000...90_000))
     if isTraced { note("the machine sleeps for \(length)") }
@@ -30,8 +30,8 @@ extension SimulatedLife {
     disk.sleep(for: length)
   }
 
-  /// A change was refused because it could not be kept: right only after the disk has failed, and
-  /// never for what is urgent.
+  /// Checks a change that was refused for durability: correct only after the disk has failed, and never
+  /// for an urgent value.
   mutating func refusedByDisk(_ change: CommandStateMachine.Change, of key: KeyIndex) {
     seen.unkept += 1
     if isTraced { note("\(name(key)) is refused by the disk") }
@@ -49,7 +49,7 @@ extension SimulatedLife {
 
   // MARK: - Events
 
-  /// Records an event that depends on the disk: the model cannot foresee those, only their effect.
+  /// Records an event that depends on the disk: the model cannot predict those, only their effect.
   ///
   /// - Returns: Whether the event is one that the ledger does not know.
   mutating func foreseeOutcomeOfDisk(_ event: CommandEvent) -> Bool {
@@ -78,7 +78,7 @@ extension SimulatedLife {
     return false
   }
 
-  /// Enters an event into the durability invariants.
+  /// Records an event in the durability invariants.
   private mutating func remember(_ event: CommandEvent) {
     if event.phase == .accepted, !event.isAction, let value = event.value,
       let expiresAt = event.expiresAt
@@ -117,8 +117,7 @@ extension SimulatedLife {
     )
   }
 
-  /// Whether anyone receives an event: everyone who watches, what is published on MQTT, and of the
-  /// rest the answer to the requester.
+  /// Whether any client receives an event: watchers, MQTT, or otherwise the requester.
   private func isHeard(_ event: CommandEvent) -> Bool {
     switch event.phase {
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: true
@@ -127,7 +126,7 @@ extension SimulatedLife {
     }
   }
 
-  // MARK: - Another start
+  // MARK: - Restart
 
   mutating func resumed(_ value: ResumedValue) {
     seen.replayed += 1
@@ -150,7 +149,7 @@ extension SimulatedLife {
     ledger.resumed(survivor, as: value.number)
   }
 
-  /// What a row stands for.
+  /// The value of a row.
   func survivor(_ entry: JournalEntry) -> Survivor {
     guard let row = entry.content.decoded as? DurableValue,
       let key = try? registry.index(of: entry.key), let order = orders[Self.text(row.id)],
@@ -168,8 +167,7 @@ extension SimulatedLife {
 
   private static func text(_ id: JSONValue) -> String { JSONWriter.text(id) }
 
-  /// Lets the model withhold what the core withholds; which keys that are is checked by what a crash
-  /// would do.
+  /// Makes the model withhold the keys that the core withholds; the crash checks verify which ones.
   mutating func withhold() {
     guard breach == nil else { return }
     let withheld = Set(core.durability?.withheld ?? [])
@@ -181,7 +179,7 @@ extension SimulatedLife {
 
   // MARK: - Invariants
 
-  /// All that a start could find, were the process killed or the power cut now.
+  /// All states that a start could find after a kill or a power cut at this point.
   var images: [[Survivor]] {
     ([disk.written] + disk.synced).map { rows in rows.values.map { survivor($0) } }
   }
@@ -191,7 +189,7 @@ extension SimulatedLife {
     return plan.isIdle && !disk.isBusy && plan.fault == nil
   }
 
-  /// Were the process killed or the power cut now, no promise would be broken.
+  /// Checks that a kill or a power cut at this point would violate no invariant.
   mutating func checkDurability() {
     guard let plan = core.durability?.plan else { return }
     let isPrompt =
@@ -209,7 +207,7 @@ extension SimulatedLife {
 
   // MARK: - Reload
 
-  /// The device files are read again: some policies differ, nothing else.
+  /// Reloads the device files, in which only some policies differ.
   mutating func reload() {
     wake()
     guard breach == nil else { return }

@@ -9,7 +9,7 @@ import JSON
 import LastOut
 import LastOutTesting
 
-/// What people do, and what is done to the gateway.
+/// Actions of users and operators.
 extension SimulatedLife {
   mutating func act() {
     let draw = random.below(100)
@@ -30,7 +30,7 @@ extension SimulatedLife {
     case 2, 3: routedMessage()
     default:
       change()
-      // Fast hands, and several properties in one instant.
+      // Rapid changes, and several properties in one instant.
       while breach == nil, random.chance(35) { change() }
     }
   }
@@ -62,7 +62,7 @@ extension SimulatedLife {
       if random.chance(40) { return .toggle }
     case .choice, .text, .color, .action: break
     }
-    // Now and then something that the kind does not have.
+    // Sometimes a change that the type does not support.
     if random.chance(1) { return random.chance(50) ? .toggle : .step(1) }
     return .set(anyValue(of: kind))
   }
@@ -83,7 +83,7 @@ extension SimulatedLife {
     ask(change, of: key, terms)
   }
 
-  /// Hands one change to the machine and to the model.
+  /// Passes one change to the machine and to the model.
   mutating func ask(
     _ change: CommandStateMachine.Change,
     of key: KeyIndex,
@@ -181,7 +181,7 @@ extension SimulatedLife {
     answered.isEmpty ? nil : answered[random.below(answered.count)]
   }
 
-  /// Asks the gateway to end in good order.
+  /// Starts a shutdown.
   private mutating func beginClosing() {
     guard !core.isShuttingDown else { return }
     wake()
@@ -213,7 +213,7 @@ extension SimulatedLife {
     restart(after: .powerCut(clockSet: clockSet, isFrozen: isFrozen), start: start)
   }
 
-  /// A new gateway, which knows what the disk kept.
+  /// Starts a new gateway with the rows of the disk.
   mutating func restart(after end: GatewayEnd, start: Moment? = nil) {
     seen.restarts += 1
     let rows = disk.restart(after: end, at: now, start: start ?? now)

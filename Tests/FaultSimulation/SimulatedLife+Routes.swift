@@ -8,7 +8,7 @@ import Routing
 
 /// Messages that routes carry from one topic, or broker, to another.
 extension SimulatedLife {
-  /// Someone publishes on a topic that a route matches; or the second broker comes or goes.
+  /// Publishes on a topic that a route matches, or connects or disconnects the second broker.
   mutating func routedMessage() {
     if random.chance(5) { return cutFar() }
     wake()
@@ -21,7 +21,7 @@ extension SimulatedLife {
     if isTraced { note("\(topic.name) carries \(number)") }
     let keys = core.routeOutputs(of: name.span, from: topic.broker)
     let before = core.rejections.total(.overflow)
-    // Some messages have been here before.
+    // Some messages have passed this gateway before.
     let isLoop = random.chance(10)
     let isOpen = !core.isShuttingDown
     core.route(
@@ -39,7 +39,7 @@ extension SimulatedLife {
     }
   }
 
-  /// The broker has answered a routed message, or never will.
+  /// Handles the reply to a routed message, or its loss.
   mutating func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
     routes.answered(number, outcome)
     core.routeFinished(number, outcome)
@@ -54,7 +54,7 @@ extension SimulatedLife {
   }
 }
 
-/// The book of routed messages: numbered payloads in, numbered payloads out.
+/// The ledger of routed messages: numbered payloads in, numbered payloads out.
 struct RouteLedger {
   private struct Output {
     let isDebounced: Bool
@@ -62,7 +62,7 @@ struct RouteLedger {
     var waiting: [(number: Int, at: Moment)] = []
     /// Forwarded and not answered.
     var inFlight: (flight: UInt64, number: Int)?
-    /// The newest that was forwarded, and whether the broker has it.
+    /// The newest forwarded message, and whether the broker received it.
     var newest = 0
     /// The last message was lost, so that it is forwarded again.
     var lost: Int?
@@ -78,7 +78,7 @@ struct RouteLedger {
     outputs[topic, default: Output(isDebounced: isDebounced)].waiting.append((number, now))
   }
 
-  /// A message left for a broker; `nil`, or which rule that breaks.
+  /// Records a forwarded message; returns the violated rule, if any.
   mutating func forwarded(
     _ publish: RouteMachine.Publish,
     to broker: Int,
@@ -129,7 +129,7 @@ struct RouteLedger {
     isClosed = false
   }
 
-  /// What was accepted and never forwarded, with all brokers there; `nil` when nothing is.
+  /// A message that was accepted and never forwarded with all brokers connected, if any.
   func unfinished(at now: Moment) -> String? {
     for (topic, output) in outputs.sorted(by: { $0.key < $1.key }) {
       if let last = output.waiting.last, !isOld(last.at, now) {

@@ -10,7 +10,7 @@ import LastOutTesting
 
 /// The link, the broker and the devices.
 extension SimulatedLife {
-  /// Something that was planned happens.
+  /// Performs the next planned event.
   mutating func happen() {
     guard let entry = agenda.take() else { return }
     switch entry.item {
@@ -49,7 +49,7 @@ extension SimulatedLife {
       note("leaves: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
     }
     guard !outstanding.contains(where: { $0.letter.token == publish.token }) else {
-      return fail("the token of a publish under way is used again")
+      return fail("the token of a publish in flight is reused")
     }
     guard !tokens.contains(publish.token) else { return fail("a token is used again") }
     tokens.append(publish.token)
@@ -80,7 +80,7 @@ extension SimulatedLife {
     )
     outstanding.append((letter, publish.keys))
     if world.isHalfOpen || !letter.isAnswered {
-      // The gateway waits for three seconds, then gives the connection up.
+      // The gateway waits for three seconds, then closes the connection.
       let moment = now.advanced(by: .seconds(3))
       agenda.plan(.cut(generation: world.generation), at: moment)
     }
@@ -127,7 +127,7 @@ extension SimulatedLife {
     if answered.count > 8 { answered.removeFirst() }
   }
 
-  /// An answer that was given already changes nothing.
+  /// A duplicate reply must have no effect.
   private mutating func stray(_ token: UInt64) {
     guard !outstanding.contains(where: { $0.letter.token == token }) else { return }
     if isTraced { note("a stray answer") }
@@ -148,7 +148,7 @@ extension SimulatedLife {
     }
   }
 
-  /// The connection is gone; what is unanswered is lost.
+  /// Ends the connection; unanswered publishes are lost.
   mutating func cut() {
     guard model.isConnected else { return }
     seen.cuts += 1
@@ -164,7 +164,7 @@ extension SimulatedLife {
     agenda.plan(.reconnection(generation: world.generation), at: after(isCalm ? 10...20 : patience))
   }
 
-  /// What was under way reaches the broker, or does not, before the next connection is made.
+  /// Delivers or drops messages in flight before the next connection.
   mutating func loseLetters() {
     world.generation += 1
     world.isHalfOpen = false
@@ -183,7 +183,7 @@ extension SimulatedLife {
     guard !model.isConnected else { return }
     if isTraced { note("connected") }
     tellConnection(true)
-    // Retained messages tell what was missed.
+    // Retained messages carry the missed reports.
     for device in registry.devices.indices {
       for source in world.availability[device].indices where random.chance(90) || isCalm {
         agenda.plan(
@@ -274,7 +274,7 @@ extension SimulatedLife {
       }
     }
     guard isOn else { return }
-    // The broker hands out again what it is not sure of, then what came meanwhile.
+    // The broker redelivers unacknowledged messages, then later ones.
     var letters = world.devices[device].backlog + agenda.takeDeliveries(to: device)
     world.devices[device].backlog = []
     if random.chance(probabilities.repetition) { letters = world.devices[device].recent + letters }

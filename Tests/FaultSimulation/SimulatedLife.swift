@@ -8,19 +8,19 @@ import GatewayCore
 import LastOut
 package import LastOutTesting
 
-/// One gateway's life among people, brokers, devices and a disk, none of them reliable.
+/// A run of one gateway with unreliable users, brokers, devices and disk.
 ///
 /// It drives the ``GatewayCore`` that ships on virtual time, through the calls that the host makes,
-/// performs its effects against a simulated world, and after every step asks a slow model and a
-/// ledger whether everything was right. The same seed lives the same life.
+/// performs its effects on a simulated world, and after every step checks everything against a slow
+/// model and a ledger. The same seed gives the same run.
 package struct SimulatedLife: ~Copyable {
-  /// The first broken rule in words; the life ends with it.
+  /// The first violated rule, which ends the run.
   package internal(set) var breach: String?
-  /// Steps lived.
+  /// The number of steps so far.
   package internal(set) var steps = 0
-  /// The last events, the oldest first; empty unless asked for.
+  /// The last events, the oldest first; empty unless requested.
   package internal(set) var trace: [String] = []
-  /// What happened how often, so that a quiet simulation does not pass for a good one.
+  /// The counts of events, so that a run without events does not count as a good one.
   package internal(set) var seen = Coverage()
 
   let seed: UInt64
@@ -44,7 +44,7 @@ package struct SimulatedLife: ~Copyable {
   var invariants: DurabilityInvariants
   /// The values that the last start found, by key.
   var stored: [KeyIndex: Survivor] = [:]
-  /// Which accepted value an identifier stands for, by order of acceptance.
+  /// The order of the accepted value of each identifier.
   var orders: [String: UInt64] = [:]
   /// Events that were decided and not compared with the model yet.
   var decided: [CommandEvent] = []
@@ -52,9 +52,9 @@ package struct SimulatedLife: ~Copyable {
   var decidedCount = 0
   /// Counts accepted values, restarts included.
   var acceptedCount: UInt64 = 0
-  /// How long the machine has slept, unnoticed by the monotonic clock.
+  /// How long the machine has slept; the monotonic clock does not count it.
   var slept = Duration.zero
-  /// The time of day was wrong for a while.
+  /// Whether the wall clock was wrong for a while.
   var isTimeDoubtful = false
   /// Publishes without an answer.
   var outstanding: [(letter: Agenda.Letter, keys: [KeyIndex])] = []
@@ -67,7 +67,7 @@ package struct SimulatedLife: ~Copyable {
   var isCalm = false
 
   /// - Parameters:
-  ///   - seed: Decides everything.
+  ///   - seed: The seed of all decisions.
   ///   - isJournalled: Whether accepted values survive a crash.
   ///   - isTraced: Whether ``trace`` is kept, which costs time.
   ///   - listener: Receives every line as it is added; the trace is kept then.
@@ -122,7 +122,7 @@ package struct SimulatedLife: ~Copyable {
     )
   }
 
-  /// Lives `count` steps, then in calm until nothing waits; it may go on living after that.
+  /// Runs `count` steps, then without faults until nothing waits; it can be called again.
   package mutating func live(steps count: Int) {
     isCalm = false
     for _ in 0..<count where breach == nil {
@@ -133,7 +133,7 @@ package struct SimulatedLife: ~Copyable {
     calmDown()
   }
 
-  /// One thing happens.
+  /// Performs one step.
   private mutating func step() {
     if let due = agenda.next, due.at <= now, random.chance(85) {
       happen()
@@ -169,7 +169,7 @@ package struct SimulatedLife: ~Copyable {
     if random.chance(90) { wake() }
   }
 
-  /// To the next thing that is planned, or that the gateway or its disk waits for.
+  /// Advances to the next planned event or deadline of the gateway or its disk.
   mutating func moveToNext() {
     var next = agenda.next?.at
     if let deadline = core.nextDeadline(after: now) { next = min(next ?? deadline, deadline) }
@@ -177,7 +177,7 @@ package struct SimulatedLife: ~Copyable {
     if let next, next > now { now = next }
   }
 
-  /// The loop wakes up.
+  /// Wakes the loop.
   mutating func wake() {
     guard breach == nil else { return }
     core.advance(to: now)

@@ -4,13 +4,13 @@
 package import Devices
 package import LastOut
 
-/// One accepted value that was not sent yet.
+/// An accepted value that is not sent yet.
 package struct Survivor: Hashable, Sendable {
   package var key: KeyIndex
   package var value: Value
   /// Counts accepted values, restarts included.
   package var order: UInt64
-  /// From when on it is not sent to an absent party any more.
+  /// When it expires.
   package var expiresAt: Moment
   package var isUrgent = false
   /// The option that is sent with it, in seconds.

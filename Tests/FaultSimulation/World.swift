@@ -10,9 +10,9 @@ import LastOut
 struct World {
   struct SimulatedDevice {
     var isPowered = true
-    /// Takes messages and does nothing with them.
+    /// Whether it ignores messages.
     var isDeaf = false
-    /// What the broker keeps for it while it is away, and the last it was handed.
+    /// The messages that the broker queues for it while it is offline, and the last delivered one.
     var backlog: [Agenda.Letter] = []
     var recent: [Agenda.Letter] = []
     /// Messages to and from it keep their order.
@@ -21,18 +21,18 @@ struct World {
   }
 
   var devices: [SimulatedDevice]
-  /// What each property shows.
+  /// The actual value of each property.
   var values: [Value?]
-  /// What the broker keeps as the last report of each property.
+  /// The retained report of each property.
   var retained: [JSONValue?]
   var availability: [[Bool]]
-  /// Counts connections; what belongs to an earlier one is void.
+  /// The number of the connection; events of earlier ones are void.
   var generation = 0
-  /// Nothing gets through, though the gateway has not noticed.
+  /// Whether nothing gets through and the gateway has not detected it.
   var isHalfOpen = false
   /// Whether the second broker, which only routes use, is connected.
   var isFarConnected = false
-  /// The publish that each property was handed last, by the order of publishing.
+  /// The last publish that was delivered to each property, by the order of publishing.
   var lastDelivered: [Int]
   /// The last publish of each property that the broker acknowledged.
   var lastAcknowledged: [Int]

@@ -8,7 +8,7 @@ import Testing
 
 /// Lives that a debug build can live in some seconds; `make soak` lives more of them.
 ///
-/// That the simulation finds mistakes is checked by `make mutants`.
+/// `make mutants` checks that the simulation finds mistakes.
 @Suite struct FaultSimulationTests {
   /// A failing seed names itself, reports its last events and replays exactly.
   @Test(arguments: 0..<8)
@@ -52,7 +52,7 @@ import Testing
   }
 
   /// In a process of its own: others would be measured with it.
-  @Test func `a long life takes no more memory than a short one`() async {
+  @Test func `a long run uses no more memory than a short one`() async {
     await #expect(processExitsWith: .success) {
       for isJournalled in [false, true] {
         var life = SimulatedLife(seed: 11, isJournalled: isJournalled)

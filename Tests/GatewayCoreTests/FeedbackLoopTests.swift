@@ -145,7 +145,7 @@ import Testing
     #expect(try story.tell(steps) == String(repeating: "x.", count: 50))
   }
 
-  @Test func `a third value ends the stop at once, and what follows is judged anew`() throws {
+  @Test func `a third value ends the stop at once, and detection starts over`() throws {
     var story = try stopped()
     #expect(try story.tell([.ask(60, after: 100), .ask(70, after: 100)]) == "x.")
     #expect(try story.tell([.report(70, after: 50), .ask(60, after: 100)]) == ".")
@@ -160,7 +160,9 @@ import Testing
     #expect(try story.tell([.report(80, after: 100), .ask(60, after: 9900)]) == ".")
   }
 
-  @Test func `whoever insists without a report is no echo, and free for an hour`() throws {
+  @Test func `a client that repeats without a report is no feedback loop, and is free for an hour`()
+    throws
+  {
     var story = try stopped()
     #expect(try story.tell([.ask(60, after: 400), .ask(60, after: 400)]) == "x.")
     #expect(try story.tell(Self.alternating(100)) == String(repeating: ".", count: 100))

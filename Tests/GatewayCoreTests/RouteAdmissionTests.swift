@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test func `a message that has passed this gateway is rejected`() {
-    let reason = "it came back to where it left"
+    let reason = "the message returned to this gateway"
     #expect(Self.admit(trail: "there here") == .other(.loop, reason: reason))
     #expect(Self.admit(trail: "there") == nil)
   }

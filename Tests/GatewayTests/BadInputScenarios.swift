@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 4: bad input is refused clearly, and disturbs nothing else.
+/// 4: bad input is refused clearly, and has no other effect.
 @Suite(.blocking) struct BadInputScenarios {
   private let devices = DeviceText.lamp() + DeviceText.levels(1, policy: "{delay: 20ms}")
 
@@ -49,7 +49,7 @@ import Testing
     (#"{"key":"dev0/level","set":1,"wait":"confirmed"}"#, "confirm"),
   ]
 
-  @Test func `a line that cannot be acted on gets an answer that says why`() throws {
+  @Test func `an invalid line is answered with the reason`() throws {
     let bench = try Bench.running(devices: devices)
     let client = try bench.client()
 
@@ -104,7 +104,7 @@ import Testing
     ("settle/desk-lamp/set", #"{"transition":1}"#, "bad value", "options"),
     ("settle/desk-lamp/set", "on", "bad value", "JSON"),
   ])
-  func `a message that cannot be acted on is logged with what was found`(
+  func `an invalid message is logged with its content`(
     topic: String,
     payload: String,
     kind: String,
@@ -115,7 +115,7 @@ import Testing
 
     witness.publish(topic, Array(payload.utf8))
 
-    let line = try bench.running().waitForLine(containing: "Message refused")
+    let line = try bench.running().waitForLine(containing: "Message rejected")
     #expect(line?.contains("kind=\"\(kind)\"") == true)
     #expect(line?.contains("topic=\(topic)") == true)
     #expect(line?.contains(said) == true, "\(line ?? "")")
@@ -123,7 +123,7 @@ import Testing
     #expect(witness.texts(on: "zigbee2mqtt/desk_lamp/set").isEmpty)
   }
 
-  @Test func `a refused device-level set tells of each property what it was to be`() throws {
+  @Test func `a refused device-level set names each property with its value`() throws {
     let bench = try Bench.running(devices: devices)
     let witness = try bench.witness()
 
@@ -149,12 +149,12 @@ import Testing
     for _ in 0..<150 { witness.publish("settle/desk-lamp/brightness/set", payload) }
     try expectAtWork(bench, value: 7)
 
-    #expect(try bench.running().lines(containing: "Message refused").count == 1)
+    #expect(try bench.running().lines(containing: "Message rejected").count == 1)
     #expect(try bench.running().residentBytes() - before < 4 << 20)
   }
 
   @Test(arguments: ["", ", protocol: 3.1.1"])
-  func `a payload beyond the limit disturbs nobody`(mqtt: String) throws {
+  func `a payload above the limit has no other effect`(mqtt: String) throws {
     let bench = try Bench.running(devices: devices, mqtt: mqtt)
     let witness = try bench.witness()
     try expectAtWork(bench)

@@ -12,7 +12,7 @@ import Testing
 
 /// One scenario's broker, configuration, devices and gateway, and an independent client.
 ///
-/// All of it goes with this object. The client hears everything.
+/// Everything is released with this object. The client receives all messages.
 final class Bench {
   let broker: TestBroker
   let folder: String
@@ -176,7 +176,7 @@ extension RecordingSubscriber {
   }
 }
 
-/// The pace of input that has one: when each of a series of changes is made.
+/// The times of a series of changes.
 enum Pace {
   /// Calls `body` with 0, 1, 2 … at fixed distances, never early, at most until `isOver`.
   static func every(

@@ -75,7 +75,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0") == [#"{"v":1}"#, #"{"v":1}"#, #"{"v":2}"#])
   }
 
-  @Test func `a newer value goes in place of one whose acknowledgement is lost, never before`()
+  @Test func `after a lost acknowledgement the newer value is sent, never the older`()
     throws
   {
     let (bench, proxy) = try bench { try FaultProxy(to: $0.port) }

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 3: the broker stops, dies, comes back.
+/// 3: the broker stops, is killed and restarts.
 @Suite(.blocking) struct BrokerFaultScenarios {
   private static let keys = 20
 
@@ -47,7 +47,7 @@ import Testing
     )
   }
 
-  @Test func `a broker that stands still past the deadline gets every final value`() throws {
+  @Test func `a broker that hangs past the deadline gets every final value`() throws {
     let bench = try bench()
     let witness = try bench.witness()
     let client = try bench.client()
@@ -64,7 +64,7 @@ import Testing
     )
   }
 
-  @Test func `a broker that dies and comes back mid-stream gets every final value`() throws {
+  @Test func `a broker that is killed and restarted mid-stream gets every final value`() throws {
     let bench = try bench()
     let witness = try bench.witness()
     let client = try bench.client()
@@ -83,7 +83,9 @@ import Testing
     expectRising(witness, last: last)
   }
 
-  @Test func `what settled while the broker was away leaves once, as its newest value`() throws {
+  @Test func `a value that settled while the broker was offline is sent once, as its newest value`()
+    throws
+  {
     let bench = try Bench.running(
       devices: DeviceText.levels(1, policy: "{delay: 20ms, max_wait: none}")
     )
@@ -112,7 +114,7 @@ import Testing
     #expect(values == [#"{"v":4}"#] || values == [#"{"v":3}"#, #"{"v":4}"#])
   }
 
-  @Test func `a restarted broker hears the status and the targets again`() throws {
+  @Test func `a restarted broker receives the status and the targets again`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
     witness.publish("settle/desk-lamp/brightness/set", "40")

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Gateway
 
-/// What waits for a broker that is away.
+/// Messages that wait for an offline broker.
 @Suite struct BrokerLinkTests {
   /// Collects log lines from any thread.
   private final class Lines: Sendable {
@@ -17,7 +17,7 @@ import Testing
     func add(_ line: String) { lines.withLock { $0.append(line) } }
   }
 
-  @Test func `what is dropped is counted and told, once at first and the rest at the end`() throws {
+  @Test func `dropped messages are logged at once, and their count at the end`() throws {
     let lines = Lines()
     let log = Logger(level: .info) { lines.add($0) }
     let client = try MQTTClient(
@@ -40,7 +40,7 @@ import Testing
     enqueue(1)
     #expect(link.droppedMessages == 1024)
     #expect(lines.all.count == 1)
-    #expect(lines.all[0].contains("warning Events and answers dropped"))
+    #expect(lines.all[0].contains("warning Events and replies dropped"))
     #expect(lines.all[0].hasSuffix("count=1024 total=1024 limit=4096"))
     enqueue(2048)
     #expect(link.droppedMessages == 3072)

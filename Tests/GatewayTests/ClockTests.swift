@@ -12,7 +12,7 @@ import Testing
 @testable import Commands
 @testable import Gateway
 
-/// The wall clock jumps; what is decided does not look at it.
+/// The wall clock jumps; no decision depends on it.
 @Suite struct ClockTests {
   private static func moment(_ seconds: UInt64) -> Moment {
     Moment(nanoseconds: seconds * 1_000_000_000)

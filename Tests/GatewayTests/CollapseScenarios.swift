@@ -11,7 +11,7 @@ import Testing
 
 /// 1: rapid changes become one command.
 @Suite(.blocking) struct CollapseScenarios {
-  @Test func `200 changes 5 ms apart leave as the last one, once, after the delay`() throws {
+  @Test func `200 changes 5 ms apart are sent as the last one, once, after the delay`() throws {
     // On a busy machine two changes may come a good deal further apart.
     let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 1s, max_wait: none}"))
     let witness = try bench.witness()
@@ -46,7 +46,7 @@ import Testing
     )
   }
 
-  @Test func `50 keys at once leave as 50 commands, each with its last value`() throws {
+  @Test func `50 keys at once are sent as 50 commands, each with its last value`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(50, policy: "{delay: 1s, max_wait: none}")
     )
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func `an endless stream leaves once per max_wait, and its last value at the end`() throws {
+  @Test func `an endless stream is sent once per max_wait, and its last value at the end`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(1, policy: "{delay: 400ms, max_wait: 400ms}")
     )

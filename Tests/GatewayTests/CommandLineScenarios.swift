@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// `settle`, the gateway, mosquitto and a thermostat, each a party of its own.
+/// `settle`, the gateway, mosquitto and a thermostat, as separate processes.
 @Suite(.blocking) struct CommandLineScenarios {
   private static let set = ["set", "thermostat/target_temperature", "21.5", "--wait=confirmed"]
   private static let command = #"{"setpoint":21.5}"#
@@ -56,7 +56,7 @@ import Testing
     #expect(run.errors.isEmpty, "\(run.errors)")
   }
 
-  @Test func `set and wait ends with the retries used up when the device says nothing`() throws {
+  @Test func `set and wait fails after the last retry if the device does not report`() throws {
     let (bench, witness) = try bench()
 
     let run = try SettleRun(Self.set, socketPath: bench.socketPath)
@@ -74,7 +74,7 @@ import Testing
     #expect(targets == ["19", "21.5", "19"])
   }
 
-  @Test func `set and wait ends with the ttl while the broker is away`() throws {
+  @Test func `set and wait ends with the ttl while the broker is offline`() throws {
     let (bench, _) = try bench()
     bench.broker.stop(signal: SIGKILL)
     #expect(try bench.running().waitForLine(containing: "No connection") != nil)

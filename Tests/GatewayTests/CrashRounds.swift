@@ -8,10 +8,10 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// Rounds of a gateway under load that is killed at a random moment and started again, and what was
-/// heard of it at the broker.
+/// Rounds of a gateway under load that is killed at a random moment and restarted, and the messages
+/// that the broker received.
 ///
-/// Values of a key grow with each change, so that any two of them tell which is newer.
+/// Values of a key grow with each change, so that the larger of two is the newer.
 final class CrashRounds {
   /// What one key was promised and heard.
   struct Key {

@@ -10,7 +10,7 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// What a server said to one call of `curl`.
+/// The response to one call of `curl`.
 struct Answer {
   let status: Int
   /// Names in lower case.
@@ -26,7 +26,7 @@ struct Answer {
   }
 }
 
-/// Calls a server with `curl`, a program of its own, over TCP.
+/// Calls a server with the program `curl`, over TCP.
 struct Curl {
   let port: Int
 

@@ -9,7 +9,7 @@ import Testing
 
 /// The demo in a terminal whose window is closed.
 @Suite(.blocking) struct DemoTerminalScenarios {
-  @Test func `a demo whose terminal is closed leaves no broker behind`() throws {
+  @Test func `a demo whose terminal is closed stops its broker`() throws {
     let terminal = try TmuxTerminal(columns: 120, rows: 40)
     try terminal.enter("\(BuiltProgram.path("settled")) demo --keep")
     let row = try terminal.waitForRow("a real mosquitto on 127.0.0.1:", "simulated devices")

@@ -6,7 +6,7 @@ import JSON
 import TestBroker
 import Testing
 
-/// 8, continued: what the gateway tells about its properties.
+/// 8, continued: the description of properties.
 @Suite(.blocking) struct DescribeScenarios {
   private static let devices = """
     blind:
@@ -16,7 +16,7 @@ import Testing
 
     """
 
-  @Test func `describe tells type, range, policy and what is urgent`() throws {
+  @Test func `describe returns type, range, policy and urgent values`() throws {
     let bench = try Bench.running(devices: Self.devices)
     let client = try bench.client()
 
@@ -47,7 +47,7 @@ import Testing
     (#"{"describe":true}"#, "bad_type"),
     (#"{"describe":"*","key":"blind/position"}"#, "misplaced_member"),
   ])
-  func `what cannot be described is an error`(line: String, code: String) throws {
+  func `an unknown key in describe is an error`(line: String, code: String) throws {
     let bench = try Bench.running(devices: Self.devices)
     #expect(try bench.client().ask(line)["error"]?["code"]?.string == code)
   }

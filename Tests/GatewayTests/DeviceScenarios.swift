@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 5: what devices, values and commands do.
+/// 5: devices, values and commands.
 @Suite(.blocking) struct DeviceScenarios {
   private let command = "zigbee2mqtt/desk_lamp/set"
   private let state = "zigbee2mqtt/desk_lamp"
@@ -36,7 +36,7 @@ import Testing
     try witness.texts(on: "settle/\(key)/event", count: count).map { try JSONParser.parse($0) }
   }
 
-  @Test func `steps count from the state, then from what is pending, and are clamped`() throws {
+  @Test func `steps count from the state, then from the pending value, and are clamped`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()
 
@@ -51,7 +51,7 @@ import Testing
     #expect(witness.texts(on: command, count: 3).last == #"{"brightness":0}"#)
   }
 
-  @Test func `toggle flips the state, and taps in a row flip what is pending`() throws {
+  @Test func `toggle inverts the state, and repeated toggles invert the pending value`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()
 
@@ -67,7 +67,7 @@ import Testing
     let witness = try bench.witness()
 
     witness.publish("settle/dev0/level/step", "5")
-    let refusal = try bench.running().waitForLine(containing: "Message refused")
+    let refusal = try bench.running().waitForLine(containing: "Message rejected")
     #expect(refusal?.contains("settle/dev0/level/step") == true)
     let rejected = try events(witness, "dev0/level", count: 1)
     #expect(rejected.first?["phase"] == "rejected")
@@ -78,7 +78,7 @@ import Testing
     #expect(witness.waitFor("cmd/dev0", #"{"v":55}"#))
   }
 
-  @Test func `a step without a known state waits for the answer that was asked for`() throws {
+  @Test func `a step without a known state waits for the requested state`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
     #expect(witness.waitFor("zigbee2mqtt/desk_lamp/get", #"{"brightness":""}"#))
@@ -93,7 +93,7 @@ import Testing
     #expect(witness.waitFor(command, #"{"brightness":35}"#))
   }
 
-  @Test func `a step whose state does not come is refused, saying so`() throws {
+  @Test func `a step whose state does not arrive is refused with the reason`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let client = try bench.client()
 
@@ -140,7 +140,7 @@ import Testing
     #expect(witness.texts(on: "fan/level", count: 1) == ["7"])
   }
 
-  @Test func `an urgent value leaves at once and ends what it overrides`() throws {
+  @Test func `an urgent value is sent at once and ends the commands that it overrides`() throws {
     let bench = try Bench.running(
       devices: """
         blind:
@@ -167,7 +167,7 @@ import Testing
     #expect(last["phase"] == "sent")
   }
 
-  @Test func `a device's set leaves as one message, options riding along`() throws {
+  @Test func `a device's set is sent as one message with its options`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
 
@@ -196,7 +196,7 @@ import Testing
 
     witness.publish("settle/desk-lamp/set", #"{"state":"on","brightness":128,"color_temp":300}"#)
 
-    let refusal = try bench.running().waitForLine(containing: "Message refused")
+    let refusal = try bench.running().waitForLine(containing: "Message rejected")
     #expect(refusal?.contains(#"kind="too many keys""#) == true)
     #expect(refusal?.contains("3 more values would be pending") == true, "\(refusal ?? "")")
     #expect(refusal?.contains("room for 2") == true, "\(refusal ?? "")")
@@ -208,7 +208,9 @@ import Testing
     #"{"power":true,"brightness":999,"transition":1}"#,
     #"{"state":"on","brightness":1,"bright":2,"power":"on"}"#,
   ])
-  func `a refused set is told on the topic of each property it names`(payload: String) throws {
+  func `a refused set is reported on the topic of each property that it names`(payload: String)
+    throws
+  {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
 
@@ -227,7 +229,7 @@ import Testing
     #expect(Set(topics.filter { $0.hasSuffix("/event") }).count == 3)
   }
 
-  @Test func `the device's own report confirms, and every phase is told`() throws {
+  @Test func `the device's own report confirms, and every phase is emitted`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()
 
@@ -251,7 +253,7 @@ import Testing
     }
   }
 
-  @Test func `what is not confirmed fails, and the target goes back`() throws {
+  @Test func `an unconfirmed command fails, and the target is restored`() throws {
     let bench = try lamp(
       """
       desk-lamp:
@@ -278,7 +280,7 @@ import Testing
     #expect(targets == ["100", "40", "100"])
   }
 
-  @Test func `a sender that asks for an answer gets the final event`() throws {
+  @Test func `a sender that requests a response gets the final event`() throws {
     let bench = try lamp(DeviceText.lamp(), brightness: 100)
     let witness = try bench.witness()
 

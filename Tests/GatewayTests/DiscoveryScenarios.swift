@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// Home Assistant hears of the devices.
+/// Devices are announced to Home Assistant.
 @Suite(.blocking) struct DiscoveryScenarios {
   private let topic = "homeassistant/device/desk-lamp/config"
 
@@ -29,13 +29,13 @@ import Testing
     witness.publish("homeassistant/status", "offline")
     witness.publish("homeassistant/status", "online")
     #expect(witness.waitFor { count($0, topic) == 2 })
-    // It is kept for whoever comes later.
+    // It is retained for later subscribers.
     let late = try RecordingSubscriber(port: bench.broker.port, filters: [topic])
     #expect(late.waitFor(count: 1))
     #expect(late.messages.first?.retained == true)
   }
 
-  @Test func `a device that is taken out is taken back`() throws {
+  @Test func `the announcement of a removed device is removed`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
     let witness = try bench.witness()
     #expect(witness.waitFor { $0.contains { $0.topic == topic } })
@@ -50,7 +50,7 @@ import Testing
     #expect(witness.waitFor { $0.contains { $0.topic == "homeassistant/device/floor/config" } })
   }
 
-  @Test func `what an earlier run announced and nobody has any more is taken back`() throws {
+  @Test func `announcements of an earlier run for unknown devices are removed`() throws {
     let bench = try Bench(devices: DeviceText.lamp(), settings: "discovery: {format: component}")
     try bench.broker.start()
     let witness = try bench.witness()
@@ -79,7 +79,9 @@ import Testing
     )
   }
 
-  @Test func `a property that is taken out is taken back, also one of an earlier run`() throws {
+  @Test func `the announcement of a removed property is removed, also one of an earlier run`()
+    throws
+  {
     func text(_ property: String) -> String {
       "desk-lamp: {properties: {\(property): {type: boolean, command: {topic: lamp/set}}}}"
     }
@@ -112,7 +114,7 @@ import Testing
     )
   }
 
-  @Test func `whether a device is there is told, and taken back with the device`() throws {
+  @Test func `a device's availability is announced, and removed with the device`() throws {
     let text = """
       desk-lamp:
         availability: {topic: lamp/availability}
@@ -141,7 +143,7 @@ import Testing
     #expect(witness.waitFor("settle/status/floor", "online"))
   }
 
-  @Test func `a device that is away does not seem to come back when the gateway does`() throws {
+  @Test func `an offline device does not appear online when the gateway restarts`() throws {
     let bench = try Bench(
       devices: """
         desk-lamp:
@@ -159,7 +161,7 @@ import Testing
     #expect(witness.texts(on: "settle/status/desk-lamp") == ["offline"])
   }
 
-  @Test func `a thousand devices are all announced, however slow the broker takes them`() throws {
+  @Test func `a thousand devices are all announced, even to a slow broker`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(1000, policy: "{delay: 100ms, max_wait: none}"),
       settings: "discovery: {}"

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// A bridge feeds what the device reports back to the command topic.
+/// A bridge feeds the device's reports back to the command topic.
 @Suite(.blocking) struct EchoLoopScenarios {
   private static let devices = """
     lamp:
@@ -48,7 +48,7 @@ import Testing
     witness.publish("settle/lamp/level/set", "80")
 
     let line = try #require(
-      try bench.running().waitForLine(containing: "Echo loop stopped")
+      try bench.running().waitForLine(containing: "Feedback loop stopped")
     )
     #expect(line.contains("commands=\(commands)"))
     #expect(line.contains("states=home/lamp"))
@@ -64,7 +64,9 @@ import Testing
     withExtendedLifetime(bridge) {}
   }
 
-  @Test func `after the stop the device is left alone, and another value is still taken`() throws {
+  @Test func `after the stop nothing is sent to the device, and another value is still accepted`()
+    throws
+  {
     let bench = try Bench.running(devices: Self.devices)
     let witness = try bench.witness()
     let bridge = try EchoingBridge(
@@ -76,13 +78,13 @@ import Testing
     witness.publish("settle/lamp/level/set", "60")
     #expect(witness.waitFor("cmd/lamp", #"{"v":60}"#))
     witness.publish("settle/lamp/level/set", "80")
-    #expect(try bench.running().waitForLine(containing: "Echo loop stopped") != nil)
+    #expect(try bench.running().waitForLine(containing: "Feedback loop stopped") != nil)
 
     // Without the stop some forty more would leave in this time.
     #expect(!witness.waitFor(within: .seconds(1)) { $0.count { $0.topic == "cmd/lamp" } > 12 })
     let commands = witness.texts(on: "cmd/lamp")
     #expect(commands.count <= 12)
-    #expect(try bench.running().lines(containing: "Echo loop stopped").count == 1)
+    #expect(try bench.running().lines(containing: "Feedback loop stopped").count == 1)
 
     let client = try bench.client()
     let own = try client.ask(#"{"key":"lamp/level","set":35,"id":1,"wait":"sent"}"#)
@@ -91,7 +93,7 @@ import Testing
     withExtendedLifetime(bridge) {}
   }
 
-  @Test func `hands and scripts that alternate without such a bridge are never stopped`() throws {
+  @Test func `users and scripts that alternate without such a bridge are never stopped`() throws {
     let bench = try Bench.running(devices: Self.devices)
     let witness = try bench.witness()
     // The device reports once, and then no more.
@@ -103,6 +105,6 @@ import Testing
     }
     #expect(witness.texts(on: "cmd/lamp").count == 20)
     #expect(try rejections(witness).isEmpty)
-    #expect(try bench.running().lines(containing: "Echo loop").isEmpty)
+    #expect(try bench.running().lines(containing: "Feedback loop").isEmpty)
   }
 }

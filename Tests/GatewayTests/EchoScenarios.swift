@@ -93,7 +93,7 @@ import Testing
     #expect(witness.waitFor("settle/desk-lamp", #"{"power":true}"#))
   }
 
-  @Test func `asked by get, a device shows its targets once more`() throws {
+  @Test func `on get, a device's targets are published again`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
     witness.publish("settle/desk-lamp/power/set", "ON")

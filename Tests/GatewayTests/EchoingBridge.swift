@@ -10,7 +10,7 @@ import TestBroker
 /// A lamp, and beside it a bridge that turns whatever the lamp reports into a command, a step late:
 /// with the value that the lamp reported before.
 ///
-/// Works on a thread of its own until it goes.
+/// Runs on its own thread until it is released.
 final class EchoingBridge: Sendable {
   private let worker: Worker
   private let thread: TestThread

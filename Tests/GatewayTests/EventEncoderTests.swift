@@ -85,12 +85,12 @@ import Testing
     }
   }
 
-  @Test func `a change that says nothing about itself came by MQTT`() {
+  @Test func `the default source of a change is MQTT`() {
     let encoder = Self.encoder()
     #expect(encoder.object(Self.event(1), key: "a/b").source == "mqtt")
   }
 
-  @Test func `new ids have 26 characters and sort as the changes came`() {
+  @Test func `new ids have 26 characters and sort in the order of the changes`() {
     let encoder = Self.encoder()
     let ids = [1, 2, 40, 4000].map { encoder.object(Self.event($0), key: "a/b").id }
     #expect(ids.map(\.count) == [26, 26, 26, 26])

@@ -10,7 +10,7 @@ import Synchronization
 import TestBroker
 import Testing
 
-/// More than the gateway can take at a time: from the broker, and out of its own queue.
+/// More than the gateway can handle at once: from the broker, and from its own queue.
 @Suite(.blocking) struct FloodScenarios {
   /// Set once, seen by another thread.
   private final class Flag: Sendable {
@@ -29,7 +29,7 @@ import Testing
     return try #require(family.samples[#"settle_broker_waiting_bytes{broker="mqtt"}"#])
   }
 
-  @Test func `a gateway that fell behind says so, catches up, and has lost no last value`() throws {
+  @Test func `a gateway that fell behind reports it, catches up, and loses no last value`() throws {
     let keys = 100
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(keys, policy: Self.quick)
@@ -46,7 +46,7 @@ import Testing
       for key in 0..<keys { flood.publish("settle/dev\(key)/level/set", "\(round * 1000 + key)") }
     }
     flood.flush()
-    // The broker delivers in order: when this is there, the flood is on its way.
+    // The broker delivers in order: when this arrives, the flood is in flight.
     let proof = try RecordingSubscriber(port: bench.broker.port, filters: ["proof"])
     #expect(bench.repeating(proof, "proof", "1") { proof.waitFor("proof", "1", within: $0) })
     // Its question too is there before the gateway goes on.
@@ -63,7 +63,7 @@ import Testing
     for key in 0..<keys {
       #expect(witness.waitFor("cmd/dev\(key)", #"{"v":\#(100_000 + key)}"#))
     }
-    // An acknowledgement of what it told last may be on its way.
+    // An acknowledgement of its last event may be in flight.
     let end = EventLoop.now().advanced(by: .patience)
     while try waitingBytes(curl("/metrics").text) > 0, EventLoop.now() < end { usleep(10_000) }
     #expect(try waitingBytes(curl("/metrics").text) == 0)

@@ -7,9 +7,9 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// The built `settled` as a child: started, watched, signalled, and killed at the end at the latest.
+/// The built `settled` as a child process, which is killed at the end at the latest.
 ///
-/// It dies with this process too, however that ends. Not thread safe.
+/// It ends with this process too, however that ends. Not thread safe.
 final class GatewayProcess {
   /// Why a gateway could not be had, or did not do something in time.
   struct Failure: Error, CustomStringConvertible {

@@ -6,7 +6,7 @@ import JSON
 import TestBroker
 import Testing
 
-/// 17: what HTTP says about a journal that cannot be written.
+/// 17: HTTP while the journal cannot be written.
 @Suite(.blocking) struct HTTPJournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
 
@@ -37,10 +37,10 @@ import Testing
     #expect(refused.headers["retry-after"] == "5")
     #expect(try metric(#"settle_rejected_total{device="dev0"}"#, curl) == 1)
 
-    // The attempts to write it anew fail for their own reason, which the broker is told.
+    // The attempts to rebuild it fail for their own reason, which is published.
     #expect(try bench.running().waitForLine(containing: #"reason="sqlite3_exec: "#) != nil)
     try bench.running().limitFiles(to: nil)
-    #expect(try bench.running().waitForLine(containing: "Journal works again") != nil)
+    #expect(try bench.running().waitForLine(containing: "Journal recovered") != nil)
     let recovered = try curl("/readyz")
     let log = try bench.running().log()
     #expect(recovered.status == 200, "\(recovered.text) \(log)")

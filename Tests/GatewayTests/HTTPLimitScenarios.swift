@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 16: HTTP under pressure: limits, tokens, slow clients, the way out.
+/// 16: HTTP under pressure: limits, tokens, slow clients, shutdown.
 @Suite(.blocking) struct HTTPLimitScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
   private let slow = "{delay: 60s, max_wait: none}"
@@ -52,7 +52,7 @@ import Testing
     #expect(answer == "HTTP/1.1 408 Request Timeout\r")
   }
 
-  @Test func `what is too large is refused before it is kept`() throws {
+  @Test func `a request that is too large is refused before it is stored`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),
       settings: "limits: {line: 1KiB}"
@@ -96,7 +96,7 @@ import Testing
     #expect(try curl.send("PUT", path + "?wait=sent", "3").status == 200)
   }
 
-  @Test func `more clients than the limit are told so`() throws {
+  @Test func `clients above the limit are refused with the reason`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),
       settings: "limits: {http_clients: 4}"
@@ -160,7 +160,7 @@ import Testing
     while let line = clients[3].nextLine(), !line.hasPrefix("HTTP/1.1 200") {}
   }
 
-  @Test func `requests that wait leave room for others`() throws {
+  @Test func `waiting requests leave room for others`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(4, policy: slow),
       settings: "limits: {http_clients: 4}"
@@ -195,7 +195,7 @@ import Testing
     withExtendedLifetime(bench) {}
   }
 
-  @Test func `requests that come in one piece are answered one after the other`() throws {
+  @Test func `pipelined requests are answered in order`() throws {
     let (bench, _) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
     let client = try bench.rawHTTP()
     let body = #"{"value":5,"wait":"sent"}"#
@@ -256,7 +256,7 @@ import Testing
     #expect(try bench.running().lines(containing: "HTTP request refused").count <= 4)
   }
 
-  @Test func `without descriptors clients are turned away, and commands still flow`() throws {
+  @Test func `without descriptors clients are refused, and commands are still sent`() throws {
     let bench = try Bench(
       devices: DeviceText.levels(1, policy: quick),
       settings: "http: {listen: [\"127.0.0.1:0\", \"unix:h.sock\"]}"
@@ -268,7 +268,7 @@ import Testing
 
     var clients: [ControlClient] = []
     for _ in 0..<60 { clients.append(try bench.rawHTTP()) }
-    #expect(try bench.running().waitForLine(containing: "no file descriptor is left") != nil)
+    #expect(try bench.running().waitForLine(containing: "no file descriptors left") != nil)
     witness.publish("settle/dev0/level/set", "5")
 
     #expect(witness.waitFor("cmd/dev0", #"{"v":5}"#))
@@ -277,7 +277,7 @@ import Testing
     #expect(try bench.running().processorTicks() - before <= 5)
   }
 
-  @Test func `the way out answers who waits, ends the streams and removes the socket`() throws {
+  @Test func `shutdown answers waiting requests, ends the streams and removes the socket`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(2, policy: slow))
     let waiting = try curl.start("/v1/devices/dev0/level?wait=sent", ["-X", "PUT", "--json", "8"])
     let stream = try curl.start("/v1/events", ["-N"])
@@ -299,7 +299,7 @@ import Testing
     #expect(unsafe lstat(bench.folder + "/h.sock", &status) != 0)
   }
 
-  @Test func `who still waits when the gateway gives up is told`() throws {
+  @Test func `requests that still wait at the shutdown timeout are answered`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: slow),
       settings: "shutdown: {timeout: 300ms}"

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 16: what the panel is made of: its files, and where keys stand.
+/// 16: the files of the panel, and the states of keys.
 @Suite(.blocking) struct HTTPPanelScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
 
@@ -69,7 +69,7 @@ import Testing
     #expect(try curl.send("POST", "/", "1").status == 405)
   }
 
-  @Test func `a property says what waits, how it settles, and how it failed`() throws {
+  @Test func `a property has its pending value, its policy and its failure`() throws {
     let (bench, curl) = try Bench.serving(
       devices: """
         lamp:
@@ -115,8 +115,7 @@ import Testing
     #expect(try curl("/v1/devices").json["broker"]?["connected"] == true)
   }
 
-  @Test func `a stream of states says where a key stands, after the events that led there`() throws
-  {
+  @Test func `a stream of states has the state of a key after the events that led to it`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.lamp(policy: quick))
     let witness = try bench.witness()
     let client = try stream(bench, "&key=desk-lamp/brightness")
@@ -141,7 +140,7 @@ import Testing
     #expect(try state(client) { $0["phase"] == "confirmed" }["actual"] == 50)
   }
 
-  @Test func `a device that goes, a broker that goes and devices read anew are told`() throws {
+  @Test func `an offline device, a lost broker and reloaded devices are events`() throws {
     let (bench, _) = try Bench.serving(devices: DeviceText.lamp(policy: quick))
     let witness = try bench.witness()
     let client = try stream(bench, "")

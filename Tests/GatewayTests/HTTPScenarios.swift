@@ -15,7 +15,7 @@ import Testing
   private let slow = "{delay: 60s, max_wait: none}"
   private let quick = "{delay: 50ms, max_wait: none}"
 
-  @Test func `devices show what there is and where it stands`() throws {
+  @Test func `devices lists the devices and their state`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.lamp())
     let witness = try bench.witness()
     witness.publish("zigbee2mqtt/desk_lamp", #"{"brightness":40}"#)
@@ -50,7 +50,7 @@ import Testing
     #expect(head.text.isEmpty)
   }
 
-  @Test func `changes are accepted at once, collapse, and leave as the last one`() throws {
+  @Test func `changes are accepted at once, collapse, and are sent as the last one`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: "{delay: 1h, max_wait: none}")
     )
@@ -105,7 +105,7 @@ import Testing
     #expect(toggled.json["value"] == true)
   }
 
-  @Test func `a change that came to nothing is a problem with its event`() throws {
+  @Test func `a change that failed is a problem with its event`() throws {
     let (bench, curl) = try Bench.serving(
       devices: """
         lamp:
@@ -145,7 +145,7 @@ import Testing
     #expect(try curl("/healthz").status == 200)
   }
 
-  @Test func `what waits is shown, flushed and cancelled by pattern`() throws {
+  @Test func `pending values are listed, flushed and cancelled by pattern`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(3, policy: slow))
     for number in 0..<3 {
       _ = try curl.send("PUT", "/v1/devices/dev\(number)/level", "\(number)")
@@ -204,7 +204,7 @@ import Testing
     #expect(try bench.witness().waitFor("cmd/dev1", #"{"v":5}"#))
   }
 
-  @Test func `changes of one request act as they come, not when it ends`() throws {
+  @Test func `changes of one request take effect as they arrive, not at its end`() throws {
     let (bench, _) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
     let client = try bench.rawHTTP()
 
@@ -242,7 +242,7 @@ import Testing
     #expect(try bench.witness().waitFor("cmd/dev0", #"{"v":10000}"#))
   }
 
-  @Test func `a request that cannot be taken is a problem with its status`() throws {
+  @Test func `an invalid request is a problem with its status`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
 
     for bad in Self.badRequests {

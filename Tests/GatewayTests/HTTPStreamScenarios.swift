@@ -75,7 +75,7 @@ import Testing
     #expect(events.allSatisfy { $0.object["key"] == "dev1/level" })
   }
 
-  @Test func `a client that comes again gets what it missed, or is told that it is gone`() throws {
+  @Test func `a client that reconnects gets the missed events, or a gap`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),
       settings: "limits: {events: 16}"
@@ -103,7 +103,7 @@ import Testing
     #expect(first.object["phase"] == "sent" || first.object["value"] != 3)
   }
 
-  @Test func `clients that never read are dropped, and nobody waits for them`() throws {
+  @Test func `clients that never read are dropped and delay no others`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: "{delay: 5ms, max_wait: none}"),
       settings: "limits: {http_clients: 800, events: 64}"
@@ -143,7 +143,7 @@ import Testing
     withExtendedLifetime(deaf) {}
   }
 
-  @Test func `streams that are idle cost no time, and leave room for commands`() throws {
+  @Test func `idle streams cost no time, and leave room for commands`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),
       settings: "limits: {http_clients: 8}"
@@ -160,7 +160,7 @@ import Testing
     #expect(try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", "3").status == 200)
   }
 
-  @Test func `a stream whose client has gone makes room at once`() throws {
+  @Test func `a stream whose client has disconnected makes room at once`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),
       settings: "limits: {http_clients: 4}"

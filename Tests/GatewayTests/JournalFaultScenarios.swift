@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 13: a journal that is damaged, not ours, or on a disk that cannot be written.
+/// 13: a journal that is damaged, not of Settle, or on a disk that cannot be written.
 @Suite(.blocking) struct JournalFaultScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
 
@@ -61,7 +61,7 @@ import Testing
     #expect(!ControlClient.accepts(bench.socketPath))
   }
 
-  @Test func `a folder that cannot be had degrades: said in the log, the replies and the status`()
+  @Test func `an unusable folder degrades the journal, as log, replies and status report`()
     throws
   {
     let bench = try Bench.running(
@@ -104,7 +104,7 @@ import Testing
 
     disk.empty()
 
-    #expect(try bench.running().waitForLine(containing: "Journal works again") != nil)
+    #expect(try bench.running().waitForLine(containing: "Journal recovered") != nil)
     #expect(
       witness.waitFor {
         $0.last { $0.topic == "settle/status" }.map { $0.userProperties.isEmpty } ?? false
@@ -154,7 +154,7 @@ import Testing
     #expect(try bench.witness().texts(on: "cmd/dev0") == [#"{"v":1}"#])
   }
 
-  @Test func `a disk that fails meanwhile refuses what a crash would undo, and nothing else`()
+  @Test func `while the disk fails only changes that a crash would undo are refused`()
     throws
   {
     let bench = try Bench.journalling(
@@ -186,7 +186,7 @@ import Testing
     #expect(witness.waitFor("cmd/mode", "off"))
 
     try bench.running().limitFiles(to: nil)
-    #expect(try bench.running().waitForLine(containing: "Journal works again") != nil)
+    #expect(try bench.running().waitForLine(containing: "Journal recovered") != nil)
     #expect(try client.ask(#"{"key":"dev0/level","set":3}"#)["phase"] == "accepted")
     try bench.crash()
     try bench.startGateway()

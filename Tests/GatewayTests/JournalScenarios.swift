@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 12: with a journal, what was accepted survives, once and in order.
+/// 12: with a journal, accepted values survive, once and in order.
 @Suite(.blocking) struct JournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
   private static let quick = "{delay: 20ms}"
@@ -50,7 +50,7 @@ import Testing
     #expect(try bench.event(of: "dev0/level", "sent")["id"] == reply["id"])
   }
 
-  @Test func `a change by MQTT survives too, and its asker gets the final event`() throws {
+  @Test func `a change by MQTT survives too, and its requester gets the final event`() throws {
     let bench = try Bench.journalling(DeviceText.levels(2, policy: Self.patient))
     let witness = try bench.witness()
     witness.publish(
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test func `accepted waits for the commit, and nothing of its key comes before it`() throws {
+  @Test func `accepted waits for the commit, and precedes all other events of its key`() throws {
     let bench = try Bench.journalling(
       DeviceText.levels(2, policy: Self.quick),
       journal: "commit: 600ms"
@@ -121,7 +121,7 @@ import Testing
     #expect(witness.waitFor("cmd/dev1", #"{"v":2}"#))
   }
 
-  @Test func `a value that has not left is not told accepted before the commit`() throws {
+  @Test func `accepted is not emitted before the commit of a pending value`() throws {
     let bench = try Bench.journalling(
       DeviceText.levels(2, policy: Self.patient),
       journal: "commit: 500ms"
@@ -149,7 +149,7 @@ import Testing
     #expect(client.isClosed())
   }
 
-  @Test func `after a newer value has left no older one follows a crash`() throws {
+  @Test func `after a newer value was sent, a crash never sends an older one`() throws {
     let bench = try Bench.journalling(DeviceText.levels(1, policy: Self.patient))
     let witness = try bench.witness()
     for round in 0..<5 {
@@ -191,7 +191,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0").count == count)
   }
 
-  @Test func `a new change takes the place of the value that waits to be replayed`() throws {
+  @Test func `a new change replaces the value that waits to be replayed`() throws {
     let bench = try Bench.journalling(DeviceText.levels(1, policy: Self.patient))
     let witness = try bench.witness()
     _ = try bench.client().ask(#"{"key":"dev0/level","set":1}"#)
@@ -239,7 +239,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0") == [])
   }
 
-  @Test func `what an urgent value ends does not come back`() throws {
+  @Test func `a value that an urgent one ended is not replayed`() throws {
     let bench = try Bench.journalling(
       """
       boiler:
@@ -268,7 +268,7 @@ import Testing
     #expect(Set(witness.texts(on: "cmd/mode")) == ["off"])
   }
 
-  @Test func `values of keys that are gone, or that are not valid any more, are dropped and named`()
+  @Test func `values of removed keys, and values that are no longer valid, are dropped and logged`()
     throws
   {
     let bench = try Bench.journalling(DeviceText.levels(3, policy: Self.patient))
@@ -313,9 +313,9 @@ import Testing
     #expect(rounds.figures.replayed > 0)
   }
 
-  // MARK: - The way out
+  // MARK: - Shutdown
 
-  @Test func `without a broker it keeps what was not sent, lists it, ends well and resumes`() throws
+  @Test func `without a broker it keeps and lists unsent values, exits with 0 and resumes`() throws
   {
     let bench = try Bench.journalling(
       DeviceText.levels(3, policy: Self.patient),
@@ -340,7 +340,7 @@ import Testing
     for number in 0..<3 { #expect(witness.waitFor("cmd/dev\(number)", #"{"v":\#(number)}"#)) }
   }
 
-  @Test func `what was sent on the way out is not sent again`() throws {
+  @Test func `values that were sent during shutdown are not sent again`() throws {
     let bench = try Bench.journalling(DeviceText.levels(50, policy: Self.patient))
     let witness = try bench.witness()
     let client = try bench.client()
@@ -354,7 +354,7 @@ import Testing
     #expect(witness.messages.count { $0.topic.hasPrefix("cmd/") } == 51)
   }
 
-  @Test func `a second signal reports at once what is kept, and fails`() throws {
+  @Test func `a second signal reports the kept values at once, and fails`() throws {
     let bench = try Bench.journalling(
       DeviceText.levels(1, policy: Self.patient),
       settings: "shutdown: {timeout: 60s}"

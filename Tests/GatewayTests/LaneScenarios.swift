@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// One road to a mesh that takes so many messages and no more.
+/// A lane to a mesh that accepts a limited rate of messages.
 @Suite(.blocking) struct LaneScenarios {
   private static let count = 30
   private static let silent = 7
@@ -111,7 +111,7 @@ import Testing
     #expect(waiting.allSatisfy { $0["collapsed"] == 2 })
   }
 
-  @Test func `a value that changes while it waits for its lane leaves once, as its newest`() throws
+  @Test func `a value that changes while it waits for its lane is sent once, as its newest`() throws
   {
     let devices = ["a", "b"].map {
       """

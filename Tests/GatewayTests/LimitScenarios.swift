@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// More than anybody needs: bytes, changes, clients, and names that are none.
+/// Above the limits: bytes, changes, clients, and invalid names.
 @Suite(.blocking) struct LimitScenarios {
   private let quick = DeviceText.levels(1, policy: "{delay: 20ms, max_wait: none}")
 
@@ -64,7 +64,8 @@ import Testing
   }
 
   /// 47: one key by the control socket, as fast as it goes.
-  @Test func `50,000 changes of one key in one go leave as the last, and take no room`() throws {
+  @Test func `50,000 changes of one key at once are sent as the last one and use no memory`() throws
+  {
     let bench = try Bench.running(
       devices: DeviceText.levels(1, policy: "{delay: 1h, max_wait: none}")
     )
@@ -90,7 +91,7 @@ import Testing
   }
 
   /// 42: half a line and then nothing, from more clients than there is room for.
-  @Test func `clients that hang in the middle of a line hold up nobody else`() throws {
+  @Test func `clients that hang in the middle of a line do not block others`() throws {
     let bench = try Bench(devices: quick)
     try bench.broker.start()
     let witness = try bench.witness()
@@ -113,7 +114,7 @@ import Testing
     witness.publish("settle/dev0/level/set", "2")
     #expect(witness.waitFor("cmd/dev0", #"{"v":2}"#))
     #expect(try client.ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
-    // Whoever wakes up again is heard to the end.
+    // A client that resumes is served to the end.
     hanging[0].send(#""set":3,"id":"late"}"#)
     #expect(try hanging[0].next { $0["id"] == "late" }["phase"] == "accepted")
 

@@ -5,7 +5,7 @@ import Glibc
 import LastOut
 import Operations
 
-/// Lines that come out of a descriptor: a pipe made here, or a socket.
+/// Reads lines from a descriptor: a new pipe, or a socket.
 final class LineReader {
   /// The end to write to; -1 once closed.
   private(set) var writer: Int32 = -1

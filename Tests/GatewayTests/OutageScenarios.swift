@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// How soon the gateway knows that its broker is gone, and is back; and what that costs it.
+/// How soon the gateway detects that its broker is lost and back, and what that costs.
 @Suite(.blocking) struct OutageScenarios {
   private static let keys = 20
 
@@ -25,14 +25,14 @@ import Testing
     for round in rounds {
       let lines = (0..<Self.keys).map { #"{"key":"dev\#($0)/level","set":\#(round)}"# + "\n" }
       client.send(bytes: Array(lines.joined().utf8))
-      // Whoever does not read is not read.
+      // A client that does not read is not read from.
       for _ in lines { _ = client.nextLine() }
     }
     return rounds.upperBound
   }
 
   /// 1: killed in the middle, back after two seconds.
-  @Test func `a broker that was away is found again, and gets every last value`() throws {
+  @Test func `a broker that was offline is found again, and gets every last value`() throws {
     let bench = try bench()
     let witness = try bench.witness()
     let client = try bench.client()
@@ -43,7 +43,7 @@ import Testing
       last = flood((last + 1)...(last + 2), through: client)
     }
     try bench.broker.start()
-    // Whoever heard it come online is connected again, too.
+    // A client that received its online status is connected again, too.
     let fresh = try RecordingSubscriber(port: bench.broker.port, filters: ["settle/status"])
     #expect(fresh.waitFor("settle/status", "online"))
     last = flood((last + 1)...(last + 1), through: client)
@@ -52,7 +52,7 @@ import Testing
   }
 
   /// 3: stopped, its connections open.
-  @Test func `a broker that stands still is noticed, and nothing grows meanwhile`() throws {
+  @Test func `a broker that hangs is detected, and memory does not grow meanwhile`() throws {
     let bench = try bench()
     let witness = try bench.witness()
     let client = try bench.client()
@@ -98,7 +98,7 @@ import Testing
   }
 
   /// 52: a packet of 256 MB, at a network's pace, from a broker that was told a limit.
-  @Test func `a broker that sends more than it was allowed is left before it fills the memory`()
+  @Test func `a broker that exceeds the packet limit is disconnected before it fills the memory`()
     throws
   {
     // PUBLISH with the largest length there is, to the topic "a".

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// A broker that does not take everything, as those who ask see it.
+/// A broker that refuses some publishes, as requesters see it.
 @Suite(.blocking) struct PermissionScenarios {
   private let devices = """
     lamp:

@@ -76,7 +76,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":5000}"#])
   }
 
-  @Test func `bad lines are told with number and id, and the others arrive`() throws {
+  @Test func `bad lines are reported with number and id, and the others are sent`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: slow))
     let outcome = try pipe(
       """
@@ -107,7 +107,7 @@ import Testing
     #expect(try bench.witness().texts(on: "cmd/dev1", count: 1) == [#"{"v":6}"#])
   }
 
-  @Test func `a pipe whose commands cannot be sent ends in its time and says so`() throws {
+  @Test func `a pipe whose commands cannot be sent ends at its timeout and reports it`() throws {
     let bench = try Bench(devices: DeviceText.levels(2, policy: slow))
     try bench.launchGateway()
     let outcome = try pipe(
@@ -119,7 +119,7 @@ import Testing
     #expect(outcome.errors == "settle: 11 changes, 0 sent; 1 were not sent in time\n")
   }
 
-  @Test func `without a gateway there is one line that says how to start one`() throws {
+  @Test func `without a gateway one line says how to start one`() throws {
     let folder = try TemporaryFolder.make("settle-pipe")
     defer { TemporaryFolder.remove(folder) }
     let outcome = try pipe(steps(1), ["--socket", folder + "/none.sock"], in: folder)

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A strict reader of Prometheus' text format, made from its description alone.
+/// A strict parser of Prometheus' text format, written from its specification.
 enum PrometheusText {
   struct Family {
     var help: String?

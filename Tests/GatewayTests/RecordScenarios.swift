@@ -11,7 +11,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 16: what comes in is written down, and plays as it was.
+/// 16: changes are recorded, and replay identically.
 @Suite(.blocking) struct RecordScenarios {
   /// One topic per key, so that what is published says which key it was.
   private static func devices(policy: String) -> String {
@@ -90,7 +90,7 @@ import Testing
 
   // MARK: - Scenarios
 
-  @Test func `changes of every surface are recorded in order and play as they went`() throws {
+  @Test func `changes of every surface are recorded in order and replay identically`() throws {
     let (bench, curl) = try Bench.serving(
       devices: Self.devices(policy: "{delay: 60s, max_wait: none}"),
       settings: inputs
@@ -227,7 +227,7 @@ import Testing
     #expect(times == times.sorted())
   }
 
-  @Test func `a step that waits for its device is recorded as what it became`() throws {
+  @Test func `a step that waits for its device is recorded as the resulting value`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 60s, max_wait: none}"))
     let witness = try bench.witness()
     let client = try bench.client()
@@ -292,7 +292,7 @@ import Testing
     #expect(try keen.next { $0["change"]?["set"] == 77777 }["record"] == "k")
   }
 
-  @Test func `a gateway that ends is told to whoever records, with what there is`() throws {
+  @Test func `a recording reports the end of the gateway and keeps its lines`() throws {
     let bench = try Bench.running(devices: Self.devices(policy: "{delay: 20ms}"))
     let client = try bench.client()
     let record = try RecordRun(bench, probing: client)
@@ -307,7 +307,7 @@ import Testing
   }
 }
 
-/// `settle record` at work beside the test, known to have begun.
+/// A running `settle record` that has started recording.
 private final class RecordRun {
   private let process: SpawnedProcess
   private let output: LineReader

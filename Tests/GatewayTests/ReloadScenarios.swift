@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// Devices and policies read anew while the gateway runs.
+/// Devices and policies reloaded while the gateway runs.
 @Suite(.blocking) struct ReloadScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
   private let quick = "{delay: 50ms, max_wait: none}"
@@ -24,7 +24,7 @@ import Testing
     return items.compactMap(\.string)
   }
 
-  @Test func `what is pending stays and leaves with its last value after a reload`() throws {
+  @Test func `pending values stay and are sent after a reload`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(3, policy: slow))
     let witness = try bench.witness()
     let client = try bench.client()
@@ -51,7 +51,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev4", count: 1) == [#"{"v":9}"#])
   }
 
-  @Test func `a file with mistakes is refused as a whole and everything goes on`() throws {
+  @Test func `a file with mistakes is refused as a whole, and the configuration stays`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: quick))
     let witness = try bench.witness()
     let client = try bench.client()
@@ -74,7 +74,7 @@ import Testing
     #expect(try bench.running().lines(containing: "Reload refused").count == 1)
   }
 
-  @Test func `SIGHUP does the same, and the log tells what became of it`() throws {
+  @Test func `SIGHUP does the same, and the result is logged`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: quick))
     let witness = try bench.witness()
     let gateway = try bench.running()
@@ -92,7 +92,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev1", count: 2) == [#"{"v":3}"#, #"{"v":4}"#])
   }
 
-  @Test func `a device that is taken out is cancelled, unknown, and gone from the broker`() throws {
+  @Test func `the commands of a removed device are cancelled, and its topics are cleared`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: slow))
     let witness = try bench.witness()
     let client = try bench.client()
@@ -123,7 +123,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":12}"#])
   }
 
-  @Test func `states of new devices are heard, those of devices that are gone are not`() throws {
+  @Test func `states of new devices are received, those of removed devices are not`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
     let client = try bench.client()
@@ -169,7 +169,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 2) == [#"{"v":5}"#, #"{"v":10}"#])
   }
 
-  @Test func `reloads asked for at once are all answered, the last with the newest files`() throws {
+  @Test func `concurrent reloads are all answered, the last with the newest files`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: quick))
     let clients = try (0..<4).map { _ in try bench.client() }
     try rewrite(bench, DeviceText.levels(40, policy: quick))
@@ -206,7 +206,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev2", count: 1) == [#"{"v":9}"#])
   }
 
-  @Test func `settle reload prints what is different and ends with 78 for a bad file`() throws {
+  @Test func `settle reload prints the differences, and exits with 78 for a bad file`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: quick))
     try rewrite(bench, DeviceText.levels(2, policy: quick))
     let good = try SettleRun(["reload"], socketPath: bench.socketPath)
@@ -218,6 +218,6 @@ import Testing
     #expect(bad.waitForExit() == 78)
     #expect(bad.output.isEmpty)
     #expect(bad.errors.contains("devices.yaml:1:"))
-    #expect(bad.errors.hasPrefix("settle: refused, the gateway goes on with what it had:\n"))
+    #expect(bad.errors.hasPrefix("settle: refused; the previous configuration stays in effect:\n"))
   }
 }

@@ -6,7 +6,7 @@ import JSON
 import TestBroker
 import Testing
 
-/// 8: the order of what one client hears, although a change is answered after its command has left.
+/// 8: the order of replies to one client, although a change is answered after its command was sent.
 @Suite(.blocking) struct ReplyOrderScenarios {
   private static let requests = #"""
     {"key":"dev0/level","set":1,"now":true,"id":"1"}
@@ -21,7 +21,7 @@ import Testing
 
     """#
 
-  @Test func `replies come in the order of the requests, whatever each of them is`() throws {
+  @Test func `replies are in the order of the requests, whatever their kind`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: "{delay: 60s}"))
     let client = try bench.client()
 

@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// Routes that lead in a circle, and what they are fed.
+/// Routes that form a loop, and bad input to routes.
 @Suite(.blocking) struct RouteFaultScenarios {
   private static let route = #"{from: "in/#", to: "out/#", policy: {delay: 20ms, max_wait: none}}"#
 
@@ -42,7 +42,7 @@ import Testing
   }
 
   /// 25: neither gateway's file shows the circle that the two of them make.
-  @Test func `a message that comes round by way of another gateway is stopped there`() throws {
+  @Test func `a message that returns through another gateway is stopped`() throws {
     let bench = try bench(#"{from: "a/+", to: "b/+", policy: {delay: 10ms}}"#)
     let witness = try bench.witness()
     let file = bench.folder + "/second.yaml"
@@ -106,7 +106,7 @@ import Testing
   }
 
   /// 21: the destination has more levels than brokers take.
-  @Test func `a topic that grows too deep on its way is not sent, cut short or fatal`() throws {
+  @Test func `a topic that would become too deep is dropped, not truncated and not fatal`() throws {
     let bench = try bench(#"{from: "in/#", to: "a/b/c/out/#", policy: {delay: 10ms}}"#)
     let witness = try bench.witness()
     let deep = String(repeating: "x/", count: 197) + "x"
@@ -120,7 +120,7 @@ import Testing
   }
 
   /// 47: one key, as fast as it goes; then more keys than there is room for.
-  @Test func `a flood on one topic leaves as its last value, and takes no room`() throws {
+  @Test func `a flood on one topic is sent as its last value, and uses no memory`() throws {
     let bench = try bench(Self.route)
     let witness = try RecordingSubscriber(port: bench.broker.port, filters: ["out/#"])
     let flood = try RawPublisher(port: bench.broker.port)

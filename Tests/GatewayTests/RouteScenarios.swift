@@ -49,7 +49,7 @@ import Testing
     )
   }
 
-  @Test func `what passes leaves at once, after the value it overtakes`() throws {
+  @Test func `a payload in pass is sent at once, after the pending value`() throws {
     let bench = try bench(
       """
         - {from: "in/+", to: "out/+", pass: [STOP, /brightness_step], policy: {delay: 60s, \
@@ -148,7 +148,7 @@ import Testing
     for number in 0..<20 { #expect(witness.waitFor("out/\(number)", "v\(number)")) }
   }
 
-  @Test func `two brokers are bridged, and what waits for an absent one is named`() throws {
+  @Test func `two brokers are bridged, and messages for an offline one are reported`() throws {
     let cloud = try TestBroker()
     try cloud.start()
     let bench = try Bench.running(

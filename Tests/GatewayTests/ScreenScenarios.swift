@@ -62,7 +62,7 @@ import Testing
     return terminal
   }
 
-  @Test func `steps move at once, settle, and leave as one command that is confirmed`() throws {
+  @Test func `steps move at once, settle, and are sent as one command that is confirmed`() throws {
     let bench = try bench()
     let witness = try bench.witness()
     let terminal = try started(bench)
@@ -82,7 +82,7 @@ import Testing
     #expect(witness.texts(on: command).count == 1)
   }
 
-  @Test func `a device that does not answer is a failed command, and the value goes back`() throws {
+  @Test func `a device that does not report fails the command, and the value is restored`() throws {
     let bench = try bench()
     let terminal = try started(bench)
 
@@ -95,7 +95,7 @@ import Testing
     #expect(!failed.contains("140"))
   }
 
-  @Test func `flush sends, cancel takes back, and stop ends what waits`() throws {
+  @Test func `flush sends, cancel drops, and stop ends pending commands`() throws {
     let bench = try bench()
     let witness = try bench.witness()
     let terminal = try started(bench)
@@ -162,7 +162,7 @@ import Testing
     #expect(witness.texts(on: command) == [#"{"brightness":101}"#])
   }
 
-  @Test func `a gateway that hangs is told, and so is its return`() throws {
+  @Test func `a hanging gateway is shown, and so is its recovery`() throws {
     let bench = try bench()
     let terminal = try started(bench)
 
@@ -209,7 +209,7 @@ import Testing
     #expect(TextFile.read(after)?.contains("-icanon") == false)
   }
 
-  @Test func `it stops with Ctrl-Z and goes on with fg`() throws {
+  @Test func `it stops with Ctrl-Z and continues with fg`() throws {
     let bench = try bench()
     let terminal = try started(bench)
 
@@ -237,7 +237,7 @@ import Testing
   ]
 
   @Test(arguments: refusals)
-  func `what cannot be shown is said`(line: String, message: String) throws {
+  func `an unusable terminal is reported`(line: String, message: String) throws {
     let bench = try bench()
     let terminal = try terminal(bench, columns: 200)
     try terminal.enter(line + #"; echo "ended $?""#)

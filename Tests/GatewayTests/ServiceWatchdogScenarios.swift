@@ -7,7 +7,7 @@ import Operations
 import TestBroker
 import Testing
 
-/// The service manager is told that the gateway lives.
+/// The service manager is notified that the gateway is alive.
 @Suite(.blocking) struct ServiceWatchdogScenarios {
   /// A datagram socket such as the service manager's, closed when it goes.
   private final class Manager {
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func `with WATCHDOG_USEC the gateway says it is alive, until it hangs`() throws {
+  @Test func `with WATCHDOG_USEC the gateway reports that it is alive, until it hangs`() throws {
     let bench = try Bench(devices: DeviceText.lamp())
     let manager = try Manager(bench.folder + "/n.sock")
     let start = EventLoop.now()
@@ -65,7 +65,7 @@ import Testing
     #expect(last == "STOPPING=1")
   }
 
-  @Test func `without WATCHDOG_USEC only readiness and the end are told`() throws {
+  @Test func `without WATCHDOG_USEC only readiness and the end are reported`() throws {
     let bench = try Bench(devices: DeviceText.lamp())
     let manager = try Manager(bench.folder + "/n.sock")
     try bench.launchGateway(environment: ["NOTIFY_SOCKET": bench.folder + "/n.sock"])

@@ -6,7 +6,7 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// The built `settle` at work, as a person's shell would have it, beside the test.
+/// A running `settle`, as started by a user's shell.
 final class SettleRun {
   /// One line of a change that is waited for.
   struct Line: Equatable {

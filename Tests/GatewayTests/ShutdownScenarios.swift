@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 2: the way out.
+/// 2: shutdown.
 @Suite(.blocking) struct ShutdownScenarios {
   @Test func `SIGTERM with 1,000 keys pending sends 1,000 final values before the end`() throws {
     let bench = try Bench.running(
@@ -38,7 +38,7 @@ import Testing
     #expect(!ControlClient.accepts(bench.socketPath))
   }
 
-  @Test func `values leave first, and what became of them is told to the end`() throws {
+  @Test func `values are sent first, and their events follow until the end`() throws {
     let keys = 5000  // More than are kept for a broker that is away.
     let bench = try Bench.running(
       devices: DeviceText.levels(keys, policy: "{delay: 1h, max_wait: none}"),
@@ -48,7 +48,7 @@ import Testing
       port: bench.broker.port,
       filters: ["cmd/#", "settle/+/level/event", "settle/+/level", "settle/status"]
     )
-    // The broker lets events, at QoS 0, overtake commands for whoever wants those acknowledged.
+    // In the broker, events at QoS 0 overtake commands for subscribers at QoS 1.
     let order = try RecordingSubscriber(
       port: bench.broker.port,
       filters: ["cmd/#", "settle/+/level/event", "settle/status"],
@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test func `without a broker it ends in time, names what was not sent, and fails`() throws {
+  @Test func `without a broker it ends in time, lists unsent values, and fails`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(3, policy: "{delay: 60s, max_wait: none}"),
       settings: "shutdown: {timeout: 500ms}"
@@ -194,7 +194,7 @@ import Testing
     #expect(gateway.lines(containing: "30 sent").count == 1)
   }
 
-  @Test func `values for an offline device count as not sent, the others leave`() throws {
+  @Test func `values for an offline device count as not sent, the others are sent`() throws {
     let bench = try Bench.running(
       devices: DeviceText.lamp() + DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}")
         + """
@@ -220,7 +220,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":9}"#])
   }
 
-  @Test func `changes that come during the way out are refused`() throws {
+  @Test func `changes that arrive during shutdown are refused`() throws {
     let bench = try Bench.running(
       devices: DeviceText.levels(1, policy: "{delay: 60s, max_wait: none}"),
       settings: "shutdown: {timeout: 60s}"

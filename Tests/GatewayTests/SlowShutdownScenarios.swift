@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 27: more is pending at the end than anybody waits for.
+/// 27: more is pending at the end than the timeout allows.
 @Suite(.blocking) struct SlowShutdownScenarios {
   private static let keys = 10_000
 
@@ -48,7 +48,7 @@ import Testing
     return (sent, place.flatMap { Int(numbers[$0 - 1]) } ?? 0)
   }
 
-  @Test func `10,000 keys leave before the end when the broker keeps up`() throws {
+  @Test func `10,000 keys are sent before the end if the broker keeps up`() throws {
     let (bench, proxy) = try bench(delay: .zero, timeout: "30s")
     let gateway = try bench.running()
 
@@ -64,7 +64,10 @@ import Testing
     withExtendedLifetime(proxy) {}
   }
 
-  @Test func `with a slow line as many leave as can, in time, and the others are counted`() throws {
+  @Test
+  func `over a slow connection as many as possible are sent in time, and the others are counted`()
+    throws
+  {
     let (bench, proxy) = try bench(delay: .milliseconds(20), timeout: "3s")
     let gateway = try bench.running()
 

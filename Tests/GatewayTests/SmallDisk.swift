@@ -4,7 +4,7 @@
 import Glibc
 import PrivateBroker
 
-/// A file system of its own, a few megabytes large; only root can have one.
+/// A separate file system of a few megabytes; requires root.
 final class SmallDisk {
   let path: String
 

@@ -99,7 +99,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":2}"#])
   }
 
-  @Test func `a client that has said all it wants still gets its answers, then the end`() throws {
+  @Test func `a client that closes its sending side still gets its replies`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
     let client = try bench.client()
@@ -128,7 +128,7 @@ import Testing
     #expect(try bench.running().processorTicks() - before <= 5)
   }
 
-  @Test func `what a client sent before it hung up is acted on`() throws {
+  @Test func `requests that precede a disconnect take effect`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(200, policy: "{delay: 300ms}"))
     let witness = try bench.witness()
 
@@ -142,7 +142,7 @@ import Testing
     #expect((0..<200).allSatisfy { witness.texts(on: "cmd/dev\($0)").last == #"{"v":3}"# })
   }
 
-  @Test func `much that is asked at once is answered in full`() throws {
+  @Test func `many requests at once are all answered`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(300, policy: slow))
     let client = try bench.client()
 
@@ -159,7 +159,7 @@ import Testing
     #expect(try bench.running().residentBytes() < 100 << 20)
   }
 
-  @Test func `a client that asks much at once lets others have their turn`() throws {
+  @Test func `a client with many requests does not block others`() throws {
     // Long enough for a machine that has much else to do: the change stays pending.
     let patient = "{delay: 3600s, max_wait: none}"
     let bench = try Bench.running(devices: DeviceText.levels(2000, policy: patient))
@@ -252,7 +252,7 @@ import Testing
     #expect(try bench.client().ask(#"{"get":"desk-lamp/power","id":1}"#)["id"] == 1)
   }
 
-  @Test func `a file that is no socket is left alone`() throws {
+  @Test func `a file that is not a socket is not removed`() throws {
     let bench = try Bench(devices: DeviceText.lamp())
     try TextFile.write("mine", to: bench.socketPath)
     let gateway = try GatewayProcess(
@@ -261,11 +261,11 @@ import Testing
     )
 
     #expect(gateway.waitForExit() == 1)
-    #expect(gateway.log().contains("there is a file that is no socket"))
+    #expect(gateway.log().contains("the path is an existing file that is not a socket"))
     #expect(TextFile.read(bench.socketPath) == "mine")
   }
 
-  @Test func `a gateway out of descriptors turns clients away and works on`() throws {
+  @Test func `a gateway out of descriptors refuses clients and continues`() throws {
     let bench = try Bench(devices: DeviceText.levels(1, policy: "{delay: 20ms}"))
     try bench.broker.start()
     let witness = try bench.witness()
@@ -274,7 +274,7 @@ import Testing
 
     var clients: [ControlClient] = []
     for _ in 0..<60 { clients.append(try bench.client()) }
-    #expect(try bench.running().waitForLine(containing: "no file descriptor is left") != nil)
+    #expect(try bench.running().waitForLine(containing: "no file descriptors left") != nil)
     witness.publish("settle/dev0/level/set", "5")
 
     #expect(witness.waitFor("cmd/dev0", #"{"v":5}"#))

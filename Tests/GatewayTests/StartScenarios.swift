@@ -10,9 +10,9 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 9: how a gateway comes to its broker.
+/// 9: the start of a gateway and its broker.
 @Suite(.blocking) struct StartScenarios {
-  @Test func `values that come before the broker does are held and delivered`() throws {
+  @Test func `values that arrive before the broker is up are held and delivered`() throws {
     let bench = try Bench(devices: DeviceText.levels(3, policy: "{delay: 20ms}"))
     try bench.launchGateway()
     let client = try bench.client()
@@ -41,7 +41,7 @@ import Testing
     #expect(witness.waitFor("cmd/dev2", #"{"v":3}"#))
   }
 
-  @Test func `a held value expires when the broker takes too long`() throws {
+  @Test func `a held value expires if the broker is not up in time`() throws {
     let bench = try Bench(
       devices: DeviceText.levels(1, policy: "{delay: 20ms}", more: ", ttl: 300ms")
     )
@@ -56,7 +56,7 @@ import Testing
     #expect(end["reason"]?.string?.contains("broker") == true)
   }
 
-  @Test func `a password file opens a broker that asks for one`() throws {
+  @Test func `a password file authenticates at a broker that requires one`() throws {
     var options = TestBroker.Options()
     options.users = ["settle": "secret word"]
     let bench = try Bench(
@@ -76,7 +76,7 @@ import Testing
     #expect(try !bench.running().log().contains("secret"))
   }
 
-  @Test func `a wrong password is said once, in words`() throws {
+  @Test func `a wrong password is logged once, in words`() throws {
     var options = TestBroker.Options()
     options.users = ["settle": "right"]
     let bench = try Bench(
@@ -116,7 +116,9 @@ import Testing
     #expect(witness.waitFor("settle/status", "offline"))
   }
 
-  @Test func `mistakes in the files are told with their place, and it does not start`() throws {
+  @Test func `mistakes in the files are reported with their positions, and it does not start`()
+    throws
+  {
     let bench = try Bench(devices: "desk-lamp:\n  profil: zigbee2mqtt/light\n")
     let gateway = try GatewayProcess(
       configuration: bench.folder + "/settle.yaml",

@@ -7,9 +7,9 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// A real terminal without a person: a shell in a tmux of its own, whose keys and cells are ours.
+/// A real terminal without a user: a shell in its own tmux, with scripted keys and readable cells.
 ///
-/// It dies with this process too, however that ends. Not thread safe.
+/// It ends with this process too, however that ends. Not thread safe.
 final class TmuxTerminal {
   private let folder: String
   private let server: SpawnedProcess

@@ -33,7 +33,7 @@ import Testing
     #expect(cursor == 102)
   }
 
-  @Test func `a client goes on where it was`() {
+  @Test func `a client continues at its cursor`() {
     #expect(read(filled(3, capacity: 8), from: 102).text == "id: 102\ndata: {\"n\":2}\n\n")
     #expect(read(filled(3, capacity: 8), from: 103).text.isEmpty)
   }
@@ -55,7 +55,7 @@ import Testing
     #expect(buffer.next - buffer.first == 1)
   }
 
-  @Test func `a pattern passes over what it does not name`() {
+  @Test func `a pattern skips events that do not match`() {
     let (text, cursor) = read(filled(4, capacity: 8), from: 100, matching: Pattern("b/*"))
 
     #expect(text == "id: 101\ndata: {\"n\":1}\n\nid: 103\ndata: {\"n\":3}\n\n")
@@ -67,14 +67,14 @@ import Testing
     #expect(place == 104)
   }
 
-  @Test func `a small room still takes one whole event`() {
+  @Test func `a small buffer still accepts one whole event`() {
     let (text, cursor) = read(filled(3, capacity: 8), from: 100, room: 10)
 
     #expect(text == "id: 100\ndata: {\"n\":0}\n\n")
     #expect(cursor == 101)
   }
 
-  @Test func `a gap names what is missing`() {
+  @Test func `a gap names the missing events`() {
     let gap = String(decoding: EventStreamText.gap(after: "7", until: 100), as: UTF8.self)
     let odd = String(decoding: EventStreamText.gap(after: "x\ny", until: 100), as: UTF8.self)
 

@@ -83,7 +83,7 @@ import Testing
     return unsafe poll(&request, 1, 0) > 0
   }
 
-  @Test func `a stream that holds its exchange goes with its client`() throws {
+  @Test func `a stream that retains its exchange is freed with its client`() throws {
     let service = Service()
     weak var stream: Stream?
     weak var exchange: HTTPExchange?
@@ -103,7 +103,7 @@ import Testing
     #expect(exchange == nil)
   }
 
-  @Test func `an answer that comes later is sent, and a second one is dropped`() throws {
+  @Test func `a later response is sent, and a second one is dropped`() throws {
     let service = Service()
     var ends = 0
     var waiting: HTTPExchange?
@@ -125,7 +125,7 @@ import Testing
     #expect(answer.contains("\r\nX-Content-Type-Options: nosniff\r\n"))
   }
 
-  @Test func `a stream that aborts is not taken for whole`() throws {
+  @Test func `an aborted stream is seen as incomplete`() throws {
     let service = Service()
     var ends = 0
     service.onRequest = { request in

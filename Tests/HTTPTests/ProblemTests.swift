@@ -8,7 +8,7 @@ import JSONParsing
 import Testing
 
 @Suite struct ProblemTests {
-  @Test func `a problem is a document of RFC 9457 with what is of use beside`() throws {
+  @Test func `a problem is an RFC 9457 document with extra members`() throws {
     let problem = Problem(
       422,
       "bad_value",

@@ -15,11 +15,12 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "begins with"), ("*", "begins with"), ("v1", "begins with"), ("/%", "hexadecimal"),
+    ("", "must start with"), ("*", "must start with"), ("v1", "must start with"),
+    ("/%", "hexadecimal"),
     ("/%4", "hexadecimal"), ("/%zz", "hexadecimal"), ("/%00", "control character"),
     ("/a?x=%0d%0aSet-Cookie", "control character"), ("/%ff", "UTF-8"), ("/a?%c3=1", "UTF-8"),
   ])
-  func `what cannot be decoded is refused with the reason`(text: String, reason: String) throws {
+  func `an invalid target is refused with the reason`(text: String, reason: String) throws {
     let mistake = try #require(throws: RequestTarget.Mistake.self) { try RequestTarget(text) }
 
     #expect(mistake.message.contains(reason))

@@ -59,7 +59,7 @@ import Testing
     ("GET", "/v1/flush", "POST, OPTIONS"),
     ("put", "/v1/devices/a/b", "GET, HEAD, PUT, OPTIONS"),
   ])
-  func `a method that does not go with a path is told what does`(
+  func `a method that a path does not allow is refused with the allowed ones`(
     method: String,
     target: String,
     allowed: String

@@ -17,7 +17,7 @@ import Testing
     ("localhost/x", false),
   ])
   func `only our own names and addresses are hosts`(authority: String, isOurs: Bool) {
-    #expect(HostRule(names: ["pi", "pi.local"]).takes(authority) == isOurs)
+    #expect(HostRule(names: ["pi", "pi.local"]).accepts(authority) == isOurs)
   }
 
   @Test(arguments: [
@@ -40,7 +40,7 @@ import Testing
     #expect(OriginRule.mistake(in: try request("GET", "http://evil.example", nil)) != nil)
   }
 
-  @Test func `the standard port may be left out of an origin`() throws {
+  @Test func `the standard port may be omitted in an origin`() throws {
     var request = HTTPRequest(method: "POST", target: try RequestTarget("/"))
     request.headers = [HTTPHeader("host", "pi"), HTTPHeader("origin", "http://pi:80")]
     #expect(OriginRule.mistake(in: request) == nil)

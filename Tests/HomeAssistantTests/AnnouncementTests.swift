@@ -164,7 +164,7 @@ import Testing
       ("homeassistant/status", true), ("homeassistant", false), ("homeassistants/x", false),
       ("home/x", false), ("homeassistant/", true),
     ] {
-      #expect(announcer().mayMean(Array(topic.utf8).span) == expected, "\(topic)")
+      #expect(announcer().matchesPrefix(Array(topic.utf8).span) == expected, "\(topic)")
     }
   }
 }

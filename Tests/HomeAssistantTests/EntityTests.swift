@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func `a cover opens, closes, stops, and goes to a position`() throws {
+  @Test func `a cover opens, closes, stops, and moves to a position`() throws {
     let cover = try #require(try entities(profile("zigbee2mqtt/cover"))["command"])
     #expect(cover["command_topic"] == "settle/lamp/command/set")
     #expect(cover["payload_open"] == "OPEN")

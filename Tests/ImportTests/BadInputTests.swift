@@ -37,7 +37,7 @@ struct BadInputTests {
     let plan = try Fixture.plan([Announcement(topic: Self.topic, payload: payload)])
     #expect(
       plan.diagnostics == [
-        ImportDiagnostic(.refused, Self.topic, "10485760 bytes; at most 8 MiB are read")
+        ImportDiagnostic(.refused, Self.topic, "10485760 bytes; the limit is 8 MiB")
       ]
     )
   }
@@ -94,8 +94,8 @@ struct BadInputTests {
       lamp + [Announcement(topic: "homie/5/d/$description", text: text)]
     )
     #expect(plan.diagnostics.count == 2)
-    for remark in plan.diagnostics {
-      let scalars = (remark.subject + remark.reason).unicodeScalars
+    for diagnostic in plan.diagnostics {
+      let scalars = (diagnostic.subject + diagnostic.reason).unicodeScalars
       #expect(scalars.allSatisfy { Excerpt.escape($0) == nil })
     }
   }

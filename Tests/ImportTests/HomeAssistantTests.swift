@@ -110,7 +110,7 @@ struct HomeAssistantTests {
     ),
     (
       "teapot/a", #"{"name":"A","cmd_t":"a"}"#,
-      "left_out: A: A: entities of the kind 'teapot' are not known"
+      "left_out: A: A: entities of the kind 'teapot' are not supported"
     ),
     (
       "switch/a", "{",
@@ -131,15 +131,15 @@ struct HomeAssistantTests {
       "left_out: A: A: its command_template cannot be translated: {% if value > 3 %}1{% endif %}"
     ),
   ])
-  func `what is left out is reported with the reason`(
+  func `everything that is skipped is reported with the reason`(
     topic: String,
     payload: String,
-    remark: String
+    diagnostic: String
   ) throws {
     let found = try diagnostics(topic, payload)
     #expect(found.count == 1)
     let label = topic.prefix { $0 != "/" }
-    #expect(found.first == remark.replacing("A: A: ", with: "A: \(label): "))
+    #expect(found.first == diagnostic.replacing("A: A: ", with: "A: \(label): "))
   }
 
   @Test func `an empty payload removes a device`() throws {

@@ -54,10 +54,12 @@ struct HomieTests {
   @Test(arguments: [
     (#"{"datatype":"integer","format":"a:b","settable":true}"#, "its format 'a:b' is not a range"),
     (#"{"datatype":"enum","settable":true}"#, "an enum whose format lists no values"),
-    (#"{"datatype":"hologram","settable":true}"#, "its datatype 'hologram' is not known"),
+    (#"{"datatype":"hologram","settable":true}"#, "its datatype 'hologram' is not supported"),
     (#"{"datatype":"json","settable":true}"#, "a JSON structure"),
   ])
-  func `what is left out is reported with the reason`(property: String, reason: String) throws {
+  func `everything that is skipped is reported with the reason`(property: String, reason: String)
+    throws
+  {
     #expect(try Fixture.diagnostics(description(property)) == ["left_out: D: n/p: \(reason)"])
   }
 }

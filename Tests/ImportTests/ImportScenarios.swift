@@ -81,7 +81,7 @@ import Testing
     #expect(dry.errors.contains("; 62 added; nothing was written\n"))
   }
 
-  @Test func `a second run keeps edits and leaves no temporary file`() throws {
+  @Test func `a second run keeps edits and removes temporary files`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
     #expect(try home.settled(["import"]).code == 0)
     let file = "\(home.folder)/devices/imported-zigbee2mqtt.yaml"
@@ -138,7 +138,7 @@ import Testing
     #expect(run.code == 65)
     #expect(
       run.errors.contains(
-        "refused: zigbee2mqtt/bridge/devices: 10485760 bytes; at most 8 MiB are read\n"
+        "refused: zigbee2mqtt/bridge/devices: 10485760 bytes; the limit is 8 MiB\n"
       )
     )
     #expect(run.errors.contains("refused: homeassistant/light/x/config: not JSON: "))
@@ -183,11 +183,11 @@ import Testing
   @Test(arguments: [
     (
       ["import", "--base", "a/#"],
-      "--base: 'a/#' is no base topic: the topic contains the wildcard #"
+      "--base: 'a/#' is not a base topic: the topic contains the wildcard #"
     ),
     (["import", "--only", "zigbee"], #"did you mean "zigbee2mqtt"?"#),
     (["import", "--timeout", "0"], "--timeout must be more than 0"),
-    (["import", "--in-between=zigbee2mqtt"], "must move to another base topic"),
+    (["import", "--in-between=zigbee2mqtt"], "must move to a base topic other than"),
   ])
   func `a wrong command line is explained`(arguments: [String], message: String) throws {
     let home = try ImportHome([])

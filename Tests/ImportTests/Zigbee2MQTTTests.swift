@@ -22,7 +22,7 @@ struct Zigbee2MQTTTests {
     {"type":"composite","name":"color_xy","property":"color","access":7,"features":[]}]}]
     """
 
-  @Test func `a lamp that matches its profile takes three lines`() throws {
+  @Test func `a lamp that matches its profile needs three lines`() throws {
     #expect(
       try Fixture.file(Fixture.device(exposes: Self.light)) == """
         # V M 0x01
@@ -163,7 +163,7 @@ struct Zigbee2MQTTTests {
     ),
     (
       #"{"type":"hologram","name":"h","property":"h","access":2}"#,
-      "refused: Lamp: h: its type 'hologram' is not known"
+      "refused: Lamp: h: its type 'hologram' is not supported"
     ),
     (
       #"{"type":"numeric","name":"battery","property":"battery","access":1}"#,
@@ -171,9 +171,11 @@ struct Zigbee2MQTTTests {
     ),
     (#"{"type":"binary","access":2}"#, "refused: Lamp: binary: it has no usable name"),
   ])
-  func `what is left out is reported with the reason`(expose: String, remark: String) throws {
+  func `everything that is skipped is reported with the reason`(expose: String, diagnostic: String)
+    throws
+  {
     let diagnostics = try Fixture.diagnostics(Fixture.device(exposes: "[\(expose)]"))
-    #expect(diagnostics == [remark])
+    #expect(diagnostics == [diagnostic])
   }
 
   @Test func `a home of 60 devices is imported and the rest is reported`() throws {
@@ -189,7 +191,7 @@ struct Zigbee2MQTTTests {
         "0xa4c138b5f2e60d19: not supported by Zigbee2MQTT, which does not know its features",
         "0x00158d0009f1c2aa: its interview has not been completed",
         "Sensoren: a group whose members have nothing to set in common",
-        "default_bind_group: a group without members that are known",
+        "default_bind_group: a group without known members",
       ]
     )
     #expect(plan.diagnostics.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
@@ -265,7 +267,7 @@ struct Zigbee2MQTTTests {
     #expect(plan.files.first?.text.contains("  lane: zigbee\n") == true)
   }
 
-  @Test func `devices in another file are left out`() throws {
+  @Test func `devices in another file are skipped`() throws {
     let announced = Fixture.device(exposes: Self.light)
     let plan = try Fixture.plan(announced)
     let lamp = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])

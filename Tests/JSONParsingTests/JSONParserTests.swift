@@ -23,7 +23,7 @@ struct JSONParserTests {
     ("[1,[2]]", .array([.integer(1), .array([.integer(2)])])),
     ("{}", .object([])),
   ])
-  func `any value may stand at the top`(text: String, value: JSONValue) throws {
+  func `any value is allowed at the top level`(text: String, value: JSONValue) throws {
     #expect(try JSONParser.parse(text) == value)
   }
 
@@ -79,7 +79,7 @@ struct JSONParserTests {
     ("1\0garbage", "a NUL byte is not allowed in JSON text", 1, 2),
     (#""\ud800""#, #"invalid Unicode '\uD800' near '"\ud800"'"#, 1, 8),
   ])
-  func `what is not JSON is refused with its place`(
+  func `text that is not JSON is refused with its position`(
     text: String,
     message: String,
     line: Int,
@@ -122,12 +122,12 @@ struct JSONParserTests {
     }
   }
 
-  @Test func `a string of ten megabytes comes through whole`() throws {
+  @Test func `a string of ten megabytes is read completely`() throws {
     let text = String(repeating: "0123456789", count: 1_000_000)
     #expect(try JSONParser.parse("\"\(text)\"") == .string(text))
   }
 
-  @Test func `what is written reads back the same`() throws {
+  @Test func `a written value reads back equal`() throws {
     let value: JSONValue = .object([
       "number": 40.1, "integer": 42, "text": "a\"\\\u{1}\u{7f}é", "none": nil,
       "list": [1, 2.5, true], "nested": .object(["z": 1, "a": 2]),

@@ -9,9 +9,9 @@ package import LastOut
 /// the gateway makes.
 ///
 /// It belongs to one thread. After each batch of events, and whenever ``nextDeadline`` passes or
-/// `onResult` was called, the owner calls ``advance(to:)`` and handles ``takeEvents()``.
+/// `onResult` was called, the owner calls ``advance(to:)`` and handles ``dequeueEvents()``.
 package final class DrivenJournal {
-  /// Bytes that stand for themselves.
+  /// A value that is its own encoding.
   private struct Bytes: JournalValue {
     var bytes: [UInt8]
   }
@@ -76,7 +76,7 @@ package final class DrivenJournal {
     plan.sending(key, sequence: sequence)
   }
 
-  /// One value has ended; others of its key are unaffected.
+  /// Records that one value has ended; others of its key are unaffected.
   ///
   /// `promptly`: a crash must not send it, so its row goes with the next commit.
   ///
@@ -99,12 +99,12 @@ package final class DrivenJournal {
     return min(replay, plan.nextDeadline ?? replay)
   }
 
-  /// Handles the writer's results and hands it the work that is due.
+  /// Handles the writer's results and submits due work.
   ///
   /// - Returns: Whether the writer had ended something.
   @discardableResult
   package func advance(to now: Moment) -> Bool {
-    let results = thread.takeResults()
+    let results = thread.dequeueResults()
     for result in results { plan.completed(result, at: now) }
     if let due = plan.replayDeadline, due <= now { plan.decideReplay(clock()) }
     if let work = plan.nextWork(at: now, value: keptValue) { thread.submit(work) }
@@ -112,9 +112,9 @@ package final class DrivenJournal {
   }
 
   /// Returns the events since the last call, in order.
-  package func takeEvents() -> [JournalEvent] { plan.takeEvents() }
+  package func dequeueEvents() -> [JournalEvent] { plan.dequeueEvents() }
 
-  /// Writes everything that waits as soon as the writer is free: the owner shuts down.
+  /// Writes everything that waits as soon as the writer is free; called at shutdown.
   package func flush(at now: Moment) {
     plan.flush(at: now)
   }
@@ -129,7 +129,7 @@ package final class DrivenJournal {
   /// Why nothing can be written at the moment; `nil` while the disk works.
   package var fault: JournalFault? { plan.fault }
 
-  /// Whether there is a ``fault``; asked with every change.
+  /// Whether there is a ``fault``; checked with every change.
   package var isBroken: Bool { plan.fault != nil }
 
   /// Whether a crash now would send an older value of the key than `sequence`.
@@ -143,10 +143,10 @@ package final class DrivenJournal {
   /// Whether the disk has the key's newest value for certain.
   package func keeps(_ key: JournalKey) -> Bool { plan.keeps(key) }
 
-  /// Nothing is being written, and nothing waits to be.
+  /// Whether nothing is being written or waits to be.
   package var isIdle: Bool { plan.isIdle }
 
-  /// Nothing can be written, and no attempt is in progress.
+  /// Whether nothing can be written and no attempt is in progress.
   package var isStuck: Bool { plan.isStuck }
 
   /// The file is closed.

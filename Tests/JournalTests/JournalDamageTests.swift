@@ -24,7 +24,7 @@ struct JournalDamageTests {
     try session.close()
   }
 
-  /// What a start finds, after which the journal works.
+  /// The content that a start finds, after which the journal works.
   private func found() throws -> (replayed: [String], setAside: SetAside?) {
     let session = try Session(path)
     try session.decideReplay()
@@ -37,7 +37,7 @@ struct JournalDamageTests {
   // MARK: - The file
 
   @Test(arguments: [0, 20, 100, 980])
-  func `a damaged head is set aside and writing goes on`(offset: Int) throws {
+  func `a damaged head is set aside and writing continues`(offset: Int) throws {
     try prepare([("a", "1")])
     try Bytes.write([UInt8](repeating: 0xA5, count: 40), to: path, at: offset)
     let (replayed, setAside) = try found()

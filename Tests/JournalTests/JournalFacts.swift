@@ -3,7 +3,7 @@
 
 import Testing
 
-/// What a `JournalWorker` said about its values: lines such as `d device/3 1000017`.
+/// The output of a `JournalWorker` about its values: lines such as `d device/3 1000017`.
 struct JournalFacts {
   private struct Key {
     var accepted = 0
@@ -30,7 +30,7 @@ struct JournalFacts {
     }
   }
 
-  /// Checks what a start replays, as `key=value`, against everything said so far.
+  /// Checks what a start replays, as `key=value`, against all facts so far.
   mutating func check(_ replayed: [String], _ place: String) {
     var rows: [String: Int] = [:]
     for entry in replayed {

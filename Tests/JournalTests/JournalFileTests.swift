@@ -24,7 +24,7 @@ struct JournalFileTests {
     try session.close()
   }
 
-  /// Opens the journal and returns what it replays.
+  /// Opens the journal and returns the replayed values.
   private func replayed() throws -> [String] {
     let session = try Session(path)
     try session.decideReplay()
@@ -113,7 +113,7 @@ struct JournalFileTests {
     try session.run { !$0.replayed.isEmpty }
     try session.write("new", for: "a")
     try session.close()
-    // As a crash leaves it before the new file has its name.
+    // The state after a crash before the new file is renamed.
     try Bytes.write(Bytes.read(path), to: path + ".new")
     unsafe unlink(path)
     try Bytes.write(old, to: path)
@@ -131,7 +131,7 @@ struct JournalFileTests {
 
   // MARK: - Refusals
 
-  @Test func `a newer format is refused and left untouched`() throws {
+  @Test func `a newer format is refused and not changed`() throws {
     try prepare([("a", "1")])
     try Bytes.write([0, 0, 0, 2], to: path, at: 60)
     let before = Bytes.read(path)
@@ -139,7 +139,7 @@ struct JournalFileTests {
     #expect(Bytes.hold(before, at: path))
   }
 
-  @Test func `another program's database is refused and left untouched`() throws {
+  @Test func `another program's database is refused and not changed`() throws {
     try prepare([("a", "1")])
     try Bytes.write([0, 0, 0, 0], to: path, at: 68)
     let before = Bytes.read(path)

@@ -68,7 +68,7 @@ struct JournalInUseTests {
     try session.close()
   }
 
-  @Test func `closing leaves a file that replaced the journal as it is`() throws {
+  @Test func `closing does not change a file that replaced the journal`() throws {
     let session = try Session(path)
     try session.write("1", for: "a")
     try interfere(.replacesBoth)
@@ -78,7 +78,7 @@ struct JournalInUseTests {
     #expect(Bytes.hold(log, at: path + "-wal"))
   }
 
-  @Test func `a journal whose lock was taken meanwhile stays degraded`() throws {
+  @Test func `a journal that another process locked meanwhile stays degraded`() throws {
     let session = try Session(path)
     try session.write("1", for: "a")
     try interfere(.deletesEverything)

@@ -8,7 +8,7 @@ import Testing
 
 /// A process that writes a journal until it is killed.
 struct JournalKillTests {
-  @Test func `a killed process loses no durable value and leaves none older than a newer one`()
+  @Test func `a killed process loses no durable value and never keeps an older one than durable`()
     throws
   {
     let folder = try Folder()
@@ -20,8 +20,8 @@ struct JournalKillTests {
       let worker = try WorkerProcess(["crash", folder.journal, log, String(round * 1_000_000)])
       // Anywhere from its first line on: the load never pauses.
       try worker.kill(afterBytes: size + Int.random(in: 1...20_000, using: &random), of: log)
-      let news = String(decoding: Bytes.read(log).dropFirst(size), as: UTF8.self)
-      for line in news.split(separator: "\n") { facts.add(line) }
+      let added = String(decoding: Bytes.read(log).dropFirst(size), as: UTF8.self)
+      for line in added.split(separator: "\n") { facts.add(line) }
       let session = try Session(folder.journal)
       try session.decideReplay()
       #expect(session.setAside == nil && session.journal.fault == nil)

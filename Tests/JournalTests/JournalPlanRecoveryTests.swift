@@ -5,7 +5,7 @@ import Durability
 import LastOut
 import Testing
 
-/// What the plan does when the disk fails, and when a value ends.
+/// The plan while the disk fails, and when a value ends.
 struct JournalPlanRecoveryTests {
   private let fault = JournalFault.diskFull
 
@@ -16,7 +16,7 @@ struct JournalPlanRecoveryTests {
     let first = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.failed(fault), at: ms(3))
-    #expect(plan.takeEvents() == [.memoryOnly(through: first, fault: fault, overtaken: [])])
+    #expect(plan.dequeueEvents() == [.memoryOnly(through: first, fault: fault, overtaken: [])])
     #expect(plan.durableThrough == 0)
     #expect(plan.fault == fault)
   }
@@ -26,11 +26,11 @@ struct JournalPlanRecoveryTests {
     _ = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.done, at: ms(3))
-    _ = plan.takeEvents()
+    _ = plan.dequeueEvents()
     let second = plan.accept("2", for: "a", at: ms(10))
     _ = plan.batch(at: ms(100))
     plan.completed(.failed(fault), at: ms(103))
-    #expect(plan.takeEvents() == [.memoryOnly(through: second, fault: fault, overtaken: ["a"])])
+    #expect(plan.dequeueEvents() == [.memoryOnly(through: second, fault: fault, overtaken: ["a"])])
   }
 
   @Test func `while degraded a key with a live row is refused until the row has expired`() {
@@ -53,10 +53,10 @@ struct JournalPlanRecoveryTests {
     plan.completed(.failed(fault), at: ms(510))
     #expect(plan.nextDeadline == ms(1510))
     let second = plan.accept("2", for: "b", at: ms(600))
-    _ = plan.takeEvents()
+    _ = plan.dequeueEvents()
     #expect(plan.batch(at: ms(1510)) == ["rebuild", "a=1", "b=2"])
     plan.completed(.done, at: ms(1520))
-    #expect(plan.takeEvents() == [.recovered, .durable(through: second)])
+    #expect(plan.dequeueEvents() == [.recovered, .durable(through: second)])
     #expect(plan.fault == nil && plan.isIdle)
   }
 
@@ -92,11 +92,11 @@ struct JournalPlanRecoveryTests {
 
   @Test func `a file that opens late replays its values unless newer ones were accepted`() {
     var plan = PlanUnderTest(JournalPlan(fault: .readOnly, at: ms(0)))
-    _ = plan.takeEvents()
+    _ = plan.dequeueEvents()
     _ = plan.accept("new", for: "a", at: ms(10))
     _ = plan.batch(at: ms(500))
     plan.completed(.reopened(JournalContents(entries: [stored("a"), stored("b")])), at: ms(510))
-    #expect(plan.takeEvents() == [.recovered])
+    #expect(plan.dequeueEvents() == [.recovered])
     #expect(plan.batch(at: ms(510))?.sorted() == ["a=new", "b=old"])
     plan.completed(.done, at: ms(520))
     plan.decideReplay(JournalClock(moment: ms(521), stamps: stamps(age: .seconds(1))))
@@ -120,13 +120,13 @@ struct JournalPlanRecoveryTests {
     plan.completed(.reopened(JournalContents(entries: [stored("a"), stored("b")])), at: ms(510))
     #expect(plan.batch(at: ms(510))?.sorted() == ["-a", "b=old"])
     plan.completed(.done, at: ms(520))
-    _ = plan.takeEvents()
+    _ = plan.dequeueEvents()
     plan.decideReplay(JournalClock(moment: ms(521), stamps: stamps(age: .seconds(1))))
-    let events = plan.takeEvents()
+    let events = plan.dequeueEvents()
     #expect(events.map { if case .replay(let entry, _) = $0 { entry.key } else { "" } } == ["b"])
   }
 
-  @Test func `ending one value leaves another of its key alone`() {
+  @Test func `ending one value does not affect another of its key`() {
     var plan = PlanUnderTest()
     let first = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
@@ -160,7 +160,7 @@ struct JournalPlanRecoveryTests {
     #expect(plan.durableThrough == sequence)
   }
 
-  @Test func `a value that is replaced promptly leaves the disk with the next commit`() {
+  @Test func `a value that is replaced promptly is removed from the disk with the next commit`() {
     var plan = PlanUnderTest()
     let sequence = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))

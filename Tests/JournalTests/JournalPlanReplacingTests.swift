@@ -10,7 +10,7 @@ import Testing
 /// Accepting a value that replaces the one before is accepting it and then ending that one.
 @Suite struct JournalPlanReplacingTests {
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
-  func `replacing does what accepting and ending do`(seed: UInt64) {
+  func `replacing equals accepting and ending`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var (short, long) = (JournalPlan(contents: .init()), JournalPlan(contents: .init()))
     let keys = ["a", "b", "c"].map { short.number(of: $0) }
@@ -59,7 +59,7 @@ import Testing
       #expect("\(short.slots)" == "\(long.slots)")
       #expect(short.dirty == long.dirty)
       #expect(short.nextDeadline == long.nextDeadline)
-      #expect(short.takeEvents() == long.takeEvents())
+      #expect(short.dequeueEvents() == long.dequeueEvents())
     }
     #expect(replacements > 30)
   }

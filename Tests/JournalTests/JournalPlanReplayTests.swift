@@ -6,7 +6,7 @@ import Testing
 
 @testable import Durability
 
-/// What the plan does with the values that an earlier process has left.
+/// The plan and the values of an earlier process.
 struct JournalPlanReplayTests {
   private let boot = BootIdentifier(high: 1, low: 2)
   private let nextBoot = BootIdentifier(high: 3, low: 4)
@@ -66,10 +66,10 @@ struct JournalPlanReplayTests {
     var plan = found(stored(sequence: 7))
     #expect(plan.replayDeadline == .zero)
     plan.decideReplay(sameBoot(at: ms(0), age: .seconds(599)))
-    #expect(plan.takeEvents() == [.replay(stored(sequence: 7), remaining: .seconds(1))])
+    #expect(plan.dequeueEvents() == [.replay(stored(sequence: 7), remaining: .seconds(1))])
     #expect(!plan.awaitsReplay && plan.replayDeadline == nil)
     plan.decideReplay(sameBoot(at: ms(1), age: .seconds(599)))
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
     plan.ended("a", 7, at: ms(10))
     #expect(plan.batch(at: ms(1010)) == ["-a"])
     #expect(plan.accept("x", for: "a", at: ms(1011)) == 8)
@@ -79,7 +79,7 @@ struct JournalPlanReplayTests {
     var plan = found(stored())
     _ = plan.accept("new", for: "a", at: ms(0))
     plan.decideReplay(sameBoot(at: ms(1), age: .seconds(1)))
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
   }
 
   @Test func `cancelling a newer value does not bring back one that was not replayed yet`() {
@@ -98,11 +98,11 @@ struct JournalPlanReplayTests {
       let now = ms(second * 1000)
       #expect(plan.replayDeadline.map { $0 <= now } == true)
       plan.decideReplay(nextBoot(at: now, age: .seconds(5 + second), isSynchronised: false))
-      #expect(plan.takeEvents().isEmpty)
+      #expect(plan.dequeueEvents().isEmpty)
     }
     plan.decideReplay(nextBoot(at: ms(3500), age: .seconds(28_800), isSynchronised: true))
     #expect(
-      plan.takeEvents() == [
+      plan.dequeueEvents() == [
         .expired(stored("a"), .timeToLive),
         .replay(stored("b", sequence: 2, ttl: .seconds(86_400)), remaining: .seconds(57_600)),
       ]
@@ -114,17 +114,17 @@ struct JournalPlanReplayTests {
     var plan = found(stored())
     plan.decideReplay(nextBoot(at: ms(0), age: .seconds(5), isSynchronised: false))
     plan.decideReplay(nextBoot(at: ms(59_000), age: .seconds(64), isSynchronised: true))
-    #expect(plan.takeEvents() == [.replay(stored(), remaining: .seconds(536))])
+    #expect(plan.dequeueEvents() == [.replay(stored(), remaining: .seconds(536))])
   }
 
   @Test func `a value is held for a minute at most`() {
     var plan = found(stored())
     plan.decideReplay(nextBoot(at: ms(0), age: .seconds(5), isSynchronised: false))
     plan.decideReplay(nextBoot(at: ms(59_900), age: .seconds(65), isSynchronised: false))
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
     #expect(plan.replayDeadline == ms(60_000))
     plan.decideReplay(nextBoot(at: ms(60_000), age: .seconds(65), isSynchronised: false))
-    #expect(plan.takeEvents() == [.expired(stored(), .clockNotSynchronised)])
+    #expect(plan.dequeueEvents() == [.expired(stored(), .clockNotSynchronised)])
     #expect(plan.replayDeadline == nil)
     #expect(plan.batch(at: ms(61_000)) == ["-a"])
   }
@@ -133,17 +133,17 @@ struct JournalPlanReplayTests {
     let entry = stored(ttl: .milliseconds(2700))
     var plan = found(entry)
     plan.decideReplay(nextBoot(at: ms(0), age: .zero, isSynchronised: false))
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
     #expect(plan.replayDeadline == ms(700))
     plan.decideReplay(nextBoot(at: ms(700), age: .zero, isSynchronised: false))
-    #expect(plan.takeEvents() == [.expired(entry, .clockNotSynchronised)])
+    #expect(plan.dequeueEvents() == [.expired(entry, .clockNotSynchronised)])
   }
 
   @Test func `a value whose time to live is shorter than this boot expires at once`() {
     let entry = stored(ttl: .seconds(1))
     var plan = found(entry)
     plan.decideReplay(nextBoot(at: ms(0), age: .zero, isSynchronised: false))
-    #expect(plan.takeEvents() == [.expired(entry, .timeToLive)])
+    #expect(plan.dequeueEvents() == [.expired(entry, .timeToLive)])
   }
 
   @Test func `a held value is replaced by a newer one`() {
@@ -151,7 +151,7 @@ struct JournalPlanReplayTests {
     plan.decideReplay(nextBoot(at: ms(0), age: .zero, isSynchronised: false))
     _ = plan.accept("new", for: "a", at: ms(500))
     plan.decideReplay(nextBoot(at: ms(1000), age: .seconds(1), isSynchronised: true))
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
     #expect(plan.batch(at: ms(1000)) == ["a=new"])
   }
 

@@ -94,9 +94,9 @@ struct JournalPlanTests {
     _ = plan.accept("1", for: "a", at: ms(0))
     let last = plan.accept("2", for: "a", at: ms(0))
     #expect(plan.batch(at: ms(0)) == ["a=2"])
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
     plan.completed(.done, at: ms(3))
-    #expect(plan.takeEvents() == [.durable(through: last)])
+    #expect(plan.dequeueEvents() == [.durable(through: last)])
   }
 
   @Test func `a value accepted during a commit waits for the next`() {
@@ -105,11 +105,11 @@ struct JournalPlanTests {
     _ = plan.batch(at: ms(0))
     let second = plan.accept("2", for: "a", at: ms(1))
     plan.completed(.done, at: ms(3))
-    #expect(plan.takeEvents() == [.durable(through: first)])
+    #expect(plan.dequeueEvents() == [.durable(through: first)])
     #expect(plan.holdsOlder("a", than: second, at: ms(4)))
     #expect(plan.batch(at: ms(100)) == ["a=2"])
     plan.completed(.done, at: ms(103))
-    #expect(plan.takeEvents() == [.durable(through: second)])
+    #expect(plan.dequeueEvents() == [.durable(through: second)])
     #expect(!plan.holdsOlder("a", than: second, at: ms(104)))
   }
 
@@ -137,16 +137,16 @@ struct JournalPlanTests {
     #expect(plan.isIdle && plan.isEmpty && plan.nextDeadline == nil)
   }
 
-  @Test func `what is acknowledged before its commit never touches the disk`() {
+  @Test func `a value that is acknowledged before its commit is never written`() {
     var plan = PlanUnderTest()
     _ = plan.accept("1", for: "a", at: ms(0))
     _ = plan.batch(at: ms(0))
     plan.completed(.done, at: ms(3))
-    _ = plan.takeEvents()
+    _ = plan.dequeueEvents()
     let second = plan.accept("2", for: "b", at: ms(10))
     #expect(plan.ended("b", second, at: ms(20)) == true)
     #expect(plan.batch(at: ms(100)) == nil)
-    #expect(plan.takeEvents() == [.durable(through: second)])
+    #expect(plan.dequeueEvents() == [.durable(through: second)])
   }
 
   @Test func `while a key has a live row its newer value waits for a commit even if acknowledged`()
@@ -157,13 +157,13 @@ struct JournalPlanTests {
     plan.completed(.done, at: ms(3))
     plan.ended("a", first, at: ms(5))
     let second = plan.accept("2", for: "a", at: ms(10))
-    _ = plan.takeEvents()
+    _ = plan.dequeueEvents()
     #expect(plan.ended("a", second, at: ms(20)) == false)
-    #expect(plan.takeEvents().isEmpty)
+    #expect(plan.dequeueEvents().isEmpty)
     // Not lazily: a reply waits for it.
     #expect(plan.batch(at: ms(100)) == ["-a"])
     plan.completed(.done, at: ms(103))
-    #expect(plan.takeEvents() == [.durable(through: second)])
+    #expect(plan.dequeueEvents() == [.durable(through: second)])
   }
 
   @Test func `a value whose commit is in progress counts as being on the disk`() {

@@ -45,7 +45,7 @@ private struct Walk {
   private var random: SeededGenerator
   private var plan = PlanUnderTest()
   private var now = ms(0)
-  /// What a crash would find, by key.
+  /// The content of the disk after a crash, by key.
   private var disk: [String: UInt64] = [:]
   private var work: JournalWork?
   /// The writer has changed the disk already and not reported it.
@@ -170,7 +170,7 @@ private struct Walk {
   }
 
   private mutating func check() {
-    for case .durable(let through) in plan.takeEvents() {
+    for case .durable(let through) in plan.dequeueEvents() {
       #expect(through > reported)
       reported = through
     }

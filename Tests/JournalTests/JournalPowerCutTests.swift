@@ -52,8 +52,8 @@ struct JournalPowerCutTests {
     try session.close()
   }
 
-  /// Lives of a process that writes a journal, each cut short at a random point of what it did to
-  /// its files, and each beginning with what the one before has left.
+  /// Runs a process that writes a journal, cuts its file operations short at a random point, and starts
+  /// the next run with the remains.
   @Test(arguments: 1...PowerCutChain.count)
   func `a chain of power cuts loses nothing and is never called damage`(seed: Int) throws {
     var chain = try PowerCutChain(seed: seed)

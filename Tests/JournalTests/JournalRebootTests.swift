@@ -75,7 +75,7 @@ struct JournalRebootTests {
     return try Session(folder.journal, clock: { clock.read() })
   }
 
-  /// Leaves a value with a time to live behind, reboots, and opens the journal again.
+  /// Accepts a value with a time to live, reboots, and opens the journal again.
   private func reboot(ttl: Duration, offFor duration: Duration) throws -> Session {
     let before = try open()
     before.accept("1", for: "a", ttl: ttl)
@@ -86,7 +86,7 @@ struct JournalRebootTests {
     return session
   }
 
-  @Test func `a value of hours ago is not sent because the clock came back wrong`() throws {
+  @Test func `a value of hours ago is not sent after a wrong clock at boot`() throws {
     let session = try reboot(ttl: .seconds(60), offFor: .seconds(8 * 3600))
     #expect(session.events.isEmpty)
     clock.synchronise()
@@ -134,7 +134,7 @@ struct JournalRebootTests {
     try next.close()
   }
 
-  @Test func `within a boot nobody waits for the clock`() throws {
+  @Test func `within a boot nothing waits for the clock`() throws {
     let first = try reboot(ttl: .seconds(600), offFor: .seconds(20))
     first.accept("2", for: "a", ttl: .seconds(600))
     try first.close()

@@ -69,7 +69,7 @@ struct PlanUnderTest {
     return plan.nextWork(at: now) { _, sequence in Text(text: kept[sequence] ?? "?") }
   }
 
-  /// What the next work writes and removes, as `key=value` and `-key`; `nil` without work.
+  /// The writes and removals of the next work, as `key=value` and `-key`; `nil` without work.
   mutating func batch(at now: Moment) -> [String]? {
     switch nextWork(at: now) {
     case nil: nil
@@ -85,7 +85,7 @@ struct PlanUnderTest {
 
   mutating func decideReplay(_ clock: JournalClock) { plan.decideReplay(clock) }
 
-  mutating func takeEvents() -> [JournalEvent] { plan.takeEvents() }
+  mutating func dequeueEvents() -> [JournalEvent] { plan.dequeueEvents() }
 
   // MARK: - Queries
 

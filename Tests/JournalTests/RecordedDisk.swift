@@ -3,8 +3,8 @@
 
 import LastOutTesting
 
-/// A folder on a disk, built from the record of a `WriteRecorder`: what is certainly on the disk, and
-/// what a power cut may leave of the rest.
+/// A folder on a disk, built from the record of a `WriteRecorder`: the durable content, and the
+/// possible remains of the rest after a power cut.
 ///
 /// Each 512-byte sector of a write that was not synced survives or is lost on its own. Names survive
 /// in order: a cut loses the last of those that the folder's sync has not made durable.
@@ -23,10 +23,10 @@ struct RecordedDisk {
     case truncate(size: Int)
   }
 
-  /// What is on the disk for certain.
+  /// The durable content.
   private var durable: [FileNumber: [UInt8]] = [:]
   private var durableNames: [String: FileNumber] = [:]
-  /// What is not, in order.
+  /// The operations that are not durable, in order.
   private var pending: [FileNumber: [Change]] = [:]
   private var pendingNames: [NameChange] = []
   /// The names as the running system sees them.
@@ -112,7 +112,7 @@ struct RecordedDisk {
 
   // MARK: - Power cuts
 
-  /// What a power cut now leaves, by name; `random` chooses.
+  /// The files after a power cut, by name; `random` chooses.
   func cut(using random: inout SeededGenerator) -> [String: [UInt8]] {
     var names = durableNames
     for change in pendingNames.prefix(Int.random(in: 0...pendingNames.count, using: &random)) {
@@ -143,7 +143,7 @@ enum RecordedOperation {
   case unlink(String)
   case fact(String)
 
-  /// Reads a record; what a kill cut short at its end is ignored.
+  /// Reads a record; a truncated entry at its end is ignored.
   static func parse(_ record: [UInt8]) -> [RecordedOperation] {
     var operations: [RecordedOperation] = []
     var rest = record[...]

@@ -73,7 +73,7 @@ struct ReplayVerdictTests {
   }
 
   @Test(arguments: [wall + 5_000, wall + 10 * day, wall - day, 0])
-  func `across boots a wall clock that is not synchronised says nothing`(wall: Int64) {
+  func `across boots an unsynchronised wall clock is not used`(wall: Int64) {
     #expect(judge(sameBoot: false, boot: 1_000, wall: wall, isSynchronised: false) == .unknown)
   }
 

@@ -90,7 +90,7 @@ final class Session {
     while true {
       let now = now
       journal.advance(to: now)
-      for event in journal.takeEvents() { handle(event) }
+      for event in journal.dequeueEvents() { handle(event) }
       if condition(self) { return }
       try #require(now < deadline, "not in ten seconds, after \(events)")
       pipe.wait(for: now.duration(to: min(journal.nextDeadline ?? deadline, deadline)))
@@ -120,7 +120,7 @@ final class Session {
 
   // MARK: - Results
 
-  /// What was replayed, as `key=value`.
+  /// The replayed values, as `key=value`.
   var replayed: [String] {
     events.compactMap { event in
       guard case .replay(let entry, _) = event else { return nil }
@@ -166,7 +166,7 @@ final class Pipe: Sendable {
   }
 }
 
-/// A folder for one test, gone with it.
+/// A folder for one test, removed at its end.
 final class Folder {
   let path: String
   private var isMounted = false
@@ -229,7 +229,7 @@ extension Folder {
     for (name, bytes) in files { try Bytes.write(bytes, to: "\(path)/\(name)") }
   }
 
-  /// Serves a journal here and leaves its files as a kill in the middle of it does.
+  /// Serves a journal here and leaves its files as after a kill.
   func crash(_ body: (Session) throws -> Void) throws {
     let session = try Session(journal)
     try body(session)

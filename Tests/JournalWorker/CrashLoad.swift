@@ -25,7 +25,7 @@ final class CrashLoad {
   private var unreported: [(sequence: UInt64, key: String, number: Int)] = []
   /// The newest value of each key that has not ended.
   private var newest: [String: (sequence: UInt64, number: Int)] = [:]
-  /// What the journal may ask for.
+  /// The requests of the journal.
   private var kept: [UInt64: Number] = [:]
 
   init(path: String, log: String, base: Int) throws {
@@ -93,7 +93,7 @@ final class CrashLoad {
 
   private func serve() {
     journal.advance(to: EventLoop.now())
-    for event in journal.takeEvents() {
+    for event in journal.dequeueEvents() {
       switch event {
       case .durable(let through):
         while let first = unreported.first, first.sequence <= through {

@@ -75,7 +75,7 @@ final class MeasuredLoad {
 
   private func serve() {
     journal.advance(to: EventLoop.now())
-    for event in journal.takeEvents() {
+    for event in journal.dequeueEvents() {
       if case .durable = event { durableReports += 1 } else { print(event) }
     }
     journalTimer?.arm(at: journal.nextDeadline)
@@ -96,7 +96,7 @@ final class MeasuredLoad {
     loop.stop()
   }
 
-  /// What this process has written so far: as asked for, and as pages made dirty.
+  /// The bytes that this process has written so far: as requested, and as dirty pages.
   private static func written() -> (asked: Int, device: Int) {
     let descriptor = unsafe Glibc.open("/proc/self/io", O_RDONLY)
     defer { close(descriptor) }

@@ -3,7 +3,7 @@
 
 import LastOut
 
-/// What the threads counted and found wrong.
+/// The counts and the failures of the threads.
 final class Report: Sendable {
   private let counts = Locked((operations: 0, runs: 0, failures: 0))
 

@@ -4,7 +4,7 @@
 import LastOut
 import LastOutTesting
 
-/// One thread that does random things to the shared queues, and to tasks of its own.
+/// A thread of random operations on the shared queues and on its own tasks.
 struct StressThread {
   static let queue = LastOutQueue(
     policy: Policy(delay: .microseconds(300), maxWait: .milliseconds(2))
@@ -27,7 +27,7 @@ struct StressThread {
       }
       report.count(50)
     }
-    // The last value of a key that nobody else has always runs.
+    // The last value of a key of this thread always runs.
     let last = value + 1
     Self.queue.enqueue(forKey: "own \(number)") { own.run(last) }
     Self.queue.flushAll(timeout: .seconds(60))

@@ -28,7 +28,7 @@ import Testing
         _ = table.intern(name)
         _ = table.find(bytes.span)
         guard round == 0 else { continue }
-        // The first round brings in what the language sets up once.
+        // The first round includes one-time setup of the runtime.
         Heap.exhaust()
         before = Heap.inUse()
       }
@@ -85,7 +85,7 @@ private struct Workload: ~Copyable {
 
 /// How much memory the C library has handed out.
 private enum Heap {
-  /// The ten numbers of `struct mallinfo2`; the eighth is what is in use.
+  /// The ten numbers of `struct mallinfo2`; the eighth is the memory in use.
   private typealias Count = @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer?
 
   // The call returns its structure through a hidden first argument, on this architecture.

@@ -7,7 +7,7 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// What the articles show beside the queue itself.
+/// The features in the articles beside the queue itself.
 @Suite struct ArticleBehaviorTests {
   @Test func `the default queue is one for the whole program`() {
     #expect(LastOutQueue.default === LastOutQueue.default)

@@ -20,7 +20,7 @@ final class ArticleQueue {
   private var elements: [String: Element] = [:]
   private var timers = 0
   private(set) var now = 0
-  /// The keys of tasks that run, or that were taken out of the queue and wait for their turn.
+  /// The keys of tasks that run, or that were dequeued and wait for their turn.
   private var taken: [String] = []
   /// Whether a task ran inside or before an older one of its key, as the article's queue allows.
   private(set) var hasOverlapped = false
@@ -28,7 +28,7 @@ final class ArticleQueue {
   func enqueueTask(_ task: @escaping () -> Void, onStart: @escaping () -> Void, forKey key: String)
   {
     timers += 1
-    // The element that is replaced takes its timer along.
+    // The timer of a replaced element is removed with it.
     elements[key] = Element(task: task, onStart: onStart, due: now + Self.delay, timer: timers)
   }
 

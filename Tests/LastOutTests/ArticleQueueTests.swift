@@ -8,7 +8,7 @@ import Testing
 /// Random timelines through the article's queue and this one: equal, tasks that call the queue
 /// included.
 @Suite struct ArticleQueueTests {
-  /// What a task does to the queue while it runs.
+  /// The operations of a task on the queue while it runs.
   private enum Reaction: Sendable {
     case enqueue(key: String, value: Int)
     case executePendingTasks
@@ -19,7 +19,7 @@ import Testing
     let reaction: Reaction
   }
 
-  /// One timeline and what its values do.
+  /// One timeline and the operations of its values.
   private struct Script: Sendable {
     var events: [Event] = []
     var reactions: [Int: [Reaction]] = [:]

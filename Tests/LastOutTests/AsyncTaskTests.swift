@@ -29,7 +29,7 @@ import Testing
     #expect(active.load(ordering: .relaxed) == 0)
   }
 
-  @Test func `the handle tells how the task ended`() async {
+  @Test func `the handle returns the task's outcome`() async {
     let queue = LastOutQueue(policy: Policy(delay: .seconds(3600))) { [log] key, error in
       log("\(key): \(error)")
     }
@@ -96,7 +96,7 @@ import Testing
     #expect(log.lines == ["on the main actor"])
   }
 
-  @Test func `plain tasks run where the executor of the queue says`() async {
+  @Test func `plain tasks run on the executor of the queue`() async {
     let main = LastOutQueue(policy: Policy(delay: .zero), executor: .mainActor)
     main.enqueue(forKey: "k") { [log] in
       MainActor.assumeIsolated { log("main") }
@@ -121,7 +121,7 @@ import Testing
     #expect(log.lines.count == 12)
   }
 
-  @Test func `the log sees what happens to a task`() async {
+  @Test func `the log receives the events of a task`() async {
     let queue = LastOutQueue(
       onError: { _, _ in },
       log: { [log] event in
@@ -155,7 +155,7 @@ import Testing
     #expect(ContinuousClock.now - start >= .milliseconds(20))
   }
 
-  @Test func `a low quality of service is taken where the system allows it`() {
+  @Test func `a low quality of service is used if the system allows it`() {
     for priority in [TaskPriority.high, .medium, .low, .background] {
       let queue = LastOutQueue(executor: .threads(priority: priority))
       queue.enqueue(forKey: "k", delay: .zero) { [log] in log("ran") }

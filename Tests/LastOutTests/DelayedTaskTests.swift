@@ -10,7 +10,7 @@ import Testing
   private let clock = TestClock()
   private let log = Log()
 
-  @Test func `a task runs once, at its time, also when nobody holds it`() {
+  @Test func `a task runs once, at its time, even if its handle is released`() {
     clock.delayedTask(after: .seconds(3)) { [log] in log("ran") }
     clock.advance(by: .milliseconds(2999))
     #expect(log.lines.isEmpty)
@@ -19,7 +19,7 @@ import Testing
     #expect(clock.nextDeadline == nil)
   }
 
-  @Test func `cancel drops the task, says so once, and frees its captures at once`() {
+  @Test func `cancel drops the task, reports it once, and frees its captures at once`() {
     weak var captured: Captured?
     let task: DelayedTask
     do {
@@ -62,7 +62,7 @@ import Testing
     #expect(log.lines.isEmpty)
   }
 
-  @Test func `an old handle never touches the task that came after it`() {
+  @Test func `an old handle never affects a later task`() {
     let old = clock.delayedTask(after: .seconds(1)) { [log] in log("old") }
     clock.advance(by: .seconds(1))
     clock.delayedTask(after: .seconds(1)) { [log] in log("new") }
@@ -88,7 +88,7 @@ import Testing
     #expect(log.lines == ["second at 2.0 seconds"])
   }
 
-  @Test func `of two cancels at once one comes in time and the other finds nothing`() {
+  @Test func `of two concurrent cancels one succeeds and the other finds nothing`() {
     for _ in 0..<5000 {
       let task = DelayedTask(after: .seconds(3600)) {}
       let outcomes = Locked<[CancelOutcome]>([])
@@ -138,7 +138,7 @@ import Testing
     #expect(log.lines.sorted() == ["ran", "ran too"])
   }
 
-  @Test func `a debounced function is cancelled, flushed and asked whether it waits`() {
+  @Test func `a debounced function can be cancelled, flushed and queried`() {
     let save = clock.debounce(delay: .seconds(1))
     #expect(!save.isPending)
     save { [log] in log("never") }
@@ -151,7 +151,7 @@ import Testing
     #expect(log.lines == ["flushed"])
   }
 
-  @Test func `a debounced function takes any policy`() {
+  @Test func `a debounced function supports any policy`() {
     let send = Debounce(policy: .live, clock: clock)
     for number in 1...3 { send { [log] in log("\(number)") } }
     #expect(log.lines == ["1"])

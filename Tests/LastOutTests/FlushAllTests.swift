@@ -6,7 +6,7 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// What the end of a program relies on: `flushAll`, `executePendingTasks` and `drain`.
+/// The end of a program: `flushAll`, `executePendingTasks` and `drain`.
 @Suite struct FlushAllTests {
   private static var patience: DispatchTime { .now() + .seconds(60) }
   private let log = Log()
@@ -37,7 +37,7 @@ import Testing
     #expect(log.lines == ["first", "last"])
   }
 
-  @Test func `what is left after its timeout is named and goes on`() {
+  @Test func `the keys that exceed the timeout are returned, and their tasks continue`() {
     let release = DispatchSemaphore(value: 0)
     let queue = queueWithRun(release: release)
     queue.enqueue(forKey: "other") { [log] in log("other") }
@@ -59,7 +59,7 @@ import Testing
     #expect(done.wait(timeout: Self.patience) == .success)
   }
 
-  @Test func `inside a task it runs what is pending and waits for nothing`() {
+  @Test func `inside a task it runs pending tasks and does not wait`() {
     let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
     let done = DispatchSemaphore(value: 0)
     queue.enqueue(forKey: "other") { [log] in log("other") }
@@ -87,7 +87,7 @@ import Testing
     #expect(log.lines == ["first", "second"])
   }
 
-  @Test func `a task that was left behind by a run is not inside it any more`() async {
+  @Test func `a task that outlives a run is no longer inside it`() async {
     let queue = LastOutQueue(policy: Policy(delay: .seconds(3600)))
     let (ended, end) = AsyncStream.makeStream(of: Void.self)
     let (drained, drain) = AsyncStream.makeStream(of: Void.self)
@@ -108,7 +108,7 @@ import Testing
     #expect(log.lines == ["second", "drained"])
   }
 
-  @Test func `what tasks enqueue during the pass stays pending`() {
+  @Test func `tasks that are enqueued during the pass stay pending`() {
     let clock = TestClock()
     let queue = clock.queue()
     for (key, other) in [("a", "b"), ("b", "a")] {
@@ -124,7 +124,7 @@ import Testing
     #expect(log.lines.count == 4)
   }
 
-  @Test func `a flush in the pass runs what the pass has not started`() {
+  @Test func `a flush in the pass runs a task that the pass has not started`() {
     let queue = TestClock().queue()
     for (key, other) in [("a", "b"), ("b", "a")] {
       queue.enqueue(forKey: key) { [log] in
@@ -142,7 +142,7 @@ import Testing
     #expect(queue.pendingCount == 0)
   }
 
-  @Test func `a cancel of everything in the pass drops what has not started`() {
+  @Test func `cancelAll in the pass drops tasks that have not started`() {
     let queue = TestClock().queue()
     for key in ["a", "b", "c"] {
       queue.enqueue(forKey: key) { [log] in log("\(queue.cancelAll())") }

@@ -5,7 +5,7 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// The shortest time between runs: what it is measured from, and what ignores it.
+/// The interval between runs: its start, and what ignores it.
 @Suite struct IntervalTests {
   private typealias Player = TimelinePlayer<Int>
 
@@ -40,7 +40,7 @@ import Testing
     #expect(play(changes(0, 10, 212)) == "0:0 200:10 400:212")
   }
 
-  @Test func `a value that leads too early leaves when the interval ends, the newest wins`() {
+  @Test func `a leading value within the interval runs when it ends, and the newest wins`() {
     #expect(play(changes(0, 10, 212, 230, 390)) == "0:0 200:10 400:390")
   }
 
@@ -70,7 +70,7 @@ import Testing
     #expect(play(changes(0, 50) + [flush] + changes(290), delay: 10) == "0:0 100:50 300:290")
   }
 
-  @Test func `the interval is measured between starts, however long a run takes`() {
+  @Test func `the interval is measured between starts, regardless of the length of a run`() {
     #expect(play(changes(0, 10, 20), delay: 5, maxWait: nil, taking: 150) == "0:0 200:20")
     #expect(play(changes(0, 10, 20), delay: 5, maxWait: nil, taking: 350) == "0:0 350:20")
   }

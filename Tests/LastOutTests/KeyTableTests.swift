@@ -5,7 +5,7 @@ import LastOut
 import Testing
 
 @Suite struct KeyTableTests {
-  @Test func `names get dense numbers in the order in which they came`() {
+  @Test func `names get dense numbers in the order of their first use`() {
     var table = KeyTable(capacity: 1)
     for number in 0..<5000 {
       #expect(table.intern("device-\(number)/brightness") == KeyIndex(Int32(number)))

@@ -3,7 +3,7 @@
 
 import LastOut
 
-/// What happened, in order, from any thread.
+/// A thread-safe log of events, in order.
 final class Log: Sendable {
   private let entries = Locked<[String]>([])
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ModelTests {
   @Test(arguments: 0..<40)
-  func `the core does what the slow model does`(batch: Int) {
+  func `the core equals the slow model`(batch: Int) {
     for seed in UInt64(batch * 200)..<UInt64(batch * 200 + 200) {
       var walk = RandomWalk(seed: seed)
       walk.play(steps: 120)

@@ -6,12 +6,12 @@ import LastOutTesting
 import Synchronization
 import Testing
 
-/// What well-known libraries got wrong with timers, memory and threads.
+/// Known defects of other libraries with timers, memory and threads.
 @Suite struct PitfallTests {
   private let clock = TestClock()
   private let log = Log()
 
-  @Test func `lodash 4074: a flush leaves no timer behind`() {
+  @Test func `lodash 4074: a flush removes the timer`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "k") { [log] in log("run") }
     queue.flush(forKey: "k")
@@ -20,7 +20,7 @@ import Testing
     #expect(log.lines == ["run"])
   }
 
-  @Test func `lodash 4648: executePendingTasks leaves no timer behind`() {
+  @Test func `lodash 4648: executePendingTasks removes the timer`() {
     let queue = clock.queue()
     for key in ["a", "b", "c"] { queue.enqueue(forKey: key) { [log] in log(key) } }
     queue.executePendingTasks()
@@ -68,7 +68,7 @@ import Testing
     #expect(queue.pendingKeys.sorted() == ["k", "other"])
   }
 
-  @Test func `rxjs 5309: keys that were used once leave no memory beyond their index`() {
+  @Test func `rxjs 5309: keys that were used once cost no memory beyond their index`() {
     var core = LastOutCore<Int>(policy: Policy(delay: .nanoseconds(10)), capacity: 64)
     for key in Int32(0)..<50_000 {
       let now = Moment(nanoseconds: UInt64(key) * 20)
@@ -95,7 +95,7 @@ import Testing
     #expect(core.slotCount <= 64)
   }
 
-  @Test func `rxjs 2834: a change of a pending key asks for no new wake-up`() {
+  @Test func `rxjs 2834: a change of a pending key requests no new wake-up`() {
     let time = WakeCounter()
     let queue = LastOutQueue(clock: time)
     for _ in 0..<1000 { queue.enqueue(forKey: "k") {} }
@@ -111,7 +111,7 @@ import Testing
     #expect(time.wakes == 2)
   }
 
-  @Test func `rxjs 6874: time that jumps far runs what is due once`() {
+  @Test func `rxjs 6874: after a jump in time due tasks run once`() {
     let queue = clock.queue(policy: Policy(delay: .milliseconds(10), maxWait: .milliseconds(20)))
     queue.enqueue(forKey: "k") { [log] in log("run") }
     clock.advance(by: .seconds(1 << 30))
@@ -148,7 +148,7 @@ import Testing
     #expect(queue.cancel(forKey: "k") == .nothing)
   }
 
-  @Test func `bep debounce: a cancel that comes too late says so and the run is complete`() {
+  @Test func `bep debounce: a cancel that is too late reports it and the run completes`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "k") { [log] in
       queue.enqueue(forKey: "k") { log("never") }
@@ -196,7 +196,7 @@ import Testing
     #expect(clock.nextDeadline == nil)
   }
 
-  @Test func `Netty 5647: a queue that goes away drops what is pending and frees it`() {
+  @Test func `Netty 5647: releasing a queue drops and frees pending tasks`() {
     weak var captured: Captured?
     do {
       let queue = clock.queue()
@@ -220,7 +220,7 @@ import Testing
   }
 }
 
-/// A clock that stands still and counts how often a queue asks to be woken earlier.
+/// A stopped clock that counts how often a queue requests an earlier wake-up.
 struct WakeCounter: EngineClock {
   typealias Duration = Swift.Duration
   typealias Instant = TestClock.Instant

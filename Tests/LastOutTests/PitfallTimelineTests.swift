@@ -5,7 +5,7 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// What well-known libraries got wrong, each as a timeline in milliseconds.
+/// Known defects of other libraries, each as a timeline in milliseconds.
 @Suite struct PitfallTimelineTests {
   private typealias Player = TimelinePlayer<Int>
 
@@ -137,7 +137,7 @@ import Testing
     #expect(core.nextDeadline == Moment(nanoseconds: .max))
   }
 
-  @Test func `xstream 257: a flush at the end runs what is pending once and never repeats it`() {
+  @Test func `xstream 257: a flush at the end runs pending tasks once and never again`() {
     let player = Player(policy: Policy(delay: .milliseconds(100)))
     let runs = player.play([
       .set("k", 0, at: .zero), Player.Event(at: .milliseconds(10), .flushAll),

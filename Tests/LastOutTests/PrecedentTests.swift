@@ -6,10 +6,10 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// What other libraries promise in their tests, against the queue itself.
+/// The tests of other libraries, run against the queue.
 @Suite struct PrecedentTests {
   @Test(arguments: Precedent.all)
-  func `the queue does what the table says`(precedent: Precedent) throws {
+  func `the queue matches the table`(precedent: Precedent) throws {
     let playback = ClosurePlayback(policy: precedent.policy)
     let events = try precedent.changes.split(separator: " ").map { try Self.event(String($0)) }
     let runs = playback.play(events).map { "\($0.at.wholeNanoseconds / 1_000_000):\($0.value)" }

@@ -3,7 +3,7 @@
 
 import LastOut
 
-/// What other libraries' own tests say about a series of changes, and what the queue makes of it.
+/// Series of changes from other libraries' tests, with the expected runs of the queue.
 ///
 /// Changes are written `time:value`, in milliseconds, with `@delay` for a delay of their own; `cancel`
 /// and `flush` stand for themselves, and a flush also for the end of a sequence.

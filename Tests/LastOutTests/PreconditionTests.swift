@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func `what an exit test runs without a broken precondition succeeds`() async {
+  @Test func `an exit test without a broken precondition succeeds`() async {
     await #expect(processExitsWith: .success) {
       var core = LastOutCore<Int>()
       core.enqueue(1, for: KeyIndex(0), at: .zero)

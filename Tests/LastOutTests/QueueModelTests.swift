@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(arguments: 0..<20)
-  func `the queues do what the slow model does`(batch: UInt64) {
+  func `the queues equal the slow model`(batch: UInt64) {
     for seed in batch * 250..<(batch + 1) * 250 {
       let script = Script(seed: seed)
       var model = ModelPlayback(rules: script.rules, runDuration: script.runDuration)

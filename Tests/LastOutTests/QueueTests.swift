@@ -9,7 +9,7 @@ import Testing
   private let clock = TestClock()
   private let log = Log()
 
-  @Test func `only the last task of a burst runs, two seconds after it came`() {
+  @Test func `only the last task of a burst runs, two seconds after its change`() {
     let queue = clock.queue()
     for number in 1...10 {
       queue.enqueue(forKey: "lamp") { [log] in log("set \(number)") }
@@ -55,7 +55,7 @@ import Testing
     #expect(log.lines == ["1", "3"])
   }
 
-  @Test func `flush runs the task on the caller and tells what it met`() {
+  @Test func `flush runs the task on the calling thread and returns the outcome`() {
     let queue = clock.queue()
     #expect(queue.flush(forKey: "k") == .nothing)
     queue.enqueue(forKey: "k") { [log] in
@@ -91,7 +91,7 @@ import Testing
     #expect(log.lines == ["ran"])
   }
 
-  @Test func `the questions tell what is pending and what runs`() {
+  @Test func `the queries return pending and running keys`() {
     let queue = clock.queue()
     queue.enqueue(forKey: "a") {}
     queue.enqueue(forKey: "b") {}

@@ -4,7 +4,7 @@
 import LastOut
 import LastOutTesting
 
-/// Plays one random schedule against the core and the model and says where they first differ.
+/// Plays one random schedule against the core and the model, and reports the first difference.
 struct RandomWalk: ~Copyable {
   private var generator: SeededGenerator
   private var core: LastOutCore<Int>

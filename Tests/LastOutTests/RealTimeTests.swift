@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test func `a cancel either drops the task or tells that it started`() {
+  @Test func `a cancel either drops the task or reports that it has started`() {
     let queue = LastOutQueue(policy: Policy(delay: .zero))
     let ran = Atomic(0)
     let started = Atomic(0)
@@ -65,7 +65,7 @@ import Testing
     #expect(cancelled.load(ordering: .relaxed) + started.load(ordering: .relaxed) == 8000)
   }
 
-  @Test func `nothing leaves early`() {
+  @Test func `nothing runs early`() {
     let queue = LastOutQueue()
     let clock = ContinuousClock()
     let early = Atomic(0)

@@ -8,7 +8,7 @@ import LastOutTesting
 import Synchronization
 import Testing
 
-/// What queues cost: threads, names, and what happens where the system has no more threads.
+/// The resources of queues: threads, names, and the behavior without available threads.
 @Suite struct ResourceTests {
   private static var patience: DispatchTime { .now() + .seconds(60) }
 
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func `a queue that goes away is freed, whatever its driver does`() {
+  @Test func `a released queue is freed, whatever its driver does`() {
     let ended = DispatchSemaphore(value: 0)
     do {
       let queue = LastOutQueue(onError: Ending(ended).report)
@@ -102,13 +102,13 @@ private final class Ending: Sendable {
   func report(_ key: String, _ error: any Error) {}
 }
 
-/// What the operating system gives this process.
+/// The resources of this process.
 private enum Machine {
   static var threads: Int {
     (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0
   }
 
-  /// Leaves no address space for another thread's stack.
+  /// Uses up the address space for further threads' stacks.
   static func forbidThreads() {
     let statm = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     let pages = statm.split(separator: " ").first.flatMap { UInt($0) } ?? 0

@@ -32,7 +32,7 @@ import Testing
     #expect(delivered.count == 2)
   }
 
-  @Test func `the end of the sequence delivers what is pending`() async {
+  @Test func `the end of the sequence delivers pending elements`() async {
     let changes = AsyncStream { continuation in
       for value in 1...5 { continuation.yield(value) }
       continuation.finish()
@@ -44,7 +44,7 @@ import Testing
     #expect(delivered == [5])
   }
 
-  @Test func `an error follows what is pending`() async {
+  @Test func `an error follows pending elements`() async {
     let changes = AsyncThrowingStream<Int, any Error> { continuation in
       for value in 1...5 { continuation.yield(value) }
       continuation.finish(throwing: Broken())
@@ -114,7 +114,7 @@ import Testing
   }
 }
 
-/// A sequence whose `send` returns when the reader asks for the element after it.
+/// A sequence whose `send` returns when the reader requests the next element.
 private struct SteppedSequence<Element: Sendable>: AsyncSequence, Sendable {
   private let elements: AsyncStream<Element>
   private let source: AsyncStream<Element>.Continuation
@@ -142,7 +142,7 @@ private struct SteppedSequence<Element: Sendable>: AsyncSequence, Sendable {
     Iterator(elements: elements.makeAsyncIterator(), demand: demand)
   }
 
-  /// Hands an element over, and waits until the reader has dealt with it.
+  /// Sends an element, and waits until the reader has handled it.
   func send(_ element: Element) async {
     await awaitDemand()
     source.yield(element)

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules of the queue in their plainest form: no lists, every key is asked every time.
+/// The rules of the queue in their simplest form: no lists, every key is checked every time.
 struct SlowModel {
   struct Rule {
     var delay: UInt64
@@ -61,7 +61,7 @@ struct SlowModel {
       key.due = now
     }
     if key.isUrgent {
-      // What is due already stays due.
+      // A due value stays due.
       if leads || key.due > now { key.due = earliest > now ? earliest : min(key.due, now) }
     } else {
       key.due = now + key.delay
@@ -72,7 +72,7 @@ struct SlowModel {
     return old
   }
 
-  /// What may leave now.
+  /// The values that may run now.
   func due(at now: UInt64) -> [Int] {
     keys.indices.filter { keys[$0].value != nil && !keys[$0].isRunning && keys[$0].due <= now }
   }

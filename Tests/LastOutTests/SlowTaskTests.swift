@@ -6,7 +6,7 @@ import LastOut
 import Synchronization
 import Testing
 
-/// Tasks that block: they harm neither other keys nor watchdogs.
+/// Blocking tasks delay neither other keys nor watchdogs.
 @Suite struct SlowTaskTests {
   private static var patience: DispatchTime { .now() + .seconds(60) }
   private let log = Log()
@@ -64,7 +64,7 @@ import Testing
     #expect(log.lines == ["40"])
   }
 
-  @Test func `a thread that is free takes the next value that is due`() {
+  @Test func `a free thread runs the next due value`() {
     let queue = LastOutQueue(executor: .threads(limit: 2))
     block(queue, 2)
     let done = DispatchGroup()

@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test(arguments: try Timeline.read("timelines"))
-  func `values leave when the timeline says`(timeline: Timeline) {
+  func `values run at the times of the timeline`(timeline: Timeline) {
     #expect(timeline.play() == timeline.expected)
     #expect(timeline.playClosures() == timeline.expected)
   }

@@ -15,7 +15,7 @@ import Testing
   private let clock = TestClock()
   private let log = Log()
 
-  @Test func `the handler receives the newest value, its key and what is known of the run`() {
+  @Test func `the handler receives the newest value, its key and information about the run`() {
     let queue = LastOutValueQueue<Light, Int>(clock: clock) { [log] light, value, info in
       log("\(light.room).\(light.number)=\(value), \(info.collapsed) collapsed, \(info.lateness)")
     }

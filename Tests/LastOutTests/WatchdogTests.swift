@@ -63,7 +63,7 @@ import Testing
     #expect(captured == nil)
   }
 
-  @Test func `a watchdog that goes away counts as invalidated`() {
+  @Test func `a released watchdog counts as invalidated`() {
     do { _ = clock.watchdog("commit", timeout: .seconds(1)) { [log] name, _ in log(name) } }
     clock.advance(by: .seconds(9))
     #expect(log.lines.isEmpty)

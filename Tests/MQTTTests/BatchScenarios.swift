@@ -10,7 +10,7 @@ import Testing
 
 @testable import MQTT
 
-/// Packets that arrive or leave many at a time.
+/// Many packets that are received or sent at once.
 @Suite(.blocking) struct BatchScenarios {
   /// PUBLISH of 3.1.1 at QoS 0 on topic "in", with numbers as payload.
   private static func publishes(_ count: Int) -> [UInt8] {
@@ -25,7 +25,7 @@ import Testing
     harness.received.map { Int($0.payload[0]) << 8 | Int($0.payload[1]) }
   }
 
-  /// A broker that sends `actions` to whoever subscribes on its first connection.
+  /// A broker that sends `actions` to a subscriber on its first connection.
   private func broker(sending actions: [ScriptedBroker.Action]) throws -> ScriptedBroker {
     try ScriptedBroker(
       .init { packet in
@@ -40,7 +40,8 @@ import Testing
     return harness
   }
 
-  @Test func `messages that come at once are all heard, though the kernel tells of them once`()
+  @Test
+  func `messages that arrive at once are all delivered, although the kernel reports them once`()
     throws
   {
     let broker = try broker(sending: [.send(Self.publishes(2000))])
@@ -51,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: [ScriptedBroker.Action.close, .send([0xF0, 0xFF, 0xFF, 0xFF, 0xFF, 1])])
-  func `messages that came before the end are heard before it`(
+  func `messages before the end of a connection are delivered first`(
     ending: ScriptedBroker.Action
   ) throws {
     let broker = try broker(sending: [.send(Self.publishes(1500)), ending])
@@ -61,7 +62,7 @@ import Testing
     #expect(Self.numbers(harness) == Array(0..<1500))
   }
 
-  @Test func `a long queue of messages leaves other events their turn`() throws {
+  @Test func `a long queue of messages does not block other events`() throws {
     let broker = try broker(sending: [.send(Self.publishes(2000))])
     let harness = try harness(broker.port)
     let timer = try harness.loop.makeTimer { [unowned harness] in
@@ -76,7 +77,7 @@ import Testing
     #expect(heard.flatMap { Int($0) } ?? 2000 < 2000)
   }
 
-  @Test func `what one batch publishes leaves with a flush, without another event`() throws {
+  @Test func `a flush sends the publishes of a batch, without another event`() throws {
     let broker = try TestBroker()
     try broker.start()
     let witness = try RecordingSubscriber(port: broker.port)
@@ -89,7 +90,7 @@ import Testing
     #expect(witness.waitFor(count: 10))
   }
 
-  /// Publishes a kilobyte at QoS 0 until the client takes no more; returns how often.
+  /// Publishes a kilobyte at QoS 0 until the client accepts no more; returns how often.
   private func fill(_ client: MQTTClient) -> UInt64 {
     var count: UInt64 = 0
     let payload = [UInt8](repeating: 0x78, count: 1000)
@@ -120,7 +121,7 @@ import Testing
     #expect(witness.waitFor(count: 1))
   }
 
-  @Test func `what could never leave at QoS 0 is lost, not acknowledged`() throws {
+  @Test func `a QoS 0 publish that was never written is lost, not acknowledged`() throws {
     let broker = try TestBroker()
     try broker.start()
     let harness = try Harness(.local(broker))
@@ -135,7 +136,7 @@ import Testing
     #expect(harness.outcomes.suffix(waiting).allSatisfy { $0.outcome == .lost })
   }
 
-  @Test func `everything leaves before the goodbye, and no last will is sent`() throws {
+  @Test func `everything is sent before the DISCONNECT, and no last will is published`() throws {
     let broker = try TestBroker()
     try broker.start()
     let witness = try RecordingSubscriber(port: broker.port)

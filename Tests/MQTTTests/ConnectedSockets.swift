@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// What one call of `read` or `write` came to.
+/// The result of one call of `read` or `write`.
 enum CallResult: Hashable {
   case bytes(String)
   case count(Int)
@@ -56,12 +56,12 @@ final class ConnectedSockets {
     return unsafe ioctl(ours, UInt(FIONREAD), &count) == 0 ? Int(count) : -1
   }
 
-  /// The other side says something.
+  /// Sends text from the peer.
   func tell(_ text: String) {
     _ = unsafe Glibc.send(theirs, text, text.utf8.count, Int32(MSG_NOSIGNAL))
   }
 
-  /// What the other side has been told since it was asked last.
+  /// The text that the peer has received since the last call.
   func told() -> String {
     var all: [UInt8] = []
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
@@ -72,7 +72,7 @@ final class ConnectedSockets {
     }
   }
 
-  /// Little room for what the other side has not read.
+  /// A small send buffer.
   func narrow() {
     var size: Int32 = 4096
     unsafe setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &size, 4)

@@ -13,7 +13,7 @@ import Testing
 /// Against a real broker, under both protocol versions where they differ.
 @Suite(.blocking) struct ConnectionScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
-  func `connects when the broker appears later, and says why it could not before`(
+  func `connects when the broker appears later, and logs why it could not before`(
     version: MQTTConfiguration.ProtocolVersion
   ) throws {
     let broker = try TestBroker()
@@ -27,12 +27,12 @@ import Testing
     #expect(harness.log.count(of: "No connection to the broker") == 1)
     let line = try #require(harness.log.all.first)
     #expect(line.contains(#"reason="Connection refused" trying_again_in="0."#), "\(line)")
-    // The attempts after the first are told at distances from ten seconds up.
+    // The attempts after the first are logged at intervals from ten seconds up.
     #expect(harness.log.count(of: "Still no connection") == 0)
     #expect(harness.log.count(of: "Connected to the broker") == 1)
   }
 
-  @Test func `an outage that goes on is told again, with the next attempt's time`() throws {
+  @Test func `a lasting outage is logged again, with the time of the next attempt`() throws {
     let broker = try TestBroker()
     let harness = try Harness(.local(broker))
     harness.client.retryPace = LogPace(.milliseconds(300)...(.seconds(600)))
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: [(3_249, "3.2"), (3_250, "3.3"), (40, "0.0"), (59_960, "60.0")])
-  func `a wait is told in tenths of a second`(milliseconds: Int, text: String) {
+  func `a wait is logged in tenths of a second`(milliseconds: Int, text: String) {
     #expect(MQTTClient.tenths(.milliseconds(milliseconds)) == text)
   }
 
@@ -104,7 +104,7 @@ import Testing
     (MQTTConfiguration.ProtocolVersion.v311, SIGTERM), (.v311, SIGKILL), (.v5, SIGTERM),
     (.v5, SIGKILL),
   ])
-  func `comes back after the broker's restart, with its subscriptions`(
+  func `reconnects after the broker's restart, with its subscriptions`(
     version: MQTTConfiguration.ProtocolVersion,
     signal: Int32
   ) throws {

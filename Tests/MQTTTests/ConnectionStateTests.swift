@@ -34,7 +34,7 @@ import Testing
     #expect(delay == expected)
   }
 
-  @Test func `a refusal waits about a minute and leaves the other delays alone`() {
+  @Test func `a refusal waits about a minute and does not change the other delays`() {
     var backoff = Backoff(range: .seconds(1)...(.seconds(10)))
     expectDelay(&backoff, isSlow: true, .seconds(60))
     expectDelay(&backoff, isSlow: false, .seconds(1))
@@ -82,7 +82,7 @@ import Testing
     #expect(window.hasRoom)
   }
 
-  @Test func `a loss by a deadline of ours makes nobody suspect`() {
+  @Test func `a loss by the client's deadline probes no topic`() {
     var window = PublishWindow(limit: 20)
     for _ in 0..<5 {
       window.sent(entry(1, "a"))
@@ -93,7 +93,7 @@ import Testing
     #expect(window.hasRoom)
   }
 
-  @Test func `a stable connection ends the probing for topics that never come back`() {
+  @Test func `a stable connection ends the probing for topics that are never sent again`() {
     var window = PublishWindow(limit: 20)
     window.sent(entry(1, "gone"))
     _ = window.connectionEnded(byPeer: true)
@@ -134,7 +134,7 @@ import Testing
     expectQuarantined("poison", topics.connectionDropped(inFlight: ["poison"]))
   }
 
-  @Test func `a loss with nothing in flight accuses nobody`() {
+  @Test func `a loss with nothing in flight probes no topic`() {
     var topics = PoisonTopics()
     expectQuarantined(nil, topics.connectionDropped(inFlight: []))
     #expect(!topics.isProbing)
@@ -194,7 +194,7 @@ import Testing
       (0x95, .dropped), (0x8D, .silent),
     ] as [(Int32, ConnectionProblem.Kind)]
   )
-  func `only a disconnect for what was sent makes it suspect`(
+  func `only a disconnect because of a message probes its topic`(
     code: Int32,
     kind: ConnectionProblem.Kind
   ) {

@@ -39,7 +39,7 @@ import Testing
       _ = unsafe send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// Exactly `count` bytes, fewer at the end of the stream; `nil` if they do not come in time.
+    /// Exactly `count` bytes, fewer at the end of the stream; `nil` if they do not arrive in time.
     func take(_ count: Int, from descriptor: Int32, within limit: Duration) -> [UInt8]? {
       var found: [UInt8] = []
       while found.count < count {
@@ -56,7 +56,7 @@ import Testing
   private static let publish: [UInt8] = [0x30, 3, 0, 1, 0x61]
   private static let acknowledgement: [UInt8] = [0x40, 2, 0, 1]
   private static let patience: Duration = .seconds(10)
-  /// How long is waited for what must not come.
+  /// How long to wait for bytes that must not arrive.
   private static let moment: Duration = .milliseconds(100)
 
   @Test func `a sound line carries bytes both ways, and the end of each`() throws {
@@ -73,7 +73,7 @@ import Testing
       let part = Array(long[sent..<min(sent + 50_000, long.count)])
       wire.put(part, into: wire.server)
       sent += part.count
-      // A packet goes on when it is complete.
+      // A packet is forwarded when it is complete.
     }
     received = try #require(wire.take(4 + long.count, from: wire.client, within: Self.patience))
     #expect(received == header + long)
@@ -84,7 +84,7 @@ import Testing
     close(wire.server)
   }
 
-  @Test func `delay: everything is under way so long, and in order`() throws {
+  @Test func `delay: everything is delayed equally, and in order`() throws {
     let wire = try Wire { $0.delay = .milliseconds(80) }
     let start = EventLoop.now()
     wire.put([1], into: wire.client)
@@ -97,7 +97,7 @@ import Testing
     #expect(back.duration(to: EventLoop.now()) >= .milliseconds(80))
   }
 
-  @Test func `cut: both sides are reset, and the next connection is taken`() throws {
+  @Test func `cut: both sides are reset, and the next connection is accepted`() throws {
     let wire = try Wire()
     wire.proxy.cut()
     #expect(wire.take(1, from: wire.client, within: Self.patience) == [])
@@ -153,7 +153,7 @@ import Testing
     #expect(wire.proxy.waitFor(lostPackets: 1))
   }
 
-  @Test func `a dead line takes connections and answers nothing`() throws {
+  @Test func `a dead connection is accepted and never answered`() throws {
     let listener = try LoopbackPort.listener()
     let proxy = try FaultProxy(to: listener.port)
     proxy.set { $0.lost = [.toBroker, .toClient] }
@@ -164,7 +164,7 @@ import Testing
     close(listener.descriptor)
   }
 
-  @Test func `a black hole neither takes nor refuses a connection`() throws {
+  @Test func `a black hole neither accepts nor refuses a connection`() throws {
     let hole = try BlackHole()
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let client = socket(AF_INET, kind, 0)

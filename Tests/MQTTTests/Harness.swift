@@ -11,7 +11,7 @@ import TestBroker
 import Testing
 
 /// An event loop, one client on it, and an owner that keeps the newest value of each topic until it
-/// is acknowledged: what the gateway is to the client.
+/// is acknowledged, as the gateway does.
 final class Harness {
   let loop: EventLoop
   let client: MQTTClient
@@ -24,7 +24,7 @@ final class Harness {
   /// Called for each message, inside the library's callback.
   var onMessage: ((Received) -> Void)?
 
-  /// The newest value of each topic that is not acknowledged, and whether it is on its way.
+  /// The newest value of each topic that is not acknowledged, and whether it is in flight.
   private var wanted: [String: (payload: String, token: MQTTClient.Token?)] = [:]
   private var order: [String] = []
   private var topics: [MQTTClient.Token: (topic: String, payload: String)] = [:]
@@ -77,7 +77,7 @@ final class Harness {
     }
   }
 
-  /// Runs the loop until `condition` holds, asked after each event; `false` if it takes too long.
+  /// Runs the loop until `condition` holds, checked after each event; `false` if it takes too long.
   func run(within limit: Duration = .patience, until condition: @escaping () -> Bool) -> Bool {
     if condition() { return true }
     self.condition = condition
@@ -108,7 +108,7 @@ final class Harness {
     if case .waiting(_, let reason) = client.state { reason } else { nil }
   }
 
-  /// Why the latest attempt came to nothing.
+  /// Why the latest attempt failed.
   var lastReason: String? {
     states.reversed().lazy
       .compactMap { if case .waiting(_, let reason) = $0 { reason } else { nil } }
@@ -172,7 +172,7 @@ final class LogLines: Sendable {
 }
 
 extension MQTTConfiguration {
-  /// A client of `broker` that comes back quickly.
+  /// A client of `broker` that reconnects quickly.
   static func local(
     _ broker: TestBroker,
     version: ProtocolVersion = .v5,

@@ -10,7 +10,7 @@ import Testing
 
 /// 52: a broker that does not keep to the protocol.
 @Suite(.blocking) struct HostileBrokerScenarios {
-  /// What the broker says in place of the answer to SUBSCRIBE.
+  /// The broker's bytes in place of SUBACK.
   struct Insult: CustomTestStringConvertible {
     let testDescription: String
     let bytes: [UInt8]
@@ -18,7 +18,7 @@ import Testing
     var isOnlyOf5 = false
   }
 
-  /// PUBLISH at QoS 0 with a topic and what follows it.
+  /// PUBLISH at QoS 0 with a topic and the rest.
   private static func publish(_ topic: [UInt8], _ rest: [UInt8], flags: UInt8 = 0) -> [UInt8] {
     let body = [0, UInt8(topic.count)] + topic + rest
     return [0x30 | flags, UInt8(body.count)] + body
@@ -59,7 +59,7 @@ import Testing
   ]
 
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5], insults)
-  func `whatever a broker says, the client lives on and finds a better one`(
+  func `the client survives any bytes of a broker and finds a better one`(
     version: MQTTConfiguration.ProtocolVersion,
     insult: Insult
   ) throws {
@@ -88,7 +88,7 @@ import Testing
     #expect(harness.received.isEmpty)
   }
 
-  /// What comes in place of CONNACK.
+  /// The bytes in place of CONNACK.
   @Test(
     arguments: [
       [], [0x20], [0x20, 0], [0x20, 2, 0, 0x55], [0x30, 3, 0, 1, 0x61], [0xD0, 0],

@@ -21,7 +21,7 @@ import Testing
     _ = try RecordingSubscriber(port: broker.port)
   }
 
-  @Test func `a broker that has run does not leave its port`() throws {
+  @Test func `a broker keeps its port between runs`() throws {
     let broker = try TestBroker()
     try broker.start()
     broker.stop()
@@ -36,7 +36,7 @@ import Testing
     _ = try RecordingSubscriber(port: broker.port)
   }
 
-  @Test func `while its broker does not run, a port refuses connections and is nobody else's`()
+  @Test func `while its broker is stopped, a port refuses connections and stays reserved`()
     throws
   {
     let broker = try TestBroker()

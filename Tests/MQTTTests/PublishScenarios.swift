@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// What leaves, in spite of everything.
+/// Publishing, in spite of faults.
 @Suite(.blocking) struct PublishScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
   func `a stopped broker is noticed by the acknowledgement deadline, and all arrives afterwards`(
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(arguments: [(20, 20), (50, 10), (5, 5)])
-  func `the window is never exceeded, nor what the broker allows`(
+  func `neither the window nor the broker's limit is exceeded`(
     window: Int,
     highest: Int
   ) throws {
@@ -96,7 +96,7 @@ import Testing
     #expect(witness.messages.allSatisfy { $0.qos == qos })
   }
 
-  @Test func `nothing is taken while not connected`() throws {
+  @Test func `publishes are refused while not connected`() throws {
     let harness = try Harness(.local(port: 1))
     #expect(!harness.client.publish(topic: "a", payload: [], token: .init(number: 1)))
     #expect(harness.outcomes.isEmpty)
@@ -128,7 +128,7 @@ import Testing
     #expect(message.userProperties == ["replayed": "1", "reason": "two lines "])
   }
 
-  @Test func `a topic no broker takes is refused before it does harm`() throws {
+  @Test func `a topic that no broker accepts is refused before it is sent`() throws {
     let broker = try TestBroker()
     try broker.start()
     let harness = try Harness(.local(broker))
@@ -154,7 +154,7 @@ import Testing
     let broker = try TestBroker(options: options)
     try broker.start()
     let witness = try RecordingSubscriber(port: broker.port)
-    // Under 3.1.1 nobody tells the client about the limit.
+    // Under 3.1.1 the client does not know the limit.
     let harness = try Harness(.local(broker, version: .v311))
     #expect(harness.connect())
     // Others are in flight before and behind it at the first loss, so that it is not suspected alone.
@@ -175,7 +175,7 @@ import Testing
     #expect(harness.isConnected)
   }
 
-  @Test func `a message larger than the broker said is refused without a loss`() throws {
+  @Test func `a message above the broker's limit is refused without a loss`() throws {
     var options = TestBroker.Options()
     options.lines = ["max_packet_size 2000"]
     let broker = try TestBroker(options: options)
@@ -190,7 +190,7 @@ import Testing
     #expect(harness.client.statistics.losses == 0)
   }
 
-  @Test func `a refusal by the broker comes with its reason`() throws {
+  @Test func `a refusal by the broker has its reason`() throws {
     let broker = try TestBroker()
     let rules = broker.directory + "/acl"
     try TextFile.write("topic read #\n", to: rules)
@@ -205,8 +205,8 @@ import Testing
     #expect(harness.outcomes[0].outcome == .refused(reason: "not authorized (0x87)"))
   }
 
-  @Test func `two hundred reconnects leave no descriptors and no memory behind`() async {
-    // In a process of its own, whose descriptors and memory nobody else uses.
+  @Test func `two hundred reconnects leak neither descriptors nor memory`() async {
+    // In a separate process, whose descriptors and memory no other test uses.
     await #expect(processExitsWith: .success) {
       let broker = try TestBroker()
       try broker.start()

@@ -8,10 +8,10 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// What comes in.
+/// Receiving.
 @Suite(.blocking) struct ReceiveScenarios {
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
-  func `retained messages come only where they are wanted`(
+  func `retained messages are delivered only where requested`(
     version: MQTTConfiguration.ProtocolVersion
   ) throws {
     let broker = try TestBroker()
@@ -36,7 +36,7 @@ import Testing
     #expect(ignored == (version == .v5 ? [] : ["command/a"]))
   }
 
-  @Test func `own messages do not come back where that was asked for`() throws {
+  @Test func `own messages are not delivered with no-local`() throws {
     let broker = try TestBroker()
     try broker.start()
     let harness = try Harness(.local(broker))
@@ -65,7 +65,7 @@ import Testing
     #expect(harness.received.map(\.retained) == [true])
   }
 
-  @Test func `an answer can be given to whoever asks for one`() throws {
+  @Test func `a sender that requests a response can be answered`() throws {
     let broker = try TestBroker()
     try broker.start()
     let harness = try Harness(.local(broker))
@@ -110,7 +110,7 @@ import Testing
       guard message.topic == "in" else { return }
       harness.client.subscribe([.init(filter: "more", wantsRetained: false)])
       harness.client.unsubscribe(["in"])
-      // Last, so that its acknowledgement says that the broker has taken the others, too.
+      // Last, so that its acknowledgement proves that the broker has accepted the others, too.
       #expect(
         harness.client.publish(topic: "out", payload: message.payload, token: .init(number: 1))
       )

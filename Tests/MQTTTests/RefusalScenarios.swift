@@ -9,9 +9,9 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// A broker that says no, in each of its words; the peer follows a script.
+/// A broker that refuses, with each of its reason codes; the peer follows a script.
 @Suite(.blocking) struct RefusalScenarios {
-  /// 6: what only a person can mend is asked again about once a minute, everything else soon.
+  /// 6: a refusal that needs a fix is retried about once a minute, any other soon.
   @Test(
     arguments: [
       (.v311, 4, "bad user name or password (0x04)"), (.v311, 5, "not authorized (0x05)"),
@@ -20,7 +20,7 @@ import Testing
       (.v5, 0x8A, "banned (0x8a)"), (.v5, 0x85, "client id not valid (0x85)"),
     ] as [(MQTTConfiguration.ProtocolVersion, UInt8, String)]
   )
-  func `a refusal that only a person can mend is said in words and tried again slowly`(
+  func `a refusal that needs a fix is logged in words and retried slowly`(
     version: MQTTConfiguration.ProtocolVersion,
     code: UInt8,
     words: String
@@ -45,7 +45,7 @@ import Testing
       (.v5, 0x9F, "connection rate exceeded (0x9f)"), (.v5, 0x80, "unspecified error (0x80)"),
     ] as [(MQTTConfiguration.ProtocolVersion, UInt8, String)]
   )
-  func `a broker that says not now is asked until it says yes`(
+  func `a broker that is not available is retried until it accepts`(
     version: MQTTConfiguration.ProtocolVersion,
     code: UInt8,
     words: String
@@ -66,7 +66,7 @@ import Testing
     #expect(harness.run { harness.isSettled })
   }
 
-  /// 7: the broker ends the connection and says why.
+  /// 7: the broker ends the connection with a reason.
   @Test(
     arguments: [
       (0x8B, "server shutting down (0x8b)"), (0x95, "packet too large (0x95)"),
@@ -74,7 +74,7 @@ import Testing
       (0x98, "administrative action (0x98)"),
     ] as [(UInt8, String)]
   )
-  func `a connection that the broker ends with a reason is made anew`(
+  func `a connection that the broker ends with a reason is made again`(
     code: UInt8,
     words: String
   ) throws {
@@ -95,7 +95,7 @@ import Testing
     #expect(broker.packets.compactMap(\.topic) == ["a", "a"])
   }
 
-  @Test func `told that another client has its id, it waits about a minute and says so`() throws {
+  @Test func `after a client-id conflict it waits about a minute and logs it`() throws {
     let broker = try ScriptedBroker(
       .init {
         $0.kind == .subscribe ? [.send(ScriptedPacket.disconnect(0x8E)), .close] : $0.politeAnswer
@@ -113,7 +113,7 @@ import Testing
     #expect(start.duration(to: until) > .seconds(25))
   }
 
-  /// 16: sending the same again is pointless, and whoever asked learns why.
+  /// 16: the same publish is not sent again, and the requester gets the reason.
   @Test(
     arguments: [
       (0x80, "unspecified error (0x80)"), (0x83, "implementation specific error (0x83)"),
@@ -174,7 +174,7 @@ import Testing
 
     #expect(harness.run { harness.client.statistics.attempts >= 2 })
 
-    // The loop runs on this thread; what it takes is counted from the first attempt's end on.
+    // The loop runs on this thread; its CPU time counts from the end of the first attempt.
     let (before, start) = (ownProcessorTime(), EventLoop.now())
     #expect(harness.run { harness.client.statistics.attempts >= 5 })
     let used = ownProcessorTime() - before
@@ -183,7 +183,7 @@ import Testing
   }
 }
 
-/// What the calling thread has used of the processor.
+/// The CPU time of the calling thread.
 private func ownProcessorTime() -> Duration {
   var time = timespec()
   unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

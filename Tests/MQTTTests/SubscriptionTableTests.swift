@@ -19,7 +19,7 @@ import Testing
     #expect(table.all.map(\.qos) == [2, 0, 1])
   }
 
-  @Test func `removing names the filters that were there and leaves the others found`() {
+  @Test func `removing returns the filters that existed and keeps the others`() {
     var table = table("a", "b/+", "c", "d/#")
     #expect(table.remove(["d/#", "x", "a"]) == ["d/#", "a"])
     #expect(table.all.map(\.filter) == ["b/+", "c"])

@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(arguments: [MQTTConfiguration.ProtocolVersion.v311, .v5])
-  func `publishes over TLS, and comes back after the broker was killed`(
+  func `publishes over TLS, and reconnects after the broker was killed`(
     version: MQTTConfiguration.ProtocolVersion
   ) throws {
     let broker = try broker(name: "localhost")
@@ -120,7 +120,7 @@ import Testing
     #expect(harness.run { harness.isConnected })
   }
 
-  @Test func `a broker that wants a client certificate takes one it knows, and no other`() throws {
+  @Test func `a broker that requires a client certificate accepts only one that it knows`() throws {
     var options = TestBroker.Options()
     options.certificate = try authority.certificate(name: "localhost")
     options.lines = ["cafile \(authority.file)", "require_certificate true"]

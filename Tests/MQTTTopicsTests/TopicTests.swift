@@ -14,7 +14,7 @@ import Testing
     ("a/+", "a/", true), ("a/+", "a", false), ("é/+", "é/x", true),
     ("sport/tennis/player1/#", "sport/tennis/player1/ranking", true),
   ])
-  func `a filter matches as MQTT says`(filter: String, name: String, matches: Bool) {
+  func `a filter matches by the rules of MQTT`(filter: String, name: String, matches: Bool) {
     #expect(Topic.matches(filter: filter, name: name) == matches)
     #expect((Topic.captures(filter: filter, name: name) != nil) == matches)
   }
@@ -26,7 +26,11 @@ import Testing
       ("#", "a/b", ["a/b"]), ("a/#", "a/", [""]),
     ] as [(String, String, [String])]
   )
-  func `wildcards capture what they stand for`(filter: String, name: String, captures: [String]) {
+  func `wildcards capture the levels that they match`(
+    filter: String,
+    name: String,
+    captures: [String]
+  ) {
     #expect(Topic.captures(filter: filter, name: name) == captures)
   }
 
@@ -72,7 +76,7 @@ import Testing
       ),
     ] as [(String, String?)]
   )
-  func `a name that cannot be published to is told why`(name: String, problem: String?) {
+  func `an invalid topic name is refused with the reason`(name: String, problem: String?) {
     #expect(Topic.problem(inName: name) == problem)
   }
 
@@ -85,7 +89,7 @@ import Testing
       ("a\n", "the topic filter contains the character U+000A"),
     ] as [(String, String?)]
   )
-  func `a filter that cannot be subscribed to is told why`(filter: String, problem: String?) {
+  func `an invalid filter is refused with the reason`(filter: String, problem: String?) {
     #expect(Topic.problem(inFilter: filter) == problem)
   }
 }

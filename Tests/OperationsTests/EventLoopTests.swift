@@ -64,7 +64,7 @@ import Testing
     run()
   }
 
-  @Test func `a batch ends after its handlers, again while more is left, until that is cancelled`()
+  @Test func `a batch end repeats while work is left, until it is cancelled`()
     throws
   {
     let order = Recorder<String>()
@@ -85,7 +85,7 @@ import Testing
     #expect(order.values == ["after", "end", "after", "end", "event"])
   }
 
-  @Test func `a batch that never ends leaves other events their turn`() throws {
+  @Test func `a batch that never ends does not block other events`() throws {
     let end = loop.atBatchEnd { true }
     let timer = try loop.makeTimer { [loop] in loop.stop() }
     timer.arm(at: EventLoop.now().advanced(by: .milliseconds(1)))
@@ -149,7 +149,7 @@ import Testing
     box.removeAll()
   }
 
-  @Test func `a watch reports what it was asked for, and its handler may cancel it`() throws {
+  @Test func `a watch reports its interest, and its handler may cancel it`() throws {
     let pipe = try Pipe()
     let seen = Recorder<IOInterest>()
     let box = Recorder<IOWatch>()
@@ -166,7 +166,7 @@ import Testing
     box.removeAll()
   }
 
-  @Test func `changing the interest takes effect at once`() throws {
+  @Test func `a change of the interest has effect at once`() throws {
     let pair = try SocketPair()
     let seen = Recorder<IOInterest>()
     let box = Recorder<IOWatch>()
@@ -186,7 +186,7 @@ import Testing
     box.removeAll()
   }
 
-  @Test func `a failed descriptor is reported as hung up without being asked for`() throws {
+  @Test func `a failed descriptor is always reported as hung up`() throws {
     let pipe = try Pipe()
     let seen = Recorder<IOInterest>()
     let watch = try loop.watch(pipe.writer, for: .write) { [loop] came in
@@ -237,7 +237,7 @@ import Testing
     #expect(seen.values.count <= 4000)
   }
 
-  @Test func `waking a loop that has gone does no harm`() throws {
+  @Test func `waking a released loop has no effect`() throws {
     var other: EventLoop? = try EventLoop()
     let waker = try #require(try other?.makeWaker {})
     other = nil
@@ -256,7 +256,7 @@ import Testing
     #expect(seen.values == [SIGUSR2])
   }
 
-  @Test func `the end of a batch comes before sleeping, and may arm what fires next`() throws {
+  @Test func `the end of a batch precedes sleeping, and may arm the next timer`() throws {
     let order = Recorder<String>()
     let timer = try loop.makeTimer { [unowned loop] in
       order.add("timer")
@@ -311,8 +311,8 @@ import Testing
     #expect(witness == nil)
   }
 
-  @Test func `a loop frees its handlers and descriptors when it goes`() async {
-    // In a process of its own, whose descriptors nobody else opens or closes.
+  @Test func `a released loop frees its handlers and descriptors`() async {
+    // In a separate process, whose descriptors no other test opens or closes.
     await #expect(processExitsWith: .success) {
       // The library keeps some for all loops of a process.
       _ = try EventLoop()

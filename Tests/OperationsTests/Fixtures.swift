@@ -3,14 +3,14 @@
 
 import Glibc
 
-/// Collects what handlers saw, in order; for one thread.
+/// Collects the calls of handlers, in order; for one thread.
 final class Recorder<Element> {
   private(set) var values: [Element] = []
   func add(_ value: Element) { values.append(value) }
   func removeAll() { values = [] }
 }
 
-/// A pipe, closed when it goes.
+/// A pipe, closed when it is released.
 final class Pipe {
   let reader: Int32
   let writer: Int32

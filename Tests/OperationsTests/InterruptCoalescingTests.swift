@@ -7,7 +7,7 @@ import Testing
 @testable import Operations
 
 @Suite struct InterruptCoalescingTests {
-  /// A loop's life: each turn sleeps, then works; tells at which turns it rested.
+  /// Runs a loop in which each turn sleeps, then works; returns the turns at which it rested.
   private func rests(
     _ turns: [(asleep: Int, awake: Int)],
     timerIn microseconds: Int? = nil,
@@ -34,7 +34,7 @@ import Testing
   /// A turn for each message, and hardly any sleep.
   private static let flood = Array(repeating: (asleep: 3, awake: 10), count: 20)
 
-  @Test func `it rests once many short turns have come with hardly any sleep`() {
+  @Test func `it rests after many short turns with hardly any sleep`() {
     #expect(rests(Self.flood) == [15, 16, 17, 18, 19])
   }
 

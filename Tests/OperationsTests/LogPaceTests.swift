@@ -10,20 +10,20 @@ import Testing
     Moment(nanoseconds: UInt64(seconds) * 1_000_000_000)
   }
 
-  @Test func `what goes on is told at once, then at doubling distances up to the limit`() {
+  @Test func `a repeated event is logged at once, then at doubling intervals up to the limit`() {
     var pace = LogPace(.seconds(10)...(.seconds(60)))
     let told = (0..<300).filter { pace.record(at: Self.moment($0)) != nil }
     #expect(told == [0, 10, 30, 70, 130, 190, 250])
   }
 
-  @Test func `a line counts what happened since the one before`() {
+  @Test func `a line counts the events since the previous one`() {
     var pace = LogPace(.seconds(10)...(.seconds(60)))
     let counts = [0, 1, 2, 10, 29, 30].map { pace.record(5, at: Self.moment($0)) }
     #expect(counts == [5, nil, nil, 15, nil, 10])
     #expect(pace.unlogged == 0)
   }
 
-  @Test func `the end returns what was not logged, and starts over`() {
+  @Test func `the end returns the unlogged count, and starts over`() {
     var pace = LogPace(.seconds(10)...(.seconds(60)))
     let first = (0..<15).compactMap { pace.record(at: Self.moment($0)) }
     let rest = pace.end()

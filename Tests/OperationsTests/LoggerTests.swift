@@ -50,13 +50,13 @@ import Testing
     #expect(line.dropFirst(23).first == "Z")
   }
 
-  @Test func `a reader that has stopped does not stop the program, and learns what it missed`()
+  @Test func `a reader that hangs does not stop the program, and sees the number of lost lines`()
     throws
   {
     let pipe = try Pipe()
     let sink = StandardErrorSink(descriptor: pipe.writer)
     let long = String(repeating: "x", count: 5000)
-    // Nobody reads while these return.
+    // Nothing is read while these return.
     for _ in 0..<40 { sink.write(long) }
     var bytes = [UInt8](repeating: 0, count: 1 << 17)
     let filled = unsafe read(pipe.reader, &bytes, bytes.count)

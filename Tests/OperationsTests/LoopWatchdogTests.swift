@@ -9,7 +9,7 @@ import TestBroker
 import Testing
 
 @Suite(.blocking) struct LoopWatchdogTests {
-  /// What a watchdog said, for any thread.
+  /// The reports of a watchdog, for any thread.
   private final class Stalls: Sendable {
     struct Stall: Hashable {
       var what: String
@@ -49,7 +49,7 @@ import Testing
     return try LoopWatchdog(loop, limit: limit) { stalls.add($0, $1) }
   }
 
-  /// Runs the loop for so long beside what else it has to do.
+  /// Runs the loop for a duration, with its other work.
   private func run(_ milliseconds: Int) throws {
     let end = try loop.makeTimer(named: "end") { [loop] in loop.stop() }
     end.arm(at: EventLoop.now().advanced(by: .milliseconds(milliseconds)))
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: ["a timer's name", "a descriptor's name", "a waker's name", "a phase's name"])
-  func `a handler that blocks is told by name, while it still blocks, and once`(
+  func `a blocking handler is reported by name, while it still blocks, and once`(
     name: String
   ) throws {
     let watchdog = try watchdog()
@@ -91,7 +91,7 @@ import Testing
     withExtendedLifetime(watchdog) {}
   }
 
-  @Test func `each stall is told`() throws {
+  @Test func `each stall is reported`() throws {
     let watchdog = try watchdog()
     let stalls = stalls
     var runs = 0
@@ -110,7 +110,7 @@ import Testing
     withExtendedLifetime(watchdog) {}
   }
 
-  @Test func `what is left to do after a batch is watched too`() throws {
+  @Test func `the work after a batch is watched too`() throws {
     let watchdog = try watchdog()
     let stalls = stalls
     var isFirst = true
@@ -123,7 +123,7 @@ import Testing
     withExtendedLifetime(watchdog) {}
   }
 
-  @Test func `while the loop sleeps nobody is woken`() throws {
+  @Test func `while the loop sleeps no thread is woken`() throws {
     let watchdog = try watchdog(.milliseconds(20))
     try run(1)
     var before = 0
@@ -138,7 +138,7 @@ import Testing
     #expect(after - before <= 4)
   }
 
-  @Test func `a loop without a watchdog, and one whose watchdog has gone, works as ever`() throws {
+  @Test func `a loop works without a watchdog, and after its watchdog is released`() throws {
     try run(1)
     var watchdog: LoopWatchdog? = try watchdog()
     try run(1)
@@ -150,8 +150,8 @@ import Testing
     #expect(stalls.all("slow").isEmpty)
   }
 
-  @Test func `a watchdog that goes closes its descriptor`() async {
-    // In a process of its own, whose descriptors nobody else opens or closes.
+  @Test func `a released watchdog closes its descriptor`() async {
+    // In a separate process, whose descriptors no other test opens or closes.
     await #expect(processExitsWith: .success) {
       let loop = try EventLoop()
       var watchdog: LoopWatchdog? = try LoopWatchdog(loop) { _, _ in }
@@ -189,7 +189,7 @@ import Testing
       unsafe unlink(path)
     }
 
-    /// What has come since the last look.
+    /// The messages since the last call.
     func take() -> [String] {
       var messages: [String] = []
       var bytes = [UInt8](repeating: 0, count: 256)
@@ -253,7 +253,7 @@ import Testing
       (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-5"], nil), (["WATCHDOG_USEC": "x"], nil),
     ] as [([String: String], Duration?)]
   )
-  func `the pace is half of what the service manager wants, if it means this process`(
+  func `the period is half of the service manager's, if it is for this process`(
     variables: [String: String],
     period: Duration?
   ) {

@@ -22,7 +22,7 @@ import Testing
     #expect(process.ending == ending)
   }
 
-  @Test func `output, input and environment go where they are told`() throws {
+  @Test func `output, input and environment are connected as requested`() throws {
     let input = try Pipe()
     let output = try Pipe()
     let process = try SpawnedProcess(
@@ -53,7 +53,7 @@ import Testing
     #expect(process.wait(milliseconds: 0) == .signalled(number: SIGKILL))
   }
 
-  @Test func `the service manager is told by one datagram`() throws {
+  @Test func `the service manager is notified by one datagram`() throws {
     let path = "/tmp/settle-notify-\(getpid()).sock"
     let server = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
     defer {

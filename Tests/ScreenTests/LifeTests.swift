@@ -187,8 +187,7 @@ struct LifeTests {
   ]
 
   @Test(arguments: waits)
-  func `the screen shows what a value waits for`(waits: PendingRow.Waits, due: Int?, shown: String)
-  {
+  func `the screen shows why a value waits`(waits: PendingRow.Waits, due: Int?, shown: String) {
     var stage = Stage()
     stage.screen.receive(
       .pending(

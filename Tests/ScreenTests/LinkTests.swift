@@ -12,16 +12,16 @@ import Testing
 struct LinkTests {
   @Test func `a new connection requests everything`() {
     var screen = ControlScreen(name: "me", size: ScreenSize(columns: 80, rows: 24))
-    #expect(screen.wantsConnection(at: .zero))
+    #expect(screen.shouldConnect(at: .zero))
     screen.connected(at: .zero)
-    #expect(!screen.wantsConnection(at: .zero))
+    #expect(!screen.shouldConnect(at: .zero))
     #expect(
-      screen.takeRequests().map { String(decoding: $0.line, as: UTF8.self) } == [
+      screen.dequeueRequests().map { String(decoding: $0.line, as: UTF8.self) } == [
         #"{"describe":"*","id":"describe"}"#, #"{"watch":"*","id":"watch"}"#,
         #"{"get":"*","id":"get"}"#, #"{"pending":"*","id":"pending"}"#,
       ]
     )
-    #expect(screen.takeRequests() == [])
+    #expect(screen.dequeueRequests() == [])
   }
 
   @Test func `reconnection attempts back off`() {
@@ -29,11 +29,11 @@ struct LinkTests {
     var waits: [Int64] = []
     for _ in 0..<6 {
       stage.screen.disconnected("gone", at: stage.now)
-      #expect(!stage.screen.wantsConnection(at: stage.now))
+      #expect(!stage.screen.shouldConnect(at: stage.now))
       let next = stage.screen.nextTick(after: stage.now)
       waits.append(stage.now.duration(to: next).wholeNanoseconds / 1_000_000)
       stage.now = next
-      #expect(stage.screen.wantsConnection(at: stage.now))
+      #expect(stage.screen.shouldConnect(at: stage.now))
     }
     #expect(waits == [200, 400, 800, 1600, 2000, 2000])
   }

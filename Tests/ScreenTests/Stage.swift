@@ -84,7 +84,7 @@ struct Stage {
   /// Connects the screen and answers its requests.
   mutating func connect(_ facts: [PropertyRow] = Stage.facts) {
     screen.connected(at: now)
-    _ = screen.takeRequests()
+    _ = screen.dequeueRequests()
     screen.receive(.described(facts, id: "describe"), at: now)
     let rows = Self.targets.map { key, value in
       TargetRow(key: key, target: value, actual: value, phase: nil, ageMilliseconds: nil)
@@ -147,7 +147,7 @@ struct Stage {
 
   /// Dequeues the requested changes, as lines without their identifiers.
   mutating func changes() -> [String] {
-    screen.takeRequests().filter { $0.source == "control" }.map { request in
+    screen.dequeueRequests().filter { $0.source == "control" }.map { request in
       var bare = request
       bare.replyID = nil
       bare.source = nil
@@ -157,7 +157,7 @@ struct Stage {
 
   /// Dequeues all requests, as lines.
   mutating func requests() -> [String] {
-    screen.takeRequests().map { String(decoding: $0.line, as: UTF8.self) }
+    screen.dequeueRequests().map { String(decoding: $0.line, as: UTF8.self) }
   }
 
   func row(_ key: String) -> ScreenRow? { screen.rows.first { $0.property.key == key } }

@@ -106,7 +106,7 @@ import Testing
     #expect(log.count > 4)
   }
 
-  @Test func `a write to a Z-Wave node's current value goes to its target`() {
+  @Test func `a write to a Z-Wave node's current value sets its target`() {
     let plug = ZWaveNode.device("zw/6", parts: ["37/0": ZWaveNode.binary])
     #expect(
       said(plug, to: "zw/6/37/0/currentValue/set", "true") == [
@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test func `with SetOption59 a Tasmota light reports STATE after RESULT`() {
-    var bench = VirtualBench(TasmotaDimmer(name: "t", tellsState: true))
+    var bench = VirtualBench(TasmotaDimmer(name: "t", reportsState: true))
     _ = bench.takeLog()
     bench.send("70", to: "cmnd/t/Dimmer", at: 0)
     bench.advance(to: 100)

@@ -57,7 +57,7 @@ import Testing
     #expect(lamp.map(\.collapsed) == [99, 79, 0])
   }
 
-  @Test func `the standard script takes at most twelve seconds and is in order`() {
+  @Test func `the standard script lasts at most twelve seconds and is in order`() {
     let moments = DemoScript.standard.changes.compactMap(\.at)
     #expect(moments.count == DemoScript.standard.changes.count)
     #expect(zip(moments, moments.dropFirst()).allSatisfy { $0 <= $1 })

@@ -13,7 +13,8 @@ import Testing
     #expect(zip(points, points.dropFirst()).allSatisfy { $0.at < $1.at })
   }
 
-  @Test func `a hand is fastest in the middle of a drag, at 1.875 times its mean speed`() throws {
+  @Test func `a gesture is fastest in the middle of a drag, at 1.875 times its mean speed`() throws
+  {
     let points = Gesture.drag(from: 0, to: 1000, steps: 1000, milliseconds: 1000)
     let gaps = zip(points, points.dropFirst()).map { $1.at - $0.at }
     let shortest = try #require(gaps.min())

@@ -99,7 +99,7 @@ import Testing
   @Test(arguments: [
     (["simulate", "--delay", "5"], Int32(64), #"did you mean "5s" or "5ms"?"#),
     (["simulate", "--dely", "5s"], 64, "--delay"),
-    (["simulate", "--devices", "./", "--leading"], 64, "--devices brings policies"),
+    (["simulate", "--devices", "./", "--leading"], 64, "--devices sets the policies"),
     (["simulate", "./none"], 66, "./none: No such file or directory"),
     (["simulate", "--devices", "./none"], 78, "./none"),
     (["demo", "--speed", "0"], 64, "--speed"),

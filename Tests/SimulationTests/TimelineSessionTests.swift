@@ -65,7 +65,7 @@ import Testing
     )
   }
 
-  @Test func `a timer that is due comes before an event of the same instant`() {
+  @Test func `a due timer precedes an event of the same instant`() {
     let lines = """
       {"key":"a","set":1,"at":0}
       {"key":"a","set":2,"at":300}
@@ -194,7 +194,7 @@ import Testing
     ),
     (
       #"{"key":"n","step":1}"#,
-      #"n has no value yet, so there is nothing to count from: "set" it first"#
+      #"n has no value to count from: "set" it first"#
     ),
     (#"{"key":"k","step":1}"#, #""step" needs a number; k is at 'red'"#),
     (#"{"key":"k","toggle":true}"#, #""toggle" needs true, false, on or off; k is at 'red'"#),
@@ -203,7 +203,7 @@ import Testing
       #""get" means nothing on a virtual clock: set, step, toggle, flush and cancel are allowed"#
     ),
   ])
-  func `an invalid change is reported by its line number and left out`(
+  func `an invalid change is reported by its line number and skipped`(
     line: String,
     message: String
   ) {
@@ -221,7 +221,7 @@ import Testing
   }
 
   @Test(arguments: ["not json", "{", "[]", #"{"key":"a"}"#, #"{"set":1}"#, "\u{0}"])
-  func `an unreadable line is reported by its number and left out`(line: String) {
+  func `an unreadable line is reported by its number and skipped`(line: String) {
     let lines = [#"{"key":"a","set":1}"#, line, #"{"key":"a","set":2}"#]
     let result = play(lines.joined(separator: "\n"), Policy(delay: .zero))
     #expect(Array(result.mistakes.keys) == [2])

@@ -4,7 +4,7 @@
 import Glibc
 import LastOut
 
-/// One connection through a ``FaultProxy``: a client's socket, the broker's, and what is between.
+/// One connection through a ``FaultProxy``: a client's socket, the broker's, and the data in between.
 final class ProxyPair {
   /// Delayed bytes; empty for the end of the stream.
   private struct Chunk {
@@ -13,7 +13,7 @@ final class ProxyPair {
   }
 
   /// One direction.
-  private struct Road {
+  private struct Channel {
     var chunks: [Chunk] = []
     /// The reading side has reached the end of the stream.
     var isRead = false
@@ -21,9 +21,11 @@ final class ProxyPair {
     var isOver = false
   }
 
-  private var roads: [FaultProxy.Direction: Road] = [.toBroker: Road(), .toClient: Road()]
+  private var channels: [FaultProxy.Direction: Channel] = [
+    .toBroker: Channel(), .toClient: Channel(),
+  ]
   private var splitter = PacketSplitter()
-  /// Parses what the client publishes.
+  /// Parses the client's packets.
   private var listener = PacketSplitter()
   /// Identifiers of publishes whose acknowledgement is dropped.
   private var doomed: Set<UInt16> = []
@@ -45,7 +47,7 @@ final class ProxyPair {
     }
   }
 
-  /// What to wait for, the client's socket first.
+  /// The events to wait for, the client's socket first.
   func requests(at now: Moment) -> [pollfd] {
     [
       request(client, reads: .toBroker, writes: .toClient, at: now),
@@ -60,22 +62,22 @@ final class ProxyPair {
     at now: Moment
   ) -> pollfd {
     var events: Int32 = 0
-    if roads[reads]?.isRead == false { events |= POLLIN }
-    if let due = roads[writes]?.chunks.first?.due, due <= now { events |= POLLOUT }
+    if channels[reads]?.isRead == false { events |= POLLIN }
+    if let due = channels[writes]?.chunks.first?.due, due <= now { events |= POLLOUT }
     // Without events a socket that has hung up would be reported again and again.
     return pollfd(fd: events == 0 ? -1 : descriptor, events: Int16(events), revents: 0)
   }
 
   /// When the next delayed bytes are due; `nil` if there are none.
   func nextDue(after now: Moment) -> Moment? {
-    roads.values.compactMap { $0.chunks.first?.due }.filter { $0 > now }.min()
+    channels.values.compactMap { $0.chunks.first?.due }.filter { $0 > now }.min()
   }
 
   /// The bytes that have arrived; empty at the end.
   func read(from way: FaultProxy.Direction) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     let count = unsafe Glibc.read(way == .toBroker ? client : broker, &bytes, bytes.count)
-    if count <= 0 { roads[way]?.isRead = true }
+    if count <= 0 { channels[way]?.isRead = true }
     return Array(bytes.prefix(max(count, 0)))
   }
 
@@ -94,7 +96,7 @@ final class ProxyPair {
     // From the beginning of the stream, whatever the faults are then.
     if way == .toBroker { listen(to: bytes, &faults) }
     guard way == .toClient, !bytes.isEmpty else {
-      roads[way]?.chunks.append(Chunk(bytes: bytes[...], due: due))
+      channels[way]?.chunks.append(Chunk(bytes: bytes[...], due: due))
       return 0
     }
     var lost = 0
@@ -107,7 +109,7 @@ final class ProxyPair {
         faults.lostPackets[packet.type] = left - 1
         lost += 1
       } else {
-        roads[way]?.chunks.append(Chunk(bytes: packet.bytes, due: due))
+        channels[way]?.chunks.append(Chunk(bytes: packet.bytes, due: due))
       }
     }
     return lost
@@ -136,15 +138,15 @@ final class ProxyPair {
   /// Writes the bytes whose delay is over.
   func write(at now: Moment) {
     for way in FaultProxy.Direction.allCases { write(way, at: now) }
-    if roads.values.allSatisfy({ $0.isOver }) { end(isReset: false) }
+    if channels.values.allSatisfy({ $0.isOver }) { end(isReset: false) }
   }
 
   private func write(_ way: FaultProxy.Direction, at now: Moment) {
     let descriptor = way == .toBroker ? broker : client
-    while !isEnded, let chunk = roads[way]?.chunks.first, chunk.due <= now {
+    while !isEnded, let chunk = channels[way]?.chunks.first, chunk.due <= now {
       guard !chunk.bytes.isEmpty else {
-        roads[way]?.chunks.removeFirst()
-        roads[way]?.isOver = true
+        channels[way]?.chunks.removeFirst()
+        channels[way]?.isOver = true
         shutdown(descriptor, Int32(SHUT_WR))
         continue
       }
@@ -156,12 +158,12 @@ final class ProxyPair {
         if errno != EAGAIN { end(isReset: true) }
         return
       }
-      roads[way]?.chunks[0].bytes.removeFirst(count)
-      if roads[way]?.chunks.first?.bytes.isEmpty == true { roads[way]?.chunks.removeFirst() }
+      channels[way]?.chunks[0].bytes.removeFirst(count)
+      if channels[way]?.chunks.first?.bytes.isEmpty == true { channels[way]?.chunks.removeFirst() }
     }
   }
 
-  /// Closes both sides, with a reset instead of an orderly end if asked.
+  /// Closes both sides, with a reset instead of an orderly close if requested.
   func end(isReset: Bool) {
     guard !isEnded else { return }
     isEnded = true

@@ -4,7 +4,7 @@
 import Glibc
 import PrivateBroker
 
-/// A client that only publishes, at QoS 0 and as fast as the broker takes it; not thread safe.
+/// A client that only publishes, at QoS 0 and as fast as the broker accepts it; not thread safe.
 package final class RawPublisher {
   private let descriptor: Int32
   private var buffer: [UInt8] = []

@@ -56,7 +56,7 @@ package final class RecordingSubscriber: Sendable {
     witness.wait(within: limit) { $0.messages.count >= count }
   }
 
-  /// Waits until what has been received satisfies `condition`; checked after each message.
+  /// Waits until the received messages satisfy `condition`; checked after each message.
   package func waitFor(
     within limit: Duration = .patience,
     _ condition: ([Message]) -> Bool

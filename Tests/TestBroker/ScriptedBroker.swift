@@ -6,13 +6,13 @@ package import LastOut
 import Operations
 import PrivateBroker
 
-/// A peer on loopback that answers each MQTT packet as a script says, for answers that no real broker
+/// A peer on loopback that answers each MQTT packet by a script, for answers that no real broker
 /// gives on demand.
 ///
 /// Works on a thread of its own while this object lives. All methods may be called from any thread;
 /// the script is called on the peer's thread.
 package final class ScriptedBroker: Sendable {
-  /// What the peer does, in order.
+  /// An action of the peer.
   package enum Action: Sendable {
     case send([UInt8])
     /// Sends the bytes again and again, so many times, a millisecond apart.
@@ -23,7 +23,7 @@ package final class ScriptedBroker: Sendable {
     case reset
   }
 
-  /// What the peer does with each new connection, numbered from 1, and with each packet.
+  /// The actions for each new connection, numbered from 1, and for each packet.
   package struct Script: Sendable {
     package var atConnection: @Sendable (_ number: Int) -> [Action]
     package var atPacket: @Sendable (ScriptedPacket) -> [Action]

@@ -6,7 +6,7 @@ import LastOut
 import Operations
 import Synchronization
 
-/// The thread of a ``ScriptedBroker``, its connections, and what it has received.
+/// The thread of a ``ScriptedBroker``, its connections, and the received packets.
 final class ScriptedBrokerWorker: Sendable {
   struct Records {
     var connections: [Moment] = []
@@ -82,7 +82,7 @@ final class ScriptedBrokerWorker: Sendable {
   private func welcome() -> Connection? {
     let descriptor = accept(listener, nil, nil)
     guard descriptor >= 0 else { return nil }
-    // A client that reads nothing must not block the thread for ever.
+    // A client that does not read must not block the thread forever.
     var patience = timeval(tv_sec: 0, tv_usec: 100_000)
     let size = socklen_t(MemoryLayout<timeval>.size)
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, size)
@@ -95,7 +95,7 @@ final class ScriptedBrokerWorker: Sendable {
     return perform(script.atConnection(number), on: connection) ? connection : nil
   }
 
-  /// Reads and answers; `false` once the connection is gone.
+  /// Reads and answers; `false` once the connection is closed.
   private func serve(_ connection: Connection) -> Bool {
     var bytes = [UInt8](repeating: 0, count: 1 << 16)
     let count = unsafe recv(connection.descriptor, &bytes, bytes.count, 0)
@@ -117,7 +117,7 @@ final class ScriptedBrokerWorker: Sendable {
     return true
   }
 
-  /// Performs the actions; `false` once the connection is gone.
+  /// Performs the actions; `false` once the connection is closed.
   private func perform(_ actions: [ScriptedBroker.Action], on connection: Connection) -> Bool {
     for action in actions {
       switch action {
@@ -142,7 +142,7 @@ final class ScriptedBrokerWorker: Sendable {
     return true
   }
 
-  /// `false` when the other side is gone, or this one must stop.
+  /// `false` when the peer has disconnected, or this thread must stop.
   @discardableResult
   private func send(_ bytes: [UInt8], to connection: Connection) -> Bool {
     var sent = 0

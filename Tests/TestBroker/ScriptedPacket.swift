@@ -16,7 +16,7 @@ package struct ScriptedPacket: Hashable, Sendable {
   package let type: UInt8
   /// The low half of the first byte.
   package let flags: UInt8
-  /// What follows type and length.
+  /// The bytes after type and length.
   package let body: [UInt8]
   package let isVersion5: Bool
 

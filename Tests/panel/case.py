@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""A stage, a browser that looks at it, and what a finger does there."""
+"""A stage, a browser on it, and the gestures of a finger."""
 
 import os
 import time
@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Browsers:
-    """The one driver, as long as a module's tests run."""
+    """The driver, for the tests of a module."""
 
     driver = None
 
@@ -32,7 +32,7 @@ def row(key):
 
 
 class Case(unittest.TestCase):
-    """A stage and a browser that looks at it, for all tests of a class."""
+    """A stage and a browser on it, for all tests of a class."""
 
     settings = {}
 
@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         browser.open(self.stage.url)
         browser.wait("return document.querySelectorAll('.property').length >= 13 && document.getElementById('link').dataset.state === 'live'",
                      what="the page is live")
-        # What the test before it asked is over.
+        # The requests of the previous test have ended.
         browser.wait("return !document.querySelector('[data-progress=settling], [data-progress=sending], [data-progress=sent]')")
 
     def tearDown(self):
@@ -61,7 +61,7 @@ class Case(unittest.TestCase):
     def is_expected(self, complaint):
         return False
 
-    # What is seen
+    # What is shown
 
     def figure(self, key, browser=None):
         return (browser or self.browser).run(f"return document.querySelector(\"{row(key)} .figure\").value")
@@ -84,10 +84,10 @@ class Case(unittest.TestCase):
         (browser or self.browser).wait("return document.querySelector(arguments[0])?.textContent.includes(arguments[1])",
                                        selector, text, seconds=seconds, what=f"{selector} says {text}")
 
-    # What the finger does
+    # Gestures
 
     def place(self, key, share, browser=None):
-        """Where on a slider a share of its range is."""
+        """The position on a slider for a share of its range."""
         box = (browser or self.browser).box(f"{row(key)} .range")
         inset = 14
         return box["x"] + inset + share * (box["width"] - 2 * inset), box["y"] + box["height"] / 2
@@ -99,7 +99,7 @@ class Case(unittest.TestCase):
         (browser or self.browser).slide_to(*self.place(key, share, browser))
 
     def drag(self, key, shares, seconds=0.02, browser=None):
-        """Takes hold, and moves on without letting go."""
+        """Presses and moves without releasing."""
         browser = browser or self.browser
         places = [self.place(key, share, browser) for share in shares]
         browser.press_at(*places[0])

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// What a page must be for everybody. Run inside the page; gives a list of what is wrong, in words.
+// Accessibility checks. Run inside the page; returns a list of mistakes, in words.
 
 const problems = [];
 const INTERACTIVE = "a[href], button, input, select, textarea, [role=switch], [role=slider], [tabindex='0']";

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""A private broker, a gateway and simulated devices, for browsers to look at."""
+"""A private broker, a gateway and simulated devices, for browsers."""
 
 import json
 import os
@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 def reserve_port():
     """A socket that holds a port of 127.0.0.1, and the port: a server that sets SO_REUSEADDR may listen there.
 
-    The kernel gives it to nobody else as long as the socket is open."""
+    The kernel does not reuse it while the socket is open."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))
@@ -46,7 +46,7 @@ def wait_for(check, seconds=60, what="it"):
     raise AssertionError(f"in vain for {seconds} s: {what}")
 
 
-# The home that the tests look at: every type of property, and devices that fail or are away.
+# The home of the tests: every type of property, and devices that fail or are offline.
 HOME = """
 desk-lamp:
   name: Desk lamp
@@ -98,7 +98,7 @@ STATES = {
 
 
 class Stage:
-    """Everything that a browser talks to. Devices report what they are told, but for those in `deaf`."""
+    """Everything that a browser talks to. Devices report each command, except those in `deaf`."""
 
     def __init__(self, devices=HOME, states=STATES, token=None, lines=""):
         self.folder = tempfile.mkdtemp(prefix="settle-panel-")
@@ -107,7 +107,7 @@ class Stage:
         self.deaf = {"garden-pump"}
         self.slow = {"hall-blind/position": 0.9}
         self.commands = []
-        # A gateway that is started again listens where the browser looks for it.
+        # A restarted gateway listens at the same address.
         (self.mqtt_holder, self.mqtt_port), (self.holder, self.port) = reserve_port(), reserve_port()
         self.token = token
         self.url = f"http://127.0.0.1:{self.port}/"
@@ -168,7 +168,7 @@ class Stage:
             return False
 
     def obey(self, topic, payload):
-        """A device was told something."""
+        """Handles a command to a device."""
         key = topic.removeprefix("cmd/")
         self.commands.append((key, payload))
         device = key.split("/")[0]

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""How the page comes, who may use it, and the demo's."""
+"""Delivery of the page, access to it, and the panel of the demo."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def setUpModule():
 
 
 class Doors(Case):
-    """How the page comes, and who may use it."""
+    """Delivery of the page, and access to it."""
 
     settings = {"token": "correct-horse-battery"}
 
@@ -38,7 +38,7 @@ class Doors(Case):
         except urllib.error.HTTPError as answer:
             return answer.code, dict(answer.headers), answer.read()
 
-    def test_the_page_asks_for_the_token_and_keeps_it_as_told(self):
+    def test_the_page_requests_the_token_and_remembers_it_if_allowed(self):
         self.browser.wait("return document.querySelector('#login').matches(':modal')")
         self.assertEqual(self.browser.run("return document.querySelectorAll('.property').length"), 0)
         self.browser.type("#token", "wrong" + KEYS["enter"])
@@ -56,7 +56,7 @@ class Doors(Case):
         other.open(self.stage.url)
         other.wait("return document.querySelector('#login').matches(':modal')")
 
-    def test_the_files_come_with_a_strict_policy_and_are_asked_for_once(self):
+    def test_the_files_have_a_strict_policy_and_are_fetched_once(self):
         status, headers, body = self.fetch("")
         self.assertEqual(status, 200)
         policy = headers["Content-Security-Policy"]
@@ -74,12 +74,12 @@ class Doors(Case):
         self.assertEqual(self.fetch("panel/nothing.js")[0], 404)
         self.assertEqual(self.fetch("v1/devices")[0], 401)
 
-    def test_nothing_is_asked_of_anybody_else(self):
+    def test_no_other_host_is_contacted(self):
         self.browser.wait("return document.querySelector('#login').matches(':modal')")
         names = self.browser.run("return performance.getEntriesByType('resource').map((entry) => entry.name)")
         self.assertGreater(len(names), 8)
         self.assertTrue(all(name.startswith(self.stage.url) for name in names), names)
-        # The policy holds: what is inline does not run.
+        # The policy is enforced: inline scripts do not run.
         self.assertIsNone(self.browser.run("""
             const script = document.createElement("script");
             script.textContent = "globalThis.isOpen = true";

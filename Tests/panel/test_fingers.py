@@ -17,10 +17,10 @@ def setUpModule():
 class Fingers(Case):
     """Every kind of control, by pointer and by keyboard."""
 
-    def test_a_drag_moves_the_number_at_once_and_sends_only_where_it_stopped(self):
+    def test_a_drag_moves_the_number_at_once_and_sends_only_the_last_value(self):
         key = "desk-lamp/brightness"
         before = len(self.stage.told(key))
-        # The number is looked at in the same turn as the input, before any network could answer.
+        # The number is read in the same turn as the input, before the network can answer.
         self.browser.run(f"""
             const slider = document.querySelector("{row(key)} .range"), figure = document.querySelector("{row(key)} .figure");
             globalThis.seen = [];
@@ -58,13 +58,13 @@ class Fingers(Case):
         gone = [offset for _, offset in left]
         self.assertLess(gone[0], 20)
         self.assertGreater(gone[-1], 85)
-        # Once, when the gateway says when it took the change, the ring may go back a little.
+        # The ring may go back a little once, when the gateway reports the time of the change.
         self.assertLessEqual(sum(later < earlier for earlier, later in zip(gone, gone[1:])), 1, gone)
         # The gateway's delay of 800 ms, as the page sees it.
         self.assertAlmostEqual(left[-1][0] - left[0][0], 800, delta=250)
 
     def test_echoes_of_own_changes_do_not_move_the_slider_while_the_finger_is_down(self):
-        key = "porch-light/brightness"  # It follows the finger: a device report comes every 200 ms.
+        key = "porch-light/brightness"  # A live policy: a device report arrives every 200 ms.
         self.browser.run(f"""
             const slider = document.querySelector("{row(key)} .range");
             globalThis.jumps = []; let last = slider.valueAsNumber;
@@ -83,7 +83,7 @@ class Fingers(Case):
         self.assertGreater(len(told), 3)
         self.assertEqual(str(told[-1]), self.figure(key))
 
-    def test_a_finger_that_rests_keeps_its_value_when_others_change_the_key(self):
+    def test_a_resting_finger_keeps_its_value_when_others_change_the_key(self):
         key = "desk-lamp/brightness"
         self.take(key, 0.25)
         shown = self.figure(key)
@@ -95,7 +95,7 @@ class Fingers(Case):
         self.browser.lift()
         self.await_figure(key, "200")
 
-    def test_steps_add_up_and_leave_as_one_command(self):
+    def test_steps_add_up_and_are_sent_as_one_command(self):
         key = "boiler/target_temperature"
         self.await_progress(key, "idle", "confirmed", "unchanged", "done")
         start = float(self.figure(key))
@@ -108,7 +108,7 @@ class Fingers(Case):
         # A slow machine may have put two of them into one frame.
         self.assertRegex(self.status(key), r"^([23] changes → 1 command)?$")
 
-    def test_a_step_button_that_is_held_goes_on(self):
+    def test_a_held_step_button_repeats(self):
         key = "desk-lamp/color_temp"
         start = int(self.figure(key))
         box = self.browser.box(f"{row(key)} [aria-label$=': more']")
@@ -139,7 +139,7 @@ class Fingers(Case):
         self.assertEqual(self.progress(key), "settling")
         self.browser.touch("touchEnd")
         self.await_progress(key, "confirmed")
-        # A tap is meant.
+        # This is a tap.
         self.browser.touch("touchStart", self.place(key, 0.8))
         self.assertEqual(self.progress(key), "confirmed")
         self.browser.touch("touchEnd")
@@ -172,7 +172,7 @@ class Fingers(Case):
         wait_for(lambda: self.stage.told(key)[-1] == "#ff8800")
         self.await_progress(key, "confirmed")
 
-    def test_stop_goes_at_once_and_ends_the_movement(self):
+    def test_stop_is_sent_at_once_and_ends_the_movement(self):
         key = "hall-blind/position"
         self.browser.click(f"{row(key)} [aria-label$=': more']")
         self.assertEqual(self.progress(key), "settling")

@@ -1,13 +1,13 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""What the page is for everybody: sizes, themes, names, the timeline, the search."""
+"""Accessibility: sizes, themes, names, the timeline, the search."""
 
 import os
 
 from case import HERE, Browsers, Case, row
 from webdriver import KEYS
 
-# The sizes that people have, from a small phone to a wall.
+# Sizes from a small phone to a wall display.
 WIDTHS = (360, 768, 1440, 2560, 3840)
 
 
@@ -16,7 +16,7 @@ def setUpModule():
 
 
 class Looks(Case):
-    """What the page must be for everybody, in every size and theme."""
+    """Accessibility, in every size and theme."""
 
     def settle_down(self):
         self.stage.away("attic-fan")
@@ -40,7 +40,7 @@ class Looks(Case):
             for scheme in ("light", "dark"):
                 with self.subTest(width=width, scheme=scheme):
                     self.browser.resize(width, 900)
-                    # Without motion no color is half way when it is looked at.
+                    # Without motion no color is in transition when it is measured.
                     self.browser.media(scheme, "reduce")
                     self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
                     found = self.browser.run(checks)
@@ -52,7 +52,7 @@ class Looks(Case):
         self.browser.click(f"{row('boiler/target_temperature')} .label")
         self.assertEqual(self.browser.run(checks)["problems"], [])
 
-    def test_what_assistive_technology_is_told(self):
+    def test_announcements_to_assistive_technology(self):
         self.browser.devtools("Accessibility.enable")
         nodes = self.browser.devtools("Accessibility.getFullAXTree")["nodes"]
         tree = [(node.get("role", {}).get("value"), node.get("name", {}).get("value"), node) for node in nodes if not node.get("ignored")]
@@ -80,7 +80,7 @@ class Looks(Case):
         self.assertEqual(self.browser.run("return document.getAnimations().length"), 0)
         self.await_progress("boiler/target_temperature", "confirmed")
         self.assertEqual(self.browser.run("return document.getAnimations().length"), 0)
-        # Four steps a second at most, where a ring that moves takes sixty.
+        # At most four steps a second, where a moving ring has sixty.
         self.assertLess(self.browser.run("return moved"), 12)
 
     def test_the_timeline_draws_changes_against_commands(self):
@@ -105,7 +105,7 @@ class Looks(Case):
         self.browser.wait("return !document.querySelector('#timeline').open")
         self.assertEqual(self.browser.run("return document.activeElement.className"), "label")
 
-    def test_what_settles_can_be_sent_now_or_cancelled_from_the_timeline(self):
+    def test_a_settling_value_can_be_sent_now_or_cancelled_from_the_timeline(self):
         key = "boiler/target_temperature"
         before = self.figure(key)
         told = len(self.stage.told(key))
@@ -123,7 +123,7 @@ class Looks(Case):
         self.await_progress(key, "confirmed")
         self.assertEqual(self.stage.told(key)[told:], ["9"])
 
-    def test_a_search_shows_what_it_finds(self):
+    def test_a_search_shows_its_results(self):
         shown = "return [...document.querySelectorAll('.card')].filter((c) => c.offsetParent).map((c) => c.dataset.device)"
         self.browser.type("#filter", "bright")
         self.assertEqual(sorted(self.browser.run(shown)), ["desk-lamp", "porch-light"])
@@ -133,7 +133,7 @@ class Looks(Case):
         self.browser.run("const f = document.querySelector('#filter'); f.value = 'hall'; f.dispatchEvent(new Event('input'))")
         self.assertEqual(self.browser.run(shown), ["hall-blind"])
 
-    def test_the_totals_show_only_what_they_count(self):
+    def test_the_totals_filter_by_what_they_count(self):
         self.settle_down()
         self.await_text("[data-only=failed]", "1 failed")
         self.browser.click("[data-only=failed]")

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""What the page decides, without network and drawing."""
+"""The page's decisions, without network and drawing."""
 
 import json
 
@@ -12,7 +12,7 @@ def setUpModule():
 
 
 class Parts(Case):
-    """What the page decides, without network and drawing."""
+    """The page's decisions, without network and drawing."""
 
     def module(self, name, body):
         return self.browser.run(f"return (async () => {{ const m = await import('/panel/{name}.js'); {body} }})()")
@@ -25,7 +25,7 @@ class Parts(Case):
         return self.module("house", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
                            f"const look = (now) => seen.push([key.shown, key.progress(now).name]); {body} return seen;")
 
-    def test_between_the_word_that_a_change_is_taken_and_what_it_led_to_nothing_falls_back(self):
+    def test_between_accepted_and_its_result_the_value_does_not_fall_back(self):
         seen = self.key("""
             key.ask(20, 0); key.sent("x1"); look(1);
             key.event({ id: "x1", phase: "accepted", value: 20, collapsed: 0, attempt: 1 }, 2, 2); look(2);
@@ -33,7 +33,7 @@ class Parts(Case):
             key.row({ ...facts, target: 20, phase: "sent" }, 400); look(400);""")
         self.assertEqual(seen, [[20, "settling"], [20, "settling"], [20, "settling"], [20, "sent"]])
 
-    def test_older_answers_and_rows_do_not_move_what_is_asked_last(self):
+    def test_older_answers_and_rows_do_not_change_the_last_target(self):
         seen = self.key("""
             key.hold(true); key.ask(20, 0); key.sent("x1"); key.ask(30, 10); key.sent("x2");
             key.event({ id: "x1", phase: "accepted", value: 20, collapsed: 0, attempt: 1 }, 12, 12);
@@ -58,7 +58,7 @@ class Parts(Case):
             key.ask(22, 212); look(212); seen.push(key.progress(212).due);""")
         self.assertEqual(seen, [[20, "sending"], [22, "settling"], 400])
 
-    def test_a_refusal_takes_the_value_back_and_remembers_it(self):
+    def test_a_refusal_restores_the_value_and_is_shown(self):
         seen = self.key("""
             key.ask(20, 0); key.sent("x1"); key.refused("x1", "no", 5); look(6); seen.push(key.progress(6).value, key.progress(6).reason);
             key.ask(30, 10); look(11);""")

@@ -1,6 +1,6 @@
 # Settle
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, what is said about it, and two hands at once."""
+"""Faults, their messages, and two users at once."""
 
 import os
 import signal
@@ -16,13 +16,13 @@ def setUpModule():
 
 
 class Trouble(Case):
-    """What goes wrong, and what is said about it."""
+    """Faults and their messages."""
 
     def is_expected(self, complaint):
-        # A gateway that is gone is what some of these tests are about.
+        # Some of these tests stop the gateway.
         return "net::ERR" in complaint or "Failed to load resource" in complaint
 
-    def test_a_failure_says_why_goes_back_and_can_be_tried_again(self):
+    def test_a_failure_shows_its_reason_restores_the_value_and_can_be_retried(self):
         key = "garden-pump/flow"
         before = self.figure(key)
         self.drag(key, [0.4, 0.6, 0.75])
@@ -33,7 +33,7 @@ class Trouble(Case):
         self.assertEqual(self.figure(key), before)
         self.await_text(f"{row(key)} .trouble", "not confirmed within 300ms")
         self.await_text("#alerts", "Garden pump, Flow: Failed: not confirmed within 300ms")
-        # Who comes later is told as well, and can try again as well.
+        # A later client sees it too, and can retry too.
         self.open(self.browser)
         self.await_text(f"{row(key)} .trouble", "not confirmed within 300ms")
         self.assertEqual(self.browser.run("return document.querySelector('#alerts').textContent"), "")
@@ -48,7 +48,7 @@ class Trouble(Case):
         self.stage.report(key, before)
         self.await_figure(key, before)
 
-    def test_a_value_that_the_gateway_refuses_is_explained_and_taken_back(self):
+    def test_a_refused_value_is_explained_and_restored(self):
         key = "desk-lamp/brightness"
         before = self.figure(key)
         for typed, reason in (("300", "0 to 254"), ("12,5", "12.5"), ("warm", "number")):
@@ -58,7 +58,7 @@ class Trouble(Case):
             self.browser.press(KEYS["escape"])
             self.await_figure(key, before)
 
-    def test_a_device_that_is_away_is_dim_and_its_value_is_held(self):
+    def test_an_offline_device_is_dim_and_its_value_is_held(self):
         key = "attic-fan/speed"
         self.stage.away("attic-fan")
         card = "[data-device='attic-fan']"
@@ -74,13 +74,13 @@ class Trouble(Case):
         self.await_progress(key, "confirmed")
         self.browser.wait("return !document.querySelector(arguments[0]).hasAttribute('data-offline')", card)
 
-    def test_a_hand_at_the_device_moves_the_number(self):
+    def test_a_change_at_the_device_moves_the_number(self):
         self.stage.report("sign/volume", "0.75")
         self.await_figure("sign/volume", "0.75")
         self.stage.report("desk-lamp/power", "false")
         self.browser.wait("return document.querySelector(\"[data-key='desk-lamp/power'] [role=switch]\").ariaChecked === 'false'")
 
-    def test_a_gateway_that_dies_under_the_finger_gets_the_value_when_it_is_back(self):
+    def test_a_gateway_that_is_killed_during_a_drag_gets_the_value_after_its_restart(self):
         key = "desk-lamp/brightness"
         self.drag(key, [0.3, 0.35, 0.4])
         self.await_progress(key, "confirmed")
@@ -92,7 +92,7 @@ class Trouble(Case):
         shown = self.figure(key)
         self.assertGreater(int(shown), 190)
         self.assertEqual(self.progress(key), "unsent")
-        # Meanwhile somebody moves a device by hand.
+        # Meanwhile a device changes by itself.
         self.stage.report("sign/volume", "0.25")
         self.stage.start_gateway()
         self.await_text("#link-text", "Live")
@@ -100,7 +100,7 @@ class Trouble(Case):
         self.assertEqual(self.figure(key), shown)
         self.assertEqual(self.stage.told(key)[-1], shown)
         self.await_figure("sign/volume", "0.25")
-        # The finger is still down, and still has hold of it.
+        # The finger is still down and holds the control.
         self.slide(key, 0.6)
         later = self.figure(key)
         self.assertLess(int(later), 170)
@@ -109,14 +109,14 @@ class Trouble(Case):
         self.assertEqual(self.stage.told(key)[-1], later)
         self.assertTrue(self.browser.run("return document.querySelector('#banner').hidden"))
 
-    def test_a_broker_that_is_away_is_said(self):
+    def test_an_offline_broker_is_shown(self):
         self.stage.broker.kill()
         self.stage.broker.wait()
         self.await_text("#banner", "The MQTT broker is away")
         self.browser.click(f"{row('desk-lamp/brightness')} [aria-label$=': more']")
         self.await_progress("desk-lamp/brightness", "waiting")
         self.stage.devices.close()
-        # The devices are to be there before the gateway is.
+        # The devices must be online before the gateway starts.
         self.stage.gateway.send_signal(signal.SIGSTOP)
         try:
             self.stage.start_broker()
@@ -126,7 +126,7 @@ class Trouble(Case):
         self.browser.wait("return document.querySelector('#banner').hidden")
         self.await_progress("desk-lamp/brightness", "confirmed")
 
-    def test_devices_that_are_read_anew_come_and_go(self):
+    def test_reloaded_devices_appear_and_disappear(self):
         path = os.path.join(self.stage.folder, "devices", "more.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write("cellar: {name: Cellar, properties: {level: {type: integer, range: [0, 9], command: {topic: cmd/cellar/level, payload: $value}}}}\n")
@@ -140,7 +140,7 @@ class Trouble(Case):
 class Together(Case):
     """Two browsers at once."""
 
-    def test_two_hands_see_each_other_and_do_not_fight(self):
+    def test_two_users_see_each_other_and_do_not_interfere(self):
         other = Browsers.browser()
         self.addCleanup(other.close)
         self.open(other)
@@ -151,7 +151,7 @@ class Together(Case):
         self.assertEqual(self.progress(key, other), "settling")
         self.browser.lift()
         self.await_progress(key, "confirmed", browser=other)
-        # Both take hold; each sees its own finger, and the last to move wins.
+        # Both hold the control; each sees its own value, and the last to move wins.
         self.take(key, 0.2)
         wait_for(lambda: str(self.stage.get(f"v1/devices/{key}")["target"]) == self.figure(key), what="the first has arrived")
         self.take(key, 0.9, other)

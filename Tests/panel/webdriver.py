@@ -20,13 +20,13 @@ class DriverError(Exception):
 
 
 def missing():
-    """What is not installed, in words; nothing when all is there."""
+    """The missing programs, in words; empty if all are installed."""
     absent = [name for name in ("chromium", "chromedriver") if not shutil.which(name)]
     return ", ".join(absent)
 
 
 class Driver:
-    """One chromedriver process, from which browsers are had."""
+    """One chromedriver process, which starts browsers."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="settle-panel-")
@@ -57,7 +57,7 @@ class Driver:
         return value
 
     def close(self):
-        # The group is this driver's own: its browsers go with it.
+        # The driver has its own process group: its browsers end with it.
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.process.pid, number)
@@ -70,7 +70,7 @@ class Driver:
 
 
 class Browser:
-    """One browser with a profile of its own."""
+    """One browser with its own profile."""
 
     def __init__(self, driver, width=1280, height=900, scheme="light", motion="no-preference", scale=1, touch=False):
         self.driver = driver
@@ -113,11 +113,11 @@ class Browser:
         self.call("POST", "/url", {"url": url})
 
     def run(self, script, *arguments):
-        """Runs a function body in the page; a promise is waited for."""
+        """Runs a function body in the page; awaits its result."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def wait(self, script, *arguments, seconds=60, what=None):
-        """Waits until a function body says something true, and returns that."""
+        """Waits until a function body returns a true value, and returns it."""
         end = time.monotonic() + seconds
         while True:
             value = self.run(script, *arguments)
@@ -140,8 +140,8 @@ class Browser:
         actions = [step for key in keys for step in ({"type": "keyDown", "value": key}, {"type": "keyUp", "value": key})]
         self.call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": actions}]})
 
-    # A finger on the page. WebDriver's own actions let go of a slider when one call ends, so these
-    # are the events of the browser itself.
+    # A finger on the page. WebDriver's own actions release a slider when one call ends, so these are
+    # events of the browser.
 
     def press_at(self, x, y):
         self.mouse("mouseMoved", x, y, 0)
@@ -181,7 +181,7 @@ class Browser:
             file.write(base64.b64decode(self.devtools("Page.captureScreenshot", **parameters)["data"]))
 
     def complaints(self):
-        """What the browser wrote into its console, errors and violations of the policy included."""
+        """The browser's console output, including errors and policy violations."""
         entries = self.call("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] in ("SEVERE", "WARNING")]
 

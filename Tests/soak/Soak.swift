@@ -5,15 +5,15 @@ import FaultSimulation
 import Glibc
 import Synchronization
 
-/// Lives simulated lives until stopped, or one of them, or so many.
+/// Runs the simulation until stopped, for one seed, or for a number of seeds.
 ///
-/// `soak` goes on for ever, `soak SEED` lives one life and tells all of it, `soak FIRST COUNT` lives
-/// so many. A broken rule is told with the seed and the last happenings; the exit status is 1 then.
-/// A trap in the machine names its seed too, before it ends the process.
+/// `soak` runs forever, `soak SEED` replays one seed and prints all its events, `soak FIRST COUNT` runs
+/// COUNT seeds. A violated rule is reported with the seed and the last events; the exit status is then
+/// 1. A trap in the machine also reports its seed before it ends the process.
 @main struct Soak {
-  /// Steps of one life, before it comes to rest.
+  /// The number of steps of one run, before it becomes idle.
   static let steps = 1000
-  /// The life under way, for the last words.
+  /// The current seed, for the trap message.
   static let seed = Atomic<UInt64>(0)
 
   static func main() {
@@ -28,11 +28,11 @@ import Synchronization
     exit(live(from: first, count: numbers.count == 2 ? numbers[1] : .max) ? 0 : 1)
   }
 
-  /// Lives one life and tells all of it.
+  /// Runs one seed and prints all its events.
   private static func tell(_ seed: UInt64) -> Bool {
     Self.seed.store(seed, ordering: .relaxed)
     let report = LifeReport(seed: seed, steps: steps) { say($0) }
-    say(report.breach ?? "\(report.steps) steps, no rule broken")
+    say(report.breach ?? "\(report.steps) steps, no invariant violated")
     return report.breach == nil
   }
 
@@ -63,7 +63,7 @@ import Synchronization
   }
 
   private static func progress(_ lived: UInt64, _ steps: Int, _ time: Duration) -> String {
-    "\(lived) lives, \(steps) steps, no rule broken, in \(time.components.seconds) s"
+    "\(lived) runs, \(steps) steps, no invariant violated, in \(time.components.seconds) s"
   }
 
   /// Writes one line at once, so that progress shows in a pipe too.
@@ -78,10 +78,10 @@ import Synchronization
   }
 }
 
-/// A broken invariant inside the machine traps: names the seed, then lets the trap end the process.
+/// Reports the seed of a trap in the machine, then lets the trap end the process.
 private func lastWords(_ number: Int32) {
   signal(number, SIG_DFL)
-  let words = "The machine trapped. Live it again with: make soak SEED="
+  let words = "The simulation trapped. Replay it with: make soak SEED="
   let line = "\(words)\(Soak.seed.load(ordering: .relaxed))\n"
   var copy = line
   _ = copy.withUTF8 { unsafe write(1, $0.baseAddress, $0.count) }

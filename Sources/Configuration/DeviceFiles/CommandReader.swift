@@ -49,7 +49,7 @@ struct CommandReader {
       if text != PayloadTemplate.placeholder, text.contains(PayloadTemplate.placeholder) {
         problems.add(
           scalar.position,
-          "payload: '$value' must stand alone, found '\(Excerpt.of(text))'; payloads are "
+          "payload: '$value' must be a whole string, found '\(Excerpt.of(text))'; payloads are "
             + "structures, not text"
         )
       }

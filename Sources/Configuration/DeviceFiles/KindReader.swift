@@ -95,7 +95,7 @@ struct KindReader {
         let (low, high) = (NumberText.shortest(ends.last), NumberText.shortest(ends.first))
         problems.add(
           node.position,
-          "range: the lower end comes first",
+          "range: the lower end must come first",
           suggestion: "[\(low), \(high)]"
         )
       } else if ends.first == ends.last {

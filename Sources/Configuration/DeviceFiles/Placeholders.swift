@@ -66,7 +66,7 @@ struct Placeholders {
       guard let topic else {
         problems.add(
           device,
-          "'topic' is missing: '$topic' stands for it in the device's topics"
+          "'topic' is missing: the device's topics use '$topic'"
         )
         return nil
       }

@@ -62,7 +62,7 @@ extension PropertyReader {
     }
     problems.warn(
       node.position,
-      "ends: without effect, since '\(Excerpt.of(property.id))' has no 'urgent': only an urgent "
+      "ends: has no effect, because '\(Excerpt.of(property.id))' has no 'urgent' values: only an urgent "
         + "value ends other commands; allowed: 'urgent' with a list of values of its type"
     )
   }

@@ -77,7 +77,7 @@ enum BrokerURL {
       host = text[text.index(after: text.startIndex)..<end]
       let rest = text[text.index(after: end)...]
       guard rest.isEmpty || rest.first == ":" else {
-        throw Problem(message: "after ']' comes ':' and the port")
+        throw Problem(message: "after ']' only ':' and the port may follow")
       }
       port = rest.isEmpty ? nil : rest.dropFirst()
       guard host.contains(":") else {

@@ -32,7 +32,7 @@ package struct GatewayConfiguration: Hashable, Sendable {
 package struct LaneConfiguration: Hashable, Sendable {
   /// Commands a second.
   package var rate: Double
-  /// How many commands may leave at once after an idle time.
+  /// How many commands may be sent at once after an idle time.
   package var burst: Int
   package init(rate: Double, burst: Int) {
     self.rate = rate

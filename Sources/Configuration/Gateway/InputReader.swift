@@ -21,12 +21,12 @@ struct InputReader {
         topic = nil
       }
     } else {
-      fields.missing("topic", "where do the events come from?")
+      fields.missing("topic", "the topic of the events")
     }
     guard let map = fields["map"] else {
       fields.missing(
         "map",
-        "what does each value do? such as toggle: {key: lamp/power, toggle: true}"
+        "the change for each value, such as toggle: {key: lamp/power, toggle: true}"
       )
       return nil
     }

@@ -22,7 +22,7 @@ enum SettingsRules {
   static func problem(inBaseTopic base: String) -> String? {
     if let problem = Topic.problem(inName: base) { return problem }
     if base.utf8.first == UInt8(ascii: "/") || base.utf8.last == UInt8(ascii: "/") {
-      return "the base topic neither begins nor ends with '/'"
+      return "the base topic must not start or end with '/'"
     }
     return base.utf8.count > 1_000 ? "the base topic has at most 1,000 bytes" : nil
   }

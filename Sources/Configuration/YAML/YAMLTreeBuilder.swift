@@ -46,7 +46,7 @@ struct YAMLTreeBuilder {
     guard documents > 1 else { return true }
     problems.add(
       position(mark),
-      "a second document begins here; a file holds one (remove the '---')"
+      "a second document starts here; a file holds one (remove the '---')"
     )
     return false
   }
@@ -118,7 +118,7 @@ struct YAMLTreeBuilder {
         for pair in mapping.pairs ?? [] {
           mergedCount += 1
           guard mergedCount <= Self.maximumMerged else {
-            problems.add(container.position, "too many entries come through '<<'")
+            problems.add(container.position, "'<<' merges too many entries")
             return YAMLNode(.mapping(pairs), at: container.position)
           }
           if names.insert(pair.key).inserted { pairs.append(pair) }
@@ -165,7 +165,7 @@ struct YAMLTreeBuilder {
   private mutating func merge(_ node: YAMLNode, at position: SourcePosition, in container: Int) {
     let mappings = node.elements ?? [node]
     guard mappings.allSatisfy({ $0.pairs != nil }) else {
-      problems.add(position, "'<<' takes a mapping or a list of mappings")
+      problems.add(position, "'<<' requires a mapping or a list of mappings")
       return
     }
     stack[container].merged += mappings

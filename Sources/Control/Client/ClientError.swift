@@ -3,22 +3,22 @@
 
 internal import Devices
 
-/// Why the gateway could not be asked, in words for a terminal.
+/// Why a request to the gateway failed, in words for a terminal.
 package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   /// None of the usual sockets exists.
   case noSocket(lookedAt: [String])
-  /// The socket is not there, or nobody listens.
+  /// The socket does not exist, or no gateway listens.
   case notRunning(path: String)
-  /// The file mode keeps this user out; `group` is let in, if it is known.
+  /// The file mode denies access; `group` has access, if it is known.
   case denied(path: String, group: String?)
   case pathTooLong(String)
   /// A system call failed for another reason.
   case system(call: String, path: String, reason: String)
   /// The gateway closed the connection.
   case closed
-  /// No reply came in time.
+  /// No reply arrived in time.
   case timedOut(after: Duration)
-  /// A line came that is not a reply.
+  /// A received line is not a reply.
   case unreadable(String)
 
   package var description: String {

@@ -5,21 +5,21 @@ internal import Glibc
 
 /// One connection to the gateway's control socket; blocks, and belongs to one thread.
 ///
-/// Several requests may be on their way at once; replies are told apart by their `id`.
+/// Several requests may be in flight at once; their `id` identifies the replies.
 package struct ControlClient: ~Copyable {
   /// The longest reply: `get` answers every key in one line.
   private static let replyLimit = 64 * 1024 * 1024
-  /// How long the kernel may take to connect, or to take what is sent.
+  /// How long connecting or sending may take, in seconds.
   private static let sendTimeout = 5
 
   private let path: String
-  /// To wait for with `poll`; readable when replies have come or the gateway went.
+  /// For `poll`; readable when replies have arrived or the gateway has disconnected.
   package let descriptor: Int32
   private var framer = LineFramer(limit: replyLimit)
 
   /// Connects.
   ///
-  /// - Throws: ``ClientError/notRunning(path:)`` when nobody is there, and why else not.
+  /// - Throws: ``ClientError/notRunning(path:)`` if no gateway listens, or another reason.
   package init(path: String) throws(ClientError) {
     guard path.utf8.count <= SocketPath.longest else { throw .pathTooLong(path) }
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -33,7 +33,7 @@ package struct ControlClient: ~Copyable {
     self.descriptor = descriptor
   }
 
-  /// Takes over a descriptor that is connected already.
+  /// Takes ownership of a connected descriptor.
   package init(connected descriptor: Int32) {
     path = "socket"
     self.descriptor = descriptor
@@ -47,7 +47,7 @@ package struct ControlClient: ~Copyable {
     var sent = 0
     while sent < bytes.count {
       let count = unsafe bytes[sent...].withUnsafeBytes { buffer in
-        // A gateway that went away is an error to tell, not a signal to die of.
+        // A closed connection is an error to report, not a signal that ends the process.
         unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
       }
       if count > 0 { sent += count }
@@ -60,7 +60,7 @@ package struct ControlClient: ~Copyable {
     }
   }
 
-  /// Waits for the next reply; for ever without a deadline.
+  /// Waits for the next reply, without limit if there is no deadline.
   package mutating func next(by deadline: Deadline?) throws(ClientError) -> ControlReply {
     while true {
       if let (reply, _) = try nextReceived() { return reply }
@@ -68,7 +68,7 @@ package struct ControlClient: ~Copyable {
     }
   }
 
-  /// Sends as much as the kernel takes at once; the number of bytes.
+  /// Sends as much as the kernel accepts without blocking; returns the number of bytes.
   func sendAvailable(_ bytes: [UInt8]) throws(ClientError) -> Int {
     let count = unsafe bytes.withUnsafeBytes { buffer in
       unsafe Glibc.send(
@@ -86,7 +86,7 @@ package struct ControlClient: ~Copyable {
     }
   }
 
-  /// The next reply that has come already, and its line.
+  /// The next reply that has already arrived, and its line.
   mutating func nextReceived() throws(ClientError) -> (ControlReply, ArraySlice<UInt8>)? {
     guard let output = framer.next() else { return nil }
     switch output {
@@ -97,7 +97,7 @@ package struct ControlClient: ~Copyable {
     }
   }
 
-  /// The replies that have come, without waiting for more; lines that are none are passed over.
+  /// The replies that have arrived, without waiting for more; other lines are skipped.
   ///
   /// Call it when ``descriptor`` is readable, and again then: one call reads a bounded amount.
   package mutating func available() throws(ClientError) -> [ControlReply] {
@@ -116,12 +116,12 @@ package struct ControlClient: ~Copyable {
     try receive()
   }
 
-  /// Takes what has come; waits if nothing has.
+  /// Receives bytes; waits if none have arrived.
   mutating func receive() throws(ClientError) { try receive(flags: 0) }
 
   private mutating func receive(flags: Int32) throws(ClientError) {
     var count = 0
-    // Not filled with zeros: most replies are short, and every page that is touched costs.
+    // Not zero-filled: most replies are short, and every touched page costs time.
     let chunk = unsafe [UInt8](unsafeUninitializedCapacity: 16 * 1024) { buffer, length in
       count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, flags)
       length = max(0, count)
@@ -145,7 +145,7 @@ package struct ControlClient: ~Copyable {
     }
   }
 
-  /// Whether the socket at `path` took the connection; a full backlog is waited for.
+  /// Whether the socket at `path` accepted the connection; waits for a full backlog.
   private static func connect(_ descriptor: Int32, to path: String) -> Bool {
     var timeout = timeval(tv_sec: sendTimeout, tv_usec: 0)
     var address = sockaddr_un()

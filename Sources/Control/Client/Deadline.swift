@@ -3,9 +3,9 @@
 
 internal import Glibc
 
-/// A moment on the monotonic clock by which something must have happened.
+/// A point in time on the monotonic clock.
 package struct Deadline: Sendable {
-  /// How long it was from the start.
+  /// The duration from its creation.
   package let duration: Duration
   private let nanoseconds: Int64
 
@@ -15,7 +15,7 @@ package struct Deadline: Sendable {
     nanoseconds = Self.now + seconds * 1_000_000_000 + attoseconds / 1_000_000_000
   }
 
-  /// What is left, rounded up to milliseconds as `poll` counts them; 0 once it has passed.
+  /// The remaining time for `poll`, rounded up to milliseconds; 0 once it has passed.
   package var remainingMilliseconds: Int32 {
     let left = nanoseconds - Self.now
     return left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)

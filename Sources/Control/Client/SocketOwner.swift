@@ -3,9 +3,9 @@
 
 internal import Glibc
 
-/// Tells whose socket it is, for the message when permission is denied.
+/// Finds the group that owns a socket, for the message when permission is denied.
 package enum SocketOwner {
-  /// The name, else the number, of the group that owns the socket, or the folder that hides it.
+  /// The name, or else the number, of the group that owns the socket, or the folder that hides it.
   package static func group(of path: String) -> String? {
     var info = stat()
     if unsafe stat(path, &info) != 0 {
@@ -15,8 +15,10 @@ package enum SocketOwner {
     return name(ofGroup: info.st_gid, in: groups()) ?? "\(info.st_gid)"
   }
 
-  /// Looks into the text of `/etc/group`: the C library's own look-up needs shared libraries at run
-  /// time, which a static program does not have.
+  /// Finds a group in the text of `/etc/group`.
+  ///
+  /// The C library's own look-up needs shared libraries at run time, which a static program does not
+  /// have.
   package static func name(ofGroup number: UInt32, in text: String) -> String? {
     for line in text.split(separator: "\n") {
       let fields = line.split(separator: ":", omittingEmptySubsequences: false)

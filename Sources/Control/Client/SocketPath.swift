@@ -3,23 +3,23 @@
 
 internal import Glibc
 
-/// Where the control socket is.
+/// The path of the control socket.
 package enum SocketPath {
-  /// The most bytes that the kernel takes.
+  /// The longest path that the kernel accepts, in bytes.
   package static let longest = 107
 
-  /// The system-wide place.
+  /// The system-wide path.
   package static let system = "/run/settle/settle.sock"
 
-  /// The socket to connect to: the one named, else `SETTLE_SOCKET`, else the first that exists of
-  /// the user's and the system's.
+  /// The socket to connect to: `--socket`, then `SETTLE_SOCKET`, then the first that exists of the
+  /// user's and the system's.
   package static func find(
     named: String?,
     environment: (String) -> String? = environment
   ) throws(ClientError) -> String {
     if let path = named ?? nonEmpty(environment("SETTLE_SOCKET")) { return path }
     let candidates = usual(environment: environment)
-    // A folder that may not be searched hides the socket; connecting will tell.
+    // An unreadable folder hides the socket; connecting reports it.
     guard let path = candidates.first(where: { unsafe access($0, F_OK) == 0 || errno == EACCES })
     else {
       throw .noSocket(lookedAt: candidates)
@@ -27,7 +27,7 @@ package enum SocketPath {
     return path
   }
 
-  /// The usual places, best first.
+  /// The default paths, in order of preference.
   package static func usual(environment: (String) -> String? = environment) -> [String] {
     let user = nonEmpty(environment("XDG_RUNTIME_DIR")).map { ["\($0)/settle.sock"] } ?? []
     return user + [system]

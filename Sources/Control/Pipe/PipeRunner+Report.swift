@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a pipe went, for the program that ran it.
+/// The result of a pipe, for the program that ran it.
 package struct PipeReport: Hashable, Sendable {
-  /// After sysexits: 0, 1, 65, 69 or 75.
+  /// 0, 1, 65, 69 or 75, after sysexits.
   package let exitCode: Int32
-  /// What to say about it on standard error.
+  /// The message for standard error.
   package let message: String?
 
   package init(exitCode: Int32, message: String?) {
@@ -15,13 +15,13 @@ package struct PipeReport: Hashable, Sendable {
 }
 
 extension PipeRunner {
-  /// Runs until every line has its result, and says how it went.
+  /// Runs until every line has its result, and returns a report.
   ///
   /// - Parameters:
-  ///   - timeout: How long to wait after the end of the input; for ever where there is none.
-  ///   - write: Takes results.
-  ///   - isPerson: Whether somebody reads what is said beside the results.
-  ///   - show: Shows text on a person's terminal, without a line break.
+  ///   - timeout: How long to wait after the end of the input; `nil` for no limit.
+  ///   - write: Receives results.
+  ///   - isPerson: Whether standard error is a terminal.
+  ///   - show: Shows progress on the terminal, without a line break.
   /// - Returns: The exit code, and a line for standard error.
   package mutating func report(
     timeout: Duration?,
@@ -40,7 +40,7 @@ extension PipeRunner {
     } catch {
       progress.ending.map { show?($0) }
       let open = session.openChanges
-      let rest = open == 0 ? "" : "; what became of \(open) changes is not known"
+      let rest = open == 0 ? "" : "; the outcome of \(open) changes is unknown"
       return PipeReport(exitCode: 69, message: "\(error)\(rest)")
     }
     progress.ending.map { show?($0) }
@@ -62,13 +62,13 @@ extension PipeRunner {
 }
 
 extension PipeSession {
-  /// A beginning of ids that no other pipe has.
+  /// A prefix of ids that no other pipe has.
   package static func freshPrefix() -> String {
     "pipe-" + String(UInt64.random(in: 0...UInt64.max), radix: 36) + "-"
   }
 }
 
-/// The line that shows a person how far a pipe has come, written over and over.
+/// The progress line of a pipe on a terminal, which is rewritten in place.
 struct PipeProgress {
   private static let clear = "\r\u{1B}[K"
   private var hasWritten = false
@@ -77,9 +77,9 @@ struct PipeProgress {
   mutating func text(for session: borrowing PipeSession) -> String {
     hasWritten = true
     return Self.clear + "\(session.lineCount) lines: \(session.tally.description), "
-      + "\(session.openChanges) under way"
+      + "\(session.openChanges) in progress"
   }
 
-  /// What takes the line away again; `nil` where there is none.
+  /// The text that erases the line; `nil` if none was written.
   var ending: String? { hasWritten ? Self.clear : nil }
 }

@@ -4,21 +4,20 @@
 internal import Devices
 internal import Glibc
 
-/// Moves the bytes of a ``PipeSession``: input, gateway and results, none of which waits for the
-/// other longer than it must.
+/// Moves the bytes of a ``PipeSession`` between input, gateway and results.
 ///
-/// Nothing is read from the input while the gateway does not take what was read, or while results
-/// are not taken; so memory stays flat however long the input is.
+/// It stops reading the input while the gateway does not accept requests or the output does not
+/// accept results, so memory is bounded for an input of any length.
 package struct PipeRunner: ~Copyable {
-  /// How it ended.
+  /// How the pipe ended.
   package enum End: Hashable, Sendable {
     /// Every line has its result.
     case done
-    /// The time after the end of the input was over first.
+    /// The timeout after the end of the input passed first.
     case timedOut
   }
 
-  /// Bytes that wait for the gateway beyond which no input is read.
+  /// The number of waiting bytes above which no input is read.
   private static let pauseAt = 256 * 1024
   private static let progressPeriod = Duration.milliseconds(200)
 
@@ -28,7 +27,7 @@ package struct PipeRunner: ~Copyable {
   private var hasEnded = false
 
   /// - Parameters:
-  ///   - session: What decides.
+  ///   - session: Decides what to send and print.
   ///   - client: The connection to the gateway.
   ///   - input: A descriptor to read changes from; it is not closed.
   package init(_ session: PipeSession, client: consuming ControlClient, input: Int32) {
@@ -40,11 +39,11 @@ package struct PipeRunner: ~Copyable {
   /// Runs until every line has its result.
   ///
   /// - Parameters:
-  ///   - timeout: How long to wait after the end of the input; for ever where there is none.
-  ///   - write: Takes results; may block.
+  ///   - timeout: How long to wait after the end of the input; `nil` for no limit.
+  ///   - write: Receives results; may block.
   ///   - onProgress: Called about five times a second.
-  /// - Returns: Whether everything has its result.
-  /// - Throws: When the gateway goes away, or the input cannot be read.
+  /// - Returns: How the pipe ended.
+  /// - Throws: If the gateway disconnects, or the input cannot be read.
   package mutating func run(
     timeout: Duration?,
     write: ([UInt8]) -> Void,
@@ -53,8 +52,8 @@ package struct PipeRunner: ~Copyable {
     var deadline: Deadline?
     var nextProgress = Deadline(after: Self.progressPeriod)
     while true {
-      while let (reply, line) = try client.nextReceived() { session.take(reply, line: line) }
-      if !session.results.isEmpty { write(session.takeResults()) }
+      while let (reply, line) = try client.nextReceived() { session.receive(reply, line: line) }
+      if !session.results.isEmpty { write(session.dequeueResults()) }
       try send()
       if session.isDone { return .done }
       if hasEnded, deadline == nil, let timeout { deadline = Deadline(after: timeout) }
@@ -78,11 +77,11 @@ package struct PipeRunner: ~Copyable {
     if count > 0 { session.removeRequests(count) }
   }
 
-  /// Waits for one of the three, reads what has come.
+  /// Waits until one of the three descriptors is ready, and reads from it.
   private mutating func wait(milliseconds: Int32) throws(ClientError) {
     let isReading = !hasEnded && session.requests.count < Self.pauseAt
     let socketEvents = POLLIN | (session.requests.isEmpty ? 0 : POLLOUT)
-    // A descriptor below zero is passed over.
+    // poll skips a descriptor below zero.
     var entries = [
       pollfd(fd: client.descriptor, events: Int16(socketEvents), revents: 0),
       pollfd(fd: isReading ? input : -1, events: Int16(POLLIN), revents: 0),

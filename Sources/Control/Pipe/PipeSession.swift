@@ -4,15 +4,15 @@
 internal import Devices
 internal import JSON
 
-/// What a pipe of changes decides: lines in, requests to the gateway and results out.
+/// The decisions of a pipe: lines go in, requests to the gateway and results come out.
 ///
-/// Every change gets an `id` and is followed until it was sent or has ended, whether its line asked
-/// for that or not; only what was asked for is shown. Keeps one entry per change that is under way,
-/// which is at most one per key and what is on the road to the gateway and back.
+/// Every change gets an `id` and is followed until it is sent or has ended, but only the requested
+/// phases are shown. It keeps one entry per open change: at most one per key, and those whose request
+/// or reply is in flight.
 package struct PipeSession {
-  /// What became of the lines so far.
+  /// The outcomes of the lines so far.
   package struct Tally: Hashable, Sendable, CustomStringConvertible {
-    /// Lines that were no request, or that the gateway refused.
+    /// Lines that were not valid, or that the gateway refused.
     package var refused = 0
     package var changes = 0
     package var sent = 0
@@ -20,40 +20,40 @@ package struct PipeSession {
     package var failed = 0
   }
 
-  /// A change whose end is not known yet.
+  /// A change whose outcome is not known yet.
   private struct Entry {
     let line: Int
     let wait: ControlRequest.Wait
-    /// The line asked for every phase.
+    /// Whether the line requested every phase.
     let isShown: Bool
   }
 
   /// Lines for the gateway.
   package private(set) var requests: [UInt8] = []
-  /// Lines for whoever wrote the changes.
+  /// Lines for standard output.
   package private(set) var results: [UInt8] = []
   package private(set) var tally = Tally()
-  /// The line that was read last.
+  /// The number of the last line read.
   package private(set) var lineCount = 0
 
   private let source: String
   private let idPrefix: String
   private var framer: LineFramer
   private var entries: [JSONValue: [Entry]] = [:]
-  /// Flushes and cancellations that were not answered yet, by line.
+  /// The lines of flushes and cancellations without a reply.
   private var queries: [Int] = []
-  /// Flushes of the pipe's own that were not answered yet.
+  /// The number of the pipe's own flushes without a reply.
   private var ownFlushes = 0
   /// The keys of accepted changes.
   private var changedKeys: Set<String> = []
-  /// Changes that were neither accepted nor refused yet.
+  /// The number of changes that are neither accepted nor refused yet.
   private var unanswered = 0
   private var hasEnded = false
   private var hasFlushed = false
 
   /// - Parameters:
-  ///   - source: Who asks, where a line does not say.
-  ///   - idPrefix: Begins the `id` of every change that has none; nobody else's does.
+  ///   - source: The source of changes whose line names none.
+  ///   - idPrefix: The prefix of the `id` of every change without one; unique among all clients.
   ///   - lineLimit: The most bytes of a line.
   package init(source: String, idPrefix: String, lineLimit: Int = 64 * 1024) {
     self.source = source
@@ -61,20 +61,20 @@ package struct PipeSession {
     framer = LineFramer(limit: lineLimit)
   }
 
-  /// The input has ended and everything that was changed was sent or has ended.
+  /// Whether the input has ended, and every change is sent or has ended.
   package var isDone: Bool { hasFlushed && entries.isEmpty && queries.isEmpty && ownFlushes == 0 }
 
-  /// Changes whose end is not known yet.
+  /// The number of changes whose outcome is not known yet.
   package var openChanges: Int { entries.values.reduce(0) { $0 + $1.count } }
 
   // MARK: - Lines in
 
-  /// Takes the next bytes of the input.
+  /// Reads the next bytes of the input.
   package mutating func append(_ bytes: Span<UInt8>) {
     framer.append(bytes)
     while let next = framer.next() {
       switch next {
-      case .line(let line, let number): take(line, number)
+      case .line(let line, let number): read(line, number)
       case .tooLong(let number):
         let message = "the line has more than \(framer.limit) bytes"
         refuse(ErrorReply(.lineTooLong, message, line: number), number, id: nil)
@@ -82,14 +82,14 @@ package struct PipeSession {
     }
   }
 
-  /// Ends the input: takes a last line without a line break; what was changed is flushed.
+  /// Ends the input: reads a last line without a line break, and flushes the changed keys.
   package mutating func finish() {
-    if let rest = framer.finish() { take(rest.bytes, rest.number) }
+    if let rest = framer.finish() { read(rest.bytes, rest.number) }
     hasEnded = true
     flushIfReady()
   }
 
-  /// Flushes once it is known which changes were accepted.
+  /// Flushes once all changes are answered.
   private mutating func flushIfReady() {
     guard hasEnded, !hasFlushed, unanswered == 0 else { return }
     hasFlushed = true
@@ -97,7 +97,7 @@ package struct PipeSession {
     ownFlushes = changedKeys.count
   }
 
-  private mutating func take(_ line: ArraySlice<UInt8>, _ number: Int) {
+  private mutating func read(_ line: ArraySlice<UInt8>, _ number: Int) {
     var request: ControlRequest
     do throws(GrammarError) {
       request = try ControlRequest(line: line.span)
@@ -119,7 +119,8 @@ package struct PipeSession {
     case .flush, .cancel:
       queries.append(number)
     case .get, .pending, .describe, .watch, .record, .reload:
-      let message = "a pipe takes changes, flush and cancel; ask the control socket for the rest"
+      let message =
+        "a pipe accepts changes, flush and cancel; use the control socket for other requests"
       let reply = ErrorReply(.unsupported, message, line: number)
       return refuse(reply, number, id: request.replyID)
     }
@@ -133,7 +134,7 @@ package struct PipeSession {
     requests.append(0x0A)
   }
 
-  /// Lines that are not passed on are passed on blank, so that the gateway counts as the input does.
+  /// Sends a blank line for each line that is not sent, so that the gateway's line numbers match.
   private mutating func keepCount(upTo number: Int) {
     while lineCount < number {
       requests.append(0x0A)
@@ -154,10 +155,10 @@ package struct PipeSession {
 
   // MARK: - Replies in
 
-  /// Takes a reply of the gateway's; `line` is what it was read from.
-  package mutating func take(_ reply: ControlReply, line: ArraySlice<UInt8>) {
+  /// Handles a reply of the gateway; `line` is its text.
+  package mutating func receive(_ reply: ControlReply, line: ArraySlice<UInt8>) {
     switch reply {
-    case .event(let event, let id): take(event, id: id ?? .string(event.id), line)
+    case .event(let event, let id): receive(event, id: id ?? .string(event.id), line)
     case .failure(let error, let id):
       tally.refused += 1
       show(Array(line))
@@ -178,7 +179,7 @@ package struct PipeSession {
     }
   }
 
-  private mutating func take(_ event: EventObject, id: JSONValue, _ line: ArraySlice<UInt8>) {
+  private mutating func receive(_ event: EventObject, id: JSONValue, _ line: ArraySlice<UInt8>) {
     let entry = entries[id]?.first
     switch event.phase {
     case .accepted:
@@ -218,20 +219,20 @@ package struct PipeSession {
     entries[id] = open.isEmpty ? nil : open
   }
 
-  // MARK: - What goes out
+  // MARK: - Output
 
-  /// Forgets the first `count` bytes of ``requests``.
+  /// Removes the first `count` bytes of ``requests``.
   package mutating func removeRequests(_ count: Int) { requests.removeFirst(count) }
 
-  /// Gives ``results`` away.
-  package mutating func takeResults() -> [UInt8] {
+  /// Removes and returns ``results``.
+  package mutating func dequeueResults() -> [UInt8] {
     defer { results.removeAll(keepingCapacity: true) }
     return results
   }
 }
 
 extension PipeSession.Tally {
-  /// One line for a person: `100000 changes, 1 sent, 2 refused`.
+  /// A summary in one line: `100000 changes, 1 sent, 2 refused`.
   package var description: String {
     var parts = ["\(changes) change\(changes == 1 ? "" : "s")", "\(sent) sent"]
     if failed > 0 { parts.append("\(failed) failed") }

@@ -91,7 +91,7 @@ final class ControlSocket {
       switch acceptor.accept(from: listener) {
       case .connection(let descriptor): start(descriptor)
       case .outOfDescriptors:
-        gateway.context.log.warning("Control connection refused: no file descriptor is left")
+        gateway.context.log.warning("Control connection refused: no file descriptors left")
         return
       case .none: return
       }
@@ -102,7 +102,7 @@ final class ControlSocket {
     guard makeRoom() else {
       Glibc.close(descriptor)
       gateway.context.log.warning(
-        "Control connection refused: too many",
+        "Control connection refused: too many connections",
         ["limit": String(Self.connectionLimit)]
       )
       return
@@ -194,7 +194,7 @@ final class ControlSocket {
   private func drop(_ connection: ControlConnection) {
     let missed = connection.endAsTooSlow()
     gateway.context.log.warning(
-      "Control client dropped: it does not read what it asked for",
+      "Control client dropped: it does not read its replies",
       ["missed_events": String(missed)]
     )
   }

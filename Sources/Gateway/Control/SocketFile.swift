@@ -79,7 +79,7 @@ enum SocketFile {
       throw OperationsError(
         call: "bind \(path)",
         code: EEXIST,
-        reason: "there is a file that is no socket"
+        reason: "the path is an existing file that is not a socket"
       )
     }
     unsafe unlink(path)

@@ -67,7 +67,7 @@ final class DiscoverySurface {
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage
   ) -> Bool {
-    guard announcer.mayMean(topic) else { return false }
+    guard announcer.matchesPrefix(topic) else { return false }
     let name = Text.of(topic)
     if name == announcer.birthTopic {
       // A retained one arrives with the connection, on which every device is announced anyway.

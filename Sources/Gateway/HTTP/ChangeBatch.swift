@@ -85,8 +85,8 @@ final class ChangeBatch: ResponseStream {
       isFull = true
       return fail(
         .limit,
-        "the results of one request take at most \(Self.outputLimit) bytes; this line and those "
-          + "after it were not taken",
+        "the results of one request are limited to \(Self.outputLimit) bytes; this line and those "
+          + "after it were ignored",
         line: number
       )
     }
@@ -97,7 +97,7 @@ final class ChangeBatch: ResponseStream {
       case .get, .pending, .describe, .watch, .record, .reload:
         throw GrammarError(
           code: .unsupported,
-          message: "only changes, flush and cancel are taken here; see GET /v1/devices, "
+          message: "only changes, flush and cancel are allowed here; see GET /v1/devices, "
             + "/v1/pending and /v1/events",
           id: request.replyID
         )

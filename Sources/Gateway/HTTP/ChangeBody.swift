@@ -66,7 +66,7 @@ enum ChangeBody {
       throw Problem(
         422,
         ErrorCode.severalOperations.rawValue,
-        "one key stands in the query and another in the body"
+        "the query and the body name different keys"
       )
     }
     return pattern
@@ -89,7 +89,7 @@ enum ChangeBody {
         throw Problem(
           400,
           "unknown_parameter",
-          "the parameter '\(parameter.name)' stands more than once"
+          "the parameter '\(parameter.name)' occurs more than once"
         )
       }
     }

@@ -163,7 +163,7 @@ final class EventStreams {
     dropped["slow", default: 0] += 1
     _ = remove(ObjectIdentifier(stream))
     context.log.warning(
-      "Event stream dropped: its client does not read",
+      "Event stream dropped: the client does not read",
       ["peer": stream.exchange.peer, "total": String(dropped["slow"] ?? 0)]
     )
     stream.exchange.drop()

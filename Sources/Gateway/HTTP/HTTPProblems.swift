@@ -35,7 +35,7 @@ enum HTTPProblems {
     case .unsupported: (status, code) = (422, .unsupported)
     case .noBase:
       return Problem(409, "no_base", error.description, members: members)
-    case .echoLoop:
+    case .feedbackLoop:
       return Problem(409, "echo_loop", error.description, members: members)
     case .notDurable:
       return Problem(

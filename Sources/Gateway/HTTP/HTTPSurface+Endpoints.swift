@@ -168,7 +168,7 @@ extension HTTPSurface {
       answer(exchange, .object(["cancelled": .integer(Int64(count))]))
     case .failure(let failure, _): refuse(exchange, HTTPProblems.problem(failure))
     case .targets, .described, .watched, .recorded, .reloaded:
-      preconditionFailure("Nobody asks for that over HTTP.")
+      preconditionFailure("This request does not exist over HTTP.")
     }
   }
 }

@@ -35,11 +35,11 @@ struct MetricsReport {
 
   private mutating func addDevices() {
     let families: [(String, String, KeyPath<DeviceCounters, UInt64>)] = [
-      ("changes", "Changes that came in for a device.", \.changes),
-      ("collapsed", "Changes that a newer one replaced before they left.", \.collapsed),
+      ("changes", "Changes received for a device.", \.changes),
+      ("collapsed", "Changes replaced by a newer one before they were sent.", \.collapsed),
       ("unchanged", "Commands not sent because the device showed the value.", \.unchanged),
       ("rejected", "Changes that were refused.", \.rejected),
-      ("cancelled", "Commands cancelled before they left or were confirmed.", \.cancelled),
+      ("cancelled", "Commands cancelled before they were sent or confirmed.", \.cancelled),
       ("sent", "Commands that the broker acknowledged, retries included.", \.sent),
       ("confirmed", "Commands that the device confirmed.", \.confirmed),
       ("failed", "Commands not confirmed, or refused by the broker.", \.failed),
@@ -96,7 +96,7 @@ struct MetricsReport {
     text.family(
       "settle_broker_waiting_bytes",
       .gauge,
-      "What a broker has sent and the gateway has not read: it falls behind while this is high."
+      "Bytes that a broker has sent and the gateway has not read; high while the gateway is behind."
     )
     for link in mqtt.links {
       text.sample(
@@ -147,7 +147,7 @@ struct MetricsReport {
     text.family(
       "settle_http_refused_total",
       .counter,
-      "Requests over HTTP refused for where they came from, and clients turned away."
+      "HTTP requests refused because of origin, host or token, and clients turned away."
     )
     for (reason, count) in http.admission.refusals.sorted(by: { $0.key < $1.key }) {
       text.sample("settle_http_refused_total", ["reason": reason], count)

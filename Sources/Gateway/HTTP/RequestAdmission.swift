@@ -52,7 +52,7 @@ struct RequestAdmission {
 
   /// Counts and logs a client that was turned away before it sent a request.
   mutating func connectionRefused(reason: String, at now: Moment) {
-    log.note(reason, peer: "", at: now)
+    log.record(reason, peer: "", at: now)
   }
 
   /// The names of this gateway: its addresses, the configured ones, and this machine's.
@@ -68,7 +68,7 @@ struct RequestAdmission {
     guard let host = request.target.authority ?? request.value(of: "Host") else {
       throw Problem(400, "bad_request", "the Host header is missing")
     }
-    guard hosts.takes(host) else {
+    guard hosts.accepts(host) else {
       throw refusal(
         421,
         "wrong_host",
@@ -118,7 +118,7 @@ struct RequestAdmission {
     guard request.hasBody || request.mediaType != nil else { return }
     if allowed.isEmpty {
       guard !request.hasBody else {
-        throw Problem(400, "bad_request", "'\(request.method)' takes no body here")
+        throw Problem(400, "bad_request", "'\(request.method)' requests have no body here")
       }
       return
     }
@@ -140,7 +140,7 @@ struct RequestAdmission {
     _ detail: String,
     from peer: String
   ) -> Problem {
-    log.note(code, peer: peer, at: EventLoop.now())
+    log.record(code, peer: peer, at: EventLoop.now())
     return Problem(status, code, detail)
   }
 }

@@ -89,12 +89,12 @@ final class BrokerLink {
     guard count > 0 else { return }
     droppedMessages += UInt64(messages.count)
     messages.removeAll()
-    log.warning("Not told before the end", ["messages": String(count)])
+    log.warning("Messages not sent before exit", ["messages": String(count)])
   }
 
   private func logDropped(_ count: UInt64) {
     log.warning(
-      "Events and answers dropped: the broker is away or too slow for them",
+      "Events and replies dropped: the broker is away or too slow",
       [
         "count": String(count), "total": String(droppedMessages),
         "limit": String(limit),

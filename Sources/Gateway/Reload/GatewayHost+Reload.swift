@@ -45,7 +45,7 @@ extension GatewayHost {
       return done(.failure(Self.stopping))
     }
     guard let reloader else {
-      let reason = "this gateway was not started from files: there is nothing to read anew"
+      let reason = "this gateway was not started from files: there is nothing to reload"
       return done(.failure(.init(error: ErrorReply(.unsupported, reason))))
     }
     Notify.reloading()
@@ -83,7 +83,7 @@ extension GatewayHost {
       return .success(report)
     case .failure(let failure):
       context.log.error(
-        "Reload refused: the gateway goes on with what it had",
+        "Reload refused; the previous configuration stays in effect",
         ["problems": String(failure.problems.count)]
       )
       for problem in failure.problems {
@@ -96,7 +96,7 @@ extension GatewayHost {
   private static let shownProblems = 20
 
   private static func reply(to failure: ConfigurationFailure) -> ErrorReply {
-    var lines = ["refused, the gateway goes on with what it had:"]
+    var lines = ["refused; the previous configuration stays in effect:"]
     lines += failure.problems.prefix(shownProblems).map(\.description)
     let rest = failure.problems.count - shownProblems
     if rest > 0 { lines.append("and \(rest) more, in the gateway's log") }
@@ -113,11 +113,11 @@ extension GatewayHost {
       ]
     )
     for warning in report.warnings {
-      context.log.warning("Doubtful in the configuration", ["problem": warning])
+      context.log.warning("Configuration warning", ["problem": warning])
     }
     if !report.restart.isEmpty {
       context.log.warning(
-        "Changed sections that count only after a restart",
+        "Changed sections apply only after a restart",
         ["sections": report.restart.joined(separator: ", ")]
       )
     }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One line of a message's head.
+/// One header field.
 package struct HTTPHeader: Hashable, Sendable {
   package var name: String
   package var value: String
@@ -31,7 +31,7 @@ package struct HTTPHeader: Hashable, Sendable {
 }
 
 extension UInt8 {
-  /// A letter of ASCII in lower case, anything else as it is.
+  /// An ASCII letter in lower case; any other byte unchanged.
   var lowercasedASCII: UInt8 {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
   }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The head of a request, and its body where one is collected.
+/// The head of a request, and its body if that is collected.
 package struct HTTPRequest: Hashable, Sendable {
   package var method: String
   package var target: RequestTarget
@@ -14,7 +14,7 @@ package struct HTTPRequest: Hashable, Sendable {
     self.headers = headers
   }
 
-  /// The values of a header, in the order in which they came.
+  /// The values of a header, in order.
   package func values(of name: String) -> [String] {
     headers.filter { $0.isCalled(name) }.map(\.value)
   }
@@ -24,7 +24,7 @@ package struct HTTPRequest: Hashable, Sendable {
     headers.first { $0.isCalled(name) }?.value
   }
 
-  /// Bytes that follow, as stated; `nil` where that is not stated, or not a number.
+  /// The value of Content-Length; `nil` if it is missing or not a number.
   package var contentLength: Int? { value(of: "Content-Length").flatMap { Int($0) } }
 
   /// Whether a body follows, empty or not.

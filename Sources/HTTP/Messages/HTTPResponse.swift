@@ -1,12 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The answer to a request.
+/// The response to a request.
 package struct HTTPResponse {
-  /// What follows the head.
+  /// The body.
   package enum Body {
     case bytes([UInt8])
-    /// Bytes as they come, of a length that nobody knows yet.
+    /// A stream of unknown length.
     case stream(any ResponseStream)
   }
 
@@ -20,24 +20,24 @@ package struct HTTPResponse {
     self.body = body
   }
 
-  /// An answer in one piece.
+  /// A complete response.
   package init(status: Int = 200, type: String, _ bytes: [UInt8]) {
     self.init(status: status, headers: [HTTPHeader("Content-Type", type)], body: .bytes(bytes))
   }
 }
 
-/// Where the body of a long answer comes from.
+/// The source of a streamed body.
 package protocol ResponseStream: AnyObject {
-  /// Gives at most `room` further bytes.
+  /// Returns at most `room` more bytes.
   func next(_ room: Int) -> ResponsePiece
 }
 
-/// What a stream has to say when it is asked.
+/// The next piece of a stream.
 package enum ResponsePiece {
   case bytes([UInt8])
-  /// Nothing for now: whoever has more calls ``HTTPExchange/wake()``.
+  /// Nothing for now; the stream calls ``HTTPExchange/wake()`` when it has more.
   case wait
   case end
-  /// The connection is closed in the middle of the answer, so that nobody takes it for whole.
+  /// Close the connection, so that the client sees an incomplete response.
   case abort
 }

@@ -4,7 +4,7 @@
 internal import Devices
 package import JSON
 
-/// Why a request was not answered as wished: an RFC 9457 problem document.
+/// Why a request failed: an RFC 9457 problem document.
 package struct Problem: Error, Hashable, Sendable {
   package var status: Int
   /// A short stable word for programs.
@@ -32,7 +32,7 @@ package struct Problem: Error, Hashable, Sendable {
   /// The media type of the document.
   package static let mediaType = "application/problem+json"
 
-  /// What a status means, in the words of HTTP.
+  /// The reason phrase of the status.
   package var title: String {
     switch status {
     case 400: "Bad Request"
@@ -73,7 +73,7 @@ package struct Problem: Error, Hashable, Sendable {
     )
   }
 
-  /// The whole answer as it goes over a connection that is closed with it.
+  /// A complete response with which the connection is closed.
   package var closingMessage: [UInt8] {
     let body = JSONWriter.bytes(json)
     var lines = ["HTTP/1.1 \(status) \(title)", "Content-Type: \(Self.mediaType)"]

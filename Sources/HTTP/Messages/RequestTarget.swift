@@ -1,31 +1,31 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a request's first line names: a path in segments, and what follows the question mark.
+/// The target in a request's first line: the path in segments, and the query parameters.
 package struct RequestTarget: Hashable, Sendable {
-  /// Why a target is not taken, in words.
+  /// Why a target is not valid, in words.
   package struct Mistake: Error, Hashable, Sendable {
     package let message: String
   }
 
-  /// One `name=value` behind the question mark.
+  /// One `name=value` of the query.
   package struct Parameter: Hashable, Sendable {
     package var name: String
     package var value: String
   }
 
-  /// The path's segments, each decoded by itself, so that `%2F` is no separator.
+  /// The path's segments, each decoded separately, so `%2F` is not a separator.
   package var path: [String]
   package var query: [Parameter] = []
-  /// The host of an absolute target, which stands above the `Host` header.
+  /// The host of an absolute target, which overrides the `Host` header.
   package var authority: String?
 
-  /// No target at all.
+  /// An empty target.
   static let empty = RequestTarget(path: [])
 
   private init(path: [String]) { self.path = path }
 
-  /// Reads the target as it came, still encoded.
+  /// Parses an encoded target.
   package init(_ text: String) throws(Mistake) {
     var rest = text[...]
     if let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) {
@@ -36,7 +36,7 @@ package struct RequestTarget: Hashable, Sendable {
       if rest.first != "/" { rest = "/" + rest }
     }
     guard rest.first == "/" else {
-      throw Mistake(message: "a path begins with '/'")
+      throw Mistake(message: "a path must start with '/'")
     }
     let parts = rest.dropFirst().split(
       separator: "?",
@@ -66,7 +66,7 @@ package struct RequestTarget: Hashable, Sendable {
       switch byte {
       case UInt8(ascii: "%"):
         guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit)
-        else { throw Mistake(message: "'%' is followed by two hexadecimal digits") }
+        else { throw Mistake(message: "'%' must be followed by two hexadecimal digits") }
         bytes.append(high << 4 | low)
       case UInt8(ascii: "+") where isQuery: bytes.append(UInt8(ascii: " "))
       default: bytes.append(byte)
@@ -76,7 +76,7 @@ package struct RequestTarget: Hashable, Sendable {
       throw Mistake(message: "the address is not in UTF-8")
     }
     guard !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-      throw Mistake(message: "the address holds a control character")
+      throw Mistake(message: "the address contains a control character")
     }
     return decoded
   }

@@ -11,7 +11,7 @@ package struct MetricsText {
 
   package init() {}
 
-  /// Begins a family; its samples follow.
+  /// Starts a family; its samples follow.
   package mutating func family(_ name: String, _ kind: Kind, _ help: String) {
     put("# HELP \(name) \(Self.escaped(help, quotes: false))\n# TYPE \(name) \(kind.rawValue)\n")
   }
@@ -42,7 +42,7 @@ package struct MetricsText {
     sample(name, labels, Double(value))
   }
 
-  /// Adds the samples of a histogram: how many values were up to each bound, which ascend, and all.
+  /// Adds the samples of a histogram: the cumulative count of each ascending bound, and the total.
   package mutating func histogram(
     _ name: String,
     bounds: [Double],

@@ -1,20 +1,20 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which names this gateway answers to.
+/// The host names that this gateway accepts.
 ///
-/// A page of another site can make its own name point here, and then counts as the same origin; but
-/// the name stays in the `Host` header. Addresses cannot be turned around like that.
+/// A page of another site can make its own name resolve to this machine, and then counts as the same
+/// origin (DNS rebinding); but the name stays in the `Host` header. Addresses cannot be rebound.
 package struct HostRule: Hashable, Sendable {
   private let names: Set<String>
 
-  /// `names` beside `localhost`, without ports.
+  /// Accepts `names`, without ports, beside `localhost`.
   package init(names: some Sequence<String>) {
     self.names = Set(names.map { $0.lowercased() })
   }
 
-  /// Whether `authority`, a host with or without a port, is one of ours.
-  package func takes(_ authority: String) -> Bool {
+  /// Whether `authority`, a host with or without a port, is accepted.
+  package func accepts(_ authority: String) -> Bool {
     guard let host = Self.host(of: authority)?.lowercased() else { return false }
     let bare = host.hasSuffix(".") ? String(host.dropLast()) : host
     guard bare.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"/@?#\\".utf8.contains($0) }) else {
@@ -24,7 +24,7 @@ package struct HostRule: Hashable, Sendable {
       || Self.isAddress(bare)
   }
 
-  /// The host without its port; `nil` when it is none.
+  /// The host without its port; `nil` if it is not valid.
   static func host(of authority: String) -> String? {
     if authority.first == "[" {
       guard let end = authority.firstIndex(of: "]") else { return nil }

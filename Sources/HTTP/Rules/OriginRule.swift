@@ -1,18 +1,18 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Keeps the pages of other sites out, as far as the browser says where they come from.
+/// Refuses requests from pages of other sites, as far as the browser reports their origin.
 package enum OriginRule {
-  /// What is wrong with where a request comes from; `nil` when nothing is.
+  /// Why the origin of a request is refused; `nil` if it is allowed.
   package static func mistake(in request: HTTPRequest) -> String? {
     let host = request.target.authority ?? request.value(of: "Host") ?? ""
     for origin in request.values(of: "Origin") where !isOwn(origin, host: host) {
       return "the page at '\(origin.prefix(60))' is not of this gateway"
     }
-    // What only reads is not shown to the page, and links into the panel are welcome.
+    // The browser hides responses from the page, and links to the panel are allowed.
     guard !["GET", "HEAD", "OPTIONS"].contains(request.method) else { return nil }
     if let site = request.value(of: "Sec-Fetch-Site"), !["same-origin", "none"].contains(site) {
-      return "another site's page asks (\(site.prefix(20)))"
+      return "the request comes from a page of another site (\(site.prefix(20)))"
     }
     return nil
   }

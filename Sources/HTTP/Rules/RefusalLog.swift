@@ -6,8 +6,8 @@ package import Operations
 
 /// Counts refusals by reason and logs them without flooding.
 ///
-/// The first of each reason is logged at once, then at most one line in ten seconds with the count.
-/// What was refused is never part of a line.
+/// The first refusal of each reason is logged at once, then at most one line in ten seconds with the
+/// count. Lines never contain parts of the request.
 package struct RefusalLog {
   private struct Tally {
     var total: UInt64 = 0
@@ -26,7 +26,7 @@ package struct RefusalLog {
   /// Refusals since the start, by reason.
   package var totals: [String: UInt64] { tallies.mapValues(\.total) }
 
-  package mutating func note(_ reason: String, peer: String, at now: Moment) {
+  package mutating func record(_ reason: String, peer: String, at now: Moment) {
     var tally = tallies[reason] ?? Tally()
     tally.total += 1
     tally.unlogged += 1

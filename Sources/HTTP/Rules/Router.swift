@@ -4,11 +4,11 @@
 internal import Devices
 import JSON
 
-/// What a path stands for.
+/// The resource that a path names.
 package enum Endpoint: Hashable, Sendable {
   case devices
   case device(String)
-  /// The key as the path names it.
+  /// The key in the path.
   case property(String)
   case step(String)
   case toggle(String)
@@ -25,17 +25,17 @@ package enum Endpoint: Hashable, Sendable {
   case panel(String?)
 }
 
-/// Finds what a request is about.
+/// Finds the endpoint of a request.
 package enum Router {
-  /// The paths there are, for those who look for another one.
+  /// All paths, for suggestions.
   static let paths = [
     "/v1/devices", "/v1/changes", "/v1/pending", "/v1/flush", "/v1/cancel", "/v1/events",
     "/v1/openapi.json", "/metrics", "/healthz", "/readyz",
   ]
 
-  /// What the path and the method mean.
+  /// The endpoint for a path and a method.
   ///
-  /// - Throws: 404 with a near miss, or 405 with what is allowed.
+  /// - Throws: 404 with a suggestion, or 405 with the allowed methods.
   package static func endpoint(
     _ method: String,
     _ path: [String]
@@ -46,7 +46,7 @@ package enum Router {
       throw Problem(
         404,
         "not_found",
-        "there is nothing at '\(Excerpt.of(text))'\(Suggestion.question(meant))",
+        "no resource at '\(Excerpt.of(text))'\(Suggestion.question(meant))",
         members: meant.map { [.init("suggestion", .string($0))] } ?? []
       )
     }
@@ -99,7 +99,7 @@ package enum Router {
 }
 
 extension Endpoint {
-  /// The methods that go with it.
+  /// The allowed methods.
   package var methods: [String] {
     switch self {
     case .devices, .device, .pending, .events, .metrics, .health, .readiness, .openAPI, .panel:
@@ -109,8 +109,8 @@ extension Endpoint {
     }
   }
 
-  /// Whether anybody may ask, without a token: it tells whether the gateway lives, no more, or is
-  /// the page that asks for the token.
+  /// Whether no token is required: it only reports whether the gateway is alive, or is the page that
+  /// prompts for the token.
   package var isOpen: Bool {
     switch self {
     case .health, .readiness, .panel: true
@@ -120,7 +120,7 @@ extension Endpoint {
     }
   }
 
-  /// The media types that a body may have; none where there is no body.
+  /// The allowed media types of a body; empty if there is no body.
   package func mediaTypes(_ method: String) -> [String] {
     switch (self, method) {
     case (.changes, "POST"): ["application/x-ndjson", "application/json"]

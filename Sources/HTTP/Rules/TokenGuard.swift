@@ -8,10 +8,10 @@ package import LastOut
 /// The right token is always welcome: a client that shares its address with one that guesses is not
 /// locked out.
 package struct TokenGuard: Sendable {
-  /// What becomes of a request.
+  /// The verdict on a request.
   package enum Verdict: Hashable, Sendable {
     case welcome
-    /// No token, or none that has the right form.
+    /// There is no token in a valid form.
     case missing
     case wrong
     /// Wrong, as too many were that came from there.
@@ -25,9 +25,9 @@ package struct TokenGuard: Sendable {
 
   private let token: [UInt8]
   private var tallies: [String: Tally] = [:]
-  /// Wrong tokens that one address may send at once.
+  /// How many wrong tokens one address may send at once.
   private static let burst = 10.0
-  /// Wrong tokens that one address may send in a second thereafter.
+  /// How many wrong tokens per second one address may send thereafter.
   private static let rate = 1.0
   private static let addressLimit = 1024
 
@@ -35,7 +35,7 @@ package struct TokenGuard: Sendable {
     self.token = Array(token.utf8)
   }
 
-  /// How many addresses are remembered that sent a wrong token.
+  /// The number of addresses that are remembered for a wrong token.
   package var rememberedAddresses: Int { tallies.count }
 
   /// Judges the `Authorization` headers of a request from `peer`.
@@ -44,8 +44,8 @@ package struct TokenGuard: Sendable {
     from peer: String,
     at now: Moment
   ) -> Verdict {
-    // Who sends none does not guess, and learns nothing: it costs no allowance and is told the same
-    // at any time.
+    // A request without a token is not a guess: it costs no allowance and always gets the same
+    // response.
     guard authorization.count == 1, let given = Self.bearer(authorization[0]) else {
       return .missing
     }
@@ -55,7 +55,7 @@ package struct TokenGuard: Sendable {
     tally.allowance = min(Self.burst, tally.allowance + passed * Self.rate)
     tally.at = now
     guard tally.allowance >= 1 else {
-      tallies[peer] = tally  // It is remembered already.
+      tallies[peer] = tally  // The address is known.
       return .tooMany(retryAfter: .seconds(1))
     }
     tally.allowance -= 1
@@ -64,7 +64,7 @@ package struct TokenGuard: Sendable {
     return .wrong
   }
 
-  /// Looks at every byte, whatever the first difference is.
+  /// Compares in constant time.
   private func isToken(_ given: [UInt8]) -> Bool {
     guard !token.isEmpty else { return false }
     var difference = given.count ^ token.count
@@ -82,7 +82,7 @@ package struct TokenGuard: Sendable {
 
   private mutating func forgetRested(at now: Moment) {
     tallies = tallies.filter { $0.value.at.duration(to: now) < .seconds(10) }
-    // A flood from more addresses than that: all start anew rather than grow.
+    // A flood from more addresses than that: the table is cleared instead of growing.
     if tallies.count >= Self.addressLimit { tallies = [:] }
   }
 }

@@ -5,20 +5,20 @@ internal import Glibc
 internal import LastOut
 internal import Operations
 
-/// One client, for as long as its socket is open.
+/// One client connection.
 final class HTTPConnection {
   weak var server: HTTPServer?
   let descriptor: Int32
   /// The client's address, without its port.
   let peer: String
   let isTrusted: Bool
-  /// When the client must have said what it has begun to say.
+  /// When the request must have arrived completely.
   var deadline: Moment?
-  /// Since when it has been between two requests; `nil` during one and before the first.
+  /// Since when the connection is between two requests; `nil` during one and before the first.
   var idleSince: Moment?
   /// Since when the head of a request is awaited or unfinished; `nil` otherwise.
   var headSince: Moment?
-  /// The request that is under way.
+  /// The current request.
   var exchange: HTTPExchange?
   private var hangUp: IOWatch?
   /// The library has closed the socket.
@@ -35,7 +35,7 @@ final class HTTPConnection {
   /// or when the end came together with part of a request.
   func watchHangUp() {
     guard hangUp == nil, let server else { return }
-    hangUp = try? server.loop.watch(descriptor, for: .hangUp, named: "HTTP client gone") {
+    hangUp = try? server.loop.watch(descriptor, for: .hangUp, named: "HTTP client disconnected") {
       [weak self] _ in self?.hangUpCame()
     }
   }
@@ -68,23 +68,23 @@ final class HTTPConnection {
     return count == 0 || (count < 0 && errno != EAGAIN)
   }
 
-  /// Ends the connection; the library closes it when it looks at it next.
+  /// Ends the connection; the library closes it the next time it runs.
   func end() {
     shutdown(descriptor, Int32(SHUT_RDWR))
     exchange?.abandon()
   }
 
-  /// Ends the connection because its request did not come in time.
+  /// Ends the connection because its request did not arrive in time.
   func endAsTooSlow() {
-    end(saying: Problem(408, "too_slow", "the request did not come in time"))
+    end(saying: Problem(408, "too_slow", "the request did not arrive in time"))
   }
 
-  /// Says why, as far as nothing else is being said, and ends the connection.
+  /// Sends the reason, unless a response has started, and ends the connection.
   func end(saying problem: Problem) {
     deadline = nil
     if exchange?.isAnswered != true {
-      HTTPListener.say(problem, on: descriptor)
-      server?.noteAnswer(problem.status)
+      HTTPListener.reject(problem, on: descriptor)
+      server?.recordResponse(problem.status)
     }
     end()
   }

@@ -6,30 +6,30 @@ internal import Devices
 internal import LastOut
 internal import Operations
 
-/// One request and its answer, which may come later.
+/// One request and its response, which may follow later.
 @safe package final class HTTPExchange {
   private enum Stage {
-    /// The head is not whole yet.
+    /// The head is incomplete.
     case head
-    /// The body comes.
+    /// The body is arriving.
     case body
-    /// Everything has come; the answer is awaited.
+    /// The request is complete; the response is awaited.
     case deciding
-    /// The answer is with the library.
+    /// The library has the response.
     case answered
   }
 
   /// The request; complete with its body once ``HTTPService/complete(_:)`` is called.
   package private(set) var request: HTTPRequest
-  /// Whether the client is trusted as it is, as on a unix socket.
+  /// Whether the client needs no token, as on a Unix socket.
   package let isTrusted: Bool
   /// The client's address.
   package let peer: String
-  /// Takes the body as it comes; set while the head is looked at.
+  /// Receives the body in parts; set in ``HTTPService/begin(_:)``.
   package var onBody: ((Span<UInt8>) -> Void)?
-  /// Called once when the exchange is over, answered or not.
+  /// Called once at the end of the exchange, answered or not.
   package var onEnd: ((_ isTooSlow: Bool) -> Void)?
-  /// The client is gone, or is to go.
+  /// Whether the client has disconnected or must be disconnected.
   private(set) var isLost = false
   private weak var connection: HTTPConnection?
   /// The library's connection; valid until ``ended(isTooSlow:)``.
@@ -37,9 +37,9 @@ internal import Operations
   private var stage = Stage.head
   private var response: HTTPResponse?
   private var isSuspended = false
-  /// The library's code is further up the stack, for this very exchange.
+  /// Whether a library callback for this exchange is on the stack.
   private var isInside = false
-  /// Bytes of the body that were thrown away.
+  /// The number of discarded bytes of the body.
   private var excess = 0
   private let mistake: RequestTarget.Mistake?
 
@@ -71,9 +71,9 @@ internal import Operations
     }
   }
 
-  // MARK: - For those who answer
+  // MARK: - For the service
 
-  /// Answers; a second answer is dropped.
+  /// Sends the response; a second response is dropped.
   package func respond(_ response: HTTPResponse) {
     guard self.response == nil, !isLost else { return }
     self.response = response
@@ -82,32 +82,32 @@ internal import Operations
 
   package func respond(_ problem: Problem) { respond(problem.response) }
 
-  /// Asks a streamed answer for more.
+  /// Continues a streamed response.
   package func wake() {
     guard isSuspended, let pointer = unsafe pointer else { return }
     isSuspended = false
     unsafe MHD_resume_connection(pointer)
-    connection?.server?.noteResumed()
+    connection?.server?.markResumed()
   }
 
-  /// Ends the connection without an answer, or in the middle of it.
+  /// Ends the connection without a response, or in the middle of it.
   package func drop() { connection?.end() }
 
   // MARK: - For the server
 
-  /// Goes on without an answer: whatever comes now ends the connection.
+  /// Goes on without a response: anything received now ends the connection.
   func abandon() {
     isLost = true
     wake()
   }
 
-  /// Takes a part of the body.
-  func take(_ bytes: Span<UInt8>) {
+  /// Handles a part of the body.
+  func receive(_ bytes: Span<UInt8>) {
     guard response == nil, let server = connection?.server else { return }
     if let onBody { return onBody(bytes) }
     guard request.body.count + bytes.count <= server.limits.body, excess == 0 else {
       excess += bytes.count
-      // What is a little too long is read to its end, so that the refusal can be said.
+      // A body slightly above the limit is read to its end, so that the refusal can be sent.
       if excess > 16 * server.limits.body { isLost = true }
       return
     }
@@ -115,7 +115,7 @@ internal import Operations
     for position in bytes.indices { request.body.append(bytes[position]) }
   }
 
-  /// The head or the end of the body has come, or the connection was resumed.
+  /// Handles a complete head, a complete body or a resumed connection.
   func proceed(method: String) -> MHD_Result {
     guard !isLost, let connection, let server = connection.server, let service = server.service
     else { return .NO }
@@ -150,12 +150,12 @@ internal import Operations
     return response == nil ? suspend() : queue()
   }
 
-  /// Nothing of the library is valid any more.
+  /// Handles the end; the library's pointers are no longer valid.
   func ended(isTooSlow: Bool) {
     unsafe pointer = nil
     isLost = true
     isSuspended = false
-    // A stream may hold this exchange.
+    // The stream may retain this exchange.
     response = nil
     let onEnd = onEnd
     self.onEnd = nil
@@ -184,12 +184,12 @@ internal import Operations
     request.headers = box.headers
   }
 
-  /// Collects headers while the library names them.
+  /// Collects the headers that the library enumerates.
   private final class HeaderBox {
     var headers: [HTTPHeader] = []
   }
 
-  /// Refuses what no service should see.
+  /// Refuses invalid heads before the service sees them.
   private func refuseHead(_ server: HTTPServer) {
     guard let pointer = unsafe pointer else { return }
     if let mistake {
@@ -204,7 +204,7 @@ internal import Operations
         Problem(
           431,
           "head_too_long",
-          "the head has \(size) bytes; at most \(server.limits.head) are taken"
+          "the head has \(size) bytes; the limit is \(server.limits.head)"
         )
       )
     }
@@ -214,11 +214,13 @@ internal import Operations
       return respond(Self.unclear("the length of the body is stated more than once"))
     }
     if let length = lengths.first, length.isEmpty || Int(length) == nil || length.first == "+" {
-      return respond(Self.unclear("Content-Length is no number"))
+      return respond(Self.unclear("Content-Length is not a number"))
     }
     if let coding = codings.first, coding.lowercased() != "chunked" {
       return respond(
-        Self.unclear("the only Transfer-Encoding taken is chunked; found '\(coding.prefix(40))'")
+        Self.unclear(
+          "the only supported Transfer-Encoding is chunked; found '\(coding.prefix(40))'"
+        )
       )
     }
     if request.values(of: "Host").count > 1 {
@@ -232,7 +234,7 @@ internal import Operations
     Problem(400, "bad_request", detail, headers: [HTTPHeader("Connection", "close")])
   }
 
-  /// Refuses a body that is too long by its own statement; called by services that collect it.
+  /// Refuses a body whose Content-Length is above the limit; called by services that collect it.
   package func refuseLongBody() {
     guard let limit = connection?.server?.limits.body, let length = request.contentLength,
       length > limit
@@ -242,12 +244,12 @@ internal import Operations
 
   private func tooLong(_ limit: Int) -> Problem {
     let found =
-      request.contentLength.map { "\($0) bytes; at most \(limit) are taken" }
+      request.contentLength.map { "\($0) bytes; the limit is \(limit)" }
       ?? "more than \(limit) bytes, which is the limit"
     return Problem(413, "body_too_long", "the body has \(found)")
   }
 
-  // MARK: - Answer
+  // MARK: - Response
 
   private func suspend() -> MHD_Result {
     guard let pointer = unsafe pointer else { return .NO }
@@ -262,7 +264,7 @@ internal import Operations
     stage = .answered
     if let connection {
       connection.server?.setDeadline(of: connection, after: nil)
-      connection.server?.noteAnswer(response.status)
+      connection.server?.recordResponse(response.status)
     }
     let made: OpaquePointer?
     switch response.body {
@@ -308,7 +310,7 @@ internal import Operations
     HTTPHeader("Cross-Origin-Resource-Policy", "same-origin"),
   ]
 
-  /// A stream has nothing for now.
+  /// Suspends a stream that has nothing to send.
   func pause() -> Bool {
     guard !isLost, let pointer = unsafe pointer else { return false }
     isSuspended = true

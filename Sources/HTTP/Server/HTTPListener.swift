@@ -4,7 +4,7 @@
 internal import Glibc
 package import Operations
 
-/// A listening socket, and what is done with sockets before the library has them.
+/// A listening socket, and operations on sockets that the library does not own.
 package struct HTTPListener {
   let descriptor: Int32
   let watch: IOWatch
@@ -16,7 +16,7 @@ package struct HTTPListener {
 
   /// Binds and listens on every address of a host.
   ///
-  /// `host` is an address or a name; resolving that may take as long as the system's resolver does.
+  /// `host` is an address or a name; resolving it may take as long as the system's resolver.
   /// With port 0 the kernel chooses a port for each address; see ``boundAddress(of:)``.
   /// `loopbackOnly` refuses addresses that other machines can reach.
   package static func sockets(
@@ -62,7 +62,7 @@ package struct HTTPListener {
       throw OperationsError(
         call: "bind \(name)",
         code: EACCES,
-        reason: "the name leads beyond this machine, which needs http.token_file"
+        reason: "the name has an address beyond this machine, which requires http.token_file"
       )
     }
     let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
@@ -101,22 +101,22 @@ package struct HTTPListener {
     }
   }
 
-  /// Bounds what the kernel keeps of answers that the client has not read.
+  /// Limits how much of unread responses the kernel buffers.
   static func limitSendBuffer(of descriptor: Int32) {
     var bytes: Int32 = 64 * 1024
     let size = socklen_t(MemoryLayout<Int32>.size)
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, size)
   }
 
-  /// Says why a connection ends, to a client that was told nothing yet.
-  static func say(_ problem: Problem, on descriptor: Int32) {
+  /// Sends the reason for closing a connection to a client that has received no response.
+  static func reject(_ problem: Problem, on descriptor: Int32) {
     let message = problem.closingMessage
     _ = unsafe message.withUnsafeBytes {
       unsafe send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
     }
   }
 
-  /// Where a TCP socket is bound, such as `127.0.0.1:8484` or `[::1]:8484`.
+  /// The address of a bound TCP socket, such as `127.0.0.1:8484` or `[::1]:8484`.
   package static func boundAddress(of descriptor: Int32) -> String {
     var address = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -133,7 +133,7 @@ package struct HTTPListener {
     return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 
-  /// The address of a client, without its port; `unix` for a unix socket.
+  /// The address of a client, without its port; `unix` for a Unix socket.
   static func text(of address: inout sockaddr_storage) -> String {
     let size: socklen_t
     switch Int32(address.ss_family) {

@@ -8,28 +8,28 @@ package import Operations
 
 /// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol.
 ///
-/// The library has no thread and no listening socket: the server accepts connections and hands them
-/// over, the loop watches its epoll descriptor, and its timeout is a deadline of the loop.
+/// The library has no thread and no listening socket: the server accepts connections and passes them
+/// to the library, the loop watches its epoll descriptor, and its timeout is a timer of the loop.
 @safe package final class HTTPServer {
-  /// What a client may take.
+  /// The limits for clients.
   package struct Limits: Sendable {
-    /// Connections at a time.
+    /// The maximum number of connections.
     package var clients = 64
-    /// Bytes of a body that is collected.
+    /// The maximum size of a collected body, in bytes.
     package var body = 64 * 1024
-    /// Bytes of a request's head.
+    /// The maximum size of a request's head, in bytes.
     package var head = 8 * 1024
-    /// How long a head may take, from the connection or from its first line on.
+    /// How long a head may take, from the connection or its first line.
     package var headTime: Duration = .seconds(5)
     /// How long a collected body may take.
     package var bodyTime: Duration = .seconds(10)
-    /// Seconds after which a connection ends where nothing moves.
+    /// The seconds of inactivity after which a connection is closed.
     package var idleSeconds = 60
 
     package init() {}
   }
 
-  /// Answers since the start by status, those to requests that no service saw included.
+  /// The number of responses by status, including those to requests that the service never saw.
   package private(set) var answers: [Int: UInt64] = [:]
   let limits: Limits
   unowned let loop: EventLoop
@@ -40,12 +40,12 @@ package import Operations
   private var timer: LoopTimer?
   private var listeners: [HTTPListener] = []
   private var connections: [ObjectIdentifier: HTTPConnection] = [:]
-  /// The connection that is being handed over.
+  /// The connection that is being passed to the library.
   private var incoming: HTTPConnection?
   private var isRunning = false
-  /// A connection was resumed since the library ran.
+  /// Whether a connection was resumed since the library last ran.
   private var needsRun = false
-  /// When the timer is due; moved only to be earlier.
+  /// When the timer is due; only moved forward.
   private var due: Moment?
   private var acceptor = ConnectionAcceptor()
 
@@ -89,12 +89,12 @@ package import Operations
     close()
   }
 
-  /// Connections at present.
+  /// The number of open connections.
   package var connectionCount: Int { connections.count }
 
-  /// Takes connections from a listening socket, which it owns from now on.
+  /// Accepts connections from a listening socket, and takes ownership of it.
   ///
-  /// `isTrusted`: whoever can connect may do everything, as with a unix socket's file mode.
+  /// With `isTrusted`, clients need no token, because the file mode of a Unix socket restricts them.
   package func listen(on descriptor: Int32, isTrusted: Bool) throws(OperationsError) {
     let watch: IOWatch
     do throws(OperationsError) {
@@ -108,13 +108,13 @@ package import Operations
     listeners.append(HTTPListener(descriptor: descriptor, watch: watch))
   }
 
-  /// Takes no new connections; those that are open stay.
+  /// Stops accepting connections; open ones stay.
   package func stopListening() {
     for listener in listeners { listener.close() }
     listeners = []
   }
 
-  /// Ends everything; what was answered last is still handed to the system.
+  /// Closes all connections; the last responses are still passed to the kernel.
   package func close() {
     guard let daemon = unsafe daemon else { return }
     stopListening()
@@ -129,12 +129,12 @@ package import Operations
     connections = [:]
   }
 
-  /// Lets resumed connections go on at once; called after each batch of the loop.
+  /// Continues resumed connections; called after each batch of the loop.
   package func settle() {
     if needsRun { run() }
   }
 
-  // MARK: - Taking connections
+  // MARK: - Accepting connections
 
   private func accept(_ listener: Int32, isTrusted: Bool) {
     accepting: for _ in 0..<64 {
@@ -143,7 +143,7 @@ package import Operations
         HTTPListener.limitSendBuffer(of: descriptor)
         start(descriptor, isTrusted: isTrusted)
       case .outOfDescriptors:
-        service?.connectionRefused(reason: "no file descriptor is left", at: EventLoop.now())
+        service?.connectionRefused(reason: "no file descriptors left", at: EventLoop.now())
         break accepting
       case .none: break accepting
       }
@@ -154,8 +154,8 @@ package import Operations
   private func start(_ descriptor: Int32, isTrusted: Bool) {
     guard makeRoom() else {
       service?.connectionRefused(reason: "too many clients", at: EventLoop.now())
-      HTTPListener.say(tooManyClients, on: descriptor)
-      noteAnswer(tooManyClients.status)
+      HTTPListener.reject(tooManyClients, on: descriptor)
+      recordResponse(tooManyClients.status)
       Glibc.close(descriptor)
       return
     }
@@ -190,7 +190,7 @@ package import Operations
     Problem(
       503,
       "limit",
-      "\(limits.clients) clients are connected already, which is the limit",
+      "\(limits.clients) clients are connected, which is the limit",
       headers: [HTTPHeader("Retry-After", "5")]
     )
   }
@@ -230,10 +230,10 @@ package import Operations
 
   // MARK: - Running the library
 
-  func noteAnswer(_ status: Int) { answers[status, default: 0] += 1 }
+  func recordResponse(_ status: Int) { answers[status, default: 0] += 1 }
 
-  /// Resumed connections go on when the library runs next.
-  func noteResumed() { needsRun = true }
+  /// Records that a connection was resumed, so that the library runs again.
+  func markResumed() { needsRun = true }
 
   func run() {
     guard let daemon = unsafe daemon, !isRunning else { return }
@@ -241,7 +241,7 @@ package import Operations
     defer { isRunning = false }
     var timeout: UInt64 = 0
     var hasTimeout = false
-    // A bounded number of rounds, so that no client keeps the loop.
+    // A bounded number of rounds, so that no client blocks the loop.
     for _ in 0..<8 {
       needsRun = false
       _ = unsafe MHD_run(daemon)
@@ -273,13 +273,13 @@ package import Operations
     run()
   }
 
-  /// Ends the connection after `time`, unless the deadline is set anew; `nil` for no deadline.
+  /// Ends the connection after `time`, unless the deadline is set again; `nil` for no deadline.
   func setDeadline(of connection: HTTPConnection, after time: Duration?) {
     connection.deadline = time.map { EventLoop.now().advanced(by: $0) }
     if let deadline = connection.deadline { arm(at: deadline) }
   }
 
-  // MARK: - What the library says
+  // MARK: - Library callbacks
 
   private static func server(_ context: UnsafeMutableRawPointer?) -> HTTPServer? {
     guard let context = unsafe context else { return nil }
@@ -293,7 +293,7 @@ package import Operations
     return unsafe Unmanaged<HTTPConnection>.fromOpaque(context).takeUnretainedValue()
   }
 
-  /// A connection began or ended: its object lives as long.
+  /// Handles the start or end of a connection, which owns its object.
   private static func changed(
     _ context: UnsafeMutableRawPointer?,
     _ place: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
@@ -311,7 +311,7 @@ package import Operations
     }
   }
 
-  /// The first line of a request has come.
+  /// Handles the first line of a request.
   private static func begin(
     _ context: UnsafeMutableRawPointer?,
     _ target: UnsafePointer<CChar>?,
@@ -331,7 +331,7 @@ package import Operations
     connection.server?.setDeadline(of: connection, after: connection.server?.limits.headTime)
   }
 
-  /// The head has come, or more of the body, or its end; or a suspended connection goes on.
+  /// Handles a complete head, a part or the end of the body, or a resumed connection.
   private static func handle(
     _ context: UnsafeMutableRawPointer?,
     _ pointer: OpaquePointer?,
@@ -350,7 +350,7 @@ package import Operations
       start: UnsafeRawPointer(bytes).assumingMemoryBound(to: UInt8.self),
       count: available
     )
-    exchange.take(unsafe buffer.span)
+    exchange.receive(unsafe buffer.span)
     unsafe count?.pointee = 0
     return exchange.isLost ? .NO : .YES
   }

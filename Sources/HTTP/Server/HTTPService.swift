@@ -3,15 +3,16 @@
 
 package import LastOut
 
-/// Who answers requests.
+/// The handler of requests.
 package protocol HTTPService: AnyObject {
-  /// The head of a request has come: answer at once to refuse it, or leave it to
-  /// ``complete(_:)``; for a body that is to be taken as it comes, set ``HTTPExchange/onBody``.
+  /// Called with the head of a request: respond at once to refuse it, or later in ``complete(_:)``.
+  ///
+  /// To receive the body in parts, set ``HTTPExchange/onBody``.
   func begin(_ exchange: HTTPExchange)
 
-  /// The whole request has come; it may be answered now or later.
+  /// Called with the complete request; respond now or later.
   func complete(_ exchange: HTTPExchange)
 
-  /// A client was turned away before it said anything.
+  /// Called when a client is refused before its request.
   func connectionRefused(reason: String, at now: Moment)
 }

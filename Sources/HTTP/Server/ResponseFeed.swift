@@ -3,7 +3,7 @@
 
 internal import CMicroHTTPD
 
-/// What the library reads a streamed answer from.
+/// The source from which the library reads a streamed response.
 final class ResponseFeed {
   private let stream: any ResponseStream
   private weak var exchange: HTTPExchange?
@@ -13,10 +13,10 @@ final class ResponseFeed {
     self.exchange = exchange
   }
 
-  /// Bytes that were given and did not fit.
+  /// Bytes that did not fit.
   private var rest: ArraySlice<UInt8> = []
 
-  /// Writes at most `room` bytes; the library asks again when they have been sent.
+  /// Writes at most `room` bytes; the library calls again after sending them.
   static func fill(
     _ context: UnsafeMutableRawPointer?,
     _ buffer: UnsafeMutablePointer<CChar>?,

@@ -31,7 +31,8 @@ extension EntityReader {
     case "vacuum": readVacuum()
     case "alarm_control_panel":
       report("an alarm system must not be debounced", .leftOut)
-    default: report("entities of the kind '\(Excerpt.of(entity.platform))' are not known", .leftOut)
+    default:
+      report("entities of the kind '\(Excerpt.of(entity.platform))' are not supported", .leftOut)
     }
     if config["retain"] == true, !properties.isEmpty {
       report("it asks for retained commands; Settle never retains one, so that none is replayed")

@@ -146,7 +146,7 @@ struct HomieReader {
       return .success(ImportedProperty(id, type: "text"))
     case "json": return .failure(Rejection("a JSON structure"))
     default:
-      return .failure(Rejection("its datatype '\(Excerpt.of(datatype))' is not known"))
+      return .failure(Rejection("its datatype '\(Excerpt.of(datatype))' is not supported"))
     }
   }
 

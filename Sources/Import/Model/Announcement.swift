@@ -29,7 +29,7 @@ package struct Announcement: Hashable, Sendable {
     guard payload.count <= Self.largestPayload else {
       let limit = Self.largestPayload >> 20
       return .failure(
-        Unreadable(reason: "\(payload.count) bytes; at most \(limit) MiB are read")
+        Unreadable(reason: "\(payload.count) bytes; the limit is \(limit) MiB")
       )
     }
     do throws(JSONParseError) {

@@ -12,7 +12,7 @@ package struct ImportDiagnostic: Hashable, Sendable {
     case leftOut = "left_out"
     /// Imported in part.
     case partly
-    /// A value that a person edited and that differs from the announcement.
+    /// A value that the user edited and that differs from the announcement.
     case kept
     /// In the file and no longer announced.
     case gone

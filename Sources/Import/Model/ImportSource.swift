@@ -19,6 +19,6 @@ package enum ImportSource: String, CaseIterable, Hashable, Sendable {
   /// The name of the device file.
   package var fileName: String { "imported-\(rawValue).yaml" }
 
-  /// The name of the record of the last import, which shows the next one what a person has edited.
+  /// The name of the record of the last import, which shows the next one what the user has edited.
   package var recordName: String { ".imported-\(rawValue).json" }
 }

@@ -5,7 +5,7 @@ internal import Devices
 internal import JSON
 internal import JSONParsing
 
-/// What the last import of one source wrote, kept beside the file that people edit.
+/// What the last import of one source wrote, kept beside the file that users edit.
 struct ImportRecord: Hashable, Sendable {
   struct Entry: Hashable, Sendable {
     var identity: String

@@ -43,7 +43,8 @@ enum ImportedFile {
     # yaml-language-server: $schema=../config/devices.schema.json
     #
     # Written by "settle import" from what \(source.title) announces.
-    # Edit what you like: the next import keeps it, adds what is new, and says what is gone.
+    # Edit what you like: the next import keeps your edits, adds new devices, and lists those that are
+    # gone.
 
     """
   }

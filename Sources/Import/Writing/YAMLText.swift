@@ -72,7 +72,7 @@ enum YAMLText {
       }
   }
 
-  /// Words that this or another YAML reader takes for a value of another type.
+  /// Words that this or another YAML reader parses as another type.
   private static let typed: Set = [
     "true", "false", "null", "True", "False", "Null", "TRUE", "FALSE", "NULL", "y", "n", "Y", "N",
     "on", "off", "yes", "no", "On", "Off", "Yes", "No", "ON", "OFF", "YES", "NO",

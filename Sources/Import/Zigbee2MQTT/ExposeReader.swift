@@ -86,7 +86,7 @@ struct ExposeReader {
     case "composite": return .failure(Rejection("a group of values that are set together"))
     case "list": return .failure(Rejection("a list"))
     default:
-      return .failure(Rejection("its type '\(Excerpt.of(type))' is not known"))
+      return .failure(Rejection("its type '\(Excerpt.of(type))' is not supported"))
     }
   }
 

@@ -157,7 +157,7 @@ struct Zigbee2MQTTReader {
       member["ieee_address"]?.string.flatMap { members[$0] }
     }
     guard !known.isEmpty else {
-      findings.report(.leftOut, name, "a group without members that are known")
+      findings.report(.leftOut, name, "a group without known members")
       return
     }
     let exposes = GroupExposes.common(to: known.map(\.exposes))

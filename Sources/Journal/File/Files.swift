@@ -4,7 +4,7 @@
 internal import Durability
 internal import Glibc
 
-/// System calls on the journal's files; each failure says which call it was.
+/// System calls on the journal's files; each failure names its call.
 enum Files {
   /// What is at a path.
   struct Status: Sendable {
@@ -28,7 +28,7 @@ enum Files {
     func isSameFile(as other: Status) -> Bool { device == other.device && inode == other.inode }
   }
 
-  /// What is at a path, links not followed; `nil` when nothing is.
+  /// The status of a path, without following links; `nil` if there is no file.
   static func status(_ path: String) throws(JournalFault) -> Status? {
     var status = stat()
     guard unsafe lstat(path, &status) != 0 else {
@@ -38,7 +38,7 @@ enum Files {
     return nil
   }
 
-  /// What an open file is; `path` names it in errors.
+  /// The status of an open file; `path` names it in errors.
   static func status(of descriptor: Int32, _ path: String) throws(JournalFault) -> Status {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw failure("fstat \(path)") }
@@ -69,7 +69,7 @@ enum Files {
     return unsafe String(cString: found)
   }
 
-  /// Makes a new, empty file that only its owner may use.
+  /// Creates an empty file that only its owner can use.
   static func create(_ path: String) throws(JournalFault) {
     let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
     let descriptor = unsafe open(path, flags, 0o600)
@@ -126,7 +126,7 @@ enum Files {
     }
   }
 
-  /// Removes a file; one that is not there is fine.
+  /// Removes a file if it exists.
   static func remove(_ path: String) throws(JournalFault) {
     guard unsafe unlink(path) == 0 || errno == ENOENT else { throw failure("unlink \(path)") }
   }
@@ -145,7 +145,7 @@ enum Files {
     guard fsync(descriptor) == 0 else { throw failure("fsync \(name)") }
   }
 
-  /// What `errno` says about `call`.
+  /// The fault for `call` from `errno`.
   static func failure(_ call: String, _ code: Int32 = errno) -> JournalFault {
     switch code {
     case ENOSPC, EDQUOT, EFBIG: .diskFull

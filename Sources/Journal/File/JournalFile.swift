@@ -18,7 +18,7 @@ struct JournalFile: ~Copyable, Sendable {
   /// - Throws: An error with ``SQLiteError/isDamage`` when it or its log cannot be read.
   init(_ path: String, vfs: String?) throws(SQLiteError) {
     let database = try Database(path, vfs: vfs)
-    // Exclusive before the log is first touched: then its index lies in memory, not in a file.
+    // Exclusive before the log is first touched: then its index is in memory, not in a file.
     try database.execute("PRAGMA locking_mode = EXCLUSIVE")
     guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
       throw SQLiteError(call: "PRAGMA journal_mode = WAL", code: 1, message: "had no effect")

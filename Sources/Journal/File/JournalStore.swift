@@ -14,13 +14,13 @@ import Operations
 ///
 /// 1. `PATH.building` is written. It is worthless: a start removes it.
 /// 2. It becomes `PATH.new`, complete. From here on it counts: a start continues with step 3.
-/// 3. An empty `PATH-wal` replaces the old log, which SQLite would take for the new file's.
+/// 3. An empty `PATH-wal` replaces the old log, which SQLite would use for the new file.
 /// 4. `PATH.new` becomes `PATH`.
 ///
 /// Hence `PATH` never lacks a log of full size unless something else removed it, which is damage, as
 /// is a missing `PATH` after one was created.
 struct JournalStore: ~Copyable, Sendable {
-  /// The files in use, to notice when something else deletes, replaces or shortens them.
+  /// The files in use, to detect when another program deletes, replaces or shortens them.
   private struct Identity {
     var file: Files.Status
     var log: Files.Status
@@ -201,7 +201,7 @@ struct JournalStore: ~Copyable, Sendable {
     return try LogFile.damage(of: logPath)
   }
 
-  /// Reads what the files hold and begins an empty log.
+  /// Reads the content of the files and starts an empty log.
   ///
   /// A log that was used again after a power cut would have the rest of the torn transaction behind
   /// the new frames; after another power cut nothing could tell that rest from damage. Copying the
@@ -238,7 +238,7 @@ struct JournalStore: ~Copyable, Sendable {
     try LogFile.clear(logPath)
   }
 
-  // MARK: - Files that something else changed
+  // MARK: - Files changed by another program
 
   private mutating func rememberIdentity() throws(JournalFault) {
     guard let file = try Files.status(path), let log = try Files.status(logPath) else {
@@ -276,7 +276,7 @@ struct JournalStore: ~Copyable, Sendable {
     }
   }
 
-  /// Sets aside what something else has put in the place of the file in use.
+  /// Sets aside a file that another program has put in place of the file in use.
   private mutating func keepForeignFile() throws(JournalFault) {
     guard let known = identity?.file else { return }
     identity = nil

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Looks for damage in SQLite's write-ahead log that SQLite takes for its end.
+/// Detects damage in SQLite's write-ahead log that SQLite treats as its end.
 ///
 /// SQLite stops at the first frame whose checksum is wrong and ignores what follows: right for the
 /// transaction that a power cut tore, which is the last, but after damage in the middle it would
@@ -12,7 +12,7 @@ enum LogCheck {
 
   /// What is wrong with a log; `nil` when it is sound, or torn in its last transaction only.
   ///
-  /// Takes time in proportion to the log's size.
+  /// Linear in the size of the log.
   static func damage(in log: [UInt8]) -> String? {
     guard log.count >= headSize else { return "the head of its log" }
     let magic = word(log, 0)
@@ -30,7 +30,7 @@ enum LogCheck {
       place += frameSize
     }
     guard place + frameSize <= log.count else { return nil }
-    // Every transaction is synced before the next one is written, and every start begins a log of
+    // Every transaction is synced before the next one is written, and every start creates a log of
     // its own: behind the first bad frame there is at most the end of the same transaction.
     let ends = stride(from: place + frameSize, through: log.count - frameSize, by: frameSize)
       .count { isEnd(log, $0) }

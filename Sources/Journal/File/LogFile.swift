@@ -6,10 +6,10 @@ internal import Glibc
 
 /// SQLite's write-ahead log beside the journal, `PATH-wal`, as a file.
 ///
-/// It has at least ``JournalFormat/logSize`` bytes at any time, and while it holds nothing it says
+/// It has at least ``JournalFormat/logSize`` bytes at any time, and while it is empty it says
 /// so with ``emptyMark``: a log that was deleted, shortened or overwritten is recognised.
 enum LogFile {
-  /// The first bytes of a log that holds nothing, in the place of SQLite's own, which SQLite takes
+  /// The first bytes of an empty log, in place of SQLite's own, which SQLite takes
   /// for an empty log; within one sector, so that a power cut leaves all of it or none.
   static let emptyMark = Array("settle: this log holds nothing.\n".utf8)
 

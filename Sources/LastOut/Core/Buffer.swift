@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A growable run of elements behind one pointer: the only place where the core touches raw memory.
+/// A growable array behind one pointer: the only place where the core accesses raw memory.
 ///
-/// It differs from `Array` in what it leaves out: no reference count, no uniqueness check, and in
-/// optimised builds no bounds check. Every index comes from the core itself.
+/// Unlike `Array` it has no reference count, no uniqueness check, and in optimised builds no bounds
+/// check. Every index comes from the core itself.
 @usableFromInline
 @safe struct Buffer<Element>: ~Copyable {
   /// Memory for `capacity` elements, of which the first `count` are initialised.
@@ -18,7 +18,7 @@
     unsafe base = Self.memory(for: self.capacity)
   }
 
-  /// Memory that begins with a cache line, so that elements of half a line never cross one.
+  /// Memory that is aligned to a cache line, so that elements of half a line never cross one.
   @inlinable
   static func memory(for capacity: Int) -> UnsafeMutablePointer<Element> {
     let alignment = max(MemoryLayout<Element>.alignment, 64)
@@ -34,7 +34,7 @@
     unsafe UnsafeMutableRawPointer(base).deallocate()
   }
 
-  // Addresses instead of coroutines: nothing is copied, and in debug builds nothing is allocated.
+  // Addresses instead of coroutines: no copies, and no allocations in debug builds.
   @inlinable
   subscript(index: Int) -> Element {
     unsafeAddress { unsafe UnsafePointer(address(of: index)) }
@@ -76,7 +76,7 @@
     count = index + 1
   }
 
-  /// Frees all elements and gives the memory for all but `capacity` of them back.
+  /// Removes all elements and frees the memory beyond `capacity` of them.
   @inlinable
   mutating func removeAll(keeping capacity: Int) {
     unsafe base.deinitialize(count: count)

@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The deadlines that no list keeps: a binary heap that tells each slot its position.
+/// The deadlines that are in no list: a binary heap that stores the position in each slot.
 ///
-/// An entry may be earlier than its slot's deadline, never later: a deadline that moves back is one
-/// store in the slot, and the entry is corrected when it comes up.
+/// An entry may be earlier than its slot's deadline, never later: moving a deadline back is one store
+/// in the slot, and the entry is corrected when it reaches the top.
 @usableFromInline
 struct DeadlineHeap: ~Copyable {
   @usableFromInline
@@ -40,7 +40,7 @@ struct DeadlineHeap: ~Copyable {
     siftUp(position, in: &slab)
   }
 
-  /// Gives the first entry the deadline that its slot has by now.
+  /// Updates the first entry to the current deadline of its slot.
   @inlinable
   mutating func correctTop<Value>(due: UInt64, in slab: inout Slab<Value>) {
     entries[0].due = due

@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The ends of the two intrusive lists that one distinct duration has.
+/// The ends of the two intrusive lists of one distinct duration.
 ///
-/// Time only moves forward, so whatever is appended at the tail has the latest deadline: both lists
-/// are sorted without ever comparing two slots.
+/// Time only moves forward, so a slot that is appended has the latest deadline: both lists are sorted
+/// without comparing slots.
 @usableFromInline
 struct DeadlineList {
   /// The duration in nanoseconds.
@@ -14,11 +14,11 @@ struct DeadlineList {
   /// Slots with different intervals never share a list, so a slot that stays in its list keeps its
   /// interval.
   @usableFromInline let interval: UInt64
-  /// Slots that leave `span` after their last change, oldest change first.
+  /// Slots that are due `span` after their last change, oldest change first.
   @usableFromInline var quiet = SlotList()
-  /// Slots that leave `span` after their base at the latest, oldest base first.
+  /// Slots that are due at most `span` after their base, oldest base first.
   ///
-  /// A slot stays in it while its burst is open, pending or not.
+  /// A slot stays in the list while its burst is open, pending or not.
   @usableFromInline var base = SlotList()
 
   @inlinable
@@ -27,7 +27,7 @@ struct DeadlineList {
     self.interval = interval
   }
 
-  /// How many distinct durations get lists; further ones share the heap.
+  /// The maximum number of distinct durations with lists; others share the heap.
   @inlinable static var limit: Int { 16 }
 }
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension KeyTable {
-  /// The two numbers that make one table's hash different from another's.
+  /// The seed of a table's hash.
   ///
-  /// Both enter each product, so that no choice of names makes one factor zero.
+  /// Both numbers enter each product, so that no choice of names makes one factor zero.
   @usableFromInline
   struct Seed {
     @usableFromInline let first = UInt64.random(in: .min ... .max)
@@ -15,14 +15,14 @@ extension KeyTable {
 
   /// Folds sixteen bytes at a time into a 64 by 64 bit product, whose halves are combined.
   ///
-  /// The last step takes the sixteen bytes that end the name, some of them for the second time.
+  /// The last step reads the last sixteen bytes of the name, some of them for the second time.
   static func hash(_ name: UnsafeBufferPointer<UInt8>, seed: Seed) -> UInt64 {
     var hash = seed.first ^ UInt64(truncatingIfNeeded: name.count)
     guard let start = unsafe UnsafeRawPointer(name.baseAddress), name.count >= 16 else {
       let words = unsafe shortWords(name)
       return fold(words.first ^ hash, words.last ^ seed.second)
     }
-    // The first step stands for itself: a name of sixteen bytes is taken twice.
+    // The first step is separate: a name of sixteen bytes is read twice.
     var offset = 0
     repeat {
       hash = unsafe fold(word(start, offset) ^ hash, word(start, offset &+ 8) ^ seed.second)
@@ -34,7 +34,7 @@ extension KeyTable {
     )
   }
 
-  /// Whether both places hold the same bytes.
+  /// Whether both buffers hold the same bytes.
   static func isEqual(
     _ left: UnsafeBufferPointer<UInt8>,
     _ right: UnsafeBufferPointer<UInt8>
@@ -54,7 +54,7 @@ extension KeyTable {
     return unsafe difference(one, other, at: left.count &- 16) == 0
   }
 
-  /// Up to fifteen bytes as two numbers, which overlap where there are fewer.
+  /// Up to fifteen bytes as two numbers, which overlap for shorter names.
   private static func shortWords(
     _ name: UnsafeBufferPointer<UInt8>
   ) -> (first: UInt64, last: UInt64) {
@@ -69,7 +69,7 @@ extension KeyTable {
         UInt64(start.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
       )
     }
-    // One byte is taken three times, two are taken once and twice.
+    // One byte is read three times; of two, one is read twice.
     let middle = unsafe start.load(fromByteOffset: count &>> 1, as: UInt8.self)
     let last = unsafe start.load(fromByteOffset: count &- 1, as: UInt8.self)
     return unsafe (
@@ -77,7 +77,7 @@ extension KeyTable {
     )
   }
 
-  /// Zero if sixteen bytes are the same in both places.
+  /// Zero if sixteen bytes are equal.
   private static func difference(
     _ left: UnsafeRawPointer,
     _ right: UnsafeRawPointer,

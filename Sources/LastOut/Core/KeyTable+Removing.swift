@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension KeyTable {
-  /// Whether a name has this index.
+  /// Whether the index is in use.
   @usableFromInline
   package func isUsed(_ index: KeyIndex) -> Bool {
     index.rawValue >= 0 && Int(index.rawValue) < records.count
       && !records[index.rawValue].isFree
   }
 
-  /// Forgets the name with this index, which the next new name gets.
+  /// Removes the name with this index; the next new name reuses the index.
   @usableFromInline
   package mutating func remove(_ index: KeyIndex) {
     guard isUsed(index) else {
-      preconditionFailure("Key \(index.rawValue) has no name that could be removed.")
+      preconditionFailure("Key \(index.rawValue) has no name to remove.")
     }
     let number = Int(index.rawValue)
     unsafe clearCell(of: number, hash: Self.hash(bytes(of: number), seed: seed))
@@ -24,14 +24,14 @@ extension KeyTable {
     if waste > 4096, waste > arena.count / 2 { compact() }
   }
 
-  /// Takes a free record, the first one, into use.
+  /// Reuses the first free record.
   mutating func reuse(_ index: Int, for record: NameRecord) {
     firstFree = records[index].nextFree
     records[index] = record
     freeCount -= 1
   }
 
-  /// Empties the cell of a name and closes the gap that this leaves in the run of cells after it.
+  /// Empties the cell of a name and closes the gap in the cells after it.
   private mutating func clearCell(of index: Int, hash: UInt64) {
     let entry = tag(of: hash) | UInt32(index + 1)
     var gap = UInt32(truncatingIfNeeded: hash) & mask
@@ -41,7 +41,7 @@ extension KeyTable {
       cell = (cell &+ 1) & mask
       let other = cells[Int(cell)]
       if other == 0 { break }
-      // An entry may move back to the gap unless the cell where its search begins lies behind it.
+      // An entry can move back to the gap unless its search starts after the gap.
       let number = Int(other & mask) - 1
       let home = unsafe UInt32(truncatingIfNeeded: Self.hash(bytes(of: number), seed: seed)) & mask
       guard (cell &- home) & mask >= (cell &- gap) & mask else { continue }
@@ -51,7 +51,7 @@ extension KeyTable {
     cells[Int(gap)] = 0
   }
 
-  /// Writes the long names that are left one after the other.
+  /// Compacts the remaining long names.
   private mutating func compact() {
     var kept = Buffer<UInt8>(capacity: max(arena.count - waste, 1))
     for index in 0..<records.count {

@@ -4,33 +4,33 @@
 /// Interns names, as raw bytes, to dense ``KeyIndex`` numbers through one open-addressed table.
 ///
 /// The first name gets index 0, the next one 1, unless the index of a removed name is free. Looking
-/// up a known name of up to 31 bytes touches two cache lines, a cell's and a record's: it costs one
-/// hash, about one probe and one comparison, and allocates nothing.
+/// up a known name of up to 31 bytes touches two cache lines, one of the cells and one of the
+/// records: it costs one hash, about one probe and one comparison, and does not allocate.
 @usableFromInline
 package struct KeyTable: ~Copyable {
-  /// Zero, or the index plus one of a name in the bits of the mask, and above them bits of its hash.
+  /// Zero, or the index plus one of a name in the bits of the mask, with bits of its hash above them.
   ///
   /// The length is a power of 2 and at least twice the count.
   @usableFromInline var cells: Buffer<UInt32>
-  /// The length of `cells` less one.
+  /// The length of `cells` minus one.
   @usableFromInline var mask: UInt32
   @usableFromInline var records: Buffer<NameRecord>
-  /// The bytes of the names that are too long for a record, one after the other.
+  /// The bytes of the names that are too long for a record.
   @usableFromInline var arena: Buffer<UInt8>
-  /// The bytes in `arena` of names that were removed.
+  /// The number of bytes in `arena` that belong to removed names.
   var waste = 0
-  /// The first free record, whose place names the next one; -1 for none.
+  /// The first free record, which refers to the next one; -1 for none.
   var firstFree = -1
-  /// How many records are free.
+  /// The number of free records.
   @usableFromInline var freeCount = 0
-  /// Differs from table to table, so that nobody can choose names that all collide.
+  /// Random per table, so that an attacker cannot choose names that collide.
   @usableFromInline let seed = Seed()
 
   /// Creates an empty table.
   ///
   /// - Parameters:
-  ///   - capacity: For how many names there is room at first.
-  ///   - bytes: For how many bytes of names longer than 31 bytes there is room at first.
+  ///   - capacity: The initial capacity in names.
+  ///   - bytes: The initial capacity for names longer than 31 bytes, in bytes.
   @usableFromInline
   package init(capacity: Int = 64, bytes: Int? = nil) {
     var size = 16
@@ -42,10 +42,10 @@ package struct KeyTable: ~Copyable {
     arena = Buffer(capacity: bytes ?? 0)
   }
 
-  /// How many names there are.
+  /// The number of names.
   @inlinable package var count: Int { records.count - freeCount }
 
-  /// One more than the largest index that a name has had.
+  /// The largest index so far, plus one.
   @usableFromInline
   package var capacity: Int { records.count }
 
@@ -62,26 +62,26 @@ package struct KeyTable: ~Copyable {
     intern(name.utf8.span)
   }
 
-  /// The index of `name`, if it was interned.
+  /// The index of `name`, if it is interned.
   @inlinable
   @inline(__always)
   package func find(_ name: Span<UInt8>) -> KeyIndex? {
-    // The name outlives this call. Inside the closure the table would be a copy of its fields.
+    // The name outlives this call. Inside the closure the table would be a copy.
     let bytes = unsafe name.withUnsafeBufferPointer { unsafe $0 }
-    // The usual length is written out where it is needed, all others are a call away.
+    // The usual length is inlined; other lengths cost a call.
     guard let start = unsafe UnsafeRawPointer(bytes.baseAddress), UsualName.fits(bytes.count)
     else { return findUnusual(name) }
     let usual = unsafe UsualName(start, bytes.count)
     return unsafe probe(usual.hash(seed)) { unsafe usual.isEqual($0) }
   }
 
-  /// The index of `name`, if it was interned.
+  /// The index of `name`, if it is interned.
   @inlinable
   package func find(_ name: String) -> KeyIndex? {
     find(name.utf8.span)
   }
 
-  /// The name behind `index`; bytes that are no UTF-8 show as replacement characters.
+  /// The name with this index; invalid UTF-8 becomes replacement characters.
   @usableFromInline
   package func name(of index: KeyIndex) -> String {
     guard isUsed(index) else {
@@ -92,7 +92,7 @@ package struct KeyTable: ~Copyable {
 
   // MARK: Cells
 
-  /// The index of the name with this hash that `isName` finds in its record.
+  /// The index of the name with this hash whose record satisfies `isName`.
   @inlinable
   @inline(__always)
   func probe(_ hash: UInt64, isName: (UnsafePointer<NameRecord>) -> Bool) -> KeyIndex? {
@@ -101,7 +101,7 @@ package struct KeyTable: ~Copyable {
     while true {
       let entry = cells[Int(cell)]
       if entry == 0 { return nil }
-      // Where the bits above the mask agree, what is left is the index plus one.
+      // If the bits above the mask match, the rest is the index plus one.
       let number = entry ^ tag
       if number <= mask {
         let index = Int(number) &- 1
@@ -113,7 +113,7 @@ package struct KeyTable: ~Copyable {
     }
   }
 
-  /// The bits of a hash that stand above an index in a cell.
+  /// The bits of a hash above the index in a cell.
   @inlinable
   func tag(of hash: UInt64) -> UInt32 {
     UInt32(truncatingIfNeeded: hash &>> 32) & ~mask
@@ -130,7 +130,7 @@ package struct KeyTable: ~Copyable {
     }
   }
 
-  /// Writes a name's entry into the first cell that is empty.
+  /// Writes a name's entry into the first empty cell.
   private mutating func place(_ index: Int, hash: UInt64) {
     var cell = UInt32(truncatingIfNeeded: hash) & mask
     while cells[Int(cell)] != 0 { cell = (cell &+ 1) & mask }
@@ -139,14 +139,14 @@ package struct KeyTable: ~Copyable {
 
   /// Whether `count` names are too many for `size` cells.
   ///
-  /// One half: a look-up then meets its name in the first cell two times out of three.
+  /// The limit is one half: then two of three look-ups find the name in the first cell.
   private static func isFull(count: Int, size: Int) -> Bool {
     count * 2 > size
   }
 
   // MARK: Names
 
-  /// The bytes of a name, wherever they are.
+  /// The bytes of a name, in its record or in the arena.
   func bytes(of index: Int) -> UnsafeBufferPointer<UInt8> {
     let record = unsafe UnsafePointer(records.address(of: index))
     if let place = unsafe record.pointee.place {
@@ -156,7 +156,7 @@ package struct KeyTable: ~Copyable {
     return unsafe UnsafeBufferPointer(start: start, count: record.pointee.count)
   }
 
-  /// Adds a name that the table does not hold.
+  /// Adds a new name.
   @usableFromInline
   mutating func add(_ name: Span<UInt8>) -> KeyIndex {
     let index = firstFree >= 0 ? firstFree : records.count
@@ -188,14 +188,14 @@ package struct KeyTable: ~Copyable {
   }
 }
 
-/// A key's dense number: what the queue works with instead of a name.
+/// A key's dense number, which the queue uses instead of the name.
 @usableFromInline
 package struct KeyIndex: Hashable, Sendable {
-  /// The position, counted from zero.
+  /// The number, from zero.
   @usableFromInline
   package let rawValue: Int32
 
-  /// Creates an index from its position, which must not be negative.
+  /// Creates an index from a number, which must not be negative.
   @inlinable
   package init(_ rawValue: Int32) {
     self.rawValue = rawValue

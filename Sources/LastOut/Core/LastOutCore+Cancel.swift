@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// Drops the pending value of `key` and closes its burst; the shortest time between runs goes on.
+  /// Drops the pending value of `key` and closes its burst; the interval between runs continues.
   ///
-  /// A run that has started goes on.
+  /// A running value continues.
   @inlinable
   package mutating func cancel(_ key: KeyIndex) -> CancelResult {
     let index = slot(of: key)
@@ -14,15 +14,15 @@ extension LastOutCore {
     return isRunning ? .alreadyStarted : .nothing
   }
 
-  /// Drops every pending value and closes every burst; returns what was dropped, in no order.
+  /// Drops every pending value and closes every burst; returns the dropped values in unspecified order.
   ///
-  /// Runs that have started go on. Takes time in proportion to the slots in use.
+  /// Running values continue. Linear in the number of slots in use.
   @usableFromInline
   package mutating func cancelAll() -> [Cancelled] {
     var dropped: [Cancelled] = []
     dropped.reserveCapacity(pendingCount)
     var index: Int32 = 0
-    // Releasing the last slot may shrink the slab, so the count is asked each time.
+    // Releasing the last slot may shrink the slab, so the count is read each time.
     while Int(index) < slab.slots.count {
       if slab[index].phase != .free, let cancelled = drop(index) { dropped.append(cancelled) }
       index += 1
@@ -30,7 +30,7 @@ extension LastOutCore {
     return dropped
   }
 
-  /// Closes the burst of a slot and takes its pending value out, if there is one.
+  /// Closes the burst of a slot and removes its pending value.
   @inlinable
   mutating func drop(_ index: Int32) -> Cancelled? {
     let key = KeyIndex(slab[index].key)

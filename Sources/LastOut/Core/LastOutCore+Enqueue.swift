@@ -4,16 +4,16 @@
 extension LastOutCore {
   /// Makes `value` the pending value of `key`; returns the value it replaced.
   ///
-  /// A value that leads its burst is taken by ``nextReady(at:)``. Runs that are due at `now` must
-  /// have been taken before: otherwise the new value replaces theirs.
+  /// ``nextReady(at:)`` returns a value that leads its burst. Dequeue the runs that are due at `now`
+  /// before calling this: otherwise the new value replaces theirs.
   ///
   /// - Parameters:
-  ///   - value: What leaves unless something newer replaces it.
-  ///   - key: Whose value it is.
-  ///   - now: The current moment.
+  ///   - value: The value to run, unless a newer one replaces it.
+  ///   - key: The key that changes.
+  ///   - now: The current time.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
-  /// - Returns: The replaced value, or `value` where its policy drops it, so that the caller decides
-  ///   where it is freed.
+  /// - Returns: The replaced value, or `value` if its policy drops it, so that the caller decides where
+  ///   to free it.
   @inlinable
   @discardableResult
   package mutating func enqueue(
@@ -24,7 +24,7 @@ extension LastOutCore {
   ) -> Value? {
     let now = advance(to: now)
     let place = Int(key.rawValue)
-    // The usual case: one more change of a value that waits for quiet. All else is a call away.
+    // The fast path: one more change of a value that waits for quiet. Other cases cost a call.
     guard delay == nil, UInt(bitPattern: place) < UInt(bitPattern: entries.count) else {
       return enqueueSlowly(value, for: key, at: now, delay: delay)
     }
@@ -43,7 +43,7 @@ extension LastOutCore {
     return unsafe slot.pointee.exchange(value)
   }
 
-  /// A change of a key that was never mentioned, or with a delay of its own.
+  /// A change of a new key, or with its own delay.
   @inlinable
   @inline(never)
   mutating func enqueueSlowly(
@@ -56,7 +56,7 @@ extension LastOutCore {
     return open(value, for: key, at: now, rule: rule(of: key, delay: delay))
   }
 
-  /// The first change of a key that was idle.
+  /// The first change of an idle key.
   @inlinable
   @inline(never)
   mutating func begin(_ value: consuming Value, for key: KeyIndex, at now: UInt64) -> Value? {
@@ -78,7 +78,7 @@ extension LastOutCore {
     return nil
   }
 
-  /// A change that follows a run, moves to another list, or may be a leading one.
+  /// A change that follows a run, moves to another list, or may lead.
   @inlinable
   @inline(never)
   mutating func open(
@@ -101,14 +101,14 @@ extension LastOutCore {
     if isFirst && rule.leading && !slab[index].isUrgent {
       slab[index].isUrgent = true
       slab.setDue(now, of: index)
-      // A value that was due behind a run is replaced, and the new one may have to wait longer.
+      // A value that was due behind a run is replaced; the new one may have to wait longer.
       if slab[index].phase == .blocked { slab[index].phase = .running }
     }
     place(index, rule: rule, at: now)
     return slab[index].exchange(value)
   }
 
-  /// The key's slot, which is taken from the slab for an idle key.
+  /// The key's slot; an idle key gets one from the slab.
   @inlinable
   @inline(__always)
   mutating func claimSlot(of key: KeyIndex, at now: UInt64) -> Int32 {
@@ -122,7 +122,7 @@ extension LastOutCore {
 
   // MARK: Links
 
-  /// Links the slot where its pending value waits.
+  /// Links the slot into the list of its pending value.
   @inlinable
   @inline(__always)
   mutating func place(_ index: Int32, rule: Rule, at now: UInt64) {
@@ -160,7 +160,7 @@ extension LastOutCore {
     slab.append(index, to: &ready)
   }
 
-  /// Takes the slot out of the list that its phase names.
+  /// Removes the slot from the list of its phase.
   @inlinable
   mutating func unlink(_ index: Int32) {
     switch slab[index].phase {
@@ -172,10 +172,10 @@ extension LastOutCore {
     }
   }
 
-  /// Keeps the slot in the base list of `rule`, where its base allows that.
+  /// Keeps the slot in the base list of `rule` if its base allows that.
   ///
-  /// A base list is sorted because slots are appended at the moment that becomes their base. A slot
-  /// that would have to enter elsewhere waits in the heap instead.
+  /// A base list is sorted because slots are appended at their base time. A slot that would belong
+  /// elsewhere waits in the heap instead.
   @inlinable
   mutating func linkBase(_ index: Int32, rule: Rule, at now: UInt64) {
     let isNewBase = slab[index].base == now

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// The earliest moment at which ``nextRun(at:)`` may have something; `nil` when nothing waits for
-  /// time.
+  /// The earliest time at which ``nextRun(at:)`` may return a run; `nil` if no value waits for time.
   ///
-  /// It is exact for keys that wait for quiet. With changes that carried their own delay, or behind
-  /// a burst that `maxWait` has just served, it may be early, never late.
+  /// It is exact for keys that wait for quiet. It may be early, never late, for changes with their own
+  /// delay, or after a run because of `maxWait`.
   @inlinable
   package var nextDeadline: Moment? {
     if pendingCount == 0 { return nil }
@@ -31,9 +30,9 @@ extension LastOutCore {
     return isWaiting ? Moment(nanoseconds: earliest) : nil
   }
 
-  /// The first slot of a base list that has something pending, or the eighth; -1 for none.
+  /// The first slot of a base list with a pending value, or the eighth slot; -1 for none.
   ///
-  /// Slots whose value has just left stay in the list until their burst ends.
+  /// Slots without a pending value stay in the list until their burst ends.
   @inlinable
   func firstWaitingBase(of number: Int) -> Int32 {
     var index = lists[number].base.head
@@ -44,24 +43,24 @@ extension LastOutCore {
     return index
   }
 
-  /// How many keys have a pending value.
+  /// The number of keys with a pending value.
   @inlinable package var pendingCount: Int { pendingSlots }
 
-  /// Whether a run of `key` has started and not ended.
+  /// Whether `key` is running.
   @inlinable
   package func isRunning(_ key: KeyIndex) -> Bool {
     let index = slot(of: key)
     return index >= 0 && slab[index].isRunning
   }
 
-  /// Whether a value of `key` waits.
+  /// Whether `key` has a pending value.
   @inlinable
   package func isPending(_ key: KeyIndex) -> Bool {
     let index = slot(of: key)
     return index >= 0 && slab[index].isPending
   }
 
-  /// What waits for `key`, if anything.
+  /// The pending value of `key`.
   @inlinable
   package func pending(_ key: KeyIndex) -> Pending? {
     let index = slot(of: key)
@@ -74,9 +73,9 @@ extension LastOutCore {
     )
   }
 
-  /// The keys with a pending value, in no promised order.
+  /// The keys with a pending value, in unspecified order.
   ///
-  /// Takes time in proportion to the keys that were ever active at once.
+  /// Linear in the largest number of keys that were active at once.
   @inlinable
   package func pendingKeys() -> [KeyIndex] {
     var keys: [KeyIndex] = []
@@ -87,10 +86,10 @@ extension LastOutCore {
     return keys
   }
 
-  /// The keys with a pending value, those that wait for the same quiet period in the order of their
-  /// last changes.
+  /// The keys with a pending value; keys with the same quiet period are in the order of their last
+  /// changes.
   ///
-  /// Takes time in proportion to the keys that were ever active at once.
+  /// Linear in the largest number of keys that were active at once.
   @inlinable
   package func pendingKeysInOrder() -> [KeyIndex] {
     var keys: [KeyIndex] = []
@@ -110,7 +109,7 @@ extension LastOutCore {
     return keys
   }
 
-  /// Whether the value of `key` should have left before a change that comes at `now`.
+  /// Whether the value of `key` was due before a change at `now`.
   @inlinable
   @inline(__always)
   package func isLate(_ key: KeyIndex, at now: Moment) -> Bool {
@@ -118,7 +117,7 @@ extension LastOutCore {
     return index >= 0 && slab[index].isPending && due(of: index) <= max(now.nanoseconds, latest)
   }
 
-  /// When the pending value of `key` leaves, in nanoseconds; `nil` if it waits for no time.
+  /// When the pending value of `key` is due, in nanoseconds; `nil` if it does not wait for time.
   @inlinable
   @inline(__always)
   package func deadline(of key: KeyIndex) -> UInt64? {
@@ -129,17 +128,17 @@ extension LastOutCore {
     return due(of: index)
   }
 
-  /// Whether something leaves without waiting for time.
+  /// Whether any value is ready to run.
   @inlinable package var hasReady: Bool { ready.head >= 0 }
 
-  /// Whether the value of `key` leaves without waiting for time or a run.
+  /// Whether the value of `key` is ready to run.
   @inlinable
   package func isReady(_ key: KeyIndex) -> Bool {
     let index = slot(of: key)
     return index >= 0 && slab[index].phase == .ready
   }
 
-  /// Whether nothing is known of `key` but its name: it is idle and has the default policy.
+  /// Whether `key` has no state: it is idle and has the default policy.
   @usableFromInline
   package func isForgettable(_ key: KeyIndex) -> Bool {
     let position = position(of: key)
@@ -147,9 +146,9 @@ extension LastOutCore {
       || entries[position].slot < 0 && entries[position].rule == 0
   }
 
-  /// The keys that run, in no promised order.
+  /// The running keys, in unspecified order.
   ///
-  /// Takes time in proportion to the keys that were ever active at once.
+  /// Linear in the largest number of keys that were active at once.
   @inlinable
   package func runningKeys() -> [KeyIndex] {
     var keys: [KeyIndex] = []
@@ -160,7 +159,7 @@ extension LastOutCore {
     return keys
   }
 
-  /// For how many keys there is memory beyond their index entry.
+  /// The number of allocated slots.
   @usableFromInline
   package var slotCount: Int { slab.slots.count }
 }

@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// A value that leaves the queue now.
+  /// A value to run now.
   ///
   /// Its key counts as running until ``LastOutCore/finish(_:at:)``.
   @usableFromInline
   package struct Run {
-    /// Whose value it is.
+    /// The key of the value.
     @usableFromInline
     package let key: KeyIndex
     /// The newest value of the key.
     @usableFromInline
     package let value: Value
-    /// Changes replaced since the key's last run or cancel.
+    /// The number of changes replaced since the key's last run or cancel.
     @usableFromInline
     package let collapsed: Int
-    /// When the value was due; the time since then is the lateness.
+    /// When the value was due; the time since then is its lateness.
     @usableFromInline
     package let due: Moment
 
@@ -29,19 +29,19 @@ extension LastOutCore {
     }
   }
 
-  /// What waits for a key.
+  /// The pending value of a key.
   @usableFromInline
   package struct Pending {
     /// The newest value.
     @usableFromInline
     package let value: Value
-    /// Changes replaced since the key's last run or cancel.
+    /// The number of changes replaced since the key's last run or cancel.
     @usableFromInline
     package let collapsed: Int
-    /// When it leaves if nothing else happens.
+    /// When it is due, unless it changes.
     @usableFromInline
     package let due: Moment
-    /// Due already, and waiting for the key's current run to end.
+    /// Whether it is due and waits for the end of the key's run.
     @usableFromInline
     package let isMarkedDue: Bool
 
@@ -54,29 +54,29 @@ extension LastOutCore {
     }
   }
 
-  /// What a cancel met.
+  /// The outcome of a cancel.
   @usableFromInline
   package enum CancelResult {
     /// The pending value was dropped.
     ///
-    /// It is handed back, so that the caller decides where it is freed.
+    /// It is returned, so that the caller decides where to free it.
     case cancelled(Value, collapsed: Int)
-    /// Nothing is pending, and the key is running: too late.
+    /// Nothing is pending, and the key is running.
     case alreadyStarted
     /// Nothing is pending and nothing runs.
     case nothing
   }
 
-  /// A value that was dropped by ``LastOutCore/cancelAll()``.
+  /// A value that ``LastOutCore/cancelAll()`` dropped.
   @usableFromInline
   package struct Cancelled {
-    /// Whose value it was.
+    /// The key of the value.
     @usableFromInline
     package let key: KeyIndex
-    /// The dropped value, handed back so that the caller decides where it is freed.
+    /// The dropped value, returned so that the caller decides where to free it.
     @usableFromInline
     package let value: Value
-    /// Changes replaced since the key's last run or cancel.
+    /// The number of changes replaced since the key's last run or cancel.
     @usableFromInline
     package let collapsed: Int
 
@@ -88,10 +88,10 @@ extension LastOutCore {
     }
   }
 
-  /// What a flush met.
+  /// The outcome of a flush.
   @usableFromInline
   package enum FlushResult {
-    /// The pending value leaves now.
+    /// The pending value runs now.
     case run(Run)
     /// The key is running: its pending value follows at ``LastOutCore/finish(_:at:)``.
     case markedDue

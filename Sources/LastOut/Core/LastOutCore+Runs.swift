@@ -2,44 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension LastOutCore {
-  /// Takes the next run that is due at `now`; `nil` when none is.
+  /// Dequeues the next run that is due at `now`.
   @inlinable
   package mutating func nextRun(at now: Moment) -> Run? {
     let now = advance(to: now)
     guard pendingSlots > 0 else { return nil }
-    if ready.head >= 0 { return take(ready.head, at: now) }
+    if ready.head >= 0 { return dequeue(ready.head, at: now) }
     for number in 0..<lists.count {
       if let index = popQuiet(from: number, at: now) {
-        return takeQuiet(index, from: number, at: now)
+        return dequeueQuiet(index, from: number, at: now)
       }
-      if let index = popBase(from: number, at: now) { return take(index, at: now) }
+      if let index = popBase(from: number, at: now) { return dequeue(index, at: now) }
     }
     while let top = heap.top, top.due <= now {
       let due = due(of: top.slot)
       if due > top.due {
         heap.correctTop(due: due, in: &slab)
       } else if let index = passIfIdle(top.slot) {
-        return take(index, at: now)
+        return dequeue(index, at: now)
       }
     }
     return nil
   }
 
-  /// Takes the next run that does not wait for time: a leading value, or one that was marked due
+  /// Dequeues the next run that does not wait for time: a leading value, or one that was marked due
   /// while its key ran.
   ///
-  /// Call it after each change and each end of a run. Values with a delay of zero are left for
+  /// Call it after each change and each end of a run. Values with a delay of zero stay for
   /// ``nextRun(at:)``, so that one synchronous batch collapses.
   @inlinable
   package mutating func nextReady(at now: Moment) -> Run? {
     let now = advance(to: now)
     let index = ready.head
-    return index >= 0 ? take(index, at: now) : nil
+    return index >= 0 ? dequeue(index, at: now) : nil
   }
 
-  /// Takes the run of `key` if it is due at `now`, whatever else is due.
+  /// Dequeues the run of `key` if it is due at `now`, ahead of other due runs.
   ///
-  /// Call it before a change of a key that may be late. A value with a delay of zero is left, since
+  /// Call it before a change of a key that may be late. A value with a delay of zero stays, because
   /// the change belongs to the same batch.
   @inlinable
   package mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
@@ -48,10 +48,10 @@ extension LastOutCore {
     guard index >= 0, slab[index].isPending, due(of: index) <= now, !slab[index].isRunning,
       !slab[index].isInstant || slab[index].phase == .ready
     else { return nil }
-    return take(index, at: now)
+    return dequeue(index, at: now)
   }
 
-  /// Says that the run of `key` has ended; what was marked due meanwhile becomes due now.
+  /// Ends the run of `key`; a value that was marked due meanwhile becomes ready.
   ///
   /// The key must be running.
   @inlinable
@@ -69,18 +69,18 @@ extension LastOutCore {
     }
   }
 
-  /// Takes the pending value of `key` now, whatever its deadline.
+  /// Dequeues the pending value of `key`, regardless of its deadline.
   @inlinable
   package mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
     let now = advance(to: now)
     let index = slot(of: key)
     guard index >= 0, slab[index].isPending else { return .nothing }
-    guard slab[index].isRunning else { return .run(take(index, at: now)) }
+    guard slab[index].isRunning else { return .run(dequeue(index, at: now)) }
     expedite(key, at: Moment(nanoseconds: now))
     return .markedDue
   }
 
-  /// Ends the wait of the pending value of `key`, which leaves by ``nextReady(at:)``.
+  /// Ends the wait of the pending value of `key`; ``nextReady(at:)`` returns it.
   @inlinable
   package mutating func expedite(_ key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
@@ -92,9 +92,9 @@ extension LastOutCore {
     if !slab[index].isRunning { makeReady(index) }
   }
 
-  /// Counts `now` as the start of a run of `key` that did not pass through the queue.
+  /// Records `now` as the start of a run of `key` that bypassed the queue.
   ///
-  /// For a value that left around the queue, after a cancel of what was pending.
+  /// Call it for such a run after cancelling the pending value.
   @usableFromInline
   package mutating func restartInterval(of key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
@@ -109,7 +109,7 @@ extension LastOutCore {
     slab.append(index, to: &lingering)
   }
 
-  // MARK: Taking
+  // MARK: Dequeuing
 
   /// The oldest change of a delay list, if its quiet period is over and its key is not running.
   @inlinable
@@ -122,7 +122,7 @@ extension LastOutCore {
     }
   }
 
-  /// The oldest base of a delay list, if a value has waited for its longest time.
+  /// The oldest base of a delay list, if its value has waited for `maxWait`.
   @inlinable
   mutating func popBase(from number: Int, at now: UInt64) -> Int32? {
     while true {
@@ -138,7 +138,7 @@ extension LastOutCore {
     }
   }
 
-  /// The slot itself; or `nil` for a running key, whose value is marked due.
+  /// The slot itself, or `nil` for a running key, whose value is marked due.
   @inlinable
   @inline(__always)
   mutating func passIfIdle(_ index: Int32) -> Int32? {
@@ -147,7 +147,7 @@ extension LastOutCore {
     return nil
   }
 
-  /// Lets a due value wait for the end of its key's run.
+  /// Makes a due value wait for the end of its key's run.
   @inlinable
   mutating func block(_ index: Int32) {
     slab.setDue(due(of: index), of: index)
@@ -156,24 +156,24 @@ extension LastOutCore {
     slab[index].phase = .blocked
   }
 
-  /// Takes a slot out of where it waits and hands its value out.
+  /// Removes a slot from its list and returns its run.
   @inlinable
-  mutating func take(_ index: Int32, at now: UInt64) -> Run {
+  mutating func dequeue(_ index: Int32, at now: UInt64) -> Run {
     let due = due(of: index)
     unlink(index)
     return handOut(index, due: due, at: now)
   }
 
-  /// The same for a slot in a quiet list: the usual case.
+  /// The same for a slot in a quiet list, the most frequent case.
   @inlinable
   @inline(__always)
-  mutating func takeQuiet(_ index: Int32, from number: Int, at now: UInt64) -> Run {
+  mutating func dequeueQuiet(_ index: Int32, from number: Int, at now: UInt64) -> Run {
     let due = quietDue(of: index)
     slab.remove(index, from: &lists[number].quiet)
     return handOut(index, due: due, at: now)
   }
 
-  /// Hands the pending value out and lets its key run.
+  /// Removes the pending value and marks its key as running.
   @inlinable
   @inline(__always)
   mutating func handOut(_ index: Int32, due: UInt64, at now: UInt64) -> Run {
@@ -199,22 +199,22 @@ extension LastOutCore {
       if interval > 0 { slab.recordStart(of: index, at: now, interval: interval) }
     }
     if slab[index].quietEnd > now {
-      // The burst goes on: its next value is bounded from here.
+      // The burst continues: `maxWait` counts from here for its next value.
       linkBase(index, rule: rules[entries[key].rule], at: now)
     }
     return run
   }
 
-  // MARK: Giving memory back
+  // MARK: Freeing memory
 
-  /// Whether an idle slot has nothing left to remember: no open burst, no interval.
+  /// Whether an idle slot has no state: no open burst and no interval.
   @inlinable
   @inline(__always)
   func isSpent(_ index: Int32, at now: UInt64) -> Bool {
     slab[index].hasEnded(at: now) && !slab.isSpaced(index, at: now)
   }
 
-  /// Frees the slot of a key that became idle, unless its burst is still open or its interval runs.
+  /// Frees the slot of an idle key, unless its burst is open or its interval has not ended.
   @inlinable
   mutating func retire(_ index: Int32, at now: UInt64) {
     if isSpent(index, at: now) { return release(index) }
@@ -222,7 +222,7 @@ extension LastOutCore {
     slab.append(index, to: &lingering)
   }
 
-  /// Frees up to two slots whose burst and interval have ended meanwhile.
+  /// Frees up to two slots whose burst and interval have ended.
   @inlinable
   mutating func reclaim(at now: UInt64) {
     for _ in 0..<2 {

@@ -1,20 +1,20 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The last-out queue as a value: changes and the time go in, runs come out.
+/// The last-out queue as a value: changes with their time go in, runs come out.
 ///
-/// Drive it like this: take every run that ``nextRun(at:)`` has at a moment before handing in what
-/// arrives at that moment, since a timer that is due comes first. After each change take what
-/// ``nextReady(at:)`` has: leading values leave at once. Then wait until ``nextDeadline``. When a
-/// run has ended, call ``finish(_:at:)``. Any call is legal between a run and its end.
+/// To drive it, first dequeue every run that ``nextRun(at:)`` returns for the current time, because a
+/// due timer precedes a change of the same time. Then enqueue the changes, and after each one dequeue
+/// what ``nextReady(at:)`` returns: leading values run at once. Then wait until ``nextDeadline``. When
+/// a run has ended, call ``finish(_:at:)``. Any call is legal between a run and its end.
 ///
-/// The queue never reads a clock, and it never goes back in time: a moment before the latest one
-/// it was given counts as that latest one. Every operation costs constant time for keys whose delay
-/// is among the first sixteen distinct ones, else time logarithmic in the keys that share the heap;
-/// once warm, a change allocates nothing. An idle key costs eight bytes.
+/// The queue never reads a clock and never goes back in time: a time before the latest one counts as
+/// the latest. Every operation takes constant time for keys whose delay is among the first sixteen
+/// distinct ones, and logarithmic time for the keys in the heap. A change of a known key does not
+/// allocate. An idle key costs eight bytes.
 @usableFromInline
 package struct LastOutCore<Value>: ~Copyable {
-  /// What is kept of a key that is idle.
+  /// The entry of a key, idle or not.
   @usableFromInline
   struct Entry {
     /// The key's slot; -1 while the key is idle.
@@ -32,23 +32,23 @@ package struct LastOutCore<Value>: ~Copyable {
   @usableFromInline var ruleNumbers: [Policy: Int32] = [:]
   @usableFromInline var lists = Buffer<DeadlineList>(capacity: DeadlineList.limit)
   @usableFromInline var heap = DeadlineHeap()
-  /// Slots that leave without waiting for time, in the order in which they became due.
+  /// Slots that are ready to run, in the order in which they became due.
   @usableFromInline var ready = SlotList()
-  /// Slots with neither value nor run, whose burst may still be open.
+  /// Slots with neither a value nor a run, whose burst may still be open.
   @usableFromInline var lingering = SlotList()
-  /// Whether any policy has a shortest time between runs.
+  /// Whether any policy has an interval between runs.
   @usableFromInline var isSpacing = false
-  /// The latest moment that was handed in.
+  /// The latest time.
   @usableFromInline var latest: UInt64 = 0
 
-  /// How many slots hold a pending value.
+  /// The number of slots with a pending value.
   @usableFromInline var pendingSlots = 0
 
   /// Creates an empty queue.
   ///
   /// - Parameters:
-  ///   - policy: How keys settle that have no policy of their own.
-  ///   - capacity: For how many keys memory is set aside at first.
+  ///   - policy: The policy of keys without their own.
+  ///   - capacity: The initial capacity in keys.
   @inlinable
   package init(policy: Policy = .standard, capacity: Int = 64) {
     entries = Buffer(capacity: capacity)
@@ -58,9 +58,9 @@ package struct LastOutCore<Value>: ~Copyable {
 
   // MARK: Policies
 
-  /// Sets how `key` settles, from its next change on.
+  /// Sets the policy of `key`, from its next change on.
   ///
-  /// Keys never mentioned follow the default policy.
+  /// Other keys have the default policy.
   @usableFromInline
   package mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
     let number = rule(for: policy)
@@ -81,7 +81,7 @@ package struct LastOutCore<Value>: ~Copyable {
     return number
   }
 
-  /// The rule for one change of `key`, whose quiet period may be its own.
+  /// The rule for one change of `key`, with the delay of the change if it has one.
   @inlinable
   func rule(of key: KeyIndex, delay: Duration?) -> Rule {
     var rule = rules[entries[key.rawValue].rule]
@@ -96,7 +96,7 @@ package struct LastOutCore<Value>: ~Copyable {
     return rule
   }
 
-  /// The list for a duration, which is added while there are few; -1 beyond that.
+  /// The list for a duration, which is added if there is room; otherwise -1.
   @usableFromInline
   mutating func list(for span: UInt64, interval: UInt64) -> Int8 {
     let known = knownList(for: span, interval: interval)
@@ -129,7 +129,7 @@ package struct LastOutCore<Value>: ~Copyable {
     return position < entries.count ? entries[position].slot : -1
   }
 
-  /// When the pending value of a slot leaves if nothing else happens.
+  /// When the pending value of a slot is due.
   @inlinable
   func due(of index: Int32) -> UInt64 {
     slab[index].phase == .quiet ? quietDue(of: index) : slab.extras[index].due

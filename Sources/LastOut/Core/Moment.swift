@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A moment on a monotonic clock, in nanoseconds since an arbitrary start.
+/// A point in time on a monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// The queue never reads a clock: its driver passes the moment in.
+/// The queue never reads a clock; its driver passes the time.
 @usableFromInline
 package struct Moment: InstantProtocol, Hashable, Sendable {
   /// Nanoseconds since the clock's start.

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A name of up to 31 bytes, or the place of a longer one; half a cache line.
+/// A name of up to 31 bytes, or a reference to a longer one; half a cache line.
 @usableFromInline
 struct NameRecord {
-  /// The bytes of the name and zeros after them, or where a longer one starts and its length; in the
-  /// last byte the length, or 255 for a longer one.
+  /// The bytes of the name followed by zeros, or the start and length of a longer one; the last byte
+  /// is the length, or 255 for a longer one.
   @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
 
   static var longest: Int { 31 }
@@ -25,7 +25,7 @@ struct NameRecord {
     words.3 = (UInt64(Self.elsewhere) << 56).littleEndian
   }
 
-  /// A record that is free, and the next such one; -1 for none.
+  /// Creates a free record that refers to the next free one; -1 for none.
   init(nextFree: Int) {
     words.0 = UInt64(bitPattern: Int64(nextFree))
     words.3 = (UInt64(Self.free) << 56).littleEndian
@@ -36,7 +36,7 @@ struct NameRecord {
   /// The free record after this one.
   var nextFree: Int { Int(Int64(bitPattern: words.0)) }
 
-  /// The length of a name that the record holds itself; 254 for a free record, 255 for others.
+  /// The length of a name in the record; 254 for a free record, 255 for a longer name.
   @inlinable
   @inline(__always)
   var count: Int { Int(truncatingIfNeeded: UInt64(littleEndian: words.3) &>> 56) }
@@ -47,7 +47,7 @@ struct NameRecord {
   }
 }
 
-/// A name of 16 to 31 bytes, as most topics are: four words, of which two may overlap the others.
+/// A name of 16 to 31 bytes, like most topics: four words, of which two may overlap the others.
 @usableFromInline
 struct UsualName {
   @usableFromInline let words: (UInt64, UInt64, UInt64, UInt64)
@@ -67,7 +67,7 @@ struct UsualName {
     self.count = count
   }
 
-  /// The same number as ``KeyTable/hash(_:seed:)`` has for these bytes.
+  /// The same hash as ``KeyTable/hash(_:seed:)``.
   @inlinable
   @inline(__always)
   func hash(_ seed: KeyTable.Seed) -> UInt64 {

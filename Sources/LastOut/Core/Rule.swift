@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A policy in nanoseconds, with the lists that keep its deadlines.
+/// A policy in nanoseconds, with the lists of its deadlines.
 @usableFromInline
 struct Rule {
   @usableFromInline var delay: UInt64
@@ -10,7 +10,7 @@ struct Rule {
   /// The most that `span` may be raised from, as written in the policy.
   @usableFromInline var maxWait: UInt64?
   @usableFromInline var leading: Bool
-  /// Whether the last change of a burst leaves.
+  /// Whether the last change of a burst runs.
   @usableFromInline var trailing: Bool
   /// The shortest time between the starts of two runs; zero for none.
   @usableFromInline var interval: UInt64
@@ -19,7 +19,7 @@ struct Rule {
   /// The list for `span`; -1 when there is no span or there are too many.
   @usableFromInline var baseList: Int8 = -1
 
-  /// Whether values just wait for quiet, in a list.
+  /// Whether values only wait for quiet, in a list.
   @inlinable var isPlain: Bool { quietList >= 0 && span == nil && !leading && interval == 0 }
 
   @inlinable
@@ -32,7 +32,7 @@ struct Rule {
     interval = policy.minInterval.queueNanoseconds
   }
 
-  /// When a value leaves whose burst has this end and this base.
+  /// When a value is due whose burst has this end and this base.
   @inlinable
   func due(quietEnd: UInt64, base: UInt64) -> UInt64 {
     guard let span else { return quietEnd }
@@ -41,7 +41,7 @@ struct Rule {
 }
 
 extension Duration {
-  /// The duration in nanoseconds, rounded up so that nothing leaves early; negative counts as zero.
+  /// The duration in nanoseconds, rounded up so that nothing runs early; negative counts as zero.
   @inlinable
   var queueNanoseconds: UInt64 {
     let whole = wholeNanoseconds
@@ -52,7 +52,7 @@ extension Duration {
 }
 
 extension UInt64 {
-  /// The sum, or the largest number if there is no such sum.
+  /// The sum, saturated at the maximum.
   @inlinable
   func saturatingAdd(_ other: UInt64) -> UInt64 {
     let (sum, overflow) = addingReportingOverflow(other)

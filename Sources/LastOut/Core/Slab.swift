@@ -1,16 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The slots of all keys that are not idle, and the links between them.
+/// The slots of all active keys, and the links between them.
 @usableFromInline
 struct Slab<Value>: ~Copyable {
   @usableFromInline var slots: Buffer<Slot<Value>>
-  /// The extras of the first slots: of none, as long as every key just waits for quiet.
+  /// The extras of the first slots; empty as long as every key only waits for quiet.
   @usableFromInline var extras = Buffer<SlotExtras>(capacity: 1)
-  /// The last starts of the first slots: of none, as long as no policy has an interval.
+  /// The last starts of the first slots; empty as long as no policy has an interval.
   @usableFromInline var spacings = Buffer<Spacing>(capacity: 1)
   @usableFromInline var free = SlotList()
-  /// How many slots have an owner, and the most there were since there was none.
+  /// The number of slots with an owner, and its maximum since it was zero.
   @usableFromInline var used = 0
   @usableFromInline var peak = 0
   @usableFromInline let smallest: Int
@@ -27,7 +27,7 @@ struct Slab<Value>: ~Copyable {
     unsafeMutableAddress { unsafe slots.address(of: Int(index)) }
   }
 
-  /// Gives `key` a slot, which holds nothing and is in no list.
+  /// Allocates an empty slot for `key`, in no list.
   @inlinable
   @inline(__always)
   mutating func allocate(for key: Int32) -> Int32 {
@@ -46,7 +46,7 @@ struct Slab<Value>: ~Copyable {
     return index
   }
 
-  /// Takes the slot back, which must be empty: no value, no run, nothing collapsed, in no list.
+  /// Frees a slot, which must be empty: no value, no run, nothing collapsed, in no list.
   @inlinable
   @inline(__always)
   mutating func release(_ index: Int32) {
@@ -70,7 +70,7 @@ struct Slab<Value>: ~Copyable {
     free = SlotList()
   }
 
-  // MARK: The list that `phase` names
+  // MARK: The list of `phase`
 
   @inlinable
   @inline(__always)
@@ -100,7 +100,7 @@ struct Slab<Value>: ~Copyable {
     let next = unsafe base[Int(index)].next
     let previous = unsafe base[Int(index)].previous
     if previous >= 0 { unsafe base[Int(previous)].next = next } else { list.head = next }
-    // What is not the tail has a neighbour after it, and there is a tail.
+    // A slot that is not the tail has a next slot.
     unsafe base[Int(next)].previous = previous
     unsafe base[Int(tail)].next = index
     unsafe base[Int(index)].previous = tail
@@ -127,26 +127,26 @@ struct Slab<Value>: ~Copyable {
     if next >= 0 { extras[next].previous = previous } else { list.tail = previous }
   }
 
-  // MARK: The shortest time between runs
+  // MARK: The interval between runs
 
-  /// Records the start of a run that begins an interval.
+  /// Records the start of a run, which starts an interval.
   @inlinable
   mutating func recordStart(of index: Int32, at now: UInt64, interval: UInt64) {
     spacings.extend(toInclude: Int(index), with: Spacing())
     spacings[index] = Spacing(start: now, end: now.saturatingAdd(interval))
   }
 
-  /// When the next run may start under an interval; in the past if nothing holds it back.
+  /// When the interval allows the next run; in the past if it does not delay it.
   ///
-  /// A slot is not given back before its interval has ended, so what an earlier owner left behind
-  /// is in the past.
+  /// A slot is not freed before its interval has ended, so the value of an earlier owner is in the
+  /// past.
   @inlinable
   func intervalEnd(of index: Int32, interval: UInt64) -> UInt64 {
     guard interval > 0, Int(index) < spacings.count else { return 0 }
     return min(spacings[index].end, spacings[index].start.saturatingAdd(interval))
   }
 
-  /// Whether the interval that the slot's last run began has not ended.
+  /// Whether the interval since the slot's last run has not ended.
   @inlinable
   func isSpaced(_ index: Int32, at now: UInt64) -> Bool {
     Int(index) < spacings.count && spacings[index].end > now

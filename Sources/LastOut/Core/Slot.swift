@@ -1,18 +1,18 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a slot's pending value stands, and with it the list that the slot is linked into.
+/// The phase of a slot, which determines the list that the slot is in.
 @usableFromInline
 enum Phase: UInt8 {
   /// In the free list; no key owns the slot.
   case free
-  /// Nothing pending, the key is running; in no list.
+  /// Nothing is pending and the key is running; in no list.
   case running
-  /// Nothing pending, nothing running, but the burst may still be open; in the lingering list.
+  /// Nothing is pending or running, but the burst may still be open; in the lingering list.
   case lingering
   /// Pending until a deadline; in the quiet list of its delay.
   case quiet
-  /// Pending until a deadline that no list keeps; in the heap.
+  /// Pending until a deadline that is in no list; in the heap.
   case heaped
   /// Pending and due; in the ready list.
   case ready
@@ -20,13 +20,13 @@ enum Phase: UInt8 {
   case blocked
 }
 
-/// What the queue knows about one key whose burst is open, whose value waits or whose task runs.
+/// The state of an active key: one whose burst is open, whose value is pending or whose task runs.
 ///
-/// The order of the fields packs a slot with a pointer-sized value into 48 bytes. What only some
-/// slots need is in ``SlotExtras``.
+/// The order of the fields packs a slot with a pointer-sized value into 48 bytes. Fields that only
+/// some slots need are in ``SlotExtras``.
 @usableFromInline
 struct Slot<Value> {
-  /// The pending value; `nil` while nothing waits.
+  /// The pending value.
   @usableFromInline var value: Value?
   @usableFromInline var phase = Phase.free
   /// The delay list whose base list this slot is linked into; -1 for none.
@@ -35,22 +35,22 @@ struct Slot<Value> {
   @usableFromInline var quietList: Int8 = -1
   /// Whether a run of the key has not ended yet.
   @usableFromInline var isRunning = false
-  /// Whether the value left the quiet period behind: led, or flushed while its key ran.
+  /// Whether the value skips the quiet period: it leads, or was flushed while its key ran.
   @usableFromInline var isUrgent = false
-  /// Whether the burst was opened and neither cancelled nor reclaimed; it may have run out.
+  /// Whether the burst was opened and neither cancelled nor reclaimed; it may have ended.
   @usableFromInline var isOpen = false
-  /// Whether the last change's delay is zero: such a burst lasts through its instant.
+  /// Whether the last change's delay is zero: such a burst lasts for its instant.
   @usableFromInline var isInstant = false
-  /// The neighbours in the list that `phase` names; `previous` is the position in the heap.
+  /// The neighbours in the list of `phase`; `previous` is the position in the heap.
   @usableFromInline var next: Int32 = -1
   @usableFromInline var previous: Int32 = -1
-  /// The owner.
+  /// The key that owns the slot.
   @usableFromInline var key: Int32 = -1
-  /// Changes replaced since the last run or cancel.
+  /// The number of changes replaced since the last run or cancel.
   @usableFromInline var collapsed: UInt32 = 0
   /// When the burst ends: the last change plus its delay.
   @usableFromInline var quietEnd: UInt64 = 0
-  /// When the burst began, or the last run inside it.
+  /// The start of the burst, or of the last run in it.
   @usableFromInline var base: UInt64 = 0
 
   @inlinable init() {}
@@ -72,20 +72,19 @@ struct Slot<Value> {
   }
 }
 
-/// What a slot needs besides while its key has a longest time, leads, shares the heap or is flushed
-/// as it runs.
+/// Fields for slots whose key has a `maxWait`, leads, is in the heap, or is flushed while it runs.
 @usableFromInline
 struct SlotExtras {
   /// The neighbours in a base list.
   @usableFromInline var next: Int32 = -1
   @usableFromInline var previous: Int32 = -1
-  /// When the pending value leaves if nothing else happens, unless the phase is `quiet`.
+  /// When the pending value is due, unless the phase is `quiet`.
   @usableFromInline var due: UInt64 = 0
 
   @inlinable init() {}
 }
 
-/// The start of a slot's last run and the end of the interval that it began.
+/// The start of a slot's last run and the end of its interval.
 @usableFromInline
 struct Spacing {
   @usableFromInline var start: UInt64

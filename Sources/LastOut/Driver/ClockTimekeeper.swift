@@ -1,13 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Serves one engine by any clock: a task sleeps until the next deadline.
+/// Serves one engine on any clock, with a task that sleeps until the next deadline.
 final class ClockTimekeeper<C: Clock>: Timekeeper where C.Duration == Duration {
   private struct State: ~Copyable {
     weak var engine: (any ServedEngine)?
-    /// When the sleeping task wakes; the largest number while none sleeps.
+    /// When the sleeping task wakes; the maximum while none sleeps.
     var deadline = UInt64.max
-    /// Which task sleeps: an older one has no say.
+    /// The generation of the sleeping task; older tasks are ignored.
     var generation = 0
     var sleeper: Task<Void, Never>?
   }

@@ -7,21 +7,21 @@
 
 /// Where the tasks of a queue run.
 ///
-/// A value that is due and waits for its turn there is still pending: a newer one replaces it.
+/// A value that is due and waits for the executor is still pending: a newer one replaces it.
 public struct LastOutExecutor: Sendable {
   @usableFromInline let place: TaskPlace
 
-  /// Threads of the library's own, at the default priority.
+  /// Threads of the library, at the default priority.
   public static let threads = LastOutExecutor.threads()
 
-  /// Threads of the library's own.
+  /// Threads of the library.
   ///
-  /// Threads come when they are needed and go when they are idle; queues share them.
+  /// Threads start on demand and end when they are idle. Queues share them.
   ///
   /// - Parameters:
   ///   - priority: The quality of service of the threads.
-  ///   - limit: How many threads the tasks of the queue occupy at most, and thereby how many tasks
-  ///     may block before another key has to wait; at least one.
+  ///   - limit: The maximum number of threads that the tasks of the queue occupy, and thereby the
+  ///     number of tasks that can block before another key must wait; at least one.
   /// - Returns: An executor that shares its threads with others of the same priority.
   public static func threads(
     priority: TaskPriority = .medium,
@@ -30,7 +30,7 @@ public struct LastOutExecutor: Sendable {
     LastOutExecutor(place: .threads(.shared(for: priority), limit: max(limit, 1)))
   }
 
-  /// The main actor, and with it the main queue of the program.
+  /// The main actor.
   public static let mainActor = LastOutExecutor(
     place: .elsewhere { body in Task { @MainActor in body() } }
   )
@@ -42,7 +42,7 @@ public struct LastOutExecutor: Sendable {
     }
   #endif
 
-  /// An executor of tasks.
+  /// A task executor.
   public static func executor(_ executor: any TaskExecutor) -> LastOutExecutor {
     LastOutExecutor(
       place: .elsewhere { body in Task(executorPreference: executor) { body() } }
@@ -53,11 +53,10 @@ public struct LastOutExecutor: Sendable {
 /// Where the values of an engine run.
 @usableFromInline
 package enum TaskPlace: Sendable {
-  /// On the thread that finds them due, or that adds them; under a clock that is `exact`, none is
-  /// ever late.
+  /// On the thread that finds them due or adds them; with an `exact` clock, none is ever late.
   case here(exact: Bool)
-  /// On threads of the pool, of which the engine occupies so many at most.
+  /// On at most `limit` threads of the pool.
   case threads(ThreadPool, limit: Int)
-  /// Where a function puts them that returns at once.
+  /// On an executor, through a function that returns at once.
   case elsewhere(@Sendable (@escaping @Sendable () -> Void) -> Void)
 }

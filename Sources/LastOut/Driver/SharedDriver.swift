@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One thread that waits for the next deadline of many engines.
+/// A thread that waits for the next deadline of many engines.
 ///
-/// It starts with the first deadline and then blocks until there is something to do. It never runs
-/// a task: what is due goes to other threads.
+/// It starts with the first deadline, and blocks while nothing is due. It never runs tasks itself:
+/// other threads run them.
 final class SharedDriver: Sendable {
   private struct State: ~Copyable {
     var engines: [Int: WeakEngine] = [:]
@@ -19,12 +19,12 @@ final class SharedDriver: Sendable {
 
   /// Serves queues, delayed tasks and debounced functions.
   static let queues = SharedDriver()
-  /// Serves watchdogs alone.
+  /// Serves only watchdogs.
   static let watchdogs = SharedDriver()
 
   private let state = Monitor(State())
 
-  /// The number under which an engine is served, which is not kept alive.
+  /// Registers an engine without retaining it, and returns its number.
   func register(_ engine: any ServedEngine) -> Int {
     state.withLock { state in
       state.newest += 1
@@ -82,7 +82,7 @@ final class SharedDriver: Sendable {
   }
 }
 
-/// One engine's place at a shared driver.
+/// One engine's registration with a shared driver.
 final class DriverSeat: Timekeeper {
   private let driver: SharedDriver
   private let number = Locked(0)

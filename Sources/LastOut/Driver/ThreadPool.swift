@@ -1,19 +1,19 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Threads that come when there is work and go when there has been none for a second.
+/// Threads that start on demand and end after a second without work.
 ///
-/// The pool itself has no ceiling: each engine states how many threads its values may occupy, so
-/// that the blocked tasks of one engine never keep another one waiting.
+/// The pool has no limit. Each engine limits the threads of its own values, so blocked tasks of one
+/// engine never delay another engine.
 @usableFromInline
 package final class ThreadPool: Sendable {
   private struct State: ~Copyable {
-    /// Engines that a thread has to visit, the first at `head`.
+    /// Engines with work for a thread; the first is at `head`.
     var waiting: [any ServedEngine] = []
     var head = 0
     var idle = 0
     var threads = 0
-    /// Whether the lack of threads was reported since there was enough.
+    /// Whether the current lack of threads was reported.
     var isShort = false
 
     var count: Int { waiting.count - head }
@@ -30,12 +30,12 @@ package final class ThreadPool: Sendable {
     }
   }
 
-  /// Runs the tasks of queues that ask for nothing else.
+  /// Runs the tasks of queues by default.
   static let standard = ThreadPool(priority: .medium)
   static let high = ThreadPool(priority: .high)
   static let utility = ThreadPool(priority: .low)
   static let background = ThreadPool(priority: .background)
-  /// Runs the handlers of watchdogs and nothing else.
+  /// Runs only the handlers of watchdogs.
   static let watchdogs = ThreadPool(priority: .high)
 
   private static let idleTime = Duration.seconds(1)
@@ -56,7 +56,7 @@ package final class ThreadPool: Sendable {
     }
   }
 
-  /// Has one thread run what `engine` assigned.
+  /// Makes one thread run the assigned values of `engine`.
   func submit(_ engine: any ServedEngine) {
     let needsThread = state.withLock { state in
       state.waiting.append(engine)
@@ -67,19 +67,19 @@ package final class ThreadPool: Sendable {
     if needsThread { startThread() } else { state.signal() }
   }
 
-  /// How many threads there are.
+  /// The number of threads.
   package var threadCount: Int { state.withLock { $0.threads } }
 
   private func startThread() {
     let failure = Thread.start(priority: priority) { [self] in serve() }
     guard failure != 0 else { return state.withLock { $0.isShort = false } }
-    // What waits goes to the threads there are; if there is none, only another try helps.
-    let (isNews, isLast) = state.withLock { state in
+    // Existing threads run the waiting work; without any, the only option is to try again.
+    let (mustReport, isLast) = state.withLock { state in
       state.threads -= 1
       defer { state.isShort = true }
       return (!state.isShort, state.threads == 0)
     }
-    if isNews { StandardError.write("no thread for a task (error \(failure)), trying again") }
+    if mustReport { StandardError.write("no thread for a task (error \(failure)), trying again") }
     guard isLast else { return }
     Task.detached { [self] in
       try? await Task.sleep(for: .milliseconds(100))
@@ -100,7 +100,7 @@ package final class ThreadPool: Sendable {
     while let engine = nextEngine() { engine.work() }
   }
 
-  /// Waits for work; `nil` when there was none for so long that the thread may end.
+  /// Waits for work; `nil` after the idle time, when the thread ends.
   private func nextEngine() -> (any ServedEngine)? {
     var deadline: Moment?
     return state.wait { state in

@@ -1,32 +1,31 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The time that an engine lives by.
+/// The clock and timer of an engine.
 @usableFromInline
 package protocol Timekeeper: AnyObject, Sendable {
-  /// The current moment; it never goes back.
+  /// The current time; it never goes back.
   var now: Moment { get }
 
-  /// Names the engine to serve, which is not kept alive; called once, before anything else.
+  /// Sets the engine to serve, without retaining it; called once, before anything else.
   func attach(_ engine: any ServedEngine)
 
-  /// Has ``ServedEngine/service()`` called at `deadline` at the latest.
+  /// Calls ``ServedEngine/service()`` at `deadline` at the latest.
   func wake(at deadline: Moment)
 
-  /// The engine is gone: nothing will be served any more.
+  /// Stops serving, because the engine is released.
   func stop()
 }
 
-/// A clock that makes the timekeepers of the engines that live by it, as a test clock does.
+/// A clock that creates the timekeepers of its engines, as a test clock does.
 package protocol EngineClock: Clock {
   func makeTimekeeper() -> any Timekeeper
 }
 
 extension Clock where Duration == Swift.Duration {
-  /// A timekeeper for one engine that lives by this clock.
+  /// Creates a timekeeper for one engine on this clock.
   ///
-  /// The machine's own monotonic clock is served by the shared driver, any other one by tasks that
-  /// sleep.
+  /// The shared driver serves the machine's monotonic clock; sleeping tasks serve any other clock.
   @usableFromInline
   func timekeeper() -> any Timekeeper {
     if self is SuspendingClock { return DriverSeat(.queues) }
@@ -36,7 +35,7 @@ extension Clock where Duration == Swift.Duration {
 }
 
 extension Clock where Duration == Swift.Duration {
-  /// Where the values of an engine run that lives by this clock, unless its owner says.
+  /// Where the values of an engine on this clock run by default.
   @usableFromInline var defaultPlace: TaskPlace {
     self is any EngineClock ? .here(exact: true) : LastOutExecutor.threads.place
   }

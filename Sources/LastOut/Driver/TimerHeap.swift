@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One deadline per number, the earliest first: a binary heap that knows where each number is.
+/// A binary heap with one deadline per number that tracks the position of each number.
 struct TimerHeap {
   struct Timer {
     var deadline: UInt64
@@ -13,7 +13,7 @@ struct TimerHeap {
 
   var first: Timer? { timers.first }
 
-  /// Brings the deadline of `number` forward; returns whether it is the earliest of all now.
+  /// Moves the deadline of `number` forward; returns whether it is now the earliest of all.
   mutating func advance(_ number: Int, to deadline: UInt64) -> Bool {
     if let place = places[number] {
       guard deadline < timers[place].deadline else { return false }

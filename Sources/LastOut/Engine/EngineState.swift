@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an engine's lock protects.
+/// The state that an engine's lock protects.
 @usableFromInline
 struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   @usableFromInline typealias Run = LastOutCore<Value>.Run
@@ -9,17 +9,17 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
   @usableFromInline var core: LastOutCore<Value>
   @usableFromInline var names = KeyNames<Key>()
-  /// The deadline that the timekeeper knows; the largest number for none.
+  /// The deadline that the timekeeper is set to; the maximum for none.
   @usableFromInline var armed = UInt64.max
-  /// Whether what is due waits for a thread or an executor, and needs no timer.
+  /// Whether due values wait for a thread or an executor and need no timer.
   @usableFromInline var isHeldUp = false
-  /// How many threads run values of this engine, or are about to.
+  /// The number of threads that run values of this engine or are about to.
   @usableFromInline var busy = 0
-  /// Whether an executor was asked to call the engine, and has not done so yet.
+  /// Whether a call by the executor is outstanding.
   @usableFromInline var isCalled = false
-  /// Values that a flush has taken and not started yet: a cancel still drops them.
+  /// Values that a flush has claimed and not started; a cancel still drops them.
   @usableFromInline var claims: [KeyIndex: Run] = [:]
-  /// Values that wait for the threads that were asked for, which is a moment.
+  /// Values that wait for requested threads.
   @usableFromInline var assigned: [Run] = []
   @usableFromInline var waiters: [WaiterKeys] = []
   /// Running tasks that the engine may cancel.
@@ -30,14 +30,14 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     core = LastOutCore(policy: policy)
   }
 
-  // MARK: What leaves
+  // MARK: Due values
 
-  /// Takes what is due by time, or has the executor call.
+  /// Removes values that are due, or requests a call by the executor.
   @inlinable
   mutating func collectDue(into work: inout Work, at now: Moment, place: TaskPlace) {
     switch place {
     case .here:
-      // One at a time: a run may replace or cancel what is due with it.
+      // One at a time: a run can replace or cancel other due values.
       if let run = core.nextRun(at: now) { work.runs.append(run) }
     case .threads(_, let limit):
       while busy < limit, let run = core.nextRun(at: now) { assign(run, &work) }
@@ -49,7 +49,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     }
   }
 
-  /// Adds what leaves at once, and a wake-up if the next deadline got earlier.
+  /// Adds values that run at once, and a wake-up if the next deadline moved forward.
   @inlinable
   mutating func complete(_ work: inout Work, at now: Moment, place: TaskPlace) {
     if core.hasReady { collectReady(into: &work, at: now, place: place) }
@@ -58,7 +58,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     work.wake = next
   }
 
-  /// The same after a change of `key`, whose deadline alone is new.
+  /// The same after a change of `key`, which is the only new deadline.
   @inlinable
   @inline(__always)
   mutating func completeChange(
@@ -88,9 +88,9 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     }
   }
 
-  /// Takes the value of `key` if it should have left before the change that comes now.
+  /// Removes the value of `key` if it was due before the current change.
   ///
-  /// Where values wait for a thread or an executor, the newer one replaces it instead.
+  /// If values wait for a thread or an executor, the newer one replaces it instead.
   @inlinable
   mutating func collectLate(
     _ key: KeyIndex,
@@ -107,7 +107,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     }
   }
 
-  /// Lets one more thread run a value.
+  /// Requests one more thread to run a value.
   @inlinable
   mutating func assign(_ run: Run, _ work: inout Work) {
     assigned.append(run)
@@ -115,7 +115,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     work.threads += 1
   }
 
-  /// What the timekeeper has to know; `nil` while what is due waits for a thread.
+  /// The deadline for the timekeeper; `nil` while due values wait for a thread.
   @inlinable
   mutating func rearm(at now: Moment, place: TaskPlace) -> Moment? {
     let next = core.nextDeadline
@@ -127,7 +127,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     return next
   }
 
-  /// A thread is free again or the executor has called: due values may leave by time.
+  /// Records a free thread or a call by the executor: due values can run.
   @inlinable
   mutating func unhold() {
     if isHeldUp {
@@ -136,7 +136,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     }
   }
 
-  /// Whether nothing more can leave until a thread is free or the executor calls.
+  /// Whether no value can run until a thread is free or the executor calls.
   @inlinable
   func isFull(_ place: TaskPlace) -> Bool {
     switch place {
@@ -148,7 +148,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
 
   // MARK: Names
 
-  /// The number of `key`; now and then numbers of keys that are idle are given back.
+  /// The number of `key`; occasionally reclaims numbers of idle keys.
   @inlinable
   mutating func intern(_ key: Key) -> KeyIndex {
     let known = names.count
@@ -163,18 +163,18 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   }
 }
 
-/// What was found under an engine's lock and is done after it.
+/// Actions that are decided under an engine's lock and performed after it.
 @usableFromInline
 struct EngineWork<Value: Sendable>: Sendable {
-  /// Values that run on the caller.
+  /// Values to run on the calling thread.
   @usableFromInline var runs: [LastOutCore<Value>.Run] = []
-  /// How many threads have to come.
+  /// The number of threads to start.
   @usableFromInline var threads = 0
-  /// The new next deadline, if it is earlier than the one the timekeeper knows.
+  /// The next deadline, if it is earlier than the one that the timekeeper is set to.
   @usableFromInline var wake: Moment?
-  /// Whether the executor has to call the engine.
+  /// Whether the executor must call the engine.
   @usableFromInline var needsCall = false
-  /// Whom to tell that nothing is left to wait for.
+  /// Waiters with nothing left to wait for.
   @usableFromInline var ended: [Waiter] = []
 
   @inlinable init() {}

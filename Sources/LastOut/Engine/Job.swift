@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a key does when it leaves.
+/// The task of a key.
 struct Job: Sendable {
   /// Called right before the task.
   let onStart: (@Sendable () -> Void)?

@@ -1,27 +1,27 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The numbers of an engine's keys, which are given back when a key has long been idle.
+/// The numbers of an engine's keys; those of idle keys are reclaimed.
 ///
-/// Texts go through a ``KeyTable``, which looks up a known name without allocating.
+/// Strings are stored in a ``KeyTable``, which looks up a known name without allocating.
 @usableFromInline
 struct KeyNames<Key: Hashable & Sendable>: ~Copyable {
   @usableFromInline var texts = KeyTable(capacity: 16)
   @usableFromInline var numbers: [Key: KeyIndex] = [:]
-  /// The keys by number, where they are not texts; `nil` for a free number.
+  /// The keys by number, if they are not strings; `nil` for a free number.
   @usableFromInline var keys: [Key?] = []
   @usableFromInline var free: [KeyIndex] = []
-  /// The number that is looked at next for whether it can be given back.
+  /// The next number to check for reclaiming.
   @usableFromInline var hand = 0
 
-  /// How many keys may stay known without being in use.
+  /// The maximum number of known keys that are not in use.
   static var allowance: Int { 4096 }
 
   @inlinable init() {}
 
   @inlinable static var areTexts: Bool { Key.self == String.self }
 
-  /// How many keys are known.
+  /// The number of known keys.
   @inlinable var count: Int { Self.areTexts ? texts.count : numbers.count }
 
   @inlinable
@@ -57,14 +57,14 @@ struct KeyNames<Key: Hashable & Sendable>: ~Copyable {
     return index
   }
 
-  // MARK: Giving numbers back
+  // MARK: Reclaiming numbers
 
-  /// Whether more keys are known than may stay without being in use.
+  /// Whether more keys are known than the allowance.
   @inlinable var isCrowded: Bool { count > Self.crowd }
 
   @usableFromInline static var crowd: Int { allowance }
 
-  /// Gives up to four numbers back that `isIdle`; called for each key that is added to a crowd.
+  /// Reclaims up to four numbers that `isIdle`; called for each key added while ``isCrowded``.
   @usableFromInline
   mutating func reclaim(where isIdle: (KeyIndex) -> Bool) {
     let size = Self.areTexts ? texts.capacity : keys.count

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A running task that can be cancelled, also before it is known.
+/// A running task that can be cancelled, even before it is assigned.
 @usableFromInline
 package final class OwnedTask: Sendable {
   private struct State: ~Copyable {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension QueueEngine {
-  /// Runs what is pending for `key` on the caller.
+  /// Runs the pending value of `key` on the calling thread.
   package func flush(_ key: Key) -> FlushOutcome {
     let now = time.now
     let result = state.withLock { state -> LastOutCore<Value>.FlushResult in
@@ -19,11 +19,11 @@ extension QueueEngine {
     }
   }
 
-  /// Runs what is pending now, once per key, on the caller, and waits for the runs in flight and the
-  /// values behind them; inside a run of this engine it waits for nothing.
+  /// Runs all pending values, once per key, on the calling thread, and waits for running values and
+  /// those queued behind them; inside a run of this engine it does not wait.
   ///
-  /// - Parameter timeout: How long to run values and to wait at most.
-  /// - Returns: The keys whose values had not run when the time was over.
+  /// - Parameter timeout: How long to run values and to wait.
+  /// - Returns: The keys whose values had not run when the timeout passed.
   @inlinable
   package func flushAll(timeout: Duration? = nil) -> [Key] {
     let deadline = timeout.map { MonotonicTime.now.advanced(by: $0) }
@@ -33,17 +33,17 @@ extension QueueEngine {
     return late + state.withLock { $0.giveUp(waiter) }
   }
 
-  /// Whether a caller may wait for runs of this engine to end.
+  /// Whether the caller can wait for runs of this engine.
   ///
-  /// Not inside a run, which would wait for itself; and on a test clock nothing ends by itself.
+  /// A run cannot wait for itself, and on a test clock nothing ends by itself.
   @usableFromInline var mayWait: Bool {
     if case .here = place { return false }
     return !RunMark.isInside(self)
   }
 
-  /// Takes every pending value whose key is idle, and marks the others due.
+  /// Claims every pending value whose key is idle, and marks the others due.
   ///
-  /// - Returns: The keys of the taken values, and whom to wait for.
+  /// - Returns: The keys of the claimed values, and a waiter for the others.
   @inlinable
   func claimAll(waits: Bool) -> (keys: [KeyIndex], waiter: Waiter?) {
     let now = time.now
@@ -66,14 +66,14 @@ extension QueueEngine {
     }
   }
 
-  /// Runs claimed values until the deadline; lets others run them after it.
+  /// Runs claimed values until the deadline; other threads run the rest.
   ///
-  /// - Returns: The keys of those others.
+  /// - Returns: The keys of the rest.
   @inlinable
   func runClaims(_ keys: [KeyIndex], until deadline: Moment?) -> [Key] {
     var place = 0
     var ended: KeyIndex?
-    while let run = takeClaim(of: keys, from: &place, after: ended) {
+    while let run = nextClaim(of: keys, from: &place, after: ended) {
       if let deadline, deadline <= MonotonicTime.now {
         return [key(of: run.key)] + handOver(run, and: keys[place...])
       }
@@ -83,9 +83,9 @@ extension QueueEngine {
     return []
   }
 
-  /// Ends a run of the caller, and takes the next claimed value that was not cancelled.
+  /// Ends a run of the caller, and returns the next claimed value that is not cancelled.
   @inlinable
-  func takeClaim(of keys: [KeyIndex], from place: inout Int, after ended: KeyIndex?) -> Run? {
+  func nextClaim(of keys: [KeyIndex], from place: inout Int, after ended: KeyIndex?) -> Run? {
     guard ended != nil || place < keys.count else { return nil }
     let now = time.now
     let start = place
@@ -108,7 +108,7 @@ extension QueueEngine {
     return next
   }
 
-  /// Lets claimed values run where tasks usually do.
+  /// Runs claimed values where tasks run by default.
   @usableFromInline
   func handOver(_ first: Run, and keys: ArraySlice<KeyIndex>) -> [Key] {
     let (names, work) = state.withLock { state in
@@ -131,8 +131,8 @@ extension QueueEngine {
     return names
   }
 
-  /// Has what is pending now run where tasks usually do, and waits for it and the runs in flight;
-  /// inside a run of this engine it waits for nothing.
+  /// Runs all pending values where tasks run by default, and waits for them and running values; inside
+  /// a run of this engine it does not wait.
   package func drain() async {
     let now = time.now
     let waits = !RunMark.isInside(self)
@@ -156,7 +156,7 @@ extension QueueEngine {
 }
 
 extension EngineState {
-  /// Whom to tell when the awaited runs have ended; `nil` when there are none.
+  /// A waiter for the awaited runs; `nil` if there are none.
   @usableFromInline
   mutating func addWaiter(for keys: [KeyIndex: Bool]) -> Waiter? {
     guard !keys.isEmpty else { return nil }

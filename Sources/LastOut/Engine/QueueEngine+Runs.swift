@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension QueueEngine {
-  /// Does what was found under the lock.
+  /// Performs the actions that were decided under the lock.
   @usableFromInline
   func act(on work: Work) {
     if let deadline = work.wake { time.wake(at: deadline) }
@@ -17,14 +17,14 @@ extension QueueEngine {
     for run in work.runs { execute(run) }
   }
 
-  /// Runs a value on the caller.
+  /// Runs a value on the calling thread.
   @inlinable
   func execute(_ run: consuming Run) {
     let key = run.key
     if !start(run) { end(key) }
   }
 
-  /// Calls what runs a value; returns whether the run outlives the call.
+  /// Calls the handler of a value; returns whether the run outlives the call.
   @inlinable
   func start(_ run: consuming Run) -> Bool {
     let run = run
@@ -49,13 +49,13 @@ extension QueueEngine {
     while let run = next.take() {
       let key = run.key
       let isOpen = start(run)
-      next = takeNext(after: isOpen ? nil : key)
+      next = dequeueNext(after: isOpen ? nil : key)
     }
   }
 
-  /// Ends a thread's run and takes the next value for that thread, if one is due.
+  /// Ends a thread's run and returns the next due value for that thread.
   @inlinable
-  func takeNext(after key: KeyIndex?) -> Run? {
+  func dequeueNext(after key: KeyIndex?) -> Run? {
     let now = time.now
     let (next, work) = state.withLock { state in
       var work = Work()
@@ -70,7 +70,7 @@ extension QueueEngine {
     return next
   }
 
-  /// Runs one value where the executor called, and asks for another call if more is due.
+  /// Runs one value on the executor, and requests another call if more are due.
   private func answerCall() {
     let now = time.now
     let (next, work) = state.withLock { state in
@@ -86,7 +86,7 @@ extension QueueEngine {
     if let next { execute(next) }
   }
 
-  // MARK: Tasks that runs became
+  // MARK: Runs that became tasks
 
   @usableFromInline
   package func own(_ task: OwnedTask, for key: KeyIndex) {
@@ -103,7 +103,7 @@ extension EngineState {
     recordEnd(of: key, into: &work)
   }
 
-  /// Drops what is pending for `key`, a claimed value too.
+  /// Drops the pending or claimed value of `key`.
   mutating func drop(
     _ key: KeyIndex,
     at now: Moment,

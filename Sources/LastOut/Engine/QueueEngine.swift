@@ -3,8 +3,8 @@
 
 /// The thread-safe shell around the core: lock, ask, unlock, act.
 ///
-/// Nothing is called and nothing is released while the lock is held. A change that brings the next
-/// deadline forward wakes the timekeeper; the timekeeper alone arms a timer, and asks again.
+/// Nothing is called and nothing is released while the lock is held. A change that moves the next
+/// deadline forward wakes the timekeeper; only the timekeeper arms a timer.
 @usableFromInline
 package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: ServedEngine {
   @usableFromInline typealias Run = LastOutCore<Value>.Run
@@ -18,8 +18,8 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   /// Creates an engine without keys.
   ///
   /// - Parameters:
-  ///   - policy: How keys settle that have no policy of their own.
-  ///   - time: Serves this engine alone.
+  ///   - policy: The policy of keys without their own.
+  ///   - time: The timekeeper, which serves only this engine.
   ///   - place: Where values run.
   ///   - perform: Runs a value; a run that is not detached ends when this returns.
   @inlinable
@@ -69,7 +69,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
 
   // MARK: Changes
 
-  /// Makes `value` the pending value of `key`; returns what it replaced, or what was dropped.
+  /// Makes `value` the pending value of `key`; returns the replaced or dropped value.
   @inlinable
   package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) {
     let now = time.now
@@ -77,7 +77,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     var work = Work()
     let replaced = state.withLock { state in
       let key = state.intern(key)
-      // A timer that is due comes before this change, even when its driver is late.
+      // A due timer precedes this change, even if its driver is late.
       if state.core.isLate(key, at: now) {
         state.collectLate(key, into: &work, at: now, place: place)
       }
@@ -104,7 +104,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     return outcome
   }
 
-  /// Drops all pending values and cancels the tasks of runs; returns how many values there were.
+  /// Drops all pending values and cancels running tasks; returns the number of dropped values.
   package func cancelAll() -> Int {
     let now = time.now
     let (dropped, tasks, work) = state.withLock { state in
@@ -117,7 +117,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     return dropped.count
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
   package var pendingCount: Int {
     state.withLock { $0.core.pendingCount + $0.claims.count }
@@ -162,6 +162,6 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
     state.withLock { $0.names.key(of: index) }
   }
 
-  /// How many keys have a name, in use or not yet given back.
+  /// The number of keys that have an index, in use or not yet reclaimed.
   package var nameCount: Int { state.withLock { $0.names.count } }
 }

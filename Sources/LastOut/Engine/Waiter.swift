@@ -13,7 +13,7 @@ final class Waiter: Sendable {
 
   private let state = Monitor(State())
 
-  /// Says that nothing is left to wait for, or that the wait was given up.
+  /// Ends the wait, because nothing is left to wait for or it was given up.
   func end() {
     let continuation = state.withLock { state in
       state.hasEnded = true
@@ -23,7 +23,7 @@ final class Waiter: Sendable {
     continuation?.resume()
   }
 
-  /// Blocks the thread; `false` when the deadline came first.
+  /// Blocks the thread; `false` if the deadline passed first.
   @usableFromInline
   func wait(until deadline: Moment?) -> Bool {
     state.wait { state in
@@ -33,7 +33,7 @@ final class Waiter: Sendable {
     }
   }
 
-  /// Suspends the task, until it is cancelled at most.
+  /// Suspends the task until the end of the wait or its cancellation.
   func wait() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -49,7 +49,7 @@ final class Waiter: Sendable {
   }
 }
 
-/// What a waiter still waits for: the keys, and for each whether the value behind its run counts too.
+/// The keys that a waiter waits for, and for each whether to wait for its pending value too.
 @usableFromInline
 struct WaiterKeys: Sendable {
   let waiter: Waiter
@@ -57,7 +57,7 @@ struct WaiterKeys: Sendable {
 }
 
 extension EngineState {
-  /// Lets those who wait for `key` go on when its last awaited run has ended or was dropped.
+  /// Resumes the waiters for `key` when its last awaited run has ended or was dropped.
   @inlinable
   mutating func recordEnd(of key: KeyIndex, into work: inout Work) {
     if !waiters.isEmpty { endWaits(for: key, into: &work) }
@@ -76,7 +76,7 @@ extension EngineState {
     }
   }
 
-  /// The names of what a waiter still waits for, which is not told any more.
+  /// Removes a waiter, and returns the names of the keys that it still waits for.
   @usableFromInline
   mutating func giveUp(_ waiter: Waiter) -> [Key] {
     guard let place = waiters.firstIndex(where: { $0.waiter === waiter }) else { return [] }

@@ -3,9 +3,9 @@
 
 /// A value behind a POSIX mutex.
 ///
-/// Unlike `Synchronization.Mutex`, whose code is not instrumented on Linux, it is seen by the thread
+/// Unlike `Synchronization.Mutex`, which is not instrumented on Linux, it is visible to the thread
 /// sanitizer. An uncontended lock makes no system call.
-// The pointer never changes, and what is behind it is only reached while the mutex is held.
+// The pointer never changes, and its memory is only accessed while the mutex is held.
 @usableFromInline
 @safe package final class Locked<State: ~Copyable>: @unchecked Sendable {
   @usableFromInline let mutex = RawMutex()
@@ -23,7 +23,7 @@
     unsafe state.deallocate()
   }
 
-  /// Calls `body` with the value while no other thread can reach it.
+  /// Calls `body` with exclusive access to the value.
   @inlinable
   @inline(__always)
   package func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value behind a mutex whose changes threads can wait for.
-// The pointer never changes, and what is behind it is only reached while the mutex is held.
+/// A value behind a mutex with a condition to wait for its changes.
+// The pointer never changes, and its memory is only accessed while the mutex is held.
 @safe final class Monitor<State: ~Copyable>: @unchecked Sendable {
   private let mutex = RawMutex()
   private let condition = RawCondition()
@@ -18,16 +18,16 @@
     unsafe state.deallocate()
   }
 
-  /// Calls `body` with the value while no other thread can reach it.
+  /// Calls `body` with exclusive access to the value.
   func withLock<Result>(_ body: (inout State) -> Result) -> Result {
     mutex.lock()
     defer { mutex.unlock() }
     return unsafe body(&state.pointee)
   }
 
-  /// Calls `step` until it has a result; waits in between for a signal, or for the moment it names.
+  /// Calls `step` until it has a result; in between it waits for a signal or the given time.
   ///
-  /// Without a moment it waits for a signal alone.
+  /// Without a time it only waits for a signal.
   func wait<Result>(_ step: (inout State) -> WaitStep<Result>) -> Result {
     mutex.lock()
     defer { mutex.unlock() }
@@ -44,9 +44,9 @@
   func broadcast() { condition.broadcast() }
 }
 
-/// What a thread does after it looked at a monitor's value.
+/// The result of one step of a wait.
 enum WaitStep<Result> {
   case done(Result)
-  /// Look again after a signal, or at the moment if there is one.
+  /// Call the step again after a signal, or at the given time.
   case wait(until: Moment?)
 }

@@ -11,9 +11,9 @@
   internal import Android
 #endif
 
-/// The clock that the library lives by unless it is given another one.
+/// The default clock of the library.
 ///
-/// It never jumps, and stands still while the machine is suspended, like `SuspendingClock`.
+/// It never jumps, and stops while the machine is suspended, like `SuspendingClock`.
 @usableFromInline
 enum MonotonicTime {
   @usableFromInline static var now: Moment {

@@ -11,7 +11,7 @@
   internal import Android
 #endif
 
-/// One POSIX condition variable, whose deadlines are moments of the monotonic clock.
+/// A POSIX condition variable with deadlines on the monotonic clock.
 // The pointer never changes, and POSIX lets any thread make these calls through it.
 @safe final class RawCondition: @unchecked Sendable {
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -61,7 +61,7 @@
     )
   }
 
-  /// The calls fail for invalid arguments only.
+  /// The calls fail only for invalid arguments.
   private func check(_ result: Int32) {
     precondition(result == 0, "A thread primitive failed with error \(result).")
   }

@@ -11,7 +11,7 @@
   internal import Android
 #endif
 
-/// One POSIX mutex with a condition, which waits for a moment of the monotonic clock.
+/// A POSIX mutex with a condition that has deadlines on the monotonic clock.
 // The pointers never change, and POSIX lets any thread make these calls through them.
 @usableFromInline
 @safe final class RawMutex: @unchecked Sendable {
@@ -21,7 +21,7 @@
   init() {
     unsafe mutex.initialize(to: pthread_mutex_t())
     let failure = unsafe pthread_mutex_init(mutex, nil)
-    precondition(failure == 0, "A lock could not be made: error \(failure).")
+    precondition(failure == 0, "A lock cannot be created: error \(failure).")
   }
 
   deinit {
@@ -37,7 +37,7 @@
 
   /// Unlocks the mutex until the condition is signalled or the deadline has passed.
   ///
-  /// May also return for no reason.
+  /// It may also return spuriously.
   func wait(on condition: RawCondition, until deadline: Moment?) {
     unsafe condition.wait(with: mutex, until: deadline)
   }

@@ -13,16 +13,16 @@
 
 private import Synchronization
 
-/// Which runs the calling thread is inside of, and whether the innermost one outlives its call.
+/// The runs that are on the stack of the calling thread, and whether the innermost outlives its call.
 ///
-/// A mark lies on the stack of the thread that runs a value; the thread's own storage points at the
+/// A mark is on the stack of the thread that runs a value; thread-local storage points at the
 /// innermost one.
 @usableFromInline
 @safe package struct RunMark {
   private let engine: any ServedEngine
   private let key: KeyIndex
   private let outer: UnsafeMutablePointer<RunMark>?
-  /// Whether the run goes on after the call that started it.
+  /// Whether the run outlives the call that started it.
   private var isOpen = false
 
   private init(
@@ -38,7 +38,7 @@ private import Synchronization
   private static let storage: pthread_key_t = {
     var key = pthread_key_t()
     let failure = unsafe pthread_key_create(&key, nil)
-    precondition(failure == 0, "A thread's own storage could not be made: error \(failure).")
+    precondition(failure == 0, "Thread-local storage cannot be created: error \(failure).")
     return key
   }()
 
@@ -63,7 +63,7 @@ private import Synchronization
     return mark.isOpen
   }
 
-  /// Lets the run that the caller is inside of go on after its call; the result ends it.
+  /// Makes the current run outlive its call; the result ends it.
   package static func detach() -> RunEnd {
     guard let mark = unsafe innermost else {
       preconditionFailure("Only a run can be detached, from the thread that it started on.")
@@ -72,7 +72,7 @@ private import Synchronization
     return unsafe RunEnd(engine: mark.pointee.engine, key: mark.pointee.key)
   }
 
-  /// Whether the caller is inside a run of `engine`, on this thread or in this task.
+  /// Whether this thread or task is inside a run of `engine`.
   @usableFromInline
   static func isInside(_ engine: any ServedEngine) -> Bool {
     var mark = unsafe innermost
@@ -89,17 +89,17 @@ package struct RunEnd: Sendable {
   let engine: any ServedEngine
   let key: KeyIndex
 
-  /// Lets the key's next value run; called once.
+  /// Ends the run, so that the key's next value can run; call it once.
   package func callAsFunction() { engine.end(key) }
 }
 
-/// The same as a ``RunMark`` for a run that is a task.
+/// A ``RunMark`` for a run that is a task.
 final class AsyncRunMark: Sendable {
   @TaskLocal private static var innermost: AsyncRunMark?
 
   private let engine: any ServedEngine
   private let outer: AsyncRunMark?
-  /// What the run started and left behind is not inside it any more.
+  /// Whether the run has ended; tasks that it started are then no longer inside it.
   private let hasEnded = Atomic(false)
 
   private init(engine: any ServedEngine) {

@@ -11,7 +11,7 @@
   internal import Android
 #endif
 
-/// Where the library reports what nobody else asked to hear.
+/// Writes errors without a handler to standard error.
 enum StandardError {
   static func write(_ message: String) {
     let line = Array("LastOut: \(message)\n".utf8)

@@ -11,11 +11,11 @@
   internal import Android
 #endif
 
-/// Starts threads of the library's own.
+/// Starts threads.
 enum Thread {
-  /// Runs `body` on a new thread that ends with it.
+  /// Runs `body` on a new thread.
   ///
-  /// - Returns: Zero, or the system's reason why there is no thread.
+  /// - Returns: Zero, or the error number of the system.
   static func start(
     priority: TaskPriority,
     _ body: @escaping @Sendable () -> Void
@@ -60,7 +60,7 @@ enum Thread {
     #endif
   }
 
-  /// What a new thread begins with.
+  /// The start argument of a new thread.
   private final class Start: Sendable {
     private let priority: TaskPriority
     private let body: @Sendable () -> Void
@@ -73,7 +73,7 @@ enum Thread {
     @unsafe
     static func run(_ context: UnsafeMutableRawPointer) {
       let start = unsafe Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
-      // Signals belong to the program's own threads.
+      // The program's own threads handle signals.
       var signals = sigset_t()
       unsafe sigfillset(&signals)
       unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
@@ -94,7 +94,7 @@ enum Thread {
         }
       pthread_set_qos_class_self_np(quality, 0)
     #else
-      // Of Linux threads, each has its own nice value; without privileges it can only be raised.
+      // On Linux each thread has its own nice value; without privileges it can only be raised.
       if priority < .low {
         setNice(15)
       } else if priority < .medium {
@@ -112,11 +112,11 @@ enum Thread {
       #endif
     }
 
-    /// Has the kernel end the calling thread's waits at once instead of up to 50 µs late.
+    /// Makes the kernel end the calling thread's waits on time instead of up to 50 µs late.
     ///
-    /// Where that is not allowed, the waits stay as they are.
+    /// If that is not permitted, nothing changes.
     static func sharpenTimer() {
-      // The link reads "PROCESS/task/THREAD"; the setting is in the thread's own folder.
+      // The link is "PROCESS/task/THREAD"; the setting is in the folder of the thread.
       var link = [CChar](repeating: 0, count: 64)
       let length = unsafe readlink("/proc/thread-self", &link, link.count)
       guard length > 0, let slash = link.lastIndex(of: CChar(UInt8(ascii: "/"))) else { return }

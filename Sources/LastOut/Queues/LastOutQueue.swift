@@ -1,17 +1,17 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A thread-safe queue in which only the last task of a key runs, when the key has been quiet.
+/// A thread-safe queue that runs only the last task of each key, once the key has been quiet.
 ///
-/// Each change of a key replaces its pending task. The task runs once the key's ``Policy`` says so;
-/// tasks of one key never overlap, and a slow or throwing task never delays another key. Every
-/// method may be called from any thread, tasks included.
+/// Each change of a key replaces its pending task. The key's ``Policy`` decides when the task runs.
+/// Tasks of one key never overlap, and a slow or throwing task never delays another key. Every method
+/// may be called from any thread, including from tasks.
 ///
-/// An idle queue has no timer, no thread and causes no wake-up. When the queue itself goes away,
-/// what is pending is dropped without running; call ``flushAll(timeout:)`` or ``drain()`` first to
-/// run it. A task that has started keeps the queue's inside alive until it has ended.
+/// An idle queue has no timer, no thread and causes no wake-ups. Releasing the queue drops pending
+/// tasks without running them; call ``flushAll(timeout:)`` or ``drain()`` first to run them. A
+/// running task keeps the queue's internal state alive until it ends.
 ///
-/// For values instead of closures, and keys that are no strings, see ``LastOutValueQueue``.
+/// For values instead of closures, and for keys of other types, see ``LastOutValueQueue``.
 public final class LastOutQueue: Sendable {
   private let engine: QueueEngine<String, Job>
   private let onError: @Sendable (String, any Error) -> Void
@@ -23,14 +23,14 @@ public final class LastOutQueue: Sendable {
   /// Creates a queue.
   ///
   /// - Parameters:
-  ///   - policy: How keys settle that have no policy of their own; two seconds of quiet.
-  ///   - clock: What the queue lives by: the machine's monotonic clock, which stands still while
+  ///   - policy: The policy of keys without their own; by default two seconds of quiet.
+  ///   - clock: The clock of the queue; by default the machine's monotonic clock, which stops while
   ///     the machine is suspended.
-  ///   - executor: Where tasks run: threads of the library's own, or with a test clock the thread
-  ///     that moves it. Asynchronous tasks run where Swift runs tasks.
-  ///   - onError: Receives the key and what its task threw, on the thread where the task ran.
-  ///     Without it, a line is written to standard error.
-  ///   - log: Receives what happens to tasks, on the thread where it happens.
+  ///   - executor: Where tasks run; by default threads of the library, or with a test clock the
+  ///     thread that advances it. Asynchronous tasks run on Swift's global executor.
+  ///   - onError: Receives the key and the error that its task threw, on the thread of the task.
+  ///     Without it, errors are written to standard error.
+  ///   - log: Receives the events of tasks, on the thread where they happen.
   public init(
     policy: Policy = .standard,
     clock: any Clock<Duration> = SuspendingClock(),
@@ -61,20 +61,20 @@ public final class LastOutQueue: Sendable {
     StandardError.write("the task of key \"\(key)\" threw: \(error)")
   }
 
-  /// Sets how a key settles, from its next change on.
+  /// Sets the policy of a key, from its next change on.
   public func setPolicy(_ policy: Policy, forKey key: String) {
     engine.setPolicy(policy, for: key)
   }
 
   // MARK: Changes
 
-  /// Makes `task` the pending task of a key; the one it replaces never runs and is freed at once.
+  /// Makes `task` the pending task of a key; the task that it replaces never runs and is freed at once.
   ///
   /// - Parameters:
-  ///   - key: Whose change it is.
+  ///   - key: The key that changes.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
   ///   - onStart: Called right before the task.
-  ///   - task: Runs where the queue's executor says; or on the caller of ``flush(forKey:)`` or
+  ///   - task: Runs on the queue's executor, or on the caller of ``flush(forKey:)`` or
   ///     ``flushAll(timeout:)``.
   public func enqueue(
     forKey key: String,
@@ -88,15 +88,15 @@ public final class LastOutQueue: Sendable {
 
   /// Makes an asynchronous task the pending task of a key; the run ends when the task returns.
   ///
-  /// A closure that is isolated to an actor runs there. What the task throws reaches the queue's
-  /// `onError` and the result's ``LastOutRun/outcome``.
+  /// A closure that is isolated to an actor runs on that actor. An error that the task throws is passed
+  /// to the queue's `onError` and the result's ``LastOutRun/outcome``.
   ///
   /// - Parameters:
-  ///   - key: Whose change it is.
+  ///   - key: The key that changes.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
   ///   - onStart: Called right before the task.
   ///   - task: Runs as a task that ``cancelAll()`` cancels.
-  /// - Returns: The task's end, for who wants to wait for it.
+  /// - Returns: An object to await the task's end with.
   @discardableResult
   public func enqueue(
     forKey key: String,
@@ -126,11 +126,11 @@ public final class LastOutQueue: Sendable {
   /// Makes a task that runs on the main actor the pending task of a key.
   ///
   /// - Parameters:
-  ///   - key: Whose change it is.
+  ///   - key: The key that changes.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
   ///   - onStart: Called right before the task.
   ///   - task: Runs on the main actor.
-  /// - Returns: The task's end, for who wants to wait for it.
+  /// - Returns: An object to await the task's end with.
   @discardableResult
   public func enqueue(
     forKey key: String,
@@ -142,77 +142,77 @@ public final class LastOutQueue: Sendable {
     return enqueue(forKey: key, delay: delay, onStart: onStart, task: operation)
   }
 
-  /// Drops the pending task of a key, and what it captured, before returning.
+  /// Drops the pending task of a key; its captures are freed before this method returns.
   @discardableResult
   public func cancel(forKey key: String) -> CancelOutcome {
     engine.cancel(key)
   }
 
-  /// Drops all pending tasks and cancels the asynchronous ones that run.
+  /// Drops all pending tasks and cancels running asynchronous ones.
   ///
-  /// - Returns: How many tasks were dropped.
+  /// - Returns: The number of dropped tasks.
   @discardableResult
   public func cancelAll() -> Int {
     engine.cancelAll()
   }
 
-  /// Runs the pending task of a key on the caller and returns when it has run.
+  /// Runs the pending task of a key on the calling thread, and returns when it has ended.
   ///
-  /// If the key is running elsewhere, its pending task follows there instead.
+  /// If the key is already running, its pending task runs after that instead.
   @discardableResult
   public func flush(forKey key: String) -> FlushOutcome {
     engine.flush(key)
   }
 
-  /// Runs what is pending now, once per key, on the caller, and waits for the runs in flight and the
-  /// tasks that wait behind them.
+  /// Runs all pending tasks, once per key, on the calling thread, and waits for the running tasks and
+  /// the tasks queued behind them.
   ///
-  /// What those tasks enqueue stays pending. Called inside a task of this queue it runs what is
-  /// pending and waits for nothing, so that no task waits for itself. A task that blocks on another
-  /// thread which calls this waits for ever; give a timeout there.
+  /// Tasks that are enqueued meanwhile stay pending. Inside a task of this queue it runs the pending
+  /// tasks and does not wait, so that no task waits for itself. A task that blocks on another thread
+  /// which calls this method deadlocks; pass a timeout there.
   ///
-  /// - Parameter timeout: When to stop starting tasks and waiting; `nil` waits without end.
-  /// - Returns: The keys whose tasks had not ended when the time was over; they go on.
+  /// - Parameter timeout: How long to start tasks and to wait; `nil` for no limit.
+  /// - Returns: The keys whose tasks had not ended when the timeout passed; these tasks continue.
   @discardableResult
   public func flushAll(timeout: Duration? = nil) -> [String] {
     engine.flushAll(timeout: timeout)
   }
 
-  /// The same as ``flushAll(timeout:)``, under the name that the queue's first description has.
+  /// Another name for ``flushAll(timeout:)``.
   @discardableResult
   public func executePendingTasks(timeout: Duration? = nil) -> [String] {
     flushAll(timeout: timeout)
   }
 
-  /// Has what is pending now run, and waits for it and for the runs in flight, without blocking.
+  /// Runs all pending tasks, and waits for them and for running tasks without blocking a thread.
   ///
-  /// Called inside a task of this queue it waits for nothing. Returns early when the caller's task
-  /// is cancelled.
+  /// Inside a task of this queue it does not wait. It returns early when the caller's task is
+  /// cancelled.
   public func drain() async {
     await engine.drain()
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// How many keys have a pending task.
+  /// The number of keys with a pending task.
   public var pendingCount: Int { engine.pendingCount }
 
-  /// The keys with a pending task, in no promised order.
+  /// The keys with a pending task, in unspecified order.
   public var pendingKeys: [String] { engine.pendingKeys }
 
-  /// Whether a task of a key waits.
+  /// Whether a key has a pending task.
   public func isPending(forKey key: String) -> Bool { engine.isPending(key) }
 
-  /// Whether a task of a key has started and not ended.
+  /// Whether a task of a key is running.
   public func isRunning(forKey key: String) -> Bool { engine.isRunning(key) }
 
-  /// How many keys have a name, in use or not yet given back.
+  /// The number of keys that have an index, in use or not yet reclaimed.
   package var nameCount: Int { engine.nameCount }
 }
 
-/// What happens to the tasks of a queue, for a log.
+/// An event of a queue's task, for a log.
 public enum LastOutEvent<Key: Hashable & Sendable>: Sendable {
-  /// A change of the key came in.
+  /// A task was enqueued for the key.
   case enqueued(Key)
   /// The pending task of the key starts.
   case started(Key)

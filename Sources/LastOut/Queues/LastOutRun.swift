@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One asynchronous task that was handed to a queue.
+/// One asynchronous task of a queue.
 ///
-/// Letting go of it changes nothing: the queue owns the task.
+/// The queue owns the task; releasing this object has no effect.
 public final class LastOutRun: Sendable {
   /// How a task ended.
   public enum Outcome: Sendable {
@@ -34,7 +34,7 @@ public final class LastOutRun: Sendable {
     storage = Locked(Storage(state: .pending(operation)))
   }
 
-  /// How the task ended; waits for that.
+  /// How the task ended; suspends until then.
   public var outcome: Outcome {
     get async {
       await withCheckedContinuation { continuation in
@@ -48,7 +48,7 @@ public final class LastOutRun: Sendable {
     }
   }
 
-  /// Drops the task if it has not started, and cancels it if it runs.
+  /// Drops the task if it has not started, or cancels it if it is running.
   public func cancel() {
     let state = storage.withLock { $0.state }
     switch state {
@@ -58,7 +58,7 @@ public final class LastOutRun: Sendable {
     }
   }
 
-  /// The task, which counts as running from now on; `nil` if it was cancelled.
+  /// Returns the task and marks it as running; `nil` if it was cancelled.
   func start(owned: OwnedTask) -> Operation? {
     storage.withLock { storage in
       guard case .pending(let operation) = storage.state else { return nil }
@@ -85,7 +85,7 @@ public final class LastOutRun: Sendable {
   }
 }
 
-/// Says that a task was dropped when nothing refers to its place in the queue any more.
+/// Reports a task as dropped when the queue releases it.
 final class DropSentinel: Sendable {
   private let run: LastOutRun
 
@@ -96,7 +96,7 @@ final class DropSentinel: Sendable {
   deinit { run.end(.dropped, unlessStarted: true) }
 }
 
-/// Makes a task of the run that the caller is inside of: the run ends with the task.
+/// Continues the current run as a task: the run ends with the task.
 enum AsyncRuns {
   static func detach(
     owned: OwnedTask = OwnedTask(),

@@ -1,10 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A thread-safe queue of values, of which only the last one of a key is handled.
+/// A thread-safe queue of values that handles only the last value of each key.
 ///
-/// It is to ``LastOutQueue`` what a function is to many closures: the handler is given once, and a
-/// change costs no allocation.
+/// Unlike ``LastOutQueue``, it has one handler for all values, and a change does not allocate.
 ///
 /// ```swift
 /// let queue = LastOutValueQueue<DeviceID, Int>(policy: .live) { device, brightness, _ in
@@ -15,16 +14,16 @@
 public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   @usableFromInline let engine: QueueEngine<Key, Value>
 
-  /// Creates a queue whose handler returns when a value has been handled.
+  /// Creates a queue with a synchronous handler.
   ///
   /// - Parameters:
-  ///   - policy: How keys settle that have no policy of their own; two seconds of quiet.
-  ///   - clock: What the queue lives by: the machine's monotonic clock.
-  ///   - executor: Where the handler runs: threads of the library's own, or with a test clock the
-  ///     thread that moves it.
-  ///   - onError: Receives the key and what the handler threw. Without it, a line is written to
-  ///     standard error.
-  ///   - handler: Receives a key, its newest value, and what is known of the run.
+  ///   - policy: The policy of keys without their own; by default two seconds of quiet.
+  ///   - clock: The clock of the queue; by default the machine's monotonic clock.
+  ///   - executor: Where the handler runs; by default threads of the library, or with a test clock
+  ///     the thread that advances it.
+  ///   - onError: Receives the key and the error that the handler threw. Without it, errors are
+  ///     written to standard error.
+  ///   - handler: Receives a key, its newest value, and information about the run.
   @inlinable
   public init(
     policy: Policy = .standard,
@@ -51,12 +50,12 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   /// Creates a queue with an asynchronous handler: the run of a key ends when the handler returns.
   ///
   /// - Parameters:
-  ///   - policy: How keys settle that have no policy of their own; two seconds of quiet.
-  ///   - clock: What the queue lives by: the machine's monotonic clock.
-  ///   - onError: Receives the key and what the handler threw. Without it, a line is written to
-  ///     standard error.
-  ///   - handler: Receives a key, its newest value, and what is known of the run. It runs as a task
-  ///     that ``cancelAll()`` cancels.
+  ///   - policy: The policy of keys without their own; by default two seconds of quiet.
+  ///   - clock: The clock of the queue; by default the machine's monotonic clock.
+  ///   - onError: Receives the key and the error that the handler threw. Without it, errors are
+  ///     written to standard error.
+  ///   - handler: Receives a key, its newest value, and information about the run. It runs as a
+  ///     task that ``cancelAll()`` cancels.
   public init(
     policy: Policy = .standard,
     clock: any Clock<Duration> = SuspendingClock(),
@@ -86,103 +85,102 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
     StandardError.write("the handler threw for key \(key): \(error)")
   }
 
-  /// Sets how a key settles, from its next change on.
+  /// Sets the policy of a key, from its next change on.
   public func setPolicy(_ policy: Policy, forKey key: Key) {
     engine.setPolicy(policy, for: key)
   }
 
   // MARK: Changes
 
-  /// Makes `value` the pending value of a key; the one it replaces is freed at once.
+  /// Makes `value` the pending value of a key; the value that it replaces is freed at once.
   ///
   /// - Parameters:
-  ///   - value: What the handler receives unless something newer replaces it.
-  ///   - key: Whose change it is.
+  ///   - value: The value for the handler, unless a newer one replaces it.
+  ///   - key: The key that changes.
   ///   - delay: Overrides the policy's quiet period for this change; negative counts as zero.
   @inlinable
   public func enqueue(_ value: Value, forKey key: Key, delay: Duration? = nil) {
     engine.enqueue(value, for: key, delay: delay)
   }
 
-  /// Drops the pending value of a key before returning.
+  /// Drops the pending value of a key; the value is freed before this method returns.
   @discardableResult
   public func cancel(forKey key: Key) -> CancelOutcome {
     engine.cancel(key)
   }
 
-  /// Drops all pending values and cancels asynchronous handlers that run.
+  /// Drops all pending values and cancels running asynchronous handlers.
   ///
-  /// - Returns: How many values were dropped.
+  /// - Returns: The number of dropped values.
   @discardableResult
   public func cancelAll() -> Int {
     engine.cancelAll()
   }
 
-  /// Handles the pending value of a key on the caller and returns when that is done.
+  /// Handles the pending value of a key on the calling thread, and returns when that has ended.
   ///
-  /// If the key is running elsewhere, its pending value follows there instead.
+  /// If the key is already running, its pending value is handled after that instead.
   @discardableResult
   public func flush(forKey key: Key) -> FlushOutcome {
     engine.flush(key)
   }
 
-  /// Handles what is pending now, once per key, on the caller, and waits for the runs in flight and
-  /// the values that wait behind them.
+  /// Handles all pending values, once per key, on the calling thread, and waits for the running
+  /// handlers and the values queued behind them.
   ///
-  /// What is enqueued meanwhile stays pending. Called inside the handler it handles what is pending
-  /// and waits for nothing.
+  /// Values that are enqueued meanwhile stay pending. Inside the handler it handles the pending values
+  /// and does not wait.
   ///
-  /// - Parameter timeout: When to stop handling values and waiting; `nil` waits without end.
-  /// - Returns: The keys whose values had not been handled when the time was over; they go on.
+  /// - Parameter timeout: How long to handle values and to wait; `nil` for no limit.
+  /// - Returns: The keys whose values were not handled when the timeout passed; these continue.
   @inlinable
   @discardableResult
   public func flushAll(timeout: Duration? = nil) -> [Key] {
     engine.flushAll(timeout: timeout)
   }
 
-  /// Has what is pending now handled, and waits for it and for the runs in flight, without blocking.
+  /// Handles all pending values, and waits for them and running handlers without blocking a thread.
   ///
-  /// Called inside the handler it waits for nothing. Returns early when the caller's task is
-  /// cancelled.
+  /// Inside the handler it does not wait. It returns early when the caller's task is cancelled.
   public func drain() async {
     await engine.drain()
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// How many keys have a pending value.
+  /// The number of keys with a pending value.
   public var pendingCount: Int { engine.pendingCount }
 
-  /// The keys with a pending value, in no promised order.
+  /// The keys with a pending value, in unspecified order.
   public var pendingKeys: [Key] { engine.pendingKeys }
 
   /// The pending value of a key, if there is one.
   public func pendingValue(forKey key: Key) -> Value? { engine.pendingValue(of: key) }
 
-  /// Whether a value of a key waits.
+  /// Whether a key has a pending value.
   public func isPending(forKey key: Key) -> Bool { engine.isPending(key) }
 
   /// Whether a value of a key is being handled.
   public func isRunning(forKey key: Key) -> Bool { engine.isRunning(key) }
 
-  /// How many keys have a name, in use or not yet given back.
+  /// The number of keys that have an index, in use or not yet reclaimed.
   package var nameCount: Int { engine.nameCount }
 }
 
 extension QueueEngine {
-  /// What a run that starts now knows of its value.
+  /// Information about a run that starts now.
   @inlinable
   func info(of run: LastOutCore<Value>.Run) -> LastOutRunInfo {
     LastOutRunInfo(collapsed: run.collapsed, lateness: max(.zero, run.due.duration(to: now)))
   }
 }
 
-/// What a run knows of its value.
+/// Information about a run.
 public struct LastOutRunInfo: Hashable, Sendable {
-  /// Changes that the value replaced since the key's last run or cancel.
+  /// The number of changes that the value replaced since the key's last run or cancel.
   public let collapsed: Int
 
-  /// The time from the moment at which the value was due to its start.
+  /// The time from the due moment to the start of the run.
   public let lateness: Duration
 
   @inlinable

@@ -1,21 +1,21 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a cancel met.
+/// The outcome of a cancel.
 public enum CancelOutcome: Hashable, Sendable {
-  /// The pending task was dropped and what it captured is free.
+  /// The pending task was dropped and its captures are freed.
   case cancelled
-  /// Nothing is pending, because the task has started: too late.
+  /// The task has already started.
   case alreadyStarted
   /// Nothing was pending.
   case nothing
 }
 
-/// What a flush met.
+/// The outcome of a flush.
 public enum FlushOutcome: Hashable, Sendable {
-  /// The pending task has run on the caller.
+  /// The pending task has run on the calling thread.
   case ran
-  /// The key is running elsewhere; its pending task runs when that has ended.
+  /// The key is running; its pending task runs when that has ended.
   case markedDue
   /// Nothing was pending.
   case nothing

@@ -2,22 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-  /// The last element of each burst, when it has been quiet for as long as `policy` says.
+  /// Returns the last element of each burst, once it has settled by `policy`.
   ///
-  /// Elements with different keys settle on their own. When this sequence ends, what is pending is
-  /// delivered at once, so the last element is never lost; an error follows what is pending. A slow
-  /// consumer receives the newest element of each key, not every one: what waits is bounded by the
-  /// number of keys.
+  /// Elements with different keys settle independently. When this sequence ends, pending elements are
+  /// delivered at once, so the last element is never lost; an error follows the pending elements. A
+  /// slow consumer receives the newest element of each key, not every one: the number of waiting
+  /// elements is bounded by the number of keys.
   ///
   /// ```swift
   /// for try await change in changes.settled(by: .live, keyedBy: \.id) { … }
   /// ```
   ///
   /// - Parameters:
-  ///   - policy: How elements settle.
-  ///   - key: Which elements replace each other.
-  ///   - clock: What the policy's times are measured by: the machine's monotonic clock.
-  /// - Returns: A sequence of the elements that settled.
+  ///   - policy: When elements settle.
+  ///   - key: The key of an element; elements of one key replace each other.
+  ///   - clock: The clock; by default the machine's monotonic clock.
+  /// - Returns: A sequence of the settled elements.
   public func settled<Key: Hashable & Sendable>(
     by policy: Policy,
     keyedBy key: @escaping @Sendable (Element) -> Key,
@@ -26,14 +26,14 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     SettledSequence(base: self, policy: policy, clock: clock, key: key)
   }
 
-  /// The last element of each burst, when it has been quiet for as long as `policy` says.
+  /// Returns the last element of each burst, once it has settled by `policy`.
   ///
-  /// When this sequence ends, what is pending is delivered at once.
+  /// When this sequence ends, a pending element is delivered at once.
   ///
   /// - Parameters:
-  ///   - policy: How elements settle.
-  ///   - clock: What the policy's times are measured by: the machine's monotonic clock.
-  /// - Returns: A sequence of the elements that settled.
+  ///   - policy: When elements settle.
+  ///   - clock: The clock; by default the machine's monotonic clock.
+  /// - Returns: A sequence of the settled elements.
   public func settled(
     by policy: Policy,
     clock: any Clock<Duration> = SuspendingClock()

@@ -1,24 +1,24 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where elements settle on their way from a sequence to its consumer.
+/// Settles elements between a sequence and its consumer.
 ///
-/// A run lasts until the consumer has received its element: meanwhile newer ones of its key replace
-/// each other, so no more elements wait than there are keys.
+/// A run lasts until the consumer has received its element. Meanwhile newer elements of its key
+/// replace each other, so at most one element per key waits.
 final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure: Error>: Sendable {
   private typealias Delivery = Result<Element?, Failure>
   private typealias Consumer = CheckedContinuation<Delivery, Never>
 
   private struct State: ~Copyable {
-    /// Elements that were not received yet, and what ends their runs, the newest last.
+    /// Elements that are not received yet, with the ends of their runs, the newest last.
     var arriving: [Settled] = []
-    /// The oldest ones of them, the newest first.
+    /// The oldest of them, the newest first.
     var leaving: [Settled] = []
     var consumer: Consumer?
     var failure: Failure?
-    /// Whether nothing more will be sent, and what is pending was flushed.
+    /// Whether the sequence has ended and pending elements are flushed.
     var hasEnded = false
-    /// Whether nothing more will be delivered.
+    /// Whether delivery has stopped.
     var isCancelled = false
 
     mutating func popFirst() -> Settled? {
@@ -69,13 +69,13 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
     engine.enqueue(element, for: key, delay: nil)
   }
 
-  /// Delivers what is pending, then the end.
+  /// Delivers pending elements, then the end.
   func finish(_ failure: Failure?) {
     _ = engine.flushAll()
     end(with: failure)
   }
 
-  /// Drops what is pending and ends.
+  /// Drops pending elements and ends.
   func cancel() {
     _ = engine.cancelAll()
     let consumer = outlet.state.withLock { state in
@@ -112,7 +112,7 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
           }
           return (state.failure.take().map { .failure($0) } ?? .success(nil), nil)
         }
-        // The run ends first: what waited behind it has to be there before the consumer asks.
+        // The run ends first: the element behind it must be available before the consumer asks.
         end?()
         if let delivery { continuation.resume(returning: delivery) }
       }

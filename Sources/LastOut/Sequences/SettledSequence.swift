@@ -1,16 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The elements of another sequence, of which only the last one of a burst is delivered.
+/// A sequence that delivers only the last element of each burst of another sequence.
 ///
-/// Each iterator reads the other sequence on its own, from its first element on. Reading stops when
-/// the iterator goes away or the consumer's task is cancelled.
+/// Each iterator reads the base sequence from its first element. Reading stops when the iterator is
+/// released or the consumer's task is cancelled.
 public struct SettledSequence<Base: AsyncSequence & Sendable, Key: Hashable & Sendable>:
   AsyncSequence, Sendable
 where Base.Element: Sendable {
-  /// What the other sequence delivers.
+  /// The element of the base sequence.
   public typealias Element = Base.Element
-  /// What the other sequence throws.
+  /// The error of the base sequence.
   public typealias Failure = Base.Failure
 
   let base: Base
@@ -18,21 +18,21 @@ where Base.Element: Sendable {
   let clock: any Clock<Duration>
   let key: @Sendable (Element) -> Key
 
-  /// Creates an iterator, which starts to read at once.
+  /// Creates an iterator, which starts reading at once.
   public func makeAsyncIterator() -> Iterator {
     Iterator(reader: SettledReader(self))
   }
 
-  /// Delivers the elements that settled.
+  /// Delivers the settled elements.
   public struct Iterator: AsyncIteratorProtocol {
     let reader: SettledReader<Base, Key>
 
-    /// The next element that settled; `nil` at the end.
+    /// The next settled element; `nil` at the end.
     public mutating func next() async throws(Failure) -> Element? {
       try await next(isolation: nil)
     }
 
-    /// The next element that settled; `nil` at the end.
+    /// The next settled element; `nil` at the end.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(Failure) -> Element? {
@@ -41,7 +41,7 @@ where Base.Element: Sendable {
   }
 }
 
-/// Reads a sequence into a channel until nobody holds the iterator.
+/// Reads a sequence into a channel until the iterator is released.
 final class SettledReader<Base: AsyncSequence & Sendable, Key: Hashable & Sendable>: Sendable
 where Base.Element: Sendable {
   let channel: SettledChannel<Key, Base.Element, Base.Failure>

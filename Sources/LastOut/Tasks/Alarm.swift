@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part of a watchdog that its pending job refers to.
+/// The state of a watchdog that its pending job retains.
 final class Alarm: Sendable {
   private struct State: ~Copyable {
     /// `nil` once invalidated.
@@ -26,7 +26,7 @@ final class Alarm: Sendable {
   ) {
     state = Locked(State(handler: handler))
     self.name = name
-    // Repeating without any time in between would never end.
+    // Repeating without an interval would never end.
     self.timeout = repeats ? max(timeout, .milliseconds(1)) : timeout
     self.repeats = repeats
     self.engine = engine
@@ -37,7 +37,7 @@ final class Alarm: Sendable {
 
   func arm() {
     engine.enqueue(Job { [self] in fire() }, for: key, delay: timeout)
-    // An invalidation in between found nothing to cancel.
+    // An invalidation in between had nothing to cancel.
     if state.withLock({ $0.handler == nil }) { _ = engine.cancel(key) }
   }
 

@@ -3,19 +3,19 @@
 
 /// A closure that runs once, after a delay, unless it is cancelled first.
 ///
-/// Each task stands for itself: letting go of the object, or putting another task into the same
-/// variable, neither cancels nor delays it.
+/// Releasing the object, or assigning another task to the same variable, neither cancels nor delays
+/// the task.
 public final class DelayedTask: Sendable {
   private let task: SingleTask
   private let engine: TaskEngine
   private let key: Int
 
-  /// Schedules `task` to run on a thread of the library's own.
+  /// Schedules `task` to run on a thread of the library.
   ///
   /// - Parameters:
   ///   - delay: How long to wait; negative counts as zero.
-  ///   - clock: What the delay is measured by: the machine's monotonic clock.
-  ///   - task: What to run. It is freed when it has run or was cancelled.
+  ///   - clock: The clock; by default the machine's monotonic clock.
+  ///   - task: The task. It is freed when it has run or is cancelled.
   @discardableResult
   public convenience init(
     after delay: Duration,
@@ -37,7 +37,7 @@ public final class DelayedTask: Sendable {
     )
   }
 
-  /// Drops the task, and what it captured, before returning.
+  /// Drops the task; its captures are freed before this method returns.
   ///
   /// - Returns: `cancelled`; `alreadyStarted` if the task has started or ended; `nothing` if it was
   ///   cancelled before.
@@ -48,7 +48,7 @@ public final class DelayedTask: Sendable {
     return outcome
   }
 
-  /// Runs the task on the caller now, unless it has started already or was cancelled.
+  /// Runs the task on the calling thread, unless it has started or is cancelled.
   ///
   /// - Returns: Whether this call ran it.
   @discardableResult
@@ -59,7 +59,7 @@ public final class DelayedTask: Sendable {
   }
 }
 
-/// A closure that runs at most once, from whichever thread comes first.
+/// A closure that runs at most once, on the first thread that calls it.
 final class SingleTask: Sendable {
   private enum State: Sendable {
     case waiting(@Sendable () -> Void)
@@ -73,7 +73,7 @@ final class SingleTask: Sendable {
     state = Locked(.waiting(task))
   }
 
-  /// Runs the closure on the caller; `false` if it has started before or was cancelled.
+  /// Runs the closure on the calling thread; `false` if it has started or is cancelled.
   func run() -> Bool {
     let task = state.withLock { state -> (@Sendable () -> Void)? in
       guard case .waiting(let task) = state else { return nil }
@@ -86,7 +86,7 @@ final class SingleTask: Sendable {
   }
 
   func cancel() -> CancelOutcome {
-    // What was captured is freed after the lock, when the former state goes away.
+    // The captures are freed outside the lock, with the former state.
     let former = state.withLock { state in
       let former = state
       if case .waiting = former { state = .cancelled }

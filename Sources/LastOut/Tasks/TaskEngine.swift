@@ -3,22 +3,22 @@
 
 private import Synchronization
 
-/// An engine whose keys are numbers that nobody else has.
+/// An engine whose keys are unique numbers.
 typealias TaskEngine = QueueEngine<Int, Job>
 
 extension QueueEngine where Key == Int, Value == Job {
-  /// Serves all delayed tasks of the program that live by the machine's clock.
+  /// Serves all delayed tasks of the program on the machine's clock.
   static let tasks = TaskEngine.make(
     time: DriverSeat(.queues),
     place: LastOutExecutor.threads.place
   )
-  /// Serves all watchdogs of the program, with a driver and threads of their own.
+  /// Serves all watchdogs of the program, with a dedicated driver and threads.
   static let watchdogs = TaskEngine.make(
     time: DriverSeat(.watchdogs),
     place: .threads(.watchdogs, limit: 4096)
   )
 
-  /// A number that no other task has.
+  /// A unique number.
   static func newKey() -> Int {
     TaskKeys.next()
   }
@@ -34,20 +34,20 @@ extension QueueEngine where Key == Int, Value == Job {
     }
   }
 
-  /// The engine of the delayed tasks that live by `clock`.
+  /// The engine of the delayed tasks on `clock`.
   static func tasks(on clock: any Clock<Duration>) -> TaskEngine {
     clock is SuspendingClock
       ? tasks : make(time: clock.timekeeper(), place: clock.defaultPlace)
   }
 
-  /// The engine of the watchdogs that live by `clock`.
+  /// The engine of the watchdogs on `clock`.
   static func watchdogs(on clock: any Clock<Duration>) -> TaskEngine {
     clock is SuspendingClock
       ? watchdogs : make(time: clock.timekeeper(), place: clock.watchdogPlace)
   }
 }
 
-/// Hands out the keys of tasks.
+/// Allocates the keys of tasks.
 private enum TaskKeys {
   static let newest = Atomic(0)
 
@@ -55,7 +55,7 @@ private enum TaskKeys {
 }
 
 extension Clock where Duration == Swift.Duration {
-  /// Where the handlers of watchdogs run that live by this clock.
+  /// Where the handlers of watchdogs on this clock run.
   fileprivate var watchdogPlace: TaskPlace {
     self is any EngineClock ? .here(exact: true) : .threads(.watchdogs, limit: 4096)
   }

@@ -1,24 +1,23 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tells when a critical section takes longer than it should.
+/// Reports a critical section that takes too long.
 ///
-/// Make one before the section and ``invalidate()`` it after. If the time runs out first, the
+/// Create one before the section and call ``invalidate()`` after it. If the timeout passes first, the
 /// handler is called on a thread that only handlers of watchdogs use, so neither a blocked section
-/// nor blocked tasks can keep it from speaking. A watchdog that goes away without having been
-/// invalidated counts as invalidated.
+/// nor blocked tasks can delay it. Releasing a watchdog invalidates it.
 public final class Watchdog: Sendable {
-  /// What the handler is called with first.
+  /// The name, the handler's first argument.
   public let name: String
   private let alarm: Alarm
 
-  /// Starts to watch.
+  /// Starts the watchdog.
   ///
   /// - Parameters:
-  ///   - name: What is watched.
+  ///   - name: The name of the section.
   ///   - timeout: How long the section may take; negative counts as zero.
   ///   - repeats: Whether the handler is called again after each further `timeout`.
-  ///   - clock: What the time is measured by: the machine's monotonic clock.
+  ///   - clock: The clock; by default the machine's monotonic clock.
   ///   - handler: Receives the name and the time since the start; without it, both are written to
   ///     standard error. It is freed by ``invalidate()``.
   public init(
@@ -47,9 +46,9 @@ public final class Watchdog: Sendable {
     alarm.invalidate()
   }
 
-  /// Ends the watch; a handler that is being called goes on.
+  /// Stops the watchdog; a handler that is already running continues.
   ///
-  /// - Returns: Whether the section ended in time: the handler was never called.
+  /// - Returns: Whether the section ended in time, that is, the handler was never called.
   @discardableResult
   public func invalidate() -> Bool {
     alarm.invalidate()

@@ -99,7 +99,7 @@ class Panel {
     key.event(event, this.house.moment(event.at, now), now);
     if (event.phase === "confirmed" && key.isOwn && event.id === key.newest) {
       const view = this.views.get(key);
-      if (view) say(byId("news"), `${view.label} ${spoken(key, event.value)}, confirmed`);
+      if (view) say(byId("announcements"), `${view.label} ${spoken(key, event.value)}, confirmed`);
     }
     this.touch(key);
   }

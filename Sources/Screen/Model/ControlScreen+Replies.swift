@@ -12,7 +12,7 @@ extension ControlScreen {
   private static let slowestRetry = Duration.seconds(2)
 
   /// Whether a connection attempt is due.
-  package func wantsConnection(at now: Moment) -> Bool {
+  package func shouldConnect(at now: Moment) -> Bool {
     switch link {
     case .connecting, .lost: now >= retryAt
     case .reading, .ready: false

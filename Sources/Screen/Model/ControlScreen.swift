@@ -7,7 +7,7 @@ internal import LastOut
 /// The state of the full-screen stepper: keys, replies and ticks go in, requests come out.
 ///
 /// It owns no terminal, socket or clock. The caller passes each event with its time, sends the
-/// requests from ``takeRequests()``, draws the screen with ``ScreenRenderer``, and calls ``tick(at:)``
+/// requests from ``dequeueRequests()``, draws the screen with ``ScreenRenderer``, and calls ``tick(at:)``
 /// no later than ``nextTick(after:)``.
 package struct ControlScreen: Sendable {
   /// The connection to the gateway.
@@ -99,7 +99,7 @@ package struct ControlScreen: Sendable {
   }
 
   /// Removes and returns the requests to send, in order.
-  package mutating func takeRequests() -> [ControlRequest] {
+  package mutating func dequeueRequests() -> [ControlRequest] {
     defer { outbox = [] }
     return outbox
   }

@@ -74,7 +74,7 @@ extension ScreenRenderer {
 
   // MARK: - Keys
 
-  /// Draws the key hints; the last ones are left out when there is no room.
+  /// Draws the key hints; the last ones are omitted when there is no room.
   private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
     let isHelp = if case .help = screen.mode { true } else { false }
     let always = isHelp ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]

@@ -111,7 +111,7 @@ package struct DemoHouse: Sendable {
       shutter: {profile: tasmota/shutter, topic: shutter}
 
       """,
-      [TasmotaDimmer(name: "lamp", tellsState: true), TasmotaShutter.device("shutter")],
+      [TasmotaDimmer(name: "lamp", reportsState: true), TasmotaShutter.device("shutter")],
       slider: ("lamp/brightness", 50, 90),
       button: "lamp/power",
       cover: "shutter/position"

@@ -39,7 +39,7 @@ package struct DemoScript: Sendable {
     for tap in Gesture.taps(pauses: [220, 180, 210, 190, 230, 200, 180, 210, 200]) {
       builder.add(.step(0.5), "boiler/target_temperature", at: 2900 + tap)
     }
-    builder.act(3500, "A blind is sent up in three nudges 0.2 s apart, and stopped on its way")
+    builder.act(3500, "A blind is moved up in three nudges 0.2 s apart, and stopped while it moves")
     for (number, position) in [60, 75, 80].enumerated() {
       let at = 3500 + 200 * Double(number)
       builder.add(.set(.integer(Int64(position))), "hall-blind/position", at: at)
@@ -50,7 +50,7 @@ package struct DemoScript: Sendable {
     builder.act(10_000, "Two sliders of one lamp move together for 0.6 s: 80 and 24 marks")
     builder.drag("desk-lamp/brightness", from: 120, to: 200, steps: 80, lasting: 600, at: 10_000)
     builder.drag("desk-lamp/color_temp", from: 370, to: 250, steps: 24, lasting: 600, at: 10_000)
-    builder.act(11_600, "One more change, and the gateway is told to end before it has settled")
+    builder.act(11_600, "One more change, and the gateway receives SIGTERM before it has settled")
     builder.add(.set(60), "desk-lamp/brightness", at: 11_600)
     return builder.script(endsAbruptly: true)
   }()

@@ -27,7 +27,7 @@ extension DemoStage {
     screen.line("The panel: http://127.0.0.1:\(panel.port)/")
     screen.line(
       options.script == nil
-        ? "Hands and devices are made from the stated speeds and pauses; MQTT, gateway and timing"
+        ? "Gestures and devices are simulated from the stated speeds and pauses; MQTT, gateway and timing"
           + " are real."
         : "The devices are simulated; MQTT, gateway and timing are real.",
       .faint
@@ -109,7 +109,10 @@ extension DemoStage {
     let lines = DemoSummary.lines(of: ledger)
     screen.line(lines[0], .faint)
     for line in lines.dropFirst() { screen.line(line) }
-    screen.line("worst late: from the deadline to the broker, counted from the hand", .faint)
+    screen.line(
+      "worst late: from the deadline to the broker, measured from the last change",
+      .faint
+    )
     screen.line()
     let changes = ledger.order.reduce(0) { $0 + ledger[$1].changes }
     let statistics = gateway.statistics
@@ -127,8 +130,8 @@ extension DemoStage {
     showDirectReplay()
     screen.line(
       ledger.isDone
-        ? "Every device that reports its state shows what was asked for last."
-        : "NOT every device shows what was asked for last.",
+        ? "Every device that reports its state reports its last target."
+        : "NOT every device reports its last target.",
       ledger.isDone ? .green : .red
     )
   }
@@ -137,7 +140,7 @@ extension DemoStage {
   private func showDirectReplay() {
     let replay = DirectReplay(script, registry: registry, devices: house.devices)
     var line =
-      "Without Settle (same hands, same devices, computed): "
+      "Without Settle (same gestures, same devices, computed): "
       + Self.count(replay.commands, "command")
     if replay.dropped > 0 { line += ", \(replay.dropped) of them lost by busy devices" }
     screen.line(line + ".")

@@ -27,11 +27,11 @@ package struct TasmotaDimmer: SimulatedDevice {
   private var replies: [(due: Moment, messages: [DeviceMessage])] = []
 
   /// Whether `tele/<topic>/STATE` follows each `RESULT`, as with SetOption59.
-  private let tellsState: Bool
+  private let reportsState: Bool
 
-  package init(name: String, tellsState: Bool = false) {
+  package init(name: String, reportsState: Bool = false) {
     self.name = name
-    self.tellsState = tellsState
+    self.reportsState = reportsState
   }
 
   package var subscriptions: [String] { ["cmnd/\(name)/+"] }
@@ -57,7 +57,7 @@ package struct TasmotaDimmer: SimulatedDevice {
     guard let command = received.split(separator: "/").last?.lowercased() else { return [] }
     let text = String(decoding: payload, as: UTF8.self)
     var messages = answer(to: command, text)
-    if tellsState, !text.isEmpty {
+    if reportsState, !text.isEmpty {
       messages.append(DeviceMessage(topic: "tele/\(name)/STATE", json: state))
     }
     replies.append((now.advanced(by: Self.replyDelay), messages))

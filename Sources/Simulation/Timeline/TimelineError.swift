@@ -27,7 +27,7 @@ package enum TimelineError: Error, Hashable, Sendable {
     case .timeOutOfRange(let found):
       "\"at\" is \(Self.text(found)): milliseconds from 0 to 1000000000000 are allowed"
     case .noBase(let key):
-      "\(key) has no value yet, so there is nothing to count from: \"set\" it first"
+      "\(key) has no value to count from: \"set\" it first"
     case .wrongBase(let key, let operation, let expected, let found):
       "\"\(operation)\" needs \(expected); \(key) is at \(found)"
     case .notPlayable(let operation):

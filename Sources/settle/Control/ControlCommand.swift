@@ -8,14 +8,17 @@ struct ControlCommand: GatewayCommand {
   static let name = "control"
   static let summary = "Step values on a full screen, and see each settle."
   static let discussion = """
-    Arrows and + and - change values at once on the screen; a bar shows the quiet period, and what \
-    was sent, confirmed or refused is marked. Press ? for all keys, q to leave.
+    Arrow keys, + and - change values on the screen at once. A bar shows the quiet period, and \
+    marks show what was sent, confirmed or refused. Press ? for all keys, q to quit.
 
     NO_COLOR switches colors off. Without a UTF-8 locale the marks are plain letters.
     """
   static let examples = [
     Example("settle control", "Every property."),
-    Example("settle control boiler", "Those with this in their name; / filters, too."),
+    Example(
+      "settle control boiler",
+      "Properties with this in their name; / filters on the screen."
+    ),
   ]
   static let parameters: [Parameter<Self>] = [
     .argument(

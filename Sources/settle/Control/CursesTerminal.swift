@@ -8,18 +8,18 @@ import Screen
 
 /// The terminal while a full screen is shown on it; there is one at a time.
 ///
-/// It decides nothing: it draws the cells that it is given and tells which keys came. Whoever ends
-/// the program calls ``leave()`` first, which gives the terminal back as it was.
+/// It decides nothing: it draws the cells that it is given and returns the keys that were pressed.
+/// Call ``leave()`` before the program ends; it restores the terminal.
 struct CursesTerminal: ~Copyable {
-  /// Why a full screen cannot be had.
+  /// Why a full screen is not possible.
   struct Failure: Error { let message: String }
 
   private let hasColor: Bool
   let glyphs: Glyphs
 
-  /// Takes the terminal over.
+  /// Switches the terminal to a full screen.
   init() throws(Failure) {
-    // What the locale says must be known before the first cell is drawn.
+    // The locale must be known before the first cell is drawn.
     let isUTF8 = Self.isUTF8()
     try Self.open()
     settle_curses_prepare()
@@ -34,7 +34,7 @@ struct CursesTerminal: ~Copyable {
     glyphs = isUTF8 ? .unicode : .ascii
   }
 
-  /// Gives the terminal back.
+  /// Restores the terminal.
   func leave() { endwin() }
 
   /// The terminal's size now.
@@ -46,11 +46,11 @@ struct CursesTerminal: ~Copyable {
     return ScreenSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
   }
 
-  /// Takes note of another size.
+  /// Sets the size of the screen.
   func resize(to size: ScreenSize) { resizeterm(Int32(size.rows), Int32(size.columns)) }
 
-  /// Draws what has changed; everything where `anew`.
-  func draw(_ grid: Grid, anew: Bool = false) {
+  /// Draws the cells that changed, or all cells if `everything` is set.
+  func draw(_ grid: Grid, everything: Bool = false) {
     for row in 0..<grid.size.rows {
       for run in grid.runs(row: row) {
         unsafe settle_curses_put(
@@ -64,10 +64,10 @@ struct CursesTerminal: ~Copyable {
         )
       }
     }
-    settle_curses_show(anew ? 1 : 0)
+    settle_curses_show(everything ? 1 : 0)
   }
 
-  /// The keys that have come; unknown ones are passed over.
+  /// The keys that were pressed; unknown ones are skipped.
   func keys() -> [ScreenKey] {
     var inputs: [KeyInput] = []
     var code: UInt32 = 0
@@ -110,7 +110,7 @@ struct CursesTerminal: ~Copyable {
 
   /// Whether the locale's letters are UTF-8.
   ///
-  /// One that is named but not installed here is stood in for by the C library's own.
+  /// If the named locale is not installed, the C library's own takes its place.
   private static func isUTF8() -> Bool {
     if unsafe setlocale(LC_ALL, "") == nil {
       let names = ["LC_ALL", "LC_CTYPE", "LANG"]

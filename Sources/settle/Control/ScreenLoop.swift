@@ -6,16 +6,16 @@ import Glibc
 import LastOut
 import Screen
 
-/// Waits for keys, replies, signals and the clock, and hands them to the screen.
+/// Waits for keys, replies, signals and the clock, and passes them to the screen.
 struct ScreenLoop: ~Copyable {
   private let terminal: CursesTerminal
   private let signals = SignalInbox()
   private let socket: String?
   private var client: ControlClient?
   private var screen: ControlScreen
-  private var mustDrawAnew = false
+  private var mustRedraw = false
 
-  /// `client` is the first connection; later ones are looked for in the same place.
+  /// `client` is the first connection; later ones are made to the same socket.
   init(
     terminal: consuming CursesTerminal,
     client: consuming ControlClient,
@@ -29,23 +29,23 @@ struct ScreenLoop: ~Copyable {
     screen.connected(at: Self.now())
   }
 
-  /// Returns when the person has had enough, or the terminal is gone.
+  /// Returns when the user quits or the terminal is gone.
   mutating func run() {
     let renderer = ScreenRenderer(glyphs: terminal.glyphs)
     while !screen.isDone {
-      connectIfWanted()
+      connectIfNeeded()
       send()
       let now = Self.now()
-      terminal.draw(renderer.grid(of: screen, at: now), anew: mustDrawAnew)
-      mustDrawAnew = false
+      terminal.draw(renderer.grid(of: screen, at: now), everything: mustRedraw)
+      mustRedraw = false
       wait(until: screen.nextTick(after: now))
       screen.tick(at: Self.now())
     }
     terminal.leave()
   }
 
-  private mutating func connectIfWanted() {
-    guard screen.wantsConnection(at: Self.now()) else { return }
+  private mutating func connectIfNeeded() {
+    guard screen.shouldConnect(at: Self.now()) else { return }
     do throws(ClientError) {
       client = try ControlClient(path: SocketPath.find(named: socket))
       screen.connected(at: Self.now())
@@ -55,16 +55,16 @@ struct ScreenLoop: ~Copyable {
   }
 
   private mutating func send() {
-    for request in screen.takeRequests() {
+    for request in screen.dequeueRequests() {
       do throws(ClientError) {
         try client?.send(request)
       } catch {
-        return lose(error)
+        return disconnect(error)
       }
     }
   }
 
-  private mutating func lose(_ error: ClientError) {
+  private mutating func disconnect(_ error: ClientError) {
     client = nil
     screen.disconnected(error.description, at: Self.now())
   }
@@ -73,7 +73,7 @@ struct ScreenLoop: ~Copyable {
     let left = Self.now().duration(to: moment).wholeNanoseconds
     let milliseconds = Int32(clamping: (max(0, left) + 999_999) / 1_000_000)
     let readable = Int16(POLLIN)
-    // A descriptor of -1 is passed over.
+    // poll skips a descriptor of -1.
     var entries = [
       pollfd(fd: STDIN_FILENO, events: readable, revents: 0),
       pollfd(fd: signals.descriptor, events: readable, revents: 0),
@@ -81,16 +81,16 @@ struct ScreenLoop: ~Copyable {
     ]
     guard unsafe poll(&entries, nfds_t(entries.count), milliseconds) > 0 else { return }
     if entries[2].revents != 0 { receive() }
-    // Before the signals: what was typed before Ctrl-Z is not for the shell.
+    // Before the signals: keys typed before Ctrl-Z are not for the shell.
     if entries[0].revents & readable != 0 {
       for key in terminal.keys() {
-        if key == .redraw { mustDrawAnew = true }
+        if key == .redraw { mustRedraw = true }
         screen.press(key, at: Self.now())
       }
     } else if entries[0].revents != 0 {
       screen.quit()  // The terminal is gone.
     }
-    if entries[1].revents != 0 { for number in signals.take() { handle(number) } }
+    if entries[1].revents != 0 { for number in signals.dequeue() { handle(number) } }
   }
 
   private mutating func receive() {
@@ -99,7 +99,7 @@ struct ScreenLoop: ~Copyable {
       let now = Self.now()
       for reply in replies { screen.receive(reply, at: now) }
     } catch {
-      lose(error)
+      disconnect(error)
     }
   }
 
@@ -109,12 +109,12 @@ struct ScreenLoop: ~Copyable {
       let size = terminal.size
       terminal.resize(to: size)
       screen.resize(to: size)
-      mustDrawAnew = true
+      mustRedraw = true
     case SIGTSTP:
       terminal.leave()
-      // Blocked itself, so its uncatchable brother stops the program; it goes on here.
+      // SIGTSTP is blocked, so SIGSTOP stops the program; after SIGCONT it goes on here.
       raise(SIGSTOP)
-      mustDrawAnew = true
+      mustRedraw = true
     default: screen.quit()
     }
   }

@@ -4,12 +4,12 @@
 import CNcurses
 import Glibc
 
-/// The signals that concern a full screen or a recording, as something to wait for with `poll`.
+/// The signals that a full screen or a recording handles, as a descriptor for `poll`.
 struct SignalInbox: ~Copyable {
-  /// Readable when a signal has come.
+  /// Readable when a signal has arrived.
   let descriptor: Int32
 
-  /// Blocks the signals, so that none ends the program at a moment of its own.
+  /// Blocks the signals, so that none ends the program by itself.
   init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) {
     var set = sigset_t()
     unsafe sigemptyset(&set)
@@ -22,8 +22,8 @@ struct SignalInbox: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// The numbers of those that have come.
-  func take() -> [Int32] {
+  /// Removes the signals that have arrived, and returns their numbers.
+  func dequeue() -> [Int32] {
     var numbers: [Int32] = []
     var info = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size

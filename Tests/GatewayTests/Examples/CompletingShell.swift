@@ -4,7 +4,7 @@
 import Glibc
 import TestBroker
 
-/// A shell that has read `settle completions`, and is asked what it would offer.
+/// A shell that has loaded `settle completions`, and returns what it would offer.
 enum CompletingShell: String, CaseIterable, Sendable {
   case bash, zsh, fish
 

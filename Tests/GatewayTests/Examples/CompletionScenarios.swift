@@ -6,7 +6,7 @@ import Simulation
 import TestBroker
 import Testing
 
-/// What `settle completions` makes real shells offer, beside a running gateway.
+/// The completions of real shells with `settle completions` and a running gateway.
 @Suite(.blocking) struct CompletionScenarios {
   private static let keys = [
     "boiler/mode", "boiler/target_temperature", "desk-lamp/brightness", "desk-lamp/color",
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func `without a gateway no key is offered, and nothing is said`() throws {
+  @Test func `without a gateway no key is offered, and nothing is printed`() throws {
     let house = try ExampleHouse(withGateway: false)
     for shell in CompletingShell.allCases where !Self.isMissing(shell) {
       #expect(try shell.offers(for: [["get", ""]], in: house) == [[]])
@@ -168,7 +168,7 @@ import Testing
   ]
 
   @Test(arguments: beginnings)
-  func `Tab completes what was typed`(shell: CompletingShell, beginning: String) throws {
+  func `Tab completes the typed text`(shell: CompletingShell, beginning: String) throws {
     guard !Self.isMissing(shell) else { return }
     let house = try Self.house()
     var variables = house.addresses

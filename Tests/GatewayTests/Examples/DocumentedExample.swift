@@ -3,7 +3,7 @@
 
 import Testing
 
-/// A command line that a person may copy, and what is shown of its output.
+/// A command line for users to copy, with its documented output.
 struct DocumentedExample: Hashable, Sendable, CustomTestStringConvertible {
   /// Where it stands, as `README.md:220` or `settle set --help`.
   var place: String

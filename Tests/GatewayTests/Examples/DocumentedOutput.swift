@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Output as a document shows it: what differs from run to run stands for any such thing.
+/// Documented output, in which values that differ from run to run match any value.
 ///
-/// `…` stands for whatever comes, every identifier for any, and so does every number of what is
-/// counted by the clock. Long lines may be broken at any place.
+/// `…` matches any text, every identifier matches any other, and so does every number that depends
+/// on time. Long lines may be broken at any place.
 struct DocumentedOutput {
   private let pieces: [String]
 

@@ -22,7 +22,7 @@ import Testing
   ]
 
   @Test(arguments: outputs)
-  func `documented output stands for what a run may print`(
+  func `documented output matches the output of a run`(
     documented: [String],
     actual: String,
     matches: Bool
@@ -52,7 +52,7 @@ import Testing
       # Title
 
       ```sh
-      # a remark
+      # a comment
       settle get                # every property
       settle set a/b '#ff0000'
       ```

@@ -7,10 +7,10 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// The house that examples are about: a private broker, the shipped settings and devices, which
-/// obey, the gateway, and a folder to stand in.
+/// The setup of the examples: a private broker, the shipped settings and devices, which obey, the
+/// gateway, and a working folder.
 ///
-/// All of it goes with this object.
+/// Everything is released with this object.
 final class ExampleHouse {
   let folder: String
   let broker: TestBroker

@@ -7,9 +7,9 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// A command line at work in a house, in a shell and a session of its own.
+/// A running command line in a house, in its own shell and session.
 ///
-/// It dies with this object, and with this process too, however that ends.
+/// It ends with this object, and with this process, however that ends.
 final class ExampleRun {
   private let process: SpawnedProcess
   private let lifeline: Lifeline

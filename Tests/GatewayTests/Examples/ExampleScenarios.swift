@@ -8,9 +8,9 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// Every command line that help, documentation and device files show, at work.
+/// Runs every command line in help, documentation and device files.
 ///
-/// A new one is run without a change here: it has to end with 0, or to say in its help how it is
+/// New examples are included automatically: each must end with 0, or state in its help how it is
 /// interrupted.
 @Suite(.blocking) struct ExampleScenarios {
   // MARK: - What is known of some
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test(arguments: try examples(.ending))
-  func `an example does what it says`(example: DocumentedExample) throws {
+  func `an example works as documented`(example: DocumentedExample) throws {
     for tool in Self.foreignTools where example.line.contains("| \(tool) ") {
       guard ToolPath.has(tool) else {
         print("Skipped: \(example.line): \(tool) is not installed")
@@ -186,7 +186,7 @@ import Testing
   }
 
   @Test(arguments: try examples(.endless))
-  func `an example that goes on does what it says, and ends when told`(
+  func `an endless example works as documented, and ends on its signal`(
     example: DocumentedExample
   ) throws {
     let row = try #require(Self.endless(example))
@@ -222,7 +222,7 @@ import Testing
     #expect(DocumentedOutput(example.output).isBeginning(of: run.output), told)
   }
 
-  @Test func `the examples of the demo do what they say`() throws {
+  @Test func `the examples of the demo work as documented`() throws {
     let house = try ExampleHouse(withGateway: false)
     // Each takes its time, so all at once.
     let runs = try Self.examples(.demo).map {
@@ -256,10 +256,10 @@ import Testing
   }
 
   @Test(arguments: try examples(.screen))
-  func `an example of the full screen does what it says`(example: DocumentedExample) throws {
+  func `an example of the full screen works as documented`(example: DocumentedExample) throws {
     let house = try ExampleHouse(withGateway: true)
     let terminal = try TmuxTerminal(columns: 80, rows: 24, environment: house.addresses)
-    // tmux gives each shell the path of whoever asked for it.
+    // tmux passes the PATH of its caller to each shell.
     try terminal.enter("PATH=\(house.environment["PATH"] ?? ""); clear")
     try terminal.enter(example.line + #"; echo "ended $?""#)
     try terminal.waitForRow("PROPERTY", "TARGET", "ACTUAL", "STATE", "CHANGES")

@@ -5,7 +5,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// What the programs say to somebody who does not know them yet.
+/// Help and suggestions for new users.
 @Suite(.blocking) struct HelpScenarios {
   @Test(arguments: ["settle", "settled"])
   func `help on every level has two examples, each with its meaning`(program: String) throws {
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(arguments: ["settle", "settled"])
-  func `a near miss of any command or option is answered with what was meant`(
+  func `a misspelled command or option is answered with a suggestion`(
     program: String
   ) throws {
     for command in try ProgramHelp.commands(of: program) {
@@ -69,7 +69,7 @@ import Testing
     ("settle help simulte", 64, #""simulate""#),
   ]
 
-  @Test func `a near miss of a key, a value or a word is answered with what was meant`() throws {
+  @Test func `a misspelled key, value or word is answered with a suggestion`() throws {
     let house = try ExampleHouse(withGateway: true)
     for miss in Self.misses {
       let run = try ExampleRun(miss.line, in: house)

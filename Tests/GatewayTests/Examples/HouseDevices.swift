@@ -10,9 +10,9 @@ import PrivateBroker
 import Synchronization
 import TestBroker
 
-/// The devices of the shipped `devices` folder, as they answer on MQTT: at once, and obedient.
+/// The devices of the shipped `devices` folder, which obey and answer on MQTT at once.
 ///
-/// Works on a thread of its own until it goes.
+/// Runs on its own thread until it is released.
 final class HouseDevices: Sendable {
   private let worker: Worker
   private let thread: TestThread

@@ -6,7 +6,7 @@ import Operations
 import PrivateBroker
 import TestBroker
 
-/// What `--help` of a built program says, taken apart.
+/// The parsed `--help` of a built program.
 struct ProgramHelp {
   let text: String
   let code: Int32?

@@ -6,7 +6,7 @@ import Operations
 import Simulation
 import TestBroker
 
-/// Simulated devices on a scenario's broker, in real time, moved on by whoever waits.
+/// Simulated devices on a scenario's broker, in real time, advanced by the waiting test.
 final class DeviceStage {
   private struct Actor {
     var device: any SimulatedDevice

@@ -3,7 +3,7 @@
 
 import Simulation
 
-/// What is done with one profile, and what has to leave for the device.
+/// The changes of one profile, and the expected messages to the device.
 struct ProfileCase: Sendable {
   /// A change of one property and the command it makes.
   struct Change: Sendable {

@@ -88,7 +88,7 @@ enum ProfileCases {
 
   private static var tasmota: [ProfileCase] {
     @Sendable func lamp(_ topic: String) -> any SimulatedDevice {
-      TasmotaDimmer(name: topic, tellsState: true)
+      TasmotaDimmer(name: topic, reportsState: true)
     }
     var relay = ProfileCase.flag(
       "tasmota/relay",

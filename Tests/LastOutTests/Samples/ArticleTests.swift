@@ -4,7 +4,7 @@
 import Foundation
 import Testing
 
-/// Keeps what people copy from the documentation equal to what is compiled and run.
+/// Checks that the samples in the documentation equal those that are compiled and run.
 @Suite struct ArticleTests {
   /// The package's folder, four levels above this file.
   private static let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `no article is left out`() throws {
+  @Test func `every article is tested`() throws {
     let found = try FileManager.default.contentsOfDirectory(
       atPath: Self.root.appending(path: "Sources/LastOut/LastOut.docc").path
     )

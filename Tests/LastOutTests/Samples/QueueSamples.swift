@@ -6,7 +6,7 @@ import LastOut
 import LastOutTesting
 import Testing
 
-/// The samples of the articles about queues, each followed by what it must lead to.
+/// The samples of the articles about queues, each followed by its expected result.
 @Suite struct QueueSamples {
   private let log = Log()
 
@@ -23,7 +23,7 @@ import Testing
     #expect(log.lines == ["40"])
   }
 
-  @Test func `the policies of the sample are what they seem`() {
+  @Test func `the policies of the sample have the stated members`() {
     let policy = Policy(delay: .milliseconds(300), maxWait: .seconds(2))
     let live = Policy(
       delay: .milliseconds(200),
@@ -44,7 +44,7 @@ import Testing
     #expect(clock.nextDeadline == .seconds(5))
   }
 
-  @Test func `a cancel tells what it met`() {
+  @Test func `a cancel returns its outcome`() {
     let queue = TestClock().queue()
     switch queue.cancel(forKey: "desk-lamp/brightness") {
     case .cancelled: log("dropped, and what it captured is free")
@@ -71,7 +71,7 @@ import Testing
     #expect(task.cancel() == .alreadyStarted)
   }
 
-  @Test func `the player shows what a policy makes of changes`() {
+  @Test func `the player shows the effect of a policy`() {
     let player = TimelinePlayer<Int>(
       policy: Policy(delay: .milliseconds(100), maxWait: .milliseconds(200))
     )

@@ -5,7 +5,7 @@ import Dispatch
 import LastOut
 import Testing
 
-/// The samples of the article about single tasks, each followed by what it must lead to.
+/// The samples of the article about single tasks, each followed by its expected result.
 @Suite struct TaskSamples {
   private let log = Log()
 
