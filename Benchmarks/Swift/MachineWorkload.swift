@@ -18,7 +18,7 @@ struct MachineWorkload: ~Copyable {
         id: "level",
         kind: .number(NumberRule(range: 0...100_000_000, step: 1)),
         policy: Policy(delay: .milliseconds(300), maxWait: .seconds(2)),
-        command: CommandRoad(
+        command: CommandEndpoint(
           topic: names.text(number),
           payload: PayloadTemplate(.string(PayloadTemplate.placeholder))
         )

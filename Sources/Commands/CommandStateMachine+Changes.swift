@@ -2,116 +2,105 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
-package import JSON
 package import LastOut
 
-/// What comes in: changes, flush and cancel.
+/// What requesters ask for: changes, flush, cancel, shutdown.
 extension CommandStateMachine {
-  /// What a user asks of one key.
-  package enum Change: Hashable, Sendable {
-    /// A value of the property's type, already validated.
-    case set(Value)
-    case step(Double)
-    case toggle
-  }
+  // MARK: - Changes
 
-  /// What a change brings along.
-  struct Terms {
-    var origin: ChangeOrigin?
-    /// How long it may wait for an absent broker or device; `nil`: as the property says.
-    var ttl: Duration?
-    var options: [JSONValue.Member]?
-    var skipsQuiet = false
-  }
-
-  /// Takes a change, or refuses it; refused changes leave everything as it was.
+  /// Accepts a change.
   ///
-  /// `skipsQuiet` flushes the key after the change. `ttl` is how long the value may wait for an
-  /// absent broker or device. `options` are members that ride with the command (see
-  /// ``Device/options``).
+  /// A step or toggle without a known state to count from waits for that state, if it was requested.
   ///
-  /// - Throws: Why it is refused: the kind has no such change, nothing to count from, no room, or
-  ///   the way out has begun.
+  /// - Throws: Why the change is rejected; nothing else has changed then.
   package mutating func change(
-    _ change: Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     at now: Moment,
-    origin: ChangeOrigin? = nil,
-    ttl: Duration? = nil,
-    options: [JSONValue.Member]? = nil,
-    skipsQuiet: Bool = false
+    _ options: consuming ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
-    statistics.changes += 1
-    let terms = Terms(origin: origin, ttl: ttl, options: options, skipsQuiet: skipsQuiet)
+    dispatcher.log.statistics.changes += 1
     do throws(ValidationError) {
-      guard !isClosing else { throw .shuttingDown }
-      let value: Value
-      if case .set(let given) = change {
-        value = given
-      } else if let found = try self.value(after: change, of: key) {
-        value = found
+      guard !dispatcher.isClosing else { throw .shuttingDown }
+      if case .set(let value) = change {
+        try accept(value, of: key, options, at: now)
+      } else if let value = try value(after: change, of: key) {
+        try accept(value, of: key, options, at: now)
       } else {
-        return try hold(change, of: key, terms, at: now)
+        try waitForState(change, of: key, options, at: now)
       }
-      try take(value, of: key, terms, at: now)
     } catch {
-      statistics.rejected += 1
+      dispatcher.log.statistics.rejected += 1
       throw error
     }
   }
 
-  /// The absolute value a change asks for; `nil` when there is nothing to count from.
+  /// The absolute value of a change; `nil` when there is nothing to count from.
   ///
-  /// - Throws: When the kind has no such change.
-  package func value(after change: Change, of key: KeyIndex) throws(ValidationError) -> Value? {
-    switch change {
-    case .set(let value): return value
-    case .step(let amount):
-      guard let base = base(of: key) else { return nil }
-      return try registry.properties[Int(key.rawValue)].property.stepped(from: base, by: amount)
-    case .toggle:
-      guard let base = base(of: key) else { return nil }
-      return try registry.properties[Int(key.rawValue)].property.toggled(from: base)
-    }
+  /// - Throws: When the property has no such change.
+  package func value(
+    after change: ValueChange,
+    of key: KeyIndex
+  ) throws(ValidationError) -> Value? {
+    if case .set(let value) = change { return value }
+    return try change.value(from: base(of: key), of: registry[key].property)
   }
 
-  // Inlined, with the next: a change of a known key then copies its value once.
+  /// What a step of `key` counts from: what the device will have once its commands are done.
+  package func base(of key: KeyIndex) -> Value? {
+    dispatcher.isAction(key) ? nil : dispatcher.expectedValue(of: key)
+  }
+
+  // Inlined: a change then copies its value once.
   @inline(__always)
-  private mutating func take(
+  private mutating func accept(
     _ value: Value,
     of key: KeyIndex,
-    _ terms: Terms,
+    _ options: ChangeOptions,
     at now: Moment
   ) throws(ValidationError) {
-    let place = Int(key.rawValue)
-    let isUrgent =
-      facts[place].hasUrgent && registry.properties[place].property.urgent.contains(value)
+    let isUrgent = dispatcher.isUrgent(value, of: key)
     guard isUrgent || waitingCount < settings.pendingLimit || hasValue(key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
-    changeNumber += 1
-    let expiresAt =
-      if let ttl = terms.ttl { now.advanced(by: ttl) } else { facts[place].expiry(from: now) }
-    let pending = PendingChange(
+    let change = PendingChange(
       value: value,
-      number: changeNumber,
+      number: nextNumber(),
       acceptedAt: now,
-      expiresAt: expiresAt,
-      origin: terms.origin,
-      options: terms.options
+      expiresAt: options.ttl.map { now.advanced(by: $0) }
+        ?? dispatcher.facts[key].expiry(from: now),
+      origin: options.origin,
+      members: options.members
     )
-    guard !isUrgent else { return override(key, with: pending, at: now) }
-    enqueue(consume pending, of: value, for: key, at: now)
-    if terms.skipsQuiet { flush(key, at: now) }
+    dispatcher.emitAccepted(change, isUrgent: isUrgent, for: key, at: now)
+    guard !isUrgent else { return override(key, with: change, at: now) }
+    if !waitingSteps.isEmpty {
+      waitingSteps.end(
+        key,
+        as: .superseded,
+        reason: Delivery.newerValue,
+        in: &dispatcher.log,
+        at: now
+      )
+    }
+    dispatcher.enqueue(consume change, for: key, at: now)
+    if dispatcher.facts[key].hasExcluded { endExcluded(by: key, at: now) }
+    dispatcher.setTarget(value, of: key)
+    dispatcher.settleReady(at: now)
+    if options.skipsQuiet { dispatcher.flush(key, at: now) }
   }
 
-  /// A number for something that is refused without being a change.
-  package mutating func nextNumber() -> UInt64 {
-    changeNumber += 1
-    return changeNumber
+  /// Sends an urgent value first in its lane, and ends what it overrides.
+  private mutating func override(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
+    endWaiting(key, as: .cancelled, reason: Self.urgent, at: now)
+    dispatcher.queue.restartInterval(of: key, at: now)
+    dispatcher.abandon(key, as: .cancelled, reason: Self.urgent, at: now)
+    endRelated(to: key, isUrgent: true, at: now)
+    dispatcher.setTarget(change.value, of: key)
+    dispatcher.makeReady(Command(change: change, isUrgent: true), for: key, at: now)
   }
 
-  /// Tells that a change was refused before it was one, because its value could not be read.
+  /// Emits that a change was rejected before it was one, because its value could not be read.
   ///
   /// - Returns: The number of the event.
   @discardableResult
@@ -122,134 +111,84 @@ extension CommandStateMachine {
     origin: ChangeOrigin? = nil
   ) -> UInt64 {
     let number = nextNumber()
-    events.append(
-      CommandEvent(
-        key: key,
-        phase: .rejected,
-        value: nil,
-        collapsed: 0,
-        number: number,
-        acceptedAt: now,
-        at: now,
-        attempt: 1,
-        reason: reason,
-        origin: origin,
-        isFinal: true
-      )
+    dispatcher.log.emitEnd(
+      .rejected,
+      number: number,
+      receivedAt: now,
+      reason: reason,
+      origin: origin,
+      for: key,
+      at: now
     )
     return number
   }
 
-  /// What a step counts from: the pending value, the target on its way or unconfirmed, the last one
-  /// sent where no report came since, the actual value.
-  package func base(of key: KeyIndex) -> Value? {
-    let place = Int(key.rawValue)
-    guard !facts[place].isAction else { return nil }
-    if let pending = core.pending(key) { return pending.value.value }
-    return states[place].ready?.change.value ?? standingValue(place) ?? states[place].arriving
-      ?? states[place].lastSent ?? states[place].actual
-  }
+  // MARK: - Room
 
+  /// Everything that counts against ``CommandSettings/pendingLimit``.
   @inline(__always)
-  private mutating func enqueue(
-    _ pending: consuming PendingChange,
-    of value: Value,
-    for key: KeyIndex,
-    at now: Moment
-  ) {
-    let place = Int(key.rawValue)
-    tell(.accepted, of: pending, for: key, at: now)
-    if !heldSteps.isEmpty { dropHeld(key, as: .superseded, reason: Self.newerValue, at: now) }
-    if let replaced = core.enqueue(pending, for: key, at: now) {
-      statistics.collapsed += 1
-      if isWatched || isJournalled || replaced.origin != nil {
-        tellReplaced(replaced, of: key, at: now)
-      }
-    }
-    if states[place].ready != nil { dropRepetition(of: key, reason: Self.newerValue, at: now) }
-    if !facts[place].excluded.isEmpty { dropExcluded(by: key, at: now) }
-    if !facts[place].isAction { setTarget(value, of: key) }
-    // A leading value leaves at once.
-    while let run = core.nextReady(at: now) { settle(run, at: now) }
+  private var waitingCount: Int { dispatcher.pendingCount + waitingSteps.keyCount }
+
+  /// Whether another value of `key` may wait; a newer value of a key that has one always may.
+  private func hasRoom(for key: KeyIndex) -> Bool {
+    waitingCount < settings.pendingLimit || hasValue(key)
   }
 
-  /// Why a value ended that something newer replaced.
-  static var newerValue: String { "newer value" }
+  private func hasValue(_ key: KeyIndex) -> Bool { waiting(for: key).hasValue }
 
-  /// A value that waits to be sent once more gives way: nothing newer may be followed by it.
-  mutating func dropRepetition(of key: KeyIndex, reason: String, at now: Moment) {
-    guard states[Int(key.rawValue)].ready.map({ $0.attempt > 1 }) ?? false,
-      let ready = takeReady(key)
-    else { return }
-    states[Int(key.rawValue)].approach.pass(ready.change.value)
-    tell(
-      .superseded,
-      of: ready.change,
-      for: key,
-      collapsed: ready.collapsed,
-      attempt: ready.attempt,
-      reason: reason,
-      at: now
+  /// Rejects values of several keys if one of them would find no room, accepted in this order at one
+  /// instant.
+  ///
+  /// What is not rejected here finds room in ``change(_:of:at:_:)``. Takes constant time where there
+  /// is room for one more of each.
+  ///
+  /// - Throws: `noRoomForAll`.
+  package func checkRoom(
+    for values: [(key: KeyIndex, value: Value)]
+  ) throws(ValidationError) {
+    guard waitingCount + values.count > settings.pendingLimit else { return }
+    var plan = AdmissionPlan(count: waitingCount, limit: settings.pendingLimit)
+    for (key, value) in values {
+      let isUrgent = dispatcher.isUrgent(value, of: key)
+      plan.accept(key, isUrgent: isUrgent, dispatcher.relations[key]) { waiting(for: $0) }
+    }
+    if let refusal = plan.refusal { throw refusal }
+  }
+
+  private func waiting(for key: KeyIndex) -> AdmissionPlan.Waiting {
+    AdmissionPlan.Waiting(
+      quiet: dispatcher.queue.isPending(key),
+      ready: dispatcher.sendQueue[key] != nil,
+      steps: waitingSteps.contains(key)
     )
   }
 
-  private mutating func tellReplaced(_ replaced: PendingChange, of key: KeyIndex, at now: Moment) {
-    // What waits now counts the replaced value too.
-    let collapsed = core.pending(key).map { $0.collapsed - 1 } ?? 0
-    tell(
-      .superseded,
-      of: replaced,
-      for: key,
-      collapsed: max(collapsed, 0),
-      reason: Self.newerValue,
-      at: now
-    )
+  // MARK: - The end of what waits
+
+  /// Ends what waits for `key`; `false` when nothing did.
+  @discardableResult
+  package mutating func cancel(_ key: KeyIndex, at now: Moment) -> Bool {
+    guard endWaiting(key, as: .cancelled, reason: nil, at: now) else { return false }
+    dispatcher.refreshTarget(key)
+    return true
   }
 
-  /// Ends the commands of other keys that a new value of `key` ends; of `keys` alone, if given.
-  mutating func endRelated(
-    to key: KeyIndex,
-    among keys: [KeyIndex]? = nil,
-    isUrgent: Bool,
-    at now: Moment
-  ) {
-    for other in isUrgent ? facts[Int(key.rawValue)].ends : []
-    where keys?.contains(other) ?? true {
-      endWaiting(other, as: .cancelled, reason: "urgent", at: now)
-      endOnItsWay(other, as: .cancelled, reason: "urgent", at: now)
-      refreshTarget(other)
-    }
-    if !facts[Int(key.rawValue)].excluded.isEmpty { dropExcluded(by: key, among: keys, at: now) }
+  /// Ends the quiet period of `key`; `false` when nothing was pending.
+  @discardableResult
+  package mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
+    dispatcher.flush(key, at: now)
   }
 
-  /// Of properties that exclude each other the newer wins.
-  private mutating func dropExcluded(
-    by key: KeyIndex,
-    among keys: [KeyIndex]? = nil,
-    at now: Moment
-  ) {
-    let reason = "replaced by \(registry.properties[Int(key.rawValue)].property.id)"
-    for other in facts[Int(key.rawValue)].excluded where keys?.contains(other) ?? true {
-      endWaiting(other, as: .superseded, reason: reason, at: now)
-      endOnItsWay(other, as: .superseded, reason: reason, at: now)
-      refreshTarget(other)
-    }
+  /// Begins the shutdown: ends every quiet period, and lets lanes hold nothing back.
+  ///
+  /// Steps that wait for a state are rejected, and so are later changes.
+  package mutating func close(at now: Moment) {
+    dispatcher.isClosing = true
+    for key in waitingSteps.keys { rejectSteps(of: key, as: .shuttingDown, at: now) }
+    for key in dispatcher.queue.pendingKeys() { dispatcher.flush(key, at: now) }
   }
 
-  /// An urgent value: ends what it overrides, and goes to the head of its lane.
-  private mutating func override(_ key: KeyIndex, with pending: PendingChange, at now: Moment) {
-    let place = Int(key.rawValue)
-    tell(.accepted, of: pending, for: key, isUrgent: true, at: now)
-    endWaiting(key, as: .cancelled, reason: "urgent", at: now)
-    core.restartInterval(of: key, at: now)
-    endOnItsWay(key, as: .cancelled, reason: "urgent", at: now)
-    endRelated(to: key, isUrgent: true, at: now)
-    if !facts[place].isAction { setTarget(pending.value, of: key) }
-    // Nothing of it waits for quiet: a value that was settling has just been ended.
-    makeReady(pending, for: key, collapsed: 0, isUrgent: true, at: now)
-  }
-
-  /// Drops what waits for `key`, in the queue, behind it, or for the device's state.
+  /// Ends everything of `key` that has not been sent; `false` when there was nothing.
   @discardableResult
   mutating func endWaiting(
     _ key: KeyIndex,
@@ -257,196 +196,56 @@ extension CommandStateMachine {
     reason: String?,
     at now: Moment
   ) -> Bool {
-    var ended = dropHeld(key, as: phase, reason: reason, at: now)
-    if case .cancelled(let change, let collapsed) = core.cancel(key) {
-      ended = true
-      tell(phase, of: change, for: key, collapsed: collapsed, reason: reason, at: now)
-    }
-    if let ready = takeReady(key) {
-      ended = true
-      tell(
-        phase,
-        of: ready.change,
-        for: key,
-        collapsed: ready.collapsed,
-        attempt: ready.attempt,
-        reason: reason,
-        at: now
-      )
-    }
-    return ended
+    let steps = waitingSteps.end(key, as: phase, reason: reason, in: &dispatcher.log, at: now)
+    let hasEnded = dispatcher.endWaiting(key, as: phase, reason: reason, at: now)
+    return hasEnded || steps > 0
   }
+}
 
-  /// Ends the command that is on its way; its acknowledgement, if still to come, is not told.
-  mutating func endOnItsWay(
-    _ key: KeyIndex,
-    as phase: Phase,
-    reason: String?,
-    at now: Moment
-  ) {
-    let place = Int(key.rawValue)
-    if let taken = states[place].arriving {
-      // Whatever ends it, the device may not get there any more.
-      states[place].arriving = nil
-      states[place].approach.pass(taken)
-      refreshTarget(key)
-    }
-    guard let outstanding = states[place].onItsWay, !outstanding.isEnded else { return }
-    switch outstanding.stage {
-    case .sending: states[place].onItsWay?.isEnded = true
-    case .sent: dropOnItsWay(key)
-    }
-    states[place].approach.pass(outstanding.change.value)
-    tell(
-      phase,
-      of: outstanding.change,
-      for: key,
-      collapsed: outstanding.collapsed,
-      attempt: outstanding.attempt,
-      reason: reason,
-      at: now
-    )
-  }
-
-  /// Drops what waits for `key`; `false` when nothing did.
-  @discardableResult
-  package mutating func cancel(_ key: KeyIndex, at now: Moment) -> Bool {
-    let ended = endWaiting(key, as: .cancelled, reason: nil, at: now)
-    if ended { refreshTarget(key) }
-    return ended
-  }
-
-  /// Ends the quiet period of `key` now; `false` when nothing was pending.
-  @discardableResult
-  package mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
-    switch core.flush(key, at: now) {
-    case .run(let run):
-      settle(run, at: now)
-      return true
-    case .markedDue: return true
-    case .nothing: return false
-    }
-  }
-
-  /// Ends every quiet period, and lets lanes hold nothing back: the way out.
-  ///
-  /// Later changes are refused, and so are steps that wait for a state.
-  package mutating func close(at now: Moment) {
-    isClosing = true
-    let reason = ValidationError.shuttingDown.description
-    for key in heldSteps.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-      refuseHeld(key, reason: reason, at: now)
-    }
-    for key in core.pendingKeys() { flush(key, at: now) }
-  }
-
-  // MARK: - Steps that wait for the device's state
-
-  /// Waits for the state that was asked for, if there is one to wait for.
-  private mutating func hold(
-    _ change: Change,
+/// Steps that wait for the device's state.
+extension CommandStateMachine {
+  private mutating func waitForState(
+    _ change: ValueChange,
     of key: KeyIndex,
-    _ terms: Terms,
+    _ options: ChangeOptions,
     at now: Moment
   ) throws(ValidationError) {
-    try checkMove(change, of: key)
-    guard facts[Int(key.rawValue)].canAsk, isConnected else { throw .noBase }
-    let waiting = heldSteps[key]?.count ?? 0
-    guard waiting < HeldStep.limit else {
-      throw .unsupported("\(waiting) steps wait for the device's state already")
-    }
-    guard waiting > 0 || hasRoom(for: key) else {
+    try change.check(registry[key].property)
+    guard dispatcher.facts[key].canAsk, dispatcher.sendQueue.isConnected else { throw .noBase }
+    try waitingSteps.checkLimit(of: key)
+    guard waitingSteps.contains(key) || hasRoom(for: key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
-    if waiting == 0 {
-      deadlines.set(.heldStep, of: key, at: now.advanced(by: settings.stepPatience))
-    }
-    heldSteps[key, default: []].append(
-      HeldStep(change: change, number: nextNumber(), acceptedAt: now, terms: terms)
+    waitingSteps.append(
+      WaitingSteps.Step(change: change, number: nextNumber(), receivedAt: now, options: options),
+      for: key
     )
   }
 
-  /// A step or toggle that the kind does not have is refused before it waits for anything.
-  private func checkMove(_ change: Change, of key: KeyIndex) throws(ValidationError) {
-    switch change {
-    case .set: break
-    case .step(let amount):
-      _ = try registry.properties[Int(key.rawValue)].property.stepped(from: .number(0), by: amount)
-    case .toggle:
-      _ = try registry.properties[Int(key.rawValue)].property.toggled(from: .boolean(false))
-    }
-  }
-
-  /// Steps that waited for the state are applied to it.
-  mutating func applyHeldSteps(to key: KeyIndex, at now: Moment) {
-    for held in takeHeld(key) {
+  /// Accepts the steps that waited for the state, which is known now.
+  mutating func applySteps(of key: KeyIndex, at now: Moment) {
+    guard waitingSteps.contains(key) else { return }
+    for step in waitingSteps.removeAll(of: key) {
       do throws(ValidationError) {
-        guard let value = try value(after: held.change, of: key) else { throw .noBase }
-        try take(value, of: key, held.terms, at: now)
-        if notesAppliedSteps {
-          appliedSteps.append(
-            AppliedStep(
-              key: key,
-              value: value,
-              at: now,
-              origin: held.terms.origin,
-              skipsQuiet: held.terms.skipsQuiet
-            )
-          )
-        }
+        guard let value = try value(after: step.change, of: key) else { throw .noBase }
+        try accept(value, of: key, step.options, at: now)
+        if recordsAppliedSteps { appliedSteps.append(AppliedStep(step, value, of: key, at: now)) }
       } catch {
-        statistics.rejected += 1
-        tell(.rejected, of: held, for: key, reason: error.description, at: now)
+        dispatcher.log.statistics.rejected += 1
+        step.end(as: .rejected, reason: error.description, of: key, in: &dispatcher.log, at: now)
       }
     }
   }
 
-  /// Steps whose state did not come are refused.
-  mutating func refuseHeld(_ key: KeyIndex, reason: String, at now: Moment) {
-    let held = takeHeld(key)
-    statistics.rejected += UInt64(held.count)
-    for step in held { tell(.rejected, of: step, for: key, reason: reason, at: now) }
-  }
-
-  @discardableResult
-  private mutating func dropHeld(
-    _ key: KeyIndex,
-    as phase: Phase,
-    reason: String?,
-    at now: Moment
-  ) -> Bool {
-    let held = takeHeld(key)
-    for step in held { tell(phase, of: step, for: key, reason: reason, at: now) }
-    return !held.isEmpty
-  }
-
-  private mutating func takeHeld(_ key: KeyIndex) -> [HeldStep] {
-    guard !heldSteps.isEmpty, let held = heldSteps.removeValue(forKey: key) else { return [] }
-    deadlines.remove(.heldStep, of: key)
-    return held
-  }
-
-  private mutating func tell(
-    _ phase: Phase,
-    of held: HeldStep,
-    for key: KeyIndex,
-    reason: String?,
-    at now: Moment
-  ) {
-    events.append(
-      CommandEvent(
-        key: key,
-        phase: phase,
-        value: nil,
-        collapsed: 0,
-        number: held.number,
-        acceptedAt: held.acceptedAt,
-        at: now,
-        attempt: 1,
-        reason: reason,
-        origin: held.terms.origin,
-        isFinal: true
-      )
+  /// Rejects steps whose state will not arrive.
+  mutating func rejectSteps(of key: KeyIndex, as error: ValidationError, at now: Moment) {
+    let count = waitingSteps.end(
+      key,
+      as: .rejected,
+      reason: error.description,
+      in: &dispatcher.log,
+      at: now
     )
+    dispatcher.log.statistics.rejected += UInt64(count)
   }
 }

@@ -2,210 +2,154 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+package import JSON
 package import LastOut
 
-/// Decides what becomes of every change: events and the time go in, publishes and events come out.
+/// Decides what becomes of every change: events and the time go in, messages and events come out.
 ///
-/// The way of a value: ``change(_:of:at:origin:ttl:options:skipsQuiet:)`` puts it into the last-out
-/// queue; ``advance(to:)`` moves what has settled to its road; ``nextPublish(at:)`` hands out what
-/// may leave; ``finish(_:_:at:)`` takes the broker's answer; ``reported(_:_:at:)`` the device's.
-/// It has no clock, no lock and does no I/O. After any call, the owner drains ``events`` and
-/// ``changedKeys``, publishes what may leave, and arms one timer for ``nextDeadline(after:)``.
+/// It decides what a change means: its value, whether there is room for it, and which commands of
+/// other keys it ends. Then the ``CommandDispatcher`` takes the value to its device.
+///
+/// It has no clock, no lock and does no I/O. After any call, the owner removes ``events`` and
+/// ``changedKeys``, sends what ``nextPublish(at:)`` returns, and arms one timer for
+/// ``nextDeadline(after:)``.
 package struct CommandStateMachine: ~Copyable {
-  /// What the machine is told beside the devices.
-  package struct Settings: Sendable {
-    /// Tokens a second and burst, by lane; a lane not named here is not limited.
-    package var lanes: [String: (rate: Double, burst: Int)] = [:]
-    /// How many keys may have a pending value.
-    package var pendingLimit = 100_000
-    /// How long a step waits for the state that was asked for.
-    package var stepPatience: Duration = .seconds(2)
-    /// What the numbers of messages count from; another one after each start, so that a reply to what
-    /// was sent before answers nothing.
-    package var firstMessage: UInt64 = 0
-
-    package init() {}
-  }
-
-  /// Counts since the start.
-  package struct Statistics: Sendable {
-    package var changes: UInt64 = 0
-    package var rejected: UInt64 = 0
-    package var collapsed: UInt64 = 0
-    package var unchanged: UInt64 = 0
-    package var published: UInt64 = 0
-    package var acknowledged: UInt64 = 0
-    package var confirmed: UInt64 = 0
-    package var failed: UInt64 = 0
-    package var expired: UInt64 = 0
-    /// The longest time between a value's deadline and its leaving the queue.
-    package var worstLateness: Duration = .zero
-    /// Those times.
-    package var lateness = DurationHistogram(
-      bounds: [100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 1_000_000]
-        .map { .microseconds($0) }
-    )
-  }
-
-  package internal(set) var registry: Registry
-  package var statistics = Statistics()
-  /// What happened, in order; the owner takes them out.
-  package var events: [CommandEvent] = []
-  /// Keys whose target, actual value or phase changed, possibly more than once each.
-  package var changedKeys: [KeyIndex] = []
-  /// Whether somebody sees every event, also of changes that nobody waits for.
-  package var isWatched = false
-  /// Whether somebody keeps what was accepted: every event is told then, with all that the value
-  /// brings along.
-  package var isJournalled = false
+  /// Values on their way, with what keys show and what devices have.
+  package internal(set) var dispatcher: CommandDispatcher
+  /// Steps that wait for the state they count from.
+  var waitingSteps: WaitingSteps
+  var settings: CommandSettings
 
   /// Whether steps that had waited are kept in ``appliedSteps``.
-  package var notesAppliedSteps = false
-  /// Steps that had waited for their device's state, in the order in which they were taken then;
-  /// the owner takes them out.
+  package var recordsAppliedSteps = false
+  /// The steps that had waited and were accepted, in order, until the owner removes them.
   package var appliedSteps: [AppliedStep] = []
 
-  var settings: Settings
-  var facts: [PropertyFacts]
-  var core: LastOutCore<PendingChange>
-  var states: [PropertyState]
-  var devices: [DeviceState]
-  var lanes: LaneTable
-  var flights = FlightTable()
-  var deadlines: DeadlineHeap
-  /// Steps that wait for a key's state; no entry is empty.
-  var heldSteps: [KeyIndex: [HeldStep]] = [:]
-  var isConnected = false
-  var isClosing = false
-  var changeNumber: UInt64 = 0
-  /// Values that left the queue and wait.
-  var readyCount = 0
-  /// Commands that wait for the broker's acknowledgement.
-  var sendingCount = 0
-
-  package init(registry: Registry, settings: Settings = Settings()) {
-    let keys = registry.properties.count
-    self.registry = registry
+  package init(registry: Registry, settings: CommandSettings = CommandSettings()) {
     self.settings = settings
-    facts = PropertyFacts.all(in: registry)
-    core = LastOutCore(policy: .standard, capacity: max(keys, 1))
-    states = Array(repeating: PropertyState(), count: keys)
-    devices = registry.devices.map { DeviceState(sources: $0.availability.count) }
-    lanes = LaneTable(registry: registry, limits: settings.lanes, continuing: nil, at: .zero)
-    deadlines = DeadlineHeap(keys: keys)
-    for (position, entry) in registry.properties.enumerated() {
-      core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))
-    }
+    dispatcher = CommandDispatcher(registry: registry, settings: settings)
+    waitingSteps = WaitingSteps(keys: registry.properties.count, patience: settings.stepPatience)
   }
+
+  package var registry: Registry { dispatcher.registry }
+
+  // MARK: - What happened
+
+  /// What happened, in order, until the owner removes it.
+  package var events: [CommandEvent] {
+    get { dispatcher.log.events }
+    _modify { yield &dispatcher.log.events }
+  }
+
+  /// Keys that show something new, possibly more than once each, until the owner removes them.
+  package var changedKeys: [KeyIndex] {
+    get { dispatcher.log.statuses.changedKeys }
+    _modify { yield &dispatcher.log.statuses.changedKeys }
+  }
+
+  /// Whether the target of a key changed since the last call.
+  package mutating func takeNewTarget(of key: KeyIndex) -> Bool {
+    dispatcher.log.statuses.takeNewTarget(of: key)
+  }
+
+  package var statistics: CommandStatistics { dispatcher.log.statistics }
+
+  /// Whether someone receives every event of every command.
+  package var isWatched: Bool {
+    get { dispatcher.log.isWatched }
+    set { dispatcher.log.isWatched = newValue }
+  }
+
+  /// Whether a journal keeps accepted values, and so receives every event.
+  package var isJournalled: Bool {
+    get { dispatcher.log.isJournalled }
+    set { dispatcher.log.isJournalled = newValue }
+  }
+
+  /// A number for something that is rejected without being a change.
+  package mutating func nextNumber() -> UInt64 { dispatcher.log.nextNumber() }
+
+  /// Whether anything is not acknowledged, what cannot be sent included; constant time.
+  package var hasUnsent: Bool { dispatcher.hasUnsent || !waitingSteps.isEmpty }
+
+  /// The keys of which something is not acknowledged, in order of definition.
+  ///
+  /// Takes time in proportion to all keys, unless there are none.
+  package func unsentKeys() -> [KeyIndex] {
+    guard hasUnsent else { return [] }
+    return dispatcher.facts.keys.filter { dispatcher.isUnsent($0) || waitingSteps.contains($0) }
+  }
+
+  // MARK: - Time
 
   /// The next moment at which ``advance(to:)`` or ``nextPublish(at:)`` has something to do; `nil`
-  /// with nothing to wait for.
+  /// when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
-    var earliest = core.nextDeadline
-    if let first = deadlines.first { earliest = min(earliest ?? first.at, first.at) }
-    if isConnected, !isClosing, let token = lanes.nextToken(after: now) {
-      earliest = min(earliest ?? token, token)
-    }
-    return earliest
+    Moment.earlier(dispatcher.nextDeadline(after: now), waitingSteps.nextOverdue)
   }
 
-  /// Moves on everything that is due: settled values to their roads, late ones to their end.
+  /// Moves on everything that is due: values that are quiet, then whatever has waited too long.
   package mutating func advance(to now: Moment) {
-    while let run = core.nextRun(at: now) {
-      let lateness = run.due.duration(to: now)
-      if lateness > statistics.worstLateness { statistics.worstLateness = lateness }
-      statistics.lateness.note(lateness)
-      settle(run, at: now)
-    }
-    while let first = deadlines.first, first.at <= now {
-      deadlines.remove(first.kind, of: first.key)
-      passed(first, at: now)
+    dispatcher.settleQuiet(at: now)
+    while let due = Moment.earlier(dispatcher.nextTimeout, waitingSteps.nextOverdue), due <= now {
+      if !dispatcher.timeOut(at: due, now), let key = waitingSteps.popOverdue(at: due) {
+        rejectSteps(of: key, as: .noBase, at: now)
+      }
     }
   }
 
-  // MARK: - Shared by the aspects
+  // MARK: - Broker and devices
 
-  func isOnline(_ key: KeyIndex) -> Bool {
-    isConnected && devices[facts[Int(key.rawValue)].device].isOnline
+  /// The next message that may be sent now; `nil` when there is none.
+  ///
+  /// Call it while the client can publish.
+  package mutating func nextPublish(at now: Moment) -> CommandPublish? {
+    dispatcher.nextPublish(at: now)
   }
 
-  /// Whether `key` stands for momentary commands rather than a value.
-  package func isAction(_ key: KeyIndex) -> Bool { facts[Int(key.rawValue)].isAction }
-
-  /// Whether `value` is one that leaves at once.
-  package func isUrgent(_ value: Value, of key: KeyIndex) -> Bool {
-    facts[Int(key.rawValue)].hasUrgent
-      && registry.properties[Int(key.rawValue)].property.urgent.contains(value)
-  }
-
-  func isSending(_ key: KeyIndex) -> Bool {
-    guard let stage = states[Int(key.rawValue)].onItsWay?.stage else { return false }
-    switch stage {
-    case .sending: return true
-    case .sent: return false
-    }
-  }
-
-  /// Recomputes a key's target from what is nearest to leaving, and notes the change.
-  mutating func refreshTarget(_ key: KeyIndex) {
-    guard !isAction(key) else { return }
-    let place = Int(key.rawValue)
-    setTarget(core.pending(key)?.value.value ?? states[place].settledTarget, of: key)
-  }
-
-  mutating func setTarget(_ target: Value?, of key: KeyIndex) {
-    if states[Int(key.rawValue)].setTarget(target) { note(key) }
-  }
-
-  /// The value that is on its way or unconfirmed, unless its command was ended.
-  func standingValue(_ place: Int) -> Value? {
-    guard states[place].onItsWay?.isEnded == false else { return nil }
-    return states[place].onItsWay?.change.value
-  }
-
-  /// Notes that something about a key changed.
-  @inline(__always)
-  mutating func note(_ key: KeyIndex) {
-    if changedKeys.last != key { changedKeys.append(key) }
-  }
-
-  /// Notes a phase and tells it, to everybody or to those who see every event.
-  mutating func tell(
-    _ phase: Phase,
-    of change: PendingChange,
-    for key: KeyIndex,
-    collapsed: Int = 0,
-    attempt: Int = 1,
-    reason: String? = nil,
-    isUrgent: Bool = false,
+  /// Takes the broker's answer to a message; a token that was answered before is ignored.
+  package mutating func finish(
+    _ token: UInt64,
+    _ outcome: CommandPublish.Outcome,
     at now: Moment
   ) {
-    let place = Int(key.rawValue)
-    // What becomes of an older command says nothing about the newest.
-    if states[place].note(phase, of: change.number, at: now) { note(key) }
-    switch phase {
-    case .accepted, .superseded, .sending:
-      guard isWatched || isJournalled || change.origin != nil else { return }
-    case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: break
-    }
-    events.append(
-      CommandEvent(
-        key: key,
-        phase: phase,
-        value: change.value,
-        collapsed: collapsed,
-        number: change.number,
-        acceptedAt: change.acceptedAt,
-        at: now,
-        attempt: attempt,
-        reason: reason,
-        origin: change.origin,
-        isFinal: phase.isFinal(canConfirm: facts[place].canConfirm),
-        expiresAt: isJournalled ? change.expiresAt : nil,
-        options: isJournalled ? change.options : nil,
-        isUrgent: isUrgent,
-        isAction: facts[place].isAction
-      )
-    )
+    dispatcher.finish(token, outcome, at: now)
+  }
+
+  /// Takes a value that a device reported for a property, as found on the wire.
+  package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    guard let report = dispatcher.reported(key, wire, at: now) else { return }
+    if report.isByHand { endOthersByHand(report.value, of: key, at: now) }
+    applySteps(of: key, at: now)
+  }
+
+  /// Takes a device's own acknowledgement of a value; its state may follow.
+  package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    dispatcher.accepted(key, wire, at: now)
+  }
+
+  /// Takes a device's reply to the message with the number `message`; `problem` is why it refused.
+  package mutating func replied(
+    _ key: KeyIndex,
+    to message: Int64,
+    problem: String?,
+    at now: Moment
+  ) {
+    dispatcher.replied(key, to: message, problem: problem, at: now)
+  }
+
+  /// The connection to the broker was made or ended.
+  package mutating func connection(isUp: Bool, at now: Moment) {
+    dispatcher.connectionChanged(isUp: isUp, at: now)
+  }
+
+  /// One of a device's availability sources reported.
+  package mutating func availability(
+    ofDevice device: Int,
+    source: Int,
+    isOnline: Bool,
+    at now: Moment
+  ) {
+    dispatcher.availabilityChanged(of: device, source: source, isOnline: isOnline, at: now)
   }
 }

@@ -12,7 +12,7 @@ package struct Property: Hashable, Sendable {
   package var name: String?
   package var kind: ValueKind
   package var policy: Policy
-  package var command: CommandRoad
+  package var command: CommandEndpoint
   /// Where the device reports the property.
   ///
   /// A report at any of them counts; most have one.
@@ -36,7 +36,7 @@ package struct Property: Hashable, Sendable {
     id: String,
     kind: ValueKind,
     policy: Policy,
-    command: CommandRoad,
+    command: CommandEndpoint,
     ttl: Duration = .seconds(60)
   ) {
     self.id = id
@@ -54,7 +54,7 @@ package struct Property: Hashable, Sendable {
 }
 
 /// Where and how a property's commands are published.
-package struct CommandRoad: Hashable, Sendable {
+package struct CommandEndpoint: Hashable, Sendable {
   package var topic: String
   package var payload: PayloadTemplate
   /// The MQTT quality of service: 0, 1 or 2.

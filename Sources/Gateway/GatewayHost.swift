@@ -174,7 +174,7 @@ package final class GatewayHost {
       onEnd = completion
       controlSocket?.stopListening()
       http?.stopListening()
-      mqtt.own.makeRoom(forCommands: context.core.commands.pendingCount)
+      mqtt.own.makeRoom(forCommands: context.core.commands.dispatcher.pendingCount)
     }
     context.core.beginShutdown(at: EventLoop.now())
     step()

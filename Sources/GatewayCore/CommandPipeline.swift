@@ -18,7 +18,7 @@ package struct CommandPipeline: ~Copyable {
   /// See ``GatewayCore/transcript``; in ``durability`` where there is a journal.
   private var ownTranscript: [CommandEvent]?
 
-  init(registry: Registry, settings: CommandStateMachine.Settings) {
+  init(registry: Registry, settings: CommandSettings) {
     commands = CommandStateMachine(registry: registry, settings: settings)
     limit = settings.pendingLimit
   }
@@ -44,9 +44,9 @@ package struct CommandPipeline: ~Copyable {
 
   /// Whether someone records accepted changes.
   var isRecorded: Bool {
-    get { commands.notesAppliedSteps }
+    get { commands.recordsAppliedSteps }
     set {
-      commands.notesAppliedSteps = newValue
+      commands.recordsAppliedSteps = newValue
       if !newValue { commands.appliedSteps = [] }
     }
   }
@@ -57,7 +57,7 @@ package struct CommandPipeline: ~Copyable {
   ///
   /// - Throws: Why it is rejected; nothing has changed then.
   mutating func change(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     _ options: ChangeOptions,
     _ outbox: inout Outbox,
@@ -65,15 +65,7 @@ package struct CommandPipeline: ~Copyable {
   ) throws(ValidationError) {
     if let refusal = refusal(change, of: key, at: now) { throw refusal }
     let recorded = isRecorded ? try? commands.value(after: change, of: key) : nil
-    try commands.change(
-      change,
-      of: key,
-      at: now,
-      origin: options.origin,
-      ttl: options.ttl,
-      options: options.members,
-      skipsQuiet: options.skipsQuiet
-    )
+    try commands.change(change, of: key, at: now, options)
     guard let recorded else { return }
     recordAppliedSteps(&outbox)
     outbox.append(
@@ -91,13 +83,15 @@ package struct CommandPipeline: ~Copyable {
 
   /// Why a change could not be kept through a crash.
   private func refusal(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     at now: Moment
   ) -> ValidationError? {
-    guard durability != nil, !commands.isAction(key) else { return nil }
+    guard durability != nil, !commands.dispatcher.isAction(key) else { return nil }
     let isUrgent =
-      if case .set(let value) = change { commands.isUrgent(value, of: key) } else { false }
+      if case .set(let value) = change { commands.dispatcher.isUrgent(value, of: key) } else {
+        false
+      }
     return durability?.refusal(
       of: key,
       isUrgent: isUrgent,
@@ -116,7 +110,7 @@ package struct CommandPipeline: ~Copyable {
     var urgent: [(key: KeyIndex, value: Value)] = []
     var others: [(key: KeyIndex, value: Value)] = []
     for (key, value) in values {
-      if commands.isUrgent(value, of: key) {
+      if commands.dispatcher.isUrgent(value, of: key) {
         urgent.append((key, value))
       } else {
         others.append((key, value))
@@ -206,7 +200,7 @@ package struct CommandPipeline: ~Copyable {
   // MARK: - Shutdown
 
   /// Whether everything that can be sent was sent and acknowledged.
-  var isDrained: Bool { commands.isDrained && durability?.withheld.isEmpty ?? true }
+  var isDrained: Bool { commands.dispatcher.isDrained && durability?.withheld.isEmpty ?? true }
 
   /// The keys whose value was not acknowledged, and those of them that the journal keeps.
   func unsentKeys() -> (unsent: [String], kept: [String]) {

@@ -17,7 +17,7 @@ package enum Effect: Sendable {
   case readClock
   /// Publish a command at the gateway's own broker; report the outcome by
   /// ``GatewayCore/commandFinished(_:_:at:)``.
-  case publish(CommandStateMachine.Publish)
+  case publish(CommandPublish)
   /// Publish a routed message; report the outcome by ``GatewayCore/routeFinished(_:_:)``.
   case forward(RouteMachine.Publish, broker: Int)
   /// Report a step in a command's life to its requester, to watchers and on its event topic.

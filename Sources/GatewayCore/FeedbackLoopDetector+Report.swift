@@ -25,7 +25,7 @@ extension FeedbackLoopDetector {
     guard case .loop(let source, let isNew) = requested(key, value, at: now) else { return nil }
     let entry = commands.registry[key]
     let (command, state) = (topic(), entry.property.states[source].topic)
-    let values = [commands.status(key).target, value].compactMap { $0?.bareText }
+    let values = [commands.dispatcher.status(key).target, value].compactMap { $0?.bareText }
     var loop = Loop(error: .feedbackLoop(commands: command, states: state, values: values))
     guard isNew else { return loop }
     loop.entry = LogEntry(

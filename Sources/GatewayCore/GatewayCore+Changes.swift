@@ -13,7 +13,7 @@ extension GatewayCore {
   ///
   /// - Throws: Why it is rejected; nothing has changed then.
   package mutating func change(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     at now: Moment,
     _ options: ChangeOptions = ChangeOptions()
@@ -29,7 +29,7 @@ extension GatewayCore {
   ///
   /// - Throws: Why it is rejected; nothing has changed then.
   package mutating func change(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     receivedOn topic: @autoclosure () -> String,
     at now: Moment,
@@ -97,7 +97,7 @@ extension GatewayCore {
   // MARK: - Feedback loops
 
   private mutating func checkFeedback(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     receivedOn topic: @autoclosure () -> String,
     at now: Moment

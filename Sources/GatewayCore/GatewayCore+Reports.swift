@@ -24,7 +24,7 @@ extension GatewayCore {
   /// What became of ``Effect/publish(_:)``; a number that was answered before is ignored.
   package mutating func commandFinished(
     _ number: UInt64,
-    _ outcome: CommandStateMachine.Outcome,
+    _ outcome: CommandPublish.Outcome,
     at now: Moment
   ) {
     pipeline.commands.finish(number, outcome, at: now)
@@ -127,9 +127,9 @@ extension GatewayCore {
     isOnline: Bool,
     at now: Moment
   ) -> Bool {
-    let wasOnline = commands.isDeviceOnline(device)
+    let wasOnline = commands.dispatcher.isDeviceOnline(device)
     pipeline.commands.availability(ofDevice: device, source: source, isOnline: isOnline, at: now)
-    return commands.isDeviceOnline(device) != wasOnline
+    return commands.dispatcher.isDeviceOnline(device) != wasOnline
   }
 
   // MARK: - The journal

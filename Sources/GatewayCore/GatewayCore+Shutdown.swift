@@ -16,7 +16,7 @@ extension GatewayCore {
       shutdown?.isHurried = true
       return
     }
-    outbox.log(LogEntry(.info, "Shutting down", ["pending": "\(commands.pendingCount)"]))
+    outbox.log(LogEntry(.info, "Shutting down", ["pending": "\(commands.dispatcher.pendingCount)"]))
     advanceIfDue(to: now)
     shutdown = Shutdown(
       limit: now.advanced(by: settings.shutdownTimeout),

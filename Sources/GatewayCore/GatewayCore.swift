@@ -21,7 +21,7 @@ package import Routing
 /// a step is that of ``StepStage``.
 package struct GatewayCore: ~Copyable {
   package struct Settings: Sendable {
-    package var commands = CommandStateMachine.Settings()
+    package var commands = CommandSettings()
     package var routes: [RouteConfiguration] = []
     /// The names of the brokers beside the gateway's own, in the order of their numbers from 1.
     package var brokers: [String] = []
@@ -107,7 +107,7 @@ package struct GatewayCore: ~Copyable {
   }
 
   /// Whether commands would be sent at once if the broker accepted another message.
-  package var isHurried: Bool { commands.hasReady }
+  package var isHurried: Bool { commands.dispatcher.hasReady }
 
   // MARK: - Observers
 
@@ -131,7 +131,7 @@ package struct GatewayCore: ~Copyable {
   }
 
   /// What one key shows: target, actual value, phase.
-  package func status(_ key: KeyIndex) -> CommandStateMachine.Status { commands.status(key) }
+  package func status(_ key: KeyIndex) -> KeyStatus { commands.dispatcher.status(key) }
 
   // MARK: - Time
 

@@ -102,7 +102,7 @@ struct Replay {
     let registry = commands.registry
     let key = try registry.index(of: entry.key)
     let name = registry[key].key
-    guard !commands.isAction(key), name == entry.key else {
+    guard !commands.dispatcher.isAction(key), name == entry.key else {
       throw .unsupported("\(name) has taken its place and is not journalled under that name")
     }
     let property = registry[key].property

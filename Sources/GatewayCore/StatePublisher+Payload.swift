@@ -12,7 +12,7 @@ extension StatePublisher.Item {
   func payload(of commands: borrowing CommandStateMachine, at now: Moment) -> [UInt8] {
     var output: [UInt8] = []
     switch self {
-    case .target(let key): commands.target(of: key)?.appendBare(to: &output)
+    case .target(let key): commands.dispatcher.target(of: key)?.appendBare(to: &output)
     case .targets(let device): Self.appendTargets(of: commands, ofDevice: device, to: &output)
     case .info(let device): Self.appendInfo(of: commands, ofDevice: device, at: now, to: &output)
     }
@@ -29,7 +29,7 @@ extension StatePublisher.Item {
     guard !keys.isEmpty else { return }  // The device was removed.
     var separator = UInt8(ascii: "{")
     for raw in keys {
-      guard let target = commands.target(of: KeyIndex(raw)) else { continue }
+      guard let target = commands.dispatcher.target(of: KeyIndex(raw)) else { continue }
       output.append(separator)
       separator = UInt8(ascii: ",")
       JSONWriter.appendString(registry[KeyIndex(raw)].property.id, to: &output)
@@ -51,7 +51,7 @@ extension StatePublisher.Item {
     guard !keys.isEmpty else { return }
     var separator = UInt8(ascii: "{")
     for raw in keys {
-      let status = commands.status(KeyIndex(raw))
+      let status = commands.dispatcher.status(KeyIndex(raw))
       output.append(separator)
       separator = UInt8(ascii: ",")
       JSONWriter.appendString(registry[KeyIndex(raw)].property.id, to: &output)

@@ -116,7 +116,7 @@ struct WithheldKeys {
     at now: Moment
   ) {
     let isWaiting = keys[Int(key.rawValue)].patienceEnds != nil
-    commands.withhold(key, exceptUrgent: !isWaiting, at: now)
+    commands.withhold(key, exceptUrgent: !isWaiting)
   }
 
   /// An urgent command waits for the disk, from now on or since the one that it replaces.
@@ -206,7 +206,7 @@ struct WithheldKeys {
     for key in behind {
       guard isStillBehind(key, rows, at: now) else {
         keys[Int(key.rawValue)] = Key()
-        commands.release(key, at: now)
+        commands.release(key)
         continue
       }
       kept.append(key)
@@ -256,7 +256,7 @@ struct WithheldKeys {
     if isImpatient { keys[place].patienceEnds = nil }
     if hasFault {
       keys[place].isOpen = true
-      commands.release(key, at: now)
+      commands.release(key)
     } else if isImpatient {
       withhold(key, in: &commands, at: now)
     }

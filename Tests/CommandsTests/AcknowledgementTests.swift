@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test func `numbers of messages begin where the settings say, and grow`() throws {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.firstMessage = 0x7FFF_FFFF
     let device = Device(id: "d", name: "D", properties: [.numbered()])
     var bench = Bench([device], settings: settings)

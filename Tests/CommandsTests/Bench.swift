@@ -15,7 +15,7 @@ struct Bench: ~Copyable {
   init(
     _ devices: [Device],
     isConnected: Bool = true,
-    settings: CommandStateMachine.Settings = .init()
+    settings: CommandSettings = .init()
   ) {
     machine = CommandStateMachine(registry: Registry(devices), settings: settings)
     machine.isWatched = true
@@ -59,15 +59,12 @@ struct Bench: ~Copyable {
       .set(value),
       of: key(name),
       at: now,
-      origin: origin,
-      ttl: ttl,
-      options: options,
-      skipsQuiet: isNow
+      ChangeOptions(origin: origin, ttl: ttl, members: options, skipsQuiet: isNow)
     )
   }
 
   mutating func step(_ name: String, _ amount: Double, origin: ChangeOrigin? = nil) throws {
-    try machine.change(.step(amount), of: key(name), at: now, origin: origin)
+    try machine.change(.step(amount), of: key(name), at: now, ChangeOptions(origin: origin))
   }
 
   mutating func toggle(_ name: String) throws {
@@ -93,8 +90,8 @@ struct Bench: ~Copyable {
   }
 
   /// Everything that may leave now.
-  mutating func publishes() -> [CommandStateMachine.Publish] {
-    var found: [CommandStateMachine.Publish] = []
+  mutating func publishes() -> [CommandPublish] {
+    var found: [CommandPublish] = []
     while let publish = machine.nextPublish(at: now) { found.append(publish) }
     return found
   }
@@ -105,8 +102,8 @@ struct Bench: ~Copyable {
   }
 
   mutating func finish(
-    _ publishes: [CommandStateMachine.Publish],
-    _ outcome: CommandStateMachine.Outcome = .acknowledged
+    _ publishes: [CommandPublish],
+    _ outcome: CommandPublish.Outcome = .acknowledged
   ) {
     for publish in publishes { machine.finish(publish.token, outcome, at: now) }
   }
@@ -133,12 +130,12 @@ struct Bench: ~Copyable {
     }
   }
 
-  var isDrained: Bool { machine.isDrained }
+  var isDrained: Bool { machine.dispatcher.isDrained }
   var hasUnsent: Bool { machine.hasUnsent }
 
-  func target(_ name: String) throws -> Value? { machine.status(try key(name)).target }
-  func actual(_ name: String) throws -> Value? { machine.status(try key(name)).actual }
-  func phase(_ name: String) throws -> Phase? { machine.status(try key(name)).phase }
+  func target(_ name: String) throws -> Value? { machine.dispatcher.status(try key(name)).target }
+  func actual(_ name: String) throws -> Value? { machine.dispatcher.status(try key(name)).actual }
+  func phase(_ name: String) throws -> Phase? { machine.dispatcher.status(try key(name)).phase }
 
   /// Milliseconds from now to the next deadline; `nil` for none.
   func wait() -> Int? {
@@ -159,7 +156,7 @@ extension Property {
       id: id,
       kind: .number(NumberRule(range: 0...100, step: 1)),
       policy: Policy(delay: .milliseconds(delay)),
-      command: CommandRoad(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+      command: CommandEndpoint(topic: "\(id)/set", payload: PayloadTemplate("$value"))
     )
     adjust(&property)
     return property
@@ -203,7 +200,7 @@ extension Property {
       id: id,
       kind: kind,
       policy: Policy(delay: .milliseconds(delay)),
-      command: CommandRoad(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+      command: CommandEndpoint(topic: "\(id)/set", payload: PayloadTemplate("$value"))
     )
     adjust(&property)
     return property

@@ -75,7 +75,7 @@ import Testing
     try bench.set("text", .text("a"))
     #expect(throws: ValidationError.self) { try bench.step("text", 1) }
     #expect(bench.machine.statistics.rejected == 4)
-    #expect(bench.machine.pendingCount == 1)
+    #expect(bench.machine.dispatcher.pendingCount == 1)
   }
 
   // MARK: - Steps that wait for the state
@@ -107,7 +107,7 @@ import Testing
 
   @Test func `steps that waited can be had as the values they became, refused ones not`() throws {
     var bench = Bench(Self.asked())
-    bench.machine.notesAppliedSteps = true
+    bench.machine.recordsAppliedSteps = true
     try bench.step("level", 5, origin: ChangeOrigin(source: "first"))
     try bench.step("level", 1e9)
     try bench.step("level", 1, origin: ChangeOrigin(source: "last"))
@@ -163,8 +163,7 @@ import Testing
       .step(5),
       of: bench.key("level"),
       at: bench.now,
-      ttl: .seconds(9),
-      skipsQuiet: true
+      ChangeOptions(ttl: .seconds(9), skipsQuiet: true)
     )
     try bench.report("level", 10)
     let leaving = bench.publishes()
@@ -228,7 +227,7 @@ import Testing
   }
 
   @Test func `an urgent value waits for its key's acknowledgement, then leaves first`() throws {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 10, burst: 1)
     var bench = Bench(
       [.of("d", lane: "bus", Self.valve), .of("e", lane: "bus", [.level()])],
@@ -323,7 +322,7 @@ import Testing
   private static func light(_ adjust: (inout Device) -> Void = { _ in }) -> Device {
     func member(_ name: String, _ topic: String = "light/set") -> (inout Property) -> Void {
       {
-        $0.command = CommandRoad(
+        $0.command = CommandEndpoint(
           topic: topic,
           payload: PayloadTemplate(.object([.init(name, "$value")]))
         )

@@ -140,7 +140,7 @@ private enum Heap {
         .set(.number(Double(number % 100))),
         of: KeyIndex(Int32(number % 2)),
         at: bench.now,
-        ttl: .seconds(86_400)
+        ChangeOptions(ttl: .seconds(86_400))
       )
       bench.pass(300)
       bench.machine.changedKeys.removeAll(keepingCapacity: true)

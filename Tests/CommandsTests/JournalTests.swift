@@ -31,16 +31,16 @@ import Testing
     var bench = Bench(.level(), .level("other"))
     let key = try bench.key("level")
     try bench.set("level", 1)
-    bench.machine.withhold(key, at: bench.now)
+    bench.machine.withhold(key)
     bench.pass(300)
     #expect(bench.payloads() == [])
     try bench.set("level", 2, now: true)
     try bench.set("other", 3, now: true)
     #expect(bench.send() == ["3"])
     #expect(bench.hasUnsent == true)
-    #expect(bench.machine.hasReady == false)
-    bench.machine.release(key, at: bench.now)
-    #expect(bench.machine.hasReady == true)
+    #expect(bench.machine.dispatcher.hasReady == false)
+    bench.machine.release(key)
+    #expect(bench.machine.dispatcher.hasReady == true)
     #expect(bench.send() == ["2"])
     #expect(bench.hasUnsent == false)
   }
@@ -48,16 +48,19 @@ import Testing
   @Test func `a withheld key does not ride in another's message`() throws {
     func member(_ id: String) -> Property {
       .level(id) {
-        $0.command = CommandRoad(topic: "set", payload: PayloadTemplate(.object([id: "$value"])))
+        $0.command = CommandEndpoint(
+          topic: "set",
+          payload: PayloadTemplate(.object([id: "$value"]))
+        )
       }
     }
     var bench = Bench(member("a"), member("b")) { $0.merge = true }
     try bench.set("a", 1)
     try bench.set("b", 2)
-    bench.machine.withhold(try bench.key("b"), at: bench.now)
+    bench.machine.withhold(try bench.key("b"))
     bench.pass(300)
     #expect(bench.send() == [#"{"a":1}"#])
-    bench.machine.release(try bench.key("b"), at: bench.now)
+    bench.machine.release(try bench.key("b"))
     #expect(bench.send() == [#"{"b":2}"#])
   }
 

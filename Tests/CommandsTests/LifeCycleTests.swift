@@ -65,14 +65,14 @@ import Testing
     throws
   {
     var bench = Bench(.level())
-    var sent: [CommandStateMachine.Publish] = []
+    var sent: [CommandPublish] = []
     for value in [10.0, 20, 30] {
       try bench.set("level", .number(value), now: true)
       sent += bench.publishes()
     }
     #expect(sent.count == 1)
-    #expect(bench.machine.pendingStatus(try bench.key("level"))?.waits == .inFlight)
-    #expect(bench.machine.pendingStatus(try bench.key("level"))?.collapsed == 1)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.waits == .inFlight)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.collapsed == 1)
     bench.finish(sent)
     #expect(bench.payloads() == ["30"])
     #expect(bench.dequeueEvents().last?.collapsed == 1)
@@ -250,7 +250,7 @@ import Testing
   }
 
   @Test func `a value that came to be shown while it waited for its lane is not sent`() throws {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 1, burst: 1)
     var bench = Bench(
       [Device.of("d", lane: "bus", [.seen("a"), .seen("b")])],
@@ -274,7 +274,7 @@ import Testing
     bench.online(false, device: 1)
     for name in ["d/a", "d/b", "e/a"] { try bench.set(name, 40, now: true) }
     #expect(bench.publishes().map(\.topic) == ["b/set"])
-    #expect(bench.machine.pendingStatus(try bench.key("e/a"))?.waits == .offline)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("e/a"))?.waits == .offline)
   }
 
   @Test func `the old value is sent again while the new one may be under way`() throws {
@@ -291,7 +291,7 @@ import Testing
   @Test func `what waits with the device's value is dropped when the device's value is wanted`()
     throws
   {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 1, burst: 1)
     var bench = Bench(
       [Device.of("d", lane: "bus", [.seen("a"), .seen("b")])],
@@ -303,7 +303,7 @@ import Testing
     try bench.set("b", 20, now: true)
     try bench.set("b", 10, now: true)
     #expect(bench.told().suffix(2) == ["b superseded 20: newer value", "b unchanged 10"])
-    #expect(bench.machine.pendingCount == 0)
+    #expect(bench.machine.dispatcher.pendingCount == 0)
     #expect(bench.machine.nextDeadline(after: bench.now) != nil)
     try bench.report("a", 1)
     #expect(bench.wait() == nil)
@@ -428,7 +428,7 @@ import Testing
   func `only as many keys may wait as the limit says; a waiting key's newer value is welcome`()
     throws
   {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.pendingLimit = 2
     var bench = Bench(
       [.of("d", [.level("a"), .level("b"), .level("c")])],

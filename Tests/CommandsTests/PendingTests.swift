@@ -9,8 +9,8 @@ import Testing
 
 /// What `pending` says of each value: what it waits for, and for how long.
 @Suite struct PendingTests {
-  private static func bus(_ rate: Double, _ burst: Int) -> CommandStateMachine.Settings {
-    var settings = CommandStateMachine.Settings()
+  private static func bus(_ rate: Double, _ burst: Int) -> CommandSettings {
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: rate, burst: burst)
     return settings
   }
@@ -19,7 +19,7 @@ import Testing
   private func rows(_ bench: borrowing Bench) -> [String] {
     let registry = bench.machine.registry
     let keys = registry.properties.indices.map { KeyIndex(Int32($0)) }
-    return bench.machine.pendingStatuses(of: keys, at: bench.now).map { status in
+    return bench.machine.dispatcher.pendingStatuses(of: keys, at: bench.now).map { status in
       let due = status.due.map { due in
         String(bench.now.duration(to: due).wholeNanoseconds / 1_000_000)
       }
@@ -50,7 +50,7 @@ import Testing
     try bench.set("level", 1, now: true)
     try bench.set("level", 2)
     #expect(rows(bench) == ["d/level quiet 300"])
-    #expect(bench.machine.pendingStatus(try bench.key("level"))?.collapsed == 1)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.collapsed == 1)
     bench.pass(300)
     #expect(rows(bench) == ["d/level offline 59700"])
   }
@@ -85,7 +85,7 @@ import Testing
     }
     let keys = bench.machine.registry.properties.indices.map { KeyIndex(Int32($0)) }
     var promised: [KeyIndex: Moment] = [:]
-    for status in bench.machine.pendingStatuses(of: keys, at: bench.now) {
+    for status in bench.machine.dispatcher.pendingStatuses(of: keys, at: bench.now) {
       promised[status.key] = status.due
     }
     #expect(promised.count == 10)
@@ -126,7 +126,7 @@ import Testing
     func lamp(_ id: String) -> Device {
       let properties = ["power", "level", "heat"].map { name in
         Property.level(name) {
-          $0.command = CommandRoad(
+          $0.command = CommandEndpoint(
             topic: "lamp/set",
             payload: PayloadTemplate(.object([.init(name, "$value")]))
           )

@@ -16,7 +16,7 @@ struct RandomWalk: ~Copyable {
   private var random: SeededGenerator
   private var machine: CommandStateMachine
   private var now = Moment(nanoseconds: 1_000_000_000)
-  private var inFlight: [CommandStateMachine.Publish] = []
+  private var inFlight: [CommandPublish] = []
   private var isUp = false
   private var history = History()
   private var nextOrigin: UInt64 = 1
@@ -24,7 +24,7 @@ struct RandomWalk: ~Copyable {
 
   init(seed: UInt64) {
     random = SeededGenerator(seed: seed)
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 5, burst: 2)
     settings.pendingLimit = 7
     machine = CommandStateMachine(registry: Registry(Self.devices), settings: settings)
@@ -66,7 +66,7 @@ struct RandomWalk: ~Copyable {
   private mutating func change() {
     let key = anyKey()
     let property = machine.registry[key].property
-    let change: CommandStateMachine.Change
+    let change: ValueChange
     switch property.kind {
     case .choice(let words), .action(let words):
       change = .set(.text(words.randomElement(using: &random) ?? ""))
@@ -82,9 +82,11 @@ struct RandomWalk: ~Copyable {
         change,
         of: key,
         at: now,
-        origin: ChangeOrigin(replyTo: number),
-        ttl: Bool.random(using: &random) ? .milliseconds(1500) : nil,
-        skipsQuiet: Int.random(in: 0..<3, using: &random) == 0
+        ChangeOptions(
+          origin: ChangeOrigin(replyTo: number),
+          ttl: Bool.random(using: &random) ? .milliseconds(1500) : nil,
+          skipsQuiet: Int.random(in: 0..<3, using: &random) == 0
+        )
       )
       history.owed.insert(number)
     } catch {
@@ -122,8 +124,12 @@ struct RandomWalk: ~Copyable {
     machine.finish(publish.token, luck == 7 ? .refused("no") : .acknowledged, at: now)
     guard luck < 4 else { return }
     for key in publish.keys {
-      guard let value = machine.states[Int(key.rawValue)].onItsWay?.change.value else { continue }
-      machine.reported(key, machine.registry[key].property.wireValue(of: value), at: now)
+      guard let flight = machine.dispatcher.deliveries[key].inFlight else { continue }
+      machine.reported(
+        key,
+        machine.registry[key].property.wireValue(of: flight.command.value),
+        at: now
+      )
     }
   }
 
@@ -170,7 +176,7 @@ struct RandomWalk: ~Copyable {
       machine.advance(to: now)
     }
     guard broken == nil else { return }
-    if machine.hasUnsent || !machine.isDrained || machine.pendingCount > 0 {
+    if machine.hasUnsent || !machine.dispatcher.isDrained || machine.dispatcher.pendingCount > 0 {
       broken = "something waits for ever: \(machine.unsentKeys().map(\.rawValue))"
     }
     if let due = machine.nextDeadline(after: now) { broken = "idle, but a wake-up at \(due)" }
@@ -202,8 +208,8 @@ struct RandomWalk: ~Copyable {
   }
 
   private static var devices: [Device] {
-    func object(_ member: String) -> CommandRoad {
-      CommandRoad(
+    func object(_ member: String) -> CommandEndpoint {
+      CommandEndpoint(
         topic: "light/set",
         payload: PayloadTemplate(.object([.init(member, "$value")]))
       )
@@ -295,26 +301,35 @@ private struct History {
 extension CommandStateMachine {
   /// What does not fit together inside; `nil` when all does.
   fileprivate var inconsistency: String? {
-    var ready = 0
-    var inLane = 0
-    var sending = 0
-    var awaited = heldSteps.count
-    for place in states.indices {
-      let key = KeyIndex(Int32(place))
-      if states[place].ready != nil {
+    var (ready, inLane, unacknowledged, expiring, unconfirmed) = (0, 0, 0, 0, 0)
+    let sendQueue = dispatcher.sendQueue
+    for key in dispatcher.facts.keys {
+      let delivery = dispatcher.deliveries[key]
+      if let command = sendQueue[key] {
         ready += 1
-        if !isOnline(key) { awaited += 1 }
-        if devices[facts[place].device].isOnline, !isSending(key) { inLane += 1 }
+        if !sendQueue.isOnline(key) { expiring += 1 }
+        if sendQueue.isDeviceOnline(dispatcher.facts[key].device), !delivery.isSending {
+          inLane += 1
+        }
+        if command.isRepeated, dispatcher.queue.isPending(key) {
+          return "\(key) would be repeated although something newer waits"
+        }
       }
-      if isSending(key) { sending += 1 } else if states[place].onItsWay != nil { awaited += 1 }
-      if states[place].ready?.attempt ?? 1 > 1, core.isPending(key) {
-        return "\(key) would be repeated although something newer waits"
+      if delivery.isSending { unacknowledged += 1 }
+      if delivery.awaitsConfirmation { unconfirmed += 1 }
+      if delivery.isSending != sendQueue.awaitsAcknowledgement(key) {
+        return "\(key) is blocked without a command that is being sent, or the other way round"
       }
     }
-    if ready != readyCount { return "readyCount is \(readyCount), \(ready) are ready" }
-    if sending != sendingCount { return "sendingCount is \(sendingCount), \(sending) are" }
-    if inLane != lanes.count { return "\(lanes.count) in lanes, \(inLane) should be" }
-    if awaited != deadlines.count { return "\(deadlines.count) deadlines, \(awaited) awaited" }
-    return nil
+    return Self.difference("ready", sendQueue.count, ready)
+      ?? Self.difference("unacknowledged", sendQueue.unacknowledgedCount, unacknowledged)
+      ?? Self.difference("in lanes", sendQueue.lanes.count, inLane)
+      ?? Self.difference("may expire", sendQueue.expiries.count, expiring)
+      ?? Self.difference("unconfirmed", dispatcher.deliveries.confirmations.count, unconfirmed)
+      ?? Self.difference("waiting for a state", waitingSteps.deadlines.count, waitingSteps.keyCount)
+  }
+
+  private static func difference(_ what: String, _ count: Int, _ found: Int) -> String? {
+    count == found ? nil : "the count of what is \(what) is \(count), found \(found)"
   }
 }

@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test func `lanes keep their tokens, and what waits its order`() throws {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 1, burst: 1)
     let names = ["p", "q", "r"]
     let devices = names.map { Device.of($0, lane: "bus", [.level("x")]) }
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test func `a lane's new limit counts at once and gives no token away`() throws {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 0.1, burst: 2)
     let devices = ["p", "q", "r", "s"].map { Device.of($0, lane: "bus", [.level("x")]) }
     var bench = Bench(devices, settings: settings)

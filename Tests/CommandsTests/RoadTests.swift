@@ -17,9 +17,9 @@ import Testing
     var bench = Bench([.of("d", [.level()])])
     if isBroker { bench.connect(false) } else { bench.online(false) }
     for value in 1...5 { try bench.set("level", .number(Double(value)), now: true) }
-    #expect(bench.machine.pendingCount == 1)
-    #expect(bench.machine.pendingStatus(try bench.key("level"))?.collapsed == 4)
-    #expect(bench.machine.pendingStatus(try bench.key("level"))?.waits == .offline)
+    #expect(bench.machine.dispatcher.pendingCount == 1)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.collapsed == 4)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.waits == .offline)
     #expect(bench.wait() == 60_000)
     if isBroker { bench.connect(true) } else { bench.online(true) }
     #expect(bench.wait() == nil)
@@ -36,7 +36,7 @@ import Testing
     bench.pass(30_000)
     try bench.set("level", 20, now: true)
     bench.pass(59_999)
-    #expect(bench.machine.pendingCount == 1)
+    #expect(bench.machine.dispatcher.pendingCount == 1)
     bench.pass(1)
     #expect(bench.told().last == "level expired 20: the broker is not connected")
     #expect(try bench.target("level") == 5)
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test func `time spent in a lane while all are there is not held against a value`() throws {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: 0.5, burst: 1)
     var bench = Bench(
       [.of("d", lane: "bus", [.level("a"), .level("b")])],
@@ -136,8 +136,8 @@ import Testing
 
   // MARK: - Lanes
 
-  private static func bus(_ rate: Double, _ burst: Int) -> CommandStateMachine.Settings {
-    var settings = CommandStateMachine.Settings()
+  private static func bus(_ rate: Double, _ burst: Int) -> CommandSettings {
+    var settings = CommandSettings()
     settings.lanes["bus"] = (rate: rate, burst: burst)
     return settings
   }
@@ -191,7 +191,7 @@ import Testing
   private func departures(_ bench: inout Bench, _ count: Int) -> [String] {
     (0..<count).compactMap { _ in
       let leaving = bench.machine.nextPublish(at: bench.now)
-      return leaving.map { bench.machine.registry.properties[Int($0.keys[0].rawValue)].key }
+      return leaving.map { bench.machine.registry[$0.keys[0]].key }
     }
   }
 
@@ -269,7 +269,7 @@ import Testing
     try bench.set("a/q", 2, now: true)
     try bench.set("b/level", 3, now: true)
     #expect(Set(bench.send()) == ["1", "3"])
-    #expect(bench.machine.pendingStatus(try bench.key("a/q"))?.waits == .lane)
+    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("a/q"))?.waits == .lane)
   }
 
   @Test func `a value that is replaced in its lane keeps the place`() throws {

@@ -11,7 +11,7 @@ import Testing
 @Suite struct RoomTests {
   /// Keys `a` to `d`, the switch `off`, whose urgent value ends `a`, and `x`, which excludes `y`.
   private func bench(limit: Int) -> Bench {
-    var settings = CommandStateMachine.Settings()
+    var settings = CommandSettings()
     settings.pendingLimit = limit
     let off = Property.word("off", kind: .choice(["off", "on"])) {
       $0.urgent = [.text("off")]

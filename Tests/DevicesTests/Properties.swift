@@ -12,7 +12,7 @@ extension Property {
       id: "p",
       kind: kind,
       policy: Policy(delay: .zero),
-      command: CommandRoad(topic: "t", payload: PayloadTemplate("$value"))
+      command: CommandEndpoint(topic: "t", payload: PayloadTemplate("$value"))
     )
     property.wire = wire
     return property

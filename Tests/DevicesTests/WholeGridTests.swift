@@ -33,7 +33,7 @@ import Testing
         id: "level",
         kind: kind,
         policy: .standard,
-        command: CommandRoad(topic: "c", payload: PayloadTemplate(.string("$value")))
+        command: CommandEndpoint(topic: "c", payload: PayloadTemplate(.string("$value")))
       )
       let registry = Registry([Device(id: "lamp", name: "Lamp", properties: [property])])
       for payload in Self.payloads {

@@ -13,7 +13,7 @@ struct Agenda {
     /// A publish reaches the broker.
     case arrival(Letter)
     /// The broker's reply reaches the gateway.
-    case answer(UInt64, CommandStateMachine.Outcome, generation: Int)
+    case answer(UInt64, CommandPublish.Outcome, generation: Int)
     /// A duplicate reply, or one of an earlier connection.
     case stray(UInt64)
     /// The broker delivers a command to a device.

@@ -131,8 +131,8 @@ enum House {
     )
   }
 
-  private static func member(_ name: String) -> CommandRoad {
-    CommandRoad(
+  private static func member(_ name: String) -> CommandEndpoint {
+    CommandEndpoint(
       topic: "light/set",
       payload: PayloadTemplate(.object([.init(name, .string(PayloadTemplate.placeholder))]))
     )
@@ -144,7 +144,7 @@ enum House {
       id: id,
       kind: .number(NumberRule(range: 0...100, step: 1)),
       policy: Policy(delay: .milliseconds(300)),
-      command: CommandRoad(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+      command: CommandEndpoint(topic: "\(id)/set", payload: PayloadTemplate("$value"))
     )
     if let confirm {
       property.state = StateSource(topic: "\(id)/state", value: .whole)
@@ -158,7 +158,7 @@ enum House {
       id: id,
       kind: kind,
       policy: Policy(delay: .milliseconds(delay)),
-      command: CommandRoad(topic: "\(id)/set", payload: PayloadTemplate("$value"))
+      command: CommandEndpoint(topic: "\(id)/set", payload: PayloadTemplate("$value"))
     )
   }
 }

@@ -35,7 +35,7 @@ struct KeyModel {
 
   /// A step or toggle that waits for the device's state.
   struct Held {
-    var change: CommandStateMachine.Change
+    var change: ValueChange
     var number: UInt64
     var terms: Model.Terms
   }

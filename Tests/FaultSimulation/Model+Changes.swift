@@ -9,7 +9,7 @@ import LastOut
 extension Model {
   /// Predicts the effect of a change; returns the error to refuse it with, if any.
   mutating func change(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     _ terms: Terms,
     at now: Moment
@@ -36,7 +36,7 @@ extension Model {
   }
 
   private func value(
-    after change: CommandStateMachine.Change,
+    after change: ValueChange,
     _ place: Int
   ) throws(ValidationError) -> Value? {
     switch change {
@@ -51,7 +51,7 @@ extension Model {
   }
 
   private mutating func hold(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     _ place: Int,
     _ terms: Terms,
     at now: Moment

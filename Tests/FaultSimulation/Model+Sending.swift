@@ -61,7 +61,7 @@ extension Model {
 
   /// Checks and records a sent message; returns what is wrong with it, if anything.
   mutating func leaves(
-    _ publish: CommandStateMachine.Publish,
+    _ publish: CommandPublish,
     told: [CommandEvent],
     at now: Moment
   ) -> String? {
@@ -87,7 +87,7 @@ extension Model {
   }
 
   private mutating func leaves(
-    _ publish: CommandStateMachine.Publish,
+    _ publish: CommandPublish,
     leader: Int,
     at now: Moment
   ) -> String? {
@@ -122,7 +122,7 @@ extension Model {
   }
 
   /// The keys whose turn it may have been: the urgent one, or all waiting ones.
-  private func leaders(of publish: CommandStateMachine.Publish) -> [Int] {
+  private func leaders(of publish: CommandPublish) -> [Int] {
     let waiting = publish.keys.map { Int($0.rawValue) }.filter { isInLane($0) }
     if let urgent = waiting.first(where: { keys[$0].ready?.isUrgent ?? false }) { return [urgent] }
     return waiting.contains { keys[$0].queued != nil } ? waiting : [waiting[0]]
@@ -144,7 +144,7 @@ extension Model {
 
   /// The keys to send in one message with the leader, in order.
   private mutating func gather(
-    _ publish: CommandStateMachine.Publish,
+    _ publish: CommandPublish,
     leader: Int,
     at now: Moment
   ) -> [Int] {
@@ -169,7 +169,7 @@ extension Model {
   }
 
   private func wrongContent(
-    of publish: CommandStateMachine.Publish,
+    of publish: CommandPublish,
     _ leaving: [Int],
     _ entries: [KeyModel.Entry],
     at now: Moment
@@ -228,7 +228,7 @@ extension Model {
 
   mutating func finish(
     _ publishKeys: [KeyIndex],
-    _ outcome: CommandStateMachine.Outcome,
+    _ outcome: CommandPublish.Outcome,
     at now: Moment
   ) {
     for key in publishKeys {

@@ -30,7 +30,7 @@ struct Model {
   struct PendingAnswer: Hashable {
     var value: Value
     var collapsed: Int
-    var waits: CommandStateMachine.Waiting
+    var waits: PendingStatus.Waiting
     var due: Moment?
   }
 
@@ -51,7 +51,7 @@ struct Model {
 
   init(
     _ registry: Registry,
-    _ settings: CommandStateMachine.Settings,
+    _ settings: CommandSettings,
     isWatched: Bool,
     isJournalled: Bool
   ) {

@@ -78,11 +78,13 @@ extension SimulatedLife {
       checkPending(key, place)
       checkStatus(key, place)
     }
-    if core.commands.pendingCount != model.queuedCount + model.readyCount {
-      fail("\(core.commands.pendingCount) pending, not \(model.queuedCount + model.readyCount)")
+    if core.commands.dispatcher.pendingCount != model.queuedCount + model.readyCount {
+      fail(
+        "\(core.commands.dispatcher.pendingCount) pending, not \(model.queuedCount + model.readyCount)"
+      )
     }
-    if core.commands.isDrained != model.isDrained {
-      fail("isDrained is \(core.commands.isDrained)")
+    if core.commands.dispatcher.isDrained != model.isDrained {
+      fail("isDrained is \(core.commands.dispatcher.isDrained)")
     }
     let unsent = model.places.filter { model.isUnsent($0) }.map { KeyIndex(Int32($0)) }
     if core.commands.unsentKeys() != unsent {
@@ -101,7 +103,7 @@ extension SimulatedLife {
   }
 
   private mutating func checkPending(_ key: KeyIndex, _ place: Int) {
-    let found = core.commands.pendingStatus(key).map {
+    let found = core.commands.dispatcher.pendingStatus(key).map {
       Model.PendingAnswer(value: $0.value, collapsed: $0.collapsed, waits: $0.waits, due: $0.due)
     }
     let due = model.pending(place)
@@ -117,7 +119,7 @@ extension SimulatedLife {
   }
 
   private mutating func checkStatus(_ key: KeyIndex, _ place: Int) {
-    let status = core.commands.status(key)
+    let status = core.commands.dispatcher.status(key)
     let due = model.keys[place]
     guard status.target != due.target || status.actual != due.actual || status.phase != due.phase
     else { return }
@@ -176,7 +178,9 @@ extension SimulatedLife {
 
   private mutating func checkEnd() {
     guard breach == nil else { return }
-    if core.commands.hasUnsent || !core.commands.isDrained || core.commands.pendingCount > 0 {
+    if core.commands.hasUnsent || !core.commands.dispatcher.isDrained
+      || core.commands.dispatcher.pendingCount > 0
+    {
       fail("something waits for ever: \(core.commands.unsentKeys().map { name($0) })")
     }
     if let unfinished = ledger.unfinished ?? invariants.unfinished { fail(unfinished) }
@@ -199,7 +203,7 @@ extension SimulatedLife {
   private mutating func checkShown(_ key: KeyIndex, at place: Int) {
     guard let wire = world.retained[place] else { return }
     let shown = registry[key].property.value(fromWire: wire)
-    let status = core.commands.status(key)
+    let status = core.commands.dispatcher.status(key)
     if status.actual != shown || status.target != shown {
       fail(
         "\(name(key)) rests at target \(Self.text(status.target)), "

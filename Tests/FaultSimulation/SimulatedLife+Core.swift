@@ -104,7 +104,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func leave(_ publish: CommandStateMachine.Publish) {
+  private mutating func leave(_ publish: CommandPublish) {
     withhold()
     acceptUnchanged()
     guard breach == nil else { return }

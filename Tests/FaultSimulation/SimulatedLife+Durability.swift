@@ -32,7 +32,7 @@ extension SimulatedLife {
 
   /// Checks a change that was refused for durability: correct only after the disk has failed, and never
   /// for an urgent value.
-  mutating func refusedByDisk(_ change: CommandStateMachine.Change, of key: KeyIndex) {
+  mutating func refusedByDisk(_ change: ValueChange, of key: KeyIndex) {
     seen.unkept += 1
     if isTraced { note("\(name(key)) is refused by the disk") }
     let property = registry[key].property

@@ -54,7 +54,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func anyChange(of kind: ValueKind) -> CommandStateMachine.Change {
+  private mutating func anyChange(of kind: ValueKind) -> ValueChange {
     switch kind {
     case .number, .integer:
       if random.chance(25) { return .step(Double(random.within(-20...20))) }
@@ -85,7 +85,7 @@ extension SimulatedLife {
 
   /// Passes one change to the machine and to the model.
   mutating func ask(
-    _ change: CommandStateMachine.Change,
+    _ change: ValueChange,
     of key: KeyIndex,
     _ terms: Model.Terms
   ) {

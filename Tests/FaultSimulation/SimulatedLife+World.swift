@@ -42,7 +42,7 @@ extension SimulatedLife {
 
   // MARK: - To the broker
 
-  mutating func send(_ publish: CommandStateMachine.Publish) {
+  mutating func send(_ publish: CommandPublish) {
     seen.publishes += 1
     publishCount += 1
     if isTraced {
@@ -91,7 +91,7 @@ extension SimulatedLife {
 
   private mutating func arrive(_ letter: Agenda.Letter) {
     if letter.isRefused {
-      let outcome = CommandStateMachine.Outcome.refused("not authorized")
+      let outcome = CommandPublish.Outcome.refused("not authorized")
       return agenda.plan(
         .answer(letter.token, outcome, generation: letter.generation),
         at: after(0...30)
@@ -115,7 +115,7 @@ extension SimulatedLife {
     agenda.plan(.delivery(letter), at: moment)
   }
 
-  mutating func answer(_ token: UInt64, _ outcome: CommandStateMachine.Outcome) {
+  mutating func answer(_ token: UInt64, _ outcome: CommandPublish.Outcome) {
     guard let place = outstanding.firstIndex(where: { $0.letter.token == token }) else { return }
     let keys = outstanding.remove(at: place).keys
     if isTraced { note("answer to \(keys.map { name($0) }): \(outcome)") }

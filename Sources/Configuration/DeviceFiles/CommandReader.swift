@@ -11,7 +11,8 @@ struct CommandReader {
   let placeholders: Placeholders
   let problems: Problems
 
-  func endpoint(_ section: Section, at position: SourcePosition, isAction: Bool) -> CommandRoad? {
+  func endpoint(_ section: Section, at position: SourcePosition, isAction: Bool) -> CommandEndpoint?
+  {
     guard section["command"] != nil else {
       problems.add(position, "'command' is missing: where do values of this property go?")
       return nil
@@ -29,7 +30,7 @@ struct CommandReader {
       )
     }
     guard let payload else { return nil }
-    return CommandRoad(topic: topic, payload: payload, qos: qos ?? 1)
+    return CommandEndpoint(topic: topic, payload: payload, qos: qos ?? 1)
   }
 
   private func checkRetain(_ fields: Section) {

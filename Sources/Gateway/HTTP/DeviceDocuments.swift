@@ -36,7 +36,7 @@ final class DeviceDocuments {
     }
     return .object([
       "id": .string(device.id), "name": .string(device.name),
-      "online": .boolean(context.core.commands.isDeviceOnline(number)),
+      "online": .boolean(context.core.commands.dispatcher.isDeviceOnline(number)),
       "properties": .object(properties),
     ])
   }
@@ -81,7 +81,7 @@ final class DeviceDocuments {
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
     let device = context.registry[key].device
-    members.append(.init("online", .boolean(context.core.commands.isDeviceOnline(device))))
+    members.append(.init("online", .boolean(context.core.commands.dispatcher.isDeviceOnline(device))))
     members.append(.init("pending", pendingObject(key, at: now)))
     let failure = failures[target.key].flatMap { $0.phase == target.phase ? $0 : nil }
     members.append(
@@ -95,7 +95,7 @@ final class DeviceDocuments {
   }
 
   private func pendingObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
-    guard let status = context.core.commands.pendingStatus(key),
+    guard let status = context.core.commands.dispatcher.pendingStatus(key),
       case .object(let members) = PendingRow(status, in: context.registry, at: now).json
     else { return .null }
     return .object(members.filter { $0.name != "key" })

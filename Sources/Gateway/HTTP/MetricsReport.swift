@@ -57,7 +57,7 @@ struct MetricsReport {
 
   private mutating func addQueue() {
     text.family("settle_pending_values", .gauge, "Values that wait, in the queue or behind it.")
-    text.sample("settle_pending_values", [:], UInt64(context.core.commands.pendingCount))
+    text.sample("settle_pending_values", [:], UInt64(context.core.commands.dispatcher.pendingCount))
     text.family("settle_pending_limit", .gauge, "How many keys may have a pending value.")
     text.sample("settle_pending_limit", [:], UInt64(context.configuration.limits.pending))
     add(

@@ -92,7 +92,7 @@ struct CommandMessages {
     _ topic: Span<UInt8>,
     _ origin: ChangeOrigin?,
     at now: Moment,
-    _ read: () throws(ValidationError) -> CommandStateMachine.Change
+    _ read: () throws(ValidationError) -> ValueChange
   ) throws(ValidationError) {
     do throws(ValidationError) {
       context.counters[context.registry[key].device].changes += 1

@@ -26,7 +26,7 @@ extension MQTTSurface {
   // MARK: - Commands and routed messages
 
   /// Publishes a command at the gateway's own broker.
-  func publish(_ publish: CommandStateMachine.Publish, at now: Moment) {
+  func publish(_ publish: CommandPublish, at now: Moment) {
     var properties = PublishProperties()
     properties.expirySeconds = publish.expirySeconds
     if publish.isReplayed { properties.userProperties["replayed"] = "1" }
@@ -150,7 +150,7 @@ extension MQTTSurface {
 }
 
 extension MQTTClient.Outcome {
-  fileprivate var ofCommand: CommandStateMachine.Outcome {
+  fileprivate var ofCommand: CommandPublish.Outcome {
     switch self {
     case .acknowledged: .acknowledged
     case .refused(let reason): .refused(reason)

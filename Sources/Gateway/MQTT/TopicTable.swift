@@ -31,17 +31,17 @@ struct TopicTable: ~Copyable {
 
   private var names = KeyTable()
   /// By topic index; most topics have one role, a shared state topic has several.
-  private var roles: [[Role]] = []
+  private var roles = KeyArray<[Role]>()
 
   mutating func add(_ role: Role, for topic: String) {
-    let index = Int(names.intern(topic).rawValue)
-    if index == roles.count { roles.append([]) }
+    let index = names.intern(topic)
+    roles.extend(toInclude: index, with: [])
     roles[index].append(role)
   }
 
   /// The roles of a topic; empty for one that has none.
   func roles(of topic: Span<UInt8>) -> [Role] {
     guard let index = names.find(topic) else { return [] }
-    return roles[Int(index.rawValue)]
+    return roles[index]
   }
 }

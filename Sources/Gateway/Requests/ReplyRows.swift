@@ -27,7 +27,7 @@ extension TargetRow {
 
 extension PendingRow {
   /// The row of `pending`.
-  init(_ status: CommandStateMachine.PendingStatus, in registry: Registry, at now: Moment) {
+  init(_ status: PendingStatus, in registry: Registry, at now: Moment) {
     let waits: Waits =
       switch status.waits {
       case .quiet: .quiet

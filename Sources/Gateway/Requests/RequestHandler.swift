@@ -107,7 +107,7 @@ final class RequestHandler {
           to: requester
         )
       }
-      let change: CommandStateMachine.Change
+      let change: ValueChange
       switch request.operation {
       case .set(let value): change = .set(try registry.value(from: value, of: key))
       case .step(let amount): change = .step(amount)
@@ -198,7 +198,7 @@ final class RequestHandler {
     switch request.operation {
     case .get: return .targets(keys.map { TargetRow($0, in: context.core, at: now) }, id: id)
     case .pending:
-      let rows = context.core.commands.pendingStatuses(of: keys, at: now).map {
+      let rows = context.core.commands.dispatcher.pendingStatuses(of: keys, at: now).map {
         PendingRow($0, in: context.registry, at: now)
       }
       return .pending(rows, id: id)

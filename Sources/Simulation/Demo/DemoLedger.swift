@@ -28,72 +28,70 @@ package struct DemoLedger: Sendable {
   }
 
   package let registry: Registry
-  package private(set) var accounts: [Account]
+  private var accounts: KeyArray<Account>
   /// The changed keys, in the order of their first change.
   package private(set) var order: [KeyIndex] = []
 
   package init(registry: Registry) {
     self.registry = registry
-    accounts = Array(repeating: Account(), count: registry.properties.count)
+    accounts = KeyArray(repeating: Account(), count: registry.properties.count)
   }
 
-  package subscript(key: KeyIndex) -> Account { accounts[Int(key.rawValue)] }
+  package subscript(key: KeyIndex) -> Account { accounts[key] }
 
   /// Records a change.
   package mutating func change(_ key: KeyIndex, at now: Moment) {
     if !order.contains(key) { order.append(key) }
     let policy = registry[key].property.policy
-    let index = Int(key.rawValue)
-    let isOpen = accounts[index].lastChange.map { now < $0.advanced(by: policy.delay) } ?? false
-    if !isOpen { accounts[index].base = now }
-    if accounts[index].burst.isEmpty || !isOpen { accounts[index].burst = [] }
-    accounts[index].burst.append(now)
-    accounts[index].lastChange = now
-    accounts[index].changes += 1
+    let isOpen = accounts[key].lastChange.map { now < $0.advanced(by: policy.delay) } ?? false
+    if !isOpen { accounts[key].base = now }
+    if accounts[key].burst.isEmpty || !isOpen { accounts[key].burst = [] }
+    accounts[key].burst.append(now)
+    accounts[key].lastChange = now
+    accounts[key].changes += 1
   }
 
   /// Records a command that was handed to the broker.
   package mutating func command(_ key: KeyIndex, at now: Moment) {
-    let index = Int(key.rawValue)
-    accounts[index].commands += 1
-    guard let last = accounts[index].lastChange else { return }
+    accounts[key].commands += 1
+    guard let last = accounts[key].lastChange else { return }
     let policy = registry[key].property.policy
     var due = last.advanced(by: policy.delay)
     if let limit = policy.maxWait {
-      due = min(due, accounts[index].base.advanced(by: max(limit, policy.delay)))
+      due = min(due, accounts[key].base.advanced(by: max(limit, policy.delay)))
     }
-    accounts[index].base = now
+    accounts[key].base = now
     // A value before its deadline was leading, urgent, or merged with another property.
     guard now >= due else { return }
     let lateness = due.duration(to: now)
-    accounts[index].worstLateness = max(accounts[index].worstLateness ?? .zero, lateness)
+    accounts[key].worstLateness = max(accounts[key].worstLateness ?? .zero, lateness)
   }
 
   /// Starts a new burst, after the last one is shown.
   package mutating func closeBurst(_ key: KeyIndex) {
-    accounts[Int(key.rawValue)].burst = []
+    accounts[key].burst = []
   }
 
   /// Records an event of the gateway.
   package mutating func event(_ event: EventObject) -> KeyIndex? {
     guard let key = try? registry.index(of: event.key) else { return nil }
-    accounts[Int(key.rawValue)].phase = event.phase
+    accounts[key].phase = event.phase
     return key
   }
 
   /// Records a device's report; `document` is its payload.
   package mutating func report(topic: String, document: JSONValue) {
-    for (index, entry) in registry.properties.enumerated() {
-      for source in entry.property.states
+    for key in accounts.keys {
+      for source in registry[key].property.states
       where source.topic == topic && !source.acknowledges {
-        if let wire = source.value.value(in: document) { accounts[index].reported = wire }
+        if let wire = source.value.value(in: document) { accounts[key].reported = wire }
       }
     }
   }
 
   /// Records the gateway's target of a key.
   package mutating func target(_ key: KeyIndex, _ value: JSONValue?) {
-    accounts[Int(key.rawValue)].target = value
+    accounts[key].target = value
   }
 
   /// Whether every change has reached its final phase.

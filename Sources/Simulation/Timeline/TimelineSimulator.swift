@@ -28,7 +28,7 @@ package struct TimelineSimulator: ~Copyable {
 
   private var core: LastOutCore<PlayedValue>
   private var names = KeyTable()
-  private var states: [KeyState] = []
+  private var states = KeyArray<KeyState>()
   /// The changed keys, in the order of their first change.
   private var named: [KeyIndex] = []
   /// The virtual time.
@@ -45,7 +45,7 @@ package struct TimelineSimulator: ~Copyable {
   package init(registry: Registry) {
     core = LastOutCore(capacity: registry.properties.count)
     self.registry = registry
-    states = Array(repeating: KeyState(), count: registry.properties.count)
+    states = KeyArray(repeating: KeyState(), count: registry.properties.count)
     for (position, entry) in registry.properties.enumerated() {
       core.setPolicy(entry.property.policy, for: KeyIndex(Int32(position)))
     }
@@ -140,7 +140,7 @@ package struct TimelineSimulator: ~Copyable {
   private mutating func endOverridden(by property: Property, at key: KeyIndex) {
     _ = core.cancel(key)
     guard let registry else { return }
-    let device = registry.properties[Int(key.rawValue)].device
+    let device = registry[key].device
     for other in property.ends {
       guard let index = try? registry.index(of: other, inDevice: device) else { continue }
       _ = core.cancel(index)
@@ -157,7 +157,7 @@ package struct TimelineSimulator: ~Copyable {
   /// Finishes a run; on the virtual clock it takes no time.
   private mutating func ended(_ run: LastOutCore<PlayedValue>.Run) -> TimelineRun {
     core.finish(run.key, at: now)
-    states[Int(run.key.rawValue)].last = run.value
+    states[run.key].last = run.value
     return TimelineRun(
       at: now,
       key: name(of: run.key),
@@ -216,7 +216,7 @@ package struct TimelineSimulator: ~Copyable {
 
   /// The base of `step` and `toggle`: the pending value, otherwise the one that ran last.
   private func base(of key: KeyIndex) throws(TimelineError) -> PlayedValue {
-    guard let base = core.pending(key)?.value ?? states[Int(key.rawValue)].last else {
+    guard let base = core.pending(key)?.value ?? states[key].last else {
       throw .noBase(key: name(of: key))
     }
     return base
@@ -241,9 +241,9 @@ package struct TimelineSimulator: ~Copyable {
   /// The key that a change names; records the order of first naming.
   private mutating func key(named text: String) throws(TimelineError) -> KeyIndex {
     let index = try lookUp(text) ?? names.intern(text)
-    while states.count <= Int(index.rawValue) { states.append(KeyState()) }
-    if states[Int(index.rawValue)].ordinal == nil {
-      states[Int(index.rawValue)].ordinal = named.count
+    states.extend(toInclude: index, with: KeyState())
+    if states[index].ordinal == nil {
+      states[index].ordinal = named.count
       named.append(index)
     }
     return index
@@ -267,15 +267,15 @@ package struct TimelineSimulator: ~Copyable {
   }
 
   private func ordinal(of key: KeyIndex) -> Int {
-    states[Int(key.rawValue)].ordinal ?? .max
+    states[key].ordinal ?? .max
   }
 
   private func property(of key: KeyIndex) -> Property? {
-    registry?.properties[Int(key.rawValue)].property
+    registry?[key].property
   }
 
   private func name(of key: KeyIndex) -> String {
-    registry?.properties[Int(key.rawValue)].key ?? names.name(of: key)
+    registry?[key].key ?? names.name(of: key)
   }
 }
 

@@ -4,15 +4,15 @@
 import Devices
 import LastOut
 
-/// The lanes: ordered, rate-limited roads to one mesh or bus each.
+/// The lanes: each limits how fast commands are sent to one mesh or bus, and keeps their order.
 ///
 /// In a lane urgent keys go first, then device by device in turn. A key is in its lane at most once
 /// and leaves it at once when it has nothing to send any more, so a token is never kept for
 /// something that is gone. All operations take constant time.
 ///
-/// Where there is no limit, and so no order to keep, many keys that settle at one instant do not
-/// hold up the ones after them: while more than ``backlog`` wait, every other departure is of the
-/// device that came last. The oldest still get half of the road, so nobody waits for ever.
+/// In the lane without a limit many keys that settle at one instant do not hold up the ones after
+/// them: while more than ``backlog`` wait, every other command is of the device that came last. The
+/// oldest still get half of the turns, so nothing waits for ever.
 struct LaneTable {
   private struct Lane {
     var bucket: TokenBucket?
@@ -20,7 +20,7 @@ struct LaneTable {
     /// Devices with something to send, in turn.
     var turn = LinkTable.List()
     var count = 0
-    /// The next departure is of the device that came last, if many wait.
+    /// Whether the next command is of the device that came last, if many wait.
     var isForNewest = false
   }
 
@@ -36,13 +36,13 @@ struct LaneTable {
     case inTurn
   }
 
-  /// How many keys may wait on a road without a limit in the order of their coming alone: a few
-  /// times what is under way to a broker at once.
+  /// How many keys may wait without a limit in their order alone: a few times what is in flight to a
+  /// broker at once.
   static let backlog = 64
 
   private var lanes: [Lane]
   private var owners: [Owner]
-  private var places: [Place]
+  private var places: KeyArray<Place>
   /// Keys are nodes here.
   private var keyLinks: LinkTable
   /// Devices are nodes here.
@@ -59,7 +59,7 @@ struct LaneTable {
   init(buckets: [TokenBucket?], laneOfDevice: [Int], keys: Int) {
     lanes = buckets.map { Lane(bucket: $0) }
     owners = laneOfDevice.map { Owner(lane: $0) }
-    places = Array(repeating: .nowhere, count: keys)
+    places = KeyArray(repeating: .nowhere, count: keys)
     keyLinks = LinkTable(nodes: keys)
     turnLinks = LinkTable(nodes: laneOfDevice.count)
   }
@@ -102,9 +102,9 @@ struct LaneTable {
   /// become urgent or ceased to be.
   mutating func add(_ key: KeyIndex, device: Int, isUrgent: Bool) {
     let wanted: Place = isUrgent ? .urgent : .inTurn
-    guard places[Int(key.rawValue)] != wanted else { return }
+    guard places[key] != wanted else { return }
     remove(key, device: device)
-    places[Int(key.rawValue)] = wanted
+    places[key] = wanted
     let lane = owners[device].lane
     count += 1
     lanes[lane].count += 1
@@ -113,17 +113,17 @@ struct LaneTable {
     keyLinks.append(key.rawValue, to: &owners[device].keys)
   }
 
-  /// Takes a key out of its lane, if it is in it.
+  /// Removes a key from its lane, if it is in it.
   mutating func remove(_ key: KeyIndex, device: Int) {
     let lane = owners[device].lane
-    switch places[Int(key.rawValue)] {
+    switch places[key] {
     case .nowhere: return
     case .urgent: keyLinks.remove(key.rawValue, from: &lanes[lane].urgent)
     case .inTurn:
       keyLinks.remove(key.rawValue, from: &owners[device].keys)
       if owners[device].keys.isEmpty { turnLinks.remove(Int32(device), from: &lanes[lane].turn) }
     }
-    places[Int(key.rawValue)] = .nowhere
+    places[key] = .nowhere
     count -= 1
     lanes[lane].count -= 1
   }
@@ -153,8 +153,8 @@ struct LaneTable {
     lanes[lane].bucket.map { $0.nextToken(after: now) <= now } ?? true
   }
 
-  /// Takes the token for a command of `device`, which has had its turn.
-  mutating func left(device: Int, at now: Moment) {
+  /// A message for `device` was sent: it takes a token, and the device has had its turn.
+  mutating func sent(device: Int, at now: Moment) {
     let lane = owners[device].lane
     _ = lanes[lane].bucket?.take(at: now)
     lanes[lane].isForNewest.toggle()
@@ -174,13 +174,13 @@ struct LaneTable {
     return earliest
   }
 
-  // MARK: - What is to come
+  // MARK: - Forecast
 
-  /// When each key that waits gets its token, if nothing is added and nothing taken back.
+  /// When each waiting key gets its token, if nothing is added or removed.
   ///
-  /// `companions` names the keys that leave with another one in its message. In proportion to the
-  /// keys that wait.
-  func departures(
+  /// `companions` names the keys that are sent in the message of another one. Takes time in
+  /// proportion to the keys that wait.
+  func sendTimes(
     after now: Moment,
     ignoresLimits: Bool,
     companions: (KeyIndex) -> [KeyIndex]
@@ -189,14 +189,14 @@ struct LaneTable {
     for lane in lanes where lane.count > 0 {
       var bucket = ignoresLimits ? nil : lane.bucket
       var at = now
-      func depart(_ key: KeyIndex) {
+      func send(_ key: KeyIndex) {
         if let next = bucket?.nextToken(after: at) { at = next }
         _ = bucket?.take(at: at)
         found[key] = at
         for other in companions(key) where found[other] == nil { found[other] = at }
       }
       for node in keyLinks.nodes(of: lane.urgent) where found[KeyIndex(node)] == nil {
-        depart(KeyIndex(node))
+        send(KeyIndex(node))
       }
       // One key of each device in turn; each list is read from its end.
       var turn = turnLinks.nodes(of: lane.turn).map { device in
@@ -206,7 +206,7 @@ struct LaneTable {
         for place in turn.indices {
           while let node = turn[place].popLast() {
             guard found[KeyIndex(node)] == nil else { continue }
-            depart(KeyIndex(node))
+            send(KeyIndex(node))
             break
           }
         }

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often durations fell between fixed bounds; noting one costs a few comparisons.
+/// How often durations fell between fixed bounds; recording one costs a few comparisons.
 package struct DurationHistogram: Sendable {
   /// The upper bounds in ascending order, each included in its bucket.
   package let bounds: [Duration]
@@ -14,7 +14,7 @@ package struct DurationHistogram: Sendable {
     counts = Array(repeating: 0, count: bounds.count + 1)
   }
 
-  package mutating func note(_ duration: Duration) {
+  package mutating func record(_ duration: Duration) {
     sum += duration
     var place = 0
     while place < bounds.count, duration > bounds[place] { place += 1 }

@@ -3,33 +3,36 @@
 
 import Devices
 
-/// What a device may report while it moves to a command's value, without anybody's hand at it: the
-/// value before, values of earlier commands that it never confirmed, and what lies between.
-struct Approach {
-  /// The value before the first unconfirmed command; `nil` while that is not known.
+/// The values a device may report while it moves to a command's value, without anyone touching it.
+///
+/// These are the value before the command, values of earlier commands that were never confirmed,
+/// and numbers between all of them.
+struct Transition {
+  /// The value before the first unconfirmed command; `nil` while that is unknown.
   private var start: Value?
-  /// The last of the earlier commands' values.
+  /// The value of the last unconfirmed command before the current one.
   private var passed: Value?
-  /// Of numbers, the least and the greatest of all these.
+  /// The least and the greatest of all numbers among these values.
   private var reach: ClosedRange<Double>?
+  /// Whether a command was sent since it was last certain where the device stands.
   private(set) var isOpen = false
 
-  /// A command leaves; the first since the last certainty notes where the device stood.
+  /// Opens the transition from where the device stands; an open one continues.
   mutating func begin(from actual: Value?) {
     guard !isOpen else { return }
     isOpen = true
     start = actual
-    widen(by: actual)
+    widen(to: actual)
   }
 
-  /// A command was replaced or ended before it was confirmed: its value may show up nevertheless.
+  /// Adds the value of a command that ended unconfirmed: the device may report it nevertheless.
   mutating func pass(_ value: Value) {
     passed = value
-    widen(by: value)
+    widen(to: value)
   }
 
-  /// It is certain again where the device stands.
-  mutating func end() { self = Approach() }
+  /// Closes the transition: it is certain again where the device stands.
+  mutating func end() { self = Transition() }
 
   /// Whether a report of `value` is interim on the way to `target`.
   func includes(_ value: Value, to target: Value, of property: borrowing Property) -> Bool {
@@ -42,7 +45,7 @@ struct Approach {
     return min(reach.lowerBound, end) <= number && number <= max(reach.upperBound, end)
   }
 
-  private mutating func widen(by value: Value?) {
+  private mutating func widen(to value: Value?) {
     guard case .number(let number)? = value else { return }
     guard let known = reach else {
       reach = number...number

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// Doubly linked lists through fixed nodes: joining and leaving cost constant time and no memory.
+/// Doubly linked lists through fixed nodes: adding and removing cost constant time and no memory.
 struct LinkTable {
   /// One list; each node is in at most one.
   struct List {
@@ -40,7 +40,7 @@ struct LinkTable {
     return nodes
   }
 
-  /// Takes `node` out of `list`, which it must be in.
+  /// Removes `node` from `list`, which it must be in.
   mutating func remove(_ node: Int32, from list: inout List) {
     let link = links[Int(node)]
     if link.previous >= 0 {

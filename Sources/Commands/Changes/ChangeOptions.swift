@@ -1,14 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Commands
-import Devices
 package import JSON
 
 /// What a change carries beside its value.
 package struct ChangeOptions: Sendable {
   package var origin: ChangeOrigin?
-  /// How long the value may wait for an absent broker or device; `nil`: as the property says.
+  /// How long the value may wait for an offline broker or device; `nil`: as the property says.
   package var ttl: Duration?
   /// Members that are sent with the command, see ``Device/options``.
   package var members: [JSONValue.Member]?

@@ -1,0 +1,21 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+
+/// An accepted value, with what its command and its events need.
+struct PendingChange: Sendable {
+  var value: Value
+  /// Counts accepted changes; becomes the identifier where the requester gave none.
+  var number: UInt64
+  var acceptedAt: Moment
+  /// Until when it may wait for an offline broker or device.
+  var expiresAt: Moment
+  var origin: ChangeOrigin?
+  /// Members that are sent with the command, see ``Device/options``.
+  var members: [JSONValue.Member]?
+  /// Whether an earlier process accepted it.
+  var isReplayed = false
+}

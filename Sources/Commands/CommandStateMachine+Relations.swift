@@ -1,0 +1,56 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+package import LastOut
+
+/// The rules between keys: which commands of other keys a value ends.
+extension CommandStateMachine {
+  /// Why a command ended that an urgent value overrides.
+  static var urgent: String { "urgent" }
+
+  /// The other keys whose commands end when `key` gets a value.
+  package func keysEnded(by key: KeyIndex, isUrgent: Bool) -> [KeyIndex] {
+    let relations = dispatcher.relations[key]
+    return isUrgent ? relations.ends + relations.excluded : relations.excluded
+  }
+
+  /// Ends the commands of other keys that a new value of `key` ends; of `keys` alone, if given.
+  mutating func endRelated(
+    to key: KeyIndex,
+    among keys: [KeyIndex]? = nil,
+    isUrgent: Bool,
+    at now: Moment
+  ) {
+    if isUrgent {
+      for other in dispatcher.relations[key].ends where keys?.contains(other) ?? true {
+        end(other, as: .cancelled, reason: Self.urgent, at: now)
+      }
+    }
+    endExcluded(by: key, among: keys, at: now)
+  }
+
+  /// Of keys that exclude each other the newer keeps its value.
+  mutating func endExcluded(by key: KeyIndex, among keys: [KeyIndex]? = nil, at now: Moment) {
+    guard dispatcher.facts[key].hasExcluded else { return }
+    let reason = "replaced by \(registry[key].property.id)"
+    for other in dispatcher.relations[key].excluded where keys?.contains(other) ?? true {
+      end(other, as: .superseded, reason: reason, at: now)
+    }
+  }
+
+  /// Someone set a value at the device: if it is urgent, the commands that it ends are over.
+  mutating func endOthersByHand(_ value: Value, of key: KeyIndex, at now: Moment) {
+    guard dispatcher.isUrgent(value, of: key) else { return }
+    for other in dispatcher.relations[key].ends {
+      dispatcher.endRepetition(of: other, reason: Delivery.changedByHand, at: now)
+      dispatcher.abandon(other, as: .superseded, reason: Delivery.changedByHand, at: now)
+    }
+  }
+
+  /// Ends everything of `key`, in flight or not.
+  mutating func end(_ key: KeyIndex, as phase: Phase, reason: String, at now: Moment) {
+    endWaiting(key, as: phase, reason: reason, at: now)
+    dispatcher.abandon(key, as: phase, reason: reason, at: now)
+  }
+}

@@ -1,0 +1,107 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+
+/// The deliveries of all keys, with what they share: publishes, deadlines, and whether a device
+/// responds.
+///
+/// It decides when the confirmation of a command is overdue, and what follows: another attempt,
+/// unless something newer waits or the device has not responded before.
+struct DeliveryTable {
+  private var deliveries: KeyArray<Delivery>
+  private var publishes = PublishTable()
+  /// When confirmations are overdue; a key has a deadline while its delivery awaits one.
+  private(set) var confirmations: KeyDeadlines
+  /// Whether a device may be given another attempt: it has reported since a command to it failed.
+  private var isResponsive: [Bool]
+
+  init(keys: Int, devices: Int) {
+    deliveries = KeyArray(repeating: Delivery(), count: keys)
+    confirmations = KeyDeadlines(keys: keys)
+    isResponsive = Array(repeating: true, count: devices)
+  }
+
+  /// Makes room for more keys and devices.
+  mutating func extend(keys: Int, devices: Int) {
+    deliveries.extend(to: keys, with: Delivery())
+    confirmations.extend(keys: keys)
+    while isResponsive.count < devices { isResponsive.append(true) }
+  }
+
+  subscript(key: KeyIndex) -> Delivery { deliveries[key] }
+
+  /// Changes the delivery of a key; a deadline goes with the command that had it.
+  mutating func update<Result>(
+    _ key: KeyIndex,
+    _ change: (inout Delivery) -> Result
+  ) -> Result {
+    let result = change(&deliveries[key])
+    if !deliveries[key].awaitsConfirmation { confirmations.remove(key) }
+    return result
+  }
+
+  // MARK: - The broker
+
+  /// Records that one message carries the commands of these keys.
+  ///
+  /// - Returns: The token that names the message in ``finish(_:)``.
+  mutating func publish(_ keys: [KeyIndex]) -> UInt64 { publishes.insert(keys) }
+
+  /// The keys of the message with this token, once.
+  mutating func finish(_ token: UInt64) -> [KeyIndex] { publishes.remove(token) }
+
+  /// The broker acknowledged the command of `key`.
+  ///
+  /// `confirmation` is how the device confirms it; `nil` where it does not.
+  mutating func acknowledge(
+    _ key: KeyIndex,
+    confirmation: Confirmation?,
+    isAction: Bool,
+    at now: Moment
+  ) -> Delivery.Verdict {
+    let verdict = update(key) {
+      $0.acknowledge(confirms: confirmation != nil, isAction: isAction)
+    }
+    if let confirmation, let flight = deliveries[key].inFlight {
+      confirmations.set(
+        key,
+        at: now.advanced(by: confirmation.within + flight.transitionTime)
+      )
+    }
+    return verdict
+  }
+
+  // MARK: - The device
+
+  /// When the first confirmation is overdue.
+  var nextOverdue: Moment? { confirmations.first }
+
+  /// A key whose confirmation is overdue, once.
+  mutating func popOverdue(at now: Moment) -> KeyIndex? { confirmations.popFirst(at: now) }
+
+  /// Records that a device reported or replied.
+  mutating func deviceResponded(_ device: Int) { isResponsive[device] = true }
+
+  /// Decides what becomes of a command whose confirmation is overdue.
+  ///
+  /// `hasNewer` states whether something newer of the key waits, `mayRetry` whether there are
+  /// attempts after the first at all.
+  mutating func timeOut(
+    _ key: KeyIndex,
+    of device: Int,
+    _ confirmation: Confirmation,
+    hasNewer: Bool,
+    mayRetry: Bool
+  ) -> Delivery.Verdict {
+    guard let flight = deliveries[key].inFlight else { return .none }
+    guard mayRetry, isResponsive[device], flight.command.retries < confirmation.retries else {
+      isResponsive[device] = false
+      let within = confirmation.within + flight.transitionTime
+      return update(key) { $0.fail("not confirmed within \(DurationText.text(within))") }
+    }
+    return update(key) { hasNewer ? $0.supersede() : $0.retry(unconfirmed: true) }
+  }
+}

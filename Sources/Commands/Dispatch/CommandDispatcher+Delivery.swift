@@ -1,0 +1,146 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import JSON
+import LastOut
+
+/// What becomes of commands that were sent: the broker answers, the device reports, time passes.
+extension CommandDispatcher {
+  // MARK: - From the broker
+
+  /// Takes the broker's answer to a message; a token that was answered before is ignored.
+  mutating func finish(
+    _ token: UInt64,
+    _ outcome: CommandPublish.Outcome,
+    at now: Moment
+  ) {
+    for key in deliveries.finish(token) {
+      sendQueue.acknowledge(key)
+      switch outcome {
+      case .acknowledged: acknowledged(key, at: now)
+      case .refused(let reason): apply(deliveries.update(key) { $0.fail(reason) }, to: key, at: now)
+      case .lost: lost(key, at: now)
+      }
+    }
+  }
+
+  private mutating func acknowledged(_ key: KeyIndex, at now: Moment) {
+    log.statistics.acknowledged += 1
+    if let flight = deliveries[key].inFlight, !flight.isEnded {
+      emit(.sent, of: flight.command, for: key, at: now)
+    }
+    let verdict = deliveries.acknowledge(
+      key,
+      confirmation: facts[key].canConfirm ? registry[key].property.confirm : nil,
+      isAction: isAction(key),
+      at: now
+    )
+    apply(verdict, to: key, at: now)
+  }
+
+  /// The connection ended before the answer: the newest value of the key is sent again.
+  private mutating func lost(_ key: KeyIndex, at now: Moment) {
+    let (isAction, hasNewer) = (isAction(key), hasNewer(key))
+    let verdict = deliveries.update(key) { delivery in
+      if isAction { return delivery.fail("the connection to the broker was lost") }
+      return hasNewer ? delivery.supersede() : delivery.retry(unconfirmed: false)
+    }
+    apply(verdict, to: key, at: now)
+  }
+
+  /// Whether something newer than the command in flight waits.
+  private func hasNewer(_ key: KeyIndex) -> Bool { sendQueue[key] != nil || queue.isPending(key) }
+
+  /// The device did not show the value in time.
+  mutating func confirmationOverdue(_ key: KeyIndex, at now: Moment) {
+    guard let confirmation = registry[key].property.confirm else {
+      preconditionFailure("A confirmation is overdue that nothing asks for.")
+    }
+    let verdict = deliveries.timeOut(
+      key,
+      of: facts[key].device,
+      confirmation,
+      hasNewer: hasNewer(key),
+      mayRetry: !isClosing
+    )
+    apply(verdict, to: key, at: now)
+  }
+
+  // MARK: - From the device
+
+  /// Takes a value that a device reported for a property, as found on the wire.
+  ///
+  /// - Returns: The value, and whether someone set it at the device; `nil` for what is no value of the
+  ///   property.
+  mutating func reported(
+    _ key: KeyIndex,
+    _ wire: JSONValue,
+    at now: Moment
+  ) -> (value: Value, isByHand: Bool)? {
+    deliveries.deviceResponded(facts[key].device)
+    let entry = registry[key]
+    guard let value = entry.property.value(fromWire: wire) else { return nil }
+    let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
+    let report = deliveries.update(key) {
+      $0.report(value, wire, repetition: repetition, entry.property)
+    }
+    if report.isNew { log.statuses.recordReport(for: key, at: now) }
+    if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }
+    apply(report.verdict, to: key, at: now)
+    return (value, report.isNew && report.isByHand)
+  }
+
+  /// Takes a device's own acknowledgement of a value; its state may follow.
+  mutating func accepted(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    let entry = registry[key]
+    apply(deliveries.update(key) { $0.accept(wire, entry.property) }, to: key, at: now)
+  }
+
+  /// Takes a device's reply to the message with the number `message`; `problem` is why it refused.
+  mutating func replied(
+    _ key: KeyIndex,
+    to message: Int64,
+    problem: String?,
+    at now: Moment
+  ) {
+    guard deliveries[key].awaitsReply(to: message) else { return }
+    deliveries.deviceResponded(facts[key].device)
+    apply(deliveries.update(key) { $0.reply(problem: problem) }, to: key, at: now)
+  }
+
+  /// The connection to the broker was made or ended.
+  mutating func connectionChanged(isUp: Bool, at now: Moment) {
+    failOffline(sendQueue.connectionChanged(isUp: isUp), at: now)
+  }
+
+  /// One of a device's availability sources reported.
+  mutating func availabilityChanged(
+    of device: Int,
+    source: Int,
+    isOnline: Bool,
+    at now: Moment
+  ) {
+    let unable = sendQueue.availabilityChanged(of: device, source: source, isOnline: isOnline)
+    failOffline(unable, at: now)
+  }
+
+  // MARK: - The end of commands in flight
+
+  /// Ends what is in flight, whatever the device will show of it.
+  mutating func abandon(_ key: KeyIndex, as phase: Phase, reason: String?, at now: Moment) {
+    let verdict = deliveries.update(key) { $0.abandon(as: phase, reason: reason) }
+    apply(verdict, to: key, at: now)
+  }
+
+  /// Carries out what was decided about a command.
+  mutating func apply(_ verdict: Delivery.Verdict, to key: KeyIndex, at now: Moment) {
+    switch verdict {
+    case .none: break
+    case .ended(let command, let phase, let reason):
+      emit(phase, of: command, reason: reason, for: key, at: now)
+    case .repeated(let command): insert(command, for: key, at: now)
+    }
+    refreshTarget(key)
+  }
+}

@@ -1,0 +1,167 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// Settled values: they wait to be sent as commands, and are sent.
+extension CommandDispatcher {
+  // MARK: - From the queue to the sendQueue
+
+  /// Lets values that need no quiet wait to be sent: leading ones.
+  @inline(__always)
+  mutating func settleReady(at now: Moment) {
+    while let run = queue.nextReady(at: now) { settle(run, at: now) }
+  }
+
+  /// Lets values that are quiet wait to be sent.
+  mutating func settleQuiet(at now: Moment) {
+    while let run = queue.nextRun(at: now) {
+      log.statistics.record(lateness: run.due.duration(to: now))
+      settle(run, at: now)
+    }
+  }
+
+  /// A value is quiet: it waits to be sent, or proves unnecessary.
+  mutating func settle(_ run: LastOutCore<PendingChange>.Run, at now: Moment) {
+    queue.finish(run.key, at: now)
+    var command = Command(change: run.value, collapsed: run.collapsed)
+    guard deviceHas(command.value, run.key) else {
+      return makeReady(command, for: run.key, at: now)
+    }
+    command.collapsed += supersedeWaitingCommand(of: run.key, at: now)
+    _ = sendQueue.remove(run.key)
+    emit(.unchanged, of: command, for: run.key, at: now)
+    refreshTarget(run.key)
+  }
+
+  /// Lets a command wait to be sent, in place of an older one.
+  mutating func makeReady(_ command: Command, for key: KeyIndex, at now: Moment) {
+    var command = command
+    command.collapsed += supersedeWaitingCommand(of: key, at: now)
+    insert(command, for: key, at: now)
+  }
+
+  /// Emits that a newer command takes the place of the one that waits.
+  ///
+  /// - Returns: How many more changes the newer one stands for.
+  private mutating func supersedeWaitingCommand(of key: KeyIndex, at now: Moment) -> Int {
+    guard let older = sendQueue[key] else { return 0 }
+    log.statistics.collapsed += 1
+    emit(.superseded, of: older, reason: Delivery.newerValue, for: key, at: now)
+    return older.collapsed + 1
+  }
+
+  /// Lets a command wait to be sent; a momentary one fails if its device is offline.
+  mutating func insert(_ command: Command, for key: KeyIndex, at now: Moment) {
+    if !sendQueue.insert(command, for: key) { failOffline([key], at: now) }
+  }
+
+  /// Ends momentary commands that cannot wait for an offline broker or device.
+  mutating func failOffline(_ keys: [KeyIndex], at now: Moment) {
+    for key in keys {
+      endWaitingCommand(of: key, as: .failed, reason: sendQueue.offlineReason, at: now)
+    }
+  }
+
+  /// Ends the command that waits to be sent.
+  mutating func endWaitingCommand(
+    of key: KeyIndex,
+    as phase: Phase,
+    reason: String?,
+    at now: Moment
+  ) {
+    guard let command = sendQueue.remove(key) else { return }
+    emit(phase, of: command, reason: reason, for: key, at: now)
+    refreshTarget(key)
+  }
+
+  /// Ends a command that waits to be repeated: nothing newer may be followed by it.
+  mutating func endRepetition(of key: KeyIndex, reason: String, at now: Moment) {
+    guard sendQueue.hasRepetition(key), let command = sendQueue.remove(key) else { return }
+    deliveries.update(key) { $0.abandonRepetition(of: command.value) }
+    emit(.superseded, of: command, reason: reason, for: key, at: now)
+  }
+
+  /// Ends the value of `key` that waits for quiet and the command that waits to be sent; `false` when
+  /// there were none.
+  mutating func endWaiting(
+    _ key: KeyIndex,
+    as phase: Phase,
+    reason: String?,
+    at now: Moment
+  ) -> Bool {
+    var hasEnded = false
+    if case .cancelled(let change, let collapsed) = queue.cancel(key) {
+      hasEnded = true
+      let command = Command(change: change, collapsed: collapsed)
+      emit(phase, of: command, reason: reason, for: key, at: now)
+    }
+    if let command = sendQueue.remove(key) {
+      hasEnded = true
+      emit(phase, of: command, reason: reason, for: key, at: now)
+    }
+    return hasEnded
+  }
+
+  /// Whether the device is online and known to have `value` already.
+  private func deviceHas(_ value: Value, _ key: KeyIndex) -> Bool {
+    sendQueue.isOnline(key) && !isAction(key) && !registry[key].property.always
+      && deliveries[key].shows(value, registry[key].property)
+  }
+
+  // MARK: - To the broker
+
+  /// The next message that may be sent now; `nil` when there is none.
+  ///
+  /// Call it while the client can publish.
+  mutating func nextPublish(at now: Moment) -> CommandPublish? {
+    while let key = sendQueue.next(at: now, ignoresLimits: isClosing) {
+      guard isUnnecessary(key) else { return send(key, at: now) }
+      endWaitingCommand(of: key, as: .unchanged, reason: nil, at: now)
+    }
+    return nil
+  }
+
+  /// Whether the device came to have the value while its command waited.
+  private func isUnnecessary(_ key: KeyIndex) -> Bool {
+    guard let command = sendQueue[key] else {
+      preconditionFailure("A key is in its lane, but has no command.")
+    }
+    return !command.isRepeated && !command.isUrgent && deviceHas(command.value, key)
+  }
+
+  /// Sends the command of `lead`, in one message with those that merge with it.
+  private mutating func send(_ lead: KeyIndex, at now: Moment) -> CommandPublish {
+    let keys = gather(lead, at: now)
+    let commands = sendQueue.dequeue(keys, at: now)
+    // A repetition has the number of the first attempt: whichever reply arrives is about the value.
+    let number = firstMessage &+ (commands.first?.change.number ?? 0)
+    let message = Int64(number & 0x7FFF_FFFF)
+    let transitionTime = commands.map(\.transitionTime).max() ?? .zero
+    for (key, command) in zip(keys, commands) {
+      let flight = InFlightCommand(command, message: message, transitionTime: transitionTime)
+      if let replaced = deliveries.update(key, { $0.send(flight) }) {
+        emit(.superseded, of: replaced, reason: Delivery.newerValue, for: key, at: now)
+      }
+      emit(.sending, of: command, for: key, at: now)
+    }
+    log.statistics.published += 1
+    return CommandPublish(
+      commands,
+      of: keys,
+      in: registry,
+      token: deliveries.publish(keys),
+      message: message,
+      at: now
+    )
+  }
+
+  /// The keys whose commands are sent with that of `lead`; those that are pending become ready.
+  private mutating func gather(_ lead: KeyIndex, at now: Moment) -> [KeyIndex] {
+    sendQueue.companions(of: lead).filter { key in
+      if key != lead { flush(key, at: now) }
+      return sendQueue[key] != nil
+    }
+  }
+}

@@ -1,0 +1,128 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// What happened to commands, until the owner removes it: events, counts, and what keys show.
+///
+/// Where nobody watches, `accepted`, `superseded` and `sending` are emitted only for changes that
+/// have an origin: for plain MQTT messages there is no one to read them.
+struct EventLog {
+  /// What happened, in order.
+  var events: [CommandEvent] = []
+  var statuses: StatusTable
+  var statistics = CommandStatistics()
+  /// Whether someone receives every event of every command.
+  var isWatched = false
+  /// Whether a journal keeps accepted values: it receives every event, and with `accepted` all that
+  /// it needs to resume the value.
+  var isJournalled = false
+  /// The number of the newest change, or of something that was rejected without being one.
+  private(set) var newestNumber: UInt64 = 0
+
+  init(keys: Int) { statuses = StatusTable(keys: keys) }
+
+  mutating func nextNumber() -> UInt64 {
+    newestNumber += 1
+    return newestNumber
+  }
+
+  /// Whether `accepted`, `superseded` and `sending` are emitted for this change.
+  func hasReader(of change: borrowing PendingChange) -> Bool {
+    isWatched || isJournalled || change.origin != nil
+  }
+
+  /// Emits a phase of a command.
+  mutating func emit(
+    _ phase: Phase,
+    of command: Command,
+    reason: String? = nil,
+    for key: KeyIndex,
+    _ facts: PropertyFacts,
+    at now: Moment
+  ) {
+    emit(
+      phase,
+      of: command.change,
+      collapsed: command.collapsed,
+      attempt: command.attempt,
+      reason: reason,
+      for: key,
+      facts,
+      at: now
+    )
+  }
+
+  /// Emits a phase of an accepted value.
+  @inline(__always)
+  mutating func emit(
+    _ phase: Phase,
+    of change: PendingChange,
+    collapsed: Int = 0,
+    attempt: Int = 1,
+    reason: String? = nil,
+    isUrgent: Bool = false,
+    for key: KeyIndex,
+    _ facts: PropertyFacts,
+    at now: Moment
+  ) {
+    statuses.record(phase, of: change.number, for: key, at: now)
+    switch phase {
+    case .accepted, .superseded, .sending:
+      guard hasReader(of: change) else { return }
+    case .unchanged: statistics.unchanged += 1
+    case .confirmed: statistics.confirmed += 1
+    case .failed: statistics.failed += 1
+    case .expired: statistics.expired += 1
+    case .cancelled, .rejected, .sent: break
+    }
+    events.append(
+      CommandEvent(
+        key: key,
+        phase: phase,
+        value: change.value,
+        collapsed: collapsed,
+        number: change.number,
+        acceptedAt: change.acceptedAt,
+        at: now,
+        attempt: attempt,
+        reason: reason,
+        origin: change.origin,
+        isFinal: phase.isFinal(canConfirm: facts.canConfirm),
+        expiresAt: isJournalled ? change.expiresAt : nil,
+        options: isJournalled ? change.members : nil,
+        isUrgent: isUrgent,
+        isAction: facts.isAction
+      )
+    )
+  }
+
+  /// Emits the only or last phase of something that was not accepted here.
+  mutating func emitEnd(
+    _ phase: Phase,
+    value: Value? = nil,
+    number: UInt64,
+    receivedAt: Moment,
+    reason: String?,
+    origin: ChangeOrigin?,
+    for key: KeyIndex,
+    at now: Moment
+  ) {
+    events.append(
+      CommandEvent(
+        key: key,
+        phase: phase,
+        value: value,
+        collapsed: 0,
+        number: number,
+        acceptedAt: receivedAt,
+        at: now,
+        attempt: 1,
+        reason: reason,
+        origin: origin,
+        isFinal: true
+      )
+    )
+  }
+}

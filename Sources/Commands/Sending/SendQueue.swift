@@ -1,0 +1,266 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// Commands that have settled and wait to be sent, at most one per key.
+///
+/// It decides which key is next, and which command has waited too long. A command waits in the lane
+/// of its device, unless something keeps it out: the broker or the device is offline, the broker has
+/// not acknowledged the key's previous command, or the key is withheld. While the broker or the
+/// device is offline its time to live runs.
+struct SendQueue {
+  /// What keeps the command of one key out of its lane, beside an offline broker or device.
+  private struct Hold {
+    /// The command was sent before, and waits to be repeated.
+    var hasRepetition = false
+    /// The broker has not acknowledged the previous command.
+    var awaitsAcknowledgement = false
+    /// Nothing of the key may be sent.
+    var isWithheld = false
+    /// An urgent command may be sent although the key is withheld.
+    var exceptsUrgent = false
+
+    func blocks(_ command: borrowing Command) -> Bool {
+      if awaitsAcknowledgement { return true }
+      guard isWithheld else { return false }
+      // An urgent command that was sent once may be repeated, whatever it waited for then.
+      return !(command.isUrgent && (exceptsUrgent || command.isRepeated))
+    }
+  }
+
+  private var commands: KeyArray<Command?>
+  private var holds: KeyArray<Hold>
+  private var registry: Registry
+  private var facts: KeyArray<PropertyFacts>
+  private var relations: KeyArray<Relations>
+  private var devices: [DeviceAvailability]
+  private(set) var lanes: LaneTable
+  /// When commands expire whose broker or device is offline.
+  private(set) var expiries: KeyDeadlines
+  private(set) var isConnected = false
+  /// The number of commands, those that nothing keeps back included.
+  private(set) var count = 0
+  /// The number of keys whose previous command the broker has not acknowledged.
+  private(set) var unacknowledgedCount = 0
+
+  /// - Parameters:
+  ///   - registry: The devices, with the names of their lanes.
+  ///   - facts: What is asked of their properties.
+  ///   - relations: Which of them are sent together.
+  ///   - limits: Tokens a second and burst, by lane.
+  init(
+    registry: Registry,
+    _ facts: KeyArray<PropertyFacts>,
+    _ relations: KeyArray<Relations>,
+    limits: [String: (rate: Double, burst: Int)]
+  ) {
+    self.registry = registry
+    self.facts = facts
+    self.relations = relations
+    commands = KeyArray(repeating: nil, count: facts.count)
+    holds = KeyArray(repeating: Hold(), count: facts.count)
+    devices = registry.devices.map { DeviceAvailability(sources: $0.availability.count) }
+    lanes = LaneTable(registry: registry, limits: limits, continuing: nil, at: .zero)
+    expiries = KeyDeadlines(keys: facts.count)
+  }
+
+  /// The command of a key.
+  subscript(key: KeyIndex) -> Command? { commands[key] }
+
+  /// Whether the command of a key waits to be repeated.
+  @inline(__always)
+  func hasRepetition(_ key: KeyIndex) -> Bool { holds[key].hasRepetition }
+
+  /// Whether a key's device can be reached.
+  func isOnline(_ key: KeyIndex) -> Bool { isConnected && devices[facts[key].device].isOnline }
+
+  func isDeviceOnline(_ device: Int) -> Bool { devices[device].isOnline }
+
+  /// Whether the broker has not acknowledged the key's previous command.
+  func awaitsAcknowledgement(_ key: KeyIndex) -> Bool { holds[key].awaitsAcknowledgement }
+
+  /// The keys whose commands, if they have any, are sent in one message with that of `lead`, which is
+  /// among them; in order of definition.
+  func companions(of lead: KeyIndex) -> [KeyIndex] {
+    let group = relations[lead].mergeGroup
+    guard !group.isEmpty else { return [lead] }
+    return group.filter {
+      $0 == lead || !(holds[$0].awaitsAcknowledgement || holds[$0].isWithheld)
+    }
+  }
+
+  /// Why a device that is not online cannot be reached.
+  var offlineReason: String {
+    isConnected ? "the device is offline" : "the broker is not connected"
+  }
+
+  /// Whether anything can be sent, now or when its lane has a token.
+  var hasReady: Bool { lanes.count > 0 }
+
+  // MARK: - In and out
+
+  /// Adds a command; one that replaces another keeps its place in the lane.
+  ///
+  /// - Returns: Whether it can wait; a momentary command for an offline device cannot.
+  mutating func insert(_ command: Command, for key: KeyIndex) -> Bool {
+    if commands[key] == nil { count += 1 }
+    commands[key] = command
+    holds[key].hasRepetition = command.isRepeated
+    return place(key)
+  }
+
+  /// Removes the command of a key.
+  mutating func remove(_ key: KeyIndex) -> Command? {
+    guard let command = commands[key].take() else { return nil }
+    holds[key].hasRepetition = false
+    count -= 1
+    lanes.remove(key, device: facts[key].device)
+    expiries.remove(key)
+    return command
+  }
+
+  /// The key that may be sent next; `nil` when there is none.
+  ///
+  /// With `ignoresLimits`, lanes without a token are asked too.
+  mutating func next(at now: Moment, ignoresLimits: Bool) -> KeyIndex? {
+    guard isConnected else { return nil }
+    return lanes.next(at: now, ignoresLimits: ignoresLimits)
+  }
+
+  /// Removes the commands that are sent in one message, which costs one token.
+  ///
+  /// Nothing more of these keys is sent until ``acknowledge(_:)``.
+  mutating func dequeue(_ keys: [KeyIndex], at now: Moment) -> [Command] {
+    let commands = keys.compactMap { remove($0) }
+    if let lead = keys.first { lanes.sent(device: facts[lead].device, at: now) }
+    for key in keys { holds[key].awaitsAcknowledgement = true }
+    unacknowledgedCount += keys.count
+    return commands
+  }
+
+  /// When a lane that holds something back has its next token; `nil` when none does.
+  func nextToken(after now: Moment) -> Moment? { isConnected ? lanes.nextToken(after: now) : nil }
+
+  /// When the first command has waited too long for its broker or device.
+  var nextExpiry: Moment? { expiries.first }
+
+  /// A key whose command has waited too long, once; the caller removes the command.
+  mutating func popExpired(at now: Moment) -> KeyIndex? { expiries.popFirst(at: now) }
+
+  // MARK: - What commands wait for
+
+  /// The broker acknowledged the key's previous command, or will never do so.
+  mutating func acknowledge(_ key: KeyIndex) {
+    guard holds[key].awaitsAcknowledgement else { return }
+    holds[key].awaitsAcknowledgement = false
+    unacknowledgedCount -= 1
+    place(key)
+  }
+
+  /// Sends nothing of `key` until ``release(_:)``; with `exceptUrgent`, nothing but an urgent value.
+  mutating func withhold(_ key: KeyIndex, exceptUrgent: Bool) {
+    holds[key].isWithheld = true
+    holds[key].exceptsUrgent = exceptUrgent
+    place(key)
+  }
+
+  mutating func release(_ key: KeyIndex) {
+    guard holds[key].isWithheld else { return }
+    holds[key].isWithheld = false
+    place(key)
+  }
+
+  /// The connection to the broker was made or ended.
+  ///
+  /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
+  mutating func connectionChanged(isUp: Bool) -> [KeyIndex] {
+    guard isUp != isConnected else { return [] }
+    isConnected = isUp
+    guard count > 0 else { return [] }
+    return place(commands.keys.filter { commands[$0] != nil })
+  }
+
+  /// One of a device's availability sources reported.
+  ///
+  /// Its commands join their lane in the order of their changes.
+  ///
+  /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
+  mutating func availabilityChanged(
+    of device: Int,
+    source: Int,
+    isOnline: Bool
+  ) -> [KeyIndex] {
+    guard devices[device].report(isOnline, source: source) else { return [] }
+    return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
+  }
+
+  /// Puts a command where it belongs: into its lane, or out of it.
+  ///
+  /// Only where a party went offline can it be one that cannot wait.
+  ///
+  /// - Returns: Whether it can wait, see ``insert(_:for:)``.
+  @discardableResult
+  private mutating func place(_ key: KeyIndex) -> Bool {
+    guard let command = commands[key] else { return true }
+    if isOnline(key) {
+      expiries.remove(key)
+    } else if facts[key].isAction {
+      return false
+    } else {
+      expiries.set(key, at: command.change.expiresAt)
+    }
+    let device = facts[key].device
+    if devices[device].isOnline, !holds[key].blocks(command) {
+      lanes.add(key, device: device, isUrgent: command.isUrgent)
+    } else {
+      lanes.remove(key, device: device)
+    }
+    return true
+  }
+
+  private mutating func place(_ keys: [KeyIndex]) -> [KeyIndex] {
+    var unable: [KeyIndex] = []
+    for key in keys where !place(key) { unable.append(key) }
+    return unable
+  }
+
+  private func inOrderOfChanges(_ keys: some Sequence<KeyIndex>) -> [KeyIndex] {
+    keys.filter { commands[$0] != nil }.sorted { number($0) < number($1) }
+  }
+
+  private func number(_ key: KeyIndex) -> UInt64 { commands[key]?.change.number ?? 0 }
+
+  // MARK: - Other definitions
+
+  /// Continues with another registry, which continues the one before.
+  ///
+  /// Lanes keep their tokens. Commands join them again in the order in which they were changed.
+  ///
+  /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
+  mutating func reload(
+    _ registry: Registry,
+    _ facts: KeyArray<PropertyFacts>,
+    _ relations: KeyArray<Relations>,
+    limits: [String: (rate: Double, burst: Int)],
+    at now: Moment
+  ) -> [KeyIndex] {
+    let old = self.registry
+    self.registry = registry
+    self.facts = facts
+    self.relations = relations
+    commands.extend(to: facts.count, with: nil)
+    holds.extend(to: facts.count, with: Hold())
+    expiries.extend(keys: facts.count)
+    for (number, device) in registry.devices.enumerated() {
+      if number == devices.count {
+        devices.append(DeviceAvailability(sources: device.availability.count))
+      } else if old.devices[number].availability != device.availability {
+        devices[number] = DeviceAvailability(sources: device.availability.count)
+      }
+    }
+    lanes = LaneTable(registry: registry, limits: limits, continuing: lanes, at: now)
+    return place(inOrderOfChanges(commands.keys))
+  }
+}

@@ -1,0 +1,84 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+import Testing
+
+@testable import Commands
+
+@Suite struct DeliveryTableTests {
+  private let confirmation = Confirmation(within: .seconds(5), retries: 1)
+
+  /// A table in which 40 was sent to the first key at 0 ms and acknowledged at 100 ms.
+  private func acknowledged(transitionTime: Duration = .zero) -> DeliveryTable {
+    var table = DeliveryTable(keys: 2, devices: 1)
+    let flight = InFlightCommand(.of(40), message: 1, transitionTime: transitionTime)
+    _ = table.update(.first) { $0.send(flight) }
+    _ = table.acknowledge(.first, confirmation: confirmation, isAction: false, at: .at(100))
+    return table
+  }
+
+  private func timeOut(
+    _ table: inout DeliveryTable,
+    hasNewer: Bool = false,
+    mayRetry: Bool = true
+  ) -> String {
+    table.timeOut(.first, of: 0, confirmation, hasNewer: hasNewer, mayRetry: mayRetry).text
+  }
+
+  @Test func `a confirmation is due after its time and that of the transition`() {
+    #expect(acknowledged().nextOverdue == .at(5100))
+    #expect(acknowledged(transitionTime: .seconds(3)).nextOverdue == .at(8100))
+  }
+
+  @Test func `a deadline ends with the command that had it`() {
+    var table = acknowledged()
+    #expect(table.update(.first) { $0.abandon(as: .cancelled, reason: nil) }.text == "cancelled 40")
+    #expect(table.nextOverdue == nil)
+  }
+
+  @Test func `an overdue key is reported once`() {
+    var table = acknowledged()
+    #expect(table.popOverdue(at: .at(5099)) == nil)
+    #expect(table.popOverdue(at: .at(5100)) == .first)
+    #expect(table.popOverdue(at: .at(5100)) == nil)
+  }
+
+  @Test func `an overdue command is repeated as often as its property says`() {
+    var table = acknowledged()
+    #expect(timeOut(&table) == "attempt 2 of 40")
+    let again = InFlightCommand(
+      Command.of(40).repeated(unconfirmed: true),
+      message: 1,
+      transitionTime: .zero
+    )
+    _ = table.update(.first) { $0.send(again) }
+    _ = table.acknowledge(.first, confirmation: confirmation, isAction: false, at: .at(5200))
+    #expect(timeOut(&table) == "failed 40: not confirmed within 5s")
+  }
+
+  @Test func `an overdue command gives way to a newer one`() {
+    var table = acknowledged()
+    #expect(timeOut(&table, hasNewer: true) == "superseded 40: newer value")
+  }
+
+  @Test func `no command is repeated during a shutdown`() {
+    var table = acknowledged()
+    #expect(timeOut(&table, mayRetry: false) == "failed 40: not confirmed within 5s")
+  }
+
+  @Test func `a device that did not respond gets no retries until it reports`() {
+    var table = acknowledged()
+    _ = timeOut(&table, mayRetry: false)
+    for (isReported, verdict) in [
+      (false, "failed 40: not confirmed within 5s"), (true, "attempt 2 of 40"),
+    ] {
+      if isReported { table.deviceResponded(0) }
+      let flight = InFlightCommand(.of(40), message: 1, transitionTime: .zero)
+      _ = table.update(.first) { $0.send(flight) }
+      _ = table.acknowledge(.first, confirmation: confirmation, isAction: false, at: .at(6000))
+      #expect(timeOut(&table) == verdict)
+    }
+  }
+}
