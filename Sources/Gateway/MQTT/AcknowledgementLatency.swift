@@ -17,6 +17,6 @@ struct AcknowledgementLatency {
   mutating func finished(_ token: UInt64, isAcknowledged: Bool, at now: Moment) {
     guard let place = inFlight.firstIndex(where: { $0.token == token }) else { return }
     let start = inFlight.remove(at: place).at
-    if isAcknowledged { histogram.note(start.duration(to: now)) }
+    if isAcknowledged { histogram.record(start.duration(to: now)) }
   }
 }
