@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import LastOut
+package import LastOut
 
 /// Deadlines, at most one per key: a binary heap that knows where each key is.
 ///
@@ -102,7 +102,7 @@ struct KeyDeadlines {
 
 extension Moment {
   /// The earlier of two moments that may not exist.
-  static func earlier(_ one: Moment?, _ other: Moment?) -> Moment? {
+  package static func earlier(_ one: Moment?, _ other: Moment?) -> Moment? {
     guard let one, let other else { return one ?? other }
     return min(one, other)
   }

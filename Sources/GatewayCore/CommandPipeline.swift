@@ -193,8 +193,7 @@ package struct CommandPipeline: ~Copyable {
 
   /// When a step has something to do; `nil` when nothing waits for time.
   func nextDeadline(after now: Moment) -> Moment? {
-    let deadlines = [commands.nextDeadline(after: now), durability?.nextDeadline]
-    return deadlines.compactMap { $0 }.min()
+    Moment.earlier(commands.nextDeadline(after: now), durability?.nextDeadline)
   }
 
   // MARK: - Shutdown

@@ -96,14 +96,9 @@ package struct GatewayCore: ~Copyable {
   /// When the next step has something to do; `nil` when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
     guard !isEnded else { return nil }
-    var next = pipeline.nextDeadline(after: now)
-    func consider(_ other: Moment?) {
-      if let other { next = min(next ?? other, other) }
-    }
-    consider(routes.nextDeadline)
-    consider(states.nextDeadline)
-    consider(shutdown?.deadline)
-    return next
+    let commands = pipeline.nextDeadline(after: now)
+    let messages = Moment.earlier(routes.nextDeadline, states.nextDeadline)
+    return Moment.earlier(Moment.earlier(commands, messages), shutdown?.deadline)
   }
 
   /// Whether commands would be sent at once if the broker accepted another message.
