@@ -49,14 +49,23 @@ import Testing
     (#"{"key":"dev0/level","set":1,"wait":"confirmed"}"#, "confirm"),
   ]
 
+  private static func reason(of reply: JSONValue) -> String {
+    reply["reason"]?.string ?? reply["error"]?["message"]?.string ?? ""
+  }
+
   @Test func `an invalid line is answered with the reason`() throws {
     let bench = try Bench.running(devices: devices)
     let client = try bench.client()
 
     for (line, said) in Self.lines {
-      let reply = try client.ask(line)
+      // The gateway searches for one suggestion a second: a repeated mistake gets its own later.
+      let end = EventLoop.now().advanced(by: .patience)
+      var reply = try client.ask(line)
+      while !Self.reason(of: reply).contains(said), EventLoop.now() < end {
+        reply = try client.ask(line)
+      }
 
-      let reason = reply["reason"]?.string ?? reply["error"]?["message"]?.string ?? ""
+      let reason = Self.reason(of: reply)
       #expect(reply["phase"] == "rejected" || reply["error"]?["code"]?.string != nil, "\(line)")
       #expect(reason.contains(said), "\(line) \(reason)")
       #expect(!reason.isEmpty, "\(line)")
@@ -87,8 +96,9 @@ import Testing
 
   @Test(arguments: [
     // topic, payload, kind in the log, what the log says
-    ("settle/desk-lamp/brighness/set", "40", "unknown key", "brightness"),
-    ("settle/desk-lmp/set", "{}", "unknown key", "desk-lamp"),
+    // Nobody reads suggestions here, so none is searched for.
+    ("settle/desk-lamp/brighness/set", "40", "unknown key", #"no property 'brighness'""#),
+    ("settle/desk-lmp/set", "{}", "unknown key", #"no device 'desk-lmp'""#),
     ("settle/desk-lamp/brightness/set", "bright", "bad value", "bright"),
     ("settle/desk-lamp/brightness/set", "21,5", "bad value", "21.5"),
     ("settle/desk-lamp/brightness/set", "999", "bad value", "254"),

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import LastOut
+import Operations
 import PrivateBroker
 import TestBroker
 import Testing
@@ -72,9 +74,14 @@ import Testing
   @Test func `a misspelled key, value or word is answered with a suggestion`() throws {
     let house = try ExampleHouse(withGateway: true)
     for miss in Self.misses {
-      let run = try ExampleRun(miss.line, in: house)
-      #expect(run.waitForExit() == miss.code, "\(miss.line)")
-      #expect(run.output.isEmpty, "\(miss.line)")
+      // The gateway searches for one suggestion a second: a repeated mistake gets its own later.
+      let end = EventLoop.now().advanced(by: .patience)
+      var run: ExampleRun
+      repeat {
+        run = try ExampleRun(miss.line, in: house)
+        #expect(run.waitForExit() == miss.code, "\(miss.line)")
+        #expect(run.output.isEmpty, "\(miss.line)")
+      } while !run.errors.contains("did you mean") && EventLoop.now() < end
       #expect(run.errors.contains("did you mean \(miss.meant)"), "\(miss.line): \(run.errors)")
     }
   }
