@@ -6,7 +6,7 @@ package import LastOut
 /// Bounds the work for suggestions: at most one search a second.
 ///
 /// An error that comes too early stays without a suggestion, unless it is the same as the last one:
-/// whoever repeats a mistake is given the same answer.
+/// a repeated mistake gets the same answer.
 package struct SuggestionLimiter: Sendable {
   private static let interval = Duration.seconds(1)
 

@@ -110,7 +110,7 @@ import Testing
     ("settle/desk-lamp/brightness/set", #"{"value":1,"valeu":2}"#, "bad value", "valeu"),
     ("settle/desk-lamp/brightness/step", "up", "bad value", "number"),
     ("settle/desk-lamp/set", #"{"power":1,"brightness":"loud"}"#, "bad value", "brightness: found"),
-    ("settle/desk-lamp/set", #"{"brightness":1,"powr":true}"#, "bad value", "power"),
+    ("settle/desk-lamp/set", #"{"brightness":1,"powr":true}"#, "bad value", "no property 'powr'"),
     ("settle/desk-lamp/set", #"{"transition":1}"#, "bad value", "options"),
     ("settle/desk-lamp/set", "on", "bad value", "JSON"),
   ])

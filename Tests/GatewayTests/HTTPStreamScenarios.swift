@@ -131,7 +131,7 @@ import Testing
 
     #expect(try metric("settle_http_event_streams", curl) == 500)
     #expect(try metric(#"settle_http_event_streams_dropped_total{reason="slow"}"#, curl) == 50)
-    #expect(gateway.lines(containing: "its client does not read").count == 50)
+    #expect(gateway.lines(containing: "the client does not read").count == 50)
     #expect(gateway.residentBytes() - before < 32 << 20)
     _ = try curl.send("PUT", "/v1/devices/dev0/level?wait=sent", #"{"value":77777,"id":"end"}"#)
     for client in [keen[0], keen[250], keen[499]] {

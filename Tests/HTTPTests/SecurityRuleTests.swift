@@ -65,7 +65,7 @@ import Testing
     #expect(tokens.judge(headers, from: "::1", at: .zero) == verdict)
   }
 
-  @Test func `whoever guesses is slowed down, and nobody else at the same address`() {
+  @Test func `a client that guesses is slowed down, and no other at the same address`() {
     var tokens = TokenGuard(token: "right")
     for _ in 0..<10 {
       #expect(tokens.judge(["Bearer wrong"], from: "10.0.0.1", at: .zero) == .wrong)

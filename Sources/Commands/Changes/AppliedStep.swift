@@ -6,7 +6,7 @@ package import LastOut
 
 /// A step or toggle that waited for its device's state, as the value that it resulted in.
 ///
-/// Whoever records accepted changes needs these apart: when such a step arrived, its value was not
+/// A recorder of accepted changes needs these apart: when such a step arrived, its value was not
 /// known yet.
 package struct AppliedStep: Sendable {
   package let key: KeyIndex

@@ -9,7 +9,7 @@ package final class ChangeOrigin: Sendable {
   /// The caller's own id for the command, a text or a number.
   package let id: JSONValue?
   package let source: String?
-  /// The surface's number for whoever waits for the answer; 0 when nobody does.
+  /// The surface's number for the requester that waits for the reply; 0 when none does.
   package let replyTo: UInt64
   /// Whether they want every later phase too, not only the answer.
   package let wantsPhases: Bool

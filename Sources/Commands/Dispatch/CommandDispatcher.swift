@@ -112,7 +112,7 @@ package struct CommandDispatcher: ~Copyable {
 
   // MARK: - What keys show
 
-  /// The newest value on its way to the device, otherwise what the device has.
+  /// The newest value that is pending or in flight, otherwise what the device has.
   func expectedValue(of key: KeyIndex) -> Value? {
     queue.pending(key)?.value.value ?? sendQueue[key]?.value ?? deliveries[key].expected
   }

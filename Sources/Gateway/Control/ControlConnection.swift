@@ -92,7 +92,7 @@ final class ControlConnection: Requester {
   private static let pauseAt = 256 * 1024
   /// What is read at a time, in bytes.
   private static let chunk = 16 * 1024
-  /// The lines of a turn; whoever sends more at once must let others have theirs.
+  /// The lines of a turn; a client that sends more at once waits until others have had theirs.
   private static let turnLines = 128
   /// How long a turn may take in nanoseconds, when lines cost more than usual; one line is always
   /// taken.

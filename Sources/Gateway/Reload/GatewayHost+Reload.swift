@@ -26,7 +26,7 @@ extension GatewayHost {
     error: ErrorReply(.stopping, "the gateway is about to end")
   )
 
-  /// Says how to read the configuration anew; without, a reload is refused.
+  /// Sets how the configuration is read again; without it, a reload is refused.
   ///
   /// `read` is called on another thread.
   package func enableReload(
@@ -39,7 +39,7 @@ extension GatewayHost {
     )
   }
 
-  /// Reads the configuration anew and goes on with it; `done` hears what became of it, once.
+  /// Reads the configuration again and adopts it; `done` is called once, with the outcome.
   package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
     guard !context.core.isShuttingDown else {
       return done(.failure(Self.stopping))

@@ -7,10 +7,10 @@ import Dispatch
 import Operations
 import Synchronization
 
-/// Reads the configuration anew on another thread, so that the event loop goes on meanwhile.
+/// Reads the configuration again on another thread, so that the event loop continues meanwhile.
 ///
-/// One reading at a time. Whoever asks while one is under way gets the outcome of the next, since
-/// the files may have changed after the first was begun.
+/// One reading at a time: a request that arrives during one gets the outcome of the next, since the
+/// files may have changed after the first began.
 final class Reloader {
   /// Settings and devices; their keys are numbered on from those that there were.
   typealias Outcome = Result<LoadedConfiguration, ConfigurationFailure>

@@ -3,7 +3,7 @@
 
 package import LastOut
 
-/// Compares tokens, and limits the answers to whoever guesses.
+/// Compares tokens, and limits the answers to clients that guess.
 ///
 /// The right token is always welcome: a client that shares its address with one that guesses is not
 /// locked out.
