@@ -45,7 +45,9 @@ final class DiscoverySurface {
   /// Publishes announcements while there is room.
   func publishWaiting() {
     while !announcements.isEmpty, link.client.canPublish {
-      let next = announcements.next(context.registry) { context.core.commands.dispatcher.isDeviceOnline($0) }
+      let next = announcements.next(context.registry) {
+        context.core.commands.dispatcher.isDeviceOnline($0)
+      }
       guard let message = next else { return }
       let isAccepted = link.send(
         .init(

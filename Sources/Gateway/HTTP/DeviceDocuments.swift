@@ -81,7 +81,8 @@ final class DeviceDocuments {
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
     let device = context.registry[key].device
-    members.append(.init("online", .boolean(context.core.commands.dispatcher.isDeviceOnline(device))))
+    let isOnline = context.core.commands.dispatcher.isDeviceOnline(device)
+    members.append(.init("online", .boolean(isOnline)))
     members.append(.init("pending", pendingObject(key, at: now)))
     let failure = failures[target.key].flatMap { $0.phase == target.phase ? $0 : nil }
     members.append(
