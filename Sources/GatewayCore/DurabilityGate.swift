@@ -221,7 +221,7 @@ package struct DurabilityGate {
 
   /// Begins to close the file once nothing is left to write, or nothing can be written.
   ///
-  /// - Returns: Whether the file is to be closed now; `true` once.
+  /// - Returns: Whether to close the file now; `true` once.
   mutating func beginClosing() -> Bool {
     guard !isClosing, rows.plan.isIdle || rows.plan.isStuck else { return false }
     isClosing = true

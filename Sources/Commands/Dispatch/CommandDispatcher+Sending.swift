@@ -6,7 +6,7 @@ import LastOut
 
 /// Settled values: they wait to be sent as commands, and are sent.
 extension CommandDispatcher {
-  // MARK: - From the queue to the sendQueue
+  // MARK: - From quiet to waiting
 
   /// Lets values that need no quiet wait to be sent: leading ones.
   @inline(__always)

@@ -202,7 +202,7 @@ package import Operations
   /// connections as unfinished heads, those go first.
   private func makeRoom() -> Bool {
     if connections.count < limits.clients { return true }
-    run()  // What has come may complete heads, or end connections.
+    run()  // Received bytes may complete heads, or end connections.
     if connections.count < limits.clients { return true }
     let crowd = UnfinishedHeads(connections.values)
     let isCrowded = crowd.count >= max(1, limits.clients / 2)
