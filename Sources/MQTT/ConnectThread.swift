@@ -23,8 +23,12 @@ final class ConnectThread: Sendable {
     case closed
   }
 
+  /// The maximum number of threads in the process, abandoned ones included.
+  static let mostThreads = 8
   /// The number of running threads, abandoned ones included.
-  static let running = Atomic<Int>(0)
+  private static let running = Atomic<Int>(0)
+  /// Whether another thread may start.
+  static var hasRoom: Bool { running.load(ordering: .relaxed) < mostThreads }
 
   private let slot = Locked<Slot>(.working)
 
@@ -107,7 +111,7 @@ final class ConnectThread: Sendable {
         do {
           try connection.handle.connect(configuration)
         } catch {
-          let reason = connection.reason(error.reason, configuration)
+          let reason = connection.reason(error.reason)
           return .failure(ConnectionProblem(.unreachable, reason))
         }
         return .connection(connection)

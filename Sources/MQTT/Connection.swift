@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CMosquitto
+import Operations
 
-/// One connection attempt: its handle, and the receiver of the library's callbacks.
+/// One connection: its handle, its socket, and everything that ends with it.
 ///
 /// One thread at a time uses it: first the connecting thread, then the loop's thread.
 @safe final class Connection: @unchecked Sendable {
@@ -11,16 +12,32 @@ import CMosquitto
   // the same time.
 
   let handle: MosquittoHandle
+  let configuration: MQTTConfiguration
   /// Set once the loop owns the connection; the owner outlives every call into the library.
   unowned var client: MQTTClient?
+  /// Why the connection must end; it ends once no call into the library is on the stack.
+  private(set) var problem: ConnectionProblem?
+  /// Whether the broker has accepted the connection.
+  var isAccepted = false
+  /// The CONNACK, until it is handled.
+  var connack: Connack?
+  /// The watched descriptor; compared with the library's after each call.
+  private(set) var descriptor: Int32 = -1
+  /// `nil` before the loop owns the socket, and once the library has closed it.
+  private var watch: IOWatch?
+  var unfinished = UnfinishedPacket()
+  /// Whether something must be sent at the end of the batch.
+  var hasUnsent = false
+  /// The number of packets that the library has queued since the last write.
+  var queuedPackets = 0
+  /// The filters of each unanswered SUBSCRIBE, by packet identifier.
+  var subscribing: [Int32: [String]] = [:]
   /// The number of callbacks so far; shows whether a call into the library did anything.
   private(set) var callbackCount = 0
-  /// The CONNACK, until the client has read it.
-  var connack: Connack?
   /// Why the library closed the connection: a DISCONNECT's code or an error number.
-  private(set) var disconnectCode: Int32?
+  private var disconnectCode: Int32?
   /// The last error in the library's log, such as OpenSSL's message about a certificate.
-  private(set) var lastComplaint: String?
+  private var lastComplaint: String?
   /// OpenSSL's result for the broker's certificate at the library's last error.
   private var verdict: Int?
 
@@ -33,50 +50,60 @@ import CMosquitto
   }
 
   init(configuration: MQTTConfiguration) throws(MosquittoError) {
+    self.configuration = configuration
     handle = try MosquittoHandle(configuration: configuration)
     handle.deliver(to: self)
   }
 
-  static func setCallbacks(of pointer: OpaquePointer) {
-    unsafe mosquitto_connect_v5_callback_set(pointer) { _, context, code, flags, properties in
-      let connection = unsafe Connection.from(context)
-      var maximum: UInt16 = 0
-      let found = unsafe mosquitto_property_read_int16(
-        properties,
-        MQTT_PROP_RECEIVE_MAXIMUM.code,
-        &maximum,
-        false
-      )
-      connection?.connack = Connack(
-        code: code,
-        sessionPresent: flags & 1 != 0,
-        receiveMaximum: unsafe found == nil ? nil : Int(maximum)
-      )
+  /// Watches the socket; from now on the loop owns the connection.
+  func open(
+    _ socket: Int32,
+    on loop: EventLoop,
+    for client: MQTTClient,
+    handler: @escaping (IOInterest) -> Void
+  ) throws(OperationsError) {
+    watch = try loop.watch(socket, for: [.read, .write], named: "MQTT", handler: handler)
+    descriptor = socket
+    self.client = client
+  }
+
+  /// Cancels the watch; the handle, which closes its socket, is destroyed with the last reference.
+  func drop() {
+    stopWatching()
+    client = nil
+  }
+
+  func stopWatching() {
+    watch?.cancel()
+    watch = nil
+  }
+
+  func updateInterest() {
+    watch?.interest = handle.wantsToWrite ? [.read, .write] : .read
+  }
+
+  /// Records why the connection must end; the first problem counts.
+  func fail(_ problem: ConnectionProblem) {
+    self.problem = self.problem ?? problem
+  }
+
+  /// Records a failed call as the reason to end the connection, from the most specific source.
+  func fail(_ failure: MosquittoError?) {
+    if let code = disconnectCode, code >= 0x80 {
+      fail(ConnectionProblem(disconnectCode: code))
+      return
     }
-    unsafe mosquitto_disconnect_v5_callback_set(pointer) { _, context, code, _ in
-      unsafe Connection.from(context)?.disconnectCode = code
+    let reason = reason(failure?.reason ?? ConnectionProblem.closedByPeer)
+    guard isAccepted else {
+      fail(ConnectionProblem(.unreachable, reason))
+      return
     }
-    unsafe mosquitto_publish_v5_callback_set(pointer) { _, context, identifier, code, _ in
-      unsafe Connection.from(context)?.client?.wasAnswered(identifier, code: code)
-    }
-    unsafe mosquitto_subscribe_v5_callback_set(pointer) { _, context, identifier, count, codes, _ in
-      let granted = unsafe UnsafeBufferPointer(start: codes, count: Int(count))
-      unsafe Connection.from(context)?.client?.wasSubscribed(identifier, granted: Array(granted))
-    }
-    unsafe mosquitto_message_v5_callback_set(pointer) { _, context, message, properties in
-      guard let message = unsafe message else { return }
-      unsafe Connection.from(context)?.client?.received(message, properties: properties)
-    }
-    unsafe mosquitto_log_callback_set(pointer) { mosquitto, context, level, text in
-      guard level & MOSQ_LOG_ERR != 0, let text = unsafe text else { return }
-      let connection = unsafe Connection.from(context)
-      unsafe connection?.lastComplaint = String(cString: text)
-      unsafe connection?.verdict = TLSFailure.verdict(of: mosquitto)
-    }
+    let isSilent = failure?.code == Int32(MOSQ_ERR_KEEPALIVE.rawValue)
+    fail(ConnectionProblem(isSilent ? .silent : .dropped, reason))
   }
 
   /// The reason of a failure, with the meaning of the library's last error or the error itself.
-  func reason(_ reason: String, _ configuration: MQTTConfiguration) -> String {
+  func reason(_ reason: String) -> String {
     guard case .tls(let host, _) = configuration.endpoint, let complaint = lastComplaint else {
       return reason
     }
@@ -89,18 +116,22 @@ import CMosquitto
     return words.map { "TLS: \($0)" } ?? "\(reason) (\(complaint))"
   }
 
-  /// Removes the callback for the library's log.
-  ///
-  /// With a callback, the library formats a line for each packet, which costs more than reading the
-  /// packet. The messages about connecting come earlier.
-  static func endLog(of pointer: OpaquePointer) {
-    unsafe mosquitto_log_callback_set(pointer, nil)
-  }
-
-  private static func from(_ context: UnsafeMutableRawPointer?) -> Connection? {
+  /// The connection of a callback's context; counts the callback.
+  static func from(_ context: UnsafeMutableRawPointer?) -> Connection? {
     guard let context = unsafe context else { return nil }
     let connection = unsafe Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue()
     connection.callbackCount &+= 1
     return connection
+  }
+
+  /// Records the reason code with which the library closed the connection.
+  func disconnected(code: Int32) {
+    disconnectCode = code
+  }
+
+  /// Records an error in the library's log, and OpenSSL's result for the certificate.
+  func complained(_ complaint: String, verdict: Int?) {
+    lastComplaint = complaint
+    self.verdict = verdict
   }
 }

@@ -21,6 +21,8 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
     case silent
   }
 
+  static let closedByPeer = "the connection was closed by the other side"
+
   let kind: Kind
   let reason: String
 

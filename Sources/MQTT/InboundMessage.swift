@@ -8,17 +8,26 @@ import Glibc
 ///
 /// MQTT 5 properties are read on demand.
 @safe package struct InboundMessage: ~Copyable {
-  package let flags: MQTTClient.MessageFlags
+  package struct Flags: Hashable, Sendable {
+    package var qos: Int
+    package var retained: Bool
+    package init(qos: Int, retained: Bool) {
+      self.qos = qos
+      self.retained = retained
+    }
+  }
+
+  package let flags: Flags
   /// The library's list, valid during the callback.
   private let properties: OpaquePointer?
 
   /// A message without properties.
-  package init(flags: MQTTClient.MessageFlags) {
+  package init(flags: Flags) {
     self.flags = flags
     unsafe properties = nil
   }
 
-  init(flags: MQTTClient.MessageFlags, properties: OpaquePointer?) {
+  init(flags: Flags, properties: OpaquePointer?) {
     self.flags = flags
     unsafe self.properties = properties
   }

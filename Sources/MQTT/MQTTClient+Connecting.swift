@@ -3,23 +3,19 @@
 
 import LastOut
 import Operations
-import Synchronization
 
 /// Connection attempts, the ends of connections, and the waits between attempts.
 extension MQTTClient {
   /// How long disconnecting may take.
   private static let closePatience: Duration = .milliseconds(500)
-  /// The time without a loss after which probing for poison topics ends.
-  static let provingTime: Duration = .seconds(5)
-  /// The maximum number of connecting threads in the process, including abandoned ones.
-  private static let mostThreads = 8
 
   func startAttempt() {
-    guard ConnectThread.running.load(ordering: .relaxed) < Self.mostThreads else {
+    guard ConnectThread.hasRoom else {
       // Earlier attempts are still blocked.
-      let delay = configuration.backoff.upperBound
-      phase = .waiting(until: EventLoop.now().advanced(by: delay))
-      logWait("\(Self.mostThreads) earlier connection attempts are still blocked", delay)
+      let (now, delay) = (EventLoop.now(), configuration.backoff.upperBound)
+      phase = .waiting(until: now.advanced(by: delay))
+      let reason = "\(ConnectThread.mostThreads) earlier connection attempts are still blocked"
+      reconnection.logWait(reason, delay, at: now)
       return
     }
     statistics.attempts += 1
@@ -40,34 +36,30 @@ extension MQTTClient {
         wait(for: ConnectionProblem(.unreachable, "the connection was closed at once"))
         return
       }
-      connection.client = self
-      self.connection = connection
-      descriptor = socket
-      unfinished = UnfinishedPacket()
       do {
-        watch = try loop.watch(socket, for: [.read, .write], named: "MQTT") { [unowned self] came in
-          work { $0.serve(came) }
+        try connection.open(socket, on: loop, for: self) { [unowned self] came in
+          work { $0.connection?.serve(came) }
         }
       } catch {
-        dropConnection()
         wait(for: ConnectionProblem(.unreachable, "\(error)"))
         return
       }
+      self.connection = connection
       phase = .handshaking(deadline: deadline)
     }
   }
 
   /// Handles an accepted connection.
   func becomeConnected(_ connack: Connection.Connack) {
+    guard let connection else { return }
     let now = EventLoop.now()
     statistics.connections += 1
-    phase = .connected(since: now, keepAliveAt: keepAliveInterval.map(now.advanced(by:)))
+    phase = .connected(since: now, keepAliveAt: configuration.nextKeepAlive(after: now))
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
     // Under TLS OpenSSL may report an error at any time.
-    if !configuration.isEncrypted { connection?.handle.endLog() }
-    sendSubscriptions(subscriptions.all)
-    loggedCause = nil
-    retryPace.end()
+    if !configuration.isEncrypted { connection.handle.endLog() }
+    connection.subscribe(subscriptions.all)
+    reconnection.connected()
     log.info(
       "Connected to the broker",
       ["broker": "\(configuration.endpoint)", "session": connack.sessionPresent ? "kept" : "new"]
@@ -83,16 +75,12 @@ extension MQTTClient {
     var problem = problem
     if case .connected(let since, _) = phase {
       statistics.losses += 1
-      let life = since.duration(to: now)
-      backoff.lost(after: life)
-      let isIdle = window.entries.isEmpty && problem.kind == .dropped
-      if clientIDConflict.isLikely(afterLife: life, wasIdle: isIdle, at: now) {
-        problem = ConnectionProblem(
-          .takenOver,
-          "\(problem.reason), repeatedly after connecting:"
-            + " another client seems to use the client id \(configuration.clientID)"
-        )
-      }
+      problem = reconnection.lost(
+        problem,
+        after: since.duration(to: now),
+        wasIdle: window.entries.isEmpty,
+        at: now
+      )
     }
     dropConnection()
     let (lost, quarantined) = window.connectionEnded(byPeer: problem.kind == .dropped)
@@ -108,43 +96,10 @@ extension MQTTClient {
 
   /// Schedules the next attempt.
   func wait(for problem: ConnectionProblem) {
-    let delay = backoff.delay(
-      jitter: .random(in: 0..<1),
-      isSlow: problem.callsForSlowRetry
-    )
-    let until = EventLoop.now().advanced(by: delay)
+    let now = EventLoop.now()
+    let until = now.advanced(by: reconnection.delay(after: problem, at: now))
     phase = .waiting(until: until)
-    logWait(problem.reason, delay)
     change(to: .waiting(until: until, reason: problem.reason))
-  }
-
-  /// Logs why there is no connection and when the next attempt follows: a new cause at once, a
-  /// repeated one less and less often.
-  private func logWait(_ reason: String, _ delay: Duration) {
-    let wait = "\(Self.tenths(delay)) s"
-    if loggedCause != reason {
-      loggedCause = reason
-      retryPace.end()
-      _ = retryPace.record(at: EventLoop.now())
-      log.warning(
-        "No connection to the broker",
-        ["broker": "\(configuration.endpoint)", "reason": reason, "trying_again_in": wait]
-      )
-    } else if let attempts = retryPace.record(at: EventLoop.now()) {
-      log.info(
-        "Still no connection to the broker",
-        [
-          "broker": "\(configuration.endpoint)", "reason": reason, "attempts": String(attempts),
-          "trying_again_in": wait,
-        ]
-      )
-    }
-  }
-
-  /// Seconds with one decimal.
-  static func tenths(_ duration: Duration) -> String {
-    let tenths = Int(((duration / .milliseconds(100)) as Double).rounded())
-    return "\(tenths / 10).\(tenths % 10)"
   }
 
   func beginClose() {
@@ -157,14 +112,14 @@ extension MQTTClient {
       finishClose()
     case .connected:
       phase = .closing(deadline: EventLoop.now().advanced(by: Self.closePatience))
-      writeOut()
+      connection?.writeOut()
       do {
         try connection?.handle.disconnect()
       } catch {
         finishClose()
         return
       }
-      writeOut()
+      connection?.writeOut()
     }
   }
 
@@ -177,38 +132,19 @@ extension MQTTClient {
   }
 
   /// Cancels the watch, then destroys the handle, which closes its socket.
-  func dropConnection() {
-    watch?.cancel()
-    watch = nil
-    descriptor = -1
-    connection?.client = nil
+  private func dropConnection() {
+    connection?.drop()
     connection = nil
-    hasUnsent = false
-    subscribing = [:]
     wasReady = false
-    pendingEnd = nil
   }
 
   private func report(_ lost: [PublishWindow.Entry], quarantined: String?) {
-    for entry in lost {
-      let isQuarantined = entry.topic == quarantined
-      onOutcome?(
-        entry.token,
-        isQuarantined
-          ? .refused(reason: "quarantined: the broker drops the connection for it") : .lost
-      )
-    }
+    for entry in lost { onOutcome?(entry.token, entry.outcomeOfLoss(quarantined: quarantined)) }
   }
 
   private func change(to state: State) {
     self.state = state
     onState?(state)
-  }
-
-  /// The interval of keep-alive checks; `nil` without keep-alive.
-  private var keepAliveInterval: Duration? {
-    guard configuration.keepalive > .zero else { return nil }
-    return max(.seconds(1), configuration.keepalive / 4)
   }
 
   /// Checks the deadlines of the current phase.
@@ -222,16 +158,15 @@ extension MQTTClient {
       wait(for: ConnectionProblem(.silent, "no connection within \(configuration.connectDeadline)"))
     case .handshaking(let deadline):
       guard deadline <= now else { return }
-      pendingEnd = ConnectionProblem(
-        .silent,
-        "no answer to CONNECT within \(configuration.connectDeadline)"
+      connection?.fail(
+        ConnectionProblem(.silent, "no answer to CONNECT within \(configuration.connectDeadline)")
       )
     case .connected(let since, let keepAliveAt):
       checkAcknowledgements(at: now)
-      if since.advanced(by: Self.provingTime) <= now { window.connectionProvedStable() }
-      guard pendingEnd == nil, let keepAliveAt, keepAliveAt <= now else { return }
-      phase = .connected(since: since, keepAliveAt: keepAliveInterval.map(now.advanced(by:)))
-      call { (handle) throws(MosquittoError) in try handle.keepAlive() }
+      if since.advanced(by: ConnectionPhase.provingTime) <= now { window.connectionProvedStable() }
+      guard connection?.problem == nil, let keepAliveAt, keepAliveAt <= now else { return }
+      phase = .connected(since: since, keepAliveAt: configuration.nextKeepAlive(after: now))
+      connection?.keepAlive()
     case .closing(let deadline):
       if deadline <= now { finishClose() }
     case .waiting(let until):
@@ -240,43 +175,23 @@ extension MQTTClient {
   }
 
   private func checkAcknowledgements(at now: Moment) {
-    guard isOverdue(at: now) else { return }
+    let deadline = configuration.acknowledgementDeadline
+    guard let connection, window.isOverdue(at: now, after: deadline) else { return }
     // This process may have been suspended: first read what has arrived meanwhile.
-    serve(.read)
-    guard pendingEnd == nil, isOverdue(at: now) else { return }
-    pendingEnd = ConnectionProblem(
-      .silent,
-      "no acknowledgement within \(configuration.acknowledgementDeadline)"
-    )
-  }
-
-  private func isOverdue(at now: Moment) -> Bool {
-    guard let oldest = window.oldest else { return false }
-    return oldest.advanced(by: configuration.acknowledgementDeadline) <= now
+    connection.serve(.read)
+    guard connection.problem == nil, window.isOverdue(at: now, after: deadline) else { return }
+    connection.fail(ConnectionProblem(.silent, "no acknowledgement within \(deadline)"))
   }
 
   /// Sets the timer to the next deadline of the current phase.
   func rearm() {
-    timer?.arm(at: needsAttention ? .zero : nextDeadline)
-  }
-
-  private var nextDeadline: Moment? {
-    switch phase {
-    case .idle: return nil
-    case .starting(_, let deadline), .handshaking(let deadline), .closing(let deadline):
-      return deadline
-    case .waiting(let until): return until
-    case .connected(let since, let keepAliveAt):
-      var next = keepAliveAt
-      if let oldest = window.oldest {
-        let due = oldest.advanced(by: configuration.acknowledgementDeadline)
-        next = min(next ?? due, due)
-      }
-      if window.poisonTopics.isProbing {
-        let proved = since.advanced(by: Self.provingTime)
-        next = min(next ?? proved, proved)
-      }
-      return next
-    }
+    timer?.arm(
+      at: needsAttention
+        ? .zero
+        : phase.nextDeadline(
+          window: window,
+          acknowledgementDeadline: configuration.acknowledgementDeadline
+        )
+    )
   }
 }

@@ -35,39 +35,6 @@ extension MQTTClient {
     case lost
   }
 
-  package struct MessageFlags: Hashable, Sendable {
-    package var qos: Int
-    package var retained: Bool
-    package init(qos: Int, retained: Bool) {
-      self.qos = qos
-      self.retained = retained
-    }
-  }
-
-  package struct Subscription: Hashable, Sendable {
-    package var filter: String
-    package var qos: Int
-    /// Whether retained messages are delivered (not on command and route topics).
-    package var wantsRetained: Bool
-    package var noLocal: Bool
-    /// Whether messages keep the retain flag they were published with (MQTT 5), as a bridge needs;
-    /// otherwise the flag means that a message is older than the subscription.
-    package var keepsRetainFlag: Bool
-    package init(
-      filter: String,
-      qos: Int = 1,
-      wantsRetained: Bool,
-      noLocal: Bool = false,
-      keepsRetainFlag: Bool = false
-    ) {
-      self.filter = filter
-      self.qos = qos
-      self.wantsRetained = wantsRetained
-      self.noLocal = noLocal
-      self.keepsRetainFlag = keepsRetainFlag
-    }
-  }
-
   /// Counters since the client was created.
   package struct Statistics: Hashable, Sendable {
     package var attempts = 0
@@ -81,19 +48,5 @@ extension MQTTClient {
     package var retainedIgnored = 0
     /// Messages larger than ``MQTTConfiguration/maximumPacket``.
     package var oversizedIgnored = 0
-  }
-
-  /// The phase of the client, with the state of that phase.
-  enum Phase {
-    case idle
-    /// A thread resolves the name and opens the connection.
-    case starting(ConnectThread, deadline: Moment)
-    /// The loop owns the socket; CONNACK has not arrived.
-    case handshaking(deadline: Moment)
-    /// CONNACK arrived at `since`; `keepAliveAt` is the next keep-alive check.
-    case connected(since: Moment, keepAliveAt: Moment?)
-    /// DISCONNECT is queued.
-    case closing(deadline: Moment)
-    case waiting(until: Moment)
   }
 }

@@ -1,10 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import MQTTTopics
-import Glibc
 import LastOut
-internal import MQTTTopics
+import MQTTTopics
 package import Operations
 
 /// A connection to a broker that reconnects whenever it is lost.
@@ -53,36 +51,19 @@ package final class MQTTClient {
   /// Sends the packets of a batch of events.
   var batchEnd: BatchEnd?
 
-  var phase: Phase = .idle
+  var phase: ConnectionPhase = .idle
   var connection: Connection?
-  var watch: IOWatch?
-  /// The watched descriptor; compared with the library's after each call.
-  var descriptor: Int32 = -1
-  var unfinished = UnfinishedPacket()
+  var reconnection: Reconnection
   var window: PublishWindow
-  var backoff: Backoff
-  var clientIDConflict = ClientIDConflict()
   var subscriptions = SubscriptionTable()
-  /// The filters of each unanswered SUBSCRIBE, by packet identifier.
-  var subscribing: [Int32: [String]] = [:]
   /// Whether a call into the library or a handler may be on the stack.
   var isBusy = false
-  /// The reason to end the connection once no call into the library is on the stack.
-  var pendingEnd: ConnectionProblem?
   /// Whether ``close()`` was called and is deferred.
   var mustClose = false
-  /// Whether something must be sent at the end of the batch.
-  var hasUnsent = false
-  /// The number of packets that the library has queued since the last write.
-  var queuedPackets = 0
   /// The number of outcomes reported so far.
   var outcomeCount = 0
   /// Whether ``onReady`` was called since publishing became possible.
   var wasReady = false
-  /// The last cause in the log; a new cause is logged at once.
-  var loggedCause: String?
-  /// How often attempts that fail for the same cause are logged.
-  var retryPace = LogPace()
 
   package init(
     configuration: MQTTConfiguration,
@@ -93,7 +74,7 @@ package final class MQTTClient {
     self.loop = loop
     self.log = log
     window = PublishWindow(limit: configuration.window)
-    backoff = Backoff(range: configuration.backoff)
+    reconnection = Reconnection(configuration: configuration, log: log)
     waker = try Waker()
     // All of these are cancelled when the client is released.
     timer = try loop.makeTimer(named: "MQTT deadlines") { [unowned self] in
@@ -108,7 +89,7 @@ package final class MQTTClient {
   deinit {
     batchEnd?.cancel()
     if case .starting(let thread, _) = phase { thread.abandon() }
-    watch?.cancel()
+    connection?.drop()
     wakerWatch?.cancel()
     timer?.cancel()
   }
@@ -116,7 +97,7 @@ package final class MQTTClient {
   /// Whether the client is connected and the window has room.
   package var canPublish: Bool {
     guard case .connected = phase else { return false }
-    return pendingEnd == nil && !mustClose && window.hasRoom
+    return connection?.problem == nil && !mustClose && window.hasRoom
   }
 
   package var unacknowledgedCount: Int { window.entries.count }
@@ -125,10 +106,7 @@ package final class MQTTClient {
   ///
   /// It grows when messages arrive faster than they are read, up to the size of the kernel's buffer;
   /// the rest waits at the broker. Costs a system call.
-  package var waitingBytes: Int {
-    guard descriptor >= 0 else { return 0 }
-    return UnfinishedPacket.unread(at: descriptor)
-  }
+  package var waitingBytes: Int { connection?.waitingBytes ?? 0 }
 
   /// Starts connecting; the broker may be offline.
   ///
@@ -151,21 +129,23 @@ package final class MQTTClient {
       self.subscriptions.put(subscription)
       added.append(subscription)
     }
-    guard case .connected = phase, pendingEnd == nil else { return }
-    sendSubscriptions(added)
-    hasUnsent = true
+    guard case .connected = phase, let connection, connection.problem == nil else { return }
+    connection.subscribe(added)
+    connection.hasUnsent = true
     flush()
   }
 
   package func unsubscribe(_ filters: [String]) {
     let known = subscriptions.remove(filters)
-    guard case .connected = phase, let connection, pendingEnd == nil, !known.isEmpty else { return }
+    guard case .connected = phase, let connection, connection.problem == nil, !known.isEmpty else {
+      return
+    }
     do {
       try connection.handle.unsubscribe(known)
     } catch {
-      pendingEnd = pendingEnd ?? problem(error)
+      connection.fail(error)
     }
-    hasUnsent = true
+    connection.hasUnsent = true
     flush()
   }
 
@@ -183,14 +163,13 @@ package final class MQTTClient {
     token: Token
   ) -> Bool {
     guard canPublish, let connection else { return false }
-    if let problem = refusal(topic: topic, payload: payload, qos: qos) {
-      statistics.refused += 1
-      onOutcome?(token, .refused(reason: problem))
+    if let problem = window.refusal(topic: topic, payload: payload, qos: qos) {
+      refuse(token, problem)
       return true
     }
     let list = configuration.version == .v5 ? properties.list() : PropertyList()
     if let failure = list.failure {
-      onOutcome?(token, .refused(reason: failure.reason))
+      refuse(token, failure.reason)
       return true
     }
     do {
@@ -211,22 +190,27 @@ package final class MQTTClient {
         )
       )
     } catch  where error.isConnectionLost {
-      pendingEnd = pendingEnd ?? problem(error)
+      connection.fail(error)
       rearm()
       return false
     } catch {
-      statistics.refused += 1
-      onOutcome?(token, .refused(reason: error.reason))
+      refuse(token, error.reason)
       return true
     }
     statistics.published += 1
-    queuedPackets += 1
+    connection.queuedPackets += 1
     if !isBusy {
-      hasUnsent = true
+      connection.hasUnsent = true
       if window.awaitsWriting { flush() }
     }
     if !window.hasRoom { wasReady = false }
     return true
+  }
+
+  /// Reports that the publish of `token` was refused.
+  func refuse(_ token: Token, _ reason: String) {
+    statistics.refused += 1
+    onOutcome?(token, .refused(reason: reason))
   }
 
   /// Disconnects, or closes the connection if that takes more than half a second.
@@ -241,20 +225,4 @@ package final class MQTTClient {
     }
     work { $0.beginClose() }
   }
-
-  /// Why a publish is refused; `nil` if it is valid.
-  private func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
-    if window.poisonTopics.isQuarantined(topic) {
-      return "quarantined: the broker dropped the connection for it"
-        + " \(PoisonTopics.strikesToQuarantine) times"
-    }
-    if !(0...2).contains(qos) { return "quality of service \(qos); 0, 1 and 2 exist" }
-    if payload.count > Self.largestPayload {
-      return "the payload has \(payload.count) bytes; at most \(Self.largestPayload) are possible"
-    }
-    return Topic.problem(inName: topic)
-  }
-
-  /// The largest length that MQTT can express, minus the longest topic.
-  static let largestPayload = 268_435_455 - 65_537 - 4096
 }

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import LastOut
+
 /// The address of a broker, and the credentials and options of the connection.
 package struct MQTTConfiguration: Hashable, Sendable {
   package enum Endpoint: Hashable, Sendable {
@@ -67,6 +69,12 @@ extension MQTTConfiguration {
 }
 
 extension MQTTConfiguration {
+  /// When to check the connection after `now`; `nil` without keep-alive.
+  func nextKeepAlive(after now: Moment) -> Moment? {
+    guard keepalive > .zero else { return nil }
+    return now.advanced(by: max(.seconds(1), keepalive / 4))
+  }
+
   /// The maximum number of bytes of an incomplete packet; above it the connection is closed.
   ///
   /// MQTT 5 brokers know ``maximumPacket``; a 3.1.1 broker may send any packet that it accepted.

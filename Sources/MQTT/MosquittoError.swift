@@ -20,7 +20,7 @@ struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
       switch mosq_err_t(code) {
       case MOSQ_ERR_ERRNO: unsafe String(cString: strerror(number))
       case MOSQ_ERR_EAI: unsafe String(cString: gai_strerror(number))
-      case MOSQ_ERR_CONN_LOST: "the connection was closed by the other side"
+      case MOSQ_ERR_CONN_LOST: ConnectionProblem.closedByPeer
       case MOSQ_ERR_KEEPALIVE: "no answer to a ping within the keep-alive time"
       default: unsafe String(cString: mosquitto_strerror(code))
       }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LastOut
+import MQTTTopics
 
 /// The publishes in flight: their maximum number, send times and owners.
 struct PublishWindow: Sendable {
@@ -13,6 +14,12 @@ struct PublishWindow: Sendable {
     var topic: String
     var qos = 1
     var sentAt: Moment
+
+    /// The outcome when the connection ends first.
+    func outcomeOfLoss(quarantined: String?) -> MQTTClient.Outcome {
+      guard topic == quarantined else { return .lost }
+      return .refused(reason: "quarantined: the broker drops the connection for it")
+    }
   }
 
   /// The maximum number of unanswered publishes.
@@ -32,6 +39,12 @@ struct PublishWindow: Sendable {
 
   /// When the oldest unanswered publish was sent.
   var oldest: Moment? { entries.first?.sentAt }
+
+  /// Whether the oldest publish has been unanswered for `deadline`.
+  func isOverdue(at now: Moment, after deadline: Duration) -> Bool {
+    guard let oldest else { return false }
+    return oldest.advanced(by: deadline) <= now
+  }
 
   /// Whether writing the queued packets would make room.
   var awaitsWriting: Bool { !hasRoom && entries.contains { $0.qos == 0 } }
@@ -66,4 +79,20 @@ struct PublishWindow: Sendable {
   mutating func connectionProvedStable() {
     poisonTopics.clear()
   }
+
+  /// Why a publish is refused; `nil` if it is valid.
+  func refusal(topic: String, payload: [UInt8], qos: Int) -> String? {
+    if poisonTopics.isQuarantined(topic) {
+      return "quarantined: the broker dropped the connection for it"
+        + " \(PoisonTopics.strikesToQuarantine) times"
+    }
+    if !(0...2).contains(qos) { return "quality of service \(qos); 0, 1 and 2 exist" }
+    if payload.count > Self.largestPayload {
+      return "the payload has \(payload.count) bytes; at most \(Self.largestPayload) are possible"
+    }
+    return Topic.problem(inName: topic)
+  }
+
+  /// The largest length that MQTT can express, minus the longest topic.
+  static let largestPayload = 268_435_455 - 65_537 - 4096
 }

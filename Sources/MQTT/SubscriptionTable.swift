@@ -8,14 +8,14 @@ import MQTTTopics
 /// Filters without a wildcard are looked up by their text, because there may be one state topic per
 /// property: tens of thousands. Only filters with wildcards are matched one by one.
 struct SubscriptionTable {
-  private(set) var all: [MQTTClient.Subscription] = []
+  private(set) var all: [Subscription] = []
   /// The index of each filter in `all`.
   private var places: [String: Int] = [:]
   /// The indices of filters with wildcards.
   private var wild: [Int] = []
 
   /// Adds a subscription; one with the same filter is replaced in its place.
-  mutating func put(_ subscription: MQTTClient.Subscription) {
+  mutating func put(_ subscription: Subscription) {
     let filter = subscription.filter
     if let place = places[filter] {
       all[place] = subscription
@@ -40,7 +40,7 @@ struct SubscriptionTable {
   /// Whether any subscription that matches `topic` satisfies `isChosen`.
   func contains(
     matching topic: String,
-    where isChosen: (MQTTClient.Subscription) -> Bool
+    where isChosen: (Subscription) -> Bool
   ) -> Bool {
     if let place = places[topic], isChosen(all[place]) { return true }
     return wild.contains {
@@ -48,7 +48,13 @@ struct SubscriptionTable {
     }
   }
 
-  private mutating func append(_ subscription: MQTTClient.Subscription) {
+  /// Whether a subscription that matches `topic` receives retained messages, or keeps the retain
+  /// flag.
+  func wantsRetained(_ topic: String, _ version: MQTTConfiguration.ProtocolVersion) -> Bool {
+    contains(matching: topic) { $0.wantsRetained || $0.keepsRetainFlag && version == .v5 }
+  }
+
+  private mutating func append(_ subscription: Subscription) {
     places[subscription.filter] = all.count
     if Topic.hasWildcard(subscription.filter) { wild.append(all.count) }
     all.append(subscription)

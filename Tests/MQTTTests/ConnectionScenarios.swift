@@ -35,7 +35,7 @@ import Testing
   @Test func `a lasting outage is logged again, with the time of the next attempt`() throws {
     let broker = try TestBroker()
     let harness = try Harness(.local(broker))
-    harness.client.retryPace = LogPace(.milliseconds(300)...(.seconds(600)))
+    harness.client.reconnection.pace = LogPace(.milliseconds(300)...(.seconds(600)))
     harness.client.start()
     #expect(harness.run { harness.log.count(of: "Still no connection") == 1 })
     #expect(harness.run { harness.client.statistics.attempts >= 8 })
@@ -48,7 +48,7 @@ import Testing
 
   @Test(arguments: [(3_249, "3.2"), (3_250, "3.3"), (40, "0.0"), (59_960, "60.0")])
   func `a wait is logged in tenths of a second`(milliseconds: Int, text: String) {
-    #expect(MQTTClient.tenths(.milliseconds(milliseconds)) == text)
+    #expect(Reconnection.tenths(.milliseconds(milliseconds)) == text)
   }
 
   @Test func `a name that does not resolve is tried again, and named in words`() throws {

@@ -47,3 +47,40 @@ import Testing
     #expect(table.contains(matching: "a/b") { $0.wantsRetained })
   }
 }
+
+@Suite struct SubscriptionPacketTests {
+  private func packets(
+    _ subscriptions: [Subscription],
+    _ version: MQTTConfiguration.ProtocolVersion = .v5
+  ) -> [Subscription.Packet] {
+    Subscription.Packet.all(for: subscriptions, version: version)
+  }
+
+  @Test func `filters with the same options share packets of at most a hundred`() {
+    let filters = (0..<250).map { "a/\($0)" }
+    let packets = packets(filters.map { .init(filter: $0, wantsRetained: true) })
+    #expect(packets.map(\.filters.count) == [100, 100, 50])
+    #expect(packets.flatMap(\.filters) == filters)
+  }
+
+  @Test func `each set of options has a packet of its own`() {
+    let packets = packets([
+      .init(filter: "a", wantsRetained: true), .init(filter: "b", wantsRetained: false),
+      .init(filter: "c", qos: 0, wantsRetained: true), .init(filter: "d", wantsRetained: true),
+    ])
+    #expect(Set(packets.map(\.filters)) == [["a", "d"], ["b"], ["c"]])
+  }
+
+  @Test func `MQTT 3.1.1 has no options, and no quality of service above 2`() {
+    let packets = packets(
+      [
+        .init(filter: "a", qos: 2, wantsRetained: true),
+        .init(filter: "b", qos: 7, wantsRetained: false, noLocal: true, keepsRetainFlag: true),
+      ],
+      .v311
+    )
+    #expect(packets.map(\.filters) == [["a", "b"]])
+    #expect(packets.map(\.options) == [0])
+    #expect(packets.map(\.qos) == [2])
+  }
+}

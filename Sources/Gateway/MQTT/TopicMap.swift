@@ -158,8 +158,8 @@ struct TopicMap: ~Copyable {
   }
 
   /// The subscriptions at a broker.
-  func subscriptions(forBroker name: String?, isOwn: Bool) -> [MQTTClient.Subscription] {
-    var subscriptions: [MQTTClient.Subscription] = []
+  func subscriptions(forBroker name: String?, isOwn: Bool) -> [Subscription] {
+    var subscriptions: [Subscription] = []
     if isOwn {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: status, wantsRetained: true, noLocal: true))
@@ -192,9 +192,9 @@ struct TopicMap: ~Copyable {
   /// Leaves out filters that another one covers, since brokers deliver a message once for each
   /// subscription that it matches; the other one gets the options of both.
   private static func withoutOverlaps(
-    _ subscriptions: [MQTTClient.Subscription]
-  ) -> [MQTTClient.Subscription] {
-    var kept: [MQTTClient.Subscription] = []
+    _ subscriptions: [Subscription]
+  ) -> [Subscription] {
+    var kept: [Subscription] = []
     var places: [String: Int] = [:]
     for subscription in subscriptions {
       if let place = places[subscription.filter] {
@@ -243,7 +243,7 @@ struct TopicMap: ~Copyable {
   }
 }
 
-extension MQTTClient.Subscription {
+extension Subscription {
   fileprivate mutating func absorb(_ other: Self) {
     qos = max(qos, other.qos)
     wantsRetained = wantsRetained || other.wantsRetained

@@ -62,7 +62,7 @@ package final class Collector {
   /// Runs the loop until the collection is complete, fails or times out.
   package func collect() -> Outcome {
     client.subscribe(
-      filters.map { MQTTClient.Subscription(filter: $0, qos: 1, wantsRetained: true) }
+      filters.map { Subscription(filter: $0, qos: 1, wantsRetained: true) }
     )
     client.start()
     timer?.arm(at: deadline)

@@ -47,7 +47,7 @@ package final class DemoLink {
 
   package func start(subscribing filters: [String] = []) {
     client.subscribe(
-      filters.map { MQTTClient.Subscription(filter: $0, qos: 1, wantsRetained: false) }
+      filters.map { Subscription(filter: $0, qos: 1, wantsRetained: false) }
     )
     client.start()
   }

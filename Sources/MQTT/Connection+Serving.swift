@@ -1,0 +1,142 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import CMosquitto
+import Glibc
+import Operations
+
+/// Reading and writing packets.
+extension Connection {
+  /// The number of packets to read before other events of the loop are handled.
+  private static let fairShare = 256
+
+  /// How many bytes the broker has sent that were not read yet; costs a system call.
+  var waitingBytes: Int { UnfinishedPacket.unread(at: descriptor) }
+
+  /// Handles a ready descriptor.
+  func serve(_ came: IOInterest) {
+    if !isAccepted, let problem = socketFailure(hungUp: came.contains(.hangUp)) {
+      fail(problem)
+      return
+    }
+    if came.contains(.read) || came.contains(.hangUp) {
+      let (count, waiting) = (callbackCount, unfinished.waiting(at: descriptor))
+      readAll()
+      unfinished.read(waiting, isFinished: callbackCount != count)
+      if unfinished.bytes > configuration.largestUnfinished {
+        fail(
+          ConnectionProblem(
+            .silent,
+            "the broker sends a packet larger than \(configuration.largestUnfinished) bytes"
+          )
+        )
+      }
+    }
+    if problem == nil, came.contains(.hangUp) || isDeadInHandshake {
+      fail(ConnectionProblem(.dropped, ConnectionProblem.closedByPeer))
+    }
+    // After reading: the received bytes may contain the reason for closing the connection.
+    if came.contains(.write) { writeOut() }
+  }
+
+  /// Whether the socket is reset during the TLS handshake: the library takes that for nothing to
+  /// read, and the loop would report the socket endlessly.
+  private var isDeadInHandshake: Bool {
+    guard !isAccepted, descriptor >= 0 else { return false }
+    var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    _ = unsafe poll(&request, 1, 0)
+    guard request.revents & Int16(POLLERR | POLLHUP) != 0 else { return false }
+    var byte: UInt8 = 0
+    return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
+  }
+
+  /// Reads until a call returns nothing, which is cheaper than asking the kernel after each packet.
+  private func readAll() {
+    // OpenSSL may hold a packet that the library has not read: read once more.
+    var patience = configuration.isEncrypted ? 1 : 0
+    for _ in 0..<Self.fairShare {
+      let count = callbackCount
+      call { (handle) throws(MosquittoError) in try handle.read() }
+      guard problem == nil else { return }
+      guard callbackCount == count else { continue }
+      if patience == 0 { return }
+      patience -= 1
+    }
+  }
+
+  /// Writes the packets that the library has queued: one system call per packet, in full segments.
+  func writeOut() {
+    let isBatch = queuedPackets > 1
+    queuedPackets = 0
+    if isBatch { holdSegments(true) }
+    call { (handle) throws(MosquittoError) in try handle.write() }
+    if isBatch, problem == nil { holdSegments(false) }
+  }
+
+  /// Makes the kernel hold back small segments, or send those that it holds.
+  private func holdSegments(_ isHeld: Bool) {
+    guard descriptor >= 0, configuration.isTCP else { return }
+    var flag: Int32 = isHeld ? 1 : 0
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &flag, size)
+  }
+
+  /// Sends pings, and detects unanswered ones.
+  func keepAlive() {
+    call { (handle) throws(MosquittoError) in try handle.keepAlive() }
+  }
+
+  /// Queues SUBSCRIBE packets.
+  func subscribe(_ subscriptions: [Subscription]) {
+    for packet in Subscription.Packet.all(for: subscriptions, version: configuration.version) {
+      do {
+        let identifier = try handle.subscribe(
+          packet.filters,
+          qos: packet.qos,
+          options: packet.options
+        )
+        subscribing[identifier] = packet.filters
+      } catch {
+        fail(error)
+        return
+      }
+    }
+  }
+
+  /// Makes one call into the library and checks the connection afterwards.
+  private func call(_ body: (borrowing MosquittoHandle) throws(MosquittoError) -> Void) {
+    guard problem == nil else { return }
+    var failure: MosquittoError?
+    do {
+      try body(handle)
+    } catch {
+      failure = error
+    }
+    if let connack {
+      self.connack = nil
+      if connack.code != 0 {
+        fail(ConnectionProblem(connackCode: connack.code))
+      } else if failure == nil, !isAccepted {
+        isAccepted = true
+        client?.becomeConnected(connack)
+      }
+    }
+    guard failure != nil || handle.socket != descriptor else { return }
+    // From here on the system may reuse the descriptor's number.
+    stopWatching()
+    fail(failure)
+  }
+
+  /// The error of a socket that did not connect: it polls as writable, so the socket is queried.
+  private func socketFailure(hungUp: Bool) -> ConnectionProblem? {
+    var request = pollfd(fd: descriptor, events: 0, revents: 0)
+    _ = unsafe poll(&request, 1, 0)
+    guard hungUp || request.revents & Int16(POLLERR | POLLHUP) != 0 else { return nil }
+    var code: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+    // Without an error, the broker closed the connection after a reply that is not read yet.
+    guard code != 0 else { return nil }
+    return ConnectionProblem(.unreachable, unsafe String(cString: strerror(code)))
+  }
+}
