@@ -86,7 +86,4 @@ extension EntityReader {
     property["values"] = values
     return property
   }
-
-  static let position: JSONValue = .object(["delay": "500ms", "max_wait": "none"])
-  static let setpoint: JSONValue = .object(["delay": "800ms", "max_wait": "none"])
 }

@@ -44,26 +44,6 @@ struct EntityReader {
 
   // MARK: - Building
 
-  /// The configuration keys of a property's topics and templates.
-  struct TopicKeys {
-    var command = "command_topic"
-    var commandTemplate: String? = "command_template"
-    var state = "state_topic"
-    var stateTemplate: String? = "value_template"
-    /// The names of the value in templates.
-    var variables: Set<String> = ["value"]
-
-    init() {}
-
-    /// The keys that start with a prefix, such as `PREFIX_command_topic`.
-    init(_ prefix: String, stateTemplate suffix: String = "value_template") {
-      command = "\(prefix)_command_topic"
-      commandTemplate = "\(prefix)_command_template"
-      state = "\(prefix)_state_topic"
-      stateTemplate = "\(prefix)_\(suffix)"
-    }
-  }
-
   /// Adds a property with its topics, unless its command cannot be expressed.
   mutating func add(_ property: ImportedProperty, by keys: TopicKeys) {
     guard let topic = topic(keys.command) else { return }
@@ -124,30 +104,11 @@ struct EntityReader {
   private mutating func payload(of property: inout ImportedProperty, by keys: TopicKeys)
     -> JSONValue?
   {
-    let bare = JSONValue.string(PayloadTemplate.placeholder)
-    guard let key = keys.commandTemplate, let template = text(key) else { return bare }
-    let isNumber = property["range"] != nil || property["type"] == "number"
-    switch TemplateForm.making(template, of: keys.variables) {
-    case .linear(_, 1, 0): return bare
-    case .linear(_, let factor, let offset):
-      if isNumber, let scale = scale(of: property, factor, offset) {
-        property["scale"] = scale
-        return bare
-      }
-    case .lookedUp(_, let table):
-      if let words = property["values"]?.elements?.compactMap(\.string) {
-        let known = words.compactMap { word in
-          table.first { $0.name == word }.map { (word: word, wire: $0.value) }
-        }
-        if known.count == words.count, let values = ChoiceWords.field(known) {
-          property["values"] = values
-          return bare
-        }
-      }
-    case .structure(let structure, let isText):
-      if isText != isNumber { return structure }
-    case .number, .text, .table, nil: break
+    guard let key = keys.commandTemplate, let template = text(key) else {
+      return .string(PayloadTemplate.placeholder)
     }
+    let form = TemplateForm.making(template, of: keys.variables)
+    if let payload = property.payload(of: form) { return payload }
     report(
       "\(property.id): its \(key) cannot be translated: \(Excerpt.of(template, limit: 80))",
       .leftOut
@@ -155,64 +116,19 @@ struct EntityReader {
     return nil
   }
 
-  private func scale(
-    of property: ImportedProperty,
-    _ factor: Double,
-    _ offset: Double
-  ) -> JSONValue? {
-    guard let ends = property["range"]?.elements?.compactMap(\.double), ends.count == 2,
-      factor != 0
-    else { return nil }
-    let wire = ends.map { JSONValue(shortest: Self.tidy(factor * $0 + offset)) }
-    return .object([
-      "from": .array(ends.map { JSONValue(shortest: $0) }), "to": .array(wire),
-    ])
-  }
-
-  /// Removes the rounding error of binary fractions.
-  private static func tidy(_ number: Double) -> Double {
-    (number * 1_000_000).rounded() / 1_000_000
-  }
-
   private mutating func addState(to property: inout ImportedProperty, by keys: TopicKeys) {
     guard let topic = topic(keys.state) else { return }
     guard let key = keys.stateTemplate, let template = text(key) else {
-      if fits(property, factor: 1, offset: 0) { property.setState(on: topic) }
+      if property.inverts(factor: 1, offset: 0) { property.setState(on: topic) }
       return
     }
-    switch TemplateForm.reading(template) {
-    case .linear(let path, let factor, let offset)
-    where fits(property, factor: factor, offset: offset):
+    if let path = property.path(of: TemplateForm.reading(template)) {
       property.setState(on: topic, at: PlaceholderText.pointer(path))
-    case .lookedUp(let path, let table) where fits(property, table):
-      property.setState(on: topic, at: PlaceholderText.pointer(path))
-    default:
+    } else {
       report(
         "\(property.id): without a state, as its \(key) cannot be translated: "
           + Excerpt.of(template, limit: 80)
       )
-    }
-  }
-
-  /// Whether the state's conversion is the inverse of the command's.
-  private func fits(_ property: ImportedProperty, factor: Double, offset: Double) -> Bool {
-    guard let scale = property["scale"], let from = scale.elements("from")?.compactMap(\.double),
-      let to = scale.elements("to")?.compactMap(\.double)
-    else {
-      let isMapped = property["values"]?.members != nil && property["type"] == "choice"
-      return factor == 1 && offset == 0 && !isMapped
-    }
-    return zip(from, to).allSatisfy { here, there in
-      (there * factor + offset - here).magnitude <= 0.02 * max(1, (from[1] - from[0]).magnitude)
-    }
-  }
-
-  private func fits(_ property: ImportedProperty, _ table: [JSONValue.Member]) -> Bool {
-    guard let words = property["values"]?.members else { return false }
-    return words.allSatisfy { word in
-      table.contains { entry in
-        entry.value.scalarText == word.name && entry.name == word.value.scalarText
-      }
     }
   }
 }

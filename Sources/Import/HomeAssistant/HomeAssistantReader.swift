@@ -63,7 +63,7 @@ struct HomeAssistantReader {
       name: name,
       comment: entities.map(\.device.model).first { !$0.isEmpty } ?? ""
     )
-    let silent = entities.filter { EntityReader.readOnly.contains($0.platform) }
+    let silent = entities.filter { EntityPlatform.readOnly.contains($0.platform) }
     if !silent.isEmpty {
       let names = silent.map { $0.name ?? $0.objectID }
       findings.report(.readOnly, name, names.joined(separator: ", "))
@@ -71,9 +71,9 @@ struct HomeAssistantReader {
     var names = PropertyNames()
     var sources: [[JSONValue]] = []
     var isOneLight = true
-    for entity in entities where !EntityReader.readOnly.contains(entity.platform) {
+    for entity in entities where !EntityPlatform.readOnly.contains(entity.platform) {
       var reader = EntityReader(entity)
-      reader.read()
+      EntityPlatform.read(&reader)
       let label = entity.name == name ? entity.platform : entity.name ?? entity.objectID
       for diagnostic in reader.diagnostics {
         // For an entity with one value, the property's name would be redundant.

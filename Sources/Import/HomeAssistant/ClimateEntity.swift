@@ -1,0 +1,87 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+
+/// Thermostats, water heaters and humidifiers.
+enum ClimateEntity {
+  private static let setpoint: JSONValue = .object(["delay": "800ms", "max_wait": "none"])
+
+  static func read(_ reader: inout EntityReader) {
+    if reader.config["power_command_topic"] != nil, let power = reader.boolean("power") {
+      var keys = TopicKeys("power", stateTemplate: "state_template")
+      keys.stateTemplate = "power_state_template"
+      reader.add(power, by: keys)
+    }
+    let unit = reader.text("temperature_unit") == "F" ? "°F" : "°C"
+    for (key, id) in [
+      ("temperature", "target_temperature"), ("temperature_high", "target_temperature_high"),
+      ("temperature_low", "target_temperature_low"),
+    ] where reader.config["\(key)_command_topic"] != nil {
+      let isHeater = reader.entity.platform == "water_heater"
+      let made = reader.number(
+        id,
+        low: ("min_temp", isHeater ? 43 : 7),
+        high: ("max_temp", isHeater ? 60 : 35),
+        step: ("temp_step", 1),
+        unit: unit
+      )
+      guard var made else { continue }
+      made["policy"] = setpoint
+      reader.add(made, by: TopicKeys(key, stateTemplate: "state_template"))
+    }
+    readModes(&reader)
+    addHumidity(&reader)
+  }
+
+  private static func readModes(_ reader: inout EntityReader) {
+    let standard: [JSONValue] = ["auto", "off", "cool", "heat", "dry", "fan_only"]
+    if reader.config["mode_command_topic"] != nil,
+      var mode = reader.choice("mode", "modes", standard: standard)
+    {
+      let ended = reader.properties.map(\.id).filter { $0.hasPrefix("target_temperature") }
+      if mode["values"]?.elements?.contains("off") == true, !ended.isEmpty {
+        mode["urgent"] = ["off"]
+        mode["ends"] = .array(ended.map { .string($0) })
+      }
+      reader.add(mode, by: TopicKeys("mode", stateTemplate: "state_template"))
+    }
+    let others: [(key: String, id: String, list: String, standard: [JSONValue])] = [
+      ("fan_mode", "fan_mode", "fan_modes", ["auto", "low", "medium", "high"]),
+      ("swing_mode", "swing_mode", "swing_modes", ["on", "off"]),
+    ]
+    for row in others where reader.config["\(row.key)_command_topic"] != nil {
+      if let mode = reader.choice(row.id, row.list, standard: row.standard) {
+        reader.add(mode, by: TopicKeys(row.key, stateTemplate: "state_template"))
+      }
+    }
+    FanEntity.readPreset(&reader)
+  }
+
+  static func readHumidifier(_ reader: inout EntityReader) {
+    if let power = reader.boolean("power") {
+      var keys = TopicKeys()
+      keys.stateTemplate = "state_value_template"
+      reader.add(power, by: keys)
+    }
+    addHumidity(&reader)
+    guard reader.config["mode_command_topic"] != nil, let mode = reader.choice("mode", "modes")
+    else { return }
+    reader.add(mode, by: TopicKeys("mode", stateTemplate: "state_template"))
+  }
+
+  private static func addHumidity(_ reader: inout EntityReader) {
+    guard reader.config["target_humidity_command_topic"] != nil else { return }
+    let humidity = reader.number(
+      "target_humidity",
+      low: ("min_humidity", 0),
+      high: ("max_humidity", 100),
+      step: Optional.none,
+      unit: "%"
+    )
+    guard var humidity else { return }
+    humidity["policy"] = setpoint
+    reader.add(humidity, by: TopicKeys("target_humidity", stateTemplate: "state_template"))
+  }
+}

@@ -1,0 +1,84 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+
+/// Templates of commands and states as fields of a device file.
+extension ImportedProperty {
+  /// The payload of a command whose template has the meaning `form`; sets `scale` or `values` if that
+  /// expresses it, and returns `nil` if nothing does.
+  mutating func payload(of form: TemplateForm?) -> JSONValue? {
+    let bare = JSONValue.string(PayloadTemplate.placeholder)
+    let isNumber = self["range"] != nil || self["type"] == "number"
+    switch form {
+    case .linear(_, 1, 0): return bare
+    case .linear(_, let factor, let offset):
+      guard isNumber, let scale = scale(factor, offset) else { return nil }
+      self["scale"] = scale
+      return bare
+    case .lookedUp(_, let table):
+      guard let values = values(in: table) else { return nil }
+      self["values"] = values
+      return bare
+    case .structure(let structure, let isText): return isText != isNumber ? structure : nil
+    case .number, .text, .table, nil: return nil
+    }
+  }
+
+  /// The path of the value in a report whose template has the meaning `form`; `nil` unless its
+  /// conversion is the inverse of the command's.
+  func path(of form: TemplateForm?) -> [String]? {
+    switch form {
+    case .linear(let path, let factor, let offset):
+      inverts(factor: factor, offset: offset) ? path : nil
+    case .lookedUp(let path, let table): inverts(table) ? path : nil
+    case .structure, .number, .text, .table, nil: nil
+    }
+  }
+
+  /// Whether `reported * factor + offset` is the inverse of the command's conversion.
+  func inverts(factor: Double, offset: Double) -> Bool {
+    guard let scale = self["scale"], let from = scale.elements("from")?.compactMap(\.double),
+      let to = scale.elements("to")?.compactMap(\.double)
+    else {
+      let isMapped = self["values"]?.members != nil && self["type"] == "choice"
+      return factor == 1 && offset == 0 && !isMapped
+    }
+    return zip(from, to).allSatisfy { here, there in
+      (there * factor + offset - here).magnitude <= 0.02 * max(1, (from[1] - from[0]).magnitude)
+    }
+  }
+
+  private func inverts(_ table: [JSONValue.Member]) -> Bool {
+    guard let words = self["values"]?.members else { return false }
+    return words.allSatisfy { word in
+      table.contains { entry in
+        entry.value.scalarText == word.name && entry.name == word.value.scalarText
+      }
+    }
+  }
+
+  private func values(in table: [JSONValue.Member]) -> JSONValue? {
+    guard let words = self["values"]?.elements?.compactMap(\.string) else { return nil }
+    let known = words.compactMap { word in
+      table.first { $0.name == word }.map { (word: word, wire: $0.value) }
+    }
+    return known.count == words.count ? ChoiceWords.field(known) : nil
+  }
+
+  private func scale(_ factor: Double, _ offset: Double) -> JSONValue? {
+    guard let ends = self["range"]?.elements?.compactMap(\.double), ends.count == 2,
+      factor != 0
+    else { return nil }
+    let wire = ends.map { JSONValue(shortest: Self.tidy(factor * $0 + offset)) }
+    return .object([
+      "from": .array(ends.map { JSONValue(shortest: $0) }), "to": .array(wire),
+    ])
+  }
+
+  /// Removes the rounding error of binary fractions.
+  private static func tidy(_ number: Double) -> Double {
+    (number * 1_000_000).rounded() / 1_000_000
+  }
+}

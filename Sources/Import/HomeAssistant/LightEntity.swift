@@ -1,0 +1,151 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+
+/// Lights with the schemas `default` and `json`; the schema `template` cannot be imported.
+enum LightEntity {
+  static func read(_ reader: inout EntityReader) {
+    switch reader.text("schema") ?? "default" {
+    case "json": readJSONLight(&reader)
+    case "default", "basic": readPlainLight(&reader)
+    default:
+      reader.report(
+        "its schema '\(Excerpt.of(reader.text("schema") ?? ""))' is not supported",
+        .leftOut
+      )
+    }
+    reader.relateColors()
+  }
+
+  // MARK: - The schema "default"
+
+  private static func readPlainLight(_ reader: inout EntityReader) {
+    if reader.config["command_topic"] != nil, let power = reader.boolean("power") {
+      var keys = TopicKeys()
+      keys.commandTemplate = Optional.none
+      keys.stateTemplate =
+        reader.config["state_value_template"] == nil ? "value_template" : "state_value_template"
+      reader.add(power, by: keys)
+    }
+    if reader.config["brightness_command_topic"] != nil,
+      let brightness = upTo(&reader, "brightness", reader.number("brightness_scale") ?? 255)
+    {
+      reader.add(brightness, by: TopicKeys("brightness"))
+    }
+    if reader.config["color_temp_command_topic"] != nil, let temperature = colorTemperature(&reader)
+    {
+      reader.add(temperature, by: TopicKeys("color_temp"))
+    }
+    readPlainColor(&reader)
+    if reader.config["white_command_topic"] != nil,
+      let white = upTo(&reader, "white", reader.number("white_scale") ?? 255)
+    {
+      var keys = TopicKeys("white")
+      keys.commandTemplate = Optional.none
+      reader.add(white, by: keys)
+    }
+    if reader.config["effect_command_topic"] != nil,
+      let effect = reader.choice("effect", "effect_list")
+    {
+      reader.add(effect, by: TopicKeys("effect"))
+    }
+  }
+
+  private static func readPlainColor(_ reader: inout EntityReader) {
+    for key in ["hs", "xy", "rgbw", "rgbww"] where reader.config["\(key)_command_topic"] != nil {
+      if reader.config["rgb_command_topic"] == nil {
+        reader.report("color: the form '\(key)' on a topic of its own is not supported", .leftOut)
+      }
+    }
+    guard reader.config["rgb_command_topic"] != nil else { return }
+    let template = (reader.text("rgb_command_template") ?? "").filter { !$0.isWhitespace }
+    let encodings = [
+      "": "r,g,b", "{{red}},{{green}},{{blue}}": "r,g,b",
+      "{{'#%02x%02x%02x'|format(red,green,blue)}}": "hex",
+      "{{\"#%02x%02x%02x\"|format(red,green,blue)}}": "hex",
+      "{\"r\":{{red}},\"g\":{{green}},\"b\":{{blue}}}": "rgb",
+    ]
+    guard let encoding = encodings[template] else {
+      reader.report(
+        "color: its rgb_command_template cannot be translated: \(Excerpt.of(template))",
+        .leftOut
+      )
+      return
+    }
+    var color = ImportedProperty("color", type: "color")
+    color["encode"] = .string(encoding)
+    var keys = TopicKeys("rgb")
+    keys.commandTemplate = Optional.none
+    reader.add(color, by: keys)
+  }
+
+  // MARK: - The schema "json"
+
+  private static func readJSONLight(_ reader: inout EntityReader) {
+    let modes = Set(reader.config.elements("supported_color_modes")?.compactMap(\.string) ?? [])
+    func has(_ flag: String, _ names: Set<String>) -> Bool {
+      reader.config[flag] == true || !modes.isDisjoint(with: names)
+    }
+    if let power = reader.boolean("power") { reader.add(power, member: "state") }
+    let dimmable: Set = [
+      "brightness", "color_temp", "hs", "xy", "rgb", "rgbw", "rgbww", "white",
+    ]
+    if has("brightness", dimmable),
+      let brightness = upTo(&reader, "brightness", reader.number("brightness_scale") ?? 255)
+    {
+      reader.add(brightness, member: "brightness")
+    }
+    if has("color_temp", ["color_temp"]), let temperature = colorTemperature(&reader) {
+      reader.add(temperature, member: "color_temp")
+    }
+    let forms: [(encode: String, flag: String, modes: Set<String>)] = [
+      ("rgb", "rgb", ["rgb", "rgbw", "rgbww"]), ("xy", "xy", ["xy"]), ("hs", "hs", ["hs"]),
+    ]
+    if let form = forms.first(where: { has($0.flag, $0.modes) }) {
+      var color = ImportedProperty("color", type: "color")
+      color["encode"] = .string(form.encode)
+      reader.add(color, member: "color")
+    }
+    if reader.config["effect"] == true, reader.config["effect_list"] != nil,
+      let effect = reader.choice("effect", "effect_list")
+    {
+      reader.add(effect, member: "effect")
+    }
+  }
+
+  // MARK: - Values
+
+  private static func upTo(_ reader: inout EntityReader, _ id: String, _ scale: Double)
+    -> ImportedProperty?
+  {
+    var range = NumberRange(low: 0, high: scale, step: 1)
+    range.unit = scale == 100 ? "%" : Optional.none
+    switch range.property(id, report: { _ in }) {
+    case .success(let property): return property
+    case .failure(let refusal):
+      reader.report("\(id): \(refusal.reason)", .refused)
+      return nil
+    }
+  }
+
+  private static func colorTemperature(_ reader: inout EntityReader) -> ImportedProperty? {
+    guard reader.config["color_temp_kelvin"] == true else {
+      return reader.number(
+        "color_temp",
+        low: ("min_mireds", 153),
+        high: ("max_mireds", 500),
+        step: Optional.none,
+        unit: "mired"
+      )
+    }
+    return reader.number(
+      "color_temp",
+      low: ("min_kelvin", 2000),
+      high: ("max_kelvin", 6535),
+      step: Optional.none,
+      unit: "K"
+    )
+  }
+}
