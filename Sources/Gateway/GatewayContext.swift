@@ -17,6 +17,8 @@ final class GatewayContext {
   let log: Logger
   var configuration: GatewayConfiguration
   var core: GatewayCore
+  /// The devices: the core's, at hand for every translation.
+  private(set) var registry: Registry
   var encoder: EventEncoder
   /// Counts by device number.
   var counters: [DeviceCounters]
@@ -32,6 +34,7 @@ final class GatewayContext {
       now: now,
       session: UInt16.random(in: 0...UInt16.max)
     )
+    registry = configuration.registry
     core = GatewayCore(
       registry: configuration.registry,
       settings: configuration.gateway.coreSettings,
@@ -39,13 +42,12 @@ final class GatewayContext {
     )
     encoder = EventEncoder(identifiers, wallMilliseconds: wallMilliseconds, now: now)
     counters = []
-    addCounters()
+    devicesReloaded()
   }
 
-  var registry: Registry { core.registry }
-
-  /// Adds counters for devices that a reload has added.
-  func addCounters() {
+  /// Continues with the core's devices after a reload.
+  func devicesReloaded() {
+    registry = core.registry
     for _ in counters.count..<registry.devices.count { counters.append(DeviceCounters()) }
   }
 

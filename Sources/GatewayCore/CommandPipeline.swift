@@ -63,7 +63,7 @@ package struct CommandPipeline: ~Copyable {
     _ outbox: inout Outbox,
     at now: Moment
   ) throws(ValidationError) {
-    if let refusal = refusal(change, of: key, at: now) { throw refusal }
+    if durability != nil, let refusal = refusal(change, of: key, at: now) { throw refusal }
     let recorded = isRecorded ? try? commands.value(after: change, of: key) : nil
     try commands.change(change, of: key, at: now, options)
     guard let recorded else { return }
@@ -87,7 +87,7 @@ package struct CommandPipeline: ~Copyable {
     of key: KeyIndex,
     at now: Moment
   ) -> ValidationError? {
-    guard durability != nil, !commands.dispatcher.isAction(key) else { return nil }
+    guard !commands.dispatcher.isAction(key) else { return nil }
     let isUrgent =
       if case .set(let value) = change { commands.dispatcher.isUrgent(value, of: key) } else {
         false

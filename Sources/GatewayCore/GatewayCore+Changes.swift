@@ -18,7 +18,7 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
-    advanceIfDue(to: now)
+    pipeline.commands.advance(to: now)
     try pipeline.change(change, of: key, options, &outbox, at: now)
   }
 
@@ -50,7 +50,7 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) throws(ValidationError) {
-    advanceIfDue(to: now)  // What is due makes room.
+    pipeline.commands.advance(to: now)  // What is due makes room.
     let ordered = try pipeline.ordered(values)
     for (key, value) in ordered {
       try checkFeedback(.set(value), of: key, receivedOn: topic(), at: now)
@@ -77,21 +77,15 @@ extension GatewayCore {
   /// Ends the quiet period of `key` now; `false` when nothing was pending.
   @discardableResult
   package mutating func flush(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
-    advanceIfDue(to: now)
+    pipeline.commands.advance(to: now)
     return pipeline.flush(key, source: source, &outbox, at: now)
   }
 
   /// Drops what waits for `key`; `false` when nothing did.
   @discardableResult
   package mutating func cancel(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
-    advanceIfDue(to: now)
+    pipeline.commands.advance(to: now)
     return pipeline.cancel(key, source: source, &outbox, at: now)
-  }
-
-  /// A timer that is due at an instant fires before anything that arrives at that instant.
-  package mutating func advanceIfDue(to now: Moment) {
-    guard let deadline = nextDeadline(after: now), deadline <= now else { return }
-    advance(to: now)
   }
 
   // MARK: - Feedback loops

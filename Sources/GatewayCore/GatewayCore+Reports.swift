@@ -57,6 +57,7 @@ extension GatewayCore {
     mark: String,
     at now: Moment
   ) {
+    routes.advance(to: now)
     let rejection = routes.admit(
       payload,
       document: document,
@@ -99,12 +100,14 @@ extension GatewayCore {
     source: Int,
     at now: Moment
   ) {
+    pipeline.commands.advance(to: now)
     loops.reported(key, wire, source: source)
     pipeline.commands.reported(key, wire, at: now)
   }
 
   /// The convention's own acknowledgement of a value.
   package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    pipeline.commands.advance(to: now)
     pipeline.commands.acknowledged(key, wire, at: now)
   }
 
@@ -115,6 +118,7 @@ extension GatewayCore {
     problem: String?,
     at now: Moment
   ) {
+    pipeline.commands.advance(to: now)
     pipeline.commands.replied(key, to: message, problem: problem, at: now)
   }
 
@@ -127,6 +131,7 @@ extension GatewayCore {
     isOnline: Bool,
     at now: Moment
   ) -> Bool {
+    pipeline.commands.advance(to: now)
     let wasOnline = commands.dispatcher.isDeviceOnline(device)
     pipeline.commands.availability(ofDevice: device, source: source, isOnline: isOnline, at: now)
     return commands.dispatcher.isDeviceOnline(device) != wasOnline

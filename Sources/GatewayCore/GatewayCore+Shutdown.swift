@@ -17,7 +17,7 @@ extension GatewayCore {
       return
     }
     outbox.log(LogEntry(.info, "Shutting down", ["pending": "\(commands.dispatcher.pendingCount)"]))
-    advanceIfDue(to: now)
+    advance(to: now)
     shutdown = Shutdown(
       limit: now.advanced(by: settings.shutdownTimeout),
       acknowledgedBefore: acknowledgedCount

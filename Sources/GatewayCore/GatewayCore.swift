@@ -133,7 +133,7 @@ package struct GatewayCore: ~Copyable {
   /// Moves on everything that is due.
   ///
   /// A timer that is due at an instant fires before anything that arrives at that instant, so every
-  /// change calls this first.
+  /// change, report and routed message first moves on the part that receives it.
   package mutating func advance(to now: Moment) {
     pipeline.commands.advance(to: now)
     routes.advance(to: now)

@@ -79,8 +79,9 @@ package struct StatePublisher: ~Copyable {
     guard !commands.changedKeys.isEmpty else { return [] }
     let keys = commands.changedKeys
     commands.changedKeys.removeAll(keepingCapacity: true)
+    let registry = commands.registry
     for key in keys {
-      let device = commands.registry[key].device
+      let device = registry[key].device
       if commands.takeNewTarget(of: key) {
         changed(key, device: device, at: now)
       } else {

@@ -46,6 +46,7 @@ struct WaitingSteps {
   func contains(_ key: KeyIndex) -> Bool { !steps.isEmpty && steps[key] != nil }
 
   /// When the steps of the first key have waited too long.
+  @inline(__always)
   var nextOverdue: Moment? { deadlines.first }
 
   /// A key whose steps have waited too long, once; the caller removes the steps.

@@ -77,6 +77,7 @@ struct DeliveryTable {
   // MARK: - The device
 
   /// When the first confirmation is overdue.
+  @inline(__always)
   var nextOverdue: Moment? { confirmations.first }
 
   /// A key whose confirmation is overdue, once.

@@ -96,6 +96,7 @@ package struct CommandDispatcher: ~Copyable {
   }
 
   /// When a command has waited too long to be sent or to be confirmed.
+  @inline(__always)
   var nextTimeout: Moment? { Moment.earlier(sendQueue.nextExpiry, deliveries.nextOverdue) }
 
   /// Ends or repeats one command that has waited too long at `due`; `false` when there is none.

@@ -144,6 +144,7 @@ struct SendQueue {
   func nextToken(after now: Moment) -> Moment? { isConnected ? lanes.nextToken(after: now) : nil }
 
   /// When the first command has waited too long for its broker or device.
+  @inline(__always)
   var nextExpiry: Moment? { expiries.first }
 
   /// A key whose command has waited too long, once; the caller removes the command.

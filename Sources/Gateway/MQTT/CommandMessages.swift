@@ -48,10 +48,9 @@ struct CommandMessages {
     _ sender: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) {
-    let registry = context.registry
     guard let envelope = SetPayload.envelope(payload) else {
       return try change(key, topic, sender, at: now) { () throws(ValidationError) in
-        .set(try SetPayload.value(payload, of: key, in: registry))
+        .set(try SetPayload.value(payload, of: key, in: context.registry))
       }
     }
     let origin = ChangeOrigin(
@@ -61,7 +60,7 @@ struct CommandMessages {
       correlationData: sender?.correlationData
     )
     try change(key, topic, origin, at: now) { () throws(ValidationError) in
-      .set(try registry.value(from: try envelope.value(), of: key))
+      .set(try context.registry.value(from: try envelope.value(), of: key))
     }
   }
 

@@ -24,15 +24,14 @@ extension MQTTSurface {
     from broker: Int
   ) {
     let now = EventLoop.now()
-    context.core.advanceIfDue(to: now)
     var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
-    guard payload.count <= context.configuration.limits.payload else {
+    guard payload.count <= payloadLimit else {
       if isKnown { return }
-      let (size, limit) = (payload.count, context.configuration.limits.payload)
+      let size = payload.count
       return context.core.reject(
         .tooLarge,
         topic: Text.of(topic),
-        reason: "\(size) bytes, \(limit) allowed",
+        reason: "\(size) bytes, \(payloadLimit) allowed",
         at: now
       )
     }
@@ -43,9 +42,7 @@ extension MQTTSurface {
         receive(topic, payload, message, for: roles, at: now)
       }
     }
-    if !context.configuration.routes.isEmpty,
-      route(topic, payload, message, from: broker, at: now)
-    {
+    if hasRoutes, route(topic, payload, message, from: broker, at: now) {
       isKnown = true
     }
     if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }

@@ -19,6 +19,9 @@ final class MQTTSurface {
   let context: GatewayContext
   let commandMessages: CommandMessages
   let deviceReports: DeviceReports
+  /// The largest payload that is accepted, in bytes.
+  let payloadLimit: Int
+  let hasRoutes: Bool
   /// The gateway's own broker first, then the others by name.
   private(set) var links: [BrokerLink] = []
   private(set) var topics: TopicMap
@@ -44,6 +47,8 @@ final class MQTTSurface {
     commandMessages = CommandMessages(context: context)
     deviceReports = DeviceReports(context: context)
     let configuration = context.configuration
+    payloadLimit = configuration.limits.payload
+    hasRoutes = !configuration.routes.isEmpty
     let announcer = configuration.discovery.map {
       DiscoveryAnnouncer(
         baseTopic: configuration.baseTopic,

@@ -10,7 +10,9 @@ import MQTTTopics
 import Routing
 
 /// The gateway's topics: their names, their roles, and the subscriptions they need.
-struct TopicMap: ~Copyable {
+///
+/// Immutable; a reload makes another one.
+final class TopicMap {
   let status: String
   /// Requests for the states of devices, sent on each connection, each once.
   let stateRequests: [StateRequest]
@@ -22,9 +24,9 @@ struct TopicMap: ~Copyable {
   private let stateTopics: [String]
   private let inputTopics: [String]
   private let announcer: DiscoveryAnnouncer?
-  private(set) var topics = TopicTable()
+  private let table: TopicTable
   /// Inputs whose topic has wildcards, by their number.
-  private var wildInputs: [(filter: String, number: Int)] = []
+  private let wildInputs: [(filter: String, number: Int)]
 
   /// `announcer` names the topics of Home Assistant, with discovery.
   init(
@@ -38,23 +40,25 @@ struct TopicMap: ~Copyable {
     status = "\(base)/status"
     routeName = String("\(HostName.current)/\(base)".map { $0 == " " ? "_" : $0 })
     ownRouteProperties = Self.routeProperties(routeName)
+    var table = TopicTable()
+    var wildInputs: [(filter: String, number: Int)] = []
     var requests: [StateRequest] = []
     var states: [String] = []
     for (place, entry) in registry.properties.enumerated() where !entry.isRetired {
       let key = KeyIndex(Int32(place))
-      Self.addCommands(key, named: entry, of: registry, base: base, to: &topics)
+      Self.addCommands(key, named: entry, of: registry, base: base, to: &table)
       for (number, source) in entry.property.states.enumerated() {
-        topics.add(.state(key, source: number), for: source.topic)
+        table.add(.state(key, source: number), for: source.topic)
         states.append(source.topic)
         if let get = source.get { requests.append(get) }
       }
     }
     for number in registry.deviceNumbers {
       let device = registry.devices[number]
-      topics.add(.command(.deviceSet(number)), for: "\(base)/\(device.id)/set")
-      topics.add(.deviceGet(number), for: "\(base)/\(device.id)/get")
+      table.add(.command(.deviceSet(number)), for: "\(base)/\(device.id)/set")
+      table.add(.deviceGet(number), for: "\(base)/\(device.id)/get")
       for (place, source) in device.availability.enumerated() {
-        topics.add(.availability(device: number, source: place), for: source.topic)
+        table.add(.availability(device: number, source: place), for: source.topic)
         states.append(source.topic)
       }
     }
@@ -62,10 +66,12 @@ struct TopicMap: ~Copyable {
       if Topic.hasWildcard(input.topic) {
         wildInputs.append((input.topic, number))
       } else {
-        topics.add(.command(.input(number)), for: input.topic)
+        table.add(.command(.input(number)), for: input.topic)
       }
     }
-    topics.add(.status, for: status)
+    table.add(.status, for: status)
+    self.table = table
+    self.wildInputs = wildInputs
     stateRequests = Self.unique(requests)
     stateTopics = Self.unique(states)
     inputTopics = Self.unique(configuration.inputs.map(\.topic))
@@ -111,7 +117,7 @@ struct TopicMap: ~Copyable {
 
   /// The roles of a topic; empty for one that has none.
   func roles(of topic: Span<UInt8>) -> [TopicTable.Role] {
-    let roles = topics.roles(of: topic)
+    let roles = table.roles(of: topic)
     guard !wildInputs.isEmpty else { return roles }
     let name = Text.of(topic)
     return roles

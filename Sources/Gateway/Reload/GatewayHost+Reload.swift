@@ -136,7 +136,7 @@ extension GatewayHost {
     context.core.reload(loaded.registry, lanes: loaded.gateway.laneLimits, at: now)
     context.core.settings.shutdownTimeout = loaded.gateway.shutdownTimeout
     context.configuration.takeWhatReloads(from: loaded.gateway)
-    context.addCounters()
+    context.devicesReloaded()
     mqtt.devicesReloaded(since: old)
     http?.streams.devicesChanged()
     emitReady()  // What the reload ended is reported before the reload itself.
