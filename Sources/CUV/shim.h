@@ -43,3 +43,12 @@ static inline int settle_pidfd_open(pid_t pid) {
 static inline int settle_pidfd_send_signal(int descriptor, int number) {
   return (int)syscall(SYS_pidfd_send_signal, descriptor, number, (void *)0, 0);
 }
+
+// PR_SET_DUMPABLE also covers a core pattern that names a program, which RLIMIT_CORE does not.
+static inline int settle_disable_core_dumps(void) {
+  return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static inline int settle_is_dumpable(void) {
+  return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+}

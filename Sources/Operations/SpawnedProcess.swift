@@ -30,6 +30,8 @@ package final class SpawnedProcess {
   let descriptor: Int32
   /// How it ended; `nil` while it runs or before the first check.
   package private(set) var ending: Ending?
+  /// Whether the kernel wrote a core dump when it ended.
+  package private(set) var leftCoreDump = false
 
   /// Starts a program with default signal handling and only the three standard descriptors.
   ///
@@ -141,6 +143,7 @@ package final class SpawnedProcess {
       var status: Int32 = 0
       guard unsafe waitpid(processID, &status, WNOHANG) == processID else { return nil }
       let number = status & 0x7F
+      leftCoreDump = number != 0 && status & 0x80 != 0
       ending = number == 0 ? .exited(code: status >> 8 & 0xFF) : .signalled(number: number)
     }
     return ending

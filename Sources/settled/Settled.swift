@@ -3,11 +3,16 @@
 
 import Arguments
 import Control
+import Operations
 
 /// The commands that need more than a socket; `settle` executes this program for them.
 @main
 struct Settled {
-  static func main() { program.main() }
+  static func main() {
+    // Before any password is read.
+    CoreDumps.disable()
+    program.main()
+  }
 
   /// Named `settle`, as users type it.
   private static let program = Program(

@@ -23,6 +23,8 @@ final class GatewayProcess {
   private let errors: LineReader
 
   /// Starts `settled run --config FILE` with further arguments; returns at once.
+  ///
+  /// No limit of the shell keeps it from leaving a core dump.
   init(
     configuration: String,
     socketPath: String,
@@ -38,6 +40,7 @@ final class GatewayProcess {
       exec 3<&0
       (read line <&3 || kill -9 $$) >/dev/null 2>&1 &
       \(descriptorLimit.map { "ulimit -n \($0)" } ?? ":")
+      ulimit -c unlimited 2>/dev/null
       exec "$@" </dev/null 3<&-
       """
     var variables = Variables.all().filter { !$0.key.hasPrefix("SETTLE_") }
@@ -128,24 +131,23 @@ final class GatewayProcess {
     return errors.lines.filter { $0.contains(text) }
   }
 
-  /// Waits until it has no more than so many descriptors open; `false` if that does not come.
-  func waitForDescriptors(atMost limit: Int, within time: Duration = .patience) -> Bool {
+  /// Waits until its control socket has no client; `false` if that does not come.
+  ///
+  /// The kernel lists each connection to the socket, and the socket itself. The process's own folder
+  /// in `/proc` belongs to root.
+  func waitForNoClient(within time: Duration = .patience) -> Bool {
     let end = EventLoop.now().advanced(by: time)
     while true {
       // Also the pause between two looks.
       if process.wait(milliseconds: 5) != nil { return false }
-      if let count = descriptorCount(), count <= limit { return true }
+      let sockets = (TextFile.read("/proc/net/unix") ?? "").split(separator: "\n")
+      if sockets.count(where: { $0.hasSuffix(" " + socketPath) }) == 1 { return true }
       if EventLoop.now() >= end { return false }
     }
   }
 
-  private func descriptorCount() -> Int? {
-    guard let folder = unsafe opendir("/proc/\(process.processID)/fd") else { return nil }
-    defer { unsafe closedir(folder) }
-    var count = -2  // Every folder has two entries more.
-    while unsafe readdir(folder) != nil { count += 1 }
-    return count
-  }
+  /// Whether the process has ended and the kernel wrote its memory to a file.
+  var leftCoreDump: Bool { process.leftCoreDump }
 
   /// Resident memory in bytes.
   func residentBytes() -> Int {

@@ -288,7 +288,7 @@ import Testing
     #expect(try bench.running().processorTicks() - before <= 5)
     clients = []
     // It hears of their end one by one.
-    #expect(try bench.running().waitForDescriptors(atMost: 30))
+    #expect(try bench.running().waitForNoClient())
     #expect(try bench.client().ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
   }
 }
