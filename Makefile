@@ -5,13 +5,16 @@
 export PATH := $(PATH):/opt/swift/usr/bin:/usr/local/swift/usr/bin:$(HOME)/.local/share/swiftly/bin
 
 JOBS ?= $(shell nproc)
-RELEASE := -c release --static-swift-stdlib
+# The programs need no library beside them, so they get no run path.
+RELEASE := -c release --static-swift-stdlib --disable-local-rpath
 SOURCES := Package.swift Sources Tests
 # The seed of one simulated run, or the number of runs: make soak SEED=7, make soak COUNT=1000
 SEED ?=
 COUNT ?=
-# How long to generate requests: make check-api FOR=600
+# How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900
 FOR ?=
+# What to fuzz, a folder of Tests/fuzz/corpus: make fuzz TARGET=yaml
+TARGET ?=
 # How often to kill a gateway: make nightly ROUNDS=300
 ROUNDS ?=
 # The arguments of the programs: make run ARGS="--devices devices"
@@ -20,7 +23,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant soak mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries soak soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -56,6 +59,13 @@ soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 repla
 	@swift build -c release -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
+soak-process: build ## Run real programs under mixed load with restarts and reloads for FOR=900 seconds
+	@.ci/install-deps
+	@.ci/soak-process $(or $(FOR),900)
+
+fuzz: install-deps ## Fuzz everything that reads bytes from outside; FOR=3600 seconds each, TARGET=yaml for one
+	@.ci/fuzz $(or $(FOR),60) $(TARGET)
+
 mutants: install-deps ## Check that the simulation finds deliberate mistakes in the sources
 	@.ci/install-deps patch
 	@.ci/mutants $(ARGS)
@@ -64,6 +74,12 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settled
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
+
+check-binaries: build ## Check that installed programs are hardened as SECURITY.md says
+	@.ci/install-deps binutils
+	@rm -rf .build/installed
+	@.ci/install .build/installed >/dev/null
+	@.ci/check-binaries .build/installed
 
 docs: ## Build the documentation of the library; a diagnostic is a failure
 	@.ci/docs

@@ -136,11 +136,15 @@ let package = Package(
       dependencies: [
         "Arguments", "CNcurses", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Screen",
       ],
-      // It is started for every tap: no dynamic linker, no symbols. lld, because gold warns about a
-      // dlopen in the Swift runtime that is never reached.
+      // It is started for every tap: no dynamic linker, no symbols, and still position independent.
+      // lld, because gold warns about a dlopen in the Swift runtime that is never reached.
       linkerSettings: [
         .unsafeFlags(
-          ["-static-executable", "-use-ld=lld", "-Xlinker", "--strip-all"],
+          [
+            "-static-executable", "-Xclang-linker", "-static-pie", "-use-ld=lld", "-Xlinker",
+            "--strip-all", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker", "-z", "-Xlinker",
+            "pack-relative-relocs",
+          ],
           .when(platforms: [.linux], configuration: .release)
         )
       ]
@@ -151,12 +155,14 @@ let package = Package(
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "Import",
         "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Simulation",
       ],
-      // Nothing loads this program's symbols, and without them it needs less memory.
+      // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
+      // bound at the start, after which their table is read-only. The build ID names the debug file.
       linkerSettings: [
         .unsafeFlags(
           [
             "-use-ld=lld", "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker",
-            "pack-relative-relocs",
+            "pack-relative-relocs", "-Xlinker", "-z", "-Xlinker", "now", "-Xlinker",
+            "--build-id=sha1",
           ],
           .when(platforms: [.linux], configuration: .release)
         )
@@ -283,6 +289,21 @@ if Context.environment["SETTLE_BENCHMARKS"] != nil {
       name: "bench",
       dependencies: ["Commands", "Devices", "JSON", "LastOut", "Operations"],
       path: "Benchmarks/Swift"
+    )
+  )
+}
+
+// The fuzz targets, for `.ci/fuzz` alone.
+if Context.environment["SETTLE_FUZZING"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "fuzz",
+      dependencies: [
+        "Configuration", "Control", "Devices", "Durability", "Gateway", "GatewayCore", "HTTP",
+        "Import", "Journal", "LastOut", "MQTT", "Operations",
+      ],
+      path: "Tests/fuzz",
+      exclude: ["corpus"]
     )
   )
 }
