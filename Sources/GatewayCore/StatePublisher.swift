@@ -151,9 +151,10 @@ package struct StatePublisher: ~Copyable {
   /// Makes every topic that was published due again: on a new connection the broker may have lost
   /// everything.
   mutating func forgetPublished() {
-    for place in shown.indices {
-      if shown[place] != nil { makeDue(Int32(place)) }
+    for place in shown.indices where shown[place] != nil {
       shown[place] = nil
+      _ = queue.cancel(KeyIndex(Int32(place)))  // A change that waits is shown at once too.
+      makeDue(Int32(place))
     }
   }
 
@@ -173,7 +174,10 @@ package struct StatePublisher: ~Copyable {
     return place
   }
 
-  mutating func putBack(_ place: Int32) { makeDue(place) }
+  mutating func putBack(_ place: Int32) {
+    shown[Int(place)] = nil
+    makeDue(place)
+  }
 
   func item(at place: Int32) -> Item { items[Int(place)] }
 

@@ -142,6 +142,24 @@ import Testing
     #expect(states.takeDue(at: Self.moment(200)).sorted() == [1, 2, 3])
   }
 
+  @Test func `what found no room is published although it did not change since`() {
+    var states = StatePublisher(properties: 1, devices: 1)
+    #expect(states.record([52], at: 0) == true)
+    states.putBack(0)
+    #expect(states.takeDue(at: Self.moment(0)) == [0])
+    #expect(states.record([52], at: 0) == true)
+  }
+
+  @Test func `a change that waits is published once on a new connection`() {
+    var states = StatePublisher(properties: 1, devices: 1)
+    states.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    for place in states.takeDue(at: Self.moment(0)) { _ = states.record([52], at: Int32(place)) }
+    states.changed(KeyIndex(0), device: 0, at: Self.moment(50))
+    states.forgetPublished()
+    #expect(states.takeDue(at: Self.moment(60)).sorted() == [0, 1, 2])
+    #expect(states.nextDeadline == nil)
+  }
+
   @Test func `what waits for room is not queued behind itself, and rests from when it is shown`() {
     var states = StatePublisher(properties: 1, devices: 1)
     states.changed(KeyIndex(0), device: 0, at: Self.moment(0))
