@@ -174,13 +174,13 @@ extension JournalPlan {
     isLoaded = true
     nextRetry = settings.retry
     if let found = contents.setAside { events.append(.setAside(found)) }
-    for entry in contents.entries {
+    for (place, entry) in contents.entries.enumerated() {
       let key = number(of: entry.key)
-      // A key of which this process has accepted a value has something newer, sent or not.
+      // A key of which this process has accepted a value has something newer, sent or not; so has
+      // one whose values a command of another key ends.
       if self[key].isEmpty {
-        sequence += 1
         var entry = entry
-        entry.sequence = sequence
+        entry.sequence = UInt64(place) + 1
         self[key].newest = KeptValue(entry)
         self[key].isUnresumed = true
         undecided.append(entry)

@@ -59,7 +59,7 @@ package struct JournalPlan: Sendable {
   package internal(set) var fault: JournalFault?
   /// Everything accepted up to here is durable, superseded or ended.
   package internal(set) var durableThrough: UInt64 = 0
-  /// Counts the values accepted since the start of the file.
+  /// Counts the values accepted since the start of the file; see ``reserved``.
   package internal(set) var sequence: UInt64 = 0
   /// When ``decideReplay(_:)`` wants another reading of the clocks; `nil` when nothing is undecided.
   package internal(set) var replayDeadline: Moment?
@@ -77,13 +77,17 @@ package struct JournalPlan: Sendable {
   var earliestCommit = Moment.zero
   var running: Running?
   /// Whether the file has been read.
-  var isLoaded: Bool
+  package internal(set) var isLoaded: Bool
   var retryAt = Moment.zero
   var nextRetry: Duration
   /// Values of an earlier process that ``decideReplay(_:)`` has not decided.
   var undecided: [JournalEntry] = []
   /// When those whose age is still unknown expire; `nil` before the first look.
   var holdEnds: Moment?
+
+  /// The sequence numbers up to here are for the values of a file that opens late: those are older
+  /// than anything that was accepted before it opened.
+  static let reserved: UInt64 = 1 << 32
 
   /// A plan for a file that holds `contents`.
   package init(settings: Settings = Settings(), contents: JournalContents) {
@@ -110,6 +114,10 @@ package struct JournalPlan: Sendable {
   private init(settings: Settings, isLoaded: Bool) {
     self.settings = settings
     self.isLoaded = isLoaded
+    if !isLoaded {
+      sequence = Self.reserved
+      durableThrough = Self.reserved
+    }
     nextRetry = settings.retry
   }
 
@@ -253,11 +261,14 @@ package struct JournalPlan: Sendable {
 
   /// Ends a stored value that was not resumed yet and is not newer than `sequence`: a command of
   /// another key ends it.
+  ///
+  /// Of a file that has not been read, this ends what is found later.
   package mutating func discardUnresumed(
     _ key: JournalKey,
     through sequence: UInt64,
     at now: Moment
   ) {
+    guard isLoaded else { return markDirty(key) }
     guard self[key].isUnresumed, let value = self[key].newest, value.sequence <= sequence else {
       return
     }

@@ -166,7 +166,7 @@ extension DurabilityGate {
       // A step that waited for the device's state: it was not refused when it was received.
       return reject(event.key, first: event, fault, in: &commands, &outbox, at: now)
     }
-    if event.isUrgent {
+    if event.isUrgent || !others.isEmpty {
       withholdIfNeeded(event, rows.plan.sequence, ending: others, in: &commands, at: now)
     }
     guard event.isHeard(isWatched: commands.isWatched) else { return }

@@ -25,6 +25,8 @@ package struct DurabilityGate {
   private var backlog = Deque<(event: JournalEvent, at: Moment)>()
   /// The fault that ``Effect/storeHealth(_:)`` reported last.
   private var reportedFault: JournalFault?
+  /// Whether a file that opened late was read since the last step.
+  private var hasReadLate = false
   /// Whether the file is being closed.
   private var isClosing = false
   /// Whether the file was closed.
@@ -114,6 +116,7 @@ package struct DurabilityGate {
     rows.plan.completed(result, at: now)
     rows.learnNumbers(in: registry)
     withheldKeys.diskChanged()
+    if case .reopened = result { hasReadLate = true }
   }
 
   /// Handles what happened since the last call: events of commands, then what the journal reported;
@@ -127,6 +130,7 @@ package struct DurabilityGate {
     at now: Moment
   ) {
     record(in: &commands, &outbox, at: now)
+    if hasReadLate { withholdWaiting(in: &commands, at: now) }
     collectEvents(at: now)
     while replay.hasRoom, let (event, reportedAt) = backlog.popFirst() {
       handle(event, reportedAt, in: &commands, &outbox, at: now)
@@ -149,6 +153,22 @@ package struct DurabilityGate {
       outbox.append(.storeHealth(fault))
     }
     if replay.needsClock(rows.plan, at: now) { outbox.append(.readClock) }
+  }
+
+  /// Withholds the commands that wait if a file that opened late has something older.
+  private mutating func withholdWaiting(in commands: inout CommandStateMachine, at now: Moment) {
+    hasReadLate = false
+    for (key, waiting) in rows.waitingCommands {
+      let command = WithheldKeys.Command(
+        key: key,
+        sequence: waiting.sequence,
+        others: commands.keysEnded(by: key, isUrgent: waiting.isUrgent),
+        ended: waiting.sequence,
+        urgentNumber: waiting.isUrgent ? waiting.number : nil
+      )
+      withheldKeys.add(command, &rows, in: &commands, at: now)
+    }
+    flush(at: now)
   }
 
   /// Moves what the plan reported to the backlog.

@@ -40,6 +40,8 @@ struct DurableCommands {
 
   /// The number in the state machine of the newest that was handed to the broker.
   var lastSent: UInt64 = 0
+  /// Its sequence number, also once it is acknowledged: the device may still have to confirm it.
+  private var lastSentSequence: UInt64 = 0
 
   /// The sequence number of the newest that has not been sent.
   var waiting: UInt64? {
@@ -48,8 +50,8 @@ struct DurableCommands {
     return nil
   }
 
-  /// The sequence number of the newest that has not ended; 0 when there is none.
-  var newestSequence: UInt64 { max(newest.sequence, earlier.sequence, inFlight.sequence) }
+  /// The sequence number of the newest that waits or was sent; 0 when there is none.
+  var newestSequence: UInt64 { max(newest.sequence, earlier.sequence, lastSentSequence) }
 
   /// Makes room for the newest command.
   mutating func push(_ command: DurableCommand) {
@@ -72,6 +74,7 @@ struct DurableCommands {
       return nil
     }
     lastSent = number
+    lastSentSequence = inFlight.sequence
     return inFlight.sequence
   }
 

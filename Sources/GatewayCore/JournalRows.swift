@@ -146,7 +146,15 @@ package struct JournalRows {
   /// The sequence number of the key's newest value that has not been sent.
   func waiting(_ key: KeyIndex) -> UInt64? { keys[Int(key.rawValue)].commands.waiting }
 
-  /// The sequence number of the key's newest value that has not ended; 0 when there is none.
+  /// The commands that have not been sent, those of one key in order.
+  var waitingCommands: [(key: KeyIndex, command: DurableCommand)] {
+    keys.indices.flatMap { place in
+      [keys[place].commands.earlier, keys[place].commands.newest].filter { !$0.isNone }
+        .map { (KeyIndex(Int32(place)), $0) }
+    }
+  }
+
+  /// The sequence number of the key's newest value that waits or was sent; 0 when there is none.
   func newestSequence(of key: KeyIndex) -> UInt64 {
     keys[Int(key.rawValue)].commands.newestSequence
   }
@@ -173,8 +181,15 @@ package struct JournalRows {
   }
 
   /// Drops a stored value that was not resumed yet, up to a sequence number.
-  mutating func discardUnresumed(_ key: KeyIndex, through sequence: UInt64, at now: Moment) {
-    guard let number = keys[Int(key.rawValue)].number else { return }
+  mutating func discardUnresumed(
+    _ key: KeyIndex,
+    through sequence: UInt64,
+    in registry: Registry,
+    at now: Moment
+  ) {
+    // A file that has not been read may hold any key.
+    let known = keys[Int(key.rawValue)].number
+    guard let number = plan.isLoaded ? known : number(of: key, in: registry) else { return }
     plan.discardUnresumed(number, through: sequence, at: now)
   }
 

@@ -111,7 +111,8 @@ struct Replay {
     let others = commands.keysEnded(by: key, isUrgent: isUrgent)
     var older: [KeyIndex] = []
     for other in others where rows.newestSequence(of: other) < entry.sequence {
-      older.append(other)
+      // Momentary commands are never stored: they are newer than anything that is.
+      if !commands.dispatcher.isAction(other) { older.append(other) }
     }
     let number = commands.resume(
       value,

@@ -93,7 +93,7 @@ struct WithheldKeys {
     let key = command.key
     let place = Int(key.rawValue)
     for other in command.others {
-      rows.discardUnresumed(other, through: command.ended, at: now)
+      rows.discardUnresumed(other, through: command.ended, in: commands.registry, at: now)
       let barrier = Barrier(key: other, sequence: command.ended)
       guard Self.stands(barrier, rows, at: now) else { continue }
       keys[place].barriers.removeAll { $0.key == other }

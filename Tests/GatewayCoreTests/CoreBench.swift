@@ -9,38 +9,51 @@ import LastOut
 
 @testable import GatewayCore
 
-/// A core with a blind (`position`, and a `button` whose STOP ends it) and a light (`warmth` and
-/// `hue` exclude each other), connected to its broker, and its clock.
+/// A core with a blind (`position`, and a `button` whose STOP ends it), a light (`warmth` and `hue`
+/// exclude each other) and a fan (a `speed` of 0 ends `swing`, which its state confirms), connected to
+/// its broker, and its clock.
 struct CoreBench: ~Copyable {
   var core: GatewayCore
   var now = Moment(nanoseconds: 1_000_000_000)
+  /// The last message that was published.
+  private var lastPublish: UInt64?
 
   /// The boot of the process that stored the journal's entries, and of this one.
   static let boot = BootIdentifier(high: 1, low: 1)
   static let wallMilliseconds: Int64 = 1_800_000_000_000
 
+  /// Whether the wall clock is right.
+  var isClockSynchronised = true
+
   /// - Parameters:
   ///   - isJournalled: Whether accepted values are made durable.
   ///   - entries: What an earlier process left.
-  init(isJournalled: Bool = true, entries: [JournalEntry] = []) {
+  ///   - fault: Why the journal's file cannot be opened; then ``fileOpens(with:)`` opens it.
+  init(isJournalled: Bool = true, entries: [JournalEntry] = [], fault: JournalFault? = nil) {
     var button = Self.property("button", kind: .action(["STOP", "OPEN"]), delay: 0)
     button.urgent = [.text("STOP")]
     button.ends = ["position"]
     var warmth = Self.number("warmth")
     warmth.excludes = ["hue"]
+    var speed = Self.number("speed")
+    speed.urgent = [.number(0)]
+    speed.ends = ["swing"]
+    var swing = Self.number("swing")
+    swing.state = StateSource(topic: "swing", value: .whole)
+    swing.confirm = Confirmation()
     core = GatewayCore(
       registry: Registry([
         Device(id: "blind", name: "blind", properties: [Self.number("position"), button]),
         Device(id: "light", name: "light", properties: [warmth, Self.number("hue")]),
+        Device(id: "fan", name: "fan", properties: [speed, swing]),
       ]),
       settings: GatewayCore.Settings(),
       identifiers: CommandIdentifiers(wallMilliseconds: 0, now: now, session: 0)
     )
     if isJournalled {
-      core.openStore(
-        JournalPlan(contents: JournalContents(entries: entries)),
-        path: "journal.db"
-      )
+      let contents = JournalContents(entries: entries)
+      let plan = fault.map { JournalPlan(fault: $0, at: now) } ?? JournalPlan(contents: contents)
+      core.openStore(plan, path: "journal.db")
     }
     core.isWatched = true
     core.connectionChanged(isUp: true, at: now)
@@ -68,6 +81,19 @@ struct CoreBench: ~Copyable {
 
   mutating func commitEnds() { core.storeFinished(.done, at: now) }
 
+  /// The journal's file, which could not be opened so far, opens and holds `entries`.
+  mutating func fileOpens(with entries: [JournalEntry]) {
+    pass(500)
+    _ = step()
+    core.storeFinished(.reopened(JournalContents(entries: entries)), at: now)
+  }
+
+  /// The broker acknowledges the last message that was published.
+  mutating func acknowledge() {
+    guard let lastPublish else { return }
+    core.commandFinished(lastPublish, .acknowledged, at: now)
+  }
+
   /// The effects of one step, in words; the clocks are read when the core asks for it.
   mutating func step() -> [String] {
     var host = HostState()
@@ -75,6 +101,7 @@ struct CoreBench: ~Copyable {
     var effects: [String] = []
     while let effect = core.nextEffect(at: now, host: host) {
       effects.append(words(effect))
+      if case .publish(let publish) = effect { lastPublish = publish.token }
       if case .readClock = effect { core.clockRead(clock) }
     }
     return effects
@@ -87,7 +114,8 @@ struct CoreBench: ~Copyable {
         boot: Self.boot,
         bootMilliseconds: 2000,
         wallMilliseconds: Self.wallMilliseconds
-      )
+      ),
+      isSynchronised: isClockSynchronised
     )
   }
 

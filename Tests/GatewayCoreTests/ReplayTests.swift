@@ -11,14 +11,19 @@ import Testing
 
 /// What becomes of the values that an earlier process left.
 @Suite struct ReplayTests {
-  private static func entry(_ key: String, _ sequence: UInt64, _ value: JSONValue) -> JournalEntry {
+  private static func entry(
+    _ key: String,
+    _ sequence: UInt64,
+    _ value: JSONValue,
+    boot: BootIdentifier = CoreBench.boot
+  ) -> JournalEntry {
     var entry = JournalEntry(
       key: key,
       sequence: sequence,
       value: [],
       origin: .stored(
         JournalStamps(
-          boot: CoreBench.boot,
+          boot: boot,
           bootMilliseconds: 1000,
           wallMilliseconds: CoreBench.wallMilliseconds
         )
@@ -68,5 +73,65 @@ import Testing
     #expect(counts == Array(repeating: "log resumed=0 expired=0 dropped=256", count: 2))
     #expect(bench.core.nextDeadline(after: bench.now) == .zero)
     #expect(bench.step().contains("log resumed=0 expired=0 dropped=88"))
+  }
+
+  // MARK: - Newer commands
+
+  /// A fan that stops was stored by an earlier boot, and waits for the clock to be synchronised.
+  @Test func `a stored value ends no newer command that was sent and is not confirmed`() throws {
+    let boot = BootIdentifier(high: 1, low: 0)
+    var bench = CoreBench(entries: [Self.entry("fan/speed", 5, .integer(0), boot: boot)])
+    bench.isClockSynchronised = false
+    _ = bench.step()
+    try bench.set("fan/swing", .number(30), skipsQuiet: true)
+    #expect(bench.published() == ["publish swing/set 30"])
+    bench.acknowledge()
+    bench.isClockSynchronised = true
+    bench.pass(1000)
+    let effects = bench.step() + bench.step()
+    #expect(effects.contains("resumed fan/speed"))
+    #expect(!effects.contains("emit cancelled fan/swing"))
+  }
+
+  @Test func `a stored value of a file that opens late ends no newer command`() throws {
+    var bench = CoreBench(fault: .readOnly)
+    bench.core.connectionChanged(isUp: false, at: bench.now)
+    try bench.set("fan/swing", .number(30), skipsQuiet: true)
+    bench.fileOpens(with: [Self.entry("fan/speed", 5, .integer(0))])
+    let effects = bench.step() + bench.step()
+    #expect(effects.contains("resumed fan/speed"))
+    #expect(!effects.contains("emit cancelled fan/swing"))
+  }
+
+  @Test(arguments: [
+    ("blind/button", Value.text("STOP"), "blind/position"),
+    ("light/warmth", .number(20), "light/hue"),
+  ])
+  func `a file that opens late brings back nothing that a newer command ended`(
+    newer: String,
+    value: Value,
+    stored: String
+  ) throws {
+    var bench = CoreBench(fault: .readOnly)
+    _ = bench.step()
+    try bench.set(newer, value, skipsQuiet: true)
+    bench.fileOpens(with: [Self.entry(stored, 5, .integer(40))])
+    let effects = bench.step() + bench.step()
+    #expect(effects.contains("write"))
+    #expect(!effects.contains("resumed \(stored)"))
+  }
+
+  @Test func `a value that waits when its file opens is sent once the older row is replaced`()
+    throws
+  {
+    var bench = CoreBench(fault: .readOnly)
+    bench.core.connectionChanged(isUp: false, at: bench.now)
+    try bench.set("blind/position", .number(70), skipsQuiet: true)
+    bench.fileOpens(with: [Self.entry("blind/position", 5, .integer(40))])
+    #expect(bench.step().contains("write"))
+    bench.core.connectionChanged(isUp: true, at: bench.now)
+    #expect(bench.published().isEmpty)
+    bench.commitEnds()
+    #expect(bench.published() == ["publish position/set 70"])
   }
 }
