@@ -28,6 +28,15 @@ package struct Coverage: Sendable {
   package internal(set) var reloads = 0
   package internal(set) var routed = 0
   package internal(set) var forwarded = 0
+  package internal(set) var passed = 0
+  package internal(set) var lostRoutes = 0
+  package internal(set) var states = 0
+  package internal(set) var clearedStates = 0
+  package internal(set) var clearedAfterReconnect = 0
+  package internal(set) var brokerLosses = 0
+  package internal(set) var lateOpenings = 0
+  package internal(set) var relatedChanges = 0
+  package internal(set) var resumedLate = 0
 
   package init() {}
 
@@ -58,5 +67,14 @@ package struct Coverage: Sendable {
     reloads += other.reloads
     routed += other.routed
     forwarded += other.forwarded
+    passed += other.passed
+    lostRoutes += other.lostRoutes
+    states += other.states
+    clearedStates += other.clearedStates
+    clearedAfterReconnect += other.clearedAfterReconnect
+    brokerLosses += other.brokerLosses
+    lateOpenings += other.lateOpenings
+    relatedChanges += other.relatedChanges
+    resumedLate += other.resumedLate
   }
 }

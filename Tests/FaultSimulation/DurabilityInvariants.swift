@@ -23,7 +23,8 @@ struct DurabilityInvariants {
     var isRevoked = false
     /// Whether a restart found it and has not decided about it.
     var isFound = false
-    /// Whether it is urgent and was sent before it was durable: a crash may send an older one.
+    /// Whether it was sent before the disk was known to have nothing older, because it is urgent or
+    /// the file could not be read: a crash may send an older one.
     var isExempt = false
   }
 
@@ -69,6 +70,9 @@ struct DurabilityInvariants {
   /// Urgent commands that wait to be sent, by number.
   private var waiting: [UInt64: Waiting] = [:]
   private var wasDiskFailing = false
+  /// Whether the file could not be read since the start: it may hold older values than those that are
+  /// sent meanwhile, and a crash may send them.
+  private var isUnread = false
   /// The newest command that was sent and ends values of the key.
   private var newestEnding: [UInt64]
 
@@ -245,7 +249,7 @@ struct DurabilityInvariants {
     return nil
   }
 
-  /// Whether an older value may follow: it was urgent, and sent before it was durable.
+  /// Whether an older value may follow after a crash: it did not wait for the disk.
   func isExempt(_ number: UInt64) -> Bool {
     orders[number].flatMap { known[$0]?.isExempt } ?? false
   }
@@ -258,7 +262,7 @@ struct DurabilityInvariants {
     let hasWaited = isDiskFailing || wait >= Self.patience
     waiting[number] = nil
     if let action = actions.removeValue(forKey: number) {
-      if action.isUrgent, hasWaited { return nil }
+      if isUnread || action.isUrgent && hasWaited { return nil }
       for other in endedKeys(by: action.key, isUrgent: action.isUrgent) {
         newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], action.order)
       }
@@ -272,7 +276,7 @@ struct DurabilityInvariants {
     guard order >= newestEnding[place] else {
       return "#\(number) leaves after a command that ended it"
     }
-    if value.survivor.isUrgent, hasWaited { known[order]?.isExempt = true }
+    if isUnread || value.survivor.isUrgent && hasWaited { known[order]?.isExempt = true }
     if known[order]?.isExempt == false {
       newestLeft[place] = order
       for other in endedKeys(by: value.survivor.key, isUrgent: value.survivor.isUrgent) {
@@ -290,7 +294,7 @@ struct DurabilityInvariants {
 
   /// The oldest value of a key that a start must find; 0 for none.
   private func due(_ place: Int) -> UInt64 {
-    var due: UInt64 = 0
+    var due = owed[KeyIndex(Int32(place))] ?? 0
     for value in known.values where Int(value.survivor.key.rawValue) == place && value.isOpen {
       due = max(due, value.isPromised ? value.survivor.order : value.inherited)
     }
@@ -337,12 +341,17 @@ struct DurabilityInvariants {
 
   // MARK: - A restart
 
+  /// Records that the file was read after all.
+  mutating func opened() { isUnread = false }
+
   /// Records the end of the gateway, and the values that must be replayed.
-  mutating func restart(found: [Survivor]) {
-    owed = [:]
+  ///
+  /// `isUnread`: the new process cannot read the file at first.
+  mutating func restart(found: [Survivor], isUnread: Bool) {
+    self.isUnread = isUnread
     for place in newestLeft.indices {
       let due = due(place)
-      if due > 0 { owed[KeyIndex(Int32(place))] = due }
+      owed[KeyIndex(Int32(place))] = due > 0 ? due : nil
     }
     let kept = Set(found.map(\.order))
     known = known.filter { kept.contains($0.key) }

@@ -26,26 +26,85 @@ enum House {
   /// The brokers beside the gateway's own.
   static let brokers = ["far"]
 
+  /// Payloads that one of the routes passes; so many that those of one burst differ.
+  static let passedPayloads = (0..<256).map { "STOP \($0)" }
+
   static var routes: [RouteConfiguration] {
+    let fast = RouteConfiguration(
+      from: .init(topic: "fast/+"),
+      to: .init(broker: "far", topic: "slow/+"),
+      policy: Policy(delay: .milliseconds(300), maxWait: .seconds(2))
+    )
+    let raw = RouteConfiguration(
+      from: .init(broker: "far", topic: "raw/+"),
+      to: .init(topic: "copy/+"),
+      policy: nil
+    )
+    var cover = RouteConfiguration(
+      from: .init(topic: "cover/+"),
+      to: .init(broker: "far", topic: "blind/+"),
+      policy: Policy(delay: .milliseconds(500))
+    )
+    cover.passPayloads = passedPayloads.map { Array($0.utf8) }
+    var dial = RouteConfiguration(
+      from: .init(broker: "far", topic: "dial/+"),
+      to: .init(topic: "lamp/+"),
+      policy: Policy(delay: .milliseconds(200), maxWait: .seconds(1))
+    )
+    dial.mergesJSON = true
+    dial.passMembers = [JSONPointer("/step")].compactMap { $0 }
+    return [fast, raw, cover, dial]
+  }
+
+  /// A topic that a route matches.
+  struct RoutedTopic {
+    var name: String
+    /// The broker it is on.
+    var broker: Int
+    var output: String
+    /// The broker that the route leads to.
+    var target: Int
+    /// The quiet period; `nil` for a route that forwards everything.
+    var delay: Duration?
+    var hasMaxWait = false
+    /// Whether objects merge, and one with the member `step` is passed.
+    var merges = false
+    /// Whether ``passedPayloads`` are passed.
+    var passes = false
+
+    var isDebounced: Bool { delay != nil }
+  }
+
+  static let routedTopics: [RoutedTopic] = ["a", "b"].flatMap { name in
     [
-      RouteConfiguration(
-        from: .init(topic: "fast/+"),
-        to: .init(broker: "far", topic: "slow/+"),
-        policy: Policy(delay: .milliseconds(300), maxWait: .seconds(2))
+      RoutedTopic(
+        name: "fast/\(name)",
+        broker: 0,
+        output: "slow/\(name)",
+        target: 1,
+        delay: .milliseconds(300),
+        hasMaxWait: true
       ),
-      RouteConfiguration(
-        from: .init(broker: "far", topic: "raw/+"),
-        to: .init(topic: "copy/+"),
-        policy: nil
+      RoutedTopic(name: "raw/\(name)", broker: 1, output: "copy/\(name)", target: 0),
+      RoutedTopic(
+        name: "cover/\(name)",
+        broker: 0,
+        output: "blind/\(name)",
+        target: 1,
+        delay: .milliseconds(500),
+        passes: true
+      ),
+      RoutedTopic(
+        name: "dial/\(name)",
+        broker: 1,
+        output: "lamp/\(name)",
+        target: 0,
+        delay: .milliseconds(200),
+        hasMaxWait: true,
+        merges: true
       ),
     ]
   }
-
-  /// Topics that routes match: the broker they are on, and where they lead.
-  static let routedTopics: [(name: String, broker: Int, output: String, isDebounced: Bool)] = [
-    ("fast/a", 0, "slow/a", true), ("fast/b", 0, "slow/b", true),
-    ("raw/a", 1, "copy/a", false), ("raw/b", 1, "copy/b", false),
-  ]
 
   private static var valve: Device {
     var level = number("level", confirm: Confirmation(within: .seconds(3), retries: 2))
@@ -53,6 +112,7 @@ enum House {
     var mode = word("mode", kind: .choice(["off", "heat", "auto"]), delay: 20)
     mode.state = StateSource(topic: "mode/state", value: .whole)
     mode.confirm = Confirmation(within: .seconds(2), retries: 1)
+    mode.policy.minInterval = .milliseconds(700)
     mode.urgent = [.text("off")]
     mode.ends = ["level"]
     return device("valve", lane: "bus", [level, mode])
@@ -98,8 +158,12 @@ enum House {
   private static var fan: Device {
     var speed = number("speed", confirm: Confirmation(within: .seconds(2), retries: 1))
     speed.policy = Policy(delay: .milliseconds(100), maxWait: .milliseconds(250), leading: true)
-    speed.ttl = .seconds(5)
-    return device("fan", lane: "slow", [speed], sources: 0)
+    speed.ttl = .seconds(15)
+    speed.urgent = [.number(0)]
+    speed.ends = ["swing"]
+    var swing = number("swing", confirm: Confirmation(within: .seconds(5)))
+    swing.ttl = .seconds(5)
+    return device("fan", lane: "slow", [speed, swing], sources: 0)
   }
 
   private static var siren: Device {

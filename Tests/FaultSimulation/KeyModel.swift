@@ -18,6 +18,8 @@ struct KeyModel {
     var attempt = 1
     var retries = 0
     var isUrgent = false
+    /// The order of the value of an earlier process that it resumes.
+    var resumedOrder: UInt64?
   }
 
   /// A sent command.

@@ -99,6 +99,7 @@ extension Model {
         endFlight(other, as: .cancelled, reason: "urgent")
       }
       dropExcluded(by: place)
+      keys[place].intervalEnd = now.advanced(by: keys[place].property.policy.minInterval)
       entry.isUrgent = true
       makeReady(entry, place)
     } else {

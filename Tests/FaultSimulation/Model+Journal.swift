@@ -21,20 +21,21 @@ extension Model {
     }
   }
 
-  /// Queues a value of an earlier process, which ends older ones of other keys.
-  mutating func resume(_ survivor: Survivor, number: UInt64, isOlder: (UInt64) -> Bool) {
+  /// Queues a value of an earlier process, which ends older ones of other keys: those that an earlier
+  /// process accepted before it, and none of this one.
+  mutating func resume(_ survivor: Survivor, number: UInt64) {
     let place = Int(survivor.key.rawValue)
     lastNumber = max(lastNumber, number)
     keys[place].newest = number
     keys[place].phase = .accepted
     let isUrgent = keys[place].property.urgent.contains(survivor.value)
     if isUrgent {
-      for other in keys[place].ends.map({ Int($0.rawValue) }) where isAllOlder(other, isOlder) {
+      for other in keys[place].ends.map({ Int($0.rawValue) }) where isOlder(other, than: survivor) {
         endWaiting(other, as: .cancelled, reason: "urgent")
         endFlight(other, as: .cancelled, reason: "urgent")
       }
     }
-    let older = keys[place].excluded.filter { isAllOlder(Int($0.rawValue), isOlder) }
+    let older = keys[place].excluded.filter { isOlder(Int($0.rawValue), than: survivor) }
     dropExcluded(by: place) { older.contains(KeyIndex(Int32($0))) }
     makeReady(
       KeyModel.Entry(
@@ -43,16 +44,18 @@ extension Model {
         expiresAt: survivor.expiresAt,
         caller: 0,
         transition: survivor.transition,
-        isUrgent: isUrgent
+        isUrgent: isUrgent,
+        resumedOrder: survivor.order
       ),
       place
     )
   }
 
-  private func isAllOlder(_ place: Int, _ isOlder: (UInt64) -> Bool) -> Bool {
-    let flight = keys[place].flight.flatMap { $0.isEnded || !$0.isSending ? nil : $0.entry }
-    return [keys[place].queued, keys[place].ready, flight].allSatisfy {
-      $0.map { isOlder($0.number) } ?? true
+  /// Whether every command of a key is older than a stored value.
+  private func isOlder(_ place: Int, than survivor: Survivor) -> Bool {
+    [keys[place].queued, keys[place].ready, keys[place].flight?.entry].allSatisfy { entry in
+      guard let entry else { return true }
+      return entry.resumedOrder.map { $0 < survivor.order } ?? false
     }
   }
 

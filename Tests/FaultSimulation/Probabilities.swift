@@ -22,6 +22,10 @@ struct Probabilities {
   /// With a journal, in addition to ``restart``.
   var crash: Int
   var disk: Int
+  /// A new process cannot open the journal's file at first.
+  var lateOpening: Int
+  /// The wall clock is wrong after a power cut.
+  var wrongClock: Int
   var slowDevice: Int
   var missedTurn: Int
   /// The devices are reloaded.
@@ -48,10 +52,12 @@ struct Probabilities {
     shutdown = random.chance(40) ? 1 : 0
     crash = draw(4)
     disk = draw(6)
+    lateOpening = draw(70)
+    wrongClock = draw(60)
     slowDevice = draw(40)
     missedTurn = draw(30)
     reload = random.chance(30) ? 2 : 0
-    favourites = random.within(1...13)
+    favourites = random.within(1...14)
     window = random.chance(50) ? 20 : random.within(1...4)
   }
 }

@@ -18,6 +18,8 @@ struct SimulatedDisk: Sendable {
     var syncedAt: Moment?
     var endsAt: Moment
     var fault: JournalFault?
+    /// Whether it opens the file.
+    var isOpening = false
   }
 
   private var random: SeededGenerator
@@ -31,6 +33,8 @@ struct SimulatedDisk: Sendable {
   /// Whether the last work failed.
   private(set) var isFailing = false
   private var troubleEnds = Moment.zero
+  /// Until when the file cannot be opened; `nil` if it is open.
+  private var opensAt: Moment?
 
   init(seed: UInt64) {
     random = SeededGenerator(life: seed ^ 0xD15C)
@@ -44,7 +48,16 @@ struct SimulatedDisk: Sendable {
     troubleEnds = end
   }
 
-  mutating func heal() { trouble = nil }
+  /// Makes the file of a new process impossible to open until `moment`.
+  mutating func stayClosed(until moment: Moment) {
+    opensAt = moment
+    isFailing = true
+  }
+
+  mutating func heal() {
+    trouble = nil
+    if opensAt != nil { opensAt = .zero }
+  }
 
   mutating func sleep(for duration: Duration) { clocks.sleep(for: duration) }
 
@@ -52,6 +65,12 @@ struct SimulatedDisk: Sendable {
 
   mutating func begin(_ task: JournalWork, at now: Moment) {
     if troubleEnds <= now { trouble = nil }
+    if let opensAt {
+      let end = now.advanced(by: .milliseconds(random.within(1...50)))
+      let fault: JournalFault? = opensAt <= now ? nil : .readOnly
+      work = Work(rows: written, endsAt: end, fault: fault, isOpening: true)
+      return
+    }
     var rows = written
     let clock = clocks.read(at: now)
     switch task {
@@ -61,7 +80,7 @@ struct SimulatedDisk: Sendable {
     case .rebuild(let entries):
       rows = [:]
       for entry in entries { rows[entry.key] = stored(entry, clock) }
-    case .reopen: preconditionFailure("A simulated journal opens at once.")
+    case .reopen: preconditionFailure("The file is open.")
     }
     let length = trouble == .slow ? random.within(100...3000) : random.within(1...25)
     let end = now.advanced(by: .milliseconds(length))
@@ -107,16 +126,25 @@ struct SimulatedDisk: Sendable {
     guard current.endsAt <= now else { return nil }
     work = nil
     isFailing = current.fault != nil
-    return current.fault.map { .failed($0) } ?? .done
+    if let fault = current.fault { return .failed(fault) }
+    guard current.isOpening else { return .done }
+    opensAt = nil
+    return .reopened(contents)
+  }
+
+  /// What a process reads that opens the file.
+  var contents: JournalContents {
+    JournalContents(entries: written.values.sorted { $0.sequence < $1.sequence })
   }
 
   // MARK: - Ends
 
-  /// Ends the process or the machine; returns the rows that the next process reads.
-  mutating func restart(after end: GatewayEnd, at now: Moment, start: Moment) -> Rows {
+  /// Ends the process or the machine; ``contents`` are then what the next process reads.
+  mutating func restart(after end: GatewayEnd, at now: Moment, start: Moment) {
     _ = advance(to: now)
     work = nil
     isFailing = false
+    opensAt = nil
     switch end {
     case .shutdown, .killed: break
     case .powerCut(let clockSet, let isFrozen):
@@ -126,6 +154,5 @@ struct SimulatedDisk: Sendable {
     }
     // Opening syncs the rows that it read: none of them may be lost.
     synced = [written]
-    return written
   }
 }

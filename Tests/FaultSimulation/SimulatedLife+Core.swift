@@ -7,44 +7,49 @@ import Durability
 import GatewayCore
 import LastOut
 import LastOutTesting
-import Routing
 
 /// The part of the host: performs the effects of the core on the simulated world.
 extension SimulatedLife {
   /// Performs one step of the core, as the host does after a batch.
   mutating func stepCore(hasRoom: Bool) {
+    let hasFarRoom = hasRoom
     guard breach == nil else { return }
     wake()
     drain()
-    var isFull = !hasRoom
+    var hasRoom = hasRoom
     while breach == nil {
-      if outstanding.count >= probabilities.window { isFull = true }
+      if outstanding.count >= probabilities.window { hasRoom = false }
       var host = HostState()
-      host.room = isFull || !model.isConnected ? 0 : 1
-      if world.isFarConnected, hasRoom { host.room |= 2 }
+      host.room = hasRoom && model.isConnected ? 1 : 0
+      if world.isFarConnected, hasFarRoom { host.room |= 2 }
       host.isIdle = outstanding.isEmpty
       guard let effect = core.nextEffect(at: now, host: host) else { break }
-      perform(effect)
+      perform(effect, &hasRoom)
     }
     guard breach == nil else { return }
     collect()
     acceptUnchanged()
     withhold()
-    if !isFull, let kept = model.keptBack(at: now) { fail(kept) }
+    if hasRoom, let kept = model.keptBack(at: now) { fail(kept) }
+    if hasRoom, model.isConnected, let kept = routes.keptBack(for: 0, at: now) { fail(kept) }
+    if hasFarRoom, world.isFarConnected, let kept = routes.keptBack(for: 1, at: now) { fail(kept) }
     agree("after a step")
+    if hasRoom, !core.isShuttingDown { checkStates() }
     checkQuiet()
   }
 
   /// Emits ready events outside a step, as a surface does before it replies.
   mutating func drain() {
-    while breach == nil, let effect = core.nextReply(at: now) { perform(effect) }
+    var hasRoom = false
+    while breach == nil, let effect = core.nextReply(at: now) { perform(effect, &hasRoom) }
     guard breach == nil else { return }
     collect()
     withhold()
     agree("after emitting")
   }
 
-  private mutating func perform(_ effect: Effect) {
+  /// Performs one effect; `hasRoom` becomes false when the client accepts no more messages.
+  private mutating func perform(_ effect: Effect, _ hasRoom: inout Bool) {
     // A resumed value precedes the events that its resumption causes.
     if case .resumed(let value) = effect { return resumed(value) }
     collect()
@@ -60,7 +65,9 @@ extension SimulatedLife {
       if fault != nil, !disk.isFailing { fail("the journal is said to fail, and the disk works") }
     case .closeStore: core.storeClosed()
     case .end(let report): ended(report)
-    case .record, .stateChanged, .publishState, .log, .sayOffline: break
+    case .publishState(let item, let payload, let place):
+      if !publishState(item, payload, place) { hasRoom = false }
+    case .record, .stateChanged, .log, .sayOffline: break
     }
   }
 
@@ -116,24 +123,6 @@ extension SimulatedLife {
     send(publish)
   }
 
-  private mutating func forward(_ publish: RouteMachine.Publish, to broker: Int) {
-    seen.forwarded += 1
-    if isTraced {
-      note("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
-    }
-    guard broker == 1 ? world.isFarConnected : core.isConnected else {
-      return fail("a routed message is sent to an offline broker")
-    }
-    if let wrong = routes.forwarded(publish, to: broker, at: now) { return fail(wrong) }
-    let isAnswered = isCalm || !random.chance(probabilities.lostAnswer)
-    let outcome: RouteMachine.Outcome = isAnswered ? .acknowledged : .lost
-    let delay = random.within(0...40)
-    agenda.plan(
-      .routeAnswer(publish.number, outcome, life: seen.restarts),
-      at: now.advanced(by: .milliseconds(delay))
-    )
-  }
-
   // MARK: - The end of a shutdown
 
   private mutating func ended(_ report: ShutdownReport) {
@@ -147,6 +136,9 @@ extension SimulatedLife {
     }
     if report.exitCode == 0, let lost = report.unsent.first(where: { !report.kept.contains($0) }) {
       return fail("the exit code is 0, and \(lost) is lost")
+    }
+    if let missing = routes.unsent(at: now).first(where: { !reported.contains($0) }) {
+      return fail("the report does not name \(missing), which was not forwarded")
     }
     for name in report.kept where breach == nil { checkKept(name) }
     guard breach == nil else { return }

@@ -24,10 +24,10 @@ extension SimulatedLife {
       return agenda.plan(.stray(token), at: now.advanced(by: .milliseconds(random.below(100))))
     }
     if random.chance(probabilities.reload) { return reload() }
-    switch random.below(22) {
+    switch random.below(23) {
     case 0: cancel()
     case 1: flush()
-    case 2, 3: routedMessage()
+    case 2, 3, 4: routedMessages()
     default:
       change()
       // Rapid changes, and several properties in one instant.
@@ -37,15 +37,32 @@ extension SimulatedLife {
 
   private mutating func anyKey() -> KeyIndex {
     let count = registry.properties.count
+    // After a restart, newer values meet the stored ones of their devices.
+    if !stored.isEmpty, random.chance(40) {
+      seen.relatedChanges += 1
+      return anyKeyRelatedToStored()
+    }
     // The favourites differ from seed to seed.
     if random.chance(80) {
-      return KeyIndex(Int32((Int(seed % 13) + random.below(probabilities.favourites)) % count))
+      return KeyIndex(Int32((Int(seed % 14) + random.below(probabilities.favourites)) % count))
     }
     return KeyIndex(Int32(random.below(count)))
   }
 
-  private mutating func anyValue(of kind: ValueKind) -> Value {
-    switch kind {
+  /// A key of the same device as a stored value, or one whose commands the stored value would end.
+  private mutating func anyKeyRelatedToStored() -> KeyIndex {
+    let values = stored.values.sorted { $0.order < $1.order }
+    let value = values.last { $0.isUrgent } ?? values[random.below(values.count)]
+    let property = registry[value.key].property
+    let related = registry.indices(ofDevice: registry[value.key].device).map { KeyIndex($0) }
+    let ended = related.filter { property.ends.contains(registry[$0].property.id) }
+    if !ended.isEmpty, random.chance(50) { return ended[random.below(ended.count)] }
+    return related[random.below(related.count)]
+  }
+
+  private mutating func anyValue(of property: Property) -> Value {
+    if !property.urgent.isEmpty, random.chance(15) { return property.urgent[0] }
+    return switch property.kind {
     case .number, .integer, .color:
       random.chance(30) ? .number(Double(random.below(4) * 30)) : .number(Double(random.below(101)))
     case .boolean: .boolean(random.chance(50))
@@ -54,8 +71,8 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func anyChange(of kind: ValueKind) -> ValueChange {
-    switch kind {
+  private mutating func anyChange(of property: Property) -> ValueChange {
+    switch property.kind {
     case .number, .integer:
       if random.chance(25) { return .step(Double(random.within(-20...20))) }
     case .boolean:
@@ -64,12 +81,12 @@ extension SimulatedLife {
     }
     // Sometimes a change that the type does not support.
     if random.chance(1) { return random.chance(50) ? .toggle : .step(1) }
-    return .set(anyValue(of: kind))
+    return .set(anyValue(of: property))
   }
 
   mutating func change() {
     let key = anyKey()
-    let change = anyChange(of: registry[key].property.kind)
+    let change = anyChange(of: registry[key].property)
     var terms = Model.Terms(caller: 0, skipsQuiet: random.chance(20))
     if !core.isWatched || random.chance(70) {
       lastCaller += 1
@@ -159,7 +176,7 @@ extension SimulatedLife {
     guard property.state != nil else { return change() }
     let device = registry[key].device
     guard world.devices[device].isPowered else { return }
-    let value = anyValue(of: property.kind)
+    let value = anyValue(of: property)
     if isTraced { note("\(name(key)) by hand to \(value.bareText)") }
     world.values[Int(key.rawValue)] = value
     planReport(key, property.wireValue(of: value))
@@ -205,7 +222,7 @@ extension SimulatedLife {
     let start = now.advanced(by: .milliseconds(random.within(0...40_000)))
     var clockSet = start
     var isFrozen = false
-    if random.chance(20) {
+    if random.chance(probabilities.wrongClock) {
       isTimeDoubtful = true
       isFrozen = random.chance(50)
       clockSet = start.advanced(by: .seconds(random.within(1...90)))
@@ -216,19 +233,17 @@ extension SimulatedLife {
   /// Starts a new gateway with the rows of the disk.
   mutating func restart(after end: GatewayEnd, start: Moment? = nil) {
     seen.restarts += 1
-    let rows = disk.restart(after: end, at: now, start: start ?? now)
-    let entries = rows.values.sorted { $0.sequence < $1.sequence }
-    let found = entries.map { survivor($0) }
-    invariants.restart(found: found)
+    disk.restart(after: end, at: now, start: start ?? now)
+    let found = disk.contents.entries.map { survivor($0) }
+    let opensLate = isJournalled && random.chance(probabilities.lateOpening)
+    invariants.restart(found: found, isUnread: opensLate)
     stored = [:]
     for survivor in found { stored[survivor.key] = survivor }
     now = start ?? now
     let isWatched = model.isWatched
     core = Self.makeCore(registry, settings, session: seen.restarts, at: now)
     core.isWatched = isWatched
-    if isJournalled {
-      core.openStore(JournalPlan(contents: JournalContents(entries: entries)), path: "journal")
-    }
+    if isJournalled { core.openStore(openJournal(isLate: opensLate), path: "journal") }
     core.transcript = []
     decided = []
     decidedCount = 0
@@ -240,6 +255,7 @@ extension SimulatedLife {
     )
     ledger.restart()
     routes.restart()
+    retained.restart()
     outstanding = []
     tokens = []
     answered = []
@@ -248,5 +264,15 @@ extension SimulatedLife {
       .reconnection(generation: world.generation),
       at: now.advanced(by: .milliseconds(random.within(1...3000)))
     )
+  }
+
+  /// The journal of a new process, whose file cannot be opened for some time if `isLate`.
+  private mutating func openJournal(isLate: Bool) -> JournalPlan {
+    guard isLate else { return JournalPlan(contents: disk.contents) }
+    let delay = Duration.milliseconds(random.within(100...20_000))
+    if isTraced { note("the journal's file cannot be opened for \(delay)") }
+    seen.lateOpenings += 1
+    disk.stayClosed(until: now.advanced(by: delay))
+    return JournalPlan(fault: .readOnly, at: now)
   }
 }

@@ -2,41 +2,123 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GatewayCore
+import JSON
 import LastOut
 import LastOutTesting
 import Routing
 
 /// Messages that routes carry from one topic, or broker, to another.
 extension SimulatedLife {
-  /// Publishes on a topic that a route matches, or connects or disconnects the second broker.
-  mutating func routedMessage() {
-    if random.chance(5) { return cutFar() }
+  /// Publishes on a topic that a route matches, often several times, or disconnects the second broker.
+  mutating func routedMessages() {
+    if random.chance(8) { return cutFar() }
+    let topic = House.routedTopics[random.below(House.routedTopics.count)]
+    routedMessage(on: topic)
+    while breach == nil, random.chance(50) { routedMessage(on: topic) }
+  }
+
+  private mutating func routedMessage(on topic: House.RoutedTopic) {
     wake()
     guard breach == nil else { return }
-    let number = seen.routed + 1
-    let topic = House.routedTopics[random.below(House.routedTopics.count)]
+    seen.routed += 1
     let name = Array(topic.name.utf8)
-    let payload = Array("\(number)".utf8)
-    seen.routed = number
-    if isTraced { note("\(topic.name) carries \(number)") }
+    let message = anyMessage(on: topic)
+    let payload = Self.payload(of: message)
+    if isTraced { note("\(topic.name) carries \(String(decoding: payload, as: UTF8.self))") }
     let keys = core.routeOutputs(of: name.span, from: topic.broker)
-    let before = core.rejections.total(.overflow)
-    // Some messages have passed this gateway before.
+    let rejected = core.rejections.total(.overflow)
+    // Some messages have passed this gateway before; retained ones may be stale.
     let isLoop = random.chance(10)
+    let isStale = message.isRetained && topic.isDebounced
     let isOpen = !core.isShuttingDown
     core.route(
       payload.span,
-      document: nil,
+      document: Self.document(of: message, payload),
       for: keys,
       topic: name.span,
-      retained: false,
+      retained: message.isRetained,
       trail: isLoop ? "there here" : random.chance(20) ? "there" : "",
       mark: "here",
       at: now
     )
-    if isOpen, !isLoop, core.rejections.total(.overflow) == before {
-      routes.accepted(number, on: topic.output, isDebounced: topic.isDebounced, at: now)
+    guard isOpen, !isLoop, !isStale else { return }
+    let isAccepted = core.rejections.total(.overflow) == rejected
+    if isAccepted, message.isPassed, topic.isDebounced { seen.passed += 1 }
+    routes.received(message, on: topic, isAccepted: isAccepted)
+  }
+
+  /// Any message; it carries the number of all routed ones, unless it has to be one of a list.
+  private mutating func anyMessage(on topic: House.RoutedTopic) -> RouteLedger.Message {
+    let number = JSONValue.integer(Int64(seen.routed))
+    var body = RouteLedger.Message.Body.bytes(Array("\(seen.routed)".utf8))
+    var isPassed = !topic.isDebounced
+    if topic.isDebounced, random.chance(35) {
+      if topic.merges {
+        isPassed = true
+        body = .bytes(JSONWriter.bytes(.object([.init("step", number)])))
+      } else if topic.passes {
+        isPassed = true
+        body = .bytes(Array(House.passedPayloads[seen.routed % House.passedPayloads.count].utf8))
+      }
+    } else if topic.merges, random.chance(85) {
+      var members: [JSONValue.Member] = []
+      for name in ["a", "b", "c"] where random.chance(50) { members.append(.init(name, number)) }
+      if members.isEmpty { members.append(.init("d", number)) }
+      body = .members(members)
     }
+    return RouteLedger.Message(
+      body: body,
+      isPassed: isPassed,
+      isRetained: random.chance(10),
+      at: now
+    )
+  }
+
+  private static func payload(of message: RouteLedger.Message) -> [UInt8] {
+    switch message.body {
+    case .bytes(let bytes): bytes
+    case .members(let members): JSONWriter.bytes(.object(members))
+    }
+  }
+
+  /// The payload as JSON, as the host reads it.
+  private static func document(
+    of message: RouteLedger.Message,
+    _ payload: [UInt8]
+  ) -> JSONValue? {
+    switch message.body {
+    case .members(let members): return .object(members)
+    case .bytes:
+      let text = String(decoding: payload, as: UTF8.self)
+      if let number = Int64(text) { return .integer(number) }
+      guard text.hasPrefix("{\"step\":"), let number = Int64(text.dropFirst(8).dropLast()) else {
+        return nil
+      }
+      return .object([.init("step", .integer(number))])
+    }
+  }
+
+  // MARK: - To the brokers
+
+  /// Performs the forwarding of a message.
+  mutating func forward(_ publish: RouteMachine.Publish, to broker: Int) {
+    seen.forwarded += 1
+    if isTraced {
+      note("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
+    }
+    guard broker == 1 ? world.isFarConnected : core.isConnected else {
+      return fail("a routed message is sent to an offline broker")
+    }
+    if let wrong = routes.forwarded(publish, to: broker, at: now) { return fail(wrong) }
+    let outcome: RouteMachine.Outcome =
+      if !isCalm, random.chance(probabilities.lostAnswer) { .lost } else {
+        !isCalm && random.chance(probabilities.refusal / 2) ? .refused : .acknowledged
+      }
+    let isSlow = !isCalm && random.chance(probabilities.slowLink)
+    agenda.plan(
+      .routeAnswer(publish.number, outcome, life: seen.restarts),
+      at: now.advanced(by: .milliseconds(random.within(isSlow ? 50...2500 : 0...40)))
+    )
   }
 
   /// Handles the reply to a routed message, or its loss.
@@ -45,97 +127,20 @@ extension SimulatedLife {
     core.routeFinished(number, outcome)
   }
 
+  /// Loses the messages in flight to a broker whose connection has ended.
+  mutating func loseRoutes(to broker: Int) {
+    for number in routes.inFlight(to: broker) {
+      seen.lostRoutes += 1
+      answerRoute(number, .lost)
+    }
+  }
+
   private mutating func cutFar() {
     guard world.isFarConnected else { return }
     if isTraced { note("the second broker is gone") }
     world.isFarConnected = false
+    loseRoutes(to: 1)
     let delay = random.chance(70) ? random.within(100...3000) : random.within(3000...70_000)
     agenda.plan(.farReconnection, at: now.advanced(by: .milliseconds(delay)))
-  }
-}
-
-/// The ledger of routed messages: numbered payloads in, numbered payloads out.
-struct RouteLedger {
-  private struct Output {
-    let isDebounced: Bool
-    /// Accepted and not forwarded yet, the oldest first.
-    var waiting: [(number: Int, at: Moment)] = []
-    /// Forwarded and not answered.
-    var inFlight: (flight: UInt64, number: Int)?
-    /// The newest forwarded message, and whether the broker received it.
-    var newest = 0
-    /// The last message was lost, so that it is forwarded again.
-    var lost: Int?
-  }
-
-  let ttl: Duration
-  private var outputs: [String: Output] = [:]
-  private var isClosed = false
-
-  init(ttl: Duration) { self.ttl = ttl }
-
-  mutating func accepted(_ number: Int, on topic: String, isDebounced: Bool, at now: Moment) {
-    outputs[topic, default: Output(isDebounced: isDebounced)].waiting.append((number, now))
-  }
-
-  /// Records a forwarded message; returns the violated rule, if any.
-  mutating func forwarded(
-    _ publish: RouteMachine.Publish,
-    to broker: Int,
-    at now: Moment
-  ) -> String? {
-    guard var output = outputs[publish.topic],
-      let number = Int(String(decoding: publish.payload, as: UTF8.self))
-    else { return "\(publish.topic) carries what no route was given" }
-    guard output.inFlight == nil else { return "\(publish.topic) has two messages in flight" }
-    output.inFlight = (publish.number, number)
-    defer { outputs[publish.topic] = output }
-    if number == output.lost {
-      output.lost = nil
-      return nil
-    }
-    guard number > output.newest else {
-      return "\(publish.topic) carries \(number) after \(output.newest)"
-    }
-    guard let place = output.waiting.firstIndex(where: { $0.number == number }) else {
-      return "\(publish.topic) carries \(number), which does not wait"
-    }
-    if !output.isDebounced,
-      let skipped = output.waiting[..<place].first(where: { !isOld($0.at, now) })
-    {
-      return "\(publish.topic) skips \(skipped.number), and its route forwards everything"
-    }
-    output.waiting.removeFirst(place + 1)
-    output.newest = number
-    output.lost = nil
-    return nil
-  }
-
-  private func isOld(_ moment: Moment, _ now: Moment) -> Bool {
-    moment.duration(to: now) > ttl
-  }
-
-  mutating func answered(_ flight: UInt64, _ outcome: RouteMachine.Outcome) {
-    for (topic, output) in outputs where output.inFlight?.flight == flight {
-      if outcome == .lost { outputs[topic]?.lost = output.inFlight?.number }
-      outputs[topic]?.inFlight = nil
-    }
-  }
-
-  mutating func closed() { isClosed = true }
-
-  mutating func restart() {
-    outputs = [:]
-    isClosed = false
-  }
-
-  /// A message that was accepted and never forwarded with all brokers connected, if any.
-  func unfinished(at now: Moment) -> String? {
-    for (topic, output) in outputs.sorted(by: { $0.key < $1.key }) {
-      if let last = output.waiting.last, !isOld(last.at, now) {
-        return "\(topic) never carries \(last.number)"
-      }
-    }
-    return nil
   }
 }

@@ -159,6 +159,7 @@ extension SimulatedLife {
       answer(outstanding[random.below(outstanding.count)].letter.token, .lost)
     }
     if !isToldFirst, breach == nil { tellConnection(false) }
+    loseRoutes(to: 0)
     loseLetters()
     let patience = random.chance(70) ? 100...3000 : 3000...70_000
     agenda.plan(.reconnection(generation: world.generation), at: after(isCalm ? 10...20 : patience))
@@ -182,6 +183,9 @@ extension SimulatedLife {
   private mutating func reconnect() {
     guard !model.isConnected else { return }
     if isTraced { note("connected") }
+    let hasLostAll = random.chance(20)
+    if hasLostAll { seen.brokerLosses += 1 }
+    retained.connected(hasLostAll: hasLostAll)
     tellConnection(true)
     // Retained messages carry the missed reports.
     for device in registry.devices.indices {

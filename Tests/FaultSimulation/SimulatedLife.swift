@@ -35,6 +35,7 @@ package struct SimulatedLife: ~Copyable {
   var model: Model
   var ledger: Ledger
   var routes: RouteLedger
+  var retained = RetainedTopics()
   var world: World
   var agenda = Agenda()
   var now = Moment(nanoseconds: 1_000_000_000)
@@ -185,6 +186,10 @@ package struct SimulatedLife: ~Copyable {
     model.advance(to: now, told: decided)
     agree("after waking")
     guard isJournalled, breach == nil, let result = disk.advance(to: now) else { return }
+    if case .reopened = result {
+      if isTraced { note("the journal's file could be opened") }
+      invariants.opened()
+    }
     core.storeFinished(result, at: now)
     drain()
   }
