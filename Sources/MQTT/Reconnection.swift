@@ -31,7 +31,11 @@ struct Reconnection: Sendable {
 
   /// Records the loss of an established connection that had lasted for `life`.
   ///
-  /// - Parameter wasIdle: Whether nothing was in flight.
+  /// - Parameters:
+  ///   - problem: The reason of the loss.
+  ///   - life: How long the connection had lasted.
+  ///   - wasIdle: Whether nothing was in flight.
+  ///   - now: The time of the loss.
   /// - Returns: The problem, or the conflict of client ids that is the likely cause of it.
   mutating func lost(
     _ problem: ConnectionProblem,
@@ -53,7 +57,11 @@ struct Reconnection: Sendable {
 
   /// Decides and logs how long to wait after `problem`.
   ///
-  /// - Parameter jitter: A random number in 0 ..< 1.
+  /// - Parameters:
+  ///   - problem: Why there is no connection.
+  ///   - jitter: A random number in 0 ..< 1.
+  ///   - now: The start of the wait.
+  /// - Returns: How long to wait.
   mutating func delay(
     after problem: ConnectionProblem,
     jitter: Double = .random(in: 0..<1),

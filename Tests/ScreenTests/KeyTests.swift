@@ -131,7 +131,7 @@ struct KeyTests {
   func `the selection moves from property to property`(keys: [ScreenKey], selected: String) {
     var stage = Stage()
     for key in keys { stage.screen.press(key, at: stage.now) }
-    #expect(stage.screen.selectedKey == selected)
+    #expect(stage.screen.list.selectedKey == selected)
   }
 
   @Test(arguments: [
@@ -146,11 +146,11 @@ struct KeyTests {
   func `the filter accepts part of a name or a pattern`(keys: String, expected: [String]) {
     var stage = Stage()
     stage.type(keys)
-    let shown = stage.screen.lines.compactMap { line in
+    let shown = stage.screen.list.lines.compactMap { line in
       if case .property(let place) = line { stage.screen.rows[place].property.key } else { nil }
     }
     #expect(shown == expected)
-    #expect(stage.screen.selectedKey.map(expected.contains) ?? expected.isEmpty)
+    #expect(stage.screen.list.selectedKey.map(expected.contains) ?? expected.isEmpty)
   }
 
   @Test func `letters typed into the filter are not commands`() {
@@ -174,7 +174,7 @@ struct KeyTests {
   @Test func `the help scrolls only as far as needed`() {
     var stage = Stage(columns: 40, rows: 10)
     stage.type("?" + String(repeating: "j", count: 99))
-    #expect(stage.screen.mode == .help(offset: KeyHelp.count - stage.screen.listHeight))
+    #expect(stage.screen.mode == .help(offset: KeyHelp.count - stage.screen.list.height))
     #expect(stage.texts().contains { $0.contains("changes, and commands") })
   }
 }

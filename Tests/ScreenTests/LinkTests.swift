@@ -12,9 +12,9 @@ import Testing
 struct LinkTests {
   @Test func `a new connection requests everything`() {
     var screen = ControlScreen(name: "me", size: ScreenSize(columns: 80, rows: 24))
-    #expect(screen.shouldConnect(at: .zero))
+    #expect(screen.link.shouldConnect(at: .zero))
     screen.connected(at: .zero)
-    #expect(!screen.shouldConnect(at: .zero))
+    #expect(!screen.link.shouldConnect(at: .zero))
     #expect(
       screen.dequeueRequests().map { String(decoding: $0.line, as: UTF8.self) } == [
         #"{"describe":"*","id":"describe"}"#, #"{"watch":"*","id":"watch"}"#,
@@ -29,11 +29,11 @@ struct LinkTests {
     var waits: [Int64] = []
     for _ in 0..<6 {
       stage.screen.disconnected("gone", at: stage.now)
-      #expect(!stage.screen.shouldConnect(at: stage.now))
+      #expect(!stage.screen.link.shouldConnect(at: stage.now))
       let next = stage.screen.nextTick(after: stage.now)
       waits.append(stage.now.duration(to: next).wholeNanoseconds / 1_000_000)
       stage.now = next
-      #expect(stage.screen.shouldConnect(at: stage.now))
+      #expect(stage.screen.link.shouldConnect(at: stage.now))
     }
     #expect(waits == [200, 400, 800, 1600, 2000, 2000])
   }
@@ -59,7 +59,7 @@ struct LinkTests {
     stage.connect()
     #expect(stage.row("desk-lamp/brightness")?.target == 100)
     #expect(stage.row("desk-lamp/brightness")?.progress == .idle)
-    #expect(stage.screen.selectedKey == "desk-lamp/brightness")
+    #expect(stage.screen.list.selectedKey == "desk-lamp/brightness")
     #expect(stage.texts()[0].hasSuffix("● connected"))
     stage.type(">")
     #expect(stage.changes() == [#"{"key":"desk-lamp/brightness","set":101}"#])
@@ -69,7 +69,7 @@ struct LinkTests {
     var stage = Stage()
     stage.select("strip/speed")
     stage.screen.receive(.described([Stage.lamp], id: "describe"), at: stage.now)
-    #expect(stage.screen.selectedKey == "desk-lamp/brightness")
+    #expect(stage.screen.list.selectedKey == "desk-lamp/brightness")
   }
 
   @Test func `an event of an unknown property requests the devices again`() {
@@ -90,10 +90,10 @@ struct LinkTests {
     stage.pass(1000)
     #expect(stage.requests() == [])
     stage.pass(2000)
-    #expect(stage.screen.isSilent)
+    #expect(stage.screen.link.isSilent)
     #expect(stage.texts()[0].hasSuffix("○ gateway does not answer"))
     stage.screen.receive(.targets([], id: "get"), at: stage.now)
-    #expect(!stage.screen.isSilent)
+    #expect(!stage.screen.link.isSilent)
   }
 
   @Test func `the next tick is a second away, or a frame while a bar moves`() {

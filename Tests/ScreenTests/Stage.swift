@@ -96,7 +96,7 @@ struct Stage {
   /// Selects a property.
   mutating func select(_ key: String) {
     screen.press(.home, at: now)
-    while screen.selectedKey != key { screen.press(.down, at: now) }
+    while screen.list.selectedKey != key { screen.press(.down, at: now) }
   }
 
   /// Presses a key for each character: `<` `>` are the arrows, `\n` Enter, `\u{1B}` Escape.

@@ -87,14 +87,7 @@ extension ControlScreen {
     at now: Moment
   ) {
     guard isReady(at: now) else { return }
-    let key = rows[index].property.key
-    lastNumber += 1
-    var request = ControlRequest(operation, key: key)
-    let id = "\(name)-\(lastNumber)"
-    request.id = id
-    request.source = "control"
-    unansweredChanges[id] = key
-    outbox.append(request)
+    link.requestChange(operation, of: rows[index].property.key)
     rows[index].recordRequest(value, at: now)
     notice = nil
   }
@@ -106,15 +99,13 @@ extension ControlScreen {
     at now: Moment
   ) {
     guard let pattern, isReady(at: now) else { return }
-    var request = ControlRequest(operation, key: pattern)
-    request.id = operation == .flush ? RequestID.flush : RequestID.cancel
-    outbox.append(request)
+    link.requestRemoval(operation, of: pattern)
   }
 
   /// Sends the urgent value that stops the selected property.
   mutating func stop(at now: Moment) {
     guard let row = selectedRow else { return }
-    guard let (index, value) = urgent(for: row) else {
+    guard let (index, value) = rows.urgent(for: row) else {
       return show("\(row.property.deviceName) has nothing that stops it", at: now)
     }
     change(index, to: value, .set(value), at: now)
@@ -123,22 +114,8 @@ extension ControlScreen {
     }
   }
 
-  /// The urgent value that stops a property, and the index of the row that has it.
-  ///
-  /// The property's own value has precedence over that of a property whose `ends` names it, and that
-  /// over any other of the device.
-  func urgent(for row: ScreenRow) -> (index: Int, value: JSONValue)? {
-    let candidates = rows.indices.filter {
-      rows[$0].deviceID == row.deviceID && rows[$0].property.stopValue != nil
-    }
-    let found =
-      candidates.first { rows[$0].property.key == row.property.key }
-      ?? candidates.first { rows[$0].property.ends.contains(row.property.key) } ?? candidates.first
-    return found.flatMap { index in rows[index].property.stopValue.map { (index, $0) } }
-  }
-
   private mutating func isReady(at now: Moment) -> Bool {
-    if link == .ready { return true }
+    if link.state == .ready { return true }
     show("no gateway: nothing was changed", isError: true, at: now)
     return false
   }

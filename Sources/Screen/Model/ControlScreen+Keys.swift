@@ -19,29 +19,29 @@ extension ControlScreen {
 
   private mutating func browse(_ key: ScreenKey, at now: Moment) {
     switch key {
-    case .up, .character("k"): move(by: -1)
-    case .down, .character("j"): move(by: 1)
-    case .pageUp: move(by: -max(1, listHeight - 1))
-    case .pageDown: move(by: max(1, listHeight - 1))
-    case .home, .character("g"): move(by: -rows.count)
-    case .end, .character("G"): move(by: rows.count)
+    case .up, .character("k"): list.move(by: -1, rows)
+    case .down, .character("j"): list.move(by: 1, rows)
+    case .pageUp: list.move(by: -max(1, list.height - 1), rows)
+    case .pageDown: list.move(by: max(1, list.height - 1), rows)
+    case .home, .character("g"): list.move(by: -rows.count, rows)
+    case .end, .character("G"): list.move(by: rows.count, rows)
     case .right, .character("+"), .character("="), .character("l"): step(by: 1, at: now)
     case .left, .character("-"), .character("h"): step(by: -1, at: now)
     case .farRight, .character("]"), .character("L"): step(by: 10, at: now)
     case .farLeft, .character("["), .character("H"): step(by: -10, at: now)
     case .character(" "): toggle(at: now)
     case .enter: enter(at: now)
-    case .character("f"): requestRemoval(.flush, of: selectedKey, at: now)
+    case .character("f"): requestRemoval(.flush, of: list.selectedKey, at: now)
     case .character("F"): requestRemoval(.flush, of: "*", at: now)
-    case .character("c"): requestRemoval(.cancel, of: selectedKey, at: now)
+    case .character("c"): requestRemoval(.cancel, of: list.selectedKey, at: now)
     case .character("!"): stop(at: now)
-    case .character("/"): mode = .filtering(previous: filter)
+    case .character("/"): mode = .filtering(previous: list.filter)
     case .character("?"): mode = .help(offset: 0)
     case .character("q"): quit()
     case .escape:
-      filter = ""
+      list.filter = ""
       notice = nil
-      updateLines()
+      list.update(rows)
     case .character(let character) where character.isNumber || ".#".contains(character):
       startTyping(String(character))
     case .backspace, .redraw, .character: break
@@ -79,21 +79,21 @@ extension ControlScreen {
   private mutating func editFilter(_ key: ScreenKey, previous: String) {
     switch key {
     case .escape:
-      filter = previous
+      list.filter = previous
       mode = .browsing
     case .enter: mode = .browsing
     case .backspace:
-      if filter.isEmpty { mode = .browsing } else { filter.removeLast() }
-    case .character(let character): filter.append(character)
-    case .up: return move(by: -1)
-    case .down: return move(by: 1)
+      if list.filter.isEmpty { mode = .browsing } else { list.filter.removeLast() }
+    case .character(let character): list.filter.append(character)
+    case .up: return list.move(by: -1, rows)
+    case .down: return list.move(by: 1, rows)
     case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .redraw: return
     }
-    updateLines()
+    list.update(rows)
   }
 
   private mutating func scrollHelp(_ key: ScreenKey, from offset: Int) {
-    let last = max(0, KeyHelp.count - listHeight)
+    let last = max(0, KeyHelp.count - list.height)
     switch key {
     case .down, .character("j"): mode = .help(offset: min(last, offset + 1))
     case .up, .character("k"): mode = .help(offset: max(0, offset - 1))

@@ -26,7 +26,7 @@ extension ScreenRenderer {
   private func rule(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
     let width = grid.size.columns
     grid.put(String(repeating: glyphs.rule, count: width), row: row, column: 0, style: .faint)
-    let below = screen.countBelow
+    let below = screen.list.countBelow
     guard below > 0 else { return }
     let text = " \(below) more "
     grid.put(text, row: row, column: max(0, width - CellWidth.of(text) - 2), style: .faint)
@@ -37,17 +37,17 @@ extension ScreenRenderer {
     let typed = Style(.cyan, isBold: true)
     switch screen.mode {
     case .typing(let text):
-      let key = screen.selectedKey ?? ""
+      let key = screen.list.selectedKey ?? ""
       let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.property))" } ?? ""
       return ("\(key) = \(text)_\(rule)", typed)
-    case .filtering: return ("/\(screen.filter)_", typed)
+    case .filtering: return ("/\(screen.list.filter)_", typed)
     case .help: return ("", .faint)
     case .browsing: break
     }
     if let notice = screen.notice {
       return (notice.text, notice.isError ? Style(.red, isBold: true) : .bold)
     }
-    if case .lost(let reason) = screen.link { return (reason, .faint) }
+    if case .lost(let reason) = screen.link.state { return (reason, .faint) }
     guard let row = screen.selectedRow else { return ("", .faint) }
     return (details(row, within: screen.size.columns - 2), .faint)
   }
@@ -93,7 +93,7 @@ extension ScreenRenderer {
     case .typing: return [("Enter", "set"), ("Esc", "leave")]
     case .filtering: return [("Enter", "keep"), ("Esc", "undo")]
     case .help:
-      return screen.listHeight < KeyHelp.count ? [(glyphs.vertical, "scroll")] : []
+      return screen.list.height < KeyHelp.count ? [(glyphs.vertical, "scroll")] : []
     case .browsing: break
     }
     guard let row = screen.selectedRow else { return [("/", "filter")] }
@@ -105,7 +105,7 @@ extension ScreenRenderer {
       case .text, .color: [("Enter", "type")]
       case .action: [(glyphs.horizontal, "choose"), ("Space", "do")]
       }
-    if let urgent = screen.urgent(for: row) {
+    if let urgent = screen.rows.urgent(for: row) {
       hints.insert(("!", glyphs.shown(ValueFormat.text(urgent.value))), at: 1)
     }
     hints += [("f", "flush"), ("c", "cancel"), ("/", "filter")]

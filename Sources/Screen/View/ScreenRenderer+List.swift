@@ -14,14 +14,16 @@ extension ScreenRenderer {
   func list(_ screen: ControlScreen, at now: Moment, into grid: inout Grid) {
     let layout = ScreenLayout(
       size: screen.size,
-      labelWidth: screen.labelWidth,
-      unitWidth: screen.unitWidth
+      labelWidth: screen.rows.labelWidth,
+      unitWidth: screen.rows.unitWidth
     )
     if ScreenLayout.hasHeading(screen.size) { headings(layout, into: &grid) }
     let top = ScreenLayout.listTop(screen.size)
-    let height = screen.listHeight
-    guard !screen.lines.isEmpty else { return empty(screen, row: top, into: &grid) }
-    for (offset, line) in screen.lines.dropFirst(screen.firstLine).prefix(height).enumerated() {
+    let height = screen.list.height
+    guard !screen.list.lines.isEmpty else { return empty(screen, row: top, into: &grid) }
+    for (offset, line) in screen.list.lines.dropFirst(screen.list.firstLine).prefix(height)
+      .enumerated()
+    {
       switch line {
       case .gap: break
       case .device(let index): device(screen.rows[index], row: top + offset, into: &grid)
@@ -58,11 +60,11 @@ extension ScreenRenderer {
 
   private func empty(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
     let text =
-      switch screen.link {
+      switch screen.link.state {
       case .connecting, .reading: "reading the devices\(glyphs.ellipsis)"
       case .lost(let reason): reason
       case .ready where screen.rows.isEmpty: "the gateway has no devices"
-      case .ready: "nothing matches \"\(screen.filter)\""
+      case .ready: "nothing matches \"\(screen.list.filter)\""
       }
     put(
       text,
@@ -94,8 +96,8 @@ extension ScreenRenderer {
     into grid: inout Grid
   ) {
     let row = screen.rows[index]
-    let isSelected = row.property.key == screen.selectedKey
-    let isKnown = screen.link == .ready
+    let isSelected = row.property.key == screen.list.selectedKey
+    let isKnown = screen.link.state == .ready
     if isSelected {
       let column = layout.label.start - 2
       grid.put(glyphs.selected, row: line, column: column, style: Style(.cyan, isBold: true))
@@ -139,7 +141,7 @@ extension ScreenRenderer {
     if case .action(let words) = row.property.kind {
       text = row.chosenWord < words.count ? words[row.chosenWord] : "-"
       if !isSelected { style = .faint }
-    } else if row.target == nil && row.actual == nil || screen.link != .ready {
+    } else if row.target == nil && row.actual == nil || screen.link.state != .ready {
       style = .faint
     }
     if isSelected, case .typing(let typed) = screen.mode {

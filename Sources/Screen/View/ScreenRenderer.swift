@@ -44,9 +44,9 @@ package struct ScreenRenderer: Sendable {
   }
 
   private func connection(_ screen: ControlScreen) -> (String, Style) {
-    switch screen.link {
+    switch screen.link.state {
     case .connecting, .reading: ("\(glyphs.offline) connecting", .faint)
-    case .ready where screen.isSilent:
+    case .ready where screen.link.isSilent:
       ("\(glyphs.offline) gateway does not answer", Style(.yellow, isBold: true))
     case .ready: ("\(glyphs.online) connected", Style(.green))
     case .lost:
@@ -60,12 +60,12 @@ package struct ScreenRenderer: Sendable {
 
   /// Texts for the number of devices, properties and pending values, the longest first.
   private func summary(_ screen: ControlScreen) -> [String] {
-    let shown = screen.shownCount
-    let open = screen.pendingCount
+    let shown = screen.list.shownCount
+    let open = screen.rows.pendingCount
     let dot = " \(glyphs.dot) "
-    let all = count(screen.deviceCount, "device", "devices")
+    let all = count(screen.rows.deviceCount, "device", "devices")
     let properties =
-      screen.filter.isEmpty
+      screen.list.filter.isEmpty
       ? count(shown, "property", "properties") : "\(shown) of \(screen.rows.count) properties"
     let pending = open > 0 ? "\(dot)\(open) pending" : ""
     return [all + dot + properties + pending, properties + pending, properties, ""]
@@ -77,7 +77,7 @@ package struct ScreenRenderer: Sendable {
 
   private func help(_ offset: Int, _ screen: ControlScreen, into grid: inout Grid) {
     let top = ScreenLayout.listTop(screen.size)
-    let height = screen.listHeight
+    let height = screen.list.height
     if ScreenLayout.hasHeading(screen.size) {
       grid.fill(row: 1, style: .heading)
       grid.put("KEYS", row: 1, column: 1, style: .heading)

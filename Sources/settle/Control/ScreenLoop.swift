@@ -45,7 +45,7 @@ struct ScreenLoop: ~Copyable {
   }
 
   private mutating func connectIfNeeded() {
-    guard screen.shouldConnect(at: Self.now()) else { return }
+    guard screen.link.shouldConnect(at: Self.now()) else { return }
     do throws(ClientError) {
       client = try ControlClient(path: SocketPath.find(named: socket))
       screen.connected(at: Self.now())

@@ -4,34 +4,57 @@
 internal import Control
 internal import Devices
 
-/// The list of properties: filter, selection and scrolling.
-extension ControlScreen {
-  /// The height of the list, in lines.
-  package var listHeight: Int { ScreenLayout.listHeight(size) }
+/// The lines of the list: filter, selection and scrolling.
+package struct RowList: Sendable {
+  /// A line of the list.
+  package enum Line: Hashable, Sendable {
+    /// The heading of a device; `first` is the row index of its first property.
+    case device(first: Int)
+    case property(Int)
+    case gap
+  }
+
+  private(set) var lines: [Line] = []
+  /// The key of the selected property.
+  private(set) var selectedKey: String?
+  /// The index of the first line in view.
+  private(set) var firstLine = 0
+  var filter: String
+  /// The number of lines in view.
+  private(set) var height: Int
+  private var hasGaps: Bool
+
+  init(size: ScreenSize, filter: String) {
+    self.filter = filter
+    height = ScreenLayout.listHeight(size)
+    hasGaps = ScreenLayout.hasGaps(size)
+  }
+
+  mutating func resize(to size: ScreenSize, _ rows: RowTable) {
+    height = ScreenLayout.listHeight(size)
+    hasGaps = ScreenLayout.hasGaps(size)
+    update(rows)
+  }
 
   /// The number of properties that match the filter.
-  package var shownCount: Int {
+  var shownCount: Int {
     lines.count { if case .property = $0 { true } else { false } }
   }
 
-  /// The number of pending values.
-  package var pendingCount: Int { rows.indices.count { rows[$0].progress.isPending } }
-
   /// The number of properties below those in view.
-  package var countBelow: Int {
-    lines.dropFirst(firstLine + listHeight).count { if case .property = $0 { true } else { false } }
+  var countBelow: Int {
+    lines.dropFirst(firstLine + height).count { if case .property = $0 { true } else { false } }
   }
 
   /// The row indices of the properties in view.
-  package var visibleIndices: [Int] {
-    lines.dropFirst(firstLine).prefix(listHeight).compactMap { line in
+  var visibleIndices: [Int] {
+    lines.dropFirst(firstLine).prefix(height).compactMap { line in
       if case .property(let index) = line { index } else { nil }
     }
   }
 
   /// Rebuilds the list after a change of rows, filter or size, and keeps the selection if possible.
-  mutating func updateLines() {
-    let hasGaps = ScreenLayout.hasGaps(size)
+  mutating func update(_ rows: RowTable) {
     lines = []
     var device = ""
     for (index, row) in rows.enumerated() where passesFilter(row) {
@@ -42,17 +65,19 @@ extension ControlScreen {
       }
       lines.append(.property(index))
     }
-    if selectedLine == nil { select(nearest: 0) }
-    reveal()
+    if selectedLine(rows) == nil { select(nearest: 0, rows) }
+    reveal(rows)
   }
 
   /// Moves the selection by `count` properties and stops at both ends.
-  mutating func move(by count: Int) {
+  mutating func move(by count: Int, _ rows: RowTable) {
     let properties = lines.indices.filter { if case .property = lines[$0] { true } else { false } }
-    guard let line = selectedLine, let position = properties.firstIndex(of: line) else { return }
+    guard let line = selectedLine(rows), let position = properties.firstIndex(of: line) else {
+      return
+    }
     let target = min(max(position + count, 0), properties.count - 1)
-    select(line: properties[target])
-    reveal()
+    select(line: properties[target], rows)
+    reveal(rows)
   }
 
   private func passesFilter(_ row: ScreenRow) -> Bool {
@@ -65,12 +90,12 @@ extension ControlScreen {
     }
   }
 
-  private var selectedLine: Int? {
-    guard let index = selectedIndex else { return nil }
+  private func selectedLine(_ rows: RowTable) -> Int? {
+    guard let index = selectedKey.flatMap(rows.index(of:)) else { return nil }
     return lines.firstIndex(of: .property(index))
   }
 
-  private mutating func select(nearest line: Int) {
+  private mutating func select(nearest line: Int, _ rows: RowTable) {
     let found = lines[min(line, lines.count)...].firstIndex {
       if case .property = $0 { true } else { false }
     }
@@ -78,10 +103,10 @@ extension ControlScreen {
       selectedKey = nil
       return
     }
-    select(line: found)
+    select(line: found, rows)
   }
 
-  private mutating func select(line: Int) {
+  private mutating func select(line: Int, _ rows: RowTable) {
     guard case .property(let index) = lines[line] else { return }
     selectedKey = rows[index].property.key
   }
@@ -89,9 +114,8 @@ extension ControlScreen {
   /// Scrolls the selection into view.
   ///
   /// The first line in view always shows a device's heading.
-  private mutating func reveal() {
-    let height = listHeight
-    if let line = selectedLine, height > 0 {
+  private mutating func reveal(_ rows: RowTable) {
+    if let line = selectedLine(rows), height > 0 {
       firstLine = max(firstLine, line - height + 1)
       if line <= firstLine { firstLine = max(0, line - (height > 1 ? 1 : 0)) }
     }
