@@ -25,23 +25,14 @@ import metrics
 from metrics import Mistake
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+from loopback import reserve_port  # noqa: E402
+
 TESTER = os.path.join(os.path.dirname(sys.executable), "schemathesis")
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 # Of one run of the tester, in seconds; usually it is a tenth.
 TIME_LIMIT = 300
 libc = ctypes.CDLL(None)
-
-
-def reserve_port():
-    """A socket that holds a port of 127.0.0.1, and that port.
-
-    A server that sets SO_REUSEADDR may listen there; the kernel gives the port to nobody else as
-    long as the socket is open.
-    """
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
-    return holder, holder.getsockname()[1]
 
 
 def accepts(port):

@@ -12,25 +12,14 @@ import http.client
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
 import uuid
 
+from loopback import reserve_port
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def reserve_port():
-    """A socket that holds a port of 127.0.0.1, and that port.
-
-    A server that sets SO_REUSEADDR may listen there; the kernel gives the port to nobody else as
-    long as the socket is open.
-    """
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
-    return holder, holder.getsockname()[1]
 
 
 def _base64(data):
