@@ -2,10 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
-import LastOut
+package import LastOut
 
-/// Counts rejected messages and limits their log lines: the first of each kind at once, then at most
-/// one in ten seconds, with the count.
+/// Counts rejections of one kind and limits their log lines: the first at once, then at most one in
+/// ten seconds, with the count.
+package struct RejectionTally: Sendable {
+  package private(set) var total: UInt64 = 0
+  private var unlogged: UInt64 = 0
+  private var loggedAt: Moment?
+  private static let interval = Duration.seconds(10)
+
+  package init() {}
+
+  /// Counts a rejection that is not logged.
+  mutating func count() { total += 1 }
+
+  /// Counts a rejection; returns the number since the last line if a line is due.
+  package mutating func record(at now: Moment) -> UInt64? {
+    total += 1
+    unlogged += 1
+    guard loggedAt.map({ $0.duration(to: now) >= Self.interval }) ?? true else { return nil }
+    defer { unlogged = 0 }
+    loggedAt = now
+    return unlogged
+  }
+}
+
+/// Counts rejected messages by kind and logs them without flooding.
 package struct RejectionLog {
   package enum Kind: String, CaseIterable, Sendable {
     case unknownKey = "unknown key"
@@ -18,15 +41,8 @@ package struct RejectionLog {
     case closing = "shutting down"
   }
 
-  private struct Tally {
-    var total: UInt64 = 0
-    var unlogged: UInt64 = 0
-    var loggedAt: Moment?
-  }
-
-  private var tallies: [Kind: Tally] = [:]
+  private var tallies: [Kind: RejectionTally] = [:]
   private var retainedTopics: Set<String> = []
-  private static let interval = Duration.seconds(10)
   /// How many topics of retained commands are named in the log.
   private static let retainedLimit = 1000
 
@@ -41,20 +57,15 @@ package struct RejectionLog {
     reason: @autoclosure () -> String,
     at now: Moment
   ) -> LogEntry? {
-    var tally = tallies[kind] ?? Tally()
-    defer { tallies[kind] = tally }
-    tally.total += 1
-    tally.unlogged += 1
-    guard tally.loggedAt.map({ $0.duration(to: now) >= Self.interval }) ?? true else { return nil }
-    let unlogged = tally.unlogged
-    tally.loggedAt = now
-    tally.unlogged = 0
+    guard let unlogged = tallies[kind, default: RejectionTally()].record(at: now) else {
+      return nil
+    }
     return LogEntry(
       .warning,
       "Message rejected",
       [
         "kind": kind.rawValue, "topic": Excerpt.of(topic()), "reason": reason(),
-        "count": "\(unlogged)", "total": "\(tally.total)",
+        "count": "\(unlogged)", "total": "\(total(kind))",
       ]
     )
   }
@@ -63,7 +74,7 @@ package struct RejectionLog {
   ///
   /// Such a message is ignored: a stale command must not replay.
   mutating func recordRetained(topic: String) -> LogEntry? {
-    tallies[.retained, default: Tally()].total += 1
+    tallies[.retained, default: RejectionTally()].count()
     guard retainedTopics.count < Self.retainedLimit, retainedTopics.insert(topic).inserted else {
       return nil
     }

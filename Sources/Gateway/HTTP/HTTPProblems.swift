@@ -35,8 +35,7 @@ enum HTTPProblems {
     case .unsupported: (status, code) = (422, .unsupported)
     case .noBase:
       return Problem(409, "no_base", error.description, members: members)
-    case .feedbackLoop:
-      return Problem(409, "echo_loop", error.description, members: members)
+    case .feedbackLoop: preconditionFailure("Only messages can be part of a feedback loop.")
     case .notDurable:
       return Problem(
         503,

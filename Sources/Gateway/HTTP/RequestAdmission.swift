@@ -3,6 +3,7 @@
 
 import Configuration
 import Devices
+import GatewayCore
 import HTTP
 import JSON
 import LastOut
@@ -13,16 +14,18 @@ import Operations
 struct RequestAdmission {
   private let hosts: HostRule
   private var tokens: TokenGuard?
-  private var log: RefusalLog
+  private let log: Logger
+  /// Refusals that an operator should know of, by reason.
+  private var tallies: [String: RejectionTally] = [:]
 
   init(_ configuration: HTTPConfiguration, log: Logger) {
     hosts = HostRule(names: Self.names(configuration))
     tokens = configuration.token.map { TokenGuard(token: $0) }
-    self.log = RefusalLog(log: log)
+    self.log = log
   }
 
-  /// Refusals that an operator should know of, by reason.
-  var refusals: [String: UInt64] { log.totals }
+  /// The number of refusals that an operator should know of, by reason.
+  var refusals: [String: UInt64] { tallies.mapValues(\.total) }
 
   /// Whether a client needs a token.
   func needsToken(_ exchange: HTTPExchange) -> Bool { !exchange.isTrusted && tokens != nil }
@@ -52,7 +55,17 @@ struct RequestAdmission {
 
   /// Counts and logs a client that was turned away before it sent a request.
   mutating func connectionRefused(reason: String, at now: Moment) {
-    log.record(reason, peer: "", at: now)
+    record(reason, peer: "", at: now)
+  }
+
+  /// Counts and logs a refusal; the line contains no part of the request.
+  private mutating func record(_ reason: String, peer: String, at now: Moment) {
+    guard let count = tallies[reason, default: RejectionTally()].record(at: now) else { return }
+    let total = tallies[reason]?.total ?? count
+    log.warning(
+      "HTTP request refused",
+      ["reason": reason, "peer": peer, "count": String(count), "total": String(total)]
+    )
   }
 
   /// The names of this gateway: its addresses, the configured ones, and this machine's.
@@ -140,7 +153,7 @@ struct RequestAdmission {
     _ detail: String,
     from peer: String
   ) -> Problem {
-    log.record(code, peer: peer, at: EventLoop.now())
+    record(code, peer: peer, at: EventLoop.now())
     return Problem(status, code, detail)
   }
 }
