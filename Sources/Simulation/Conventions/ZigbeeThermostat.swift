@@ -22,11 +22,7 @@ package struct ZigbeeThermostat: WireConvention {
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/get"] }
 
   package func availability(_ isOnline: Bool) -> DeviceMessage {
-    DeviceMessage(
-      topic: "\(topic)/availability",
-      json: .object(["state": isOnline ? "online" : "offline"]),
-      retain: true
-    )
+    .zigbeeAvailability(topic, isOnline: isOnline)
   }
 
   package func answer(

@@ -24,6 +24,15 @@ package struct DeviceMessage: Hashable, Sendable {
     self.init(topic: topic, payload: JSONWriter.bytes(json), retain: retain)
   }
 
+  /// The availability of a device behind Zigbee2MQTT.
+  static func zigbeeAvailability(_ topic: String, isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(
+      topic: "\(topic)/availability",
+      json: .object(["state": isOnline ? "online" : "offline"]),
+      retain: true
+    )
+  }
+
   /// The payload as text, for display.
   package var text: String { String(decoding: payload, as: UTF8.self) }
 }

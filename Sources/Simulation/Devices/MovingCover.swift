@@ -34,23 +34,11 @@ package struct MovingCover: SimulatedDevice {
   /// The position at `now`, from 0 (closed) to 100 (open).
   package func position(at now: Moment) -> Int { Int(position.value(at: now).rounded()) }
 
-  package var will: [DeviceMessage] {
-    [
-      DeviceMessage(
-        topic: "\(topic)/availability",
-        json: .object(["state": "offline"]),
-        retain: true
-      )
-    ]
-  }
+  package var will: [DeviceMessage] { [.zigbeeAvailability(topic, isOnline: false)] }
 
   package mutating func start(at now: Moment) -> [DeviceMessage] {
     [
-      DeviceMessage(
-        topic: "\(topic)/availability",
-        json: .object(["state": "online"]),
-        retain: true
-      ),
+      .zigbeeAvailability(topic, isOnline: true),
       report(at: now),
     ]
   }

@@ -49,15 +49,7 @@ package struct ZigbeeLamp: SimulatedDevice {
   /// The brightness at `now`, from 0 to 254.
   package func brightness(at now: Moment) -> Int { Int(brightness.value(at: now).rounded()) }
 
-  package var will: [DeviceMessage] {
-    [
-      DeviceMessage(
-        topic: "\(topic)/availability",
-        json: .object(["state": "offline"]),
-        retain: true
-      )
-    ]
-  }
+  package var will: [DeviceMessage] { [.zigbeeAvailability(topic, isOnline: false)] }
 
   package mutating func start(at now: Moment) -> [DeviceMessage] {
     [
@@ -66,11 +58,7 @@ package struct ZigbeeLamp: SimulatedDevice {
         json: .object(["state": "online"]),
         retain: true
       ),
-      DeviceMessage(
-        topic: "\(topic)/availability",
-        json: .object(["state": "online"]),
-        retain: true
-      ),
+      .zigbeeAvailability(topic, isOnline: true),
       report(at: now),
     ]
   }
