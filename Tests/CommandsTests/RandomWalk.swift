@@ -5,6 +5,7 @@ import Devices
 import JSON
 import LastOut
 import LastOutTesting
+import Testing
 
 @testable import Commands
 
@@ -331,5 +332,17 @@ extension CommandStateMachine {
 
   private static func difference(_ what: String, _ count: Int, _ found: Int) -> String? {
     count == found ? nil : "the count of what is \(what) is \(count), found \(found)"
+  }
+}
+
+@Suite struct RandomWalkTests {
+  /// A failing seed names itself and replays exactly.
+  @Test(arguments: 0..<8)
+  func `no schedule of changes, losses, reports and absences breaks an invariant`(part: UInt64) {
+    for seed in part * 400..<(part + 1) * 400 {
+      var walk = RandomWalk(seed: seed)
+      walk.run(steps: 80)
+      #expect(walk.broken == nil, "seed \(seed)")
+    }
   }
 }

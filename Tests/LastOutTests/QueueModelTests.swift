@@ -77,3 +77,15 @@ import Testing
     }
   }
 }
+
+/// Random timelines through the core, against the slow model.
+@Suite struct ModelTests {
+  @Test(arguments: 0..<40)
+  func `the core equals the slow model`(batch: Int) {
+    for seed in UInt64(batch * 200)..<UInt64(batch * 200 + 200) {
+      var walk = RandomWalk(seed: seed)
+      walk.play(steps: 120)
+      #expect(walk.difference == nil, "seed \(seed)")
+    }
+  }
+}

@@ -131,3 +131,8 @@ extension Endpoint {
     }
   }
 }
+
+/// The OpenAPI 3.1 document of this API, embedded in the binary.
+package enum OpenAPIDocument {
+  package static var bytes: [UInt8] { PackageResources.openapi_json }
+}

@@ -3,7 +3,7 @@
 
 internal import CMicroHTTPD
 internal import Glibc
-internal import LastOut
+package import LastOut
 package import Operations
 
 /// Serves HTTP on the event loop's thread, with libmicrohttpd for the protocol.
@@ -367,4 +367,18 @@ package import Operations
     connection.server?.setDeadline(of: connection, after: nil)
     exchange.ended(isTooSlow: code == .REQUEST_TERMINATED_TIMEOUT_REACHED)
   }
+}
+
+/// The handler of requests.
+package protocol HTTPService: AnyObject {
+  /// Called with the head of a request: respond at once to refuse it, or later in ``complete(_:)``.
+  ///
+  /// To receive the body in parts, set ``HTTPExchange/onBody``.
+  func begin(_ exchange: HTTPExchange)
+
+  /// Called with the complete request; respond now or later.
+  func complete(_ exchange: HTTPExchange)
+
+  /// Called when a client is refused before its request.
+  func connectionRefused(reason: String, at now: Moment)
 }
