@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 4: bad input is refused clearly, and has no other effect.
+/// Bad input is refused clearly, and has no other effect.
 @Suite(.blocking) struct BadInputScenarios {
   private let devices = DeviceText.lamp() + DeviceText.levels(1, policy: "{delay: 20ms}")
 

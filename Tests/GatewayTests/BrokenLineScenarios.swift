@@ -18,7 +18,7 @@ import Testing
     ["SETTLE_MQTT_URL": "mqtt://127.0.0.1:\(port)"]
   }
 
-  /// 12: connections neither taken nor refused, or taken and never answered.
+  /// Connections neither taken nor refused, or taken and never answered.
   @Test(arguments: [true, false])
   func `a black hole is given up after five seconds, and holds up neither changes nor the end`(
     isTaken: Bool
@@ -56,7 +56,7 @@ import Testing
     return (bench, proxy)
   }
 
-  /// 15: the broker has the value, and its acknowledgement is lost on the way.
+  /// The broker has the value, and its acknowledgement is lost on the way.
   @Test func `a value whose acknowledgement is lost is sent once more`() throws {
     let (bench, proxy) = try bench { try FaultProxy(to: $0.port) }
     let witness = try bench.witness()

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 3: the broker stops, is killed and restarts.
+/// The broker stops, is killed and restarts.
 @Suite(.blocking) struct BrokerFaultScenarios {
   private static let keys = 20
 

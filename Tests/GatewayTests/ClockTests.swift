@@ -42,7 +42,7 @@ import Testing
     )
   }
 
-  /// 10: a machine without a clock of its own starts in 1970 and learns the time later.
+  /// A machine without a clock of its own starts in 1970 and learns the time later.
   @Test func `events show the time of day as it is, not as it was at the start`() {
     var encoder = Self.encoder(wallMilliseconds: 5000, now: Self.moment(60))
     let early = encoder.object(Self.event(at: 61), key: "a/b")

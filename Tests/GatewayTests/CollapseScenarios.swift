@@ -9,7 +9,7 @@ import Operations
 import TestBroker
 import Testing
 
-/// 1: rapid changes become one command.
+/// Rapid changes become one command.
 @Suite(.blocking) struct CollapseScenarios {
   @Test func `200 changes 5 ms apart are sent as the last one, once, after the delay`() throws {
     // On a busy machine two changes may come a good deal further apart.

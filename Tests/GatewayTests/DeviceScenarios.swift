@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 5: devices, values and commands.
+/// Devices, values and commands.
 @Suite(.blocking) struct DeviceScenarios {
   private let command = "zigbee2mqtt/desk_lamp/set"
   private let state = "zigbee2mqtt/desk_lamp"

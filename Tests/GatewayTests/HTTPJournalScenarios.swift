@@ -6,7 +6,7 @@ import JSON
 import TestBroker
 import Testing
 
-/// 17: HTTP while the journal cannot be written.
+/// HTTP while the journal cannot be written.
 @Suite(.blocking) struct HTTPJournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
 

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 16: HTTP under pressure: limits, tokens, slow clients, shutdown.
+/// HTTP under pressure: limits, tokens, slow clients, shutdown.
 @Suite(.blocking) struct HTTPLimitScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
   private let slow = "{delay: 60s, max_wait: none}"

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 16: the files of the panel, and the states of keys.
+/// The files of the panel, and the states of keys.
 @Suite(.blocking) struct HTTPPanelScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
 

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 14: HTTP, every endpoint, good and bad.
+/// HTTP, every endpoint, good and bad.
 @Suite(.blocking) struct HTTPScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
   private let quick = "{delay: 50ms, max_wait: none}"

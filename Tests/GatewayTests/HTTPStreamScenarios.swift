@@ -11,7 +11,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 15: server-sent events.
+/// Server-sent events.
 @Suite(.blocking) struct HTTPStreamScenarios {
   private let quick = "{delay: 20ms, max_wait: none}"
 

@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 13: a journal that is damaged, not of Settle, or on a disk that cannot be written.
+/// A journal that is damaged, not of Settle, or on a disk that cannot be written.
 @Suite(.blocking) struct JournalFaultScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
 

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 12: with a journal, accepted values survive, once and in order.
+/// With a journal, accepted values survive, once and in order.
 @Suite(.blocking) struct JournalScenarios {
   private static let patient = "{delay: 60s, max_wait: none}"
   private static let quick = "{delay: 20ms}"

@@ -14,7 +14,7 @@ import Testing
 @Suite(.blocking) struct LimitScenarios {
   private let quick = DeviceText.levels(1, policy: "{delay: 20ms, max_wait: none}")
 
-  /// 19: a line that does not end.
+  /// A line that does not end.
   @Test func `64 MB on one line of the control socket are refused without being kept`() throws {
     let bench = try Bench.running(devices: quick)
     let witness = try bench.witness()
@@ -34,7 +34,7 @@ import Testing
     #expect(try client.ask(#"{"get":"dev0/level","id":1}"#)["id"] == 1)
   }
 
-  /// 21: keys that no topic could be made of, and some that could be anything.
+  /// Keys that no topic could be made of, and some that could be anything.
   @Test func `a key that is none is refused, and nothing is published anywhere`() throws {
     let bench = try Bench.running(devices: quick)
     let witness = try bench.witness()
@@ -63,7 +63,7 @@ import Testing
     #expect(commands.map(\.topic) == ["cmd/dev0"])
   }
 
-  /// 47: one key by the control socket, as fast as it goes.
+  /// One key by the control socket, as fast as it goes.
   @Test func `50,000 changes of one key at once are sent as the last one and use no memory`() throws
   {
     let bench = try Bench.running(
@@ -90,7 +90,7 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0").count == 1)
   }
 
-  /// 42: half a line and then nothing, from more clients than there is room for.
+  /// Half a line and then nothing, from more clients than there is room for.
   @Test func `clients that hang in the middle of a line do not block others`() throws {
     let bench = try Bench(devices: quick)
     try bench.broker.start()
@@ -122,7 +122,7 @@ import Testing
     #expect(try bench.client().ask(#"{"get":"dev0/level","id":2}"#)["id"] == 2)
   }
 
-  /// 42: as many half lines as there may be clients, and more.
+  /// As many half lines as there may be clients, and more.
   @Test func `half lines leave room for a client that says something`() throws {
     let bench = try Bench.running(devices: quick)
     var hanging: [ControlClient] = []
@@ -141,7 +141,7 @@ import Testing
     #expect(hanging[0].isClosed())
   }
 
-  /// 42: the control socket full of clients that only wait.
+  /// The control socket full of clients that only wait.
   @Test func `idle clients make room, those who watch do not`() throws {
     let bench = try Bench.running(devices: quick)
     let watcher = try bench.client()
@@ -159,7 +159,7 @@ import Testing
     #expect(try watcher.next()["event"]?["value"] == 7)
   }
 
-  /// 42: who watches and does not read, many times.
+  /// Who watches and does not read, many times.
   @Test func `thirty watchers that do not read take a bounded amount of memory`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: "{delay: 60s}"))
     let watchers = try (0..<30).map { _ in
@@ -201,7 +201,7 @@ import Testing
     #expect(last.contains("events were dropped"))
   }
 
-  /// 41: what is at the socket's path is not ours.
+  /// What is at the socket's path is not ours.
   @Test(arguments: ["s.sock", "s.sock.lock"])
   func `a link at the socket's place is neither followed nor removed`(name: String) throws {
     let bench = try Bench(devices: quick)

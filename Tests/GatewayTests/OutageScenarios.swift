@@ -31,7 +31,7 @@ import Testing
     return rounds.upperBound
   }
 
-  /// 1: killed in the middle, back after two seconds.
+  /// Killed in the middle, back after two seconds.
   @Test func `a broker that was offline is found again, and gets every last value`() throws {
     let bench = try bench()
     let witness = try bench.witness()
@@ -51,7 +51,7 @@ import Testing
     #expect(witness.waitFor { $0.count { $0.text == final } >= Self.keys })
   }
 
-  /// 3: stopped, its connections open.
+  /// Stopped, its connections open.
   @Test func `a broker that hangs is detected, and memory does not grow meanwhile`() throws {
     let bench = try bench()
     let witness = try bench.witness()
@@ -82,7 +82,7 @@ import Testing
     #expect(witness.waitFor { $0.count { $0.text == final } >= Self.keys })
   }
 
-  /// 13: the name server says nothing; the thread that waits for it is nobody's business.
+  /// The name server says nothing; the thread that waits for it is nobody's business.
   @Test func `a name that cannot be resolved holds up neither changes nor the end`() throws {
     let bench = try Bench(devices: DeviceText.levels(1, policy: "{delay: 20ms}"))
     try bench.launchGateway(
@@ -97,7 +97,7 @@ import Testing
     #expect(gateway.waitForExit() == 0)
   }
 
-  /// 52: a packet of 256 MB, at a network's pace, from a broker that was told a limit.
+  /// A packet of 256 MB, at a network's pace, from a broker that was told a limit.
   @Test func `a broker that exceeds the packet limit is disconnected before it fills the memory`()
     throws
   {

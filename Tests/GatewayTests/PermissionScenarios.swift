@@ -38,7 +38,7 @@ import Testing
     return bench
   }
 
-  /// 16: under MQTT 5 the broker says so.
+  /// Under MQTT 5 the broker says so.
   @Test func `a command that the broker refuses fails at once, with the reason`() throws {
     let bench = try bench()
     let client = try bench.client()
@@ -53,7 +53,7 @@ import Testing
     #expect(bench.broker.log().components(of: "Denied PUBLISH from settle") == 1)
   }
 
-  /// 18: under 3.1.1 it acknowledges and forgets; only the device's silence tells.
+  /// Under 3.1.1 it acknowledges and forgets; only the device's silence tells.
   @Test func `under 3_1_1 a command that the broker drops is sent, and not confirmed`() throws {
     let bench = try bench(mqtt: ", protocol: 3.1.1")
     let client = try bench.client()

@@ -11,7 +11,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 16: changes are recorded, and replay identically.
+/// Changes are recorded, and replay identically.
 @Suite(.blocking) struct RecordScenarios {
   /// One topic per key, so that what is published says which key it was.
   private static func devices(policy: String) -> String {

@@ -6,7 +6,7 @@ import JSON
 import TestBroker
 import Testing
 
-/// 8: the order of replies to one client, although a change is answered after its command was sent.
+/// The order of replies to one client, although a change is answered after its command was sent.
 @Suite(.blocking) struct ReplyOrderScenarios {
   private static let requests = #"""
     {"key":"dev0/level","set":1,"now":true,"id":"1"}

@@ -24,7 +24,7 @@ import Testing
     return bench
   }
 
-  /// 24: one that would hear itself.
+  /// One that would hear itself.
   @Test(arguments: [
     #"{from: "a/#", to: "a/x/#"}"#, #"{from: "a/+", to: "a/fixed"}"#,
     #"{from: "a", to: "b"}, {from: "b", to: "c"}, {from: "c", to: "a"}"#,
@@ -41,7 +41,7 @@ import Testing
     #expect(gateway.log().contains("which would loop"))
   }
 
-  /// 25: neither gateway's file shows the circle that the two of them make.
+  /// Neither gateway's file shows the circle that the two of them make.
   @Test func `a message that returns through another gateway is stopped`() throws {
     let bench = try bench(#"{from: "a/+", to: "b/+", policy: {delay: 10ms}}"#)
     let witness = try bench.witness()
@@ -80,7 +80,7 @@ import Testing
     #expect(witness.texts(on: "b/y") == ["3"])
   }
 
-  /// 20: what is in a payload is nobody's business.
+  /// What is in a payload is nobody's business.
   @Test func `payloads pass as they are, NUL, broken UTF-8 and nothing at all included`() throws {
     let bench = try bench(Self.route + #", {from: "raw/#", to: "cooked/#", policy: none}"#)
     let witness = try bench.witness()
@@ -105,7 +105,7 @@ import Testing
     #expect(late.messages.isEmpty)
   }
 
-  /// 21: the destination has more levels than brokers take.
+  /// The destination has more levels than brokers take.
   @Test func `a topic that would become too deep is dropped, not truncated and not fatal`() throws {
     let bench = try bench(#"{from: "in/#", to: "a/b/c/out/#", policy: {delay: 10ms}}"#)
     let witness = try bench.witness()
@@ -119,7 +119,7 @@ import Testing
     #expect(try bench.running().lines(containing: "No connection").isEmpty)
   }
 
-  /// 47: one key, as fast as it goes; then more keys than there is room for.
+  /// One key, as fast as it goes; then more keys than there is room for.
   @Test func `a flood on one topic is sent as its last value, and uses no memory`() throws {
     let bench = try bench(Self.route)
     let witness = try RecordingSubscriber(port: bench.broker.port, filters: ["out/#"])

@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 12: the full screen, in a real terminal, before a real gateway and a real broker.
+/// The full screen, in a real terminal, before a real gateway and a real broker.
 @Suite(.blocking) struct ScreenScenarios {
   private static let devices = """
     desk-lamp:

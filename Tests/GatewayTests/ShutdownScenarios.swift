@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 2: shutdown.
+/// Shutdown.
 @Suite(.blocking) struct ShutdownScenarios {
   @Test func `SIGTERM with 1,000 keys pending sends 1,000 final values before the end`() throws {
     let bench = try Bench.running(

@@ -9,7 +9,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 27: more is pending at the end than the timeout allows.
+/// More is pending at the end than the timeout allows.
 @Suite(.blocking) struct SlowShutdownScenarios {
   private static let keys = 10_000
 

@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 8: the control socket.
+/// The control socket.
 @Suite(.blocking) struct SocketScenarios {
   private let slow = "{delay: 60s, max_wait: none}"
 

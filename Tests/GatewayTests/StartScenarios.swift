@@ -10,7 +10,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 9: the start of a gateway and its broker.
+/// The start of a gateway and its broker.
 @Suite(.blocking) struct StartScenarios {
   @Test func `values that arrive before the broker is up are held and delivered`() throws {
     let bench = try Bench(devices: DeviceText.levels(3, policy: "{delay: 20ms}"))

@@ -8,7 +8,7 @@ import PrivateBroker
 import TestBroker
 import Testing
 
-/// 52: a broker that does not keep to the protocol.
+/// A broker that does not keep to the protocol.
 @Suite(.blocking) struct HostileBrokerScenarios {
   /// The broker's bytes in place of SUBACK.
   struct Insult: CustomTestStringConvertible {

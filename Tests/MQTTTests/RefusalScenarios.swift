@@ -11,7 +11,7 @@ import Testing
 
 /// A broker that refuses, with each of its reason codes; the peer follows a script.
 @Suite(.blocking) struct RefusalScenarios {
-  /// 6: a refusal that needs a fix is retried about once a minute, any other soon.
+  /// A refusal that needs a fix is retried about once a minute, any other soon.
   @Test(
     arguments: [
       (.v311, 4, "bad user name or password (0x04)"), (.v311, 5, "not authorized (0x05)"),
@@ -66,7 +66,7 @@ import Testing
     #expect(harness.run { harness.isSettled })
   }
 
-  /// 7: the broker ends the connection with a reason.
+  /// The broker ends the connection with a reason.
   @Test(
     arguments: [
       (0x8B, "server shutting down (0x8b)"), (0x95, "packet too large (0x95)"),
@@ -113,7 +113,7 @@ import Testing
     #expect(start.duration(to: until) > .seconds(25))
   }
 
-  /// 16: the same publish is not sent again, and the requester gets the reason.
+  /// The same publish is not sent again, and the requester gets the reason.
   @Test(
     arguments: [
       (0x80, "unspecified error (0x80)"), (0x83, "implementation specific error (0x83)"),
@@ -154,7 +154,7 @@ import Testing
     #expect(harness.outcomes.map(\.outcome) == [.acknowledged])
   }
 
-  /// 14: the line ends in the middle of the TLS handshake, or before it.
+  /// The line ends in the middle of the TLS handshake, or before it.
   @Test(arguments: [true, false], [true, false])
   func `a peer that hangs up in the TLS handshake costs no time`(
     isReset: Bool,

@@ -10,7 +10,7 @@ import Simulation
 import TestBroker
 import Testing
 
-/// 6: every profile against devices that behave as their convention is documented.
+/// Every profile against devices that behave as their convention is documented.
 @Suite(.blocking) struct ProfileScenarios {
   /// Phases after which nothing more comes.
   private static let ends: Set = [
