@@ -16,10 +16,18 @@ extension Connection {
         &maximum,
         false
       )
+      var highest: UInt8 = 0
+      let limit = unsafe mosquitto_property_read_byte(
+        properties,
+        MQTT_PROP_MAXIMUM_QOS.code,
+        &highest,
+        false
+      )
       connection?.connack = Connack(
         code: code,
         sessionPresent: flags & 1 != 0,
-        receiveMaximum: unsafe found == nil ? nil : Int(maximum)
+        receiveMaximum: unsafe found == nil ? nil : Int(maximum),
+        maximumQoS: unsafe limit == nil ? nil : Int(highest)
       )
     }
     unsafe mosquitto_disconnect_v5_callback_set(pointer) { _, context, code, _ in

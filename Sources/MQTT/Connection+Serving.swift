@@ -115,6 +115,7 @@ extension Connection {
     if let connack {
       self.connack = nil
       if connack.code != 0 {
+        client?.qosLimit.refused(connackCode: connack.code)
         fail(ConnectionProblem(connackCode: connack.code))
       } else if failure == nil, !isAccepted {
         isAccepted = true

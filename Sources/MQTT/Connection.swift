@@ -47,6 +47,8 @@ import Operations
     var sessionPresent: Bool
     /// MQTT 5: how many unanswered publishes the broker accepts.
     var receiveMaximum: Int?
+    /// MQTT 5: the highest quality of service that the broker supports; `nil` for all.
+    var maximumQoS: Int?
   }
 
   init(configuration: MQTTConfiguration) throws(MosquittoError) {

@@ -38,7 +38,7 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
     let words = ReasonCode.words(code)
     switch code {
     case 0x80...:
-      let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A, 0x9B].contains(
+      let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A].contains(
         code
       )
       self.init(isFinal ? .refused : .unavailable, "the broker refused the connection: \(words)")
@@ -74,6 +74,8 @@ enum ReasonCode {
     guard let words = table[code] else { return "reason \(number)" }
     return "\(words) (\(number))"
   }
+
+  static let qosNotSupported: Int32 = 0x9B
 
   private static let table: [Int32: String] = [
     1: "protocol version not supported", 2: "client id rejected", 3: "server unavailable",

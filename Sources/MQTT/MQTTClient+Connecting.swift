@@ -20,7 +20,8 @@ extension MQTTClient {
     }
     statistics.attempts += 1
     let deadline = EventLoop.now().advanced(by: configuration.connectDeadline)
-    phase = .starting(ConnectThread(configuration: configuration, waker: waker), deadline: deadline)
+    let thread = ConnectThread(configuration: qosLimit.limit(configuration), waker: waker)
+    phase = .starting(thread, deadline: deadline)
     change(to: .connecting)
   }
 
@@ -55,6 +56,7 @@ extension MQTTClient {
     let now = EventLoop.now()
     statistics.connections += 1
     phase = .connected(since: now, keepAliveAt: configuration.nextKeepAlive(after: now))
+    qosLimit.accepted(maximum: connack.maximumQoS)
     window.limit = max(1, min(configuration.window, connack.receiveMaximum ?? .max))
     // Under TLS OpenSSL may report an error at any time.
     if !configuration.isEncrypted { connection.handle.endLog() }

@@ -54,6 +54,7 @@ package final class MQTTClient {
   var phase: ConnectionPhase = .idle
   var connection: Connection?
   var reconnection: Reconnection
+  var qosLimit = QoSLimit()
   var window: PublishWindow
   var subscriptions = SubscriptionTable()
   /// Whether a call into the library or a handler may be on the stack.
@@ -167,6 +168,7 @@ package final class MQTTClient {
       refuse(token, problem)
       return true
     }
+    let qos = qosLimit.lowered(qos, log)
     let list = configuration.version == .v5 ? properties.list() : PropertyList()
     if let failure = list.failure {
       refuse(token, failure.reason)

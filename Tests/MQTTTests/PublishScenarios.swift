@@ -190,6 +190,22 @@ import Testing
     #expect(harness.client.statistics.losses == 0)
   }
 
+  @Test(arguments: [false, true])
+  func `a broker that supports only QoS 0 gets QoS 0, with one warning`(hasWill: Bool) throws {
+    var options = TestBroker.Options()
+    options.lines = ["max_qos 0"]
+    let broker = try TestBroker(options: options)
+    try broker.start()
+    var configuration = MQTTConfiguration.local(broker)
+    if hasWill { configuration.will = .init(topic: "gone", payload: []) }
+    let harness = try Harness(configuration)
+    #expect(harness.connect())
+    for number in 0..<5 { harness.set("a/\(number)", "1") }
+    #expect(harness.run { harness.isSettled })
+    #expect(Set(harness.outcomes.map(\.outcome)) == [.acknowledged])
+    #expect(harness.log.count(of: "does not support this quality of service") == 1)
+  }
+
   @Test func `a refusal by the broker has its reason`() throws {
     let broker = try TestBroker()
     let rules = broker.directory + "/acl"

@@ -67,7 +67,7 @@ final class MQTTSurface {
   }
 
   deinit {
-    for link in links { link.client.removeHandlers() }
+    for link in links { link.removeHandlers() }
   }
 
   /// The connection to the gateway's own broker.
@@ -186,12 +186,12 @@ final class MQTTSurface {
   }
 }
 
-extension MQTTClient {
+extension BrokerLink {
   /// Breaks the references to the surface that set the handlers.
   fileprivate func removeHandlers() {
-    onState = nil
-    onRetainedIgnored = nil
-    onMessage = nil
-    onOutcome = nil
+    client.onState = nil
+    client.onRetainedIgnored = nil
+    client.onMessage = nil
+    client.onOutcome = nil
   }
 }
