@@ -10,6 +10,8 @@ package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible 
   case notAJournal(path: String)
   case symbolicLink(path: String)
   case notARegularFile(path: String)
+  /// The file has another name, under which another process could use it.
+  case hardLink(path: String)
   case foreignOwner(path: String, owner: UInt32, expected: UInt32)
   /// Other users can read or write it; `mode` has its permission bits.
   case openToOthers(path: String, mode: UInt32)
@@ -29,6 +31,9 @@ package enum JournalRefusal: Error, Hashable, Sendable, CustomStringConvertible 
       "journal \(path): is a symbolic link; give the file itself"
     case .notARegularFile(let path):
       "journal \(path): is no regular file"
+    case .hardLink(let path):
+      "journal \(path): has another name (a hard link), under which a second process could use it;"
+        + " remove that name, or give a copy"
     case .foreignOwner(let path, let owner, let expected):
       "journal \(path): belongs to user \(owner); it must belong to user \(expected), who runs this"
     case .openToOthers(let path, let mode):

@@ -155,6 +155,16 @@ struct JournalFileTests {
     #expect(try refusal() == .symbolicLink(path: path + suffix))
   }
 
+  @Test(arguments: ["", "-wal"])
+  func `a file with another name is refused until that name is gone`(suffix: String) throws {
+    try prepare([("a", "1")])
+    let other = path + "-other"
+    try #require(unsafe link(path + suffix, other) == 0)
+    #expect(try refusal() == .hardLink(path: path + suffix))
+    unsafe unlink(other)
+    #expect(try refusal() == nil)
+  }
+
   @Test(arguments: [0o644, 0o620, 0o601] as [UInt32])
   func `a file open to others is refused`(mode: UInt32) throws {
     try prepare([("a", "1")])

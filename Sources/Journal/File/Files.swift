@@ -13,6 +13,8 @@ enum Files {
     var mode: UInt32
     var owner: UInt32
     var size: Int
+    /// The number of names that the file has.
+    var links: UInt
 
     init(_ status: stat) {
       device = UInt(status.st_dev)
@@ -20,6 +22,7 @@ enum Files {
       mode = status.st_mode
       owner = status.st_uid
       size = Int(status.st_size)
+      links = UInt(status.st_nlink)
     }
 
     var isLink: Bool { mode & S_IFMT == S_IFLNK }

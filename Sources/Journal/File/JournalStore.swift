@@ -142,6 +142,8 @@ struct JournalStore: ~Copyable, Sendable {
     guard let status = found else { return }
     if status.isLink { throw .refused(.symbolicLink(path: path)) }
     guard status.isRegular else { throw .refused(.notARegularFile(path: path)) }
+    // Under its other name a second process would find neither the lock nor the log of the first.
+    guard status.links <= 1 else { throw .refused(.hardLink(path: path)) }
     switch FileTrust(owner: status.owner, mode: status.mode).flaw(for: FileTrust.user) {
     case .foreignOwner(let owner, let expected):
       throw .refused(.foreignOwner(path: path, owner: owner, expected: expected))
