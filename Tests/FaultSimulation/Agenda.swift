@@ -11,17 +11,17 @@ import Routing
 struct Agenda {
   enum Item {
     /// A publish reaches the broker.
-    case arrival(Letter)
+    case arrival(Message)
     /// The broker's reply reaches the gateway.
     case answer(UInt64, CommandPublish.Outcome, generation: Int)
     /// A duplicate reply, or one of an earlier connection.
-    case stray(UInt64)
+    case duplicateAnswer(UInt64)
     /// The broker delivers a command to a device.
-    case delivery(Letter)
+    case delivery(Message)
     /// A device reports its state.
     case report(KeyIndex, JSONValue)
     /// The broker sends the retained report.
-    case reminder(KeyIndex)
+    case retainedReport(KeyIndex)
     case availability(device: Int, source: Int, isOnline: Bool)
     /// The gateway detects the loss of its connection.
     case cut(generation: Int)
@@ -34,7 +34,7 @@ struct Agenda {
   }
 
   /// One message in flight from the gateway to a device.
-  struct Letter {
+  struct Message {
     let token: UInt64
     let device: Int
     let values: [(key: KeyIndex, value: Value)]
@@ -68,27 +68,27 @@ struct Agenda {
     entries.insert(Entry(at: moment, order: planned, item: item), at: place)
   }
 
-  mutating func take() -> Entry? { entries.popLast() }
+  mutating func removeNext() -> Entry? { entries.popLast() }
 
   /// Removes and returns the messages in flight to the broker, the oldest first.
-  mutating func takeArrivals() -> [Letter] {
-    takeLetters { if case .arrival(let letter) = $0 { letter } else { nil } }
+  mutating func removeArrivals() -> [Message] {
+    removeMessages { if case .arrival(let message) = $0 { message } else { nil } }
   }
 
   /// Removes and returns the messages in flight from the broker to a device, the oldest first.
-  mutating func takeDeliveries(to device: Int) -> [Letter] {
-    takeLetters {
-      if case .delivery(let letter) = $0, letter.device == device { letter } else { nil }
+  mutating func removeDeliveries(to device: Int) -> [Message] {
+    removeMessages {
+      if case .delivery(let message) = $0, message.device == device { message } else { nil }
     }
   }
 
-  private mutating func takeLetters(_ letter: (Item) -> Letter?) -> [Letter] {
-    var letters: [Letter] = []
+  private mutating func removeMessages(_ message: (Item) -> Message?) -> [Message] {
+    var messages: [Message] = []
     entries.removeAll { entry in
-      guard let found = letter(entry.item) else { return false }
-      letters.append(found)
+      guard let found = message(entry.item) else { return false }
+      messages.append(found)
       return true
     }
-    return letters.reversed()
+    return messages.reversed()
   }
 }

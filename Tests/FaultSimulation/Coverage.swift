@@ -21,7 +21,7 @@ package struct Coverage: Sendable {
   package internal(set) var replayed = 0
   package internal(set) var powerCuts = 0
   package internal(set) var sleeps = 0
-  package internal(set) var diskTroubles = 0
+  package internal(set) var diskFaults = 0
   package internal(set) var unkept = 0
   package internal(set) var expiredAtStart = 0
   package internal(set) var withheld = 0
@@ -60,7 +60,7 @@ package struct Coverage: Sendable {
     replayed += other.replayed
     powerCuts += other.powerCuts
     sleeps += other.sleeps
-    diskTroubles += other.diskTroubles
+    diskFaults += other.diskFaults
     unkept += other.unkept
     expiredAtStart += other.expiredAtStart
     withheld += other.withheld

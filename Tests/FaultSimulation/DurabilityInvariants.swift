@@ -16,7 +16,7 @@ struct DurabilityInvariants {
     /// Whether it is neither sent nor ended.
     var isOpen = true
     /// The newer value of its key that replaced it.
-    var heir: UInt64?
+    var successor: UInt64?
     /// The newest durable value that this one replaced.
     var inherited: UInt64 = 0
     /// Whether a crash must not send it any more: the next commit removes its row.
@@ -50,11 +50,11 @@ struct DurabilityInvariants {
   /// Every value that may still be sent or found, by its order.
   private var known: [UInt64: Known] = [:]
   /// The newest value of each key that was sent; restarts included.
-  private var newestLeft: [UInt64]
+  private var newestSent: [UInt64]
   /// The oldest value that the current restart must still replay, by key.
   private var owed: [KeyIndex: UInt64] = [:]
   /// The events of each command that are not emitted yet.
-  private var untold: [UInt64: [Phase]] = [:]
+  private var unemitted: [UInt64: [Phase]] = [:]
   /// The order of each command's number, since the start of the gateway.
   private var orders: [UInt64: UInt64] = [:]
   /// Commands that were refused after they were accepted.
@@ -77,8 +77,8 @@ struct DurabilityInvariants {
   private var newestEnding: [UInt64]
 
   init(_ registry: Registry) {
-    newestLeft = Array(repeating: 0, count: registry.properties.count)
-    newestEnding = newestLeft
+    newestSent = Array(repeating: 0, count: registry.properties.count)
+    newestEnding = newestSent
     for (place, entry) in registry.properties.enumerated() {
       var ended: [KeyIndex] = []
       var excluded: [KeyIndex] = []
@@ -99,7 +99,7 @@ struct DurabilityInvariants {
 
   /// The events that were never emitted, or values that were never replayed, if any.
   var unfinished: String? {
-    if let number = untold.keys.min() { return "the events of #\(number) were never told" }
+    if let number = unemitted.keys.min() { return "the events of #\(number) were never told" }
     return owed.keys.min { $0.rawValue < $1.rawValue }.map {
       "a promised value of key \($0.rawValue) never came back"
     }
@@ -189,7 +189,7 @@ struct DurabilityInvariants {
     isHeard: Bool
   ) {
     guard !refused.contains(number) else { return }
-    if isHeard { untold[number, default: []].append(phase) }
+    if isHeard { unemitted[number, default: []].append(phase) }
     if phase != .accepted, phase != .sending { waiting[number] = nil }
     guard let order = orders[number] else { return }
     switch phase {
@@ -204,9 +204,9 @@ struct DurabilityInvariants {
     guard var value = known[order], value.isOpen else { return }
     value.isOpen = false
     value.isRevoked = isRevoked
-    if given { value.heir = newest(after: value.survivor) }
+    if given { value.successor = newest(after: value.survivor) }
     known[order] = value
-    passOn(value)
+    passDurability(value)
   }
 
   /// The newest value of the key that is neither sent nor ended.
@@ -220,31 +220,31 @@ struct DurabilityInvariants {
   }
 
   /// The durability of a replaced value passes to its replacement.
-  private mutating func passOn(_ value: Known) {
+  private mutating func passDurability(_ value: Known) {
     let order = value.isPromised ? value.survivor.order : value.inherited
-    guard order > 0, let heir = value.heir, let newer = known[heir] else { return }
-    known[heir]?.inherited = max(newer.inherited, order)
-    if let newer = known[heir], !newer.isOpen { passOn(newer) }
+    guard order > 0, let successor = value.successor, let newer = known[successor] else { return }
+    known[successor]?.inherited = max(newer.inherited, order)
+    if let newer = known[successor], !newer.isOpen { passDurability(newer) }
   }
 
   /// Records an emitted event; returns the violated invariant, if any.
   mutating func emitted(_ phase: Phase, number: UInt64, isDurable: Bool) -> String? {
-    if phase == .rejected, untold[number]?.first == .accepted {
+    if phase == .rejected, unemitted[number]?.first == .accepted {
       // Accepted and then refused: no event was emitted.
-      untold[number] = nil
+      unemitted[number] = nil
       refused.insert(number)
       if let order = orders[number] { close(order, given: false, isRevoked: true) }
       return nil
     }
     guard !refused.contains(number) else { return "#\(number) was refused, and told \(phase)" }
-    guard let next = untold[number]?.first, next == phase else {
+    guard let next = unemitted[number]?.first, next == phase else {
       return "#\(number) was told \(phase) before its turn"
     }
-    untold[number]?.removeFirst()
-    if untold[number]?.isEmpty == true { untold[number] = nil }
+    unemitted[number]?.removeFirst()
+    if unemitted[number]?.isEmpty == true { unemitted[number] = nil }
     if phase == .accepted, isDurable, let order = orders[number] {
       known[order]?.isPromised = true
-      if let value = known[order], !value.isOpen { passOn(value) }
+      if let value = known[order], !value.isOpen { passDurability(value) }
     }
     return nil
   }
@@ -270,7 +270,7 @@ struct DurabilityInvariants {
     }
     guard let order = orders[number], let value = known[order] else { return nil }
     let place = Int(value.survivor.key.rawValue)
-    guard order >= newestLeft[place] else {
+    guard order >= newestSent[place] else {
       return "#\(number) leaves after something newer, which was accepted before a restart"
     }
     guard order >= newestEnding[place] else {
@@ -278,7 +278,7 @@ struct DurabilityInvariants {
     }
     if isUnread || value.survivor.isUrgent && hasWaited { known[order]?.isExempt = true }
     if known[order]?.isExempt == false {
-      newestLeft[place] = order
+      newestSent[place] = order
       for other in endedKeys(by: value.survivor.key, isUrgent: value.survivor.isUrgent) {
         newestEnding[Int(other.rawValue)] = max(newestEnding[Int(other.rawValue)], order)
       }
@@ -310,7 +310,7 @@ struct DurabilityInvariants {
     isIdle: Bool,
     at now: Moment
   ) -> String? {
-    for place in newestLeft.indices {
+    for place in newestSent.indices {
       let key = KeyIndex(Int32(place))
       let row = image.first { $0.key == key }
       let due = due(place)
@@ -323,8 +323,8 @@ struct DurabilityInvariants {
         return "the disk has a value of key \(place) that nobody set"
       }
       let isLive = now.advanced(by: .milliseconds(2)) < value.survivor.expiresAt
-      if isLive, row.order < newestLeft[place] {
-        return "a crash would send value \(row.order) of key \(place) after \(newestLeft[place])"
+      if isLive, row.order < newestSent[place] {
+        return "a crash would send value \(row.order) of key \(place) after \(newestSent[place])"
       }
       if isLive, row.order < newestEnding[place] {
         return "a crash would send value \(row.order) of key \(place) after the command "
@@ -349,7 +349,7 @@ struct DurabilityInvariants {
   /// `isUnread`: the new process cannot read the file at first.
   mutating func restart(found: [Survivor], isUnread: Bool) {
     self.isUnread = isUnread
-    for place in newestLeft.indices {
+    for place in newestSent.indices {
       let due = due(place)
       owed[KeyIndex(Int32(place))] = due > 0 ? due : nil
     }
@@ -359,10 +359,10 @@ struct DurabilityInvariants {
       known[order]?.isOpen = false
       known[order]?.isRevoked = false
       known[order]?.inherited = 0
-      known[order]?.heir = nil
+      known[order]?.successor = nil
       known[order]?.isFound = true
     }
-    untold = [:]
+    unemitted = [:]
     orders = [:]
     actions = [:]
     waiting = [:]
@@ -380,8 +380,8 @@ struct DurabilityInvariants {
       return "value \(survivor.order) of key \(place) comes back, and something newer ended it"
     }
     guard replayed.insert(survivor.key).inserted else { return "two values of a key come back" }
-    guard survivor.order >= newestLeft[place] else {
-      return "value \(survivor.order) of key \(place) comes back after \(newestLeft[place])"
+    guard survivor.order >= newestSent[place] else {
+      return "value \(survivor.order) of key \(place) comes back after \(newestSent[place])"
     }
     guard survivor.expiresAt <= original.expiresAt.advanced(by: .milliseconds(2)) else {
       return "value \(survivor.order) of key \(place) got a longer time to live"
@@ -424,10 +424,10 @@ struct DurabilityInvariants {
     // A value that has just ended may be in a commit that is in progress.
     let recent = (known.keys.max() ?? 0) - 100
     let found = Set(images.flatMap { $0 }.map(\.order))
-    let numbered = Set(untold.keys.compactMap { orders[$0] })
+    let numbered = Set(unemitted.keys.compactMap { orders[$0] })
     known = known.filter {
       $0.value.isOpen || $0.key > recent || found.contains($0.key) || numbered.contains($0.key)
     }
-    orders = orders.filter { known[$0.value] != nil || untold[$0.key] != nil }
+    orders = orders.filter { known[$0.value] != nil || unemitted[$0.key] != nil }
   }
 }

@@ -39,7 +39,7 @@ struct KeyModel {
   struct Held {
     var change: ValueChange
     var number: UInt64
-    var terms: Model.Terms
+    var options: Model.Options
   }
 
   // The definition.

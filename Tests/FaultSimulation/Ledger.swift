@@ -46,7 +46,7 @@ struct Ledger {
   }
 
   /// Records a caller whose change was accepted; `ttl` overrides the property's.
-  mutating func owes(_ caller: UInt64, ttl: Duration?) { owed[caller] = .some(ttl) }
+  mutating func expectsFinal(_ caller: UInt64, ttl: Duration?) { owed[caller] = .some(ttl) }
 
   mutating func shown(_ key: KeyIndex, _ wire: JSONValue) { lastShown[Int(key.rawValue)] = wire }
 
@@ -80,7 +80,7 @@ struct Ledger {
   /// Records one event; returns the violated invariant, if any.
   ///
   /// `order` counts accepted values, restarts included.
-  mutating func note(
+  mutating func record(
     _ event: CommandEvent,
     of property: Property,
     order: UInt64,
@@ -107,7 +107,7 @@ struct Ledger {
     case .rejected:
       open[event.number] = nil
       return nil
-    case .sending: return noteSending(event, place)
+    case .sending: return recordSending(event, place)
     case .sent:
       guard open[event.number]?.phase == .sending else { return "sent, but was not in flight" }
       open[event.number]?.phase = .sent
@@ -121,7 +121,7 @@ struct Ledger {
     }
   }
 
-  private mutating func noteSending(_ event: CommandEvent, _ place: Int) -> String? {
+  private mutating func recordSending(_ event: CommandEvent, _ place: Int) -> String? {
     guard let command = open[event.number] else { return "is sent although it has ended" }
     guard command.order >= newestSent[place] else { return "is sent after something newer" }
     // Newer values that were cancelled or have expired do not count.

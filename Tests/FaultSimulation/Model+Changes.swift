@@ -11,17 +11,17 @@ extension Model {
   mutating func change(
     _ change: ValueChange,
     of key: KeyIndex,
-    _ terms: Terms,
+    _ options: Options,
     at now: Moment
   ) -> ValidationError? {
     guard !isClosing else { return .shuttingDown }
     let place = Int(key.rawValue)
     do throws(ValidationError) {
       guard let value = try value(after: change, place) else {
-        try hold(change, place, terms, at: now)
+        try hold(change, place, options, at: now)
         return nil
       }
-      try take(value, place, terms, at: now)
+      try accept(value, place, options, at: now)
       return nil
     } catch {
       return error
@@ -53,7 +53,7 @@ extension Model {
   private mutating func hold(
     _ change: ValueChange,
     _ place: Int,
-    _ terms: Terms,
+    _ options: Options,
     at now: Moment
   ) throws(ValidationError) {
     // A type without such a change is refused first.
@@ -68,7 +68,7 @@ extension Model {
       keys[place].heldUntil = now.advanced(by: patience)
     }
     lastNumber += 1
-    keys[place].held.append(.init(change: change, number: lastNumber, terms: terms))
+    keys[place].held.append(.init(change: change, number: lastNumber, options: options))
   }
 
   private func hasRoom(_ place: Int) -> Bool {
@@ -76,10 +76,10 @@ extension Model {
       || keys[place].hasNewer
   }
 
-  private mutating func take(
+  private mutating func accept(
     _ value: Value,
     _ place: Int,
-    _ terms: Terms,
+    _ options: Options,
     at now: Moment
   ) throws(ValidationError) {
     let isUrgent = keys[place].property.urgent.contains(value)
@@ -88,11 +88,11 @@ extension Model {
     var entry = KeyModel.Entry(
       number: lastNumber,
       value: value,
-      expiresAt: now.advanced(by: terms.ttl ?? keys[place].property.ttl),
-      caller: terms.caller,
-      transition: terms.transition
+      expiresAt: now.advanced(by: options.ttl ?? keys[place].property.ttl),
+      caller: options.caller,
+      transition: options.transition
     )
-    tell(.accepted, entry, place)
+    emit(.accepted, entry, place)
     if isUrgent {
       for other in [place] + keys[place].ends.map({ Int($0.rawValue) }) {
         endWaiting(other, as: .cancelled, reason: "urgent")
@@ -104,7 +104,7 @@ extension Model {
       makeReady(entry, place)
     } else {
       enqueue(entry, place, at: now)
-      if terms.skipsQuiet { flush(place, at: now) }
+      if options.skipsQuiet { flush(place, at: now) }
     }
   }
 
@@ -124,7 +124,7 @@ extension Model {
     if let span { keys[place].due = min(keys[place].due, keys[place].base.advanced(by: span)) }
     var entry = entry
     if let replaced = keys[place].queued {
-      tell(.superseded, replaced, place, reason: "newer value")
+      emit(.superseded, replaced, place, reason: "newer value")
       entry.collapsed = replaced.collapsed + 1
     }
     keys[place].queued = entry
@@ -153,14 +153,14 @@ extension Model {
     keys[place].ready = nil
     keys[place].passed.append(ready.value)
     lanes.interrupted(device: keys[place].device)
-    tell(.superseded, ready, place, reason: reason)
+    emit(.superseded, ready, place, reason: reason)
   }
 
   @discardableResult
   private mutating func endHeld(_ place: Int, as phase: Phase, reason: String?) -> Bool {
     let held = keys[place].held
     keys[place].held = []
-    for step in held { tell(phase, held: step, place, reason: reason) }
+    for step in held { emit(phase, held: step, place, reason: reason) }
     return !held.isEmpty
   }
 
@@ -172,13 +172,13 @@ extension Model {
     if let queued = keys[place].queued {
       keys[place].queued = nil
       hasEnded = true
-      tell(phase, queued, place, reason: reason)
+      emit(phase, queued, place, reason: reason)
     }
     if let ready = keys[place].ready {
       keys[place].ready = nil
       hasEnded = true
       lanes.interrupted(device: keys[place].device)
-      tell(phase, ready, place, reason: reason)
+      emit(phase, ready, place, reason: reason)
     }
     return hasEnded
   }
@@ -191,7 +191,7 @@ extension Model {
       keys[place].flight = nil
     }
     keys[place].passed.append(flight.entry.value)
-    tell(phase, flight.entry, place, reason: reason)
+    emit(phase, flight.entry, place, reason: reason)
   }
 
   mutating func cancel(_ key: KeyIndex) -> Bool {
@@ -220,9 +220,9 @@ extension Model {
     for step in held {
       do throws(ValidationError) {
         guard let value = try value(after: step.change, place) else { throw .noBase }
-        try take(value, place, step.terms, at: now)
+        try accept(value, place, step.options, at: now)
       } catch {
-        tell(.rejected, held: step, place, reason: error.description)
+        emit(.rejected, held: step, place, reason: error.description)
       }
     }
   }

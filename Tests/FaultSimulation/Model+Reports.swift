@@ -33,7 +33,7 @@ extension Model {
         keys[place].ready = nil
         keys[place].becomeCertain()
         lanes.interrupted(device: key.device)
-        tell(.confirmed, ready, place)
+        emit(.confirmed, ready, place)
         return false
       }
       if isInterim(value, to: ready.value, place) { return false }
@@ -108,22 +108,22 @@ extension Model {
     return found
   }
 
-  /// Performs everything that is due; `told` decides the order within one instant.
-  mutating func advance(to now: Moment, told: [CommandEvent]) {
+  /// Performs everything that is due; `emitted` decides the order within one instant.
+  mutating func advance(to now: Moment, emitted: [CommandEvent]) {
     for place in places where keys[place].queued != nil && keys[place].due <= now {
       settle(place, at: now)
     }
-    while let next = nextDue(at: now, told: told) { passed(next.kind, next.place, at: now) }
+    while let next = nextDue(at: now, emitted: emitted) { passed(next.kind, next.place, at: now) }
   }
 
   private func nextDue(
     at now: Moment,
-    told: [CommandEvent]
+    emitted: [CommandEvent]
   ) -> (place: Int, kind: Deadline)? {
     var best: (at: Moment, rank: Int, place: Int, kind: Deadline)?
     for place in places {
       for deadline in deadlines(of: place) where deadline.at <= now {
-        let rank = rank(of: place, deadline.kind, told)
+        let rank = rank(of: place, deadline.kind, emitted)
         if let best, (best.at, best.rank) <= (deadline.at, rank) { continue }
         best = (deadline.at, rank, place, deadline.kind)
       }
@@ -133,9 +133,9 @@ extension Model {
 
   /// The position of the end of a key's command among the emitted events; a repeated command has no
   /// event and is first.
-  private func rank(of place: Int, _ kind: Deadline, _ told: [CommandEvent]) -> Int {
+  private func rank(of place: Int, _ kind: Deadline, _ emitted: [CommandEvent]) -> Int {
     guard kind == .confirmation, let number = keys[place].flight?.entry.number else { return 0 }
-    let found = told.firstIndex {
+    let found = emitted.firstIndex {
       $0.number == number && ($0.phase == .failed || $0.phase == .superseded)
     }
     return found.map { $0 + 1 } ?? 0
@@ -146,13 +146,13 @@ extension Model {
     case .expiry:
       guard let ready = keys[place].ready else { return }
       keys[place].ready = nil
-      tell(.expired, ready, place, reason: offlineReason)
+      emit(.expired, ready, place, reason: offlineReason)
     case .confirmation: unconfirmed(place)
     case .held:
       let held = keys[place].held
       keys[place].held = []
       for step in held {
-        tell(.rejected, held: step, place, reason: ValidationError.noBase.description)
+        emit(.rejected, held: step, place, reason: ValidationError.noBase.description)
       }
     }
   }

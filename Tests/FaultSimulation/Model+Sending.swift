@@ -19,13 +19,13 @@ extension Model {
     keys[place].intervalEnd = now.advanced(by: keys[place].property.policy.minInterval)
     let isKnown = isKnown(run.value, place)
     if let older = keys[place].ready {
-      tell(.superseded, older, place, reason: "newer value")
+      emit(.superseded, older, place, reason: "newer value")
       run.collapsed += older.collapsed + 1
     }
     if isKnown {
       if keys[place].ready != nil { lanes.interrupted(device: keys[place].device) }
       keys[place].ready = nil
-      tell(.unchanged, run, place)
+      emit(.unchanged, run, place)
     } else {
       makeReady(run, place)
     }
@@ -40,7 +40,7 @@ extension Model {
   mutating func failIfActionIsOffline(_ place: Int) {
     guard keys[place].isAction, !isOnline(place), let ready = keys[place].ready else { return }
     keys[place].ready = nil
-    tell(.failed, ready, place, reason: offlineReason)
+    emit(.failed, ready, place, reason: offlineReason)
   }
 
   // MARK: - To the broker
@@ -55,14 +55,14 @@ extension Model {
     }
     keys[place].ready = nil
     lanes.interrupted(device: keys[place].device)
-    tell(.unchanged, ready, place)
+    emit(.unchanged, ready, place)
     return nil
   }
 
   /// Checks and records a sent message; returns what is wrong with it, if anything.
   mutating func leaves(
     _ publish: CommandPublish,
-    told: [CommandEvent],
+    emitted: [CommandEvent],
     at now: Moment
   ) -> String? {
     guard isConnected else { return "left without a broker" }
@@ -72,7 +72,7 @@ extension Model {
     let leaders = leaders(of: publish)
     guard leaders.count > 1 else { return leaves(publish, leader: leaders[0], at: now) }
     // The events show whose turn it was: the key whose newer value stays.
-    let sent = told.filter { $0.phase == .sending }.map(\.number)
+    let sent = emitted.filter { $0.phase == .sending }.map(\.number)
     var wrong: String?
     for leader in leaders {
       var trial = self
@@ -203,7 +203,7 @@ extension Model {
   private mutating func leave(_ place: Int, _ entry: KeyModel.Entry, grace: Duration) {
     if let older = keys[place].flight {
       keys[place].passed.append(older.entry.value)
-      tell(.superseded, older.entry, place, reason: "newer value")
+      emit(.superseded, older.entry, place, reason: "newer value")
     }
     if !keys[place].isUncertain {
       keys[place].isUncertain = true
@@ -211,7 +211,7 @@ extension Model {
     }
     keys[place].ready = nil
     keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)
-    tell(.sending, entry, place)
+    emit(.sending, entry, place)
   }
 
   /// A value that could be sent now and is not, if any.
@@ -248,7 +248,7 @@ extension Model {
   }
 
   private mutating func acknowledged(_ flight: KeyModel.Flight, _ place: Int, at now: Moment) {
-    tell(.sent, flight.entry, place)
+    emit(.sent, flight.entry, place)
     guard keys[place].canConfirm, let confirm = keys[place].property.confirm else {
       keys[place].flight = nil
       if !keys[place].isAction { keys[place].lastSent = flight.entry.value }
@@ -264,13 +264,13 @@ extension Model {
   mutating func confirmed(_ flight: KeyModel.Flight, _ place: Int) {
     keys[place].flight = nil
     keys[place].becomeCertain()
-    tell(.confirmed, flight.entry, place)
+    emit(.confirmed, flight.entry, place)
   }
 
   mutating func fail(_ flight: KeyModel.Flight, _ place: Int, reason: String) {
     keys[place].flight = nil
     keys[place].passed.append(flight.entry.value)
-    tell(.failed, flight.entry, place, reason: reason)
+    emit(.failed, flight.entry, place, reason: reason)
   }
 
   private mutating func lost(_ flight: KeyModel.Flight, _ place: Int) {
@@ -286,7 +286,7 @@ extension Model {
   mutating func supersede(_ flight: KeyModel.Flight, _ place: Int) {
     keys[place].flight = nil
     keys[place].passed.append(flight.entry.value)
-    tell(.superseded, flight.entry, place, reason: "newer value")
+    emit(.superseded, flight.entry, place, reason: "newer value")
   }
 
   mutating func again(_ flight: KeyModel.Flight, _ place: Int) {

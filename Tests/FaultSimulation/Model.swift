@@ -12,7 +12,7 @@ import LastOut
 /// which of several deadlines of one instant is first.
 struct Model {
   /// The options of a change.
-  struct Terms {
+  struct Options {
     var caller: UInt64
     var ttl: Duration?
     var transition: Double?
@@ -183,7 +183,7 @@ struct Model {
 
   // MARK: - Expected events
 
-  mutating func tell(
+  mutating func emit(
     _ phase: Phase,
     _ entry: KeyModel.Entry,
     _ place: Int,
@@ -220,7 +220,7 @@ struct Model {
     )
   }
 
-  mutating func tell(_ phase: Phase, held: KeyModel.Held, _ place: Int, reason: String?) {
+  mutating func emit(_ phase: Phase, held: KeyModel.Held, _ place: Int, reason: String?) {
     expected.append(
       ExpectedEvent(
         key: KeyIndex(Int32(place)),
@@ -230,7 +230,7 @@ struct Model {
         collapsed: 0,
         attempt: 1,
         reason: reason,
-        caller: held.terms.caller,
+        caller: held.options.caller,
         isFinal: true
       )
     )

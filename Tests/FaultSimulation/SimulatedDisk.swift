@@ -29,7 +29,7 @@ struct SimulatedDisk: Sendable {
   /// The possible rows after a power cut; more than one while it is uncertain.
   private(set) var synced: [Rows] = [[:]]
   private var work: Work?
-  private var trouble: DiskTrouble?
+  private var trouble: DiskFault?
   /// Whether the last work failed.
   private(set) var isFailing = false
   private var troubleEnds = Moment.zero
@@ -43,7 +43,7 @@ struct SimulatedDisk: Sendable {
   var isBusy: Bool { work != nil }
   var endsAt: Moment? { work?.endsAt }
 
-  mutating func disturb(_ trouble: DiskTrouble, until end: Moment) {
+  mutating func startFault(_ trouble: DiskFault, until end: Moment) {
     self.trouble = trouble
     troubleEnds = end
   }

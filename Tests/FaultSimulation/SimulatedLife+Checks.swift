@@ -11,11 +11,11 @@ extension SimulatedLife {
   mutating func fail(_ words: String) {
     guard breach == nil else { return }
     breach = words
-    if isTraced { note("BROKEN: \(words)") }
+    if isTraced { log("BROKEN: \(words)") }
   }
 
   /// Compares the decided events with those that the model expects.
-  mutating func agree(_ moment: String) {
+  mutating func compareEvents(_ moment: String) {
     guard breach == nil else { return }
     collect()
     guard breach == nil else { return }
@@ -28,10 +28,11 @@ extension SimulatedLife {
   }
 
   /// Events of one command are ordered; between commands the order is unspecified.
-  private static func difference(_ told: [ExpectedEvent], _ expected: [ExpectedEvent]) -> String? {
-    guard told != expected else { return nil }
+  private static func difference(_ emitted: [ExpectedEvent], _ expected: [ExpectedEvent]) -> String?
+  {
+    guard emitted != expected else { return nil }
     var rest = expected
-    for event in told {
+    for event in emitted {
       guard let place = rest.firstIndex(where: { $0.number == event.number }) else {
         return "told \(event), which nobody expected"
       }
@@ -43,14 +44,14 @@ extension SimulatedLife {
 
   /// Records an event in the ledgers, before it is compared.
   mutating func enter(_ event: CommandEvent) {
-    if isTraced { note("  decided \(ExpectedEvent(event)), value \(acceptedCount)") }
+    if isTraced { log("  decided \(ExpectedEvent(event)), value \(acceptedCount)") }
     count(event)
-    if isJournalled, foreseeOutcomeOfDisk(event) { return }
+    if isJournalled, recordOutcomeOfDisk(event) { return }
     let isOnline = model.isOnline(Int(event.key.rawValue))
     let property = registry[event.key].property
     if event.phase == .accepted { acceptedCount += 1 }
     if model.isWatched || isJournalled || event.origin != nil,
-      let wrong = ledger.note(event, of: property, order: acceptedCount, isOnline: isOnline)
+      let wrong = ledger.record(event, of: property, order: acceptedCount, isOnline: isOnline)
     {
       fail("#\(event.number) of \(name(event.key)) \(wrong)")
     }
@@ -143,9 +144,9 @@ extension SimulatedLife {
   // MARK: - The end
 
   /// Connects and powers everything and stops requests: every command must end.
-  mutating func calmDown() {
-    if isTraced { note("calm") }
-    isCalm = true
+  mutating func endFaults() {
+    if isTraced { log("calm") }
+    isFaultFree = true
     disk.heal()
     for device in world.devices.indices {
       world.devices[device].isDeaf = false
@@ -158,7 +159,7 @@ extension SimulatedLife {
     world.isFarConnected = true
     // Clients that missed a report receive it now.
     for place in world.retained.indices {
-      agenda.plan(.reminder(KeyIndex(Int32(place))), at: now)
+      agenda.plan(.retainedReport(KeyIndex(Int32(place))), at: now)
     }
     var rounds = 0
     while breach == nil, isBusy {
@@ -166,7 +167,7 @@ extension SimulatedLife {
       guard rounds < 5000 else { return fail("it never comes to rest") }
       moveToNext()
       wake()
-      if let due = agenda.next, due.at <= now { happen() }
+      if let due = agenda.next, due.at <= now { performNextEvent() }
       finishStep()
     }
     checkEnd()

@@ -33,7 +33,7 @@ extension SimulatedLife {
     if hasRoom, let kept = model.keptBack(at: now) { fail(kept) }
     if hasRoom, model.isConnected, let kept = routes.keptBack(for: 0, at: now) { fail(kept) }
     if hasFarRoom, world.isFarConnected, let kept = routes.keptBack(for: 1, at: now) { fail(kept) }
-    agree("after a step")
+    compareEvents("after a step")
     if hasRoom, !core.isShuttingDown { checkStates() }
     checkQuiet()
   }
@@ -45,7 +45,7 @@ extension SimulatedLife {
     guard breach == nil else { return }
     collect()
     withhold()
-    agree("after emitting")
+    compareEvents("after emitting")
   }
 
   /// Performs one effect; `hasRoom` becomes false when the client accepts no more messages.
@@ -92,7 +92,7 @@ extension SimulatedLife {
 
   /// Handles an event for the requester and the watchers.
   private mutating func emitted(_ event: CommandEvent) {
-    if isTraced { note("  out: #\(event.number) \(event.phase)") }
+    if isTraced { log("  out: #\(event.number) \(event.phase)") }
     guard isJournalled else { return }
     let isDurable = event.phase == .accepted && event.reason == nil && !event.isAction
     if let wrong = invariants.emitted(event.phase, number: event.number, isDurable: isDurable) {
@@ -115,10 +115,10 @@ extension SimulatedLife {
     withhold()
     acceptUnchanged()
     guard breach == nil else { return }
-    if let wrong = model.leaves(publish, told: decided, at: now) {
+    if let wrong = model.leaves(publish, emitted: decided, at: now) {
       return fail("\(publish.keys.map { name($0) }) \(wrong)")
     }
-    agree("after sending")
+    compareEvents("after sending")
     guard breach == nil else { return }
     send(publish)
   }
@@ -142,7 +142,7 @@ extension SimulatedLife {
     }
     for name in report.kept where breach == nil { checkKept(name) }
     guard breach == nil else { return }
-    if isTraced { note("the gateway has ended: \(report.description)") }
+    if isTraced { log("the gateway has ended: \(report.description)") }
     restart(after: .shutdown)
   }
 

@@ -13,18 +13,18 @@ import LastOutTesting
 extension SimulatedLife {
   // MARK: - Faults
 
-  mutating func disturbDisk() {
-    let trouble = DiskTrouble.allCases[random.below(DiskTrouble.allCases.count)]
+  mutating func startDiskFault() {
+    let trouble = DiskFault.allCases[random.below(DiskFault.allCases.count)]
     let end = now.advanced(by: .milliseconds(random.within(50...20_000)))
-    if isTraced { note("the disk is \(trouble)") }
-    seen.diskTroubles += 1
-    disk.disturb(trouble, until: end)
+    if isTraced { log("the disk is \(trouble)") }
+    seen.diskFaults += 1
+    disk.startFault(trouble, until: end)
   }
 
   /// Suspends the machine; the monotonic clock stops meanwhile.
   mutating func sleep() {
     let length = Duration.milliseconds(random.within(1000...90_000))
-    if isTraced { note("the machine sleeps for \(length)") }
+    if isTraced { log("the machine sleeps for \(length)") }
     seen.sleeps += 1
     slept += length
     disk.sleep(for: length)
@@ -34,7 +34,7 @@ extension SimulatedLife {
   /// for an urgent value.
   mutating func refusedByDisk(_ change: ValueChange, of key: KeyIndex) {
     seen.unkept += 1
-    if isTraced { note("\(name(key)) is refused by the disk") }
+    if isTraced { log("\(name(key)) is refused by the disk") }
     let property = registry[key].property
     if case .set(let value) = change, property.urgent.contains(value) {
       return fail("an urgent value of \(name(key)) is refused by the disk")
@@ -44,7 +44,7 @@ extension SimulatedLife {
     if !isJournalled || !(disk.isFailing || isFull) {
       fail("a change is refused by a disk that works")
     }
-    agree("after a refusal")
+    compareEvents("after a refusal")
   }
 
   // MARK: - Events
@@ -52,7 +52,7 @@ extension SimulatedLife {
   /// Records an event that depends on the disk: the model cannot predict those, only their effect.
   ///
   /// - Returns: Whether the event is one that the ledger does not know.
-  mutating func foreseeOutcomeOfDisk(_ event: CommandEvent) -> Bool {
+  mutating func recordOutcomeOfDisk(_ event: CommandEvent) -> Bool {
     if event.phase == .expired, let survivor = stored[event.key], ledger.isUnknown(event.number) {
       stored[event.key] = nil
       seen.expiredAtStart += 1
@@ -133,7 +133,7 @@ extension SimulatedLife {
     guard let order = orders[Self.text(value.id)], var survivor = stored[value.key] else {
       return fail("\(name(value.key)) resumes a value that nobody set")
     }
-    if isTraced { note("\(name(value.key)) resumes value \(order), \(value.value)") }
+    if isTraced { log("\(name(value.key)) resumes value \(order), \(value.value)") }
     stored[value.key] = nil
     survivor.expiresAt = value.expiresAt
     survivor.value = value.value
@@ -210,10 +210,10 @@ extension SimulatedLife {
     wake()
     guard breach == nil else { return }
     seen.reloads += 1
-    if isTraced { note("the devices are read again") }
+    if isTraced { log("the devices are read again") }
     registry = Registry(House.devices(UInt64(random.below(4))), continuing: registry)
     core.reload(registry, lanes: House.lanes, at: now)
     model.reload(registry)
-    agree("after a reload")
+    compareEvents("after a reload")
   }
 }

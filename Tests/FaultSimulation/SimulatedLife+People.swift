@@ -18,10 +18,13 @@ extension SimulatedLife {
     if draw < 22 + probabilities.power / 2 { return switchPower() }
     if random.chance(probabilities.restart), random.chance(30) { return kill() }
     if isJournalled, random.chance(probabilities.crash) { return kill() }
-    if isJournalled, random.chance(probabilities.disk) { return disturbDisk() }
+    if isJournalled, random.chance(probabilities.disk) { return startDiskFault() }
     if random.chance(probabilities.shutdown), random.chance(30) { return beginClosing() }
     if random.chance(probabilities.repetition), let token = pickAnswered() {
-      return agenda.plan(.stray(token), at: now.advanced(by: .milliseconds(random.below(100))))
+      return agenda.plan(
+        .duplicateAnswer(token),
+        at: now.advanced(by: .milliseconds(random.below(100)))
+      )
     }
     if random.chance(probabilities.reload) { return reload() }
     switch random.below(23) {
@@ -87,30 +90,32 @@ extension SimulatedLife {
   mutating func change() {
     let key = anyKey()
     let change = anyChange(of: registry[key].property)
-    var terms = Model.Terms(caller: 0, skipsQuiet: random.chance(20))
+    var options = Model.Options(caller: 0, skipsQuiet: random.chance(20))
     if !core.isWatched || random.chance(70) {
       lastCaller += 1
-      terms.caller = lastCaller
+      options.caller = lastCaller
     }
-    if terms.caller != 0, random.chance(15) { terms.ttl = .milliseconds(random.within(0...4000)) }
+    if options.caller != 0, random.chance(15) {
+      options.ttl = .milliseconds(random.within(0...4000))
+    }
     let device = registry[key].device
     if registry.devices[device].options.contains("transition"), random.chance(20) {
-      terms.transition = Double(random.within(1...3))
+      options.transition = Double(random.within(1...3))
     }
-    ask(change, of: key, terms)
+    ask(change, of: key, options)
   }
 
   /// Passes one change to the machine and to the model.
   mutating func ask(
     _ change: ValueChange,
     of key: KeyIndex,
-    _ terms: Model.Terms
+    _ options: Model.Options
   ) {
     wake()
     guard breach == nil else { return }
     seen.changes += 1
     if isTraced {
-      note("\(name(key)) \(change), caller \(terms.caller), skips quiet \(terms.skipsQuiet)")
+      log("\(name(key)) \(change), caller \(options.caller), skips quiet \(options.skipsQuiet)")
     }
     var found: ValidationError?
     do throws(ValidationError) {
@@ -119,10 +124,10 @@ extension SimulatedLife {
         of: key,
         at: now,
         ChangeOptions(
-          origin: terms.caller == 0 ? nil : ChangeOrigin(replyTo: terms.caller),
-          ttl: terms.ttl,
-          members: terms.transition.map { [.init("transition", JSONValue(shortest: $0))] },
-          skipsQuiet: terms.skipsQuiet
+          origin: options.caller == 0 ? nil : ChangeOrigin(replyTo: options.caller),
+          ttl: options.ttl,
+          members: options.transition.map { [.init("transition", JSONValue(shortest: $0))] },
+          skipsQuiet: options.skipsQuiet
         )
       )
     } catch {
@@ -130,14 +135,16 @@ extension SimulatedLife {
       seen.refusedChanges += 1
     }
     if case .notDurable? = found { return refusedByDisk(change, of: key) }
-    let foretold = model.change(change, of: key, terms, at: now)
-    if foretold == nil, terms.caller != 0 { ledger.owes(terms.caller, ttl: terms.ttl) }
-    if found != foretold {
+    let expected = model.change(change, of: key, options, at: now)
+    if expected == nil, options.caller != 0 {
+      ledger.expectsFinal(options.caller, ttl: options.ttl)
+    }
+    if found != expected {
       return fail(
-        "\(name(key)) \(change) was answered \(Self.text(found)), not \(Self.text(foretold))"
+        "\(name(key)) \(change) was answered \(Self.text(found)), not \(Self.text(expected))"
       )
     }
-    agree("after a change")
+    compareEvents("after a change")
   }
 
   private static func text(_ error: ValidationError?) -> String {
@@ -148,24 +155,24 @@ extension SimulatedLife {
     wake()
     guard breach == nil else { return }
     let key = anyKey()
-    if isTraced { note("\(name(key)) cancel") }
-    let foretold = model.cancel(key)
-    if core.cancel(key, at: now, source: "test") != foretold {
+    if isTraced { log("\(name(key)) cancel") }
+    let expected = model.cancel(key)
+    if core.cancel(key, at: now, source: "test") != expected {
       fail("cancel of \(name(key)) answers wrongly")
     }
-    agree("after a cancel")
+    compareEvents("after a cancel")
   }
 
   private mutating func flush() {
     wake()
     guard breach == nil else { return }
     let key = anyKey()
-    if isTraced { note("\(name(key)) flush") }
-    let foretold = model.flush(Int(key.rawValue), at: now)
-    if core.flush(key, at: now, source: "test") != foretold {
+    if isTraced { log("\(name(key)) flush") }
+    let expected = model.flush(Int(key.rawValue), at: now)
+    if core.flush(key, at: now, source: "test") != expected {
       fail("flush of \(name(key)) answers wrongly")
     }
-    agree("after a flush")
+    compareEvents("after a flush")
   }
 
   // MARK: - At the device
@@ -177,7 +184,7 @@ extension SimulatedLife {
     let device = registry[key].device
     guard world.devices[device].isPowered else { return }
     let value = anyValue(of: property)
-    if isTraced { note("\(name(key)) by hand to \(value.bareText)") }
+    if isTraced { log("\(name(key)) by hand to \(value.bareText)") }
     world.values[Int(key.rawValue)] = value
     planReport(key, property.wireValue(of: value))
   }
@@ -186,7 +193,7 @@ extension SimulatedLife {
     let device = random.below(world.devices.count)
     if random.chance(40) {
       world.devices[device].isDeaf.toggle()
-      if isTraced { note("device \(device) deaf: \(world.devices[device].isDeaf)") }
+      if isTraced { log("device \(device) deaf: \(world.devices[device].isDeaf)") }
     } else {
       power(device, isOn: !world.devices[device].isPowered)
     }
@@ -203,21 +210,21 @@ extension SimulatedLife {
     guard !core.isShuttingDown else { return }
     wake()
     guard breach == nil else { return }
-    if isTraced { note("the gateway shuts down") }
+    if isTraced { log("the gateway shuts down") }
     seen.shutdowns += 1
     core.beginShutdown(at: now)
     collect()
     model.close(at: now)
-    agree("after closing")
+    compareEvents("after closing")
     routes.closed()
   }
 
   private mutating func kill() {
     guard isJournalled, random.chance(40) else {
-      if isTraced { note("the gateway is killed") }
+      if isTraced { log("the gateway is killed") }
       return restart(after: .killed)
     }
-    if isTraced { note("the power is cut") }
+    if isTraced { log("the power is cut") }
     seen.powerCuts += 1
     let start = now.advanced(by: .milliseconds(random.within(0...40_000)))
     var clockSet = start
@@ -259,7 +266,7 @@ extension SimulatedLife {
     outstanding = []
     tokens = []
     answered = []
-    loseLetters()
+    dropMessages()
     agenda.plan(
       .reconnection(generation: world.generation),
       at: now.advanced(by: .milliseconds(random.within(1...3000)))
@@ -270,7 +277,7 @@ extension SimulatedLife {
   private mutating func openJournal(isLate: Bool) -> JournalPlan {
     guard isLate else { return JournalPlan(contents: disk.contents) }
     let delay = Duration.milliseconds(random.within(100...20_000))
-    if isTraced { note("the journal's file cannot be opened for \(delay)") }
+    if isTraced { log("the journal's file cannot be opened for \(delay)") }
     seen.lateOpenings += 1
     disk.stayClosed(until: now.advanced(by: delay))
     return JournalPlan(fault: .readOnly, at: now)

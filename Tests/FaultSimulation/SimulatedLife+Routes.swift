@@ -24,7 +24,7 @@ extension SimulatedLife {
     let name = Array(topic.name.utf8)
     let message = anyMessage(on: topic)
     let payload = Self.payload(of: message)
-    if isTraced { note("\(topic.name) carries \(String(decoding: payload, as: UTF8.self))") }
+    if isTraced { log("\(topic.name) carries \(String(decoding: payload, as: UTF8.self))") }
     let keys = core.routeOutputs(of: name.span, from: topic.broker)
     let rejected = core.rejections.total(.overflow)
     // Some messages have passed this gateway before; retained ones may be stale.
@@ -104,17 +104,17 @@ extension SimulatedLife {
   mutating func forward(_ publish: RouteMachine.Publish, to broker: Int) {
     seen.forwarded += 1
     if isTraced {
-      note("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
+      log("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
     }
     guard broker == 1 ? world.isFarConnected : core.isConnected else {
       return fail("a routed message is sent to an offline broker")
     }
     if let wrong = routes.forwarded(publish, to: broker, at: now) { return fail(wrong) }
     let outcome: RouteMachine.Outcome =
-      if !isCalm, random.chance(probabilities.lostAnswer) { .lost } else {
-        !isCalm && random.chance(probabilities.refusal / 2) ? .refused : .acknowledged
+      if !isFaultFree, random.chance(probabilities.lostAnswer) { .lost } else {
+        !isFaultFree && random.chance(probabilities.refusal / 2) ? .refused : .acknowledged
       }
-    let isSlow = !isCalm && random.chance(probabilities.slowLink)
+    let isSlow = !isFaultFree && random.chance(probabilities.slowLink)
     agenda.plan(
       .routeAnswer(publish.number, outcome, life: seen.restarts),
       at: now.advanced(by: .milliseconds(random.within(isSlow ? 50...2500 : 0...40)))
@@ -137,7 +137,7 @@ extension SimulatedLife {
 
   private mutating func cutFar() {
     guard world.isFarConnected else { return }
-    if isTraced { note("the second broker is gone") }
+    if isTraced { log("the second broker is gone") }
     world.isFarConnected = false
     loseRoutes(to: 1)
     let delay = random.chance(70) ? random.within(100...3000) : random.within(3000...70_000)

@@ -16,8 +16,8 @@ extension SimulatedLife {
   mutating func publishState(_ item: StatePublisher.Item, _ payload: [UInt8], _ place: Int32)
     -> Bool
   {
-    guard isCalm || !random.chance(probabilities.missedTurn / 10) else {
-      if isTraced { note("\(item) finds no room") }
+    guard isFaultFree || !random.chance(probabilities.missedTurn / 10) else {
+      if isTraced { log("\(item) finds no room") }
       core.statePublishFailed(at: place)
       return false
     }
@@ -26,7 +26,7 @@ extension SimulatedLife {
       return false
     }
     seen.states += 1
-    if isTraced { note("shows: \(item) \(String(decoding: payload, as: UTF8.self))") }
+    if isTraced { log("shows: \(item) \(String(decoding: payload, as: UTF8.self))") }
     if payload.isEmpty {
       seen.clearedStates += 1
       if retained.isKept(item) { seen.clearedAfterReconnect += 1 }

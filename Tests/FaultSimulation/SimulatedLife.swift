@@ -58,14 +58,14 @@ package struct SimulatedLife: ~Copyable {
   /// Whether the wall clock was wrong for a while.
   var isTimeDoubtful = false
   /// Publishes without an answer.
-  var outstanding: [(letter: Agenda.Letter, keys: [KeyIndex])] = []
+  var outstanding: [(message: Agenda.Message, keys: [KeyIndex])] = []
   /// The last tokens of publishes, the oldest first.
   var tokens: [UInt64] = []
   /// Numbers of publishes that were answered.
   var answered: [UInt64] = []
   var publishCount = 0
   var lastCaller: UInt64 = 0
-  var isCalm = false
+  var isFaultFree = false
 
   /// - Parameters:
   ///   - seed: The seed of all decisions.
@@ -125,19 +125,19 @@ package struct SimulatedLife: ~Copyable {
 
   /// Runs `count` steps, then without faults until nothing waits; it can be called again.
   package mutating func live(steps count: Int) {
-    isCalm = false
+    isFaultFree = false
     for _ in 0..<count where breach == nil {
       step()
       finishStep()
     }
     guard breach == nil else { return }
-    calmDown()
+    endFaults()
   }
 
   /// Performs one step.
   private mutating func step() {
     if let due = agenda.next, due.at <= now, random.chance(85) {
-      happen()
+      performNextEvent()
     } else if random.chance(probabilities.time) {
       passTime()
     } else {
@@ -148,7 +148,7 @@ package struct SimulatedLife: ~Copyable {
   mutating func finishStep() {
     steps += 1
     guard breach == nil else { return }
-    stepCore(hasRoom: isCalm || !random.chance(probabilities.missedTurn))
+    stepCore(hasRoom: isFaultFree || !random.chance(probabilities.missedTurn))
     check()
   }
 
@@ -160,7 +160,7 @@ package struct SimulatedLife: ~Copyable {
       seen.pauses += 1
       if isJournalled, random.chance(30) { return sleep() }
       now = now.advanced(by: .milliseconds(random.within(1000...90_000)))
-      if isTraced { note("the clock jumps") }
+      if isTraced { log("the clock jumps") }
     } else if random.chance(75) {
       moveToNext()
       if random.chance(10) { now = now.advanced(by: .microseconds(random.within(1...3000))) }
@@ -183,18 +183,18 @@ package struct SimulatedLife: ~Copyable {
     guard breach == nil else { return }
     core.advance(to: now)
     collect()
-    model.advance(to: now, told: decided)
-    agree("after waking")
+    model.advance(to: now, emitted: decided)
+    compareEvents("after waking")
     guard isJournalled, breach == nil, let result = disk.advance(to: now) else { return }
     if case .reopened = result {
-      if isTraced { note("the journal's file could be opened") }
+      if isTraced { log("the journal's file could be opened") }
       invariants.opened()
     }
     core.storeFinished(result, at: now)
     drain()
   }
 
-  mutating func note(_ text: String) {
+  mutating func log(_ text: String) {
     let milliseconds = Double(now.nanoseconds / 1000) / 1000
     trace.append("\(milliseconds) ms: \(text)")
     listener?(trace[trace.count - 1])

@@ -13,8 +13,8 @@ struct World {
     /// Whether it ignores messages.
     var isDeaf = false
     /// The messages that the broker queues for it while it is offline, and the last delivered one.
-    var backlog: [Agenda.Letter] = []
-    var recent: [Agenda.Letter] = []
+    var backlog: [Agenda.Message] = []
+    var recent: [Agenda.Message] = []
     /// Messages to and from it keep their order.
     var nextDelivery = Moment.zero
     var nextReport = Moment.zero

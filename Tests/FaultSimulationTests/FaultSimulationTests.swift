@@ -39,7 +39,7 @@ import Testing
       seen.changes, seen.refusedChanges, seen.publishes, seen.repetitions, seen.cuts,
       seen.restarts, seen.shutdowns, seen.pauses, seen.confirmed, seen.failed, seen.expired,
       seen.cancelled, seen.unchanged, seen.superseded, seen.byHand, seen.replayed, seen.powerCuts,
-      seen.sleeps, seen.diskTroubles, seen.unkept, seen.expiredAtStart, seen.withheld,
+      seen.sleeps, seen.diskFaults, seen.unkept, seen.expiredAtStart, seen.withheld,
       seen.reloads, seen.routed, seen.forwarded, seen.passed, seen.lostRoutes, seen.states,
       seen.clearedStates, seen.clearedAfterReconnect, seen.brokerLosses, seen.lateOpenings,
       seen.relatedChanges, seen.resumedLate,

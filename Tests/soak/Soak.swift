@@ -22,14 +22,14 @@ import Synchronization
       say("usage: soak [SEED [COUNT]]")
       exit(64)
     }
-    for number in [SIGILL, SIGTRAP] { signal(number, lastWords) }
+    for number in [SIGILL, SIGTRAP] { signal(number, reportTrap) }
     let first = numbers.first ?? 1
-    if numbers.count == 1 { exit(tell(first) ? 0 : 1) }
+    if numbers.count == 1 { exit(replay(first) ? 0 : 1) }
     exit(live(from: first, count: numbers.count == 2 ? numbers[1] : .max) ? 0 : 1)
   }
 
   /// Runs one seed and prints all its events.
-  private static func tell(_ seed: UInt64) -> Bool {
+  private static func replay(_ seed: UInt64) -> Bool {
     Self.seed.store(seed, ordering: .relaxed)
     let report = LifeReport(seed: seed, steps: steps) { say($0) }
     say(report.breach ?? "\(report.steps) steps, no invariant violated")
@@ -41,7 +41,7 @@ import Synchronization
     var steps = 0
     var lived: UInt64 = 0
     let start = ContinuousClock.now
-    var told = start
+    var reported = start
     while lived < count {
       let seed = first &+ lived
       Self.seed.store(seed, ordering: .relaxed)
@@ -53,9 +53,9 @@ import Synchronization
       lived += 1
       steps += report.steps
       seen.add(report.seen)
-      if ContinuousClock.now - told > .seconds(5) {
-        told = ContinuousClock.now
-        say("\(progress(lived, steps, told - start)), now at seed \(seed)")
+      if ContinuousClock.now - reported > .seconds(5) {
+        reported = ContinuousClock.now
+        say("\(progress(lived, steps, reported - start)), now at seed \(seed)")
       }
     }
     say("\(progress(lived, steps, ContinuousClock.now - start)): \(seen)")
@@ -79,7 +79,7 @@ import Synchronization
 }
 
 /// Reports the seed of a trap in the machine, then lets the trap end the process.
-private func lastWords(_ number: Int32) {
+private func reportTrap(_ number: Int32) {
   signal(number, SIG_DFL)
   let words = "The simulation trapped. Replay it with: make soak SEED="
   let line = "\(words)\(Soak.seed.load(ordering: .relaxed))\n"
