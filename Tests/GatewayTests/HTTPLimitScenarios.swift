@@ -96,6 +96,19 @@ import Testing
     #expect(try curl.send("PUT", path + "?wait=sent", "3").status == 200)
   }
 
+  @Test func `the figures of the process are those of the kernel`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+
+    let families = try PrometheusText.parse(try curl("/metrics").text)
+
+    func figure(_ name: String) throws -> Double { try #require(families[name]?.samples[name]) }
+    let resident = try bench.running().residentBytes()
+    let stated = try figure("process_resident_memory_bytes")
+    #expect((Double(resident) / 2..<Double(resident) * 2).contains(stated))
+    #expect((5..<1000).contains(try figure("process_open_fds")))
+    #expect(try figure("process_max_fds") >= figure("process_open_fds"))
+  }
+
   @Test func `clients above the limit are refused with the reason`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),

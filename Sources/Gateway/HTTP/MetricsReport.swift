@@ -181,19 +181,19 @@ struct MetricsReport {
       "process_resident_memory_bytes",
       .gauge,
       "Resident memory of the process.",
-      figures.residentBytes.map(Double.init)
+      figures.residentBytes.map { Double($0) }
     )
     add(
       "process_open_fds",
       .gauge,
       "Open file descriptors.",
-      figures.openDescriptors.map(Double.init)
+      figures.openDescriptors.map { Double($0) }
     )
     add(
       "process_max_fds",
       .gauge,
       "How many file descriptors may be open.",
-      figures.descriptorLimit.map(Double.init)
+      figures.descriptorLimit.map { Double($0) }
     )
     add(
       "process_start_time_seconds",
