@@ -19,6 +19,7 @@ extension CommandStateMachine {
     at now: Moment,
     _ options: consuming ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
+    migrate(key, at: now)
     dispatcher.log.statistics.changes += 1
     do throws(ValidationError) {
       guard !dispatcher.isClosing else { throw .shuttingDown }

@@ -32,6 +32,7 @@ extension CommandStateMachine {
     origin: ChangeOrigin?,
     options: [JSONValue.Member]?
   ) -> UInt64 {
+    migrate(key, at: now)
     let change = PendingChange(
       value: value,
       number: nextNumber(),

@@ -4,37 +4,47 @@
 package import Devices
 package import LastOut
 
-/// Continuing with other devices and policies.
+/// Continuing with other devices and policies, in the steps of a ``DefinitionReload``.
 extension CommandStateMachine {
-  /// Continues with another registry, which continues this one.
+  package var isReloading: Bool { dispatcher.reload != nil }
+
+  /// Begins to continue with another registry, which continues this one;
+  /// ``continueReload(keys:at:)`` does it.
   ///
   /// What is pending stays, with the deadline it has; policies apply from the next change on. A
   /// value that its property no longer allows, and whatever waits of a removed key, is cancelled.
-  /// Lanes keep their tokens; `limits`, as in ``CommandSettings/lanes``, are their new limits, where
-  /// they have any. Takes time in proportion to all keys.
-  package mutating func reload(
+  /// Lanes keep their tokens; `lanes`, as in ``CommandSettings/lanes``, are their new limits, where
+  /// they have any.
+  package mutating func beginReload(
     _ registry: Registry,
-    lanes limits: [String: (rate: Double, burst: Int)]? = nil,
-    at now: Moment
+    lanes: [String: (rate: Double, burst: Int)]? = nil
   ) {
-    let old = self.registry
-    precondition(
-      registry.properties.count >= old.properties.count,
-      "A registry is reloaded only by one that continues it."
-    )
-    let keys = dispatcher.facts.keys
-    for key in keys where registry[key].isRetired && !old[key].isRetired {
-      end(key, as: .cancelled, reason: "its device file names it no more", at: now)
-      dispatcher.forget(key)
+    if let lanes { settings.lanes = lanes }
+    DefinitionReload.begin(registry, lanes: settings.lanes, in: &dispatcher)
+  }
+
+  /// Does the next step of a reload, which looks at `limit` keys or devices at most.
+  package mutating func continueReload(keys limit: Int, at now: Moment) -> ReloadStep {
+    let step = DefinitionReload.step(limit, in: &dispatcher, at: now)
+    switch step {
+    case .prepared(let keys, _): waitingSteps.extend(keys: keys)
+    case .migrated(let places): for place in places { endSteps(KeyIndex(Int32(place)), at: now) }
+    case .replaced, .finished: break
     }
-    if let limits { settings.lanes = limits }
-    dispatcher.replace(registry, lanes: settings.lanes, at: now)
-    waitingSteps.extend(keys: registry.properties.count)
-    for key in keys where old[key].property != registry[key].property && !registry[key].isRetired {
-      if dispatcher.hasForeignValue(key) {
-        endWaiting(key, as: .cancelled, reason: CommandDispatcher.changedReason, at: now)
-      }
-      dispatcher.refit(key, at: now)
-    }
+    return step
+  }
+
+  /// Gives a key its new definition before anything else happens to it.
+  package mutating func migrate(_ key: KeyIndex, at now: Moment) {
+    guard isReloading else { return }
+    dispatcher.migrate(key, at: now)
+    endSteps(key, at: now)
+  }
+
+  /// Ends the steps of a key that was removed.
+  private mutating func endSteps(_ key: KeyIndex, at now: Moment) {
+    guard waitingSteps.contains(key), registry[key].isRetired else { return }
+    let reason = Registry.Entry.goneReason
+    waitingSteps.end(key, as: .cancelled, reason: reason, in: &dispatcher.log, at: now)
   }
 }

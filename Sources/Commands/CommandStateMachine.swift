@@ -93,6 +93,7 @@ package struct CommandStateMachine: ~Copyable {
     dispatcher.settleQuiet(at: now)
     while let due = Moment.earlier(dispatcher.nextTimeout, waitingSteps.nextOverdue), due <= now {
       if !dispatcher.timeOut(at: due, now), let key = waitingSteps.popOverdue(at: due) {
+        migrate(key, at: now)
         rejectSteps(of: key, as: .noBase, at: now)
       }
     }
@@ -118,6 +119,7 @@ package struct CommandStateMachine: ~Copyable {
 
   /// Takes a value that a device reported for a property, as found on the wire.
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    migrate(key, at: now)
     guard let report = dispatcher.reported(key, wire, at: now) else { return }
     if report.isByHand { endOthersByHand(report.value, of: key, at: now) }
     applySteps(of: key, at: now)
@@ -125,6 +127,7 @@ package struct CommandStateMachine: ~Copyable {
 
   /// Takes a device's own acknowledgement of a value; its state may follow.
   package mutating func acknowledged(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+    migrate(key, at: now)
     dispatcher.accepted(key, wire, at: now)
   }
 
@@ -135,6 +138,7 @@ package struct CommandStateMachine: ~Copyable {
     problem: String?,
     at now: Moment
   ) {
+    migrate(key, at: now)
     dispatcher.replied(key, to: message, problem: problem, at: now)
   }
 

@@ -18,30 +18,36 @@ struct PropertyFacts {
   /// Whether the device can be asked for the state.
   let canAsk: Bool
   /// Whether ``Relations/excluded`` has keys.
-  let hasExcluded: Bool
+  private(set) var hasExcluded = false
   private let timeToLive: UInt64
 
   /// The facts of all properties.
-  static func all(in registry: Registry, _ relations: KeyArray<Relations>) -> KeyArray<
-    PropertyFacts
-  > {
+  static func all(
+    in registry: Registry,
+    _ relations: KeyArray<Relations>
+  ) -> KeyArray<PropertyFacts> {
     KeyArray(
-      relations.keys.map {
-        PropertyFacts(registry[$0], hasExcluded: !relations[$0].excluded.isEmpty)
+      relations.keys.map { key in
+        var facts = PropertyFacts(registry[key])
+        facts.relate(relations[key])
+        return facts
       }
     )
   }
 
-  private init(_ entry: Registry.Entry, hasExcluded: Bool) {
+  /// The facts of a property that no other one excludes; see ``relate(_:)``.
+  init(_ entry: Registry.Entry) {
     let property = entry.property
     device = entry.device
     isAction = if case .action = property.kind { true } else { false }
     hasUrgent = !property.urgent.isEmpty
     canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
     canAsk = property.states.contains { $0.get != nil }
-    self.hasExcluded = hasExcluded
     timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))
   }
+
+  /// Adds what follows from the property's relations.
+  mutating func relate(_ relations: Relations) { hasExcluded = !relations.excluded.isEmpty }
 
   /// Until when a value that is accepted at `now` may wait.
   func expiry(from now: Moment) -> Moment {

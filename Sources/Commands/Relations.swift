@@ -12,51 +12,56 @@ struct Relations {
   private(set) var excluded: [KeyIndex] = []
   /// The keys whose commands may be sent in one message with those of this one, which is among them;
   /// empty for a property whose commands are sent alone.
-  let mergeGroup: [KeyIndex]
+  private(set) var mergeGroup: [KeyIndex] = []
 
   /// The relations of all keys.
   static func all(in registry: Registry) -> KeyArray<Relations> {
-    let related = registry.devices.map { device in
-      device.properties.contains { !$0.ends.isEmpty || !$0.excludes.isEmpty }
-    }
-    let groups = mergeGroups(in: registry)
-    return KeyArray(
-      registry.properties.enumerated().map { place, entry in
-        let topic = entry.property.command.topic
-        let canMerge = !entry.isRetired && canMerge(entry.property)
-        let group = canMerge ? groups[entry.device][topic] ?? [] : []
-        let key = KeyIndex(Int32(place))
-        return Relations(of: key, in: registry, isRelated: related[entry.device], group)
-      }
-    )
+    var all = KeyArray(repeating: Relations(), count: registry.properties.count)
+    for device in registry.devices.indices { derive(ofDevice: device, in: registry, &all) }
+    return all
   }
 
-  /// With `isRelated`, properties of the device name one another.
-  private init(of key: KeyIndex, in registry: Registry, isRelated: Bool, _ mergeGroup: [KeyIndex]) {
-    self.mergeGroup = mergeGroup
-    guard isRelated else { return }
+  /// Derives the relations of one device's properties; those of a removed one concern no other.
+  static func derive(
+    ofDevice number: Int,
+    in registry: Registry,
+    _ all: inout KeyArray<Relations>
+  ) {
+    let device = registry.devices[number]
+    let isRelated = device.properties.contains { !$0.ends.isEmpty || !$0.excludes.isEmpty }
+    guard isRelated || device.merge else { return }
+    let keys = registry.indices(ofDevice: number).map { KeyIndex($0) }
+    let groups = device.merge ? mergeGroups(of: keys, in: registry) : [:]
+    for key in keys {
+      if isRelated { all[key].relate(key, to: keys, in: registry) }
+      let property = registry[key].property
+      if canMerge(property) { all[key].mergeGroup = groups[property.command.topic] ?? [] }
+    }
+  }
+
+  private mutating func relate(_ key: KeyIndex, to keys: [KeyIndex], in registry: Registry) {
     let property = registry[key].property
-    for raw in registry.indices(ofDevice: registry[key].device) where raw != key.rawValue {
-      let other = registry[KeyIndex(raw)].property
-      if Self.names(property.ends, other) { ends.append(KeyIndex(raw)) }
+    for otherKey in keys where otherKey != key {
+      let other = registry[otherKey].property
+      if Self.names(property.ends, other) { ends.append(otherKey) }
       if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
-        excluded.append(KeyIndex(raw))
+        excluded.append(otherKey)
       }
     }
   }
 
-  /// By device and command topic, the keys that share messages; where there is only one there is
-  /// nothing to share.
-  private static func mergeGroups(in registry: Registry) -> [[String: [KeyIndex]]] {
-    registry.devices.enumerated().map { number, device in
-      guard device.merge else { return [:] }
-      var groups: [String: [KeyIndex]] = [:]
-      for raw in registry.indices(ofDevice: number) {
-        let property = registry[KeyIndex(raw)].property
-        if canMerge(property) { groups[property.command.topic, default: []].append(KeyIndex(raw)) }
-      }
-      return groups.filter { $0.value.count > 1 }
+  /// By command topic, the keys that share messages; where there is only one there is nothing to
+  /// share.
+  private static func mergeGroups(
+    of keys: [KeyIndex],
+    in registry: Registry
+  ) -> [String: [KeyIndex]] {
+    var groups: [String: [KeyIndex]] = [:]
+    for key in keys {
+      let property = registry[key].property
+      if canMerge(property) { groups[property.command.topic, default: []].append(key) }
     }
+    return groups.filter { $0.value.count > 1 }
   }
 
   private static func canMerge(_ property: Property) -> Bool {

@@ -54,13 +54,15 @@ package final class Registry: Sendable {
 
   /// Numbers the properties of `devices`.
   ///
-  /// Keys that `old` contains keep their numbers; new ones follow.
+  /// Keys that `old` contains keep their numbers, and unchanged properties their entries; new ones
+  /// follow.
   ///
   /// A key that is only in `old` is retired. Its number stays reserved, because commands may still
   /// be in flight for it, and the key gets the same number again when it returns.
   package init(_ devices: [Device], continuing old: Registry?) {
     var numbering = RegistryNumbering(old)
     for device in devices { numbering.add(device) }
+    numbering.retireOthers()
     self.devices = numbering.devices
     properties = numbering.properties
     members = numbering.members

@@ -10,7 +10,10 @@ struct RegistryNumbering {
   private var deviceNumbers: [String: Int] = [:]
   private var keyNumbers: [String: Int] = [:]
 
-  /// Starts with everything in `old` retired; ``add(_:)`` brings it back.
+  /// Which properties of the earlier registry were added again.
+  private var isListed: [Bool] = []
+
+  /// Starts with everything in `old`; ``retireOthers()`` retires what is not added again.
   init(_ old: Registry?) {
     guard let old else { return }
     devices = old.devices
@@ -21,10 +24,8 @@ struct RegistryNumbering {
       devices[number].availability = []
       deviceNumbers[devices[number].id] = number
     }
-    for place in properties.indices {
-      properties[place] = properties[place].retired
-      keyNumbers[properties[place].key] = place
-    }
+    for place in properties.indices { keyNumbers[properties[place].key] = place }
+    isListed = Array(repeating: false, count: properties.count)
   }
 
   mutating func add(_ device: Device) {
@@ -39,11 +40,22 @@ struct RegistryNumbering {
     order.append(number)
     for property in device.properties {
       let key = "\(device.id)/\(property.id)"
-      let entry = Registry.Entry(key: key, device: number, property: property)
       let place = keyNumbers[key] ?? properties.count
-      if place == properties.count { properties.append(entry) } else { properties[place] = entry }
+      if place == properties.count {
+        properties.append(Registry.Entry(key: key, device: number, property: property))
+      } else if properties[place].isRetired || properties[place].property != property {
+        properties[place] = Registry.Entry(key: key, device: number, property: property)
+      }
+      if place < isListed.count { isListed[place] = true }
       keyNumbers[key] = place
       members[number].append(Int32(place))
+    }
+  }
+
+  /// Retires the properties of the earlier registry that were not added again.
+  mutating func retireOthers() {
+    for place in isListed.indices where !isListed[place] && !properties[place].isRetired {
+      properties[place] = properties[place].retired
     }
   }
 }

@@ -22,6 +22,8 @@ extension GatewayHost {
     case .stateChanged(let key): http?.streams.changed(key)
     case .publishState(let item, let payload, let place):
       if !mqtt.publishState(item, payload) { context.core.statePublishFailed(at: place) }
+    case .definitionsReplaced: replaceDefinitions()
+    case .reloaded: reloadProgress?.isCoreDone = true
     case .storeHealth(let fault):
       Notify.status(fault.map { "Journal degraded: \($0)" } ?? "Running")
       mqtt.publishStatus()

@@ -28,6 +28,8 @@ package final class GatewayHost {
   private(set) var journal: JournalThread?
   /// Reads the configuration again; `nil` where there are no files.
   var reloader: Reloader?
+  /// The reload in progress.
+  var reloadProgress: ReloadProgress?
   /// Receives the report at the end of the shutdown.
   private var onEnd: ((ShutdownReport) -> Void)?
   private var timer: LoopTimer?
@@ -52,6 +54,7 @@ package final class GatewayHost {
       context.core.advance(to: EventLoop.now())
     }
     mqtt.onConnection = { [unowned self] isUp in
+      reloadProgress?.connectionChanged()
       http?.streams.brokerConnectionChanged()
       onConnection?(isUp)
     }
@@ -130,6 +133,7 @@ package final class GatewayHost {
     // a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
     receiveJournalResults(at: now)
+    continueReload()
     while let effect = context.core.nextEffect(at: now, host: mqtt.hostState) {
       perform(effect, at: now)
     }
@@ -157,7 +161,7 @@ package final class GatewayHost {
   }
 
   private func armTimer(after now: Moment) {
-    let next = context.core.nextDeadline(after: now)
+    let next = reloadProgress == nil ? context.core.nextDeadline(after: now) : .zero
     guard next != deadline else { return }
     deadline = next
     timer?.arm(at: next)

@@ -63,6 +63,7 @@ package struct CommandPipeline: ~Copyable {
     _ outbox: inout Outbox,
     at now: Moment
   ) throws(ValidationError) {
+    commands.migrate(key, at: now)
     if durability != nil, let refusal = refusal(change, of: key, at: now) { throw refusal }
     let recorded = isRecorded ? try? commands.value(after: change, of: key) : nil
     try commands.change(change, of: key, at: now, options)

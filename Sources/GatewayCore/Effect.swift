@@ -30,6 +30,12 @@ package enum Effect: Sendable {
   case stateChanged(KeyIndex)
   /// Publish a retained topic of the gateway's own.
   case publishState(StatePublisher.Item, payload: [UInt8], place: Int32)
+  /// The definitions of a reload count from now on; see ``GatewayCore/beginReload(_:lanes:)``.
+  ///
+  /// The first effect of its step.
+  case definitionsReplaced
+  /// The reload has finished.
+  case reloaded
   /// Whether the journal works has changed: publish `settle/status` again, tell the service manager.
   case storeHealth(JournalFault?)
   /// Write a line to the log.

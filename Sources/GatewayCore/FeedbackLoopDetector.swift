@@ -81,14 +81,17 @@ package struct FeedbackLoopDetector: ~Copyable {
 
   /// Makes room for more keys.
   package mutating func extend(keys: Int) {
-    self.keys = keys
+    self.keys = max(keys, self.keys)
     guard !traces.isEmpty else { return }
-    for _ in traces.count..<keys { traces.append(Trace()) }
+    for _ in traces.count..<self.keys { traces.append(Trace()) }
   }
 
   /// Notes what a device reported by one of the property's state sources.
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, source: Int) {
-    if traces.isEmpty { traces = Array(repeating: Trace(), count: keys) }
+    if traces.isEmpty {
+      traces.reserveCapacity(2 * keys)  // A reload that adds keys copies none.
+      traces.append(contentsOf: repeatElement(Trace(), count: keys))
+    }
     let place = Int(key.rawValue)
     traces[place].hasReport = true
     let digest = Self.digest(wire)

@@ -97,6 +97,7 @@ extension GatewayCore {
     at now: Moment
   ) throws(ValidationError) {
     guard loops.hasReports else { return }
+    pipeline.commands.migrate(key, at: now)
     let value: Value
     switch change {
     case .set(let given): value = given

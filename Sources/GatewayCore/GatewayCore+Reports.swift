@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-package import Devices
+import Devices
 package import Durability
 package import JSON
 package import LastOut
@@ -150,27 +150,4 @@ extension GatewayCore {
 
   /// The answer to ``Effect/closeStore``.
   package mutating func storeClosed() { pipeline.durability?.closed() }
-
-  // MARK: - Other devices and policies
-
-  /// Continues with another registry, which continues this one, and other lanes.
-  ///
-  /// What is pending stays. Costs time in proportion to all keys.
-  package mutating func reload(
-    _ registry: Registry,
-    lanes: [String: (rate: Double, burst: Int)],
-    at now: Moment
-  ) {
-    advance(to: now)
-    let old = commands.registry
-    pipeline.commands.reload(registry, lanes: lanes, at: now)
-    states.extend(properties: registry.properties.count, devices: registry.devices.count)
-    loops.extend(keys: registry.properties.count)
-    pipeline.durability?.extend(toKeys: registry.properties.count)
-    // The targets of removed keys are cleared at the broker.
-    for (place, entry) in old.properties.enumerated()
-    where !entry.isRetired && registry.properties[place].isRetired {
-      states.changed(KeyIndex(Int32(place)), device: entry.device, at: now)
-    }
-  }
 }

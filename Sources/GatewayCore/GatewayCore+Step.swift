@@ -19,6 +19,9 @@ extension GatewayCore {
     while true {
       switch stage {
       case .idle: preconditionFailure("A step that has begun is in one of its stages.")
+      case .reloading:
+        stage = .store
+        if let effect = continueReload(at: now) { return effect }
       case .store:
         if let work = pipeline.durability?.nextWork(identifiers, at: now) { return .write(work) }
         stage = .publishing
@@ -54,7 +57,7 @@ extension GatewayCore {
   private mutating func begin(at now: Moment) {
     advance(to: now)  // Leading values, and those without a delay, leave with their batch.
     settle(at: now)
-    stage = .store
+    stage = .reloading
   }
 
   /// Collects what was decided since the last call.

@@ -28,6 +28,8 @@ package struct GatewayCore: ~Copyable {
     /// How long a routed message waits for an absent broker.
     package var routeTTL: Duration = .seconds(60)
     package var shutdownTimeout: Duration = .seconds(10)
+    /// How many keys one step of a reload looks at, at most.
+    package var keysPerReloadStep = 1000
 
     package init() {}
   }
@@ -96,6 +98,7 @@ package struct GatewayCore: ~Copyable {
   /// When the next step has something to do; `nil` when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
     guard !isEnded else { return nil }
+    if isReloading { return .zero }
     let commands = pipeline.nextDeadline(after: now)
     let messages = Moment.earlier(routes.nextDeadline, states.nextDeadline)
     return Moment.earlier(Moment.earlier(commands, messages), shutdown?.deadline)

@@ -24,6 +24,7 @@ package struct JournalRows {
   init(plan: JournalPlan, keys count: Int) {
     self.plan = plan
     keys = Array(repeating: Key(), count: count)
+    keys.reserveCapacity(2 * count)  // A reload that adds keys copies none.
   }
 
   /// Makes room for more keys.
@@ -51,7 +52,11 @@ package struct JournalRows {
     learnNumbers(in: registry)
     let number = plan.number(of: registry.properties[place].key)
     keys[place].number = number
-    if number.rawValue == keysByNumber.count { keysByNumber.append(key) }
+    if number.rawValue == keysByNumber.count {
+      keysByNumber.append(key)
+    } else {
+      keysByNumber[Int(number.rawValue)] = key  // The file named it before a reload brought it.
+    }
     return number
   }
 

@@ -46,10 +46,10 @@ package struct StatePublisher: ~Copyable {
 
   /// Makes room for more keys and devices.
   mutating func extend(properties: Int, devices: Int) {
-    for key in targetPlaces.count..<properties {
+    for key in targetPlaces.count..<max(properties, targetPlaces.count) {
       targetPlaces.append(add(.target(KeyIndex(Int32(key)))))
     }
-    for device in devicePlaces.count..<devices {
+    for device in devicePlaces.count..<max(devices, devicePlaces.count) {
       devicePlaces.append(add(.targets(device: device)))
       _ = add(.info(device: device))
     }

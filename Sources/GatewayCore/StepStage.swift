@@ -5,6 +5,8 @@
 enum StepStage {
   /// Between two steps.
   case idle
+  /// One bounded step of a reload.
+  case reloading
   /// Work for the journal's thread, which then runs beside everything that follows.
   case store
   /// Commands, then routed messages: what users wait for.

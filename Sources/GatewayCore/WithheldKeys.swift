@@ -58,7 +58,10 @@ struct WithheldKeys {
   /// When the first urgent command among them stops waiting for the disk.
   private(set) var patienceEnds: Moment?
 
-  init(keys count: Int) { keys = Array(repeating: Key(), count: count) }
+  init(keys count: Int) {
+    keys = Array(repeating: Key(), count: count)
+    keys.reserveCapacity(2 * count)  // A reload that adds keys copies none.
+  }
 
   /// Makes room for more keys.
   mutating func extend(toKeys count: Int) {

@@ -156,7 +156,26 @@ import Testing
   @Test func `a new definition forgets values that it does not have`() {
     var delivery = sent()
     _ = delivery.acknowledge(confirms: false, isAction: false)
-    delivery.forgetValues(foreignTo: .word("mode", kind: .choice(["off", "heat"])))
+    #expect(delivery.adopt(.of(.word("mode")), confirms: false).text == "none")
     #expect(delivery.expected == nil)
+  }
+
+  @Test func `a new definition forgets what the device accepted`() {
+    var delivery = sent()
+    _ = delivery.acknowledge(confirms: true, isAction: false)
+    _ = delivery.accept(40, property)
+    #expect(delivery.expected == 40)
+    _ = delivery.adopt(.of(.word("mode")), confirms: true)
+    #expect(delivery.expected == nil)
+  }
+
+  @Test func `a new definition ends a command that it does not allow, or nothing confirms`() {
+    var foreign = sent()
+    #expect(foreign.adopt(.of(.word("mode")), confirms: true).text.hasPrefix("superseded 40"))
+    var unprovable = sent()
+    _ = unprovable.acknowledge(confirms: true, isAction: false)
+    let entry = Registry.Entry.of(property)
+    #expect(unprovable.adopt(entry, confirms: true).text == "none")
+    #expect(unprovable.adopt(entry, confirms: false).text.hasPrefix("superseded 40"))
   }
 }

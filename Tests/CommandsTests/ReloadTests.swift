@@ -8,9 +8,11 @@ import LastOut
 import Testing
 
 @Suite struct ReloadTests {
-  private func reload(_ bench: inout Bench, _ devices: Device...) {
+  private func reload(_ bench: inout Bench, _ devices: Device...) { reload(&bench, devices) }
+
+  private func reload(_ bench: inout Bench, _ devices: [Device]) {
     let registry = Registry(devices, continuing: bench.machine.registry)
-    bench.machine.reload(registry, at: bench.now)
+    bench.machine.reloadAtOnce(registry, at: bench.now)
   }
 
   @Test func `what is pending keeps its deadline; the new policy is for the next change`() throws {
@@ -122,7 +124,7 @@ import Testing
     }
     #expect(bench.send() == ["0"])
     let registry = Registry(devices + [.of("s", [])], continuing: bench.machine.registry)
-    bench.machine.reload(registry, at: bench.now)
+    bench.machine.reloadAtOnce(registry, at: bench.now)
     #expect(bench.send() == [])
     bench.pass(1000)
     #expect(bench.send() == ["1"])
@@ -138,7 +140,7 @@ import Testing
     for device in devices { try bench.set("\(device.id)/x", 1, now: true) }
     #expect(bench.send().count == 2)
 
-    bench.machine.reload(bench.machine.registry, lanes: ["bus": (10, 1)], at: bench.now)
+    bench.machine.reloadAtOnce(bench.machine.registry, lanes: ["bus": (10, 1)], at: bench.now)
 
     #expect(bench.send() == [])
     bench.pass(100)
@@ -157,5 +159,188 @@ import Testing
     reload(&bench, .of("d", [.level("a")], hasAvailability: false))
     #expect(bench.send() == ["5"])
     #expect(bench.wait() == nil)
+  }
+
+  private static func narrow(_ property: inout Property) {
+    property.kind = .number(NumberRule(range: 0...50, step: 1))
+  }
+
+  @Test func `a value in its lane that is not allowed any more ends, and the newer one stays`()
+    throws
+  {
+    var bench = Bench([.of("d", [.level("a")])])
+    bench.online(false)
+    try bench.set("a", 90, now: true)
+    try bench.set("a", 40)
+    _ = bench.told()
+    reload(&bench, .of("d", [.level("a", adjust: Self.narrow)]))
+    #expect(bench.told() == ["a cancelled 90: its device file was changed"])
+    bench.pass(300)
+    bench.online(true)
+    #expect(bench.send() == ["40"])
+  }
+
+  @Test func `what waits follows its device into another lane, behind what waits there`() throws {
+    var settings = CommandSettings()
+    settings.lanes = ["old": (rate: 0.1, burst: 1), "new": (rate: 1, burst: 1)]
+    let devices: (String) -> [Device] = { lane in
+      [
+        .of("a", lane: "old", [.level("x")]), .of("n", lane: "new", [.level("x")]),
+        .of("d", lane: lane, [.level("x"), .level("y") { $0.urgent = [0] }]),
+      ]
+    }
+    var bench = Bench(devices("old"), settings: settings)
+    try bench.set("a/x", 1, now: true)
+    try bench.set("n/x", 2, now: true)
+    #expect(bench.send().sorted() == ["1", "2"])
+    try bench.set("n/x", 3, now: true)
+    try bench.set("d/x", 4, now: true)
+    try bench.set("d/y", 0)
+    #expect(bench.send() == [])
+    reload(&bench, devices("new"))
+    #expect(bench.send() == [])
+    var sent: [[String]] = []
+    for _ in 0..<4 {
+      bench.pass(1000)
+      sent.append(bench.send())
+    }
+    #expect(sent == [["0"], ["3"], ["4"], []])
+  }
+
+  // MARK: - Between two steps
+
+  /// Begins to continue with other devices, which count already; no key was reached yet.
+  private func replace(_ bench: inout Bench, _ devices: Device...) { replace(&bench, devices) }
+
+  private func replace(_ bench: inout Bench, _ devices: [Device]) {
+    let registry = Registry(devices, continuing: bench.machine.registry)
+    bench.machine.beginReload(registry)
+    while bench.machine.continueReload(keys: 1, at: bench.now) != .replaced {}
+    _ = bench.told()
+  }
+
+  /// The events of the remaining steps.
+  private func finish(_ bench: inout Bench) -> [String] {
+    while bench.machine.continueReload(keys: 1, at: bench.now) != .finished {}
+    return bench.told()
+  }
+
+  @Test func `steps that wait for the state of a removed key end once`() throws {
+    let asking = Property.seen("a") { $0.state?.get = StateRequest(topic: "a/get", payload: []) }
+    var bench = Bench([.of("d", [.level("b"), asking])])
+    try bench.step("a", 5)
+    try bench.step("a", 1)
+    replace(&bench, .of("d", [.level("b")]))
+    let ended = "a cancelled: its device file names it no more"
+    #expect(finish(&bench) == [ended, ended])
+    bench.pass(60_000)
+    #expect(bench.told() == [])
+    #expect(bench.hasUnsent == false)
+  }
+
+  @Test func `a confirmation that the new definition does not ask for is not overdue`() throws {
+    var bench = Bench(.level("b"), .seen("a"))
+    try bench.set("a", 5, now: true)
+    bench.send()
+    replace(&bench, .of("d", [.level("b"), .level("a")]))
+    bench.pass(6000)
+    #expect(bench.told() == ["a superseded 5: its device file was changed"])
+    #expect(finish(&bench) == [])
+  }
+
+  @Test func `a value expires by the clock although its key was not reached yet`() throws {
+    var bench = Bench([.of("d", [.level("b"), .level("a")])])
+    bench.online(false)
+    try bench.set("a", 5, ttl: .seconds(1), now: true)
+    replace(&bench, .of("d", [.level("b"), .level("a", delay: 1000)]))
+    bench.pass(1000)
+    #expect(bench.told() == ["a expired 5: the device is offline"])
+    #expect(finish(&bench) == [])
+  }
+
+  @Test func `a lane full of values that are not allowed any more is emptied in steps`() throws {
+    let devices = { (adjust: (inout Property) -> Void) -> [Device] in
+      (0..<600).map { .of("d\($0)", [.level("a", adjust: adjust)]) }
+    }
+    var bench = Bench(devices { _ in })
+    for number in 0..<600 { try bench.set("d\(number)/a", 90, now: true) }
+    replace(&bench, devices(Self.narrow))
+    var ended: [Int] = []
+    repeat {
+      #expect(bench.send() == [])
+      ended.append(bench.told().count)
+    } while bench.machine.continueReload(keys: 1, at: bench.now) != .finished && ended.count < 3
+    #expect(ended == [256, 256, 88])
+    #expect(bench.hasUnsent == false)
+  }
+
+  @Test func `a value that is quiet is checked before it settles`() throws {
+    var bench = Bench(.level("b"), .level("a"))
+    try bench.set("a", 90)
+    replace(&bench, .of("d", [.level("b"), .level("a", adjust: Self.narrow)]))
+    bench.pass(300)
+    #expect(bench.told() == ["a cancelled 90: its device file was changed"])
+    #expect(bench.send() == [])
+    #expect(finish(&bench) == [])
+  }
+
+  @Test func `a value that fits settles as if nothing had happened`() throws {
+    var bench = Bench(.level("b"), .level("a"))
+    try bench.set("a", 40)
+    replace(&bench, .of("d", [.level("b"), .level("a", adjust: Self.narrow)]))
+    bench.pass(300)
+    #expect(try bench.target("a") == 40)
+    #expect(bench.send() == ["40"])
+    #expect(finish(&bench) == ["a sending 40", "a sent 40"])
+  }
+
+  @Test func `a device whose availability topic is gone counts as online at once`() throws {
+    var bench = Bench([.of("d", [.level("b"), .level("a")])])
+    bench.online(false)
+    try bench.set("a", 5, now: true)
+    replace(&bench, .of("d", [.level("b"), .level("a")], hasAvailability: false))
+    #expect(bench.machine.dispatcher.isDeviceOnline(0) == true)
+    #expect(finish(&bench) == [])
+    #expect(bench.send() == ["5"])
+  }
+
+  @Test func `a message waits for no companion that its new definition does not allow`() throws {
+    let member: (inout Property) -> Void = {
+      let content = JSONValue.Member($0.id, .string(PayloadTemplate.placeholder))
+      $0.command = CommandEndpoint(topic: "set", payload: PayloadTemplate(.object([content])))
+    }
+    let light: (Double) -> Device = { maximum in
+      var light = Device.of(
+        "d",
+        ["a", "b"].map { id in
+          .level(id) { property in
+            member(&property)
+            property.kind = .number(NumberRule(range: 0...maximum, step: 1))
+          }
+        }
+      )
+      light.merge = true
+      return light
+    }
+    var bench = Bench([light(100)])
+    try bench.set("b", 90)
+    replace(&bench, light(50))
+    try bench.set("a", 5, now: true)
+    #expect(bench.send() == [#"{"a":5}"#])
+    #expect(bench.told().contains("b cancelled 90: its device file was changed"))
+    #expect(finish(&bench) == [])
+  }
+}
+
+extension CommandStateMachine {
+  /// All steps of a reload.
+  mutating func reloadAtOnce(
+    _ registry: Registry,
+    lanes: [String: (rate: Double, burst: Int)]? = nil,
+    at now: Moment
+  ) {
+    advance(to: now)
+    beginReload(registry, lanes: lanes)
+    while continueReload(keys: 3, at: now) != .finished {}
   }
 }

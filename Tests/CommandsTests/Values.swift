@@ -53,3 +53,10 @@ extension Delivery.Verdict {
     }
   }
 }
+
+extension Registry.Entry {
+  /// The entry of a property that is the only one of its device.
+  static func of(_ property: Property) -> Registry.Entry {
+    Registry([.of("d", [property])])[.first]
+  }
+}

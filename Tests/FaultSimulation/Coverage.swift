@@ -26,6 +26,8 @@ package struct Coverage: Sendable {
   package internal(set) var expiredAtStart = 0
   package internal(set) var withheld = 0
   package internal(set) var reloads = 0
+  /// Reloads that no restart interrupted.
+  package internal(set) var finishedReloads = 0
   package internal(set) var routed = 0
   package internal(set) var forwarded = 0
   package internal(set) var passed = 0
@@ -65,6 +67,7 @@ package struct Coverage: Sendable {
     expiredAtStart += other.expiredAtStart
     withheld += other.withheld
     reloads += other.reloads
+    finishedReloads += other.finishedReloads
     routed += other.routed
     forwarded += other.forwarded
     passed += other.passed

@@ -64,6 +64,8 @@ extension SimulatedLife {
     case .storeHealth(let fault):
       if fault != nil, !disk.isFailing { fail("the journal is said to fail, and the disk works") }
     case .closeStore: core.storeClosed()
+    case .definitionsReplaced: definitionsReplaced()
+    case .reloaded: seen.finishedReloads += 1
     case .end(let report): ended(report)
     case .publishState(let item, let payload, let place):
       if !publishState(item, payload, place) { hasRoom = false }

@@ -206,13 +206,20 @@ extension SimulatedLife {
   // MARK: - Reload
 
   /// Reloads the device files, in which only some policies differ.
+  ///
+  /// The core replaces the definitions in one of its next steps.
   mutating func reload() {
-    wake()
-    guard breach == nil else { return }
+    guard !core.isReloading else { return }
     seen.reloads += 1
     if isTraced { log("the devices are read again") }
-    registry = Registry(House.devices(UInt64(random.below(4))), continuing: registry)
-    core.reload(registry, lanes: House.lanes, at: now)
+    let next = Registry(House.devices(UInt64(random.below(4))), continuing: registry)
+    core.beginReload(next, lanes: House.lanes)
+  }
+
+  /// The definitions of a reload count from now on.
+  mutating func definitionsReplaced() {
+    if isTraced { log("the devices are replaced") }
+    registry = core.registry
     model.reload(registry)
     compareEvents("after a reload")
   }

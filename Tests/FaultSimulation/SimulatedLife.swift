@@ -90,6 +90,7 @@ package struct SimulatedLife: ~Copyable {
     settings.commands.pendingLimit = random.chance(30) ? 4 : 100
     settings.routes = House.routes
     settings.brokers = House.brokers
+    settings.keysPerReloadStep = random.within(1...5)
     self.settings = settings
     let isWatched = random.chance(80)
     disk = SimulatedDisk(seed: seed)

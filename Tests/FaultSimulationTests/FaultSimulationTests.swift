@@ -40,9 +40,9 @@ import Testing
       seen.restarts, seen.shutdowns, seen.pauses, seen.confirmed, seen.failed, seen.expired,
       seen.cancelled, seen.unchanged, seen.superseded, seen.byHand, seen.replayed, seen.powerCuts,
       seen.sleeps, seen.diskFaults, seen.unkept, seen.expiredAtStart, seen.withheld,
-      seen.reloads, seen.routed, seen.forwarded, seen.passed, seen.lostRoutes, seen.states,
-      seen.clearedStates, seen.clearedAfterReconnect, seen.brokerLosses, seen.lateOpenings,
-      seen.relatedChanges, seen.resumedLate,
+      seen.reloads, seen.finishedReloads, seen.routed, seen.forwarded, seen.passed,
+      seen.lostRoutes, seen.states, seen.clearedStates, seen.clearedAfterReconnect,
+      seen.brokerLosses, seen.lateOpenings, seen.relatedChanges, seen.resumedLate,
     ]
     #expect(counts.allSatisfy { $0 > 0 }, "\(seen)")
   }

@@ -29,24 +29,15 @@ struct CoreBench: ~Copyable {
   ///   - isJournalled: Whether accepted values are made durable.
   ///   - entries: What an earlier process left.
   ///   - fault: Why the journal's file cannot be opened; then ``fileOpens(with:)`` opens it.
-  init(isJournalled: Bool = true, entries: [JournalEntry] = [], fault: JournalFault? = nil) {
-    var button = Self.property("button", kind: .action(["STOP", "OPEN"]), delay: 0)
-    button.urgent = [.text("STOP")]
-    button.ends = ["position"]
-    var warmth = Self.number("warmth")
-    warmth.excludes = ["hue"]
-    var speed = Self.number("speed")
-    speed.urgent = [.number(0)]
-    speed.ends = ["swing"]
-    var swing = Self.number("swing")
-    swing.state = StateSource(topic: "swing", value: .whole)
-    swing.confirm = Confirmation()
+  ///   - devices: Instead of the blind, the light and the fan.
+  init(
+    isJournalled: Bool = true,
+    entries: [JournalEntry] = [],
+    fault: JournalFault? = nil,
+    devices: [Device] = Self.devices
+  ) {
     core = GatewayCore(
-      registry: Registry([
-        Device(id: "blind", name: "blind", properties: [Self.number("position"), button]),
-        Device(id: "light", name: "light", properties: [warmth, Self.number("hue")]),
-        Device(id: "fan", name: "fan", properties: [speed, swing]),
-      ]),
+      registry: Registry(devices),
       settings: GatewayCore.Settings(),
       identifiers: CommandIdentifiers(wallMilliseconds: 0, now: now, session: 0)
     )
@@ -59,8 +50,27 @@ struct CoreBench: ~Copyable {
     core.connectionChanged(isUp: true, at: now)
   }
 
-  private static func number(_ id: String) -> Property {
-    property(id, kind: .number(NumberRule(range: 0...100, step: 1)), delay: 300)
+  private static var devices: [Device] {
+    var button = property("button", kind: .action(["STOP", "OPEN"]), delay: 0)
+    button.urgent = [.text("STOP")]
+    button.ends = ["position"]
+    var warmth = number("warmth")
+    warmth.excludes = ["hue"]
+    var speed = number("speed")
+    speed.urgent = [.number(0)]
+    speed.ends = ["swing"]
+    var swing = number("swing")
+    swing.state = StateSource(topic: "swing", value: .whole)
+    swing.confirm = Confirmation()
+    return [
+      Device(id: "blind", name: "blind", properties: [number("position"), button]),
+      Device(id: "light", name: "light", properties: [warmth, number("hue")]),
+      Device(id: "fan", name: "fan", properties: [speed, swing]),
+    ]
+  }
+
+  static func number(_ id: String, to maximum: Double = 100) -> Property {
+    property(id, kind: .number(NumberRule(range: 0...maximum, step: 1)), delay: 300)
   }
 
   private static func property(_ id: String, kind: ValueKind, delay: Int) -> Property {
@@ -132,6 +142,8 @@ struct CoreBench: ~Copyable {
     case .log(let entry):
       "log " + entry.fields.map { "\($0.key)=\($0.value)" }.joined(separator: " ")
     case .resumed(let value): "resumed \(core.registry[value.key].key)"
+    case .definitionsReplaced: "replaced"
+    case .reloaded: "reloaded"
     case .end: "end"
     default: "other"
     }

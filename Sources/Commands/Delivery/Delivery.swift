@@ -257,16 +257,20 @@ struct Delivery {
 
   // MARK: - Other definitions
 
-  /// Forgets everything the device has: its property was removed.
-  mutating func forget() {
-    actual = nil
-    lastSent = nil
-  }
-
-  /// Forgets the values that the property, as it is defined now, does not have.
-  mutating func forgetValues(foreignTo property: borrowing Property) {
-    if let known = actual, !property.canReport(known) { actual = nil }
-    if let sent = lastSent, !property.allows(sent) { lastSent = nil }
+  /// Continues with another definition of the property: forgets the values that it does not have,
+  /// and all of a removed one.
+  ///
+  /// A command in flight ends if its value is one of them, or if no device confirms it any more.
+  mutating func adopt(_ entry: Registry.Entry, confirms: Bool) -> Verdict {
+    if let value = actual, entry.isRetired || !entry.property.canReport(value) { actual = nil }
+    if let value = lastSent, entry.reasonToEnd(value) != nil { lastSent = nil }
+    if let value = arriving, entry.reasonToEnd(value) != nil { arriving = nil }
+    guard let flight = inFlight else { return .none }
+    let reason = entry.reasonToEnd(flight.command.value)
+    let isUnprovable = !confirms && flight.stage == .sent
+    guard reason != nil || isUnprovable else { return .none }
+    let phase = entry.isRetired ? Phase.cancelled : .superseded
+    return abandon(as: phase, reason: reason ?? Registry.Entry.changedReason)
   }
 }
 

@@ -16,6 +16,7 @@ extension CommandDispatcher {
     at now: Moment
   ) {
     for key in deliveries.finish(token) {
+      migrate(key, at: now)
       sendQueue.acknowledge(key)
       switch outcome {
       case .acknowledged: acknowledged(key, at: now)

@@ -26,6 +26,13 @@ extension CommandDispatcher {
   mutating func settle(_ run: LastOutCore<PendingChange>.Run, at now: Moment) {
     queue.finish(run.key, at: now)
     var command = Command(change: run.value, collapsed: run.collapsed)
+    if migrate(run.key, at: now) {
+      if let reason = registry[run.key].reasonToEnd(command.value) {
+        endWaitingCommand(of: run.key, as: .cancelled, reason: reason, at: now)
+        return emit(.cancelled, of: command, reason: reason, for: run.key, at: now)
+      }
+      setTarget(command.value, of: run.key)
+    }
     guard deviceHas(command.value, run.key) else {
       return makeReady(command, for: run.key, at: now)
     }
@@ -117,6 +124,11 @@ extension CommandDispatcher {
   /// Call it while the client can publish.
   mutating func nextPublish(at now: Moment) -> CommandPublish? {
     while let key = sendQueue.next(at: now, ignoresLimits: isClosing) {
+      // Its value may not fit any more, or its device may have another lane.
+      if migrate(key, at: now) {
+        if let reload, reload.isStepFull { return nil }
+        continue
+      }
       guard isUnnecessary(key) else { return send(key, at: now) }
       endWaitingCommand(of: key, as: .unchanged, reason: nil, at: now)
     }
@@ -160,7 +172,10 @@ extension CommandDispatcher {
   /// The keys whose commands are sent with that of `lead`; those that are pending become ready.
   private mutating func gather(_ lead: KeyIndex, at now: Moment) -> [KeyIndex] {
     sendQueue.companions(of: lead).filter { key in
-      if key != lead { flush(key, at: now) }
+      if key != lead {
+        migrate(key, at: now)
+        flush(key, at: now)
+      }
       return sendQueue[key] != nil
     }
   }

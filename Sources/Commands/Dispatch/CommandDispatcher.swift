@@ -24,6 +24,8 @@ package struct CommandDispatcher: ~Copyable {
   /// Commands in flight, and what devices have.
   var deliveries: DeliveryTable
   var log: EventLog
+  /// A reload in progress.
+  var reload: DefinitionReload?
   /// Whether lanes hold nothing back and nothing is sent again for want of a confirmation.
   var isClosing = false
 
@@ -102,9 +104,12 @@ package struct CommandDispatcher: ~Copyable {
   /// Ends or repeats one command that has waited too long at `due`; `false` when there is none.
   mutating func timeOut(at due: Moment, _ now: Moment) -> Bool {
     if let key = sendQueue.popExpired(at: due) {
+      // A key that gets its new definition has another deadline, or none.
+      if migrate(key, at: now) { return true }
       endWaitingCommand(of: key, as: .expired, reason: sendQueue.offlineReason, at: now)
     } else if let key = deliveries.popOverdue(at: due) {
-      confirmationOverdue(key, at: now)
+      migrate(key, at: now)
+      if deliveries[key].awaitsConfirmation { confirmationOverdue(key, at: now) }
     } else {
       return false
     }

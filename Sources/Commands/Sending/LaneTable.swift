@@ -25,14 +25,16 @@ struct LaneTable {
   }
 
   private struct Owner {
-    let lane: Int
+    /// The lane that ``keys`` are in.
+    var lane = 0
     var keys = LinkTable.List()
   }
 
   /// Where a key waits.
-  private enum Place: UInt8 {
+  private enum Place: Equatable {
     case nowhere
-    case urgent
+    case urgent(lane: Int32)
+    /// In the lane of its device.
     case inTurn
   }
 
@@ -40,72 +42,41 @@ struct LaneTable {
   /// broker at once.
   static let backlog = 64
 
-  private var lanes: [Lane]
-  private var owners: [Owner]
-  private var places: KeyArray<Place>
+  private var lanes = [Lane()]
+  private var owners: [Owner] = []
+  private var places = KeyArray<Place>()
   /// Keys are nodes here.
-  private var keyLinks: LinkTable
+  private var keyLinks = LinkTable(nodes: 0)
   /// Devices are nodes here.
-  private var turnLinks: LinkTable
+  private var turnLinks = LinkTable(nodes: 0)
   /// Where the search for the next command goes on, so that no lane starves another.
   private var cursor = 0
   /// How many keys wait, in all lanes.
   private(set) var count = 0
-  /// The lanes that have a limit, by name.
+  /// The lanes that have or had a limit, by name.
   private var numbers: [String: Int] = [:]
-
-  /// `buckets` has the limit of each lane, `nil` for none; `laneOfDevice` the place in it of each
-  /// device.
-  init(buckets: [TokenBucket?], laneOfDevice: [Int], keys: Int) {
-    lanes = buckets.map { Lane(bucket: $0) }
-    owners = laneOfDevice.map { Owner(lane: $0) }
-    places = KeyArray(repeating: .nowhere, count: keys)
-    keyLinks = LinkTable(nodes: keys)
-    turnLinks = LinkTable(nodes: laneOfDevice.count)
-  }
+  /// The lane of each device, where an owner's keys move when it is touched.
+  private var laneOfDevice: [Int] = []
 
   /// The lanes of all devices, empty; the first is for everything that has no limit.
   ///
-  /// - Parameters:
-  ///   - registry: The devices, with the names of their lanes.
-  ///   - limits: Tokens a second and burst, by lane.
-  ///   - old: Lanes before these, whose tokens are kept.
-  ///   - now: When the limits begin to count.
-  init(
-    registry: Registry,
-    limits: [String: (rate: Double, burst: Int)],
-    continuing old: Self?,
-    at now: Moment
-  ) {
-    var numbers: [String: Int] = [:]
-    var buckets: [TokenBucket?] = [nil]
-    let laneOfDevice = registry.devices.map { device in
-      guard let name = device.lane, let limit = limits[name] else { return 0 }
-      if let known = numbers[name] { return known }
-      numbers[name] = buckets.count
-      let known = old?.numbers[name].flatMap { old?.lanes[$0].bucket }
-      buckets.append(
-        known?.limited(rate: limit.rate, burst: limit.burst, at: now)
-          ?? TokenBucket(rate: limit.rate, burst: limit.burst)
-      )
-      return buckets.count - 1
-    }
-    self.init(
-      buckets: buckets,
-      laneOfDevice: laneOfDevice,
-      keys: registry.properties.count
-    )
-    self.numbers = numbers
+  /// `limits` has the tokens a second and the burst, by lane.
+  init(registry: Registry, limits: [String: (rate: Double, burst: Int)]) {
+    var assignment = assignment(limits: limits)
+    for device in registry.devices { assignment.add(device) }
+    extend(keys: registry.properties.count, devices: registry.devices.count)
+    replace(assignment, at: .zero)
   }
 
   /// Lets a key wait in its device's lane; one that waits already keeps its place, unless it has
   /// become urgent or ceased to be.
   mutating func add(_ key: KeyIndex, device: Int, isUrgent: Bool) {
-    let wanted: Place = isUrgent ? .urgent : .inTurn
+    moveDevice(device)
+    let lane = owners[device].lane
+    let wanted: Place = isUrgent ? .urgent(lane: Int32(lane)) : .inTurn
     guard places[key] != wanted else { return }
     remove(key, device: device)
     places[key] = wanted
-    let lane = owners[device].lane
     count += 1
     lanes[lane].count += 1
     if isUrgent { return keyLinks.append(key.rawValue, to: &lanes[lane].urgent) }
@@ -115,11 +86,14 @@ struct LaneTable {
 
   /// Removes a key from its lane, if it is in it.
   mutating func remove(_ key: KeyIndex, device: Int) {
-    let lane = owners[device].lane
+    let lane: Int
     switch places[key] {
     case .nowhere: return
-    case .urgent: keyLinks.remove(key.rawValue, from: &lanes[lane].urgent)
+    case .urgent(let number):
+      lane = Int(number)
+      keyLinks.remove(key.rawValue, from: &lanes[lane].urgent)
     case .inTurn:
+      lane = owners[device].lane
       keyLinks.remove(key.rawValue, from: &owners[device].keys)
       if owners[device].keys.isEmpty { turnLinks.remove(Int32(device), from: &lanes[lane].turn) }
     }
@@ -172,6 +146,52 @@ struct LaneTable {
       earliest = min(earliest ?? token, token)
     }
     return earliest
+  }
+
+  // MARK: - Reload
+
+  /// Makes room for more keys and devices.
+  mutating func extend(keys: Int, devices: Int) {
+    places.extend(to: keys, with: .nowhere)
+    keyLinks.extend(toNodes: keys)
+    turnLinks.extend(toNodes: devices)
+    while owners.count < devices { owners.append(Owner()) }
+  }
+
+  /// Begins to assign devices to lanes under other limits: each of these lanes gets a number.
+  mutating func assignment(limits: [String: (rate: Double, burst: Int)]) -> LaneAssignment {
+    for name in limits.keys.sorted() where numbers[name] == nil {
+      numbers[name] = lanes.count
+      lanes.append(Lane())
+    }
+    return LaneAssignment(limits: limits, numbers: numbers)
+  }
+
+  /// Continues with other lanes, which has no effect on a device until it is touched.
+  ///
+  /// Lanes keep their tokens and what waits in them. Takes time in proportion to the lanes.
+  mutating func replace(_ assignment: LaneAssignment, at now: Moment) {
+    laneOfDevice = assignment.laneOfDevice
+    for (name, number) in numbers {
+      lanes[number].bucket = assignment.limits[name].map { limit in
+        lanes[number].bucket?.limited(rate: limit.rate, burst: limit.burst, at: now)
+          ?? TokenBucket(rate: limit.rate, burst: limit.burst)
+      }
+    }
+  }
+
+  /// Moves what waits of a device to its lane, behind what waits there; an urgent key stays until it
+  /// is added again.
+  mutating func moveDevice(_ device: Int) {
+    let (old, new) = (owners[device].lane, laneOfDevice[device])
+    guard old != new else { return }
+    owners[device].lane = new
+    guard !owners[device].keys.isEmpty else { return }
+    let keyCount = keyLinks.nodes(of: owners[device].keys).count
+    turnLinks.remove(Int32(device), from: &lanes[old].turn)
+    lanes[old].count -= keyCount
+    turnLinks.append(Int32(device), to: &lanes[new].turn)
+    lanes[new].count += keyCount
   }
 
   // MARK: - Forecast

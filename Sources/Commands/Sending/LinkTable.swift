@@ -22,6 +22,11 @@ struct LinkTable {
     links = Array(repeating: Link(), count: nodes)
   }
 
+  /// Makes room for more nodes.
+  mutating func extend(toNodes count: Int) {
+    for _ in links.count..<max(count, links.count) { links.append(Link()) }
+  }
+
   /// Puts `node`, which is in no list, at the end of `list`.
   mutating func append(_ node: Int32, to list: inout List) {
     links[Int(node)] = Link(next: -1, previous: list.tail)

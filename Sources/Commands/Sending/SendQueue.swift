@@ -35,7 +35,7 @@ struct SendQueue {
   private var registry: Registry
   private var facts: KeyArray<PropertyFacts>
   private var relations: KeyArray<Relations>
-  private var devices: [DeviceAvailability]
+  private var availability: AvailabilityTable
   private(set) var lanes: LaneTable
   /// When commands expire whose broker or device is offline.
   private(set) var expiries: KeyDeadlines
@@ -61,8 +61,8 @@ struct SendQueue {
     self.relations = relations
     commands = KeyArray(repeating: nil, count: facts.count)
     holds = KeyArray(repeating: Hold(), count: facts.count)
-    devices = registry.devices.map { DeviceAvailability(sources: $0.availability.count) }
-    lanes = LaneTable(registry: registry, limits: limits, continuing: nil, at: .zero)
+    availability = AvailabilityTable(registry)
+    lanes = LaneTable(registry: registry, limits: limits)
     expiries = KeyDeadlines(keys: facts.count)
   }
 
@@ -74,9 +74,9 @@ struct SendQueue {
   func hasRepetition(_ key: KeyIndex) -> Bool { holds[key].hasRepetition }
 
   /// Whether a key's device can be reached.
-  func isOnline(_ key: KeyIndex) -> Bool { isConnected && devices[facts[key].device].isOnline }
+  func isOnline(_ key: KeyIndex) -> Bool { isConnected && isDeviceOnline(facts[key].device) }
 
-  func isDeviceOnline(_ device: Int) -> Bool { devices[device].isOnline }
+  func isDeviceOnline(_ device: Int) -> Bool { availability.isOnline(device) }
 
   /// Whether the broker has not acknowledged the key's previous command.
   func awaitsAcknowledgement(_ key: KeyIndex) -> Bool { holds[key].awaitsAcknowledgement }
@@ -193,7 +193,8 @@ struct SendQueue {
     source: Int,
     isOnline: Bool
   ) -> [KeyIndex] {
-    guard devices[device].report(isOnline, source: source) else { return [] }
+    availability.reset(device, in: registry)
+    guard availability.report(isOnline, source: source, of: device) else { return [] }
     return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
   }
 
@@ -203,7 +204,7 @@ struct SendQueue {
   ///
   /// - Returns: Whether it can wait, see ``insert(_:for:)``.
   @discardableResult
-  private mutating func place(_ key: KeyIndex) -> Bool {
+  mutating func place(_ key: KeyIndex) -> Bool {
     guard let command = commands[key] else { return true }
     if isOnline(key) {
       expiries.remove(key)
@@ -213,7 +214,7 @@ struct SendQueue {
       expiries.set(key, at: command.change.expiresAt)
     }
     let device = facts[key].device
-    if devices[device].isOnline, !holds[key].blocks(command) {
+    if isDeviceOnline(device), !holds[key].blocks(command) {
       lanes.add(key, device: device, isUrgent: command.isUrgent)
     } else {
       lanes.remove(key, device: device)
@@ -233,35 +234,38 @@ struct SendQueue {
 
   private func number(_ key: KeyIndex) -> UInt64 { commands[key]?.change.number ?? 0 }
 
-  // MARK: - Other definitions
+  // MARK: - Reload
 
-  /// Continues with another registry, which continues the one before.
+  /// Makes room for more keys and devices.
+  mutating func extend(keys: Int, devices: Int) {
+    commands.extend(to: keys, with: nil)
+    holds.extend(to: keys, with: Hold())
+    expiries.extend(keys: keys)
+    lanes.extend(keys: keys, devices: devices)
+    availability.extend(devices: devices)
+  }
+
+  /// Begins to assign devices to lanes under other limits.
+  mutating func assignment(limits: [String: (rate: Double, burst: Int)]) -> LaneAssignment {
+    lanes.assignment(limits: limits)
+  }
+
+  /// Continues with other definitions.
   ///
-  /// Lanes keep their tokens. Commands join them again in the order in which they were changed.
-  ///
-  /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
-  mutating func reload(
-    _ registry: Registry,
-    _ facts: KeyArray<PropertyFacts>,
-    _ relations: KeyArray<Relations>,
-    limits: [String: (rate: Double, burst: Int)],
-    at now: Moment
-  ) -> [KeyIndex] {
-    let old = self.registry
-    self.registry = registry
-    self.facts = facts
-    self.relations = relations
-    commands.extend(to: facts.count, with: nil)
-    holds.extend(to: facts.count, with: Hold())
-    expiries.extend(keys: facts.count)
-    for (number, device) in registry.devices.enumerated() {
-      if number == devices.count {
-        devices.append(DeviceAvailability(sources: device.availability.count))
-      } else if old.devices[number].availability != device.availability {
-        devices[number] = DeviceAvailability(sources: device.availability.count)
-      }
-    }
-    lanes = LaneTable(registry: registry, limits: limits, continuing: lanes, at: now)
-    return place(inOrderOfChanges(commands.keys))
+  /// What waits stays where it is until ``place(_:)``, and ``renewDevice(_:)`` follows for each
+  /// device.
+  mutating func replace(_ definitions: DefinitionReload, at now: Moment) {
+    registry = definitions.registry
+    facts = definitions.facts
+    relations = definitions.relations
+    lanes.replace(definitions.lanes, at: now)
+    availability.replaceSources(of: definitions.hasOtherSources)
+  }
+
+  /// Gives a device its new lane, and forgets what it reported by availability sources that it no
+  /// longer has.
+  mutating func renewDevice(_ device: Int) {
+    lanes.moveDevice(device)
+    availability.reset(device, in: registry)
   }
 }

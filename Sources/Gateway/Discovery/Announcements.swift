@@ -65,15 +65,6 @@ struct Announcements {
     }
   }
 
-  /// Announces the devices that a reload has changed, and removes those that it has removed.
-  mutating func announceChanges(from old: Registry, to registry: Registry) {
-    announce(
-      registry.devices.indices.filter { number in
-        number >= old.devices.count || old.devices[number] != registry.devices[number]
-      }
-    )
-  }
-
   /// A device came online or went offline; this is published only once it is announced.
   mutating func availabilityChanged(of number: Int) {
     guard number < isChanged.count, !isChanged[number] else { return }

@@ -31,10 +31,8 @@ final class DiscoverySurface {
     announceAll()
   }
 
-  /// Announces the devices that a reload has changed.
-  func devicesReloaded(since old: Registry) {
-    announcements.announceChanges(from: old, to: context.registry)
-  }
+  /// Announces devices again, and removes the announcements of those that a reload has removed.
+  func announce(_ devices: [Int]) { announcements.announce(devices) }
 
   /// A device came online or went offline.
   func availabilityChanged(of device: Int) { announcements.availabilityChanged(of: device) }
@@ -85,7 +83,7 @@ final class DiscoverySurface {
     return true
   }
 
-  private func announceAll() { announcements.announce(context.registry.deviceNumbers) }
+  private func announceAll() { announce(context.registry.deviceNumbers) }
 
   private static func bytes(_ payload: JSONValue) -> [UInt8] {
     var bytes: [UInt8] = []

@@ -86,25 +86,26 @@ final class MQTTSurface {
     own.discardMessages(others: own.isConnected ? context.core.states.dueCount : 0)
   }
 
-  /// Applies a reload: subscribes to new topics, unsubscribes from removed ones, and announces the
+  /// The definitions of a reload count from now on: exchanges the topic maps, and announces the
   /// devices that changed.
+  func definitionsReplaced(_ reload: ReloadProgress) {
+    swap(&topics, &reload.topics)
+    discovery?.announce(reload.prepared.changedDevices)
+  }
+
+  /// Unsubscribes from some topics that a reload has removed, or subscribes to new ones, or requests
+  /// their states.
   ///
   /// Other subscriptions stay, so that no retained message is received twice.
-  func devicesReloaded(since old: Registry) {
-    let before = topics.subscriptions(forBroker: nil, isOwn: true)
-    let requested = Set(topics.stateRequests)
-    topics = TopicMap(
-      configuration: context.configuration,
-      registry: context.registry,
-      announcer: discovery?.announcer
-    )
-    let after = topics.subscriptions(forBroker: nil, isOwn: true)
-    let filters = Set(after.map(\.filter))
-    let known = Set(before)
-    own.client.unsubscribe(before.map(\.filter).filter { !filters.contains($0) })
-    own.client.subscribe(after.filter { !known.contains($0) })
-    if own.isConnected { requestStates(topics.stateRequests.filter { !requested.contains($0) }) }
-    discovery?.devicesReloaded(since: old)
+  func updateSubscriptions(_ reload: ReloadProgress) {
+    let limit = ReloadProgress.limit
+    if !reload.removed.isEmpty {
+      own.client.unsubscribe(Array(reload.removed.popFirst(limit)))
+    } else if !reload.added.isEmpty {
+      own.client.subscribe(Array(reload.added.popFirst(limit)))
+    } else {
+      requestStates(reload.requests.popFirst(limit))
+    }
   }
 
   /// Logs that another gateway is online at this base topic.
@@ -155,7 +156,7 @@ final class MQTTSurface {
       receive(topic, payload, message, from: number)
     }
     client.onRetainedIgnored = { [unowned self] in ignoreRetained(topic: $0) }
-    client.subscribe(topics.subscriptions(forBroker: name, isOwn: name == nil))
+    client.subscribe(topics.subscriptions.all(forBroker: name, isOwn: name == nil))
     links.append(BrokerLink(name: name, client: client, log: context.log))
   }
 
@@ -173,13 +174,13 @@ final class MQTTSurface {
       connectionCount += 1
       own.logDroppedMessages()
       publishStatus()
-      requestStates(topics.stateRequests)
+      requestStates(topics.subscriptions.stateRequests)
       discovery?.connected()
     }
     onConnection?(isUp)
   }
 
-  private func requestStates(_ requests: [StateRequest]) {
+  private func requestStates(_ requests: some Sequence<StateRequest>) {
     for request in requests {
       own.enqueue(.init(topic: request.topic, payload: request.payload))
     }

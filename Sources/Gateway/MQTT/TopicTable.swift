@@ -39,6 +39,15 @@ struct TopicTable: ~Copyable {
     roles[index].append(role)
   }
 
+  /// Removes the roles of the last topics, `limit` of them at most, from a table that is not used any
+  /// more: each has memory of its own.
+  ///
+  /// - Returns: Whether none is left.
+  mutating func free(_ limit: Int) -> Bool {
+    roles.removeLast(min(limit, roles.count))
+    return roles.isEmpty
+  }
+
   /// The roles of a topic; empty for one that has none.
   func roles(of topic: Span<UInt8>) -> [Role] {
     guard let index = names.find(topic) else { return [] }

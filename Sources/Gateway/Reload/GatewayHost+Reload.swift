@@ -5,6 +5,7 @@ import Commands
 package import Configuration
 package import Control
 import Devices
+import Dispatch
 import GatewayCore
 internal import JSON
 import LastOut
@@ -13,8 +14,8 @@ package import Operations
 
 /// Other devices and policies while the gateway runs: what is pending stays.
 ///
-/// The files are read on another thread and refused as a whole if anything in them is wrong. The
-/// way is: ``reload(_:)``, ``Reloader``, ``apply(_:at:)``.
+/// The files are read and compared on another thread, and refused as a whole if anything in them is
+/// wrong. Then each step of the event loop does one bounded step of the reload, here and in the core.
 extension GatewayHost {
   /// Why the configuration was not taken.
   package struct ReloadRefusal: Error {
@@ -34,8 +35,16 @@ extension GatewayHost {
   ) throws(OperationsError) {
     reloader = try Reloader(
       context.loop,
-      continuing: { [unowned self] in context.registry },
-      reading: read
+      continuing: { [unowned self] in
+        PreparedReload.Base(
+          configuration: context.configuration,
+          registry: context.registry,
+          subscriptions: mqtt.topics.subscriptions,
+          announcer: mqtt.discovery?.announcer
+        )
+      },
+      reading: read,
+      applying: { [weak self] in self?.apply($0) }
     )
   }
 
@@ -49,9 +58,8 @@ extension GatewayHost {
       return done(.failure(.init(error: ErrorReply(.unsupported, reason))))
     }
     Notify.reloading()
-    reloader.reload { [weak self] outcome in
-      guard let self else { return }
-      done(take(outcome, at: EventLoop.now()))
+    reloader.reload { result in
+      done(result)
       Notify.ready()
     }
   }
@@ -70,17 +78,12 @@ extension GatewayHost {
     }
   }
 
-  private func take(
-    _ outcome: Reloader.Outcome,
-    at now: Moment
-  ) -> Result<ReloadReport, ReloadRefusal> {
+  /// Begins to continue with a configuration that was read, or refuses it.
+  private func apply(_ outcome: Reloader.Outcome) {
     switch outcome {
-    case .success where context.core.isShuttingDown:
-      return .failure(Self.stopping)
-    case .success(let loaded):
-      let report = apply(loaded, at: now)
-      tell(report)
-      return .success(report)
+    case .success where context.core.isShuttingDown: reloader?.finish(.failure(Self.stopping))
+    case .success(let prepared):
+      reloadProgress = ReloadProgress(prepared, replacing: context.registry)
     case .failure(let failure):
       context.log.error(
         "Reload refused; the previous configuration stays in effect",
@@ -89,7 +92,8 @@ extension GatewayHost {
       for problem in failure.problems {
         context.log.error("Mistake in the configuration", ["problem": problem.description])
       }
-      return .failure(.init(error: Self.reply(to: failure), problems: failure.problems))
+      let refusal = ReloadRefusal(error: Self.reply(to: failure), problems: failure.problems)
+      reloader?.finish(.failure(refusal))
     }
   }
 
@@ -103,7 +107,7 @@ extension GatewayHost {
     return ErrorReply(.badConfiguration, lines.joined(separator: "\n"))
   }
 
-  private func tell(_ report: ReloadReport) {
+  private func logReload(_ report: ReloadReport) {
     context.log.info(
       "Reloaded",
       [
@@ -123,75 +127,49 @@ extension GatewayHost {
     }
   }
 
-  // MARK: - Going on
+  // MARK: - Steps
 
-  /// Goes on with other devices, policies, lanes, inputs; what is pending stays.
-  ///
-  /// Costs time in proportion to all keys.
-  private func apply(_ loaded: LoadedConfiguration, at now: Moment) -> ReloadReport {
-    let old = context.registry
-    var report = Self.differences(from: old, to: loaded.registry)
-    report.restart = Self.sectionsForRestart(context.configuration, loaded.gateway)
-    report.warnings = loaded.warnings.map(\.description)
-    context.core.reload(loaded.registry, lanes: loaded.gateway.laneLimits, at: now)
-    context.core.settings.shutdownTimeout = loaded.gateway.shutdownTimeout
-    context.configuration.takeWhatReloads(from: loaded.gateway)
-    context.devicesReloaded()
-    mqtt.devicesReloaded(since: old)
-    http?.streams.devicesChanged()
-    emitReady()  // What the reload ended is reported before the reload itself.
-    return report
-  }
-
-  /// Which keys are new, gone or other than before.
-  private static func differences(from old: Registry, to new: Registry) -> ReloadReport {
-    var report = ReloadReport(devices: new.deviceNumbers.count, keys: new.keyCount)
-    var otherDevices: Set<Int> = []
-    for number in old.devices.indices {
-      var (before, after) = (old.devices[number], new.devices[number])
-      before.properties = []
-      after.properties = []
-      if before != after { otherDevices.insert(number) }
-    }
-    for (place, entry) in new.properties.enumerated() {
-      let before = place < old.properties.count ? old.properties[place] : nil
-      switch (before?.isRetired ?? true, entry.isRetired) {
-      case (true, true): break
-      case (true, false): report.added.append(entry.key)
-      case (false, true): report.removed.append(entry.key)
-      case (false, false):
-        if before?.property != entry.property || otherDevices.contains(entry.device) {
-          report.changed.append(entry.key)
-        }
+  /// Does one bounded step of the host's part of a reload.
+  func continueReload() {
+    guard let reload = reloadProgress else { return }
+    switch reload.phase {
+    case .mapping:
+      guard reload.buildMap() else { return }
+      reload.phase = .preparing
+      context.core.beginReload(
+        reload.prepared.registry,
+        lanes: reload.prepared.configuration.laneLimits
+      )
+    case .preparing: break  // Until the core replaces the definitions.
+    case .subscribing:
+      mqtt.updateSubscriptions(reload)
+      if reload.isSubscribed, reload.isCoreDone { finishReload(reload) }
+    case .freeing:
+      guard reload.free() else { return }
+      reloadProgress = nil
+      // Definitions that changed are freed on another thread, too.
+      DispatchQueue.global(qos: .utility).async { [old = reload.old] in withExtendedLifetime(old) {}
       }
     }
-    return report
   }
 
-  private static func sectionsForRestart(
-    _ old: GatewayConfiguration,
-    _ new: GatewayConfiguration
-  ) -> [String] {
-    let isOther: KeyValuePairs = [
-      "mqtt": old.mqtt != new.mqtt || old.baseTopic != new.baseTopic
-        || old.replyTopics != new.replyTopics,
-      "socket": old.socket != new.socket, "http": old.http != new.http,
-      "journal": old.journal != new.journal, "brokers": old.brokers != new.brokers,
-      "routes": old.routes != new.routes, "limits": old.limits != new.limits,
-      "discovery": old.discovery != new.discovery,
-    ]
-    return isOther.filter(\.value).map(\.key)
+  /// The core continues with the new definitions, and so do the surfaces.
+  func replaceDefinitions() {
+    guard let reload = reloadProgress else { return }
+    let configuration = reload.prepared.configuration
+    context.core.settings.shutdownTimeout = configuration.shutdownTimeout
+    context.configuration = configuration
+    context.devicesReloaded()
+    mqtt.definitionsReplaced(reload)
+    http?.streams.devicesChanged()
+    reload.phase = .subscribing
+    if !isConnected { reload.connectionChanged() }
   }
-}
 
-extension GatewayConfiguration {
-  /// What a running gateway can take over; the rest counts after a restart.
-  fileprivate mutating func takeWhatReloads(from new: GatewayConfiguration) {
-    policies = new.policies
-    ttl = new.ttl
-    devicesDirectory = new.devicesDirectory
-    shutdownTimeout = new.shutdownTimeout
-    lanes = new.lanes
-    inputs = new.inputs
+  private func finishReload(_ reload: ReloadProgress) {
+    emitReady()  // What the reload ended is reported before the reload itself.
+    logReload(reload.prepared.report)
+    reload.phase = .freeing
+    reloader?.finish(.success(reload.prepared.report))
   }
 }

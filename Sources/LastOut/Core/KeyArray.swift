@@ -12,10 +12,13 @@ package struct KeyArray<Element> {
   @inlinable
   package init() { elements = [] }
 
-  /// Creates an array of equal elements for the first `count` keys.
+  /// Creates an array of equal elements for the first `count` keys, with room for as many more: no
+  /// element is copied until the number of keys has doubled.
   @inlinable
   package init(repeating element: Element, count: Int) {
-    elements = Array(repeating: element, count: count)
+    elements = []
+    elements.reserveCapacity(2 * count)
+    elements.append(contentsOf: repeatElement(element, count: count))
   }
 
   /// Creates an array whose first element belongs to the first key.
@@ -40,6 +43,18 @@ package struct KeyArray<Element> {
     @inline(__always) get { elements[Int(key.rawValue)] }
     @inline(__always) _modify { yield &elements[Int(key.rawValue)] }
   }
+
+  /// Adds the element of the next key.
+  @inlinable
+  package mutating func append(_ element: Element) { elements.append(element) }
+
+  /// Makes room for `count` keys in all.
+  @inlinable
+  package mutating func reserveCapacity(_ count: Int) { elements.reserveCapacity(count) }
+
+  /// Removes the elements of the last `count` keys.
+  @inlinable
+  package mutating func removeLast(_ count: Int) { elements.removeLast(count) }
 
   /// Grows with copies of `element` to `count` keys; it never shrinks.
   @inlinable

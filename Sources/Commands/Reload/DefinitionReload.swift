@@ -1,0 +1,159 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// A reload in progress: what is prepared of the new definitions, and which keys may still have
+/// values that were accepted under the old ones.
+///
+/// Its owner calls ``prepare(_:)`` until ``phase`` is `prepared`, then ``replace(_:_:)``, then
+/// ``nextSlice(_:)`` until there is none. Each but the second handles a limited number of keys.
+struct DefinitionReload {
+  enum Phase {
+    /// Facts are derived of the keys from this one on; nothing has changed yet.
+    case preparingKeys(next: Int)
+    /// Relations, lanes and availability are compared of the devices from this one on.
+    case preparingDevices(next: Int)
+    /// Everything is ready for ``DefinitionReload/replace(_:_:)``.
+    case prepared
+    /// The new definitions count; the keys from this one on may have values from before.
+    case migrating(next: Int)
+  }
+
+  /// How many keys get their new definition in a step because of anything but the step itself.
+  static let extraKeysPerStep = 256
+
+  /// The new definitions.
+  let registry: Registry
+  private let old: Registry
+  private(set) var phase = Phase.preparingKeys(next: 0)
+  /// What is prepared of the new properties; once they count, what is left of the old ones.
+  private(set) var facts = KeyArray<PropertyFacts>()
+  private(set) var relations = KeyArray<Relations>()
+  private(set) var lanes: LaneAssignment
+  /// Whether a device has other availability sources than before.
+  private(set) var hasOtherSources: [Bool] = []
+  /// Which keys have their new definition, by key of ``old``.
+  private var isMigrated: [Bool]
+  /// How many more keys may get their new definition before the next step.
+  private var room = Self.extraKeysPerStep
+
+  /// `lanes` has the new limits and no device.
+  init(from old: Registry, to registry: Registry, lanes: LaneAssignment) {
+    precondition(
+      registry.properties.count >= old.properties.count,
+      "A registry is reloaded only by one that continues it."
+    )
+    self.registry = registry
+    self.old = old
+    self.lanes = lanes
+    isMigrated = Array(repeating: false, count: old.properties.count)
+    facts.reserveCapacity(registry.properties.count)
+    relations.reserveCapacity(registry.properties.count)
+  }
+
+  // MARK: - Before the new definitions count
+
+  /// Prepares the next `limit` keys, or devices with so many keys in all.
+  ///
+  /// - Returns: The new keys among them, and the number of devices.
+  mutating func prepare(_ limit: Int) -> (newKeys: Range<Int>, devices: Int) {
+    switch phase {
+    case .preparingKeys(let next): return (prepareKeys(from: next, limit), hasOtherSources.count)
+    case .preparingDevices(let next): prepareDevices(from: next, limit)
+    case .prepared, .migrating: preconditionFailure("The definitions are prepared already.")
+    }
+    return (facts.count..<facts.count, hasOtherSources.count)
+  }
+
+  private mutating func prepareKeys(from next: Int, _ limit: Int) -> Range<Int> {
+    let end = min(next + limit, registry.properties.count)
+    for entry in registry.properties[next..<end] {
+      facts.append(PropertyFacts(entry))
+      relations.append(Relations())
+    }
+    phase =
+      end == registry.properties.count ? .preparingDevices(next: 0) : .preparingKeys(next: end)
+    return max(next, isMigrated.count)..<max(end, isMigrated.count)
+  }
+
+  private mutating func prepareDevices(from first: Int, _ limit: Int) {
+    var next = first
+    var room = limit
+    while room > 0, next < registry.devices.count {
+      prepareDevice(next)
+      room -= max(1, registry.indices(ofDevice: next).count)
+      next += 1
+    }
+    phase = next == registry.devices.count ? .prepared : .preparingDevices(next: next)
+  }
+
+  private mutating func prepareDevice(_ number: Int) {
+    let device = registry.devices[number]
+    lanes.add(device)
+    hasOtherSources.append(
+      number >= old.devices.count || old.devices[number].availability != device.availability
+    )
+    Relations.derive(ofDevice: number, in: registry, &relations)
+    for raw in registry.indices(ofDevice: number) {
+      facts[KeyIndex(raw)].relate(relations[KeyIndex(raw)])
+    }
+  }
+
+  // MARK: - While the new definitions count
+
+  /// Exchanges the old facts and relations for the new ones; visits no key.
+  mutating func replace(
+    _ facts: inout KeyArray<PropertyFacts>,
+    _ relations: inout KeyArray<Relations>
+  ) {
+    swap(&facts, &self.facts)
+    swap(&relations, &self.relations)
+    phase = .migrating(next: 0)
+  }
+
+  /// The next `limit` places, of a key and of a device each; `nil` after the last.
+  ///
+  /// The memory of the old definitions of so many keys is freed.
+  mutating func nextSlice(_ limit: Int) -> Range<Int>? {
+    guard case .migrating(let next) = phase else {
+      preconditionFailure("A key has its new definition before it counts.")
+    }
+    let count = max(old.properties.count, registry.devices.count)
+    guard next < count else { return nil }
+    let end = min(next + limit, count)
+    phase = .migrating(next: end)
+    relations.removeLast(min(limit, relations.count))
+    return next..<end
+  }
+
+  /// The entry that a key had before; `nil` unless the key must get its new definition now, which is
+  /// so once for each key.
+  mutating func beginMigration(of key: KeyIndex) -> Registry.Entry? {
+    let place = Int(key.rawValue)
+    guard case .migrating = phase, place < isMigrated.count, !isMigrated[place] else { return nil }
+    isMigrated[place] = true
+    room -= 1
+    return old[key]
+  }
+
+  /// Whether sending must wait for the next step, because so many keys have got their new definition.
+  var isStepFull: Bool { room <= 0 }
+
+  /// A step has ended.
+  mutating func endStep() { room = Self.extraKeysPerStep }
+}
+
+extension Registry.Entry {
+  /// Why a command ended whose key was removed.
+  static var goneReason: String { "its device file names it no more" }
+  /// Why a command ended that its property does not allow or confirm any more.
+  static var changedReason: String { "its device file was changed" }
+
+  /// Why a command with this value ends; `nil` if it may be sent.
+  func reasonToEnd(_ value: Value) -> String? {
+    if isRetired { return Self.goneReason }
+    return property.allows(value) ? nil : Self.changedReason
+  }
+}

@@ -1,0 +1,44 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+
+/// Which devices are online.
+struct AvailabilityTable {
+  private var devices: [DeviceAvailability]
+  /// Devices whose sources a reload has replaced since they reported; empty before the first.
+  private var isOutdated: [Bool] = []
+
+  init(_ registry: Registry) {
+    devices = registry.devices.map { DeviceAvailability(sources: $0.availability.count) }
+  }
+
+  func isOnline(_ device: Int) -> Bool {
+    devices[device].isOnline || (!isOutdated.isEmpty && isOutdated[device])
+  }
+
+  /// Records the report of one source.
+  ///
+  /// - Returns: Whether ``isOnline(_:)`` changed.
+  mutating func report(_ isOnline: Bool, source: Int, of device: Int) -> Bool {
+    devices[device].report(isOnline, source: source)
+  }
+
+  // MARK: - Reload
+
+  /// Makes room for more devices, whose sources are to be replaced.
+  mutating func extend(devices count: Int) {
+    while devices.count < count { devices.append(DeviceAvailability(sources: 0)) }
+  }
+
+  /// Counts the devices that `isOutdated` names as online, without visiting any;
+  /// ``reset(_:in:)`` follows for each.
+  mutating func replaceSources(of isOutdated: [Bool]) { self.isOutdated = isOutdated }
+
+  /// Gives a device its new sources, none of which has reported, if a reload has replaced them.
+  mutating func reset(_ device: Int, in registry: Registry) {
+    guard !isOutdated.isEmpty, isOutdated[device] else { return }
+    isOutdated[device] = false
+    devices[device] = DeviceAvailability(sources: registry.devices[device].availability.count)
+  }
+}

@@ -1,0 +1,24 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+
+/// The lane of each device, device by device, and the limits of the lanes.
+struct LaneAssignment {
+  /// Tokens a second and burst, by lane.
+  let limits: [String: (rate: Double, burst: Int)]
+  private let numbers: [String: Int]
+  private(set) var laneOfDevice: [Int] = []
+
+  /// `numbers` has the number of each lane that has a limit.
+  init(limits: [String: (rate: Double, burst: Int)], numbers: [String: Int]) {
+    self.limits = limits
+    self.numbers = numbers
+  }
+
+  /// Assigns the next device, to the lane without a limit if its own has none.
+  mutating func add(_ device: Device) {
+    let limited = device.lane.flatMap { limits[$0] == nil ? nil : numbers[$0] }
+    laneOfDevice.append(limited ?? 0)
+  }
+}

@@ -1,0 +1,137 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Devices
+import HomeAssistant
+import MQTT
+import MQTTTopics
+import Routing
+
+/// The subscriptions at the brokers, and the requests for the states of devices.
+struct TopicSubscriptions: Sendable {
+  /// Requests for the states of devices, sent on each connection, each once.
+  let stateRequests: [StateRequest]
+  private let base: String
+  private let status: String
+  private let routes: [RouteConfiguration]
+  private let stateTopics: [String]
+  private let inputTopics: [String]
+  private let announcer: DiscoveryAnnouncer?
+
+  /// `announcer` names the topics of Home Assistant, with discovery.
+  init(
+    configuration: GatewayConfiguration,
+    registry: Registry,
+    announcer: DiscoveryAnnouncer?
+  ) {
+    base = configuration.baseTopic
+    status = "\(base)/status"
+    routes = configuration.routes
+    self.announcer = announcer
+    var requests: [StateRequest] = []
+    var states: [String] = []
+    for entry in registry.properties where !entry.isRetired {
+      for source in entry.property.states {
+        states.append(source.topic)
+        if let get = source.get { requests.append(get) }
+      }
+    }
+    for number in registry.deviceNumbers {
+      states += registry.devices[number].availability.map(\.topic)
+    }
+    stateRequests = Self.unique(requests)
+    stateTopics = Self.unique(states)
+    inputTopics = Self.unique(configuration.inputs.map(\.topic))
+  }
+
+  private static func unique<Item: Hashable>(_ items: [Item]) -> [Item] {
+    var seen: Set<Item> = []
+    return items.filter { seen.insert($0).inserted }
+  }
+
+  /// The filters of command topics.
+  var commandFilters: [String] {
+    ["set", "step", "toggle", "flush", "cancel"].map { "\(base)/+/+/\($0)" }
+      + ["\(base)/+/set", "\(base)/+/get"]
+  }
+
+  /// The subscriptions at a broker.
+  func all(forBroker name: String?, isOwn: Bool) -> [Subscription] {
+    var subscriptions: [Subscription] = []
+    if isOwn {
+      subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
+      subscriptions.append(.init(filter: status, wantsRetained: true, noLocal: true))
+      subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
+      if let announcer {
+        let birth = announcer.birthTopic
+        subscriptions.append(.init(filter: birth, wantsRetained: false, noLocal: true))
+        subscriptions += announcer.filters.map {
+          .init(filter: $0, wantsRetained: true, noLocal: true)
+        }
+      }
+      subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
+    }
+    for route in routes where (route.from.broker ?? "") == (name ?? "") {
+      // A route without a policy forwards messages unchanged, retained ones included.
+      let isForwarded = route.policy == nil
+      subscriptions.append(
+        .init(
+          filter: route.from.topic,
+          qos: route.qos,
+          wantsRetained: isForwarded,
+          noLocal: true,
+          keepsRetainFlag: isForwarded
+        )
+      )
+    }
+    return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// Leaves out filters that another one covers, since brokers deliver a message once for each
+  /// subscription that it matches; the other one gets the options of both.
+  private static func withoutOverlaps(
+    _ subscriptions: [Subscription]
+  ) -> [Subscription] {
+    var kept: [Subscription] = []
+    var places: [String: Int] = [:]
+    for subscription in subscriptions {
+      if let place = places[subscription.filter] {
+        kept[place].absorb(subscription)
+      } else {
+        places[subscription.filter] = kept.count
+        kept.append(subscription)
+      }
+    }
+    let wild = kept.indices.filter { Topic.hasWildcard(kept[$0].filter) }
+    var isCovered = Array(repeating: false, count: kept.count)
+    for place in kept.indices {
+      let cover = wild.first {
+        $0 != place && Topic.covers(kept[$0].filter, kept[place].filter)
+      }
+      guard let cover else { continue }
+      isCovered[place] = true
+      kept[cover].absorb(kept[place])
+    }
+    return kept.indices.filter { !isCovered[$0] }.map { kept[$0] }
+  }
+}
+
+extension Subscription {
+  fileprivate mutating func absorb(_ other: Self) {
+    qos = max(qos, other.qos)
+    wantsRetained = wantsRetained || other.wantsRetained
+    noLocal = noLocal || other.noLocal
+    keepsRetainFlag = keepsRetainFlag || other.keepsRetainFlag
+  }
+}
+
+extension Topic {
+  /// Whether every topic that `narrow` matches is matched by `wide`, a different filter.
+  fileprivate static func covers(_ wide: String, _ narrow: String) -> Bool {
+    guard wide != narrow, matches(filter: wide, name: narrow) else { return false }
+    guard narrow.hasSuffix("#") else { return true }
+    let depth = { (filter: String) in filter.utf8.count { $0 == UInt8(ascii: "/") } }
+    return wide.hasSuffix("#") && depth(wide) <= depth(narrow)
+  }
+}

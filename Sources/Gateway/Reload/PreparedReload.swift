@@ -1,0 +1,119 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import Control
+import Devices
+import HomeAssistant
+import MQTT
+
+/// A configuration that was read again, compared with the one in use.
+///
+/// It is made on the reloader's thread, so that the event loop compares nothing.
+struct PreparedReload: Sendable {
+  /// What is in use when a reading begins.
+  struct Base: Sendable {
+    var configuration: GatewayConfiguration
+    var registry: Registry
+    var subscriptions: TopicSubscriptions
+    var announcer: DiscoveryAnnouncer?
+  }
+
+  /// The configuration in use, with what a running gateway can change.
+  let configuration: GatewayConfiguration
+  /// The devices, which continue those of the base.
+  let registry: Registry
+  let report: ReloadReport
+  /// Devices to announce again, by number.
+  let changedDevices: [Int]
+  let subscriptions: TopicSubscriptions
+  /// Subscriptions that are new or different, and filters that nothing needs any more; the rest is
+  /// left alone, so that no retained message is received twice.
+  let added: [Subscription]
+  let removed: [String]
+  /// States to ask for that were not asked for before.
+  let requests: [StateRequest]
+
+  init(_ loaded: LoadedConfiguration, continuing base: Base) {
+    var configuration = base.configuration
+    configuration.adoptReloadable(from: loaded.gateway)
+    self.configuration = configuration
+    let devices = loaded.registry.deviceNumbers.map { loaded.registry.devices[$0] }
+    let registry = Registry(devices, continuing: base.registry)
+    self.registry = registry
+    var report = Self.differences(from: base.registry, to: registry)
+    report.restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
+    report.warnings = loaded.warnings.map(\.description)
+    self.report = report
+    let old = base.registry.devices
+    changedDevices = registry.devices.indices.filter { number in
+      number >= old.count || old[number] != registry.devices[number]
+    }
+    subscriptions = TopicSubscriptions(
+      configuration: configuration,
+      registry: registry,
+      announcer: base.announcer
+    )
+    let before = base.subscriptions.all(forBroker: nil, isOwn: true)
+    let wanted = subscriptions.all(forBroker: nil, isOwn: true)
+    let filters = Set(wanted.map(\.filter))
+    let known = Set(before)
+    removed = before.map(\.filter).filter { !filters.contains($0) }
+    added = wanted.filter { !known.contains($0) }
+    let asked = Set(base.subscriptions.stateRequests)
+    requests = subscriptions.stateRequests.filter { !asked.contains($0) }
+  }
+
+  /// Which keys are new, gone or other than before.
+  private static func differences(from old: Registry, to new: Registry) -> ReloadReport {
+    var report = ReloadReport(devices: new.deviceNumbers.count, keys: new.keyCount)
+    var otherDevices: Set<Int> = []
+    for number in old.devices.indices {
+      var (before, after) = (old.devices[number], new.devices[number])
+      before.properties = []
+      after.properties = []
+      if before != after { otherDevices.insert(number) }
+    }
+    for (place, entry) in new.properties.enumerated() {
+      let before = place < old.properties.count ? old.properties[place] : nil
+      switch (before?.isRetired ?? true, entry.isRetired) {
+      case (true, true): break
+      case (true, false): report.added.append(entry.key)
+      case (false, true): report.removed.append(entry.key)
+      case (false, false):
+        // An unchanged property keeps its entry.
+        if before !== entry || otherDevices.contains(entry.device) {
+          report.changed.append(entry.key)
+        }
+      }
+    }
+    return report
+  }
+
+  private static func sectionsForRestart(
+    _ old: GatewayConfiguration,
+    _ new: GatewayConfiguration
+  ) -> [String] {
+    let isOther: KeyValuePairs = [
+      "mqtt": old.mqtt != new.mqtt || old.baseTopic != new.baseTopic
+        || old.replyTopics != new.replyTopics,
+      "socket": old.socket != new.socket, "http": old.http != new.http,
+      "journal": old.journal != new.journal, "brokers": old.brokers != new.brokers,
+      "routes": old.routes != new.routes, "limits": old.limits != new.limits,
+      "discovery": old.discovery != new.discovery,
+    ]
+    return isOther.filter(\.value).map(\.key)
+  }
+}
+
+extension GatewayConfiguration {
+  /// Adopts what a running gateway can change; the rest counts after a restart.
+  fileprivate mutating func adoptReloadable(from new: GatewayConfiguration) {
+    policies = new.policies
+    ttl = new.ttl
+    devicesDirectory = new.devicesDirectory
+    shutdownTimeout = new.shutdownTimeout
+    lanes = new.lanes
+    inputs = new.inputs
+  }
+}
