@@ -18,7 +18,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   /// Whether a call by the executor is outstanding.
   @usableFromInline var isCalled = false
   /// Values that a flush has claimed and not started; a cancel still drops them.
-  @usableFromInline var claims: [KeyIndex: Run] = [:]
+  @usableFromInline var claims = Claims<Value>()
   /// Values that wait for requested threads.
   @usableFromInline var assigned: [Run] = []
   @usableFromInline var waiters: [WaiterKeys] = []
@@ -58,19 +58,29 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
     work.wake = next
   }
 
-  /// The same after a change of `key`, which is the only new deadline.
+  /// Whether a change of `key` has made work: a value that runs at once, or an earlier deadline.
   @inlinable
   @inline(__always)
+  func hasWork(afterChangeOf key: KeyIndex) -> Bool {
+    core.hasReady || (core.deadline(of: key) ?? .max) < armed
+  }
+
+  /// The same after a change of `key`, which is the only new deadline.
+  @inlinable
+  @inline(never)
   mutating func completeChange(
     of key: KeyIndex,
-    _ work: inout Work,
+    _ work: inout Work?,
     at now: Moment,
     place: TaskPlace
   ) {
-    if core.hasReady { collectReady(into: &work, at: now, place: place) }
-    guard !isHeldUp, let due = core.deadline(of: key), due < armed else { return }
-    armed = due
-    work.wake = Moment(nanoseconds: due)
+    var more = work ?? Work()
+    if core.hasReady { collectReady(into: &more, at: now, place: place) }
+    if !isHeldUp, let due = core.deadline(of: key), due < armed {
+      armed = due
+      more.wake = Moment(nanoseconds: due)
+    }
+    work = more
   }
 
   @inlinable
@@ -92,12 +102,9 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   ///
   /// If values wait for a thread or an executor, the newer one replaces it instead.
   @inlinable
-  mutating func collectLate(
-    _ key: KeyIndex,
-    into work: inout Work,
-    at now: Moment,
-    place: TaskPlace
-  ) {
+  @inline(never)
+  mutating func collectLate(_ key: KeyIndex, at now: Moment, place: TaskPlace) -> Work {
+    var work = Work()
     switch place {
     case .here(let isExact):
       if !isExact, let run = core.nextRun(of: key, at: now) { work.runs.append(run) }
@@ -105,6 +112,7 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
       if busy < limit, let run = core.nextRun(of: key, at: now) { assign(run, &work) }
     case .elsewhere: break
     }
+    return work
   }
 
   /// Requests one more thread to run a value.

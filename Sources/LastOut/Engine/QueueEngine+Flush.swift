@@ -7,7 +7,7 @@ extension QueueEngine {
     let now = time.now
     let result = state.withLock { state -> LastOutCore<Value>.FlushResult in
       guard let key = state.names.find(key) else { return .nothing }
-      if let claim = state.claims.removeValue(forKey: key) { return .run(claim) }
+      if let claim = state.claims.remove(key) { return .run(claim) }
       return state.core.flush(key, at: now)
     }
     switch result {
@@ -56,7 +56,7 @@ extension QueueEngine {
       for key in pending {
         switch state.core.flush(key, at: now) {
         case .run(let run):
-          state.claims[key] = run
+          state.claims.add(run)
           claimed.append(key)
         case .markedDue: if waits { awaited[key] = true }
         case .nothing: break
@@ -73,19 +73,23 @@ extension QueueEngine {
   func runClaims(_ keys: [KeyIndex], until deadline: Moment?) -> [Key] {
     var place = 0
     var ended: KeyIndex?
-    while let run = nextClaim(of: keys, from: &place, after: ended) {
+    while let (run, now) = nextClaim(of: keys, from: &place, after: ended) {
       if let deadline, deadline <= MonotonicTime.now {
         return [key(of: run.key)] + handOver(run, and: keys[place...])
       }
       let key = run.key
-      ended = start(run) ? nil : key
+      ended = start(run, at: now) ? nil : key
     }
     return []
   }
 
-  /// Ends a run of the caller, and returns the next claimed value that is not cancelled.
+  /// Ends a run of the caller; returns the next claimed value that is not cancelled, and the time.
   @inlinable
-  func nextClaim(of keys: [KeyIndex], from place: inout Int, after ended: KeyIndex?) -> Run? {
+  func nextClaim(
+    of keys: [KeyIndex],
+    from place: inout Int,
+    after ended: KeyIndex?
+  ) -> (Run, Moment)? {
     guard ended != nil || place < keys.count else { return nil }
     let now = time.now
     let start = place
@@ -98,14 +102,14 @@ extension QueueEngine {
       var place = start
       var next: Run?
       while next == nil, place < keys.count {
-        next = state.claims.removeValue(forKey: keys[place])
+        next = state.claims.remove(keys[place])
         place += 1
       }
       return (next, place, work)
     }
     place = end
     if !work.isEmpty { act(on: work) }
-    return next
+    return next.map { ($0, now) }
   }
 
   /// Runs claimed values where tasks run by default.
@@ -116,7 +120,7 @@ extension QueueEngine {
       var names: [Key] = []
       var runs = [first]
       for key in keys {
-        guard let run = state.claims.removeValue(forKey: key) else { continue }
+        guard let run = state.claims.remove(key) else { continue }
         names.append(state.names.key(of: key))
         runs.append(run)
       }

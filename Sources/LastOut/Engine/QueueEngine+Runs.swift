@@ -21,14 +21,14 @@ extension QueueEngine {
   @inlinable
   func execute(_ run: consuming Run) {
     let key = run.key
-    if !start(run) { end(key) }
+    if !start(run, at: time.now) { end(key) }
   }
 
   /// Calls the handler of a value; returns whether the run outlives the call.
   @inlinable
-  func start(_ run: consuming Run) -> Bool {
+  func start(_ run: consuming Run, at now: Moment) -> Bool {
     let run = run
-    return RunMark.during(self, run.key) { perform(self, run) }
+    return RunMark.during(self, run.key) { perform(self, run, now) }
   }
 
   @inlinable
@@ -46,16 +46,17 @@ extension QueueEngine {
   @inlinable
   package func work() {
     var next = state.withLock { $0.assigned.isEmpty ? nil : $0.assigned.removeFirst() }
+    var now = time.now
     while let run = next.take() {
       let key = run.key
-      let isOpen = start(run)
-      next = dequeueNext(after: isOpen ? nil : key)
+      let isOpen = start(run, at: now)
+      (next, now) = dequeueNext(after: isOpen ? nil : key)
     }
   }
 
-  /// Ends a thread's run and returns the next due value for that thread.
+  /// Ends a thread's run; returns the next due value for that thread, and the time.
   @inlinable
-  func dequeueNext(after key: KeyIndex?) -> Run? {
+  func dequeueNext(after key: KeyIndex?) -> (Run?, Moment) {
     let now = time.now
     let (next, work) = state.withLock { state in
       var work = Work()
@@ -67,7 +68,7 @@ extension QueueEngine {
       return (next, work)
     }
     if !work.isEmpty { act(on: work) }
-    return next
+    return (next, now)
   }
 
   /// Runs one value on the executor, and requests another call if more are due.
@@ -119,7 +120,7 @@ extension EngineState {
     case .alreadyStarted: outcome = .alreadyStarted
     case .nothing: break
     }
-    if let claim = claims.removeValue(forKey: key) {
+    if let claim = claims.remove(key) {
       dropped.append(claim.value)
       outcome = .cancelled
       finish(key, into: &work, at: now)
@@ -136,11 +137,11 @@ extension EngineState {
       dropped.append(cancelled.value)
       if !core.isRunning(cancelled.key) { recordEnd(of: cancelled.key, into: &work) }
     }
-    for (key, claim) in claims {
+    for claim in claims.all {
       dropped.append(claim.value)
-      finish(key, into: &work, at: now)
+      finish(claim.key, into: &work, at: now)
     }
-    claims = [:]
+    claims.removeAll()
     complete(&work, at: now, place: place)
     return dropped
   }

@@ -13,7 +13,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   @usableFromInline let state: Locked<EngineState<Key, Value>>
   @usableFromInline let time: any Timekeeper
   @usableFromInline let place: TaskPlace
-  @usableFromInline let perform: @Sendable (QueueEngine, Run) -> Void
+  @usableFromInline let perform: @Sendable (QueueEngine, Run, _ start: Moment) -> Void
 
   /// Creates an engine without keys.
   ///
@@ -21,13 +21,14 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   ///   - policy: The policy of keys without their own.
   ///   - time: The timekeeper, which serves only this engine.
   ///   - place: Where values run.
-  ///   - perform: Runs a value; a run that is not detached ends when this returns.
+  ///   - perform: Runs a value that starts at a moment; a run that is not detached ends when this
+  ///     returns.
   @inlinable
   package init(
     policy: Policy,
     time: any Timekeeper,
     place: TaskPlace,
-    perform: @escaping @Sendable (QueueEngine, LastOutCore<Value>.Run) -> Void
+    perform: @escaping @Sendable (QueueEngine, LastOutCore<Value>.Run, Moment) -> Void
   ) {
     state = Locked(EngineState(policy: policy))
     self.time = time
@@ -74,18 +75,21 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   package func enqueue(_ value: consuming Value, for key: Key, delay: Duration?) {
     let now = time.now
     let value = value
-    var work = Work()
+    // Most changes make no work and create none: its lists would cost as much as the change.
+    var work: Work?
     let replaced = state.withLock { state in
       let key = state.intern(key)
       // A due timer precedes this change, even if its driver is late.
       if state.core.isLate(key, at: now) {
-        state.collectLate(key, into: &work, at: now, place: place)
+        work = state.collectLate(key, at: now, place: place)
       }
       let replaced = state.core.enqueue(value, for: key, at: now, delay: delay)
-      state.completeChange(of: key, &work, at: now, place: place)
+      if state.hasWork(afterChangeOf: key) {
+        state.completeChange(of: key, &work, at: now, place: place)
+      }
       return replaced
     }
-    if !work.isEmpty { act(on: work) }
+    if let work { act(on: work) }
     withExtendedLifetime(replaced) {}
   }
 
@@ -132,7 +136,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
 
   package var pendingKeys: [Key] {
     state.withLock { state in
-      let keys = Set(state.core.pendingKeys()).union(state.claims.keys)
+      let keys = Set(state.core.pendingKeys()).union(state.claims.all.map(\.key))
       return keys.map { state.names.key(of: $0) }
     }
   }
@@ -152,7 +156,7 @@ package final class QueueEngine<Key: Hashable & Sendable, Value: Sendable>: Serv
   package func pendingValue(of key: Key) -> Value? {
     state.withLock { state in
       guard let key = state.names.find(key) else { return nil }
-      return state.core.pending(key)?.value ?? state.claims[key]?.value
+      return state.core.pending(key)?.value ?? state.claims[key]
     }
   }
 

@@ -45,7 +45,7 @@ public final class LastOutQueue: Sendable {
       policy: policy,
       time: clock.timekeeper(),
       place: executor?.place ?? clock.defaultPlace
-    ) { engine, run in
+    ) { engine, run, _ in
       if let log { log(.started(engine.key(of: run.key))) }
       run.value.onStart?()
       var failure: (any Error)?

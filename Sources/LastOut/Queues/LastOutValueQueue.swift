@@ -37,10 +37,10 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
       policy: policy,
       time: clock.timekeeper(),
       place: executor?.place ?? clock.defaultPlace
-    ) { engine, run in
+    ) { engine, run, now in
       let key = engine.key(of: run.key)
       do {
-        try handler(key, run.value, engine.info(of: run))
+        try handler(key, run.value, LastOutRunInfo(run, startedAt: now))
       } catch {
         onError(key, error)
       }
@@ -66,9 +66,10 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
     let onError = onError ?? Self.report
     engine = QueueEngine(policy: policy, time: clock.timekeeper(), place: clock.defaultPlace) {
       engine,
-      run in
+      run,
+      now in
       let key = engine.key(of: run.key)
-      let info = engine.info(of: run)
+      let info = LastOutRunInfo(run, startedAt: now)
       let value = run.value
       AsyncRuns.detach {
         do {
@@ -167,14 +168,6 @@ public final class LastOutValueQueue<Key: Hashable & Sendable, Value: Sendable>:
   package var nameCount: Int { engine.nameCount }
 }
 
-extension QueueEngine {
-  /// Information about a run that starts now.
-  @inlinable
-  func info(of run: LastOutCore<Value>.Run) -> LastOutRunInfo {
-    LastOutRunInfo(collapsed: run.collapsed, lateness: max(.zero, run.due.duration(to: now)))
-  }
-}
-
 /// Information about a run.
 public struct LastOutRunInfo: Hashable, Sendable {
   /// The number of changes that the value replaced since the key's last run or cancel.
@@ -184,8 +177,8 @@ public struct LastOutRunInfo: Hashable, Sendable {
   public let lateness: Duration
 
   @inlinable
-  init(collapsed: Int, lateness: Duration) {
-    self.collapsed = collapsed
-    self.lateness = lateness
+  init<Value>(_ run: LastOutCore<Value>.Run, startedAt now: Moment) {
+    collapsed = run.collapsed
+    lateness = max(.zero, run.due.duration(to: now))
   }
 }

@@ -60,7 +60,7 @@ final class SettledChannel<Key: Hashable & Sendable, Element: Sendable, Failure:
       time: clock.timekeeper(),
       place: .here(exact: clock is any EngineClock)
     ) {
-      [outlet] _, run in
+      [outlet] _, run, _ in
       outlet.deliver(run.value, end: RunMark.detach())
     }
   }

@@ -28,7 +28,7 @@ extension QueueEngine where Key == Int, Value == Job {
     time: any Timekeeper,
     place: TaskPlace
   ) -> TaskEngine {
-    TaskEngine(policy: policy, time: time, place: place) { _, run in
+    TaskEngine(policy: policy, time: time, place: place) { _, run, _ in
       run.value.onStart?()
       try? run.value.task()
     }
