@@ -144,7 +144,7 @@ package final class GatewayHost {
     // Commands that wait for acknowledgements are sent with the next one.
     context.loop.isHurried = context.core.isHurried && !mqtt.own.client.canPublish
     controlSocket?.isDiskBehind = context.core.durability?.isBehind ?? false
-    http?.settle(at: now)
+    http?.wakeWaiting(at: now)
     controlSocket?.sendReplies()
   }
 

@@ -25,7 +25,7 @@ extension GatewayCore {
 
   mutating func continueReload(at now: Moment) -> Effect? {
     guard isReloading else { return nil }
-    defer { settle(at: now) }
+    defer { collectOutcomes(at: now) }
     switch pipeline.commands.continueReload(keys: settings.keysPerReloadStep, at: now) {
     case .prepared(let keys, let devices): makeRoom(forKeys: keys, devices: devices)
     case .replaced: return .definitionsReplaced

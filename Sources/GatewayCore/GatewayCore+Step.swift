@@ -27,7 +27,7 @@ extension GatewayCore {
         stage = .publishing
       case .publishing:
         if let effect = nextPublish(at: now, host) { return effect }
-        settle(at: now)
+        collectOutcomes(at: now)
         stage = .emitting
       case .emitting:
         if let effect = outbox.popFirst() { return effect }
@@ -50,18 +50,18 @@ extension GatewayCore {
   /// A surface that answers a request directly asks for these first, so that replies to one client
   /// keep the order of its requests. Nothing is published.
   package mutating func nextReply(at now: Moment) -> Effect? {
-    if !outbox.hasEvents { settle(at: now) }
+    if !outbox.hasEvents { collectOutcomes(at: now) }
     return outbox.popFirst()
   }
 
   private mutating func begin(at now: Moment) {
     advance(to: now)  // Leading values, and those without a delay, leave with their batch.
-    settle(at: now)
+    collectOutcomes(at: now)
     stage = .reloading
   }
 
   /// Collects what was decided since the last call.
-  mutating func settle(at now: Moment) {
+  mutating func collectOutcomes(at now: Moment) {
     pipeline.emit(to: &outbox, at: now)
     let changed = states.collectChanges(of: &pipeline.commands, at: now)
     if isStateWatched { for key in changed { outbox.append(.stateChanged(key)) } }

@@ -15,13 +15,13 @@ extension MQTTClient {
     }
     isBusy = true
     body(self)
-    settle()
+    performDeferredWork()
     isBusy = false
     rearm()
   }
 
   /// Performs deferred work, now that no call into the library is on the stack.
-  private func settle() {
+  private func performDeferredWork() {
     while true {
       if mustClose {
         mustClose = false

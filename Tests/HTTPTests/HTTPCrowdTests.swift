@@ -164,7 +164,7 @@ private final class Room {
     }
     timer?.arm(at: EventLoop.now())
     loop.afterBatch = {
-      self.server.settle()
+      self.server.runResumed()
       if condition() { self.loop.stop() }
     }
     loop.run()

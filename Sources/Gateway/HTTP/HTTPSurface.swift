@@ -49,7 +49,7 @@ final class HTTPSurface: HTTPService {
     limits.clients = context.configuration.limits.httpClients
     limits.body = context.configuration.limits.line
     server = try HTTPServer(loop: context.loop, limits: limits, service: self)
-    streams.onTime = { [weak self] in self?.server?.settle() }
+    streams.onTime = { [weak self] in self?.server?.runResumed() }
     streams.onObserversChanged = { [unowned gateway] in gateway.events.updateObservers() }
     do throws(OperationsError) {
       for address in configuration.addresses { try listen(on: address, configuration) }
@@ -99,7 +99,7 @@ final class HTTPSurface: HTTPService {
       change.send(.failure(ErrorReply(.stopping, "the gateway has ended"), id: nil))
     }
     for batch in batches.values { batch.close() }
-    server?.settle()
+    server?.runResumed()
     server?.close()
     // The files stay: removed, they could be locked by two gateways.
     for lock in locks { Glibc.close(lock) }
@@ -107,9 +107,9 @@ final class HTTPSurface: HTTPService {
   }
 
   /// Wakes the streams and resumed requests; call it after each batch.
-  func settle(at now: Moment) {
-    streams.settle(at: now)
-    server?.settle()
+  func wakeWaiting(at now: Moment) {
+    streams.wakeWaiting(at: now)
+    server?.runResumed()
   }
 
   /// Says why the change of the next event is rejected although it was valid.

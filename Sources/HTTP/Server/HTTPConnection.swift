@@ -57,7 +57,7 @@ final class HTTPConnection {
       server.run()
     } else if exchange?.isWaiting ?? false {
       end()
-      server.settle()
+      server.runResumed()
     }
   }
 

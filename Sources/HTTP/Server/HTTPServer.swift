@@ -130,7 +130,7 @@ package import Operations
   }
 
   /// Continues resumed connections; called after each batch of the loop.
-  package func settle() {
+  package func runResumed() {
     if needsRun { run() }
   }
 

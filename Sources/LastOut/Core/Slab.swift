@@ -55,12 +55,12 @@ struct Slab<Value>: ~Copyable {
     slots[index].next = free.head
     free.head = index
     used -= 1
-    if used == 0 { settle() }
+    if used == 0 { shrinkIfOversized() }
   }
 
   /// Halves the memory after a period that needed less than a quarter of it.
   @usableFromInline
-  mutating func settle() {
+  mutating func shrinkIfOversized() {
     let isOversized = slots.count > smallest && peak < slots.count / 4
     peak = 0
     guard isOversized else { return }
