@@ -132,10 +132,25 @@ package struct ImportPlan: Sendable {
           )
         } else {
           devices.append(device)
+          warnOfBridgeTopics(device)
         }
       }
       let present = present[source]
       try add(source, devices, folder: folder, present, taken: &taken, rejected: rejected)
+    }
+  }
+
+  /// Warns of a device whose commands control a bridge, such as `zigbee2mqtt/bridge/request/permit_join`.
+  private mutating func warnOfBridgeTopics(_ device: ImportedDevice) {
+    for topic in device.commandTopics.sorted() where BridgeTopic.isCommand(topic) {
+      diagnostics.append(
+        ImportDiagnostic(
+          .controlsBridge,
+          PlainText.clean(device.name, limit: 80),
+          "commands to '\(PlainText.clean(topic, limit: 200))' control a bridge, not a device;"
+            + " remove the property if you do not want that"
+        )
+      )
     }
   }
 
@@ -177,10 +192,13 @@ package struct ImportPlan: Sendable {
       )
     }
     taken.formUnion(announced.map(\.id))
-    let written = announced.filter { rejected[$0.id] == nil }
+    var written: [FileDevice] = []
     for device in announced {
-      guard let reason = rejected[device.id] else { continue }
-      diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
+      if let reason = rejected[device.id] ?? device.mistake {
+        diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
+      } else {
+        written.append(device)
+      }
     }
     if old == nil, written.isEmpty { return }
     var new: [UInt8]

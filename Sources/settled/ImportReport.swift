@@ -113,6 +113,7 @@ struct ImportReport {
     case .refused: "refused"
     case .readOnly, .leftOut: "skipped"
     case .partly: "partly imported"
+    case .controlsBridge: "warning"
     case .kept: "kept as edited"
     case .gone: "gone"
     }

@@ -74,6 +74,49 @@ struct BadInputTests {
     #expect(devices.first?.properties.first?.states.first?.topic == "zigbee2mqtt/\(name)")
   }
 
+  /// Its payload names a member twice, which a device file cannot.
+  private static let twice = Announcement(
+    topic: "homeassistant/number/odd/config",
+    text: """
+      {"unique_id":"odd","name":"Odd","command_topic":"odd/set",
+      "command_template":"{\\"a\\":{{ value }},\\"a\\":1}"}
+      """
+  )
+
+  @Test func `one announcement that no device file can express does not stop the others`() throws {
+    let lamp = Fixture.device(exposes: Self.expose)
+    let switched = Announcement(
+      topic: "homeassistant/switch/fine/config",
+      text: #"{"unique_id":"fine","name":"Fine","command_topic":"fine/set"}"#
+    )
+    let plan = try Fixture.plan(lamp + [Self.twice, switched])
+    #expect(plan.files.count == 2)
+    for file in plan.files { #expect(try Loaded.devices(["a.yaml": file.text]).count == 1) }
+    #expect(plan.diagnostics.map(\.kind) == [.refused])
+    #expect(plan.diagnostics.first?.subject == "odd")
+    #expect(plan.diagnostics.first?.reason.hasPrefix("key 'a' appears twice") == true)
+  }
+
+  @Test(arguments: [
+    ("zigbee2mqtt/bridge/request/permit_join", true), ("zigbee2mqtt/bridge/config/devices", true),
+    ("mygateway/permit_join", true), ("tuya/restart", true), ("kitchen/bridge/set", false),
+    ("restart/lamp/set", false),
+  ])
+  func `commands that control a bridge are imported with a warning`(
+    topic: String,
+    isWarned: Bool
+  ) throws {
+    let plan = try Fixture.plan([
+      Announcement(
+        topic: "homeassistant/switch/x/config",
+        text: #"{"unique_id":"x","name":"X","command_topic":"\#(topic)"}"#
+      )
+    ])
+    #expect(plan.files.count == 1)
+    #expect(plan.diagnostics.map(\.kind) == (isWarned ? [.controlsBridge] : []))
+    #expect(plan.diagnostics.allSatisfy { $0.reason.contains("'\(topic)'") })
+  }
+
   @Test(arguments: ["a/+/b", "#", "nul\u{0}", "bell\u{7}", String(repeating: "x", count: 70_000)])
   func `names that cannot be topics are rejected`(name: String) throws {
     let plan = try Fixture.plan(Fixture.device(exposes: Self.expose, name: name))

@@ -12,6 +12,8 @@ package struct ImportDiagnostic: Hashable, Sendable {
     case leftOut = "left_out"
     /// Imported in part.
     case partly
+    /// Imported, and its commands control a bridge.
+    case controlsBridge = "controls_bridge"
     /// A value that the user edited and that differs from the announcement.
     case kept
     /// In the file and no longer announced.

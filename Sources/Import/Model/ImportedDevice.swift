@@ -37,3 +37,20 @@ struct ImportedDevice: Hashable, Sendable {
     }
   }
 }
+
+/// Topics on which a bridge itself is controlled.
+enum BridgeTopic {
+  /// What such a topic ends with.
+  private static let actions: Set<Substring> = [
+    "permit_join", "restart", "reset", "factory_reset", "remove", "force_remove", "ota_update",
+  ]
+
+  /// Whether commands to `topic` let devices join, restart a bridge, or the like.
+  static func isCommand(_ topic: String) -> Bool {
+    let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
+    if let last = levels.last, actions.contains(last) { return true }
+    return zip(levels, levels.dropFirst()).contains { level, next in
+      level == "bridge" && (next == "request" || next == "config")
+    }
+  }
+}

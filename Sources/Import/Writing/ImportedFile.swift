@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Configuration
 internal import Devices
 internal import JSON
 
@@ -23,6 +24,16 @@ struct FileDevice: Hashable, Sendable {
       for property in properties { lines += Self.text(of: property, indent: 4) }
     }
     return lines
+  }
+
+  /// Why its lines are no YAML, such as a key that appears twice; `nil` if they are.
+  var mistake: String? {
+    do throws(ConfigurationFailure) {
+      _ = try YAMLOutline.read(Array(text.utf8), file: id)
+      return nil
+    } catch {
+      return error.problems.first?.message ?? "it cannot be written as YAML"
+    }
   }
 
   /// The lines of one property.
