@@ -8,8 +8,7 @@ extension JournalPlan {
   /// When ``nextWork(at:value:)`` is due; `nil` while the writer works or nothing waits.
   package var nextDeadline: Moment? {
     guard running == nil else { return nil }
-    if fault != nil { return retryAt }
-    return wantedAt.map { max($0, earliestCommit) }
+    return schedule.deadline(afterFault: fault != nil)
   }
 
   /// The next piece of work, if it is due; ``completed(_:at:)`` reports its end.
@@ -21,7 +20,7 @@ extension JournalPlan {
   ) -> JournalWork? {
     guard let due = nextDeadline, due <= now else { return nil }
     guard fault == nil else {
-      earliestCommit = now.advanced(by: settings.commit)
+      schedule.began(at: now)
       return isLoaded ? rebuild(value) : reopen()
     }
     let batch = makeBatch(value)
@@ -30,7 +29,7 @@ extension JournalPlan {
       reportDurable(through: sequence)
       return nil
     }
-    earliestCommit = now.advanced(by: settings.commit)
+    schedule.began(at: now)
     return .commit(batch)
   }
 
@@ -44,7 +43,7 @@ extension JournalPlan {
     case .done:
       switch ended.kind {
       case .commit:
-        nextRetry = settings.retry
+        schedule.succeeded()
         applyCommit(ended)
       case .rebuild:
         applyRebuild(ended)
@@ -72,9 +71,9 @@ extension JournalPlan {
         batch.puts.append(entry(wanted, of: key, value))
         work.puts.append((key, wanted.row))
         // Until the commit has ended the disk may have either.
-        self[key].disk = self[key].disk.map { Self.either($0, wanted.row) } ?? wanted.row
+        self[key].disk = self[key].disk.map { DiskRow.either($0, wanted.row) } ?? wanted.row
       } else if self[key].disk != nil {
-        batch.removals.append(name(of: key))
+        batch.removals.append(keys.name(of: key))
         work.removals.append(key)
       }
     }
@@ -87,11 +86,11 @@ extension JournalPlan {
     var work = Running(through: sequence, kind: .rebuild)
     var entries: [JournalEntry] = []
     _ = dequeueDirty()
-    for key in keys {
+    for key in keys.all {
       guard let wanted = self[key].wanted else { continue }
       entries.append(entry(wanted, of: key, value))
       work.puts.append((key, wanted.row))
-      self[key].disk = self[key].disk.map { Self.either($0, wanted.row) } ?? wanted.row
+      self[key].disk = self[key].disk.map { DiskRow.either($0, wanted.row) } ?? wanted.row
     }
     entries.sort { $0.sequence < $1.sequence }
     running = work
@@ -108,26 +107,12 @@ extension JournalPlan {
     of key: JournalKey,
     _ value: (JournalKey, UInt64) -> any JournalValue
   ) -> JournalEntry {
-    wanted.entry(of: name(of: key)) { value(key, wanted.sequence) }
-  }
-
-  private var keys: some Sequence<JournalKey> {
-    slots.indices.lazy.map { JournalKey(rawValue: Int32($0)) }
+    wanted.entry(of: keys.name(of: key)) { value(key, wanted.sequence) }
   }
 
   private mutating func dequeueDirty() -> [JournalKey] {
-    var keys: [JournalKey] = []
-    swap(&keys, &dirty)
-    for key in keys { self[key].isDirty = false }
-    wantedAt = nil
-    return keys
-  }
-
-  /// What is known of a row that was or was not replaced.
-  private static func either(_ old: DiskRow, _ new: DiskRow) -> DiskRow {
-    var expiresAt: Moment?
-    if let first = old.expiresAt, let second = new.expiresAt { expiresAt = max(first, second) }
-    return DiskRow(sequence: min(old.sequence, new.sequence), expiresAt: expiresAt)
+    schedule.collected()
+    return keys.dequeueDirty()
   }
 
   // MARK: - Results
@@ -138,7 +123,7 @@ extension JournalPlan {
   }
 
   private mutating func applyRebuild(_ ended: Running) {
-    for place in slots.indices { slots[place].disk = nil }
+    keys.removeRows()
     for (key, row) in ended.puts { self[key].disk = row }
   }
 
@@ -157,22 +142,21 @@ extension JournalPlan {
   mutating func fail(_ fault: JournalFault, at now: Moment) {
     let isNew = self.fault != fault
     self.fault = fault
-    retryAt = now.advanced(by: nextRetry)
-    nextRetry = min(nextRetry * 2, settings.longestRetry)
+    schedule.failed(at: now)
     guard isNew else { return }
-    let overtaken = keys.filter { key in
+    let overtaken = keys.all.filter { key in
       guard let wanted = self[key].wanted else { return false }
       return holdsOlder(key, than: wanted.sequence, at: now)
     }
     events.append(
-      .memoryOnly(through: sequence, fault: fault, overtaken: overtaken.map(name).sorted())
+      .memoryOnly(through: sequence, fault: fault, overtaken: overtaken.map(keys.name).sorted())
     )
   }
 
   /// The file could be opened after all: what it holds is older than anything accepted since.
   private mutating func adopt(_ contents: JournalContents, at now: Moment) {
     isLoaded = true
-    nextRetry = settings.retry
+    schedule.succeeded()
     if let found = contents.setAside { events.append(.setAside(found)) }
     for (place, entry) in contents.entries.enumerated() {
       let key = number(of: entry.key)
@@ -188,10 +172,12 @@ extension JournalPlan {
       }
       self[key].disk = DiskRow(sequence: 0, expiresAt: nil)
     }
-    for key in keys.filter({ !self[$0].isEmpty }).sorted(by: { name(of: $0) < name(of: $1) }) {
-      markDirty(key)
+    for key in keys.all.filter({ !self[$0].isEmpty }).sorted(by: {
+      keys.name(of: $0) < keys.name(of: $1)
+    }) {
+      keys.markDirty(key)
     }
-    if !dirty.isEmpty { want(at: now) }
-    earliestCommit = min(earliestCommit, now)
+    if keys.hasDirty { schedule.want(at: now) }
+    schedule.hurry(at: now)
   }
 }

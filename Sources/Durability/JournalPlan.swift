@@ -27,16 +27,6 @@ package struct JournalPlan: Sendable {
     package init() {}
   }
 
-  /// A row that a restart would send.
-  struct DiskRow: Hashable, Sendable {
-    /// The oldest value that the row may hold.
-    var sequence: UInt64
-    /// The moment from which a restart sends nothing of the row; `nil` when unknown.
-    var expiresAt: Moment?
-
-    func isLive(at now: Moment) -> Bool { expiresAt.map { now < $0 } ?? true }
-  }
-
   /// The writer's current work.
   struct Running: Sendable {
     /// Every value up to here is in it, was superseded or has ended.
@@ -64,22 +54,12 @@ package struct JournalPlan: Sendable {
   /// When ``decideReplay(_:)`` wants another reading of the clocks; `nil` when nothing is undecided.
   package internal(set) var replayDeadline: Moment?
 
-  /// What is known of each key, by its number.
-  var slots: [Slot] = []
-  /// The keys' names by number, and their numbers by name.
-  package internal(set) var names: [String] = []
-  var numbers: [String: JournalKey] = [:]
-  /// Keys whose row may differ from the wanted one.
-  var dirty: [JournalKey] = []
-  /// When the first change that waits wants to be written; `nil` when none waits.
-  var wantedAt: Moment?
-  /// The earliest start of the next commit.
-  var earliestCommit = Moment.zero
+  /// What is known of each key.
+  var keys = JournalKeyTable()
+  var schedule: CommitSchedule
   var running: Running?
   /// Whether the file has been read.
   package internal(set) var isLoaded: Bool
-  var retryAt = Moment.zero
-  var nextRetry: Duration
   /// Values of an earlier process that ``decideReplay(_:)`` has not decided.
   var undecided: [JournalEntry] = []
   /// When those whose age is still unknown expire; `nil` before the first look.
@@ -114,26 +94,20 @@ package struct JournalPlan: Sendable {
   private init(settings: Settings, isLoaded: Bool) {
     self.settings = settings
     self.isLoaded = isLoaded
+    schedule = CommitSchedule(settings)
     if !isLoaded {
       sequence = Self.reserved
       durableThrough = Self.reserved
     }
-    nextRetry = settings.retry
   }
 
   // MARK: - Keys
 
   /// The number of a key, assigned at its first mention.
-  package mutating func number(of name: String) -> JournalKey {
-    if let known = numbers[name] { return known }
-    let key = JournalKey(rawValue: Int32(slots.count))
-    numbers[name] = key
-    names.append(name)
-    slots.append(Slot())
-    return key
-  }
+  package mutating func number(of name: String) -> JournalKey { keys.number(of: name) }
 
-  func name(of key: JournalKey) -> String { names[Int(key.rawValue)] }
+  /// The keys' names by number.
+  package var names: [String] { keys.names }
 
   // MARK: - Changes
 
@@ -161,13 +135,13 @@ package struct JournalPlan: Sendable {
     isUrgent: Bool
   ) -> UInt64 {
     sequence += 1
-    let isNewlyDirty = self[key].accept(
+    self[key].accept(
       KeptValue(sequence: sequence, acceptedAt: now, expiresAt: expiresAt),
       replacing: self[key].isUnresumed ? self[key].newest?.sequence : replaced
     )
-    if isNewlyDirty { dirty.append(key) }
-    want(at: now)
-    if isUrgent { earliestCommit = min(earliestCommit, now) }
+    keys.markDirty(key)
+    schedule.want(at: now)
+    if isUrgent { schedule.hurry(at: now) }
     return sequence
   }
 
@@ -193,16 +167,16 @@ package struct JournalPlan: Sendable {
     if self[key].isEmpty { return true }
     guard self[key].remove(sequence) else { return false }
     if self[key].isEmpty { return true }
-    markDirty(key)
-    want(at: promptly ? now : now.advanced(by: settings.removal))
+    keys.markDirty(key)
+    schedule.want(at: promptly ? now : now.advanced(by: settings.removal))
     return self[key].wanted == nil && self[key].disk == nil
   }
 
   /// Writes everything that waits as soon as the writer is free; called at shutdown.
   package mutating func flush(at now: Moment) {
-    earliestCommit = min(earliestCommit, now)
-    if !dirty.isEmpty { want(at: now) }
-    if fault != nil { retryAt = min(retryAt, now) }
+    schedule.hurry(at: now)
+    if keys.hasDirty { schedule.want(at: now) }
+    if fault != nil { schedule.retry(at: now) }
   }
 
   /// Returns the events since the last call.
@@ -233,16 +207,16 @@ package struct JournalPlan: Sendable {
   }
 
   /// Whether nothing is being written or waits to be.
-  package var isIdle: Bool { running == nil && dirty.isEmpty }
+  package var isIdle: Bool { running == nil && !keys.hasDirty }
 
   /// Whether nothing can be written and no attempt is in progress.
   package var isStuck: Bool { fault != nil && running == nil }
 
   // MARK: - Shared
 
-  subscript(key: JournalKey) -> Slot {
-    _read { yield slots[Int(key.rawValue)] }
-    _modify { yield &slots[Int(key.rawValue)] }
+  subscript(key: JournalKey) -> JournalSlot {
+    _read { yield keys[key] }
+    _modify { yield &keys[key] }
   }
 
   /// Whether `sequence` is the newest value of its key.
@@ -268,21 +242,10 @@ package struct JournalPlan: Sendable {
     through sequence: UInt64,
     at now: Moment
   ) {
-    guard isLoaded else { return markDirty(key) }
+    guard isLoaded else { return keys.markDirty(key) }
     guard self[key].isUnresumed, let value = self[key].newest, value.sequence <= sequence else {
       return
     }
     ended(key, value.sequence, at: now, promptly: true)
-  }
-
-  /// Records that a key's row may differ from the wanted one.
-  mutating func markDirty(_ key: JournalKey) {
-    guard !self[key].isDirty else { return }
-    self[key].isDirty = true
-    dirty.append(key)
-  }
-
-  mutating func want(at moment: Moment) {
-    wantedAt = min(wantedAt ?? moment, moment)
   }
 }

@@ -74,27 +74,18 @@ struct BadInputTests {
     #expect(devices.first?.properties.first?.states.first?.topic == "zigbee2mqtt/\(name)")
   }
 
-  /// Its payload names a member twice, which a device file cannot.
-  private static let twice = Announcement(
-    topic: "homeassistant/number/odd/config",
-    text: """
-      {"unique_id":"odd","name":"Odd","command_topic":"odd/set",
-      "command_template":"{\\"a\\":{{ value }},\\"a\\":1}"}
-      """
-  )
-
-  @Test func `one announcement that no device file can express does not stop the others`() throws {
-    let lamp = Fixture.device(exposes: Self.expose)
-    let switched = Announcement(
-      topic: "homeassistant/switch/fine/config",
-      text: #"{"unique_id":"fine","name":"Fine","command_topic":"fine/set"}"#
-    )
-    let plan = try Fixture.plan(lamp + [Self.twice, switched])
-    #expect(plan.files.count == 2)
-    for file in plan.files { #expect(try Loaded.devices(["a.yaml": file.text]).count == 1) }
-    #expect(plan.diagnostics.map(\.kind) == [.refused])
-    #expect(plan.diagnostics.first?.subject == "odd")
-    #expect(plan.diagnostics.first?.reason.hasPrefix("key 'a' appears twice") == true)
+  @Test func `a device with two properties of one name is found before the file is written`() {
+    let property = JSONValue.object(["type": "boolean"])
+    let device = { (names: [String]) in
+      FileDevice(
+        id: "odd",
+        identity: "odd",
+        comment: "",
+        members: [.init("properties", .object(names.map { .init($0, property) }))]
+      )
+    }
+    #expect(device(["a", "b"]).mistake == nil)
+    #expect(device(["a", "a"]).mistake?.hasPrefix("key 'a' appears twice") == true)
   }
 
   @Test(arguments: [

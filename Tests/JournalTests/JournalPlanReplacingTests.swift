@@ -56,8 +56,9 @@ import Testing
         short.completed(.done, at: now)
         long.completed(.done, at: now)
       }
-      #expect("\(short.slots)" == "\(long.slots)")
-      #expect(short.dirty == long.dirty)
+      let slots = short.keys.all.map { "\(short[$0])" }
+      #expect(slots == long.keys.all.map { "\(long[$0])" })
+      #expect(short.keys.hasDirty == long.keys.hasDirty)
       #expect(short.nextDeadline == long.nextDeadline)
       #expect(short.dequeueEvents() == long.dequeueEvents())
     }

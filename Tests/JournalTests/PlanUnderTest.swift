@@ -90,17 +90,17 @@ struct PlanUnderTest {
   // MARK: - Queries
 
   func refusal(of key: String, at now: Moment) -> JournalFault? {
-    plan.numbers[key].flatMap { plan.refusal(of: $0, at: now) }
+    plan.keys.find(key).flatMap { plan.refusal(of: $0, at: now) }
   }
 
   func holdsOlder(_ key: String, than sequence: UInt64, at now: Moment) -> Bool {
-    plan.numbers[key].map { plan.holdsOlder($0, than: sequence, at: now) } ?? false
+    plan.keys.find(key).map { plan.holdsOlder($0, than: sequence, at: now) } ?? false
   }
 
-  func keeps(_ key: String) -> Bool { plan.numbers[key].map(plan.keeps) ?? false }
+  func keeps(_ key: String) -> Bool { plan.keys.find(key).map(plan.keeps) ?? false }
 
   /// Whether nothing is known of any key: the disk is empty and stays so.
-  var isEmpty: Bool { plan.slots.allSatisfy(\.isEmpty) }
+  var isEmpty: Bool { plan.keys.all.allSatisfy { plan[$0].isEmpty } }
 
   private static func texts(_ entries: [JournalEntry]) -> [String] {
     entries.map { "\($0.key)=\(String(decoding: $0.value, as: UTF8.self))" }
