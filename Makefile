@@ -38,7 +38,7 @@ run: build ## Run the gateway, with ARGS="--config FILE --devices DIR"
 
 build: install-deps ## Build settle and settled for release, into .build/release
 	@echo "Building for release (some minutes the first time)"
-	@swift build $(RELEASE) -j $(JOBS)
+	@set -e; for product in settle settled; do swift build $(RELEASE) -j $(JOBS) --product $$product; done
 	@.ci/repack-page-cache .build/release/settle .build/release/settled
 
 test: install-deps lint ## Check the format, build without a warning, run every test
