@@ -26,7 +26,7 @@ struct AvailabilityTable {
 
   // MARK: - Reload
 
-  /// Makes room for more devices, whose sources are to be replaced.
+  /// Makes room for more devices, whose sources the caller replaces.
   mutating func extend(devices count: Int) {
     while devices.count < count { devices.append(DeviceAvailability(sources: 0)) }
   }
