@@ -12,8 +12,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def targets():
-    # The benchmarks' target is in the manifest only on request.
-    environment = {name: value for name, value in os.environ.items() if name != "SETTLE_BENCHMARKS"}
+    # The targets of the benchmarks and of fuzzing are in the manifest only on request.
+    requests = ("SETTLE_BENCHMARKS", "SETTLE_FUZZING")
+    environment = {name: value for name, value in os.environ.items() if name not in requests}
     # A scratch folder of its own: a build that is running does not delay it.
     with tempfile.TemporaryDirectory() as scratch:
         command = ["swift", "package", "--package-path", ROOT, "--scratch-path", scratch]

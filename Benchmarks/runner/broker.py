@@ -11,6 +11,9 @@ import time
 
 from . import programs
 
+sys.path.append(os.path.join(programs.FOLDER, "..", ".ci"))
+from loopback import reserve_port  # noqa: E402
+
 MOSQUITTO = shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
@@ -19,7 +22,7 @@ class Broker:
 
     def __init__(self):
         self.folder = programs.folder()
-        self.holder, self.port = programs.reserve_port()
+        self.holder, self.port = reserve_port()
         path = f"{self.folder}/mosquitto.conf"
         with open(path, "w", encoding="utf-8") as file:
             file.write(

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -152,18 +151,6 @@ def resident_of(process):
                 name, value = line.split(":")
                 sizes[name] = int(value.split()[0]) * 1024
     return sizes["VmRSS"], sizes["RssAnon"]
-
-
-def reserve_port():
-    """A socket that holds a port of 127.0.0.1, and that port.
-
-    A server that sets SO_REUSEADDR may listen there; the kernel gives the port to nobody else as
-    long as the socket is open.
-    """
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
-    return holder, holder.getsockname()[1]
 
 
 def ready(child):
