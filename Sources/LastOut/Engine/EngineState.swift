@@ -62,10 +62,10 @@ struct EngineState<Key: Hashable & Sendable, Value: Sendable>: ~Copyable {
   @inlinable
   @inline(__always)
   func hasWork(afterChangeOf key: KeyIndex) -> Bool {
-    core.hasReady || (core.deadline(of: key) ?? .max) < armed
+    core.hasReady || !isHeldUp && (core.deadline(of: key) ?? .max) < armed
   }
 
-  /// The same after a change of `key`, which is the only new deadline.
+  /// Adds what a change of `key` made: values that run at once, and a wake-up for an earlier deadline.
   @inlinable
   @inline(never)
   mutating func completeChange(
