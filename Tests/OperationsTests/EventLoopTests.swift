@@ -311,25 +311,29 @@ import Testing
     #expect(witness == nil)
   }
 
-  @Test func `a released loop frees its handlers and descriptors`() async {
-    // In a separate process, whose descriptors no other test opens or closes.
+  @Test func `released loops free their handlers and descriptors`() async {
+    // In a separate process, whose descriptors no other test opens or closes. The runtime's own
+    // threads open a few of them at any time, so a hundred leaks are told from those.
     await #expect(processExitsWith: .success) {
       // The library keeps some for all loops of a process.
       _ = try EventLoop()
       let before = openDescriptors()
-      var token: Token? = Token()
-      weak let witness = token
-      do {
-        let other = try EventLoop()
-        let pipe = try Pipe()
-        defer { pipe.closeBoth() }
-        let held = token
-        _ = try other.watch(pipe.reader, for: .read) { _ in withExtendedLifetime(held) {} }
-        _ = try other.makeWaker { withExtendedLifetime(held) {} }
+      for _ in 0..<100 {
+        var token: Token? = Token()
+        weak let witness = token
+        do {
+          let other = try EventLoop()
+          let pipe = try Pipe()
+          defer { pipe.closeBoth() }
+          let held = token
+          _ = try other.watch(pipe.reader, for: .read) { _ in withExtendedLifetime(held) {} }
+          _ = try other.makeWaker { withExtendedLifetime(held) {} }
+        }
+        token = nil
+        #expect(witness == nil)
       }
-      token = nil
-      #expect(witness == nil)
-      #expect(openDescriptors() == before)
+      let after = openDescriptors()
+      #expect(after < before + 50, "\(before) before, \(after) after")
     }
   }
 }

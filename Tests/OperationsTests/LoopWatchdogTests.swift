@@ -150,15 +150,19 @@ import Testing
     #expect(stalls.all("slow").isEmpty)
   }
 
-  @Test func `a released watchdog closes its descriptor`() async {
-    // In a separate process, whose descriptors no other test opens or closes.
+  @Test func `released watchdogs close their descriptors`() async {
+    // In a separate process, whose descriptors no other test opens or closes. The runtime's own
+    // threads open a few of them at any time, so a hundred leaks are told from those.
     await #expect(processExitsWith: .success) {
       let loop = try EventLoop()
-      var watchdog: LoopWatchdog? = try LoopWatchdog(loop) { _, _ in }
       let descriptors = openDescriptors()
-      watchdog = nil
-      #expect(watchdog == nil)
-      #expect(openDescriptors() == descriptors - 1)
+      for _ in 0..<100 {
+        var watchdog: LoopWatchdog? = try LoopWatchdog(loop) { _, _ in }
+        watchdog = nil
+        #expect(watchdog == nil)
+      }
+      let after = openDescriptors()
+      #expect(after < descriptors + 50, "\(descriptors) before, \(after) after")
     }
   }
 
