@@ -56,7 +56,7 @@ panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some test
 	@Tests/panel/run $(ARGS)
 
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many
-	@swift build -c release -j $(JOBS) --product soak
+	@swift build $(RELEASE) -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
 soak-process: build ## Run real programs under mixed load with restarts and reloads for FOR=900 seconds

@@ -18,13 +18,4 @@ extension Registry.Entry {
     }
     return property.wireValue(of: value)
   }
-
-  /// Appends the payload of a command for this property alone, in the message numbered `id`.
-  package func appendCommand(_ value: Value, id: Int64, to output: inout [UInt8]) {
-    if property.command.payload.isBare {
-      wireValue(of: value).appendBare(to: &output)
-    } else {
-      property.command.payload.render(wireValue(of: value), id: id, into: &output)
-    }
-  }
 }

@@ -8,27 +8,27 @@ package import LastOut
 /// Finds a command topic that is fed from a state topic: a bridge or an automation turns what the
 /// device reports back into commands, a step late, so that two values chase each other for ever.
 ///
-/// The sign is two values that take turns on the way in, quickly, with a changed report between
-/// every two of them. When they have done so ``Settings/turns`` times, the next turn is refused,
-/// and so is the value it brought, while the other value stands. It is refused until
+/// Such a loop shows as two requested values that alternate quickly, with a changed report between
+/// every two of them. After ``Settings/maxAlternations`` the newest value is refused, while the other
+/// one stands. It is refused until
 ///
 /// - a third value is asked for,
 /// - it has not been asked for during ``Settings/quiet``, or
-/// - it is asked for twice without any report in between. A sender that insists although the device said
-///   nothing is no echo: somebody plays with a switch, a script blinks. The two values may then take
-///   turns freely during ``Settings/exemption``.
+/// - it is asked for twice without any report in between. A sender that repeats a value although the
+///   device reported nothing is no echo: somebody plays with a switch, a script blinks. The two values
+///   may then alternate freely during ``Settings/exemption``.
 ///
 /// Of a device's values only digests are kept, 32 bytes a key, none before the first report.
 package struct FeedbackLoopDetector: ~Copyable {
   package struct Settings: Sendable {
-    /// How often the two values take turns before that is a loop; odd, so that the value that
+    /// How often the two values alternate before that is a loop; odd, so that the value that
     /// stands is the one that was asked for before the first echo.
-    package var turns = 7
-    /// The longest time from turn to turn.
+    package var maxAlternations = 7
+    /// The longest time between two alternations.
     package var pace: Duration = .seconds(10)
     /// How long a refused value must not have been asked for, to be taken again.
     package var quiet: Duration = .seconds(10)
-    /// How long two values may take turns after they have proved to be no echo.
+    /// How long two values may alternate after they have proved to be no echo.
     package var exemption: Duration = .seconds(3600)
 
     package init() {}
@@ -50,16 +50,16 @@ package struct FeedbackLoopDetector: ~Copyable {
     var last: UInt32 = 0
     var older: UInt32 = 0
     var reported: UInt32 = 0
-    var turns: UInt8 = 0
+    var alternations: UInt8 = 0
     /// How often the refused value was asked for without a report.
-    var insistence: UInt8 = 0
+    var repetitions: UInt8 = 0
     var source: UInt8 = 0
     var hasReport = false
     var hasNewReport = false
     /// ``older`` is refused.
     var isStopped = false
     var isExempt = false
-    /// The last turn or refusal; of an exemption its beginning.
+    /// The last alternation or refusal; of an exemption its beginning.
     var at = Moment.zero
   }
 
@@ -108,7 +108,7 @@ package struct FeedbackLoopDetector: ~Copyable {
     guard !traces.isEmpty else { return .pass }
     let digest = Self.digest(value)
     guard traces[Int(key.rawValue)].last != digest else { return .pass }
-    return traces[Int(key.rawValue)].turn(to: digest, at: now, settings)
+    return traces[Int(key.rawValue)].requested(digest, at: now, settings)
   }
 
   private static func digest(_ wire: JSONValue) -> UInt32 {
@@ -135,8 +135,8 @@ package struct FeedbackLoopDetector: ~Copyable {
 
 extension FeedbackLoopDetector.Trace {
   /// Another value than the last one is asked for.
-  fileprivate mutating func turn(
-    to digest: UInt32,
+  fileprivate mutating func requested(
+    _ digest: UInt32,
     at now: Moment,
     _ settings: FeedbackLoopDetector.Settings
   ) -> FeedbackLoopDetector.Verdict {
@@ -153,14 +153,14 @@ extension FeedbackLoopDetector.Trace {
       isExempt = false
       hasNewReport = false
     }
-    let isTurn = digest == older && hasNewReport && at.duration(to: now) <= settings.pace
-    turns = isTurn ? turns + 1 : 0
+    let alternates = digest == older && hasNewReport && at.duration(to: now) <= settings.pace
+    alternations = alternates ? alternations + 1 : 0
     at = now
     hasNewReport = false
-    guard Int(turns) < settings.turns else {
+    guard Int(alternations) < settings.maxAlternations else {
       isStopped = true
-      turns = 0
-      insistence = 0
+      alternations = 0
+      repetitions = 0
       hasReport = false
       return .loop(source: Int(source), isNew: true)
     }
@@ -169,12 +169,12 @@ extension FeedbackLoopDetector.Trace {
     return .pass
   }
 
-  /// The stopped value is asked for once more: an echo of something, or somebody insists.
+  /// The stopped value is asked for once more: an echo, or a sender that repeats it.
   private mutating func refuse(at now: Moment) -> FeedbackLoopDetector.Verdict {
-    if !hasReport { insistence += 1 }
+    if !hasReport { repetitions += 1 }
     hasReport = false
     at = now
-    guard insistence >= 2 else { return .loop(source: Int(source), isNew: false) }
+    guard repetitions >= 2 else { return .loop(source: Int(source), isNew: false) }
     isStopped = false
     isExempt = true
     swap(&last, &older)

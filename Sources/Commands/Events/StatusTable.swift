@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
-import LastOut
+package import Devices
+package import LastOut
 
 /// What each key shows beside its actual value, and which keys show something new.
 struct StatusTable {
@@ -80,4 +80,16 @@ struct StatusTable {
   mutating func markChanged(_ key: KeyIndex) {
     if changedKeys.last != key { changedKeys.append(key) }
   }
+}
+
+/// What a key shows: its values, and the phase of its newest command.
+package struct KeyStatus: Sendable {
+  /// What was requested last; `nil` where nothing is known of the device either.
+  package var target: Value?
+  /// What the device reported last.
+  package var actual: Value?
+  /// The phase of the newest command; `nil` before the first.
+  package var phase: Phase?
+  /// When ``phase`` or ``actual`` last changed; `nil` if never.
+  package var since: Moment?
 }

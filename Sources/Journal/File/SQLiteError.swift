@@ -14,9 +14,6 @@ struct SQLiteError: Error {
   /// The code without its extension.
   var primaryCode: Int32 { code & 0xFF }
 
-  /// Whether the content of the file is the cause, not the disk.
-  var isDamage: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
-
   var fault: JournalFault {
     switch primaryCode {
     case SQLITE_FULL: .diskFull

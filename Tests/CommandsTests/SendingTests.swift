@@ -7,7 +7,7 @@ import JSON
 import LastOut
 import Testing
 
-@Suite struct RoadTests {
+@Suite struct SendingTests {
   // MARK: - Absent parties
 
   @Test(arguments: [true, false])
