@@ -8,6 +8,7 @@ extension Program {
   ///
   /// Help and version go to standard output; a mistake goes to standard error, with exit code 64.
   package func main() -> Never {
+    StandardStreams.openMissing()
     exit(run(Array(CommandLine.arguments.dropFirst())).rawValue)
   }
 

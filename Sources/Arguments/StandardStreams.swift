@@ -35,6 +35,20 @@ package enum StandardError {
   }
 }
 
+/// The three standard streams together.
+package enum StandardStreams {
+  /// Opens `/dev/null` in place of each standard stream that is closed.
+  ///
+  /// Otherwise the next descriptor, such as a socket, would get its number and receive what is
+  /// written to it. Call it before anything else opens a descriptor.
+  package static func openMissing() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+      // The lowest free number is the missing one.
+      _ = unsafe open("/dev/null", O_RDWR)
+    }
+  }
+}
+
 private enum Descriptor {
   /// Writes all of `bytes`; `false` if that is not possible.
   static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
