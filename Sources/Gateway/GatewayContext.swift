@@ -67,7 +67,8 @@ extension GatewayConfiguration {
     settings.commands.firstMessage = .random(in: 0..<1 << 31)
     settings.routes = routes
     settings.brokers = brokers.keys.sorted()
-    settings.routeTTL = ttl
+    // A routed message may wait a moment for room at a broker that is there.
+    settings.routeTTL = max(ttl, .seconds(1))
     settings.shutdownTimeout = shutdownTimeout
     return settings
   }

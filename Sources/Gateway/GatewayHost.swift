@@ -7,6 +7,7 @@ import Control
 import Devices
 import Durability
 package import GatewayCore
+import Glibc
 package import Journal
 import LastOut
 import MQTT
@@ -58,6 +59,7 @@ package final class GatewayHost {
       http?.streams.brokerConnectionChanged()
       onConnection?(isUp)
     }
+    mqtt.onRejection = { [unowned self] in events.deliver($0, ofDevice: $1) }
     mqtt.onAvailability = { [unowned self] in http?.streams.availabilityChanged(ofDevice: $0) }
     loop.afterBatch = { [unowned self] in step() }
   }
@@ -70,12 +72,26 @@ package final class GatewayHost {
   ///
   /// - Throws: When the control socket cannot be opened, another gateway's lock included.
   package func listen() throws(OperationsError) {
-    controlSocket = try ControlSocket(
-      path: context.configuration.socket ?? ControlSocket.defaultPath(),
-      gateway: self
-    )
+    controlSocket = try openSocket()
     http = try context.configuration.http.map { settings throws(OperationsError) in
       try HTTPSurface(settings, gateway: self)
+    }
+  }
+
+  private func openSocket() throws(OperationsError) -> ControlSocket {
+    if let path = context.configuration.socket {
+      return try ControlSocket(path: path, gateway: self)
+    }
+    do throws(OperationsError) {
+      return try ControlSocket(path: SocketPath.standard(), gateway: self)
+    } catch {
+      guard [EACCES, EPERM, EROFS].contains(error.code) else { throw error }
+      throw OperationsError(
+        call: error.call,
+        code: error.code,
+        reason: "\(error.reason); set XDG_RUNTIME_DIR to a folder of this user, or name a path for"
+          + " the control socket with --socket"
+      )
     }
   }
 

@@ -76,14 +76,15 @@ extension GatewayCore {
     }
   }
 
-  /// Counts a message that is rejected, and logs it, at most once in ten seconds for each kind.
+  /// Counts a message that is rejected, and logs it, at most once in ten seconds for each kind and
+  /// topic.
   package mutating func reject(
     _ kind: RejectionLog.Kind,
-    topic: @autoclosure () -> String,
+    topic: String,
     reason: @autoclosure () -> String,
     at now: Moment
   ) {
-    outbox.log(rejections.record(kind, topic: topic(), reason: reason(), at: now))
+    outbox.log(rejections.record(kind, topic: topic, reason: reason(), at: now))
   }
 
   /// Counts a retained message on a command or route topic, which is ignored.

@@ -4,27 +4,52 @@
 package import Devices
 package import LastOut
 
-/// Counts rejections of one kind and limits their log lines: the first at once, then at most one in
-/// ten seconds, with the count.
+/// Counts rejections of one kind and limits their log lines: for each topic the first at once, then
+/// at most one in ten seconds, with the count.
+///
+/// Some topics are limited one by one and all others together, so that a flood of topics logs no
+/// more than a flood on one.
 package struct RejectionTally: Sendable {
+  /// The rejections on one topic.
+  private struct Entry {
+    var loggedAt: Moment
+    var unlogged: UInt64 = 0
+  }
+
   package private(set) var total: UInt64 = 0
-  private var unlogged: UInt64 = 0
-  private var loggedAt: Moment?
+  private var entries: [String: Entry] = [:]
   private static let interval = Duration.seconds(10)
+  /// How many topics are limited one by one.
+  private static let topicLimit = 16
+  /// Stands for the others; no topic is empty.
+  private static let others = ""
 
   package init() {}
 
   /// Counts a rejection that is not logged.
   mutating func count() { total += 1 }
 
-  /// Counts a rejection; returns the number since the last line if a line is due.
-  package mutating func record(at now: Moment) -> UInt64? {
+  /// Counts a rejection on a topic, or of a kind without topics; returns the number since its last
+  /// line if a line is due.
+  package mutating func record(topic: String = others, at now: Moment) -> UInt64? {
     total += 1
-    unlogged += 1
-    guard loggedAt.map({ $0.duration(to: now) >= Self.interval }) ?? true else { return nil }
-    defer { unlogged = 0 }
-    loggedAt = now
-    return unlogged
+    let name = entries[topic] == nil && !makeRoom(at: now) ? Self.others : topic
+    guard var entry = entries[name] else {
+      entries[name] = Entry(loggedAt: now)
+      return 1
+    }
+    entry.unlogged += 1
+    defer { entries[name] = entry }
+    guard entry.loggedAt.duration(to: now) >= Self.interval else { return nil }
+    defer { entry = Entry(loggedAt: now) }
+    return entry.unlogged
+  }
+
+  /// Forgets topics that may be logged again; `false` if there is no room for another one.
+  private mutating func makeRoom(at now: Moment) -> Bool {
+    if entries.count < Self.topicLimit { return true }
+    entries = entries.filter { $0.value.loggedAt.duration(to: now) < Self.interval }
+    return entries.count < Self.topicLimit
   }
 }
 
@@ -53,18 +78,18 @@ package struct RejectionLog {
   /// Counts a rejected message; the result is the line to log, if one is due.
   mutating func record(
     _ kind: Kind,
-    topic: @autoclosure () -> String,
+    topic: String,
     reason: @autoclosure () -> String,
     at now: Moment
   ) -> LogEntry? {
-    guard let unlogged = tallies[kind, default: RejectionTally()].record(at: now) else {
-      return nil
-    }
+    let topic = Excerpt.of(topic)
+    guard let unlogged = tallies[kind, default: RejectionTally()].record(topic: topic, at: now)
+    else { return nil }
     return LogEntry(
       .warning,
       "Message rejected",
       [
-        "kind": kind.rawValue, "topic": Excerpt.of(topic()), "reason": reason(),
+        "kind": kind.rawValue, "topic": topic, "reason": reason(),
         "count": "\(unlogged)", "total": "\(total(kind))",
       ]
     )

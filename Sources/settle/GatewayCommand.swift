@@ -41,7 +41,7 @@ extension GatewayCommand {
       value: "PATH",
       completion: .files,
       help: "The gateway's control socket; default: SETTLE_SOCKET, then the first that exists of"
-        + " $XDG_RUNTIME_DIR/settle.sock and /run/settle/settle.sock."
+        + " settle.sock in $XDG_RUNTIME_DIR, /run/user/UID and /run/settle."
     )
   }
 
@@ -57,7 +57,12 @@ extension ExitCode {
   /// Prints an error of the gateway and returns its exit code.
   static func refusal(_ error: ErrorReply) -> ExitCode {
     Terminal.complain(error.message)
-    return switch ErrorCode(rawValue: error.code) {
+    return code(of: error)
+  }
+
+  /// The exit code of an error of the gateway.
+  static func code(of error: ErrorReply) -> ExitCode {
+    switch ErrorCode(rawValue: error.code) {
     case .stopping: .unavailable
     case .limit: .failed
     case .badConfiguration: .badConfiguration

@@ -27,7 +27,11 @@ struct ReloadCommand: GatewayCommand {
     var client = try connection.connect()
     try client.send(ControlRequest(.reload, key: ""))
     let reply = try client.next(by: Deadline(after: Self.timeout))
-    guard case .reloaded(let report, _) = reply else { return .unexpected(reply) }
+    guard case .reloaded(let report, _) = reply else {
+      guard connection.json, case .failure(let error, _) = reply else { return .unexpected(reply) }
+      StandardOutput.print(bytes: reply.line)
+      return .code(of: error)
+    }
     show(report, reply)
     return .done
   }

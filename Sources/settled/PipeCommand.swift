@@ -57,9 +57,7 @@ struct PipeCommand: DaemonCommand {
       for problem in error.problems { StandardError.write(problem.description) }
       return .badConfiguration
     }
-    // Both may belong to a gateway that is running.
-    configuration.gateway.http = nil
-    configuration.gateway.journal = nil
+    configuration.gateway = configuration.gateway.besideAnother(named: "pipe-\(getpid())")
     for warning in configuration.warnings { StandardError.write(warning.description) }
     do throws(OperationsError) {
       return try serve(configuration)

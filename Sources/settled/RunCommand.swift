@@ -3,6 +3,7 @@
 
 import Arguments
 import Configuration
+import Control
 import Devices
 import Gateway
 import GatewayCore
@@ -133,6 +134,9 @@ struct RunCommand: Command {
         "socket": gateway.socketPath ?? "",
       ]
     )
+    if let path = gateway.socketPath, !SocketPath.usual().contains(path) {
+      log.info("Other commands find this gateway by its socket", ["SETTLE_SOCKET": path])
+    }
     Notify.ready()
     let watchdog = try LoopWatchdog(loop) { what, elapsed in
       log.warning(

@@ -128,7 +128,6 @@ struct ControlClientTests {
     #expect(try find("/a", ["SETTLE_SOCKET": "/b", "XDG_RUNTIME_DIR": folder]) == "/a")
     #expect(try find(nil, ["SETTLE_SOCKET": "/b", "XDG_RUNTIME_DIR": folder]) == "/b")
     #expect(try find(nil, ["SETTLE_SOCKET": "", "XDG_RUNTIME_DIR": folder]) == user)
-    #expect(SocketPath.usual(environment: { _ in nil }) == ["/run/settle/settle.sock"])
   }
 
   private func pair() throws -> (Int32, Int32) {

@@ -209,6 +209,18 @@ struct SettleCommandTests {
     #expect(result == SettleProcess(code: exit, output: "", errors: "settle: because\n"))
   }
 
+  @Test func `a refused reload prints JSON on demand`() throws {
+    let refusal = Self.failure(.badConfiguration, "a.yaml:1:2: wrong")
+    #expect(
+      try run(["reload", "--json"], answer: refusal)
+        == SettleProcess(code: 78, output: refusal.map { "\($0)\n" }.joined(), errors: "")
+    )
+    #expect(
+      try run(["reload"], answer: refusal)
+        == SettleProcess(code: 78, output: "", errors: "settle: a.yaml:1:2: wrong\n")
+    )
+  }
+
   @Test func `control characters from a gateway are escaped`() throws {
     let result = try run(["flush"], answer: Self.failure(.badValue, "a\u{1B}[2Jb\nc"))
     #expect(result.errors == "settle: a\\u{1b}[2Jb\nc\n")

@@ -170,6 +170,36 @@ import Testing
     #expect(states.nextDeadline == Self.moment(170))
   }
 
+  @Test func `a mistake on another topic is logged although the kind was logged just now`() {
+    var rejections = RejectionLog()
+    func line(_ topic: String, _ millisecond: UInt64) -> String? {
+      rejections.record(.badValue, topic: topic, reason: "r", at: Self.moment(millisecond))
+        .map { "\($0.fields.first { $0.key == "count" }?.value ?? "")" }
+    }
+    #expect(line("a", 0) == "1")
+    #expect(line("a", 100) == nil)
+    #expect(line("b", 200) == "1")
+    #expect(line("a", 10_000) == "2")
+    #expect(line("b", 10_100) == nil)
+    #expect(rejections.total(.badValue) == 5)
+  }
+
+  @Test func `a flood of topics logs no more lines than a few topics do`() {
+    var rejections = RejectionLog()
+    var lines = 0
+    for number in 0..<20_000 as Range<UInt64> {
+      let entry = rejections.record(
+        .unknownKey,
+        topic: "t\(number)",
+        reason: "r",
+        at: Self.moment(number)
+      )
+      if entry != nil { lines += 1 }
+    }
+    #expect(rejections.total(.unknownKey) == 20_000)
+    #expect((17...40).contains(lines))
+  }
+
   @Test func `rejections are counted one by one and logged in bundles`() {
     var rejections = RejectionLog()
     var lines = 0

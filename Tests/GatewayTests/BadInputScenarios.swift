@@ -53,6 +53,54 @@ import Testing
     reply["reason"]?.string ?? reply["error"]?["message"]?.string ?? ""
   }
 
+  @Test(arguments: [#"{"nope":1}"#, "on", "[]", "{}", #"{"transition":1}"#])
+  func `a message to a device that names no property has an event of the device`(
+    payload: String
+  ) throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+    let client = try bench.client()
+    client.send(#"{"watch":"*","id":"w"}"#)
+    _ = try client.ask(#"{"get":"*","id":"there"}"#)
+
+    witness.publish("settle/desk-lamp/set", payload)
+
+    let text = try #require(witness.texts(on: "settle/desk-lamp/event", count: 1).first)
+    let event = try JSONParser.parse(text)
+    #expect(event["key"] == "desk-lamp")
+    #expect(event["phase"] == "rejected")
+    #expect(event["source"] == "mqtt")
+    #expect(event["reason"]?.string?.isEmpty == false)
+    #expect(try client.next { $0["watch"] == "w" }["event"]?["key"] == "desk-lamp")
+  }
+
+  @Test func `a message to a device that names a property has an event of that property only`()
+    throws
+  {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+    witness.publish("settle/desk-lamp/set", #"{"brightness":1,"nope":1}"#)
+    let text = try #require(
+      witness.texts(on: "settle/desk-lamp/brightness/event", count: 1).first
+    )
+    #expect(text.contains("rejected") && text.contains("nope"))
+    witness.publish("settle/desk-lamp/set", "{}")
+    #expect(witness.texts(on: "settle/desk-lamp/event", count: 1).count == 1)
+    #expect(try bench.running().lines(containing: "Message rejected").count == 1)
+  }
+
+  @Test func `two mistakes on different topics are both logged`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let witness = try bench.witness()
+    witness.publish("settle/desk-lamp/brightness/set", "x")
+    witness.publish("settle/desk-lamp/power/set", "y")
+    for topic in ["brightness", "power"] {
+      #expect(
+        try bench.running().waitForLine(containing: "topic=settle/desk-lamp/\(topic)/set") != nil
+      )
+    }
+  }
+
   @Test func `an invalid line is answered with the reason`() throws {
     let bench = try Bench.running(devices: devices)
     let client = try bench.client()

@@ -132,6 +132,26 @@ import Testing
     #expect(try bench.running().lines(containing: "Another gateway").isEmpty)
   }
 
+  @Test(arguments: ["", ", protocol: 3.1.1"])
+  func `a living gateway puts its status back when another one sets it to offline`(
+    mqtt: String
+  ) throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), mqtt: mqtt)
+    let witness = try bench.witness()
+
+    witness.publish("settle/status", "offline", retain: true)
+
+    #expect(witness.texts(on: "settle/status", count: 3) == ["online", "offline", "online"])
+    #expect(try bench.running().waitForLine(containing: "The status was set to offline") != nil)
+    let late = try RecordingSubscriber(port: bench.broker.port, filters: ["settle/status"])
+    #expect(late.waitFor { $0.contains { $0.text == "online" && $0.retained } })
+    try bench.running().signal(SIGTERM)
+    #expect(try bench.running().waitForExit() == 0)
+    #expect(
+      witness.texts(on: "settle/status", count: 4) == ["online", "offline", "online", "offline"]
+    )
+  }
+
   @Test func `a second gateway on a base topic that is online warns`() throws {
     let bench = try Bench(devices: DeviceText.lamp(), mqtt: ", client_id: second")
     try bench.broker.start()

@@ -76,6 +76,69 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":5000}"#])
   }
 
+  @Test func `a standalone pipe leaves a gateway with the same settings alone`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(2, policy: slow))
+    let witness = try bench.witness()
+    let outcome = try pipe(
+      steps(3),
+      ["--standalone", "--config", bench.folder + "/settle.yaml"],
+      in: bench.folder
+    )
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.errors.isEmpty)
+    #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":3}"#])
+
+    // Had it lost its connection, this would wait for the next one.
+    let client = try bench.client()
+    client.send(#"{"key":"dev1/level","set":9,"now":true,"wait":"sent"}"#)
+    #expect(try client.next { $0["phase"] == "sent" }["value"] == 9)
+    #expect(witness.waitFor("cmd/dev1", #"{"v":9}"#))
+    #expect(try bench.running().lines(containing: "No connection").isEmpty)
+    #expect(witness.texts(on: "settle/status") == ["online"])
+  }
+
+  @Test func `a standalone pipe does nothing that a gateway beside it does too`() throws {
+    let bench = try Bench(
+      devices: DeviceText.levels(2, policy: "{delay: 0}"),
+      settings: """
+        routes: [{from: in, to: out, policy: none}]
+        inputs: [{topic: knob, value: "", map: {up: {key: dev1/level, step: 1}}}]
+        discovery: {prefix: homeassistant}
+        """
+    )
+    try bench.broker.start()
+    let witness = try bench.witness()
+    var ends: [Int32] = [-1, -1]
+    try #require(unsafe Glibc.pipe(&ends) == 0)
+    let (reader, writer) = (ends[0], ends[1])
+    let process = try SpawnedProcess(
+      arguments: [
+        BuiltProgram.path("settle"), "pipe", "--standalone", "--config",
+        bench.folder + "/settle.yaml",
+      ],
+      input: reader,
+      output: .discarded,
+      errors: .discarded
+    )
+    close(reader)
+    let line = Array((#"{"key":"dev0/level","set":1}"# + "\n").utf8)
+    #expect(unsafe write(writer, line, line.count) == line.count)
+    #expect(witness.waitFor("cmd/dev0", #"{"v":1}"#))
+
+    witness.publish("settle/dev0/level/set", "50")
+    witness.publish("knob", "up")
+    witness.publish("in", "x")
+    #expect(unsafe write(writer, line, line.count) == line.count)
+    close(writer)
+    #expect(process.wait(milliseconds: 60_000) == .exited(code: 0))
+
+    #expect(witness.texts(on: "cmd/dev0") == [#"{"v":1}"#, #"{"v":1}"#])
+    #expect(witness.messages.allSatisfy { !$0.topic.hasPrefix("homeassistant/") })
+    #expect(witness.texts(on: "cmd/dev1").isEmpty)
+    #expect(witness.texts(on: "out").isEmpty)
+    #expect(witness.texts(on: "settle/status").isEmpty)
+  }
+
   @Test func `bad lines are reported with number and id, and the others are sent`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: slow))
     let outcome = try pipe(

@@ -25,7 +25,33 @@ package struct GatewayConfiguration: Hashable, Sendable {
   package var inputs: [InputConfiguration] = []
   package var discovery: DiscoveryConfiguration?
   package var limits = Limits()
+  /// Whether the gateway accepts commands by MQTT and publishes its status.
+  ///
+  /// A gateway that runs beside another one on the same base topic does neither.
+  package var isPublic = true
   package init() {}
+}
+
+extension GatewayConfiguration {
+  /// The client id of a gateway whose settings name none.
+  package var standardClientID: String { "settle-\(HostName.current)-\(baseTopic)" }
+
+  /// These settings for a gateway that runs beside one that may use them, and serves one client.
+  ///
+  /// Everything that both would do twice, or that only one of them can have, is off. `name` follows
+  /// the client id, so that the broker tells them apart.
+  package func besideAnother(named name: String) -> Self {
+    var settings = self
+    settings.isPublic = false
+    settings.mqtt.clientID = "\(mqtt.clientID ?? standardClientID)-\(name)"
+    settings.http = nil
+    settings.journal = nil
+    settings.discovery = nil
+    settings.brokers = [:]
+    settings.routes = []
+    settings.inputs = []
+    return settings
+  }
 }
 
 /// The rate limit of a lane.

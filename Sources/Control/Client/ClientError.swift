@@ -24,8 +24,8 @@ package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String {
     switch self {
     case .noSocket(let paths):
-      #"no gateway is running: there is no \#(paths.joined(separator: " and no ")); start it with"#
-        + #" "settle run", or name its socket with --socket"#
+      #"no gateway is running: there is no \#(Self.list(paths)); start it with "settle run"; if its"#
+        + #" settings have "socket:", name that path with --socket or SETTLE_SOCKET"#
     case .notRunning(let path): #"no gateway answers at \#(path); start it with "settle run""#
     case .denied(let path, .some(let group)):
       #"permission denied at \#(path); members of the group "\#(group)" may use it"#
@@ -37,5 +37,11 @@ package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     case .timedOut(let duration): "no answer within \(DurationText.text(duration))"
     case .unreadable(let line): #"not a reply: "\#(Excerpt.of(line))""#
     }
+  }
+
+  /// `a, b or c`.
+  private static func list(_ paths: [String]) -> String {
+    guard let last = paths.last, paths.count > 1 else { return paths.joined() }
+    return paths.dropLast().joined(separator: ", ") + " or " + last
   }
 }

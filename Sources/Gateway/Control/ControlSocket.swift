@@ -45,14 +45,6 @@ final class ControlSocket {
   /// Bytes of events that may wait for one client.
   private static let eventMemory = 16 << 20
 
-  /// Where the socket is made if nothing else is said.
-  static func defaultPath() -> String {
-    if let runtime = Environment["XDG_RUNTIME_DIR"], !runtime.isEmpty {
-      return "\(runtime)/settle.sock"
-    }
-    return "/run/settle/settle.sock"
-  }
-
   /// Takes the lock and listens.
   ///
   /// The folder is made if missing; the socket is for its owner and

@@ -67,6 +67,13 @@ final class EventDistributor {
     mqtt.publishEvent(rejection.bytes, of: entry.key)
   }
 
+  /// Delivers the rejection of a message to a device that names none of its properties.
+  func deliver(_ rejection: EventObject, ofDevice device: Int) {
+    deliver(rejection, key: nil)
+    context.counters[device].rejected += 1
+    mqtt.publishEvent(rejection.bytes, of: context.registry.devices[device].id)
+  }
+
   /// Reports to the core whether there are listeners, watchers, event streams or recorders.
   func updateObservers() {
     context.core.isWatched =

@@ -40,6 +40,12 @@ extension CommandMessages {
     }
   }
 
+  /// Whether a message names a property of the device, which has the event of its rejection.
+  func namesProperty(_ payload: Span<UInt8>, ofDevice device: Int) -> Bool {
+    guard let members = try? SetPayload.members(payload) else { return false }
+    return !values(namedBy: members, ofDevice: device).isEmpty
+  }
+
   /// The named properties with their values, each once, without unknown names.
   private func values(
     namedBy members: [JSONValue.Member],

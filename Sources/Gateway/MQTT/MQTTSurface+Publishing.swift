@@ -130,7 +130,7 @@ extension MQTTSurface {
 
   /// Publishes `settle/status`, with a broken journal as a user property.
   func publishStatus() {
-    guard own.isConnected, !context.core.isShuttingDown else { return }
+    guard isPublic, own.isConnected, !context.core.isShuttingDown else { return }
     var message = BrokerLink.Message(
       topic: topics.status,
       payload: Array("online".utf8),
@@ -144,6 +144,7 @@ extension MQTTSurface {
 
   /// Publishes `offline` on `settle/status`, behind everything that waits.
   func publishOffline() {
+    guard isPublic else { return }
     own.enqueue(.init(topic: topics.status, payload: Array("offline".utf8), retain: true))
     own.sendMessages()
   }

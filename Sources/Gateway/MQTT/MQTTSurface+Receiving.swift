@@ -102,7 +102,12 @@ extension MQTTSurface {
       )
       if case .deviceSet(let device) = command {
         let id = context.registry.devices[device].id
-        reply(to: message, key: id, reason: reason, at: now)
+        let origin = Self.origin(of: message)
+        let object = rejection(key: id, of: origin, reason: reason, at: now)
+        if !commandMessages.namesProperty(payload, ofDevice: device) {
+          onRejection?(object, device)
+        }
+        reply(object, to: origin)
       }
     }
   }
@@ -145,8 +150,9 @@ extension MQTTSurface {
     let key = topics.key(ofCommandTopic: name)
     let reason = unknownKeyReason(key)
     context.core.reject(.unknownKey, topic: name, reason: reason, at: now)
-    let levels = key.split(separator: "/")
-    reply(to: message, key: levels.joined(separator: "/"), reason: reason, at: now)
+    guard let origin = Self.origin(of: message) else { return }
+    let levels = key.split(separator: "/").joined(separator: "/")
+    reply(rejection(key: levels, of: origin, reason: reason, at: now), to: origin)
   }
 
   /// Which device or property does not exist; nobody reads a suggestion here.
@@ -163,23 +169,27 @@ extension MQTTSurface {
     }
   }
 
-  /// Replies to a sender that wants a reply to something that concerns no single known key.
-  private func reply(
-    to message: borrowing InboundMessage,
+  /// The event of a message that concerns no single known key.
+  private func rejection(
     key: String,
+    of origin: ChangeOrigin?,
     reason: String,
     at now: Moment
-  ) {
-    guard let origin = Self.origin(of: message), let topic = origin.responseTopic else { return }
+  ) -> EventObject {
     context.synchronizeEncoder(at: now)
-    let object = context.encoder.rejection(
+    return context.encoder.rejection(
       key: key,
-      source: origin.source,
+      source: origin?.source ?? "mqtt",
       reason: reason,
       at: now,
       number: context.core.nextNumber()
     )
-    reply(object.bytes, on: topic, correlationData: origin.correlationData)
+  }
+
+  /// Sends an event to the sender of a message, if it wants a reply.
+  private func reply(_ event: EventObject, to origin: ChangeOrigin?) {
+    guard let origin, let topic = origin.responseTopic else { return }
+    reply(event.bytes, on: topic, correlationData: origin.correlationData)
   }
 
   /// The origin of a message, where it matters: when the sender wants a reply.

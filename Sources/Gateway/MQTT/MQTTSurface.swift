@@ -22,6 +22,8 @@ final class MQTTSurface {
   /// The largest payload that is accepted, in bytes.
   let payloadLimit: Int
   let hasRoutes: Bool
+  /// Whether the gateway's status is published.
+  let isPublic: Bool
   /// The gateway's own broker first, then the others by name.
   private(set) var links: [BrokerLink] = []
   private(set) var topics: TopicMap
@@ -33,11 +35,15 @@ final class MQTTSurface {
   private(set) var connectionCount = 0
   /// Whether another gateway's status was seen at this base topic.
   private var hasSeenOtherGateway = false
+  /// Limits the log of restored statuses.
+  private var restorePace = LogPace()
 
   /// Called for every command that is handed to the broker.
   var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)?
   /// Called when the connection to the gateway's own broker was made or ended.
   var onConnection: ((_ isUp: Bool) -> Void)?
+  /// Called when a message to a device is rejected that names none of its properties.
+  var onRejection: ((EventObject, _ device: Int) -> Void)?
   /// Called when a device came online or went offline.
   var onAvailability: ((_ device: Int) -> Void)?
 
@@ -49,6 +55,7 @@ final class MQTTSurface {
     let configuration = context.configuration
     payloadLimit = configuration.limits.payload
     hasRoutes = !configuration.routes.isEmpty
+    isPublic = configuration.isPublic
     let announcer = configuration.discovery.map {
       DiscoveryAnnouncer(
         baseTopic: configuration.baseTopic,
@@ -108,8 +115,16 @@ final class MQTTSurface {
     }
   }
 
-  /// Logs that another gateway is online at this base topic.
+  /// Reacts to a status that this gateway did not publish.
+  ///
+  /// Another gateway that ends leaves `offline` behind, which is wrong while this one is online.
+  /// Another one that is online is logged.
   func receiveStatus(_ payload: Span<UInt8>, isRetained: Bool) {
+    if Bytes.areEqual(payload, Array("offline".utf8)) {
+      // What was retained at the broker is replaced on each connection.
+      if !isRetained { restoreStatus() }
+      return
+    }
     // After the first connection it is this gateway's own status, which a broker kept.
     guard isRetained, !hasSeenOtherGateway, connectionCount == 1,
       Bytes.areEqual(payload, Array("online".utf8))
@@ -121,17 +136,30 @@ final class MQTTSurface {
     )
   }
 
+  private func restoreStatus() {
+    guard !context.core.isShuttingDown else { return }
+    publishStatus()
+    if let count = restorePace.record(at: EventLoop.now()) {
+      context.log.warning(
+        "The status was set to offline by another client, and is online again",
+        ["topic": topics.status, "count": String(count)]
+      )
+    }
+  }
+
   // MARK: - Connections
 
   private func addLinks(_ configuration: GatewayConfiguration) throws(OperationsError) {
-    let clientID = "settle-\(HostName.current)-\(configuration.baseTopic)"
+    let clientID = configuration.standardClientID
     var own = MQTTConfiguration(
       configuration.mqtt,
       fallbackID: clientID,
       limits: configuration.limits
     )
-    own.will = .init(topic: topics.status, payload: Array("offline".utf8))
-    own.sessionExpiry = .seconds(30)
+    if configuration.isPublic {
+      own.will = .init(topic: topics.status, payload: Array("offline".utf8))
+      own.sessionExpiry = .seconds(30)
+    }
     try addLink(nil, own)
     for name in configuration.brokers.keys.sorted() {
       guard let broker = configuration.brokers[name] else { continue }

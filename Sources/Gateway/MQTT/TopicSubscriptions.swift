@@ -18,6 +18,7 @@ struct TopicSubscriptions: Sendable {
   private let stateTopics: [String]
   private let inputTopics: [String]
   private let announcer: DiscoveryAnnouncer?
+  private let isPublic: Bool
 
   /// `announcer` names the topics of Home Assistant, with discovery.
   init(
@@ -28,6 +29,7 @@ struct TopicSubscriptions: Sendable {
     base = configuration.baseTopic
     status = "\(base)/status"
     routes = configuration.routes
+    isPublic = configuration.isPublic
     self.announcer = announcer
     var requests: [StateRequest] = []
     var states: [String] = []
@@ -59,9 +61,11 @@ struct TopicSubscriptions: Sendable {
   /// The subscriptions at a broker.
   func all(forBroker name: String?, isOwn: Bool) -> [Subscription] {
     var subscriptions: [Subscription] = []
-    if isOwn {
+    if isOwn, isPublic {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: status, wantsRetained: true, noLocal: true))
+    }
+    if isOwn {
       subscriptions += stateTopics.map { .init(filter: $0, wantsRetained: true) }
       if let announcer {
         let birth = announcer.birthTopic
