@@ -15,8 +15,9 @@ struct PipeCommand: GatewayCommand {
     "ttl":"1h", "wait":"sent" or "wait":"confirmed".
 
     Each line is answered by one line on standard output: the change's event object, or \
-    {"error":{"code":…,"message":…,"line":…},"id":…}. With "wait", every later phase follows. A \
-    bad line does not end the pipe. At the end of the input the changed keys are flushed, and the \
+    {"error":{"code":…,"message":…,"line":…},"id":…}. With "wait", every later phase follows. \
+    Every answer has the number of its line as "line"; "flushed" and "cancelled" have their "key" \
+    too. A bad line does not end the pipe. At the end of the input the changed keys are flushed, and the \
     command waits until their values are sent.
 
     Exits with 0; with 1 if a command failed or expired; with 65 if a line was refused; with 75 if \

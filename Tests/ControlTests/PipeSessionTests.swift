@@ -24,9 +24,16 @@ import Testing
       try hear(Self.event(phase, id, key: key))
     }
 
-    static func event(_ phase: String, _ id: String, key: String = "lamp/level") -> String {
+    /// An event as the gateway sends it, or as the pipe shows it, with the number of its line.
+    static func event(
+      _ phase: String,
+      _ id: String,
+      key: String = "lamp/level",
+      line: Int? = nil
+    ) -> String {
       #"{"id":\#(id),"key":"\#(key)","phase":"\#(phase)","value":1,"collapsed":0,"source":"pipe","#
-        + #""at":"2026-11-21T08:00:00.123Z","attempt":1,"reason":null}"#
+        + #""at":"2026-11-21T08:00:00.123Z","attempt":1,"reason":null"#
+        + (line.map { #","line":\#($0)}"# } ?? "}")
     }
 
     mutating func requests() -> [String] {
@@ -60,7 +67,7 @@ import Testing
     #expect(pipe.session.openChanges == 1)
     try pipe.hear("sent", #""p-1""#)
     #expect(pipe.session.isDone)
-    #expect(pipe.results() == [Pipe.event("accepted", #""p-1""#)])
+    #expect(pipe.results() == [Pipe.event("accepted", #""p-1""#, line: 1)])
     #expect(pipe.session.tally.sent == 1)
   }
 
@@ -80,7 +87,7 @@ import Testing
     }
     try pipe.hear(#"{"flushed":0,"id":null}"#)
     #expect(pipe.session.isDone)
-    #expect(pipe.results() == phases.map { Pipe.event($0, "7") })
+    #expect(pipe.results() == phases.map { Pipe.event($0, "7", line: 1) })
   }
 
   @Test func `a bad line is answered with its number and id, and the others continue`() throws {
@@ -128,8 +135,32 @@ import Testing
     try pipe.hear(#"{"flushed":0,"id":null}"#)
     #expect(pipe.session.isDone)
     #expect(
-      pipe.results() == [Pipe.event("accepted", #""p-1""#), #"{"cancelled":1,"id":"c"}"#]
+      pipe.results() == [
+        Pipe.event("accepted", #""p-1""#, line: 1),
+        #"{"cancelled":1,"id":"c","key":"*","line":2}"#,
+      ]
     )
+  }
+
+  @Test func `every reply has the number of its line, also for lines that share an id`() throws {
+    var pipe = Pipe()
+    for (key, id) in [("a/x", #""s""#), ("b/x", #""s""#), ("a/x", #""s""#), ("c/x", "4")] {
+      pipe.write(#"{"key":"\#(key)","set":1,"id":\#(id),"wait":"sent"}"# + "\n")
+    }
+    pipe.write("oops\n" + #"{"flush":"a/*"}"# + "\n")
+    try pipe.hear("accepted", #""s""#, key: "a/x")
+    try pipe.hear("accepted", #""s""#, key: "b/x")
+    try pipe.hear("superseded", #""s""#, key: "a/x")
+    try pipe.hear("accepted", #""s""#, key: "a/x")
+    try pipe.hear("rejected", "4", key: "c/x")
+    try pipe.hear(#"{"flushed":1,"id":null}"#)
+    try pipe.hear("sent", #""s""#, key: "a/x")
+    try pipe.hear("sent", #""s""#, key: "b/x")
+    let results = try pipe.results().map { try JSONParser.parse(Array($0.utf8).span) }
+    let shown = results.map { "\($0["line"].map { JSONWriter.text($0) } ?? "-")" }
+    #expect(shown == ["5", "1", "2", "1", "3", "4", "6", "3", "2"])
+    #expect(results.compactMap { $0["flushed"] == nil ? nil : $0["key"] } == ["a/*"])
+    #expect(pipe.session.openChanges == 0)
   }
 
   @Test func `failed and expired commands are failures, superseded ones are not`() throws {

@@ -26,6 +26,15 @@ package struct PipeSession {
     let wait: ControlRequest.Wait
     /// Whether the line requested every phase.
     let isShown: Bool
+    /// The key in its events, which may differ from an alias in the line; `nil` until it is accepted.
+    var key: String?
+  }
+
+  /// A flush or cancellation without a reply.
+  private struct Query {
+    let line: Int
+    /// The key or pattern.
+    let key: String
   }
 
   /// Lines for the gateway.
@@ -40,8 +49,7 @@ package struct PipeSession {
   private let idPrefix: String
   private var framer: LineFramer
   private var entries: [JSONValue: [Entry]] = [:]
-  /// The lines of flushes and cancellations without a reply.
-  private var queries: [Int] = []
+  private var queries: [Query] = []
   /// The number of the pipe's own flushes without a reply.
   private var ownFlushes = 0
   /// The keys of accepted changes.
@@ -117,7 +125,7 @@ package struct PipeSession {
       request.source = request.source ?? source
       unanswered += 1
     case .flush, .cancel:
-      queries.append(number)
+      queries.append(Query(line: number, key: request.key))
     case .get, .pending, .describe, .watch, .record, .reload:
       let message =
         "a pipe accepts changes, flush and cancel; use the control socket for other requests"
@@ -144,13 +152,23 @@ package struct PipeSession {
 
   private mutating func refuse(_ error: ErrorReply, _ number: Int, id: JSONValue?) {
     tally.refused += 1
-    show(ControlReply.failure(error, id: id).line)
+    show(ControlReply.failure(error, id: id).line[...], ofLine: number)
     keepCount(upTo: number)
   }
 
-  private mutating func show(_ line: [UInt8]) {
-    results.append(contentsOf: line)
-    results.append(0x0A)
+  /// Shows a reply with the number of the line that it answers, and the key of a query.
+  private mutating func show(_ reply: ArraySlice<UInt8>, ofLine number: Int?, key: String? = nil) {
+    defer { results.append(0x0A) }
+    guard let number, reply.last == UInt8(ascii: "}") else {
+      results.append(contentsOf: reply)  // Not about a line: the gateway ends the connection.
+      return
+    }
+    results.append(contentsOf: reply.dropLast())
+    if let key {
+      results.append(contentsOf: #","key":"#.utf8)
+      JSONWriter.appendString(key, to: &results)
+    }
+    results.append(contentsOf: #","line":\#(number)}"#.utf8)
   }
 
   // MARK: - Replies in
@@ -161,8 +179,8 @@ package struct PipeSession {
     case .event(let event, let id): receive(event, id: id ?? .string(event.id), line)
     case .failure(let error, let id):
       tally.refused += 1
-      show(Array(line))
-      if let number = error.line, let place = queries.firstIndex(of: number) {
+      show(line, ofLine: error.line)
+      if let number = error.line, let place = queries.firstIndex(where: { $0.line == number }) {
         queries.remove(at: place)
       } else {
         answered()
@@ -170,8 +188,8 @@ package struct PipeSession {
       }
     case .flushed, .cancelled:
       if !queries.isEmpty {
-        queries.removeFirst()
-        show(Array(line))
+        let query = queries.removeFirst()
+        show(line, ofLine: query.line, key: query.key)
       } else if ownFlushes > 0 {
         ownFlushes -= 1
       }
@@ -180,25 +198,41 @@ package struct PipeSession {
   }
 
   private mutating func receive(_ event: EventObject, id: JSONValue, _ line: ArraySlice<UInt8>) {
-    let entry = entries[id]?.first
+    let place = place(of: event, id: id)
+    let entry = place.flatMap { entries[id]?[$0] }
     switch event.phase {
     case .accepted:
+      if let place { entries[id]?[place].key = event.key }
       if entry != nil { changedKeys.insert(event.key) }
       answered()
     case .rejected:
       tally.refused += 1
-      answered()
+      if entry?.key == nil { answered() }
     case .sent: tally.sent += 1
     case .failed, .expired: tally.failed += 1
     case .sending, .unchanged, .superseded, .cancelled, .confirmed: break
     }
     if event.phase == .accepted || event.phase == .rejected || entry?.isShown == true {
-      show(Array(line))
+      show(line, ofLine: entry?.line)
     }
-    guard let entry, event.phase != .accepted, event.phase != .sending,
+    guard let entry, let place, event.phase != .accepted, event.phase != .sending,
       event.phase != .sent || entry.wait == .sent
     else { return }
-    removeFirst(of: id)
+    remove(place, of: id)
+  }
+
+  /// Which of the changes with this id an event is about.
+  ///
+  /// Changes are answered in their order. A later phase is about the oldest one of its key.
+  private func place(of event: EventObject, id: JSONValue) -> Int? {
+    guard let open = entries[id] else { return nil }
+    return switch event.phase {
+    case .accepted: open.firstIndex { $0.key == nil }
+    case .rejected:
+      open.firstIndex { $0.key == nil } ?? open.firstIndex { $0.key == event.key }
+    case .sending, .sent, .confirmed, .unchanged, .superseded, .cancelled, .failed, .expired:
+      open.firstIndex { $0.key == event.key }
+    }
   }
 
   private mutating func answered() {
@@ -207,15 +241,18 @@ package struct PipeSession {
   }
 
   private mutating func forget(id: JSONValue?, line: Int?) {
-    if let id, entries[id] != nil { return removeFirst(of: id) }
-    guard let line, let id = entries.first(where: { $0.value.contains { $0.line == line } })?.key
+    if let id, let place = entries[id]?.firstIndex(where: { $0.key == nil }) {
+      return remove(place, of: id)
+    }
+    guard let line, let id = entries.first(where: { $0.value.contains { $0.line == line } })?.key,
+      let place = entries[id]?.firstIndex(where: { $0.line == line })
     else { return }
-    removeFirst(of: id)
+    remove(place, of: id)
   }
 
-  private mutating func removeFirst(of id: JSONValue) {
+  private mutating func remove(_ place: Int, of id: JSONValue) {
     guard var open = entries[id] else { return }
-    open.removeFirst()
+    open.remove(at: place)
     entries[id] = open.isEmpty ? nil : open
   }
 
