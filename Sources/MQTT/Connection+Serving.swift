@@ -19,6 +19,10 @@ extension Connection {
       fail(problem)
       return
     }
+    if !isAccepted, speaksHTTP {
+      fail(ConnectionProblem(.refused, ConnectionProblem.answersInHTTP))
+      return
+    }
     if came.contains(.read) || came.contains(.hangUp) {
       let (count, waiting) = (callbackCount, unfinished.waiting(at: descriptor))
       readAll()
@@ -48,6 +52,17 @@ extension Connection {
     guard request.revents & Int16(POLLERR | POLLHUP) != 0 else { return false }
     var byte: UInt8 = 0
     return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
+  }
+
+  /// Whether the first bytes of the other side are those of a web server, which does not understand
+  /// CONNECT; they stay unread.
+  private var speaksHTTP: Bool {
+    guard !configuration.isEncrypted, descriptor >= 0 else { return false }
+    var bytes = [UInt8](repeating: 0, count: 5)
+    let count = unsafe recv(descriptor, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
+    guard count == bytes.count else { return false }
+    let start = String(decoding: bytes, as: UTF8.self).lowercased()
+    return start == "http/" || start == "<!doc" || start == "<html"
   }
 
   /// Reads until a call returns nothing, which is cheaper than asking the kernel after each packet.
@@ -116,7 +131,9 @@ extension Connection {
       self.connack = nil
       if connack.code != 0 {
         client?.qosLimit.refused(connackCode: connack.code)
-        fail(ConnectionProblem(connackCode: connack.code))
+        fail(
+          ConnectionProblem(connackCode: connack.code, sendsUsername: configuration.username != nil)
+        )
       } else if failure == nil, !isAccepted {
         isAccepted = true
         client?.becomeConnected(connack)

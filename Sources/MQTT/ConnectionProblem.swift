@@ -22,6 +22,7 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
   }
 
   static let closedByPeer = "the connection was closed by the other side"
+  static let answersInHTTP = "the other side speaks HTTP, not MQTT; see the port in `url`"
 
   let kind: Kind
   let reason: String
@@ -33,9 +34,11 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
 
   /// A refused CONNECT.
   ///
-  /// - Parameter code: The CONNACK's code: of MQTT 5 from 0x80 on, of 3.1.1 below.
-  init(connackCode code: Int32) {
-    let words = ReasonCode.words(code)
+  /// - Parameters:
+  ///   - code: The CONNACK's code: of MQTT 5 from 0x80 on, of 3.1.1 below.
+  ///   - sendsUsername: Whether this client sends a user name.
+  init(connackCode code: Int32, sendsUsername: Bool) {
+    let words = ReasonCode.words(code) + Self.advice(code, sendsUsername: sendsUsername)
     switch code {
     case 0x80...:
       let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A].contains(
@@ -44,6 +47,18 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
       self.init(isFinal ? .refused : .unavailable, "the broker refused the connection: \(words)")
     case 3: self.init(.unavailable, "the broker refused the connection: \(words)")
     default: self.init(.refused, "the broker refused the connection: \(words)")
+    }
+  }
+
+  /// The settings to look at, where the code is about who this client is.
+  private static func advice(_ code: Int32, sendsUsername: Bool) -> String {
+    switch code {
+    case 4, 5, 0x86, 0x87:
+      sendsUsername
+        ? "; see `username` and `password_file`"
+        : "; it may want a user name: set `username` and `password_file`"
+    case 2, 0x85: "; see `client_id`"
+    default: ""
     }
   }
 

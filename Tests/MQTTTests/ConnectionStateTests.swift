@@ -170,10 +170,23 @@ import Testing
 @Suite struct ConnectionProblemTests {
   @Test(
     arguments: [
-      (4, "the broker refused the connection: bad user name or password (0x04)", true),
-      (5, "the broker refused the connection: not authorized (0x05)", true),
+      (
+        4,
+        "the broker refused the connection: bad user name or password (0x04);"
+          + " see `username` and `password_file`", true
+      ),
+      (
+        5,
+        "the broker refused the connection: not authorized (0x05);"
+          + " see `username` and `password_file`", true
+      ),
+      (2, "the broker refused the connection: client id rejected (0x02); see `client_id`", true),
       (3, "the broker refused the connection: server unavailable (0x03)", false),
-      (0x87, "the broker refused the connection: not authorized (0x87)", true),
+      (
+        0x87,
+        "the broker refused the connection: not authorized (0x87);"
+          + " see `username` and `password_file`", true
+      ),
       (0x88, "the broker refused the connection: server unavailable (0x88)", false),
       (0xEE, "the broker refused the connection: reason 0xee", false),
     ] as [(Int32, String, Bool)]
@@ -183,7 +196,7 @@ import Testing
     words: String,
     isSlow: Bool
   ) {
-    let problem = ConnectionProblem(connackCode: code)
+    let problem = ConnectionProblem(connackCode: code, sendsUsername: true)
     #expect(problem.reason == words)
     #expect(problem.callsForSlowRetry == isSlow)
   }

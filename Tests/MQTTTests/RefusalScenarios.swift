@@ -11,13 +11,36 @@ import Testing
 
 /// A broker that refuses, with each of its reason codes; the peer follows a script.
 @Suite(.blocking) struct RefusalScenarios {
+  /// What a client without a user name should look at.
+  private static let advice =
+    "; it may want a user name: set `username` and `password_file`"
+
+  /// A web server has its own words for a packet that it does not understand.
+  @Test(arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "<!DOCTYPE HTML>\n<html>\n"])
+  func `a peer that speaks HTTP is named as such and tried again slowly`(answer: String) throws {
+    let broker = try ScriptedBroker(.init { _ in [.send(Array(answer.utf8)), .close] })
+    let harness = try Harness(.local(port: broker.port))
+
+    let start = EventLoop.now()
+    harness.client.start()
+
+    #expect(harness.run { harness.waitingReason != nil })
+    #expect(
+      harness.waitingReason == "the other side speaks HTTP, not MQTT; see the port in `url`"
+    )
+    guard case .waiting(let until, _) = harness.client.state else { return }
+    #expect(start.duration(to: until) > .seconds(25))
+  }
+
   /// A refusal that needs a fix is retried about once a minute, any other soon.
   @Test(
     arguments: [
-      (.v311, 4, "bad user name or password (0x04)"), (.v311, 5, "not authorized (0x05)"),
-      (.v311, 2, "client id rejected (0x02)"),
-      (.v5, 0x86, "bad user name or password (0x86)"), (.v5, 0x87, "not authorized (0x87)"),
-      (.v5, 0x8A, "banned (0x8a)"), (.v5, 0x85, "client id not valid (0x85)"),
+      (.v311, 4, "bad user name or password (0x04)\(Self.advice)"),
+      (.v311, 5, "not authorized (0x05)\(Self.advice)"),
+      (.v311, 2, "client id rejected (0x02); see `client_id`"),
+      (.v5, 0x86, "bad user name or password (0x86)\(Self.advice)"),
+      (.v5, 0x87, "not authorized (0x87)\(Self.advice)"), (.v5, 0x8A, "banned (0x8a)"),
+      (.v5, 0x85, "client id not valid (0x85); see `client_id`"),
     ] as [(MQTTConfiguration.ProtocolVersion, UInt8, String)]
   )
   func `a refusal that needs a fix is logged in words and retried slowly`(
