@@ -10,13 +10,13 @@ package struct Completions: Sendable {
     case bash, zsh, fish
   }
 
-  private let program: Program
-  /// A shell command that prints the keys, one per line.
-  private let listing: String
+  let program: Program
+  /// A shell command that prints keys with `--keys`, and values with `--values`, one per line.
+  let asking: String
 
-  package init(for program: Program, listingKeysWith listing: String) {
+  package init(for program: Program, asking: String) {
     self.program = program
-    self.listing = listing
+    self.asking = asking
   }
 
   /// The script of the whole program, without the part that another program adds.
@@ -41,6 +41,12 @@ package struct Completions: Sendable {
   private var passedName: String { "_\(program.name)_passed" }
   private var ownName: String { "_\(program.name)_own" }
   private var pathsName: String { "_\(program.name)_paths" }
+  private var scanName: String { "_\(program.name)_scan" }
+
+  /// The options of a command that are followed by their value.
+  static func valued(_ parameters: [ParameterDescription]) -> String {
+    parameters.filter { $0.kind == .option }.map { "--\($0.name)" }.joined(separator: " ")
+  }
 }
 
 // MARK: - Bash
@@ -53,6 +59,7 @@ extension Completions {
     var text = """
       _\(program.name)() {
         local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} start=
+        local place=0 key= socket=
         COMPREPLY=()
         if ((COMP_CWORD == 1)); then
           COMPREPLY=($(compgen -W "\(names) --help --version" -- "$word"))
@@ -79,6 +86,28 @@ extension Completions {
         COMPREPLY=($(compgen $1 -- "$word"))
         compopt -o filenames 2>/dev/null
       }
+      # Counts the arguments before the word, options and their values left out.
+      \(scanName)() {
+        local i=2
+        while ((i < COMP_CWORD)); do
+          case ${COMP_WORDS[i]} in
+          --socket=*) socket=${COMP_WORDS[i]} ;;
+          --*)
+            if [[ ${COMP_WORDS[i+1]} == = ]]; then
+              [[ ${COMP_WORDS[i]} != --socket ]] || socket=--socket=${COMP_WORDS[i+2]}
+              ((i += 2))
+            elif [[ " $1 " == *" ${COMP_WORDS[i]} "* ]]; then
+              [[ ${COMP_WORDS[i]} != --socket ]] || socket=--socket=${COMP_WORDS[i+1]}
+              ((i += 1))
+            fi ;;
+          -[!0-9.]*) ;;
+          *)
+            [[ -n $key ]] || key=${COMP_WORDS[i]}
+            ((place += 1)) ;;
+          esac
+          ((i += 1))
+        done
+      }
 
       """
     return text + "complete -F _\(program.name) \(program.name)\n"
@@ -104,17 +133,26 @@ extension Completions {
       let spellings = (options.flatMap(Self.spellings) + ["--help"]).joined(separator: " ")
       words +=
         "  '\(command.name) -'*) COMPREPLY=($(compgen -W \"\(spellings)\" -- \"$word\")) ;;\n"
-      let positional = parameters.filter(\.isPositional)
-      if let reply = positional.first.map({ reply($0.completion) }), !reply.isEmpty {
-        // If others follow, the first is the word after the command or a flag.
-        let place =
-          positional.count > 1 ? "[[ $before == \(command.name) || $before == -* ]] && " : ""
-        words += "  '\(command.name) '*) \(place)\(reply) ;;\n"
-      }
+      words += arguments(of: command, parameters)
     }
     var text = "\(name)() {\n"
     if !values.isEmpty { text += "  case \"${COMP_WORDS[1]} $before\" in\n\(values)  esac\n" }
     return text + "  case \"${COMP_WORDS[1]} $word\" in\n\(words)  esac\n}\n"
+  }
+
+  /// The lines that complete a command's arguments by their place; empty if none has completions.
+  private func arguments(
+    of command: CommandEntry,
+    _ parameters: [ParameterDescription]
+  ) -> String {
+    let replies = parameters.filter(\.isPositional).map { reply($0.completion) }
+    guard replies.contains(where: { !$0.isEmpty }) else { return "" }
+    var text = "  '\(command.name) '*)\n    \(scanName) '\(Self.valued(parameters))'\n"
+    text += "    case $place in\n"
+    for (place, reply) in replies.enumerated() where !reply.isEmpty {
+      text += "    \(place)) \(reply) ;;\n"
+    }
+    return text + "    esac ;;\n"
   }
 
   /// `--wait --wait=sent --wait=confirmed`.
@@ -130,10 +168,17 @@ extension Completions {
     case .none: ""
     case .files: "\(pathsName) -f"
     case .directories: "\(pathsName) -d"
-    case .keys: #"COMPREPLY=($(compgen -W "$(\#(listing))" -- "$word"))"#
+    case .keys: answerReply("--keys=any")
+    case .keysOf(let command): answerReply("--keys=\(command)")
+    case .values: answerReply(#"--values="$key""#)
     case .commands: wordReply(program.commands.map(\.name))
     case .words(let words): wordReply(words)
     }
+  }
+
+  private func answerReply(_ question: String) -> String {
+    let answer = #"$(\#(asking) \#(question) ${socket:+"$socket"} 2>/dev/null)"#
+    return #"COMPREPLY=($(compgen -W "\#(answer)" -- "$word"))"#
   }
 
   private func wordReply(_ words: [String]) -> String {
@@ -154,72 +199,5 @@ extension Completions {
   /// The first completion loads the script from such a folder, and the script must answer it too.
   private var zshEnd: String {
     "[[ ${funcstack[1]} == _\(program.name) ]] && _bash_complete -F _\(program.name)\n:\n"
-  }
-}
-
-// MARK: - Fish
-
-extension Completions {
-  private func fish() -> String {
-    let start = "complete -c \(program.name)"
-    var text = "\(start) -f\n\(start) -s h -l help -d 'Show help.'\n"
-    text += "\(start) -n __fish_use_subcommand -l version -d 'Show the version.'\n"
-    for command in program.commands {
-      text += "complete -c \(program.name) -n __fish_use_subcommand -a \(command.name)"
-      text += " -d \(Self.quoted(command.summary))\n"
-      if !command.isPassed { text += fishParameters(of: command) }
-    }
-    return text
-  }
-
-  private func fishParameters(of command: CommandEntry) -> String {
-    var text = ""
-    let condition = Self.quoted("__fish_seen_subcommand_from \(command.name)")
-    let start = "complete -c \(program.name) -n \(condition)"
-    let parameters = command.details().parameters
-    let positional = parameters.filter(\.isPositional)
-    if let values = positional.first.map({ fishValues($0.completion) }), !values.isEmpty {
-      // If others follow, the first is the word after the command or a flag.
-      let place =
-        positional.count > 1
-        ? #"; and string match -qr -- "^(\#(command.name)|-.*)\$" (commandline -opc)[-1]"# : ""
-      text += "complete -c \(program.name)"
-      text +=
-        " -n \(Self.quoted("__fish_seen_subcommand_from \(command.name)\(place)")) \(values)\n"
-    }
-    for parameter in parameters {
-      let values = fishValues(parameter.completion)
-      if !parameter.isPositional {
-        // -x is -r without files.
-        let value = parameter.completion == .files ? " -r" : " -x"
-        let needsValue = parameter.kind == .option ? value : ""
-        let short = parameter.short.map { " -s \($0)" } ?? ""
-        text += "\(start)\(short) -l \(parameter.name)\(needsValue)"
-        text += " -d \(Self.quoted(parameter.help))\(values.isEmpty ? "" : " \(values)")\n"
-      }
-    }
-    return text
-  }
-
-  private func fishValues(_ completion: ParameterDescription.Completion) -> String {
-    switch completion {
-    case .none: ""
-    case .files: "-F"
-    case .directories:
-      // The completed text may follow --name=.
-      #"-a '(__fish_complete_directories (commandline -ct | string replace -r "^--[^=]*=" ""))'"#
-    case .keys: "-a \(Self.quoted("(\(listing))"))"
-    case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"
-    case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"
-    }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var result = "'"
-    for character in text {
-      if character == "'" || character == "\\" { result += "\\" }
-      result.append(character)
-    }
-    return result + "'"
   }
 }

@@ -19,6 +19,10 @@ package struct ParameterDescription: Hashable, Sendable {
     case directories
     /// Keys of the running gateway.
     case keys
+    /// Those of its keys that a command accepts: `step`, `toggle`.
+    case keysOf(String)
+    /// Values of the key that the first argument names.
+    case values
     /// Names of the program's commands.
     case commands
     case words([String])

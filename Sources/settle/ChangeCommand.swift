@@ -32,11 +32,16 @@ struct ChangeOptions: Sendable {
 
 extension ChangeCommand {
   /// The parameters of a change: the key, its other arguments, and the shared options.
-  static func changeParameters(_ positional: [Parameter<Self>]) -> [Parameter<Self>] {
+  ///
+  /// `keys` are the keys to offer in a shell.
+  static func changeParameters(
+    _ positional: [Parameter<Self>],
+    keys: ParameterDescription.Completion = .keys
+  ) -> [Parameter<Self>] {
     let key = Parameter<Self>.argument(
       "key",
       \.key,
-      completion: .keys,
+      completion: keys,
       help: "device/property, such as desk-lamp/brightness."
     )
     let options: [Parameter<Self>] = [

@@ -31,7 +31,7 @@ struct SetCommand: ChangeCommand {
     ),
   ]
   static let parameters = changeParameters([
-    .argument("value", \.value, help: "The value to set.")
+    .argument("value", \.value, completion: .values, help: "The value to set.")
   ])
 
   var key = ""

@@ -42,9 +42,7 @@ struct Settle {
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
       daemon("import", "Write device files for the devices that the broker announces.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
-      CommandEntry(CompletionsCommand.self, section: "SHELL") { command in
-        printCompletions(for: command.shell)
-      },
+      CommandEntry(CompletionsCommand.self, section: "SHELL") { printCompletions($0) },
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
       daemon("simulate", "Show what would be sent for timed changes, without a broker.", "TRY"),
@@ -70,9 +68,13 @@ struct Settle {
   }
 
   /// Prints the script; `settled` adds its part for the commands that it runs.
-  private static func printCompletions(for shell: Completions.Shell) -> ExitCode {
-    let listing = "settle get 2>/dev/null | cut -f1"
-    let script = Completions(for: program, listingKeysWith: listing).script(for: shell)
+  private static func printCompletions(_ command: CompletionsCommand) -> ExitCode {
+    guard command.keys == nil, command.valuesOf == nil else { return run(command) }
+    guard let shell = command.shell else {
+      Terminal.complain("completions: SHELL is missing; bash, zsh or fish")
+      return .usage
+    }
+    let script = Completions(for: program, asking: "settle completions").script(for: shell)
     StandardOutput.print(String(script.dropLast()))
     let passed = program.commands.filter(\.isPassed).map(\.name).joined(separator: ",")
     return Daemon.execute(CompletionsCommand.name, [shell.rawValue, "--commands=\(passed)"])
@@ -83,13 +85,15 @@ struct Settle {
     _ type: Root.Type,
     _ section: String
   ) -> CommandEntry {
-    CommandEntry(type, section: section) { command in
-      do throws(ClientError) {
-        return try command.run()
-      } catch {
-        Terminal.complain("\(error)")
-        return .unavailable
-      }
+    CommandEntry(type, section: section) { run($0) }
+  }
+
+  private static func run(_ command: some GatewayCommand) -> ExitCode {
+    do throws(ClientError) {
+      return try command.run()
+    } catch {
+      Terminal.complain("\(error)")
+      return .unavailable
     }
   }
 

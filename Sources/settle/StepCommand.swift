@@ -18,9 +18,12 @@ struct StepCommand: ChangeCommand {
       "Lower the set-point by half a degree, and wait."
     ),
   ]
-  static let parameters = changeParameters([
-    .argument("n", \.amount, help: "The amount to add: 5, +5, -0.5.")
-  ])
+  static let parameters = changeParameters(
+    [
+      .argument("n", \.amount, help: "The amount to add: 5, +5, -0.5.")
+    ],
+    keys: .keysOf("step")
+  )
 
   var key = ""
   var amount = ""

@@ -11,7 +11,7 @@ struct ToggleCommand: ChangeCommand {
     Example("settle toggle desk-lamp/power", "Switch it on if it is off, and off if it is on."),
     Example("settle toggle desk-lamp/power --wait=sent", "Wait until the broker acknowledges it."),
   ]
-  static let parameters = changeParameters([])
+  static let parameters = changeParameters([], keys: .keysOf("toggle"))
 
   var key = ""
   var options = ChangeOptions()

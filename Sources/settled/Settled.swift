@@ -55,7 +55,7 @@ struct Settled {
   private static func printPart(_ command: CompletionsCommand) -> ExitCode {
     let names = command.commands.split(separator: ",").map(String.init)
     // Only settle's part completes keys.
-    let completions = Completions(for: program, listingKeysWith: ":")
+    let completions = Completions(for: program, asking: ":")
     StandardOutput.show(completions.part(for: command.shell, of: names))
     return .done
   }

@@ -10,6 +10,7 @@ struct CompletionsTests {
     static let summary = "Send it, don't wait."
     static let parameters: [Parameter<Self>] = [
       .argument("key", \.key, completion: .keys, help: "The key."),
+      .argument("value", \.value, completion: .values, help: "The value."),
       .option(
         "wait",
         \.wait,
@@ -23,6 +24,7 @@ struct CompletionsTests {
       .flag("json", \.json, help: "JSON."),
     ]
     var key = ""
+    var value = ""
     var wait = ""
     var socket = ""
     var count = 0
@@ -66,6 +68,7 @@ struct CompletionsTests {
     #"""
     _tool() {
       local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} start=
+      local place=0 key= socket=
       COMPREPLY=()
       if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W "\#(names) --help --version" -- "$word"))
@@ -92,13 +95,40 @@ struct CompletionsTests {
       esac
       case "${COMP_WORDS[1]} $word" in
       'send -'*) COMPREPLY=($(compgen -W "--wait --wait=sent --wait=confirmed --socket --count --json --help" -- "$word")) ;;
-      'send '*) COMPREPLY=($(compgen -W "$(keys)" -- "$word")) ;;
+      'send '*)
+        _tool_scan '--socket --count'
+        case $place in
+        0) COMPREPLY=($(compgen -W "$(ask --keys=any ${socket:+"$socket"} 2>/dev/null)" -- "$word")) ;;
+        1) COMPREPLY=($(compgen -W "$(ask --values="$key" ${socket:+"$socket"} 2>/dev/null)" -- "$word")) ;;
+        esac ;;
       esac
     }
     _tool_paths() {
       local IFS=$'\n' PREFIX=$word  # where zsh looks
       COMPREPLY=($(compgen $1 -- "$word"))
       compopt -o filenames 2>/dev/null
+    }
+    # Counts the arguments before the word, options and their values left out.
+    _tool_scan() {
+      local i=2
+      while ((i < COMP_CWORD)); do
+        case ${COMP_WORDS[i]} in
+        --socket=*) socket=${COMP_WORDS[i]} ;;
+        --*)
+          if [[ ${COMP_WORDS[i+1]} == = ]]; then
+            [[ ${COMP_WORDS[i]} != --socket ]] || socket=--socket=${COMP_WORDS[i+2]}
+            ((i += 2))
+          elif [[ " $1 " == *" ${COMP_WORDS[i]} "* ]]; then
+            [[ ${COMP_WORDS[i]} != --socket ]] || socket=--socket=${COMP_WORDS[i+1]}
+            ((i += 1))
+          fi ;;
+        -[!0-9.]*) ;;
+        *)
+          [[ -n $key ]] || key=${COMP_WORDS[i]}
+          ((place += 1)) ;;
+        esac
+        ((i += 1))
+      done
     }
     complete -F _tool tool
 
@@ -121,11 +151,33 @@ struct CompletionsTests {
   private static let zshEnd = "[[ ${funcstack[1]} == _tool ]] && _bash_complete -F _tool\n:\n"
 
   private static let fish = #"""
+    # Prints the command and its arguments; options and their values, which it gets, are left out.
+    function __tool_words
+      set -l skips no
+      for word in (commandline -opc)[2..]
+        if test $skips = yes
+          set skips no
+        else if string match -qr -- '^--[^=]*$' $word
+          contains -- $word $argv; and set skips yes
+        else if not string match -qr -- '^-[^0-9.]' $word
+          echo $word
+        end
+      end
+    end
+    function __tool_socket
+      set -l before
+      for word in (commandline -opc)
+        string match -q -- '--socket=*' $word; and echo $word
+        test "$before" = --socket; and echo "--socket=$word"
+        set before $word
+      end
+    end
     complete -c tool -f
     complete -c tool -s h -l help -d 'Show help.'
     complete -c tool -n __fish_use_subcommand -l version -d 'Show the version.'
     complete -c tool -n __fish_use_subcommand -a send -d 'Send it, don\'t wait.'
-    complete -c tool -n '__fish_seen_subcommand_from send' -a '(keys)'
+    complete -c tool -n '__fish_seen_subcommand_from send; and test (count (__tool_words --socket --count)) = 1' -a '(ask --keys=any (__tool_socket) 2>/dev/null)'
+    complete -c tool -n '__fish_seen_subcommand_from send; and test (count (__tool_words --socket --count)) = 2' -a '(ask --values=(__tool_words --socket --count)[2] (__tool_socket) 2>/dev/null)'
     complete -c tool -n '__fish_seen_subcommand_from send' -l wait -d 'Wait.' -a 'sent confirmed'
     complete -c tool -n '__fish_seen_subcommand_from send' -l socket -r -d 'The socket.' -F
     complete -c tool -n '__fish_seen_subcommand_from send' -l count -x -d 'How often.'
@@ -142,7 +194,7 @@ struct CompletionsTests {
     shell: Completions.Shell,
     script: String
   ) {
-    #expect(Completions(for: Self.whole, listingKeysWith: "keys").script(for: shell) == script)
+    #expect(Completions(for: Self.whole, asking: "ask").script(for: shell) == script)
   }
 
   @Test(arguments: [
@@ -165,8 +217,8 @@ struct CompletionsTests {
     script: String,
     part: String
   ) {
-    let front = Completions(for: Self.front, listingKeysWith: "keys")
-    let back = Completions(for: Self.back, listingKeysWith: ":")
+    let front = Completions(for: Self.front, asking: "ask")
+    let back = Completions(for: Self.back, asking: ":")
     #expect(front.script(for: shell) == script)
     #expect(back.part(for: shell, of: ["serve"]) == part)
   }

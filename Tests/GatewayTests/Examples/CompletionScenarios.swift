@@ -14,6 +14,10 @@ import Testing
     "hall-thermostat/mode", "hall-thermostat/target_temperature", "porch-light/brightness",
     "porch-light/power",
   ]
+  private static let steppable = [
+    "boiler/target_temperature", "desk-lamp/brightness", "desk-lamp/color_temp",
+    "hall-blind/position", "hall-thermostat/target_temperature", "porch-light/brightness",
+  ]
   private static let files = [
     "changes.ndjson", "my changes.ndjson", "settle.yaml", "s.sock", "s.sock.lock",
   ]
@@ -87,15 +91,28 @@ import Testing
       }
       let arguments = help.sections.first { $0.title == "ARGUMENTS" }?.entries.map(\.name) ?? []
       guard let first = arguments.first else { continue }
-      let offered = try offered(forArgument: first)
+      let offered = try offered(forArgument: first, of: command)
       rows.append(Row(words: [command, ""], offered: offered))
       if arguments.count > 1 {
         rows.append(Row(words: [command, "--json", ""], offered: offered))
-        rows.append(Row(words: [command, offered.first ?? "", ""], offered: []))
+        rows.append(Row(words: [command, "--timeout", "5s", ""], offered: offered))
+        rows.append(Row(words: [command, "--timeout=5s", ""], offered: offered))
       }
     }
-    return rows
+    return rows + values
   }
+
+  /// The second argument of changes.
+  private static let values = [
+    Row(words: ["set", "boiler/mode", ""], offered: ["auto", "heat", "off"]),
+    Row(words: ["set", "--timeout", "5s", "boiler/mode", "--json", "h"], offered: ["heat"]),
+    Row(words: ["set", "desk-lamp/power", ""], offered: ["on", "off"]),
+    Row(words: ["set", "desk-lamp/brightness", ""], offered: []),
+    Row(words: ["set", "desk-lamp/power", "on", ""], offered: []),
+    Row(words: ["step", "desk-lamp/brightness", ""], offered: []),
+    Row(words: ["set", "--socket", "/none", ""], offered: []),
+    Row(words: ["set", "--socket=/none", ""], offered: []),
+  ]
 
   private static func offered(forValue name: String) -> [String] {
     switch name {
@@ -107,8 +124,10 @@ import Testing
     }
   }
 
-  private static func offered(forArgument name: String) throws -> [String] {
+  private static func offered(forArgument name: String, of command: String) throws -> [String] {
     switch name {
+    case "KEY" where command == "step": steppable
+    case "KEY" where command == "toggle": ["desk-lamp/power", "porch-light/power"]
     case "KEY", "PATTERN": keys
     case "FILE": files + folders
     case "SHELL": CompletingShell.allCases.map(\.rawValue)
