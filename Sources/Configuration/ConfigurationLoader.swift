@@ -42,7 +42,7 @@ package enum ConfigurationLoader {
     let loaded = reader.complete(
       GatewayConfiguration(),
       SettingsPositions(),
-      folder: (folder, .start(of: folder))
+      folder: (folder, .whole(folder))
     )
     return try checked(loaded, reader.problems)
   }

@@ -6,10 +6,11 @@ package import JSON
 
 /// One mistake in a configuration file: its position, a message and a suggestion.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
+  /// A file, a folder, or a variable such as `$SETTLE_DEVICES`.
   package var file: String
-  /// Counted from one.
+  /// Counted from one; 0 for a mistake that concerns all of the file.
   package var line: Int
-  /// In characters, counted from one.
+  /// In characters, counted from one; 0 without a line.
   package var column: Int
   package var message: String
   package var suggestion: String?
@@ -30,18 +31,23 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
 }
 
 extension ConfigurationProblem: CustomStringConvertible {
-  /// `file:line:column: message`, followed by the suggestion.
+  /// `file:line:column: message`, or `file: message`, followed by the suggestion.
   package var description: String {
     let question = suggestion.map { "; did you mean '\($0)'?" } ?? ""
-    return "\(file):\(line):\(column): \(message)\(question)"
+    let position = line == 0 ? "" : ":\(line):\(column)"
+    return "\(file)\(position): \(message)\(question)"
   }
 }
 
 extension ConfigurationProblem {
   /// The problem as one JSON object; `severity` is `error` or `warning`.
+  ///
+  /// `line` and `column` are `null` for a mistake that concerns all of the file.
   package func json(severity: String) -> JSONValue {
     .object([
-      "file": .string(file), "line": .integer(Int64(line)), "column": .integer(Int64(column)),
+      "file": .string(file),
+      "line": line == 0 ? .null : .integer(Int64(line)),
+      "column": line == 0 ? .null : .integer(Int64(column)),
       "severity": .string(severity), "message": .string(message),
       "suggestion": suggestion.map { .string($0) } ?? .null,
     ])

@@ -16,6 +16,8 @@ final class ConfigurationReader {
   private let drafts: [String: [UInt8]]?
   private var files: [String] = []
   private var profileFiles: [String] = []
+  /// Whether the folder of device files can be read, and nothing in it is reported already.
+  private var isFolderRead = false
 
   init(environment: [String: String], drafts: [String: [UInt8]]? = nil) {
     self.environment = environment
@@ -44,10 +46,11 @@ final class ConfigurationReader {
     RouteChecks(settings: settings, problems: problems).check(positions.routes)
     var folder = (settings.devicesDirectory, positions.devices)
     if let given = variables.value("SETTLE_DEVICES") {
-      folder = (given, .start(of: "$SETTLE_DEVICES"))
+      folder = (given, .whole("$SETTLE_DEVICES"))
     }
-    if let given = overrides.devices { folder = (given, .start(of: given)) }
+    if let given = overrides.devices { folder = (given, .whole(given)) }
     settings.devicesDirectory = folder.0
+    positions.checksLanes = true
     return complete(settings, positions, folder: folder)
   }
 
@@ -60,7 +63,7 @@ final class ConfigurationReader {
     var context = DeviceContext()
     context.policies = settings.policies
     context.ttl = settings.ttl
-    context.lanes = positions.hasLanes ? settings.lanes.keys.sorted() : nil
+    context.lanes = positions.checksLanes ? settings.lanes.keys.sorted() : nil
     context.baseTopic = settings.baseTopic
     let profiles = ProfileStore(problems: problems)
     readProfiles(folder.path, into: profiles)
@@ -68,6 +71,7 @@ final class ConfigurationReader {
     readDevices(folder, into: &decoder)
     let registry = Registry(decoder.devices)
     if problems.count == 0 {
+      warnAboutNothing(settings, registry, folder: folder.path)
       InputReader.check(settings.inputs, positions.inputs, against: registry, problems: problems)
     }
     return LoadedConfiguration(
@@ -76,6 +80,19 @@ final class ConfigurationReader {
       files: files,
       profileFiles: profileFiles,
       warnings: problems.sorted(problems.warnings)
+    )
+  }
+
+  /// Warns where nothing can be controlled.
+  private func warnAboutNothing(
+    _ settings: GatewayConfiguration,
+    _ registry: Registry,
+    folder: String
+  ) {
+    guard registry.devices.isEmpty, settings.routes.isEmpty, isFolderRead else { return }
+    problems.warn(
+      .whole(folder),
+      "no devices: no file *.yaml in this folder describes one; 'settle import' writes them"
     )
   }
 
@@ -129,7 +146,7 @@ final class ConfigurationReader {
     PlaintextCheck.check(broker, positions, file: file, problems: problems)
     if !broker.usesMQTT5, broker.password != nil, broker.username == nil {
       problems.add(
-        positions.url ?? .start(of: file),
+        positions.url ?? .whole(file),
         "'username' is missing: MQTT 3.1.1 allows no password without a user name"
       )
     }
@@ -143,7 +160,7 @@ final class ConfigurationReader {
         if let root = read(FilePath.join(path, name)) { store.add(root) }
       }
     } catch {
-      if !error.isMissing { problems.add(.start(of: path), "the folder \(error.message)") }
+      if !error.isMissing { problems.add(.whole(path), "the folder \(error.message)") }
     }
   }
 
@@ -157,9 +174,11 @@ final class ConfigurationReader {
         if let root = read(path) { decoder.read(root) }
       }
       guard drafts == nil else { return }
-      for name in try SafeFile.names(in: folder.path, suffix: ".yml") {
+      let unread = try SafeFile.names(in: folder.path, suffix: ".yml")
+      isFolderRead = unread.isEmpty
+      for name in unread {
         problems.warn(
-          .start(of: FilePath.join(folder.path, name)),
+          .whole(FilePath.join(folder.path, name)),
           "the file is not read: names of device files end in .yaml"
         )
       }
@@ -168,7 +187,7 @@ final class ConfigurationReader {
       if let position = folder.position {
         problems.add(position, message)
       } else {
-        problems.warn(.start(of: folder.path), message)
+        problems.warn(.whole(folder.path), message)
       }
     }
   }
@@ -198,7 +217,7 @@ final class ConfigurationReader {
         if let draft { draft } else { try SafeFile.read(path, limit: Self.maximumFile).bytes }
       return YAMLReader.read(bytes, file: path, problems: problems)
     } catch {
-      problems.add(.start(of: path), "the file \(error.message)")
+      problems.add(.whole(path), "the file \(error.message)")
       return nil
     }
   }

@@ -58,7 +58,12 @@ struct EnvironmentOverrides {
         settings.baseTopic = base
       }
     }
-    if let socket = value("SETTLE_SOCKET") { settings.socket = socket }
+    if let socket = value("SETTLE_SOCKET") {
+      settings.socket = socket
+      if let problem = SettingsRules.problem(inSocketPath: socket) {
+        problems.add(position("SETTLE_SOCKET"), problem)
+      }
+    }
     if let path = value("SETTLE_JOURNAL") {
       var journal = settings.journal ?? JournalConfiguration(path: path)
       journal.path = path
@@ -87,5 +92,5 @@ struct EnvironmentOverrides {
     settings.http = http
   }
 
-  private func position(_ name: String) -> SourcePosition { .start(of: "$\(name)") }
+  private func position(_ name: String) -> SourcePosition { .whole("$\(name)") }
 }

@@ -11,7 +11,7 @@ enum PlaintextCheck {
     problems: Problems
   ) {
     guard broker.password != nil, case .tcp(let host, _) = broker.endpoint else { return }
-    let position = positions.url ?? .start(of: file)
+    let position = positions.url ?? .whole(file)
     switch HostScope(host) {
     case .loopback: return
     case .privateNetwork:

@@ -26,7 +26,7 @@ struct Secrets {
       !folder.isEmpty
     else { return nil }
     let path = FilePath.join(folder, "mqtt.password")
-    return secret(inFile: path, named: "the credential", at: .start(of: path), isOptional: true)
+    return secret(inFile: path, named: "the credential", at: .whole(path), isOptional: true)
   }
 
   /// The password in a broker's `password_file`.
@@ -41,14 +41,14 @@ struct Secrets {
   /// manager's credential `http.token`.
   func token(in file: String?, at position: SourcePosition?) -> String? {
     if let token = environment["SETTLE_HTTP_TOKEN"], !token.isEmpty {
-      return checked(token, named: "the token", at: .start(of: "$SETTLE_HTTP_TOKEN"))
+      return checked(token, named: "the token", at: .whole("$SETTLE_HTTP_TOKEN"))
     }
     if let file {
-      return token(inFile: file, at: position ?? .start(of: file), isOptional: false)
+      return token(inFile: file, at: position ?? .whole(file), isOptional: false)
     }
     guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
     let path = FilePath.join(folder, "http.token")
-    return token(inFile: path, at: .start(of: path), isOptional: true)
+    return token(inFile: path, at: .whole(path), isOptional: true)
   }
 
   private func token(

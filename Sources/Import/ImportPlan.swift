@@ -49,6 +49,8 @@ package struct ImportPlan: Sendable {
     package var displaced: [String: String] = [:]
     /// The lanes in the settings.
     package var lanes: Set<String> = []
+    /// Where editors find the schema of device files, as new files name it; `nil` for nowhere.
+    package var schema: String?
 
     package init() {}
 
@@ -93,6 +95,7 @@ package struct ImportPlan: Sendable {
 
   package private(set) var files: [File] = []
   package private(set) var diagnostics: [ImportDiagnostic] = []
+  private let schema: String?
 
   /// Creates the plan.
   ///
@@ -110,6 +113,7 @@ package struct ImportPlan: Sendable {
     others: Registry,
     rejected: [String: String] = [:]
   ) throws(ConfigurationFailure) {
+    schema = request.schema
     var taken = Set(others.devices.map(\.id))
     var topics: [String: String] = [:]
     for property in others.properties {
@@ -219,7 +223,7 @@ package struct ImportPlan: Sendable {
         return
       }
     } else {
-      new = Array(ImportedFile.text(written, source: source).utf8)
+      new = Array(ImportedFile.text(written, source: source, schema: schema).utf8)
       changes = written.map { ImportChange(.added, $0.id) }
     }
     files.append(

@@ -4,6 +4,7 @@
 import Glibc
 import Arguments
 import Configuration
+import Operations
 
 /// A command that `settled` runs in this process.
 protocol DaemonCommand: Command {
@@ -49,5 +50,15 @@ enum TerminalSize {
     var size = winsize()
     let isKnown = unsafe ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
     return isKnown ? Int(size.ws_col) : nil
+  }
+}
+
+/// The character set of the terminal.
+enum TerminalLocale {
+  /// Whether the locale that the environment names has UTF-8.
+  static var isUTF8: Bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"]
+    let locale = names.compactMap { Environment[$0] }.first { !$0.isEmpty }?.lowercased() ?? ""
+    return locale.contains("utf-8") || locale.contains("utf8")
   }
 }

@@ -152,6 +152,10 @@ struct ImportCommand: DaemonCommand {
     request.base = base
     request.ownBase = settings.baseTopic
     request.lanes = Set(settings.lanes.keys)
+    request.schema = SchemaPlace.find(
+      forFilesIn: settings.devicesDirectory,
+      program: SchemaPlace.program
+    )
     request.recordRoutes(settings.routes)
     return request
   }

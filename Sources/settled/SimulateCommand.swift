@@ -136,7 +136,11 @@ struct SimulateCommand: DaemonCommand {
     session.finish()
     flush(&session)
     if let plot = session.plot {
-      StandardOutput.write(Array(plot.text(width: TerminalSize.columns ?? 80).utf8))
+      let text = plot.text(
+        width: TerminalSize.columns ?? 80,
+        marks: TerminalLocale.isUTF8 ? .unicode : .ascii
+      )
+      StandardOutput.show(text)
     }
     return session.hasMistakes ? .badInput : .done
   }

@@ -72,14 +72,14 @@ struct EnvironmentTests {
   }
 
   @Test(arguments: [
-    ("SETTLE_MQTT_URL", "nowhere", "$SETTLE_MQTT_URL:1:1: expected mqtt://HOST[:PORT], "),
+    ("SETTLE_MQTT_URL", "nowhere", "$SETTLE_MQTT_URL: expected mqtt://HOST[:PORT], "),
     (
       "SETTLE_MQTT_BASE_TOPIC", "a/#",
-      "$SETTLE_MQTT_BASE_TOPIC:1:1: the topic contains the wildcard"
+      "$SETTLE_MQTT_BASE_TOPIC: the topic contains the wildcard"
     ),
-    ("SETTLE_HTTP_LISTEN", "1.2.3.4:80", "$SETTLE_HTTP_LISTEN:1:1: listen: '1.2.3.4' is beyond"),
-    ("SETTLE_HTTP_LISTEN", "nowhere", "$SETTLE_HTTP_LISTEN:1:1: the port is missing"),
-    ("SETTLE_DEVICES", "/does/not/exist", "$SETTLE_DEVICES:1:1: the folder of device files"),
+    ("SETTLE_HTTP_LISTEN", "1.2.3.4:80", "$SETTLE_HTTP_LISTEN: listen: '1.2.3.4' is beyond"),
+    ("SETTLE_HTTP_LISTEN", "nowhere", "$SETTLE_HTTP_LISTEN: the port is missing"),
+    ("SETTLE_DEVICES", "/does/not/exist", "$SETTLE_DEVICES: the folder of device files"),
   ])
   func `a mistake in a variable names the variable`(
     name: String,
@@ -105,7 +105,7 @@ struct EnvironmentTests {
     let line = try #require(loaded.problems.first)
     #expect(loaded.problems.count == 1)
     #expect(
-      line.hasPrefix("$\(name):1:1: unknown variable, ignored; known: SETTLE_CONFIG, "),
+      line.hasPrefix("$\(name): unknown variable, ignored; known: SETTLE_CONFIG, "),
       "\(line)"
     )
     #expect(line.hasSuffix("SETTLE_JOURNAL" + hint), "\(line)")

@@ -15,7 +15,7 @@ import Testing
   ) throws -> (gateway: GatewayConfiguration?, lines: [String]) {
     let folder = try TemporaryFolder()
     try folder.write(Array("http: {\(http)}\ndevices: ../devices".utf8), to: "c/settle.yaml")
-    try folder.write(Array("# none".utf8), to: "devices/d.yaml")
+    try folder.write(Array(Loading.lamp.utf8), to: "devices/d.yaml")
     if let token { try folder.write(Array(token.utf8), to: "c/token", mode: mode) }
     var overrides = ConfigurationLoader.Overrides()
     overrides.config = folder.path + "/c/settle.yaml"

@@ -126,6 +126,80 @@ struct MistakeTests {
     )
   }
 
+  @Test(arguments: [nil, "devices: ../devices\nlanes: {}"])
+  func `a lane has no effect where the settings define none, which is a warning for each name`(
+    settings: String?
+  ) throws {
+    let (outcome, folder) = try Loading.run(
+      settings: settings,
+      devices: [
+        "d.yaml": """
+        a: {profile: wled/light, topic: a, lane: zigbe}
+        b: {profile: wled/light, topic: b, lane: zigbe}
+        c: {profile: wled/light, topic: c, lane: none}
+        """
+      ]
+    )
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The file was refused.")
+      return
+    }
+    #expect(
+      Loading.lines(loaded.warnings, in: folder) == [
+        "d.yaml:1:42: lane 'zigbe' has no effect, because the settings define no lanes;"
+          + " define it there, such as lanes: {zigbe: {rate: 10/s}}"
+      ]
+    )
+  }
+
+  @Test(arguments: [
+    ("devices: ../devices", true),
+    ("devices: ../devices\nroutes: [{from: a, to: b}]", false),
+  ])
+  func `settings without any device or route are a warning`(
+    settings: String,
+    isWarned: Bool
+  ) throws {
+    let (outcome, folder) = try Loading.run(settings: settings, devices: ["d.yaml": "# later"])
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The files were refused.")
+      return
+    }
+    let warning =
+      "devices: no devices: no file *.yaml in this folder describes one;"
+      + " 'settle import' writes them"
+    #expect(Loading.lines(loaded.warnings, in: folder) == (isWarned ? [warning] : []))
+  }
+
+  @Test func `a time to live of 0 is allowed for gateway, device and property`() throws {
+    let (outcome, _) = try Loading.run(
+      settings: "devices: ../devices\nttl: 0",
+      devices: [
+        "d.yaml": """
+        a: {properties: {p: {type: boolean, command: {topic: t}}}}
+        b: {ttl: 0, properties: {p: {type: boolean, command: {topic: t}}}}
+        c: {ttl: 1m, properties: {p: {type: boolean, ttl: 0, command: {topic: t}}}}
+        """
+      ]
+    )
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The files were refused.")
+      return
+    }
+    #expect(loaded.gateway.ttl == .zero)
+    #expect(loaded.registry.properties.map(\.property.ttl) == [.zero, .zero, .zero])
+  }
+
+  @Test func `a mistake that concerns a whole file has no line and column`() {
+    let missing = ConfigurationProblem(file: "a.yaml", line: 0, column: 0, message: "is missing")
+    #expect(missing.description == "a.yaml: is missing")
+    #expect(
+      JSONWriter.text(missing.json(severity: "error"))
+        == #"{"file":"a.yaml","line":null,"column":null,"severity":"error","message":"is missing","#
+        + #""suggestion":null}"#
+    )
+  }
+
   @Test func `a mistake is a line of text or one JSON object`() {
     let error = ConfigurationProblem(
       file: "a.yaml",

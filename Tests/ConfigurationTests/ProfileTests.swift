@@ -279,7 +279,7 @@ struct ProfileTests {
     }
     #expect(
       Loading.lines(loaded.warnings, in: folder) == [
-        "d.yml:1:1: the file is not read: names of device files end in .yaml"
+        "d.yml: the file is not read: names of device files end in .yaml"
       ]
     )
   }

@@ -16,7 +16,7 @@ struct KeyTests {
     ("desk-lamp/brightness", "]", [#""set":110"#]),
     ("desk-lamp/brightness", "[[", [#""set":90"#, #""set":80"#]),
     ("desk-lamp/brightness", "40\n", [#""set":40"#]),
-    ("desk-lamp/brightness", "40.4\n", [#""set":40"#]),
+    ("desk-lamp/brightness", "40.4\n", []),
     ("desk-lamp/brightness", "41\u{7F}2\n", [#""set":42"#]),
     ("desk-lamp/brightness", "40\u{1B}", []),
     ("desk-lamp/brightness", "255\n", []),
@@ -100,6 +100,7 @@ struct KeyTests {
 
   @Test(arguments: [
     ("255\n", "255 is outside 0 to 254"),
+    ("1.5\n", "1.5 is not a whole number"),
     ("1.2.3\n", #""1.2.3" is not a number"#),
     ("2,5\n", #""2,5" is not a number; did you mean 2.5?"#),
   ])

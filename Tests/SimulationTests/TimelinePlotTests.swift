@@ -49,6 +49,23 @@ import Testing
     #expect(drawing.dropFirst(2).first == "a  █     ▁")
   }
 
+  @Test func `a terminal without UTF-8 gets ASCII`() {
+    var session = TimelineSession(policy: Policy(delay: .milliseconds(300)), draws: true)
+    let lines = """
+      {"key":"küche/licht","set":1,"at":0}
+      {"key":"küche/licht","set":2,"at":1}
+      {"key":"küche/licht","set":"ä","at":150}
+
+      """
+    session.append(Array(lines.utf8).span)
+    session.finish()
+    let drawing = session.plot?.text(width: 40, marks: .ascii) ?? ""
+    #expect(drawing.utf8.allSatisfy { $0 < 0x80 })
+    let rows = drawing.split(separator: "\n").map(String.init)
+    #expect(rows[1] == "k?che/licht  @       =")
+    #expect(rows[2].hasSuffix("o"))
+  }
+
   @Test func `a narrow terminal has an axis and a long key is cut`() {
     let key = String(repeating: "k", count: 60)
     let drawing = plot(#"{"key":"\#(key)","set":1,"at":0}"# + "\n", width: 10)

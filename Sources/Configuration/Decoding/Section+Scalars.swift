@@ -38,7 +38,7 @@ extension Section {
       node,
       key,
       expected: words.count == 1 ? words[0] : "one of \(Self.list(words))",
-      suggestion: node.text.flatMap { Suggestion.nearest(to: $0, in: words) }
+      suggestion: node.text.flatMap { Synonyms.nearest(to: $0, in: words) }
     )
   }
 

@@ -70,8 +70,20 @@ struct Section {
   }
 
   /// Reports a missing key at the start of the section.
+  ///
+  /// Where an unknown key probably means it, that is reported already.
   func missing(_ key: String, _ reason: String) {
+    guard !hasMisspelled(key) else { return }
     problems.add(position, "'\(key)' is missing: \(reason)")
+  }
+
+  /// Whether an unknown key of the section, which is reported, probably means `key`.
+  func hasMisspelled(_ key: String) -> Bool {
+    layers.contains { layer in
+      layer.pairs?.contains { pair in
+        !table.contains(pair.key) && Synonyms.nearest(to: pair.key, in: table.keys) == key
+      } ?? false
+    }
   }
 
   static func checkKeys(_ pairs: [YAMLNode.Pair], _ table: KeyTable, _ problems: Problems) {
@@ -79,7 +91,7 @@ struct Section {
       problems.add(
         pair.keyPosition,
         "unknown key '\(Excerpt.of(pair.key))'; allowed: \(list(table.keys))",
-        suggestion: Suggestion.nearest(to: pair.key, in: table.keys)
+        suggestion: Synonyms.nearest(to: pair.key, in: table.keys)
       )
     }
   }

@@ -14,7 +14,9 @@ struct CommandReader {
   func endpoint(_ section: Section, at position: SourcePosition, isAction: Bool) -> CommandEndpoint?
   {
     guard section["command"] != nil else {
-      problems.add(position, "'command' is missing: where do values of this property go?")
+      if !section.hasMisspelled("command") {
+        problems.add(position, "'command' is missing: where do values of this property go?")
+      }
       return nil
     }
     guard let fields = section.nested("command", .command) else { return nil }

@@ -16,6 +16,8 @@ struct DeviceDecoder {
   private(set) var devices: [Device] = []
   private var positions: [String: SourcePosition] = [:]
   private var propertyCount = 0
+  /// The names of lanes that devices have and the settings do not define.
+  private var undefinedLanes: Set<String> = []
 
   init(context: DeviceContext, profiles: ProfileStore, problems: Problems) {
     self.context = context
@@ -62,7 +64,7 @@ struct DeviceDecoder {
     let section = Section(layers: own.layers + chain.map(\.node), .device, problems)
     guard let placeholders = placeholders(section, own: own, chain: chain, at: pair.keyPosition)
     else { return nil }
-    let ttl = section.duration("ttl", atLeast: .milliseconds(1))
+    let ttl = section.duration("ttl")
     let reader = PropertyReader(
       context: context,
       placeholders: placeholders,
@@ -88,10 +90,20 @@ struct DeviceDecoder {
     return device
   }
 
-  private func lane(_ section: Section) -> String? {
+  private mutating func lane(_ section: Section) -> String? {
     guard let lane = section.text("lane"), let node = section["lane"] else { return nil }
     if lane == "none" { return nil }
-    if let known = context.lanes, !known.contains(lane) {
+    guard let known = context.lanes else { return lane }
+    if known.isEmpty {
+      // Once for each name, however many devices share the lane.
+      if undefinedLanes.insert(lane).inserted {
+        problems.warn(
+          node.position,
+          "lane '\(Excerpt.of(lane))' has no effect, because the settings define no lanes; "
+            + "define it there, such as lanes: {\(Excerpt.of(lane)): {rate: 10/s}}"
+        )
+      }
+    } else if !known.contains(lane) {
       problems.add(
         node.position,
         "unknown lane '\(Excerpt.of(lane))'; the settings define: \(Section.list(known))",
@@ -200,7 +212,7 @@ struct DeviceDecoder {
 struct DeviceContext {
   var policies = PolicyTable()
   var ttl: Duration = .seconds(60)
-  /// The defined lanes; `nil` when the settings define none, which allows any name.
+  /// The defined lanes; `nil` without settings, which allows any name.
   var lanes: [String]?
   var baseTopic = "settle"
 }

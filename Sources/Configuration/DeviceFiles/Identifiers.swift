@@ -18,7 +18,7 @@ package enum Identifiers {
       (1...64).contains(bytes.count) && bytes.allSatisfy(isDeviceByte)
       && bytes[0] != UInt8(ascii: "-") && bytes[0] != UInt8(ascii: "_")
     if isGood { return nil }
-    let slug = slug(id)
+    let slug = DeviceSlug.slug(id)
     return (
       "'\(id.prefix(80))' is not a device identifier; allowed: small letters, digits, '-' and '_', "
         + "beginning with a letter or digit, 64 at most",
@@ -34,7 +34,7 @@ package enum Identifiers {
     let bytes = Array(id.utf8)
     if (1...64).contains(bytes.count), bytes.allSatisfy(isPropertyByte) { return nil }
     let fixed = String(
-      id.unicodeScalars.prefix(64).map { scalar in
+      DeviceSlug.letters(of: id, keepingCase: true).unicodeScalars.prefix(64).map { scalar in
         let isGood = scalar.isASCII && isPropertyByte(UInt8(truncatingIfNeeded: scalar.value))
         return isGood ? Character(scalar) : "_"
       }

@@ -40,7 +40,16 @@ struct KindReader {
     case "boolean": kind = .boolean
     case "choice":
       guard let words = words(), !words.isEmpty else {
-        if typed["values"] == nil { section.missing("values", "a choice needs its words") }
+        if let node = typed["values"] {
+          if problems.count == before {
+            problems.add(
+              node.position,
+              "values: a choice needs at least one word, such as [off, on]"
+            )
+          }
+        } else {
+          section.missing("values", "a choice needs its words")
+        }
         return nil
       }
       kind = .choice(words)

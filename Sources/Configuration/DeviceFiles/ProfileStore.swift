@@ -128,7 +128,7 @@ package enum BuiltInProfile {
   package static func json(_ name: String) -> JSONValue? {
     let problems = Problems()
     let store = ProfileStore(problems: problems)
-    guard let chain = store.chain(from: name, at: .start(of: "")), chain.count == 1 else {
+    guard let chain = store.chain(from: name, at: .whole("")), chain.count == 1 else {
       return nil
     }
     return chain[0].node.json(problems)

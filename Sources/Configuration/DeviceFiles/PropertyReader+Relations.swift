@@ -13,9 +13,15 @@ extension PropertyReader {
     var related = properties
     for index in related.indices {
       guard let section = sections[related[index].id] else { continue }
-      related[index].ends = names(in: "ends", section, properties, declared)
+      related[index].ends = names(in: "ends", of: properties[index], section, properties, declared)
       warnAboutUnusedEnds(section, related[index])
-      related[index].excludes = names(in: "excludes", section, properties, declared)
+      related[index].excludes = names(
+        in: "excludes",
+        of: properties[index],
+        section,
+        properties,
+        declared
+      )
     }
     for property in related {
       for excluded in property.excludes {
@@ -69,6 +75,7 @@ extension PropertyReader {
 
   private func names(
     in key: String,
+    of property: Property,
     _ section: Section,
     _ properties: [Property],
     _ declared: [String]
@@ -76,7 +83,14 @@ extension PropertyReader {
     var names: [String] = []
     for word in section.words(key) ?? [] {
       let found = properties.first { $0.id == word.text || $0.aliases.contains(word.text) }
-      if let found {
+      if found?.id == property.id {
+        let others = declared.filter { $0 != property.id }
+        problems.add(
+          word.node.position,
+          "\(key): '\(Excerpt.of(word.text))' is this property; allowed: "
+            + (others.isEmpty ? "other properties, but the device has none" : Section.list(others))
+        )
+      } else if let found {
         if !names.contains(found.id) { names.append(found.id) }
       } else if !declared.contains(word.text) {
         // A declared but absent property is removed, or has a mistake that is already reported.

@@ -91,6 +91,7 @@ struct PropertyReader {
     chain: [ProfileStore.Profile]
   ) -> Property? {
     guard section["type"] != nil else {
+      if section.hasMisspelled("type") { return nil }
       let isNew = !chain.isEmpty && !inherited.contains(pair.key)
       let origin =
         isNew ? "; profile '\(chain[0].name)' has no '\(Excerpt.of(pair.key))' to build on" : ""
@@ -117,7 +118,7 @@ struct PropertyReader {
     let confirm = confirmation(section, hasState: hasState)
     let policy = policy(section, type: kindReader.typeName)
     let always = section.flag("always")
-    let own = section.duration("ttl", atLeast: .milliseconds(1))
+    let own = section.duration("ttl")
     guard let kind, let wire, let command else { return nil }
     if case .action = kind, let node = section["state"], node.text != "none" {
       problems.add(node.position, "state: an action is momentary and has no state")

@@ -28,7 +28,9 @@ enum ListenAddress {
   static func problem(in text: String) -> String? {
     if text.hasPrefix("unix:") {
       let path = text.dropFirst(5)
-      return path.isEmpty || path.utf8.count > 107 ? "unix: needs a path of at most 107 bytes" : nil
+      let longest = SettingsRules.longestSocketPath
+      return path.isEmpty || path.utf8.count > longest
+        ? "unix: needs a path of at most \(longest) bytes" : nil
     }
     do throws(BrokerURL.Problem) {
       _ = try hostAndPort(text)

@@ -11,8 +11,9 @@ struct SettingsPositions {
   var tokenFile: SourcePosition?
   /// `devices:`, if present.
   var devices: SourcePosition?
-  /// Whether there is a `lanes:` section, which makes unknown lanes mistakes.
-  var hasLanes = false
+  /// Whether the lanes of devices are compared with the settings' lanes, even where those are
+  /// built-in settings.
+  var checksLanes = false
   var routes: [RoutePositions] = []
   var inputs: [[String: InputPositions]] = []
 }

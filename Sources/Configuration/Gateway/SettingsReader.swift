@@ -23,9 +23,9 @@ struct SettingsReader {
       if let base = baseTopic(mqtt) { settings.baseTopic = base }
       settings.replyTopics = replyTopics(mqtt)
     }
-    settings.socket = section.text("socket").map { resolve($0) }
+    settings.socket = socket(section)
     settings.policies = policies(section)
-    if let ttl = section.duration("ttl", atLeast: .milliseconds(1)) { settings.ttl = ttl }
+    if let ttl = section.duration("ttl") { settings.ttl = ttl }
     if let devices = section.text("devices", expected: "a folder"), let node = section["devices"] {
       settings.devicesDirectory = resolve(devices)
       positions.devices = node.position
@@ -35,7 +35,7 @@ struct SettingsReader {
     if let timeout = section.nested("shutdown", .shutdown)?.duration("timeout") {
       settings.shutdownTimeout = timeout
     }
-    readLanes(section, into: &settings, &positions)
+    readLanes(section, into: &settings)
     readBrokers(section, brokers, into: &settings, &positions)
     let routes = RouteReader(
       brokers: settings.brokers.keys.sorted(),
@@ -57,6 +57,15 @@ struct SettingsReader {
     settings.discovery = discovery(section)
     settings.limits = limits(section)
     return (settings, positions)
+  }
+
+  private func socket(_ section: Section) -> String? {
+    guard let path = section.text("socket").map({ resolve($0) }), let node = section["socket"]
+    else { return nil }
+    if let problem = SettingsRules.problem(inSocketPath: path) {
+      problems.add(node.position, "socket: \(problem)")
+    }
+    return path
   }
 
   private func baseTopic(_ mqtt: Section) -> String? {
@@ -147,13 +156,8 @@ struct SettingsReader {
     return journal
   }
 
-  private func readLanes(
-    _ section: Section,
-    into settings: inout GatewayConfiguration,
-    _ positions: inout SettingsPositions
-  ) {
+  private func readLanes(_ section: Section, into settings: inout GatewayConfiguration) {
     guard let node = section["lanes"] else { return }
-    positions.hasLanes = true
     for pair in named(node, "lanes") {
       guard let fields = Section(pair.value, .lane, problems, what: "lane '\(pair.key)'") else {
         settings.lanes[pair.key] = LaneConfiguration(rate: 1, burst: 1)

@@ -27,6 +27,16 @@ enum SettingsRules {
     return base.utf8.count > 1_000 ? "the base topic has at most 1,000 bytes" : nil
   }
 
+  /// The longest path of a unix socket that the kernel accepts, in bytes.
+  static let longestSocketPath = 107
+
+  /// Why a path cannot be that of a socket; `nil` if it can.
+  static func problem(inSocketPath path: String) -> String? {
+    let count = path.utf8.count
+    return count > longestSocketPath
+      ? "the path of a socket has at most \(longestSocketPath) bytes; this one has \(count)" : nil
+  }
+
   /// The topic filters on which the gateway accepts commands.
   static func commandFilters(baseTopic base: String) -> [String] {
     ["set", "step", "toggle", "flush", "cancel"].map { "\(base)/+/+/\($0)" }

@@ -58,14 +58,14 @@ final class YAMLNode: Sendable {
 /// A position in a file.
 struct SourcePosition: Hashable, Sendable {
   var file: String
-  /// Counted from one.
+  /// Counted from one; 0 for a mistake that concerns all of the file.
   var line: Int
-  /// In characters, counted from one.
+  /// In characters, counted from one; 0 without a line.
   var column: Int
 
-  /// The start of a file, for mistakes that concern all of it.
-  static func start(of file: String) -> SourcePosition {
-    SourcePosition(file: file, line: 1, column: 1)
+  /// A file, folder or variable as a whole.
+  static func whole(_ file: String) -> SourcePosition {
+    SourcePosition(file: file, line: 0, column: 0)
   }
 
   /// `file:line:column`.

@@ -62,7 +62,7 @@ struct YAMLOutlineBuilder {
       let text = unsafe text(token) ?? ""
       let value = YAMLNode(
         .scalar(text, isPlain: style == FYSS_PLAIN),
-        at: SourcePosition.start(of: "")
+        at: SourcePosition.whole("")
       )
       let isBlock = style == FYSS_LITERAL || style == FYSS_FOLDED
       add(

@@ -40,7 +40,7 @@ enum YAMLReader {
     unsafe fy_diag_cfg_default(&diagnosticsOptions)
     unsafe diagnosticsOptions.fp = nil
     guard let diagnostics = unsafe fy_diag_create(&diagnosticsOptions) else {
-      return problems.add(.start(of: file), "cannot be read: fy_diag_create failed")
+      return problems.add(.whole(file), "cannot be read: fy_diag_create failed")
     }
     defer { unsafe fy_diag_destroy(diagnostics) }
     unsafe fy_diag_set_collect_errors(diagnostics, true)
@@ -50,11 +50,11 @@ enum YAMLReader {
     )
     unsafe options.diag = diagnostics
     guard let parser = unsafe fy_parser_create(&options) else {
-      return problems.add(.start(of: file), "cannot be read: fy_parser_create failed")
+      return problems.add(.whole(file), "cannot be read: fy_parser_create failed")
     }
     defer { unsafe fy_parser_destroy(parser) }
     guard unsafe fy_parser_set_string(parser, text, count) == 0 else {
-      return problems.add(.start(of: file), "cannot be read: fy_parser_set_string failed")
+      return problems.add(.whole(file), "cannot be read: fy_parser_set_string failed")
     }
     while let event = unsafe fy_parser_parse(parser) {
       defer { unsafe fy_parser_event_free(parser, event) }
@@ -119,9 +119,10 @@ enum YAMLReader {
         line: max(1, Int(error.pointee.line)),
         column: max(1, Int(error.pointee.column))
       )
-      problems.add(position, "YAML syntax: \(Excerpt.of(message, limit: 200))")
+      let words = YAMLComplaint.words(for: Excerpt.of(message, limit: 200))
+      problems.add(position, "YAML syntax: \(words)")
       count += 1
     }
-    if count == 0 { problems.add(.start(of: file), "YAML syntax error") }
+    if count == 0 { problems.add(.whole(file), "YAML syntax: the file is not YAML 1.2") }
   }
 }

@@ -101,8 +101,13 @@ struct YAMLTreeBuilder {
   }
 
   /// Ends the document after a syntax error, without the top-level entry that contains the error.
+  ///
+  /// An error behind a finished entry may belong to it, as where its next line is not indented.
   mutating func abandonUnfinished() {
-    guard root == nil, let outermost = stack.first, outermost.isMapping else { return }
+    guard root == nil, var outermost = stack.first, outermost.isMapping else { return }
+    if stack.count == 1, outermost.key == nil, !outermost.pairs.isEmpty {
+      outermost.pairs.removeLast()
+    }
     root = finished(outermost)
     stack = []
   }

@@ -45,18 +45,19 @@ struct FileDevice: Hashable, Sendable {
 /// A new device file.
 enum ImportedFile {
   /// The content of a new file with `devices`.
-  static func text(_ devices: [FileDevice], source: ImportSource) -> String {
-    header(source) + devices.map { "\n" + $0.text }.joined()
+  ///
+  /// `schema` is where editors find the schema, seen from the file; `nil` if it is not installed.
+  static func text(_ devices: [FileDevice], source: ImportSource, schema: String?) -> String {
+    header(source, schema: schema) + devices.map { "\n" + $0.text }.joined()
   }
 
-  static func header(_ source: ImportSource) -> String {
-    """
-    # yaml-language-server: $schema=../config/devices.schema.json
-    #
-    # Written by "settle import" from what \(source.title) announces.
-    # Edit what you like: the next import keeps your edits, adds new devices, and lists those that are
-    # gone.
+  private static func header(_ source: ImportSource, schema: String?) -> String {
+    let line = schema.map { "# yaml-language-server: $schema=\($0)\n#\n" } ?? ""
+    return line + """
+      # Written by "settle import" from what \(source.title) announces.
+      # Edit what you like: the next import keeps your edits, adds new devices, and lists those that are
+      # gone.
 
-    """
+      """
   }
 }

@@ -63,6 +63,9 @@ extension PropertyRow {
     guard rule.range?.contains(number) ?? true else {
       return (nil, "\(NumberText.shortest(number)) is outside \(rule.allowed)")
     }
+    if case .integer = kind, number != number.rounded() {
+      return (nil, "\(NumberText.shortest(number)) is not a whole number")
+    }
     return (JSONValue(shortest: rule.snapped(number)), nil)
   }
 }

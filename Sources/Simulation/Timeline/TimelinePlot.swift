@@ -15,7 +15,48 @@ package struct TimelinePlot: Sendable {
     var runs: [TimelineRun] = []
   }
 
-  private static let bars = Array(" ▁▂▃▄▅▆▇█")
+  /// The marks that a terminal can show.
+  package struct Marks: Sendable {
+    /// No change, and then more and more of them.
+    fileprivate let bars: [Character]
+    fileprivate let command: Character
+    fileprivate let ellipsis: Character
+    fileprivate let isASCII: Bool
+
+    /// For terminals whose locale is UTF-8.
+    package static let unicode = Marks(
+      bars: Array(" ▁▂▃▄▅▆▇█"),
+      command: "●",
+      ellipsis: "…",
+      isASCII: false
+    )
+    /// For all other terminals.
+    package static let ascii = Marks(
+      bars: Array(" .:-=+*#@"),
+      command: "o",
+      ellipsis: "~",
+      isASCII: true
+    )
+
+    fileprivate func bar(_ count: Int, of most: Int) -> Character {
+      guard count > 0, most > 0 else { return bars[0] }
+      return bars[max(1, (count * (bars.count - 1) + most - 1) / most)]
+    }
+
+    /// `text`, cut or filled up to `count` characters.
+    fileprivate func padded(_ text: String, to count: Int) -> String {
+      let text = shown(text)
+      return text.count > count
+        ? text.prefix(max(0, count - 1)) + String(ellipsis)
+        : text + String(repeating: " ", count: count - text.count)
+    }
+
+    /// `text` with `?` for what cannot be shown.
+    fileprivate func shown(_ text: String) -> String {
+      isASCII ? String(text.map { $0.isASCII ? $0 : "?" }) : text
+    }
+  }
+
   /// The maximum length of a label; longer ones are cut.
   private static let labelLimit = 32
 
@@ -40,21 +81,22 @@ package struct TimelinePlot: Sendable {
   }
 
   /// Draws the plot `width` columns wide, or wider if the axis would have less than twenty.
-  package func text(width: Int) -> String {
+  package func text(width: Int, marks: Marks = .unicode) -> String {
     let moments = tracks.flatMap { $0.changes + $0.runs.map(\.at) }
     guard let start = moments.min(), let end = moments.max() else { return "" }
     let label = min(tracks.map(\.key.count).max() ?? 0, Self.labelLimit)
     let columns = max(20, width - label - 2)
     let axis = Axis(start: start, end: end, columns: columns)
     let most = tracks.map { axis.counts($0.changes).max() ?? 0 }.max() ?? 0
-    var lines = [Self.padded("", to: label) + "  " + axis.scale]
+    let indent = String(repeating: " ", count: label) + "  "
+    var lines = [indent + axis.scale]
     for track in tracks {
       lines.append("")
-      let bars = axis.counts(track.changes).map { Self.bar($0, of: most) }
-      lines.append(Self.padded(track.key, to: label) + "  " + String(bars))
-      let dots = axis.counts(track.runs.map(\.at)).map { $0 > 0 ? Character("●") : " " }
-      lines.append(Self.padded("", to: label) + "  " + String(dots))
-      lines.append(Self.padded("", to: label) + "  " + summary(of: track))
+      let bars = axis.counts(track.changes).map { marks.bar($0, of: most) }
+      lines.append(marks.padded(track.key, to: label) + "  " + String(bars))
+      let dots = axis.counts(track.runs.map(\.at)).map { $0 > 0 ? marks.command : " " }
+      lines.append(indent + String(dots))
+      lines.append(indent + marks.shown(summary(of: track)))
     }
     return lines.map { Self.trimmed($0) + "\n" }.joined()
   }
@@ -65,17 +107,6 @@ package struct TimelinePlot: Sendable {
       + "\(track.runs.count) command\(track.runs.count == 1 ? "" : "s") out"
     guard let last = track.runs.last else { return counts }
     return counts + ", the last \(last.valueText) at \(Axis.text(last.at))"
-  }
-
-  private static func bar(_ count: Int, of most: Int) -> Character {
-    guard count > 0, most > 0 else { return bars[0] }
-    return bars[max(1, (count * (bars.count - 1) + most - 1) / most)]
-  }
-
-  private static func padded(_ text: String, to count: Int) -> String {
-    text.count > count
-      ? text.prefix(max(0, count - 1)) + "…"
-      : text + String(repeating: " ", count: count - text.count)
   }
 
   private static func trimmed(_ line: String) -> Substring {

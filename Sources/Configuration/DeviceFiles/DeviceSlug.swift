@@ -1,24 +1,22 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Configuration
-
 /// Converts display names to device identifiers.
-enum DeviceSlug {
+package enum DeviceSlug {
   /// `Küche/Decke links` becomes `kueche-decke-links`; empty if no letter or digit remains.
-  static func slug(_ name: String) -> String {
+  package static func slug(_ name: String) -> String {
     // Hyphens become spaces first, so that `a - b` gets only one hyphen.
     let words = letters(of: name).split(separator: "-").joined(separator: " ")
     let slug = String(Identifiers.slug(words).prefix(60))
     let trimmed = String(slug.reversed().drop { $0 == "-" || $0 == "_" }.reversed())
-    return Identifiers.problem(inDevice: trimmed) == nil
-      ? trimmed : trimmed.isEmpty ? "" : "\(trimmed)-device"
+    // Only a reserved word is left that is not allowed.
+    return Identifiers.reservedDevices.contains(trimmed) ? "\(trimmed)-device" : trimmed
   }
 
   /// Transliterates a text to ASCII, in lowercase unless `keepingCase`.
   ///
   /// A character without a transliteration becomes `-`.
-  static func letters(of text: String, keepingCase: Bool = false) -> String {
+  package static func letters(of text: String, keepingCase: Bool = false) -> String {
     var result = ""
     for character in text {
       for scalar in (keepingCase ? String(character) : character.lowercased()).unicodeScalars {

@@ -1,0 +1,31 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Glibc
+
+/// Finds the schema of device files, for the first line of imported files.
+package enum SchemaPlace {
+  private static let name = "devices.schema.json"
+
+  /// The schema that editors can read from a file in `folder`: the one in a `config` beside it, else
+  /// the installed one; `nil` if there is neither.
+  ///
+  /// `program` is the path of this program, which is installed beside the schemas.
+  package static func find(forFilesIn folder: String, program: String?) -> String? {
+    if exists("\(folder)/../config/\(name)") { return "../config/\(name)" }
+    guard let program else { return nil }
+    let parts = program.split(separator: "/", omittingEmptySubsequences: false)
+    let installed = parts.dropLast(2).joined(separator: "/") + "/share/settle/\(name)"
+    return exists(installed) ? installed : nil
+  }
+
+  /// The path of this program.
+  package static var program: String? {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
+    guard count > 0 else { return nil }
+    return String(decoding: buffer.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  private static func exists(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
+}
