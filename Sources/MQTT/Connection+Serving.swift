@@ -65,6 +65,17 @@ extension Connection {
     return start == "http/" || start == "<!doc" || start == "<html"
   }
 
+  /// Ends the line that a web server takes CONNECT for, so that it answers; a broker that is silent
+  /// until now is given up anyway.
+  ///
+  /// - Returns: Whether an answer may come: the first time, without TLS.
+  func endLineForHTTP() -> Bool {
+    guard !configuration.isEncrypted, !hasEndedLine, descriptor >= 0 else { return false }
+    hasEndedLine = true
+    let end = Array("\r\n\r\n".utf8)
+    return unsafe send(descriptor, end, end.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)) == end.count
+  }
+
   /// Reads until a call returns nothing, which is cheaper than asking the kernel after each packet.
   private func readAll() {
     // OpenSSL may hold a packet that the library has not read: read once more.

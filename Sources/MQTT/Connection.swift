@@ -26,6 +26,8 @@ import Operations
   /// `nil` before the loop owns the socket, and once the library has closed it.
   private var watch: IOWatch?
   var unfinished = UnfinishedPacket()
+  /// Whether the other side, which has not answered, was asked for an answer in HTTP.
+  var hasEndedLine = false
   /// Whether something must be sent at the end of the batch.
   var hasUnsent = false
   /// The number of packets that the library has queued since the last write.
@@ -85,8 +87,13 @@ import Operations
   }
 
   /// Records why the connection must end; the first problem counts.
+  ///
+  /// A peer that was asked for an answer in HTTP has not answered CONNECT in time, whatever it does
+  /// then.
   func fail(_ problem: ConnectionProblem) {
-    self.problem = self.problem ?? problem
+    let isSilent = hasEndedLine && !isAccepted && problem.endsWithoutAnswer
+    self.problem =
+      self.problem ?? (isSilent ? .noAnswer(within: configuration.connectDeadline) : problem)
   }
 
   /// Records a failed call as the reason to end the connection, from the most specific source.

@@ -32,6 +32,14 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether the next attempt waits for about a minute.
   var callsForSlowRetry: Bool { kind == .refused || kind == .takenOver }
 
+  /// Whether the connection ends without an answer of the other side.
+  var endsWithoutAnswer: Bool { kind == .unreachable || kind == .dropped }
+
+  /// The other side did not answer CONNECT in time.
+  static func noAnswer(within time: Duration) -> Self {
+    Self(.silent, "no answer to CONNECT within \(time); is this the port of a broker?")
+  }
+
   /// A refused CONNECT.
   ///
   /// - Parameters:

@@ -160,9 +160,13 @@ extension MQTTClient {
       wait(for: ConnectionProblem(.silent, "no connection within \(configuration.connectDeadline)"))
     case .handshaking(let deadline):
       guard deadline <= now else { return }
-      connection?.fail(
-        ConnectionProblem(.silent, "no answer to CONNECT within \(configuration.connectDeadline)")
-      )
+      if let connection, connection.endLineForHTTP() {
+        phase = .handshaking(
+          deadline: now.advanced(by: min(.seconds(1), configuration.connectDeadline))
+        )
+        return
+      }
+      connection?.fail(.noAnswer(within: configuration.connectDeadline))
     case .connected(let since, let keepAliveAt):
       checkAcknowledgements(at: now)
       if since.advanced(by: ConnectionPhase.provingTime) <= now { window.connectionProvedStable() }

@@ -32,6 +32,42 @@ import Testing
     #expect(start.duration(to: until) > .seconds(25))
   }
 
+  @Test(arguments: [
+    (
+      "HTTP/1.1 400 Bad Request\r\n\r\n",
+      "the other side speaks HTTP, not MQTT; see the port in `url`"
+    ),
+    ("", "no answer to CONNECT within 0.5 seconds; is this the port of a broker?"),
+  ])
+  func `a web server that waits for the end of a line is named if it answers`(
+    answer: String,
+    reason: String
+  ) throws {
+    let listener = try LoopbackPort.listener()
+    let server = try TestThread {
+      let connection = accept(listener.descriptor, nil, nil)
+      var byte: UInt8 = 0
+      while unsafe recv(connection, &byte, 1, 0) == 1, byte != 0x0A {}
+      let bytes = Array(answer.utf8)
+      unsafe send(connection, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+      // Until the client has had enough.
+      while !bytes.isEmpty, unsafe recv(connection, &byte, 1, 0) == 1 {}
+      close(connection)
+    }
+    defer {
+      server.join()
+      close(listener.descriptor)
+    }
+    var configuration = MQTTConfiguration.local(port: listener.port)
+    configuration.connectDeadline = .milliseconds(500)
+    let harness = try Harness(configuration)
+
+    harness.client.start()
+
+    #expect(harness.run { harness.waitingReason != nil })
+    #expect(harness.waitingReason == reason)
+  }
+
   /// A refusal that needs a fix is retried about once a minute, any other soon.
   @Test(
     arguments: [
