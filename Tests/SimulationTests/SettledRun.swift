@@ -15,7 +15,12 @@ struct SettledRun {
   let errors: String
 
   /// Runs the program in a temporary folder with `files`.
-  init(_ arguments: [String], input: String = "", files: [String: String] = [:]) throws {
+  init(
+    _ arguments: [String],
+    input: String = "",
+    files: [String: String] = [:],
+    environment: [String: String]? = nil
+  ) throws {
     let folder = try TemporaryFolder.make("settled-run")
     let inner = Set(files.keys.compactMap { $0.split(separator: "/").dropLast().first })
     defer {
@@ -31,6 +36,7 @@ struct SettledRun {
     let process = try SpawnedProcess(
       arguments: [BuiltProgram.path("settled")]
         + arguments.map { $0.hasPrefix("./") ? folder + $0.dropFirst(1) : $0 },
+      environment: environment,
       input: descriptor,
       output: .file("\(folder)/output"),
       errors: .file("\(folder)/errors")

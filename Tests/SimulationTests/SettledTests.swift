@@ -14,6 +14,20 @@ import Testing
     """
 
   @Test(arguments: [
+    (["LC_ALL": "C.UTF-8"], "●"), (["LANG": "de_DE.utf8"], "●"), (["LC_ALL": "C"], "o"),
+    (["LC_ALL": "C", "LANG": "C.UTF-8"], "o"), ([:], "o"),
+  ])
+  func `a plot has the marks of the locale`(environment: [String: String], mark: String) throws {
+    let run = try SettledRun(
+      ["simulate", "--plot"],
+      input: #"{"key":"a","set":1,"at":0}"#,
+      environment: environment
+    )
+    #expect(run.output.contains(mark))
+    #expect((mark == "o") == run.output.utf8.allSatisfy { $0 < 0x80 })
+  }
+
+  @Test(arguments: [
     ([], [#"{"at":800,"key":"a","value":3,"collapsed":2}"#]),
     (
       ["--delay", "200ms"],

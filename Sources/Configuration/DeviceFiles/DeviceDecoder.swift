@@ -144,6 +144,7 @@ struct DeviceDecoder {
       }
       placeholders.topic = topic
     }
+    placeholders.isTopicReported = own.hasMisspelled("topic")
     let declared = Set(
       chain.flatMap { profile in
         profile.node.pairs?.first { $0.key == "parameters" }?.value.pairs?.map(\.key) ?? []
@@ -164,7 +165,11 @@ struct DeviceDecoder {
       }
     }
     let lacking = placeholders.parameters.filter { $0.value == .null }.keys.sorted()
-    for name in lacking {
+    // A name that is not declared, which is reported, may be a misspelled one.
+    let misspelled = section.all("parameters").flatMap { $0.pairs ?? [] }
+      .filter { !declared.contains($0.key) }
+      .compactMap { Suggestion.nearest(to: $0.key, in: declared.sorted()) }
+    for name in lacking where !misspelled.contains(name) {
       problems.add(
         position,
         "parameter '\(name)' is missing: profile '\(chain.first?.name ?? "")' needs it"

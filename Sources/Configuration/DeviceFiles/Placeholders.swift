@@ -8,6 +8,8 @@ internal import JSON
 struct Placeholders {
   /// The device's own topic.
   var topic: String?
+  /// Whether the device's topic is missing for a reason that is reported already.
+  var isTopicReported = false
   var parameters: [String: JSONValue] = [:]
   /// The device's position, for reports of missing keys.
   let device: SourcePosition
@@ -64,10 +66,9 @@ struct Placeholders {
     switch name {
     case "topic", "root":
       guard let topic else {
-        problems.add(
-          device,
-          "'topic' is missing: the device's topics use '$topic'"
-        )
+        if !isTopicReported {
+          problems.add(device, "'topic' is missing: the device's topics use '$topic'")
+        }
         return nil
       }
       if name == "topic" { return .string(topic) }

@@ -152,7 +152,7 @@ struct PropertyReader {
     guard let node = section["confirm"] else { return hasState ? Confirmation() : nil }
     if node.text == "none" { return nil }
     guard let fields = section.nested("confirm", .confirm) else { return nil }
-    guard hasState else {
+    guard hasState || section.hasMisspelled("state") else {
       problems.add(node.position, "confirm: there is no 'state' that could confirm a command")
       return nil
     }
