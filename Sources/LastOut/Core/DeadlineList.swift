@@ -16,19 +16,16 @@ struct DeadlineList {
   @usableFromInline let interval: UInt64
   /// Slots that are due `span` after their last change, oldest change first.
   @usableFromInline var quiet = SlotList()
-  /// Slots that are due at most `span` after their base, oldest base first.
+  /// Slots that are due at most `span` after their wait started, longest wait first.
   ///
   /// A slot stays in the list while its burst is open, pending or not.
-  @usableFromInline var base = SlotList()
+  @usableFromInline var maxWait = SlotList()
 
   @inlinable
   init(span: UInt64, interval: UInt64) {
     self.span = span
     self.interval = interval
   }
-
-  /// The maximum number of distinct durations with lists; others share the heap.
-  @inlinable static var limit: Int { 16 }
 }
 
 /// The two ends of an intrusive list of slots; -1 for an empty one.

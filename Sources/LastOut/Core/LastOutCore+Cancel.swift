@@ -9,7 +9,7 @@ extension LastOutCore {
   package mutating func cancel(_ key: KeyIndex) -> CancelResult {
     let index = slot(of: key)
     guard index >= 0 else { return .nothing }
-    let isRunning = slab[index].isRunning
+    let isRunning = schedule[index].isRunning
     if let dropped = drop(index) { return .cancelled(dropped.value, collapsed: dropped.collapsed) }
     return isRunning ? .alreadyStarted : .nothing
   }
@@ -23,8 +23,8 @@ extension LastOutCore {
     dropped.reserveCapacity(pendingCount)
     var index: Int32 = 0
     // Releasing the last slot may shrink the slab, so the count is read each time.
-    while Int(index) < slab.slots.count {
-      if slab[index].phase != .free, let cancelled = drop(index) { dropped.append(cancelled) }
+    while Int(index) < slotCount {
+      if schedule[index].phase != .free, let cancelled = drop(index) { dropped.append(cancelled) }
       index += 1
     }
     return dropped
@@ -33,24 +33,11 @@ extension LastOutCore {
   /// Closes the burst of a slot and removes its pending value.
   @inlinable
   mutating func drop(_ index: Int32) -> Cancelled? {
-    let key = KeyIndex(slab[index].key)
-    let value = slab[index].value.take()
-    let collapsed = Int(slab[index].collapsed)
-    unlink(index)
-    if value != nil { pendingSlots -= 1 }
-    slab[index].isUrgent = false
-    slab[index].isOpen = false
-    slab[index].collapsed = 0
-    if slab[index].isRunning {
-      unlinkBase(index)
-      slab[index].phase = .running
-    } else if slab.isSpaced(index, at: latest) {
-      unlinkBase(index)
-      slab[index].phase = .lingering
-      slab.append(index, to: &lingering)
-    } else {
-      release(index)
-    }
+    let key = KeyIndex(schedule[index].key)
+    let collapsed = Int(schedule[index].collapsed)
+    let value = schedule.removeValue(of: index)
+    schedule[index].isOpen = false
+    if !schedule[index].isRunning { retire(index, at: latest) }
     return value.map { Cancelled(key: key, value: $0, collapsed: collapsed) }
   }
 }

@@ -6,23 +6,8 @@ extension LastOutCore {
   @inlinable
   package mutating func nextRun(at now: Moment) -> Run? {
     let now = advance(to: now)
-    guard pendingSlots > 0 else { return nil }
-    if ready.head >= 0 { return dequeue(ready.head, at: now) }
-    for number in 0..<lists.count {
-      if let index = popQuiet(from: number, at: now) {
-        return dequeueQuiet(index, from: number, at: now)
-      }
-      if let index = popBase(from: number, at: now) { return dequeue(index, at: now) }
-    }
-    while let top = heap.top, top.due <= now {
-      let due = due(of: top.slot)
-      if due > top.due {
-        heap.correctTop(due: due, in: &slab)
-      } else if let index = passIfIdle(top.slot) {
-        return dequeue(index, at: now)
-      }
-    }
-    return nil
+    guard schedule.pendingCount > 0, let index = schedule.nextDue(at: now) else { return nil }
+    return start(index, at: now)
   }
 
   /// Dequeues the next run that does not wait for time: a leading value, or one that was marked due
@@ -33,7 +18,7 @@ extension LastOutCore {
   @inlinable
   package mutating func nextReady(at now: Moment) -> Run? {
     let now = advance(to: now)
-    let index = ready.head
+    let index = schedule.ready.head
     return index >= 0 ? dequeue(index, at: now) : nil
   }
 
@@ -44,9 +29,8 @@ extension LastOutCore {
   @inlinable
   package mutating func nextRun(of key: KeyIndex, at now: Moment) -> Run? {
     let now = advance(to: now)
-    let index = slot(of: key)
-    guard index >= 0, slab[index].isPending, due(of: index) <= now, !slab[index].isRunning,
-      !slab[index].isInstant || slab[index].phase == .ready
+    guard let index = pendingSlot(of: key), schedule.due(of: index) <= now,
+      !schedule[index].isRunning, !schedule[index].isInstant || schedule[index].phase == .ready
     else { return nil }
     return dequeue(index, at: now)
   }
@@ -58,12 +42,12 @@ extension LastOutCore {
   package mutating func finish(_ key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
     let index = slot(of: key)
-    guard index >= 0, slab[index].isRunning else {
+    guard index >= 0, schedule[index].isRunning else {
       preconditionFailure("Key \(key.rawValue) is not running, so its run cannot end.")
     }
-    slab[index].isRunning = false
-    switch slab[index].phase {
-    case .blocked: makeReady(index)
+    schedule[index].isRunning = false
+    switch schedule[index].phase {
+    case .blocked: schedule.appendToReady(index)
     case .running: retire(index, at: now)
     case .free, .lingering, .quiet, .heaped, .ready: break
     }
@@ -72,11 +56,10 @@ extension LastOutCore {
   /// Dequeues the pending value of `key`, regardless of its deadline.
   @inlinable
   package mutating func flush(_ key: KeyIndex, at now: Moment) -> FlushResult {
-    let now = advance(to: now)
-    let index = slot(of: key)
-    guard index >= 0, slab[index].isPending else { return .nothing }
-    guard slab[index].isRunning else { return .run(dequeue(index, at: now)) }
-    expedite(key, at: Moment(nanoseconds: now))
+    let time = advance(to: now)
+    guard let index = pendingSlot(of: key) else { return .nothing }
+    guard schedule[index].isRunning else { return .run(dequeue(index, at: time)) }
+    expedite(key, at: now)
     return .markedDue
   }
 
@@ -84,12 +67,8 @@ extension LastOutCore {
   @inlinable
   package mutating func expedite(_ key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
-    let index = slot(of: key)
-    guard index >= 0, slab[index].isPending, slab[index].phase != .ready else { return }
-    slab[index].isUrgent = true
-    block(index)
-    slab.setDue(min(due(of: index), now), of: index)
-    if !slab[index].isRunning { makeReady(index) }
+    guard let index = pendingSlot(of: key), schedule[index].phase != .ready else { return }
+    schedule.expedite(index, at: now)
   }
 
   /// Records `now` as the start of a run of `key` that bypassed the queue.
@@ -98,150 +77,45 @@ extension LastOutCore {
   @usableFromInline
   package mutating func restartInterval(of key: KeyIndex, at now: Moment) {
     let now = advance(to: now)
-    entries.extend(toInclude: position(of: key), with: Entry())
+    addEntry(of: key)
     let interval = rules[entries[key.rawValue].rule].interval
     guard interval > 0 else { return }
     let isIdle = entries[key.rawValue].slot < 0
-    let index = claimSlot(of: key, at: now)
-    slab.recordStart(of: index, at: now, interval: interval)
-    guard isIdle else { return }
-    slab[index].phase = .lingering
-    slab.append(index, to: &lingering)
+    let index = allocateSlot(of: key, at: now)
+    schedule.slab.recordStart(of: index, at: now, interval: interval)
+    if isIdle { schedule.linger(index) }
   }
 
-  // MARK: Dequeuing
+  /// The same as ``start(_:at:)``, out of line for the less frequent callers.
+  @inlinable
+  @inline(never)
+  mutating func dequeue(_ index: Int32, at now: UInt64) -> Run { start(index, at: now) }
 
-  /// The oldest change of a delay list, if its quiet period is over and its key is not running.
+  /// Removes the pending value of a slot and marks its key as running.
   @inlinable
   @inline(__always)
-  mutating func popQuiet(from number: Int, at now: UInt64) -> Int32? {
-    while true {
-      let index = lists[number].quiet.head
-      guard index >= 0, slab[index].quietEnd <= now else { return nil }
-      if let index = passIfIdle(index) { return index }
-    }
-  }
-
-  /// The oldest base of a delay list, if its value has waited for `maxWait`.
-  @inlinable
-  mutating func popBase(from number: Int, at now: UInt64) -> Int32? {
-    while true {
-      let index = lists[number].base.head
-      guard index >= 0,
-        slab[index].base.saturatingAdd(lists[number].span) <= now
-      else { return nil }
-      if slab[index].phase != .quiet {
-        unlinkBase(index)
-      } else if let index = passIfIdle(index) {
-        return index
-      }
-    }
-  }
-
-  /// The slot itself, or `nil` for a running key, whose value is marked due.
-  @inlinable
-  @inline(__always)
-  mutating func passIfIdle(_ index: Int32) -> Int32? {
-    guard slab[index].isRunning else { return index }
-    block(index)
-    return nil
-  }
-
-  /// Makes a due value wait for the end of its key's run.
-  @inlinable
-  mutating func block(_ index: Int32) {
-    slab.setDue(due(of: index), of: index)
-    unlink(index)
-    unlinkBase(index)
-    slab[index].phase = .blocked
-  }
-
-  /// Removes a slot from its list and returns its run.
-  @inlinable
-  mutating func dequeue(_ index: Int32, at now: UInt64) -> Run {
-    let due = due(of: index)
-    unlink(index)
-    return handOut(index, due: due, at: now)
-  }
-
-  /// The same for a slot in a quiet list, the most frequent case.
-  @inlinable
-  @inline(__always)
-  mutating func dequeueQuiet(_ index: Int32, from number: Int, at now: UInt64) -> Run {
-    let due = quietDue(of: index)
-    slab.remove(index, from: &lists[number].quiet)
-    return handOut(index, due: due, at: now)
-  }
-
-  /// Removes the pending value and marks its key as running.
-  @inlinable
-  @inline(__always)
-  mutating func handOut(_ index: Int32, due: UInt64, at now: UInt64) -> Run {
-    guard let value = slab[index].value.take() else {
+  mutating func start(_ index: Int32, at now: UInt64) -> Run {
+    let due = schedule.due(of: index)
+    let collapsed = Int(schedule[index].collapsed)
+    guard let value = schedule.removeValue(of: index) else {
       preconditionFailure("A slot is linked as pending, but holds no value.")
     }
-    unlinkBase(index)
-    let key = slab[index].key
-    let run = Run(
+    let key = schedule[index].key
+    schedule[index].isRunning = true
+    schedule[index].waitStart = now
+    if rules.hasIntervals {
+      let interval = rules[entries[key].rule].interval
+      if interval > 0 { schedule.slab.recordStart(of: index, at: now, interval: interval) }
+    }
+    if schedule[index].quietEnd > now {
+      // The burst continues: `maxWait` counts from here for its next value.
+      schedule.linkMaxWait(index, list: rules[entries[key].rule].maxWaitList, at: now)
+    }
+    return Run(
       key: KeyIndex(key),
       value: value,
-      collapsed: Int(slab[index].collapsed),
+      collapsed: collapsed,
       due: Moment(nanoseconds: min(due, now))
     )
-    pendingSlots -= 1
-    slab[index].phase = .running
-    slab[index].isRunning = true
-    slab[index].isUrgent = false
-    slab[index].collapsed = 0
-    slab[index].base = now
-    if isSpacing {
-      let interval = rules[entries[key].rule].interval
-      if interval > 0 { slab.recordStart(of: index, at: now, interval: interval) }
-    }
-    if slab[index].quietEnd > now {
-      // The burst continues: `maxWait` counts from here for its next value.
-      linkBase(index, rule: rules[entries[key].rule], at: now)
-    }
-    return run
-  }
-
-  // MARK: Freeing memory
-
-  /// Whether an idle slot has no state: no open burst and no interval.
-  @inlinable
-  @inline(__always)
-  func isSpent(_ index: Int32, at now: UInt64) -> Bool {
-    slab[index].hasEnded(at: now) && !slab.isSpaced(index, at: now)
-  }
-
-  /// Frees the slot of an idle key, unless its burst is open or its interval has not ended.
-  @inlinable
-  mutating func retire(_ index: Int32, at now: UInt64) {
-    if isSpent(index, at: now) { return release(index) }
-    slab[index].phase = .lingering
-    slab.append(index, to: &lingering)
-  }
-
-  /// Frees up to two slots whose burst and interval have ended.
-  @inlinable
-  mutating func reclaim(at now: UInt64) {
-    for _ in 0..<2 {
-      let index = lingering.head
-      guard index >= 0 else { return }
-      slab.remove(index, from: &lingering)
-      if isSpent(index, at: now) {
-        release(index)
-      } else {
-        slab.append(index, to: &lingering)
-      }
-    }
-  }
-
-  @inlinable
-  @inline(__always)
-  mutating func release(_ index: Int32) {
-    unlinkBase(index)
-    entries[slab[index].key].slot = -1
-    slab.release(index)
   }
 }

@@ -26,23 +26,10 @@ package struct LastOutCore<Value>: ~Copyable {
   }
 
   @usableFromInline var entries: Buffer<Entry>
-  @usableFromInline var slab: Slab<Value>
-  /// The rule of every distinct policy; the first is the default.
-  @usableFromInline var rules = Buffer<Rule>(capacity: 4)
-  @usableFromInline var ruleNumbers: [Policy: Int32] = [:]
-  @usableFromInline var lists = Buffer<DeadlineList>(capacity: DeadlineList.limit)
-  @usableFromInline var heap = DeadlineHeap()
-  /// Slots that are ready to run, in the order in which they became due.
-  @usableFromInline var ready = SlotList()
-  /// Slots with neither a value nor a run, whose burst may still be open.
-  @usableFromInline var lingering = SlotList()
-  /// Whether any policy has an interval between runs.
-  @usableFromInline var isSpacing = false
+  @usableFromInline var rules = RuleTable()
+  @usableFromInline var schedule: Schedule<Value>
   /// The latest time.
   @usableFromInline var latest: UInt64 = 0
-
-  /// The number of slots with a pending value.
-  @usableFromInline var pendingSlots = 0
 
   /// Creates an empty queue.
   ///
@@ -52,66 +39,18 @@ package struct LastOutCore<Value>: ~Copyable {
   @inlinable
   package init(policy: Policy = .standard, capacity: Int = 64) {
     entries = Buffer(capacity: capacity)
-    slab = Slab(capacity: capacity)
-    _ = rule(for: policy)
+    schedule = Schedule(capacity: capacity)
+    rules.add(policy, to: &schedule.lists)
   }
-
-  // MARK: Policies
 
   /// Sets the policy of `key`, from its next change on.
   ///
   /// Other keys have the default policy.
   @usableFromInline
   package mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
-    let number = rule(for: policy)
-    entries.extend(toInclude: position(of: key), with: Entry())
+    let number = rules.add(policy, to: &schedule.lists)
+    addEntry(of: key)
     entries[key.rawValue].rule = number
-  }
-
-  @usableFromInline
-  mutating func rule(for policy: Policy) -> Int32 {
-    if let known = ruleNumbers[policy] { return known }
-    var rule = Rule(policy)
-    rule.quietList = list(for: rule.delay, interval: rule.interval)
-    if let span = rule.span { rule.baseList = list(for: span, interval: 0) }
-    if rule.interval > 0 { isSpacing = true }
-    let number = Int32(rules.count)
-    rules.append(rule)
-    ruleNumbers[policy] = number
-    return number
-  }
-
-  /// The rule for one change of `key`, with the delay of the change if it has one.
-  @inlinable
-  func rule(of key: KeyIndex, delay: Duration?) -> Rule {
-    var rule = rules[entries[key.rawValue].rule]
-    guard let delay else { return rule }
-    rule.delay = delay.queueNanoseconds
-    rule.quietList = knownList(for: rule.delay, interval: rule.interval)
-    if let maxWait = rule.maxWait {
-      let span = max(maxWait, rule.delay)
-      rule.baseList = knownList(for: span, interval: 0)
-      rule.span = span
-    }
-    return rule
-  }
-
-  /// The list for a duration, which is added if there is room; otherwise -1.
-  @usableFromInline
-  mutating func list(for span: UInt64, interval: UInt64) -> Int8 {
-    let known = knownList(for: span, interval: interval)
-    guard known < 0, lists.count < DeadlineList.limit else { return known }
-    lists.append(DeadlineList(span: span, interval: interval))
-    return Int8(lists.count - 1)
-  }
-
-  @inlinable
-  func knownList(for span: UInt64, interval: UInt64) -> Int8 {
-    for number in 0..<lists.count
-    where lists[number].span == span && lists[number].interval == interval {
-      return Int8(number)
-    }
-    return -1
   }
 
   // MARK: Keys and time
@@ -122,6 +61,12 @@ package struct LastOutCore<Value>: ~Copyable {
     return Int(key.rawValue)
   }
 
+  /// Adds the entry of a new key.
+  @inlinable
+  mutating func addEntry(of key: KeyIndex) {
+    entries.extend(toInclude: position(of: key), with: Entry())
+  }
+
   /// The key's slot; -1 while the key is idle.
   @inlinable
   func slot(of key: KeyIndex) -> Int32 {
@@ -129,20 +74,42 @@ package struct LastOutCore<Value>: ~Copyable {
     return position < entries.count ? entries[position].slot : -1
   }
 
-  /// When the pending value of a slot is due.
+  /// The key's slot, if it has a pending value.
   @inlinable
-  func due(of index: Int32) -> UInt64 {
-    slab[index].phase == .quiet ? quietDue(of: index) : slab.extras[index].due
+  func pendingSlot(of key: KeyIndex) -> Int32? {
+    let index = slot(of: key)
+    return index >= 0 && schedule[index].isPending ? index : nil
   }
 
-  /// The same for a slot in a quiet list.
+  /// The key's slot; an idle key gets one.
   @inlinable
   @inline(__always)
-  func quietDue(of index: Int32) -> UInt64 {
-    let list = slab[index].baseList
-    let quietEnd = slab[index].quietEnd
-    return list < 0
-      ? quietEnd : min(quietEnd, slab[index].base.saturatingAdd(lists[Int(list)].span))
+  mutating func allocateSlot(of key: KeyIndex, at now: UInt64) -> Int32 {
+    let known = entries[key.rawValue].slot
+    if known >= 0 { return known }
+    if schedule.lingering.head >= 0 { reclaim(at: now) }
+    let index = schedule.slab.allocate(for: key.rawValue)
+    entries[key.rawValue].slot = index
+    return index
+  }
+
+  /// Frees up to two slots whose burst and interval have ended.
+  @inlinable
+  mutating func reclaim(at now: UInt64) {
+    for _ in 0..<2 {
+      let index = schedule.lingering.head
+      guard index >= 0 else { return }
+      schedule.unlink(index)
+      retire(index, at: now)
+    }
+  }
+
+  /// Frees the slot of an idle key, unless its burst is open or its interval has not ended.
+  @inlinable
+  mutating func retire(_ index: Int32, at now: UInt64) {
+    guard schedule.isSpent(index, at: now) else { return schedule.linger(index) }
+    entries[schedule[index].key].slot = -1
+    schedule.release(index)
   }
 
   /// Records the time, which never goes back.

@@ -5,9 +5,9 @@
 @usableFromInline
 struct Rule {
   @usableFromInline var delay: UInt64
-  /// The longest time from a burst's base to the next run, at least `delay`; `nil` for none.
+  /// The longest wait of a value, at least `delay`; `nil` for none.
   @usableFromInline var span: UInt64?
-  /// The most that `span` may be raised from, as written in the policy.
+  /// The longest wait as written in the policy.
   @usableFromInline var maxWait: UInt64?
   @usableFromInline var leading: Bool
   /// Whether the last change of a burst runs.
@@ -17,7 +17,7 @@ struct Rule {
   /// The list for `delay`; -1 when there are too many distinct delays.
   @usableFromInline var quietList: Int8 = -1
   /// The list for `span`; -1 when there is no span or there are too many.
-  @usableFromInline var baseList: Int8 = -1
+  @usableFromInline var maxWaitList: Int8 = -1
 
   /// Whether values only wait for quiet, in a list.
   @inlinable var isPlain: Bool { quietList >= 0 && span == nil && !leading && interval == 0 }
@@ -32,11 +32,22 @@ struct Rule {
     interval = policy.minInterval.queueNanoseconds
   }
 
-  /// When a value is due whose burst has this end and this base.
+  /// Makes this the rule for a change with its own delay.
   @inlinable
-  func due(quietEnd: UInt64, base: UInt64) -> UInt64 {
+  mutating func overrideDelay(_ newDelay: Duration, in lists: borrowing DeadlineLists) {
+    delay = newDelay.queueNanoseconds
+    quietList = lists.number(for: delay, interval: interval)
+    guard let maxWait else { return }
+    let longest = max(maxWait, delay)
+    span = longest
+    maxWaitList = lists.number(for: longest, interval: 0)
+  }
+
+  /// When a value is due, from the end of its quiet period and the start of its wait.
+  @inlinable
+  func due(quietEnd: UInt64, waitStart: UInt64) -> UInt64 {
     guard let span else { return quietEnd }
-    return min(quietEnd, base.saturatingAdd(span))
+    return min(quietEnd, waitStart.saturatingAdd(span))
   }
 }
 

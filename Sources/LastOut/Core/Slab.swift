@@ -108,10 +108,10 @@ struct Slab<Value>: ~Copyable {
     list.tail = index
   }
 
-  // MARK: The base list
+  // MARK: The list of `maxWait`
 
   @inlinable
-  mutating func appendBase(_ index: Int32, to list: inout SlotList) {
+  mutating func appendMaxWait(_ index: Int32, to list: inout SlotList) {
     extras.extend(toInclude: Int(index), with: SlotExtras())
     extras[index].previous = list.tail
     extras[index].next = -1
@@ -120,7 +120,7 @@ struct Slab<Value>: ~Copyable {
   }
 
   @inlinable
-  mutating func removeBase(_ index: Int32, from list: inout SlotList) {
+  mutating func removeMaxWait(_ index: Int32, from list: inout SlotList) {
     let next = extras[index].next
     let previous = extras[index].previous
     if previous >= 0 { extras[previous].next = next } else { list.head = next }

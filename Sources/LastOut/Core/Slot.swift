@@ -29,9 +29,9 @@ struct Slot<Value> {
   /// The pending value.
   @usableFromInline var value: Value?
   @usableFromInline var phase = Phase.free
-  /// The delay list whose base list this slot is linked into; -1 for none.
-  @usableFromInline var baseList: Int8 = -1
-  /// The delay list whose quiet list this slot is linked into while its phase is `quiet`.
+  /// The list whose `maxWait` list this slot is linked into; -1 for none.
+  @usableFromInline var maxWaitList: Int8 = -1
+  /// The list whose `quiet` list this slot is linked into while its phase is `quiet`.
   @usableFromInline var quietList: Int8 = -1
   /// Whether a run of the key has not ended yet.
   @usableFromInline var isRunning = false
@@ -50,8 +50,8 @@ struct Slot<Value> {
   @usableFromInline var collapsed: UInt32 = 0
   /// When the burst ends: the last change plus its delay.
   @usableFromInline var quietEnd: UInt64 = 0
-  /// The start of the burst, or of the last run in it.
-  @usableFromInline var base: UInt64 = 0
+  /// When `maxWait` starts: with the burst, or with the last run in it.
+  @usableFromInline var waitStart: UInt64 = 0
 
   @inlinable init() {}
 
@@ -75,7 +75,7 @@ struct Slot<Value> {
 /// Fields for slots whose key has a `maxWait`, leads, is in the heap, or is flushed while it runs.
 @usableFromInline
 struct SlotExtras {
-  /// The neighbours in a base list.
+  /// The neighbours in a `maxWait` list.
   @usableFromInline var next: Int32 = -1
   @usableFromInline var previous: Int32 = -1
   /// When the pending value is due, unless the phase is `quiet`.
