@@ -23,7 +23,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries soak soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -38,7 +38,8 @@ run: build ## Run the gateway, with ARGS="--config FILE --devices DIR"
 
 build: install-deps ## Build settle and settled for release, into .build/release
 	@echo "Building for release (some minutes the first time)"
-	@set -e; for product in settle settled; do swift build $(RELEASE) -j $(JOBS) --product $$product; done
+	@set -e; SETTLE_COMMIT=$$(git describe --always --dirty --abbrev=10 --exclude '*' 2>/dev/null || true); \
+	export SETTLE_COMMIT; for product in settle settled; do swift build $(RELEASE) -j $(JOBS) --product $$product; done
 	@.ci/repack-page-cache .build/release/settle .build/release/settled
 
 test: install-deps lint ## Check the format, build without a warning, run every test
@@ -74,6 +75,17 @@ check-home-assistant: install-deps ## Try the announcements with a real Home Ass
 	@swift build -j $(JOBS) --product settled
 	@swift build -j $(JOBS) --product settle
 	@.ci/check-home-assistant $(ARGS)
+
+deb: build ## Build a Debian package into .build/deb, and check it with lintian
+	@.ci/install-deps binutils debhelper dpkg-dev lintian
+	@.ci/deb
+
+check-deb: deb ## Install, upgrade, remove and purge the package in a new Debian root
+	@.ci/install-deps mmdebstrap mosquitto-clients
+	@.ci/check-deb
+
+release-check: ## Check what must agree before a release: version, change log, tag, tree
+	@.ci/release-check
 
 check-binaries: build ## Check that installed programs are hardened as SECURITY.md says
 	@.ci/install-deps binutils

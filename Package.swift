@@ -47,7 +47,17 @@ let package = Package(
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
     // The ways in and out.
-    .target(name: "Control", dependencies: ["Devices", "JSON", "JSONParsing", "LastOut"]),
+    // The commit that is built, from `make build`; other builds do not know it.
+    .target(
+      name: "CBuild",
+      cSettings: [
+        .define("SETTLE_COMMIT", to: "\"\(Context.environment["SETTLE_COMMIT"] ?? "")\"")
+      ]
+    ),
+    .target(
+      name: "Control",
+      dependencies: ["CBuild", "Devices", "JSON", "JSONParsing", "LastOut"]
+    ),
     // The rules of MQTT for topic names and filters.
     .target(name: "MQTTTopics"),
     .systemLibrary(

@@ -10,7 +10,7 @@ struct Settle {
 
   private static let program = Program(
     name: "settle",
-    version: Release.version,
+    version: Release.description,
     summary: "Turn the knob. Settle sends only where it stopped.",
     discussion: """
       Settle collapses rapid changes of a property and publishes only the last value over MQTT, \

@@ -17,7 +17,7 @@ struct Settled {
   /// Named `settle`, as users type it.
   private static let program = Program(
     name: "settle",
-    version: Release.version,
+    version: Release.description,
     summary: "The part of settle that runs the gateway and works without one.",
     discussion: "settle executes this program, settled, for these commands. Both accept the same"
       + " arguments.",
