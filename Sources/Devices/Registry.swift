@@ -100,9 +100,13 @@ package final class Registry: Sendable {
   ///   ``suggesting(_:)``.
   package func index(of key: String) throws(ValidationError) -> KeyIndex {
     if let found = index(ofKey: key.utf8.span) { return found }
-    let parts = key.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty else { throw .invalidKey(key) }
-    return try index(of: String(parts[1]), inDevice: deviceIndex(of: String(parts[0])))
+    guard let slash = key.utf8.firstIndex(of: UInt8(ascii: "/")) else { throw .invalidKey(key) }
+    let device = key[..<slash]
+    let property = key[key.utf8.index(after: slash)...]
+    guard !device.isEmpty, !property.isEmpty, !property.utf8.contains(UInt8(ascii: "/")) else {
+      throw .invalidKey(key)
+    }
+    return try index(of: String(property), inDevice: deviceIndex(of: String(device)))
   }
 
   /// Resolves the bytes of `device/property`, as in a topic; aliases are accepted.

@@ -100,14 +100,11 @@ package struct RejectionLog {
   /// Such a message is ignored: a stale command must not replay.
   mutating func recordRetained(topic: String) -> LogEntry? {
     tallies[.retained, default: RejectionTally()].count()
+    let topic = Excerpt.of(topic)
     guard retainedTopics.count < Self.retainedLimit, retainedTopics.insert(topic).inserted else {
       return nil
     }
-    return LogEntry(
-      .warning,
-      "Retained command ignored",
-      ["topic": Excerpt.of(topic)]
-    )
+    return LogEntry(.warning, "Retained command ignored", ["topic": topic])
   }
 }
 

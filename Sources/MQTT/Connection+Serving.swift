@@ -3,12 +3,15 @@
 
 import CMosquitto
 import Glibc
+import LastOut
 import Operations
 
 /// Reading and writing packets.
 extension Connection {
   /// The number of packets to read before other events of the loop are handled.
   private static let fairShare = 256
+  /// For how long to read before that, checked after every eighth packet.
+  private static let fairTime = Duration.milliseconds(5)
 
   /// How many bytes the broker has sent that were not read yet; costs a system call.
   var waitingBytes: Int { UnfinishedPacket.unread(at: descriptor) }
@@ -80,7 +83,13 @@ extension Connection {
   private func readAll() {
     // OpenSSL may hold a packet that the library has not read: read once more.
     var patience = configuration.isEncrypted ? 1 : 0
-    for _ in 0..<Self.fairShare {
+    let end = EventLoop.now().advanced(by: Self.fairTime)
+    var number = 0
+    while true {
+      number += 1
+      let isOver = number > Self.fairShare || number.isMultiple(of: 8) && EventLoop.now() > end
+      // The loop does not report what is in OpenSSL's buffer, so that is read in any case.
+      if isOver, !configuration.isEncrypted || !handle.hasDecrypted { return }
       let count = callbackCount
       call { (handle) throws(MosquittoError) in try handle.read() }
       guard problem == nil else { return }

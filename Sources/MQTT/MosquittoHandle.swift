@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CMosquitto
+import COpenSSL
 import Glibc
 
 /// Owns one `struct mosquitto`, for one connection attempt; destroyed exactly once.
@@ -82,6 +83,12 @@ import Glibc
 
   /// `mosquitto_want_write`.
   var wantsToWrite: Bool { unsafe mosquitto_want_write(pointer) }
+
+  /// Whether OpenSSL holds bytes that the library has not read; `SSL_pending`.
+  var hasDecrypted: Bool {
+    guard let tls = unsafe mosquitto_ssl_get(pointer) else { return false }
+    return unsafe SSL_pending(OpaquePointer(tls)) > 0
+  }
 
   /// Delivers the callbacks to `connection`, which must outlive this handle.
   ///

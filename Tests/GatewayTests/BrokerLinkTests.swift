@@ -51,4 +51,28 @@ import Testing
     link.logDroppedMessages()
     #expect(lines.all.count == 2)
   }
+
+  @Test func `large messages that wait are limited by their size`() throws {
+    let client = try MQTTClient(
+      configuration: MQTTConfiguration(
+        endpoint: .unix(path: "/nonexistent/broker.sock"),
+        clientID: "nobody"
+      ),
+      loop: EventLoop(),
+      log: .silent
+    )
+    let link = BrokerLink(name: nil, client: client, log: .silent)
+    // 60,000 bytes, with the topic and what a message costs besides.
+    let payload = [UInt8](repeating: 0, count: 60_000 - 4 - 128)
+    for _ in 0..<279 { link.enqueue(.init(topic: "long", payload: payload)) }
+    #expect(link.waitingCount == 279)
+    link.enqueue(.init(topic: "long", payload: payload))
+    #expect(link.waitingCount == 210)
+    #expect(link.droppedMessages == 70)
+    for _ in 0..<10_000 { link.enqueue(.init(topic: "long", payload: payload)) }
+    #expect((200...279).contains(link.waitingCount))
+    // Small ones still count by number.
+    for _ in 0..<4096 { link.enqueue(.init(topic: "a", payload: [])) }
+    #expect(link.waitingCount > 3072)
+  }
 }

@@ -364,6 +364,54 @@ import Testing
     #expect(try bench.running().lines(containing: "No reply sent").count == 1)
   }
 
+  @Test func `a topic that is too long for a key is rejected in words`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+    for (number, name) in [
+      String(repeating: "d", count: 60_000), "desk-lamp/" + String(repeating: "p", count: 503),
+      "desk-lamp/" + String(repeating: "p", count: 502),
+    ].enumerated() {
+      witness.publish(
+        name.contains("/") ? "settle/\(name)/set" : "settle/\(name)/brightness/set",
+        Array("1".utf8),
+        responseTopic: "settle/reply/\(number)",
+        correlationData: [1]
+      )
+    }
+    func reason(_ number: Int) throws -> String? {
+      let text = try #require(witness.texts(on: "settle/reply/\(number)", count: 1).first)
+      #expect(text.utf8.count < 2000)
+      return try JSONParser.parse(text)["reason"]?.string
+    }
+    #expect(try reason(0) == "the topic names a key of 60011 bytes; 512 are allowed")
+    #expect(try reason(1) == "the topic names a key of 513 bytes; 512 are allowed")
+    #expect(try reason(2)?.contains("has no property") == true)
+  }
+
+  @Test func `nothing long is kept for a reply, and the change is made all the same`() throws {
+    let bench = try lamp(DeviceText.lamp(), brightness: 100)
+    let witness = try bench.witness()
+    for (value, topic, size) in [
+      ("30", "settle/reply/\(String(repeating: "a", count: 1012))", 1),
+      ("40", "settle/reply/a", 1025), ("50", "settle/reply/b", 1024),
+    ] {
+      witness.publish(
+        "settle/desk-lamp/brightness/set",
+        Array(value.utf8),
+        responseTopic: topic,
+        correlationData: [UInt8](repeating: 7, count: size)
+      )
+    }
+    #expect(witness.waitFor(command, #"{"brightness":50}"#))
+    witness.publish(state, #"{"brightness":50}"#)
+    #expect(witness.texts(on: "settle/reply/b", count: 1).count == 1)
+    #expect(witness.messages.count { $0.topic.hasPrefix("settle/reply/a") } == 0)
+    let lines = try bench.running().lines(containing: "is too long")
+    #expect(lines.count == 2)
+    #expect(lines.last?.contains("bytes=1025") == true)
+    #expect(lines.allSatisfy { $0.contains("limit=1024") && $0.utf8.count < 400 })
+  }
+
   @Test func `an absent device gets its newest value when it is back`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp(policy: "{delay: 20ms}"))
     let witness = try bench.witness()

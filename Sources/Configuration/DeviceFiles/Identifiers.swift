@@ -3,7 +3,7 @@
 
 /// The rules for device and property identifiers, which become parts of topics.
 package enum Identifiers {
-  static let reservedDevices = ["status", "info"]
+  static let reservedDevices = ["status", "info", "reply"]
   static let reservedProperties = [
     "set", "get", "event", "step", "toggle", "flush", "cancel", "info",
   ]

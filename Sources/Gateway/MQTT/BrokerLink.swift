@@ -31,6 +31,9 @@ final class BrokerLink {
     var userProperties: [String: String] = [:]
     /// Sent again if the connection ends before it is acknowledged.
     var isKept = false
+
+    /// The memory of its parts, roughly, in bytes.
+    var size: Int { topic.utf8.count + payload.count + (correlationData?.count ?? 0) + 128 }
   }
 
   /// `nil`: the gateway's own broker.
@@ -39,6 +42,7 @@ final class BrokerLink {
   var isConnected = false
   /// Own messages kept while the broker is slow or away; the oldest are dropped when it is full.
   private var messages = Deque<Message>()
+  private var queuedBytes = 0
   /// How many are kept.
   private var limit = BrokerLink.messageLimit
   /// Kept messages in flight.
@@ -48,6 +52,8 @@ final class BrokerLink {
   private var dropPace = LogPace()
   private let log: Logger
   private static let messageLimit = 4096
+  /// How much memory they may use, in bytes.
+  private static let byteLimit = 16 << 20
 
   init(name: String?, client: MQTTClient, log: Logger) {
     self.name = name
@@ -62,13 +68,24 @@ final class BrokerLink {
   var waitingCount: Int { messages.count }
 
   func enqueue(_ message: Message) {
-    if messages.count >= limit {
-      messages.removeFirst(Self.messageLimit / 4)
-      droppedMessages += UInt64(Self.messageLimit / 4)
-      let count = dropPace.record(UInt64(Self.messageLimit / 4), at: EventLoop.now())
-      if let count { logDropped(count) }
-    }
+    if messages.count >= limit || queuedBytes + message.size > Self.byteLimit { dropOldest() }
+    queuedBytes += message.size
     messages.append(message)
+  }
+
+  /// Drops the oldest quarter, so that it does not happen for every message.
+  private func dropOldest() {
+    let (count, bytes) = (messages.count, queuedBytes)
+    while !messages.isEmpty, messages.count > count * 3 / 4 || queuedBytes > bytes / 4 * 3 {
+      removeFirst()
+    }
+    let dropped = UInt64(count - messages.count)
+    droppedMessages += dropped
+    if let count = dropPace.record(dropped, at: EventLoop.now()) { logDropped(count) }
+  }
+
+  private func removeFirst() {
+    if let message = messages.popFirst() { queuedBytes -= message.size }
   }
 
   /// Logs what was dropped and not logged yet: the broker is back, or the gateway ends.
@@ -89,6 +106,7 @@ final class BrokerLink {
     guard count > 0 else { return }
     droppedMessages += UInt64(messages.count)
     messages.removeAll()
+    queuedBytes = 0
     log.warning("Messages not sent before exit", ["messages": String(count)])
   }
 
@@ -104,9 +122,7 @@ final class BrokerLink {
 
   /// Publishes own messages while there is room.
   func sendMessages() {
-    while let message = messages.first, client.canPublish, send(message) {
-      messages.removeFirst(1)
-    }
+    while let message = messages.first, client.canPublish, send(message) { removeFirst() }
   }
 
   /// Publishes a retained message; `false` if the client accepts none at the moment.

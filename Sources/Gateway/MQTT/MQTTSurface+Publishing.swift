@@ -112,17 +112,42 @@ extension MQTTSurface {
     own.enqueue(.init(topic: topics.event(key), payload: payload, qos: 0))
   }
 
-  /// Replies to the message that a change arrived in, if replies to its response topic are allowed.
-  func reply(_ payload: [UInt8], on topic: String, correlationData: [UInt8]?) {
-    guard replyTopics.contains(topic), !topics.isCommandTopic(topic) else {
+  /// Whether a sender gets a reply on the response topic that it names; if not, the log says why.
+  func allowsReply(on topic: String, _ correlationData: [UInt8]?) -> Bool {
+    guard isReplyTopic(topic) else {
       if replyTopics.recordRefusal(of: topic) {
         context.log.warning(
           "No reply sent: the response topic is not allowed",
           ["topic": Excerpt.of(topic), "allowed": replyTopics.description]
         )
       }
-      return
+      return false
     }
+    let size = max(topic.utf8.count, correlationData?.count ?? 0)
+    guard size <= ReplyTopics.longest else {
+      if replyTopics.recordRefusal(of: topic) {
+        context.log.warning(
+          "No reply sent: the response topic or its correlation data is too long",
+          [
+            "topic": Excerpt.of(topic), "bytes": String(size),
+            "limit": String(ReplyTopics.longest),
+          ]
+        )
+      }
+      return false
+    }
+    return true
+  }
+
+  private func isReplyTopic(_ topic: String) -> Bool {
+    replyTopics.contains(topic) && !topics.isCommandTopic(topic)
+  }
+
+  /// Replies to the message that a change arrived in.
+  ///
+  /// A value of an earlier process may name a topic that is no longer allowed.
+  func reply(_ payload: [UInt8], on topic: String, correlationData: [UInt8]?) {
+    guard isReplyTopic(topic) else { return }
     own.enqueue(
       .init(topic: topic, payload: payload, correlationData: correlationData, isKept: true)
     )

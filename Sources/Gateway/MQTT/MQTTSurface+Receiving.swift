@@ -90,7 +90,7 @@ extension MQTTSurface {
     at now: Moment
   ) {
     do throws(ValidationError) {
-      let origin = Self.origin(of: message)
+      let origin = self.origin(of: message)
       try commandMessages.receive(command, topic, payload, origin, at: now)
     } catch {
       let reason = error.description
@@ -102,7 +102,7 @@ extension MQTTSurface {
       )
       if case .deviceSet(let device) = command {
         let id = context.registry.devices[device].id
-        let origin = Self.origin(of: message)
+        let origin = self.origin(of: message)
         let object = rejection(key: id, of: origin, reason: reason, at: now)
         if !commandMessages.namesProperty(payload, ofDevice: device) {
           onRejection?(object, device)
@@ -147,12 +147,19 @@ extension MQTTSurface {
     let name = Text.of(topic)
     guard topics.isCommandTopic(name) else { return }
     if ignoresRetained(message, on: topic) { return }
-    let key = topics.key(ofCommandTopic: name)
-    let reason = unknownKeyReason(key)
+    var key = topics.key(ofCommandTopic: name)
+    let reason: String
+    if key.utf8.count > KeySyntax.longest {
+      // Nothing more is done with it: a sender could keep the gateway busy with long topics.
+      reason = "the topic names a key of \(key.utf8.count) bytes; \(KeySyntax.longest) are allowed"
+      key = Excerpt.of(key)
+    } else {
+      reason = unknownKeyReason(key)
+      key = key.split(separator: "/").joined(separator: "/")
+    }
     context.core.reject(.unknownKey, topic: name, reason: reason, at: now)
-    guard let origin = Self.origin(of: message) else { return }
-    let levels = key.split(separator: "/").joined(separator: "/")
-    reply(rejection(key: levels, of: origin, reason: reason, at: now), to: origin)
+    guard let origin = self.origin(of: message) else { return }
+    reply(rejection(key: key, of: origin, reason: reason, at: now), to: origin)
   }
 
   /// Which device or property does not exist; nobody reads a suggestion here.
@@ -192,13 +199,13 @@ extension MQTTSurface {
     reply(event.bytes, on: topic, correlationData: origin.correlationData)
   }
 
-  /// The origin of a message, where it matters: when the sender wants a reply.
-  private static func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
+  /// The origin of a message, where it matters: when the sender wants a reply and gets one.
+  ///
+  /// Of a sender that gets none nothing is kept: a value may wait for long.
+  private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
     guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
-    return ChangeOrigin(
-      source: "mqtt",
-      responseTopic: topic,
-      correlationData: message.correlationData
-    )
+    let correlationData = message.correlationData
+    guard allowsReply(on: topic, correlationData) else { return nil }
+    return ChangeOrigin(source: "mqtt", responseTopic: topic, correlationData: correlationData)
   }
 }

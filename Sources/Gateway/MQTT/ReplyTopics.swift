@@ -13,6 +13,9 @@ struct ReplyTopics {
   /// How many topics without replies are named in the log.
   private static let namedLimit = 1000
 
+  /// The longest response topic and correlation data, in bytes; both are kept while a value waits.
+  static let longest = 1024
+
   private let filters: [String]
   private let prefix: String
   /// The hash values of the topics that were named; the topics themselves may be long.

@@ -166,11 +166,9 @@ final class TopicMap {
 
   /// The key or the device that a command topic names.
   func key(ofCommandTopic topic: String) -> String {
-    let levels = topic.dropFirst(base.count + 1).split(
-      separator: "/",
-      omittingEmptySubsequences: false
-    )
-    return levels.dropLast().joined(separator: "/")
+    let levels = topic.utf8.dropFirst(base.utf8.count + 1)
+    guard let end = levels.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+    return String(topic[levels.startIndex..<end])
   }
 }
 
