@@ -32,10 +32,12 @@ package struct ConfigurationProblem: Error, Hashable, Sendable {
 
 extension ConfigurationProblem: CustomStringConvertible {
   /// `file:line:column: message`, or `file: message`, followed by the suggestion.
+  ///
+  /// Control characters are escaped: what a file says does not control the terminal.
   package var description: String {
     let question = suggestion.map { "; did you mean '\($0)'?" } ?? ""
     let position = line == 0 ? "" : ":\(line):\(column)"
-    return "\(file)\(position): \(message)\(question)"
+    return Excerpt.visible("\(file)\(position): \(message)\(question)")
   }
 }
 

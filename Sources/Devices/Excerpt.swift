@@ -21,6 +21,12 @@ package enum Excerpt {
     return result
   }
 
+  /// All of `text`, with control characters escaped.
+  package static func visible(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: { escape($0) != nil }) else { return text }
+    return text.unicodeScalars.map { escape($0) ?? String($0) }.joined()
+  }
+
   /// The escape sequence for a character that controls a terminal or breaks the line; `nil` for
   /// all others.
   package static func escape(_ scalar: Unicode.Scalar) -> String? {

@@ -8,6 +8,21 @@ import Testing
 
 /// Files that are broken, hostile or large.
 struct RobustnessTests {
+  @Test func `no mistake writes a control character to the terminal`() {
+    let problem = ConfigurationProblem(
+      file: "a\u{1B}[2J.yaml",
+      line: 1,
+      column: 2,
+      message: "'\u{1B}]0;title\u{7}\u{9B}\u{202E}\u{200F}\n' is not a device identifier",
+      suggestion: "\u{1B}x"
+    )
+    #expect(
+      problem.description
+        == #"a\u{1b}[2J.yaml:1:2: '\u{1b}]0;title\u{7}\u{9b}\u{202e}\u{200f}\n' is not a device"#
+        + #" identifier; did you mean '\u{1b}x'?"#
+    )
+  }
+
   private func problems(_ bytes: [UInt8]) throws -> [String] {
     let folder = try TemporaryFolder()
     try folder.write(bytes, to: "devices/d.yaml")
