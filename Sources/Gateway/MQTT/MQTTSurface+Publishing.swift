@@ -7,6 +7,7 @@ import GatewayCore
 import JSON
 import LastOut
 import MQTT
+import MQTTTopics
 import Operations
 import Routing
 
@@ -114,18 +115,10 @@ extension MQTTSurface {
 
   /// Whether a sender gets a reply on the response topic that it names; if not, the log says why.
   func allowsReply(on topic: String, _ correlationData: [UInt8]?) -> Bool {
-    guard isReplyTopic(topic) else {
-      if replyTopics.recordRefusal(of: topic) {
-        context.log.warning(
-          "No reply sent: the response topic is not allowed",
-          ["topic": Excerpt.of(topic), "allowed": replyTopics.description]
-        )
-      }
-      return false
-    }
+    // First, because the rest takes longer the longer the topic is.
     let size = max(topic.utf8.count, correlationData?.count ?? 0)
     guard size <= ReplyTopics.longest else {
-      if replyTopics.recordRefusal(of: topic) {
+      if isNewRefusal(of: topic) {
         context.log.warning(
           "No reply sent: the response topic or its correlation data is too long",
           [
@@ -136,7 +129,22 @@ extension MQTTSurface {
       }
       return false
     }
+    guard Topic.problem(inName: topic) == nil else { return false }
+    guard isReplyTopic(topic) else {
+      if isNewRefusal(of: topic) {
+        context.log.warning(
+          "No reply sent: the response topic is not allowed",
+          ["topic": Excerpt.of(topic), "allowed": replyTopics.description]
+        )
+      }
+      return false
+    }
     return true
+  }
+
+  /// Whether the log has not named a topic yet; long ones count by how they begin.
+  private func isNewRefusal(of topic: String) -> Bool {
+    replyTopics.recordRefusal(of: Excerpt.of(topic))
   }
 
   private func isReplyTopic(_ topic: String) -> Bool {

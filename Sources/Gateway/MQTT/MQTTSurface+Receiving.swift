@@ -10,7 +10,6 @@ import JSON
 import JSONParsing
 import LastOut
 import MQTT
-import MQTTTopics
 import Operations
 import Routing
 
@@ -203,7 +202,7 @@ extension MQTTSurface {
   ///
   /// Of a sender that gets none nothing is kept: a value may wait for long.
   private func origin(of message: borrowing InboundMessage) -> ChangeOrigin? {
-    guard let topic = message.responseTopic, Topic.problem(inName: topic) == nil else { return nil }
+    guard let topic = message.responseTopic else { return nil }
     let correlationData = message.correlationData
     guard allowsReply(on: topic, correlationData) else { return nil }
     return ChangeOrigin(source: "mqtt", responseTopic: topic, correlationData: correlationData)
