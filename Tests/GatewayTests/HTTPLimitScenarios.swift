@@ -112,18 +112,12 @@ import Testing
   @Test func `clients above the limit are refused with the reason`() throws {
     let (bench, curl) = try Bench.serving(
       devices: DeviceText.levels(1, policy: quick),
-      settings: "limits: {http_clients: 4}"
+      settings: "limits: {http_clients: 1}"
     )
-    var clients: [ControlClient] = []
-    for _ in 0..<4 {
-      let client = try bench.rawHTTP()
-      client.send("PUT /v1/devices/dev0/level HTTP/1.1\r\nHost: x\r")
-      client.send("Content-Type: application/json\r\nExpect: 100-continue\r")
-      client.send("Content-Length: 1\r\n\r")
-      // Its head is taken.
-      #expect(client.nextLine()?.hasPrefix("HTTP/1.1 100") == true)
-      clients.append(client)
-    }
+    // An event stream is neither idle nor stalled.
+    var streams = [try bench.rawHTTP()]
+    streams[0].send("GET /v1/events HTTP/1.1\r\nHost: x\r\n\r")
+    #expect(streams[0].nextLine() == "HTTP/1.1 200 OK\r")
 
     let refused = try curl("/healthz")
     #expect(refused.status == 503)
@@ -132,8 +126,50 @@ import Testing
     // The control socket and MQTT go on.
     let control = try bench.client()
     #expect(try control.ask(#"{"key":"dev0/level","set":5}"#)["phase"] == "accepted")
-    clients = []
+    streams = []
     #expect(try (0..<50).contains { _ in try curl("/healthz").status == 200 })
+  }
+
+  @Test(arguments: [
+    String(repeating: "GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n", count: 40),
+    "PUT /v1/devices/dev0/level HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      + "Content-Length: 100\r\n\r\n1",
+    "POST /v1/changes HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+      + "Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n",
+    "POST /v1/changes HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
+      + "Content-Length: 43\r\n\r\n{\"key\":\"dev0/level\",\"set\":1,\"wait\":\"sent\"}\n",
+  ])
+  func `clients that do not read, do not finish or wait keep nobody out`(text: String) throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(2, policy: slow),
+      settings: "limits: {http_clients: 8}"
+    )
+    var clients: [ControlClient] = []
+    for round in 0..<5 {
+      for _ in 0..<10 {
+        let client = try bench.rawHTTP()
+        client.send(bytes: Array(text.utf8))
+        clients.append(client)
+      }
+      #expect(try curl("/healthz").status == 200)
+      #expect(try curl.send("PUT", "/v1/devices/dev1/level", "\(round)").status == 202)
+    }
+    #expect(try bench.running().lines(containing: "too many clients").isEmpty)
+  }
+
+  @Test func `a batch that completes no line for ten seconds is ended`() throws {
+    let (bench, _) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
+    let client = try bench.rawHTTP()
+    client.send("POST /v1/changes HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r")
+    client.send("Transfer-Encoding: chunked\r\n\r")
+    var answer: String?
+    var number = 0
+    while answer == nil, number < 240, client.send(bytes: Array("1\r\n \r\n".utf8)) {
+      number += 1
+      answer = client.nextLine(within: .milliseconds(250))
+    }
+
+    #expect(answer == "HTTP/1.1 408 Request Timeout\r")
   }
 
   @Test(arguments: [true, false])

@@ -57,6 +57,7 @@ import Testing
   @Test(arguments: [
     (["Bearer right"], TokenGuard.Verdict.welcome), (["bearer  right"], .welcome),
     (["Bearer wrong"], .wrong), (["Bearer righ"], .wrong), (["Bearer rightright"], .wrong),
+    (["Bearer ri ght"], .wrong), (["Bearer right \t"], .welcome),
     (["Bearer RIGHT"], .wrong), ([], .missing), (["right"], .missing), (["Basic right"], .missing),
     (["Bearer"], .missing), (["Bearer right", "Bearer right"], .missing),
   ])

@@ -18,6 +18,8 @@ final class ChangeBatch: ResponseStream {
   /// Changes that wait for their last reply.
   private var open: [UInt64: HTTPChange] = [:]
   private var isFull = false
+  /// Whether it counts among the requests that wait.
+  private var isWaiting = false
   private let lineLimit: Int
   private unowned let exchange: HTTPExchange
   private unowned let surface: HTTPSurface
@@ -34,7 +36,9 @@ final class ChangeBatch: ResponseStream {
     framer.append(bytes)
     while let line = framer.next() {
       switch line {
-      case .line(let bytes, let number): execute(bytes, number: number)
+      case .line(let bytes, let number):
+        exchange.renewBodyTime()
+        execute(bytes, number: number)
       case .tooLong(let number):
         fail(.lineTooLong, "the line has more than \(lineLimit) bytes", line: number)
       }
@@ -60,6 +64,8 @@ final class ChangeBatch: ResponseStream {
 
   /// Ends the response without the results that are missing: the gateway or the client is gone.
   func close() {
+    if isWaiting { surface.waiting -= 1 }
+    isWaiting = false
     for change in open.values {
       change.forget()
       surface.remove(change)
@@ -103,6 +109,7 @@ final class ChangeBatch: ResponseStream {
         )
       }
       request.source = request.source ?? HTTPSurface.source
+      if request.wait != nil { try reserveRoom(id: request.replyID) }
       let change = surface.makeChange(wait: request.wait) { [weak self] reply, change, isLast in
         self?.receive(reply, change, isLast: isLast)
       }
@@ -111,6 +118,18 @@ final class ChangeBatch: ResponseStream {
     } catch {
       reject(ErrorReply(error, line: number), id: error.replyID)
     }
+  }
+
+  /// Counts the batch among the requests that wait, once.
+  private func reserveRoom(id: JSONValue?) throws(GrammarError) {
+    guard !isWaiting else { return }
+    do throws(Problem) {
+      try surface.checkRoomToLast(asStream: false)
+    } catch {
+      throw GrammarError(code: .limit, message: error.detail, id: id)
+    }
+    isWaiting = true
+    surface.waiting += 1
   }
 
   private func receive(_ reply: ControlReply, _ change: HTTPChange, isLast: Bool) {

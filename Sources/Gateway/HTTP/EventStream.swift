@@ -21,6 +21,8 @@ final class EventStream: ResponseStream {
   private var wantsHeartbeat = false
   private var isEnding = false
   private unowned let streams: EventStreams
+  /// ``EventStreams`` drops clients that do not read.
+  var isEndless: Bool { true }
 
   init(
     exchange: HTTPExchange,

@@ -28,8 +28,15 @@ package struct HTTPResponse {
 
 /// The source of a streamed body.
 package protocol ResponseStream: AnyObject {
+  /// Whether only the client ends it. The stream then sees itself to clients that do not read.
+  var isEndless: Bool { get }
+
   /// Returns at most `room` more bytes.
   func next(_ room: Int) -> ResponsePiece
+}
+
+extension ResponseStream {
+  package var isEndless: Bool { false }
 }
 
 /// The next piece of a stream.

@@ -77,7 +77,8 @@ package struct TokenGuard: Sendable {
   private static func bearer(_ header: String) -> [UInt8]? {
     let parts = header.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-    return Array(parts[1].utf8).filter { $0 != UInt8(ascii: " ") }
+    let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+    return parts[1].utf8.drop(while: isBlank).reversed().drop(while: isBlank).reversed()
   }
 
   private mutating func forgetRested(at now: Moment) {

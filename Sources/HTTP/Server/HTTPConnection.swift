@@ -12,12 +12,13 @@ final class HTTPConnection {
   /// The client's address, without its port.
   let peer: String
   let isTrusted: Bool
-  /// When the request must have arrived completely.
+  /// When the client must have sent or read more.
   var deadline: Moment?
   /// Since when the connection is between two requests; `nil` during one and before the first.
   var idleSince: Moment?
-  /// Since when the head of a request is awaited or unfinished; `nil` otherwise.
-  var headSince: Moment?
+  /// Since when the client has neither completed its request nor read more of its response; `nil`
+  /// between two requests, and while the client waits for the gateway.
+  private(set) var stalledSince: Moment?
   /// The current request.
   var exchange: HTTPExchange?
   private var hangUp: IOWatch?
@@ -29,6 +30,25 @@ final class HTTPConnection {
     self.descriptor = descriptor
     self.peer = peer
     self.isTrusted = isTrusted
+  }
+
+  /// It is the client's turn: it must send or read more within `time`, or the connection ends.
+  func waitForClient(within time: Duration) {
+    stalledSince = EventLoop.now()
+    server?.setDeadline(of: self, after: time)
+  }
+
+  /// It is the gateway's turn, or the client may be silent.
+  func stopWaitingForClient() {
+    stalledSince = nil
+    server?.setDeadline(of: self, after: nil)
+  }
+
+  /// Whether the client makes no progress; one that was sent a part of a response a moment ago may
+  /// be reading it.
+  func isStalled(at now: Moment) -> Bool {
+    guard let stalledSince else { return false }
+    return exchange?.isAnswered != true || stalledSince.duration(to: now) >= .seconds(1)
   }
 
   /// Looks whether the client goes away, which the library does not notice while it reads nothing,

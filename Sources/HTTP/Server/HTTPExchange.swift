@@ -42,6 +42,8 @@ internal import Operations
   /// The number of discarded bytes of the body.
   private var excess = 0
   private let mistake: RequestTarget.Mistake?
+  /// How much of a large body is passed to the library at once.
+  private static let blockSize = 16 * 1024
 
   init(connection: HTTPConnection, pointer: OpaquePointer, target: String) {
     self.connection = connection
@@ -90,6 +92,12 @@ internal import Operations
     connection?.server?.markResumed()
   }
 
+  /// Gives the rest of the body as much time again: a complete part of it has arrived.
+  package func renewBodyTime() {
+    guard stage == .body, let connection, let server = connection.server else { return }
+    connection.waitForClient(within: server.limits.bodyTime)
+  }
+
   /// Ends the connection without a response, or in the middle of it.
   package func drop() { connection?.end() }
 
@@ -123,21 +131,17 @@ internal import Operations
     defer { isInside = false }
     switch stage {
     case .head:
-      connection.headSince = nil
       request.method = method
       readHeaders()
       refuseHead(server)
       if response == nil { service.begin(self) }
       if response != nil { return queue() }
       stage = .body
-      server.setDeadline(
-        of: connection,
-        after: request.hasBody && onBody == nil ? server.limits.bodyTime : nil
-      )
+      connection.waitForClient(within: server.limits.bodyTime)
       return .YES
     case .body:
       stage = .deciding
-      server.setDeadline(of: connection, after: nil)
+      connection.stopWaitingForClient()
       if excess > 0 {
         respond(tooLong(server.limits.body))
       } else {
@@ -262,12 +266,17 @@ internal import Operations
   private func queue() -> MHD_Result {
     guard let response, let pointer = unsafe pointer else { return .NO }
     stage = .answered
-    if let connection {
-      connection.server?.setDeadline(of: connection, after: nil)
-      connection.server?.recordResponse(response.status)
-    }
+    connection?.server?.recordResponse(response.status)
+    waitForReader()
     let made: OpaquePointer?
     switch response.body {
+    case .bytes(let bytes) where bytes.count > Self.blockSize:
+      // In blocks, each of which shows that the client reads.
+      unsafe made = makeResponse(
+        ResponseFeed(bytes, exchange: self),
+        size: UInt64(bytes.count),
+        block: Self.blockSize
+      )
     case .bytes(let bytes):
       unsafe made = bytes.withUnsafeBytes { buffer in
         // With this mode the library copies the bytes and does not change them.
@@ -278,18 +287,10 @@ internal import Operations
         )
       }
     case .stream(let stream):
-      let feed = ResponseFeed(stream: stream, exchange: self)
-      let context = unsafe Unmanaged.passRetained(feed).toOpaque()
-      unsafe made = MHD_create_response_from_callback(
-        settle_http_unknown_size,
-        4096,
-        { context, _, buffer, room in unsafe ResponseFeed.fill(context, buffer, room) },
-        context,
-        { context in
-          if let context = unsafe context {
-            unsafe Unmanaged<ResponseFeed>.fromOpaque(context).release()
-          }
-        }
+      unsafe made = makeResponse(
+        ResponseFeed(stream, exchange: self),
+        size: settle_http_unknown_size,
+        block: 4096
       )
       connection?.watchHangUp()
     }
@@ -304,6 +305,30 @@ internal import Operations
     return unsafe MHD_queue_response(pointer, UInt32(response.status), made)
   }
 
+  private func makeResponse(_ feed: ResponseFeed, size: UInt64, block: Int) -> OpaquePointer? {
+    let context = unsafe Unmanaged.passRetained(feed).toOpaque()
+    return unsafe MHD_create_response_from_callback(
+      size,
+      block,
+      { context, _, buffer, room in unsafe ResponseFeed.fill(context, buffer, room) },
+      context,
+      { context in
+        if let context = unsafe context {
+          unsafe Unmanaged<ResponseFeed>.fromOpaque(context).release()
+        }
+      }
+    )
+  }
+
+  /// The client has part of the response to read; one of an endless stream may take its time.
+  func waitForReader() {
+    guard let connection, let server = connection.server else { return }
+    if case .stream(let stream)? = response?.body, stream.isEndless {
+      return connection.stopWaitingForClient()
+    }
+    connection.waitForClient(within: server.limits.responseTime)
+  }
+
   private static let commonHeaders = [
     HTTPHeader("Cache-Control", "no-store"), HTTPHeader("X-Content-Type-Options", "nosniff"),
     HTTPHeader("Referrer-Policy", "no-referrer"),
@@ -313,6 +338,7 @@ internal import Operations
   /// Suspends a stream that has nothing to send.
   func pause() -> Bool {
     guard !isLost, let pointer = unsafe pointer else { return false }
+    connection?.stopWaitingForClient()
     isSuspended = true
     unsafe MHD_suspend_connection(pointer)
     return true

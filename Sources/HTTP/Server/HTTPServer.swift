@@ -21,8 +21,10 @@ package import Operations
     package var head = 8 * 1024
     /// How long a head may take, from the connection or its first line.
     package var headTime: Duration = .seconds(5)
-    /// How long a collected body may take.
+    /// How long a collected body may take, or each part of a body that the service receives in parts.
     package var bodyTime: Duration = .seconds(10)
+    /// How long a client may read nothing of a response, unless that is an endless stream.
+    package var responseTime: Duration = .seconds(10)
     /// The seconds of inactivity after which a connection is closed.
     package var idleSeconds = 60
 
@@ -181,8 +183,7 @@ package import Operations
     }
     guard result == .YES else { return }
     connections[ObjectIdentifier(fresh)] = fresh
-    fresh.headSince = EventLoop.now()
-    setDeadline(of: fresh, after: limits.headTime)
+    fresh.waitForClient(within: limits.headTime)
     fresh.watchHangUp()
   }
 
@@ -195,23 +196,24 @@ package import Operations
     )
   }
 
-  /// Makes room for one more connection; `false` if all others are in the middle of something.
+  /// Makes room for one more connection; `false` if all other clients wait for the gateway.
   ///
-  /// The connection that has been between two requests for longest goes, else an unfinished head:
-  /// the oldest of the address that has most of them. Where one address has half of all
-  /// connections as unfinished heads, those go first.
+  /// The connection that has been between two requests for longest goes, else one whose client has
+  /// neither completed its request nor read its response: of the address that has most of them, the
+  /// one that has stalled for longest. Where one address has half of all connections as such, those
+  /// go first.
   private func makeRoom() -> Bool {
     if connections.count < limits.clients { return true }
-    run()  // Received bytes may complete heads, or end connections.
+    run()  // Received bytes may complete requests, or end connections.
     if connections.count < limits.clients { return true }
-    let crowd = UnfinishedHeads(connections.values)
-    let isCrowded = crowd.count >= max(1, limits.clients / 2)
-    let idle = isCrowded ? nil : longestIdle
-    if let idle {
+    let now = EventLoop.now()
+    let stalled = StalledConnections(connections.values.lazy.filter { $0.isStalled(at: now) })
+    let isCrowded = stalled.count >= max(1, limits.clients / 2)
+    if !isCrowded, let idle = longestIdle {
       idle.idleSince = nil
       idle.end()
-    } else if let oldest = crowd.oldest {
-      oldest.headSince = nil
+    } else if let oldest = StalledConnections(connections.values).oldest {
+      oldest.stopWaitingForClient()
       oldest.end(saying: tooManyClients)
     }
     run()
@@ -327,8 +329,7 @@ package import Operations
     )
     connection.exchange = exchange
     connection.idleSince = nil
-    connection.headSince = EventLoop.now()
-    connection.server?.setDeadline(of: connection, after: connection.server?.limits.headTime)
+    if let server = connection.server { connection.waitForClient(within: server.limits.headTime) }
   }
 
   /// Handles a complete head, a part or the end of the body, or a resumed connection.
@@ -364,7 +365,7 @@ package import Operations
     }
     connection.exchange = nil
     connection.idleSince = EventLoop.now()
-    connection.server?.setDeadline(of: connection, after: nil)
+    connection.stopWaitingForClient()
     exchange.ended(isTooSlow: code == .REQUEST_TERMINATED_TIMEOUT_REACHED)
   }
 }

@@ -3,18 +3,18 @@
 
 internal import LastOut
 
-/// The address that has the most connections whose head is not whole.
-struct UnfinishedHeads {
-  /// The unfinished heads of that address.
+/// The address that has the most connections that wait for their client.
+struct StalledConnections {
+  /// How many connections of that address wait.
   private(set) var count = 0
-  /// The one among them that began first.
+  /// The one among them that has waited for longest.
   private(set) var oldest: HTTPConnection?
 
-  /// Of addresses with equally many, the one whose head began first counts.
+  /// Of addresses with equally many, the one that has waited for longest counts.
   init(_ connections: some Sequence<HTTPConnection>) {
     var crowds: [String: (count: Int, since: Moment, oldest: HTTPConnection)] = [:]
     for connection in connections {
-      guard let since = connection.headSince else { continue }
+      guard let since = connection.stalledSince else { continue }
       guard let crowd = crowds[connection.peer] else {
         crowds[connection.peer] = (1, since, connection)
         continue
