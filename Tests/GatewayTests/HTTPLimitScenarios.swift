@@ -96,6 +96,40 @@ import Testing
     #expect(try curl.send("PUT", path + "?wait=sent", "3").status == 200)
   }
 
+  @Test func `a long document is written while its client reads`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1000, policy: quick))
+    let devices = try curl("/v1/devices")
+    let before = try bench.running().residentBytes()
+    let clients = try (0..<40).map { number in
+      let client = try bench.rawHTTP()
+      client.send("GET \(number < 20 ? "/v1/devices" : "/metrics") HTTP/1.1\r\nHost: x\r\n\r")
+      return client
+    }
+    #expect(try curl("/healthz").status == 200)
+    #expect(try bench.running().residentBytes() - before < 8 << 20)
+
+    #expect(devices.headers["content-type"] == "application/json")
+    guard case .array(let rows) = devices.json["devices"] else {
+      Issue.record("no devices")
+      return
+    }
+    #expect(rows.map { $0["id"]?.string } == (0..<1000).map { "dev\($0)" })
+    #expect(devices.json["broker"]?["connected"] == true)
+    let families = try PrometheusText.parse(try curl("/metrics").text)
+    #expect(families["settle_changes_total"]?.samples.count == 1000)
+    #expect(families["settle_expired_total"]?.samples.count == 1000)
+    #expect(families["process_open_fds"]?.samples.count == 1)
+    #expect(try curl("/metrics", "--head").status == 200)
+    // It has ended its side, and receives the whole document.
+    let ended = try bench.rawHTTP()
+    ended.send("GET /metrics HTTP/1.1\r\nHost: x\r\n\r")
+    ended.endInput()
+    var last: String?
+    while let line = ended.nextLine() { last = line }
+    #expect(last == "\r")
+    withExtendedLifetime(clients) {}
+  }
+
   @Test func `the figures of the process are those of the kernel`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(1, policy: quick))
 

@@ -45,10 +45,7 @@ extension HTTPSurface {
   private func serveDocument(_ endpoint: Endpoint, _ exchange: HTTPExchange) throws(Problem) {
     switch endpoint {
     case .devices:
-      let now = EventLoop.now()
-      let devices = context.registry.deviceNumbers.map { documents.deviceObject($0, at: now) }
-      let broker = JSONValue.object(["connected": .boolean(context.core.isConnected)])
-      answer(exchange, .object(["devices": .array(devices), "broker": broker]))
+      answer(exchange, type: "application/json", DeviceListing(documents, context))
     case .device(let id):
       do throws(ValidationError) {
         let device = try context.registry.deviceIndex(of: id)
@@ -61,7 +58,7 @@ extension HTTPSurface {
       }
     case .metrics:
       let report = MetricsReport(context, mqtt: gateway.mqtt, http: self)
-      answer(exchange, HTTPResponse(type: MetricsText.mediaType, report.bytes))
+      answer(exchange, type: MetricsText.mediaType, report)
     case .health: answer(exchange, .object(["status": "alive"]))
     case .readiness:
       if let (code, reason) = trouble {

@@ -198,6 +198,13 @@ final class HTTPSurface: HTTPService {
     )
   }
 
+  /// Answers with a document that may be long.
+  func answer(_ exchange: HTTPExchange, type: String, _ document: some PartialDocument) {
+    let headers = [HTTPHeader("Content-Type", type)]
+    let body = DocumentStream.body(document)
+    answer(exchange, HTTPResponse(status: 200, headers: headers, body: body))
+  }
+
   func refuse(_ exchange: HTTPExchange, _ problem: Problem) {
     answer(exchange, problem.response)
   }

@@ -11,30 +11,48 @@ import LastOut
 import MQTT
 import Operations
 
-/// Collects the gateway's metrics in the text format of Prometheus.
-struct MetricsReport {
+/// Collects the gateway's metrics in the text format of Prometheus, as they are when written.
+struct MetricsReport: PartialDocument {
+  private typealias DeviceFamily = (String, String, KeyPath<DeviceCounters, UInt64>)
+
   private let context: GatewayContext
   private let mqtt: MQTTSurface
   private let http: HTTPSurface
   private var text = MetricsText()
+  private var families = Self.deviceFamilies[...]
+  /// The devices; their numbers stay valid after a reload.
+  private let numbers: [Int]
+  /// Those whose sample of the first of ``families`` is missing.
+  private var devices: ArraySlice<Int>
+  /// How many devices are written in one part.
+  private static let partSize = 50
 
-  /// Collects all metrics, as they are now.
   init(_ context: GatewayContext, mqtt: MQTTSurface, http: HTTPSurface) {
     self.context = context
     self.mqtt = mqtt
     self.http = http
-    addDevices()
-    addQueue()
-    addBrokers()
-    addJournal()
-    addHTTP()
-    addProcess()
+    numbers = context.registry.deviceNumbers
+    devices = numbers[...]
   }
 
-  var bytes: [UInt8] { text.bytes }
+  mutating func appendPart(to bytes: inout [UInt8]) -> Bool {
+    let hasMore = !families.isEmpty
+    if let family = families.first {
+      addDevices(family)
+    } else {
+      addQueue()
+      addBrokers()
+      addJournal()
+      addHTTP()
+      addProcess()
+    }
+    bytes.append(contentsOf: text.bytes)
+    text = MetricsText()
+    return hasMore
+  }
 
-  private mutating func addDevices() {
-    let families: [(String, String, KeyPath<DeviceCounters, UInt64>)] = [
+  private static var deviceFamilies: [DeviceFamily] {
+    [
       ("changes", "Changes received for a device.", \.changes),
       ("collapsed", "Changes replaced by a newer one before they were sent.", \.collapsed),
       ("unchanged", "Commands not sent because the device showed the value.", \.unchanged),
@@ -45,14 +63,20 @@ struct MetricsReport {
       ("failed", "Commands not confirmed, or refused by the broker.", \.failed),
       ("expired", "Commands that waited too long for a broker or device.", \.expired),
     ]
-    for (name, help, path) in families {
-      let name = "settle_\(name)_total"
-      text.family(name, .counter, help)
-      for number in context.registry.deviceNumbers {
-        let device = context.registry.devices[number]
-        text.sample(name, ["device": device.id], context.counters[number][keyPath: path])
-      }
+  }
+
+  /// Adds some devices of a family; the family is complete once none is left.
+  private mutating func addDevices(_ family: DeviceFamily) {
+    let name = "settle_\(family.0)_total"
+    if devices.startIndex == 0 { text.family(name, .counter, family.1) }
+    for number in devices.prefix(Self.partSize) {
+      let id = context.registry.devices[number].id
+      text.sample(name, ["device": id], context.counters[number][keyPath: family.2])
     }
+    devices = devices.dropFirst(Self.partSize)
+    guard devices.isEmpty else { return }
+    families.removeFirst()
+    devices = numbers[...]
   }
 
   private mutating func addQueue() {

@@ -31,7 +31,7 @@ package protocol ResponseStream: AnyObject {
   /// Whether only the client ends it. The stream then sees itself to clients that do not read.
   var isEndless: Bool { get }
 
-  /// Returns at most `room` more bytes.
+  /// Returns some more bytes; those above `room` are copied once more.
   func next(_ room: Int) -> ResponsePiece
 }
 

@@ -27,11 +27,16 @@ package struct MetricsText {
       put("{")
       for (position, label) in labels.enumerated() {
         if position > 0 { put(",") }
-        put("\(label.key)=\"\(Self.escaped(label.value, quotes: true))\"")
+        put(label.key)
+        put("=\"")
+        put(Self.escaped(label.value, quotes: true))
+        put("\"")
       }
       put("}")
     }
-    put(" \(Self.text(value))\n")
+    put(" ")
+    put(Self.text(value))
+    put("\n")
   }
 
   package mutating func sample(
@@ -70,6 +75,7 @@ package struct MetricsText {
   }
 
   private static func escaped(_ text: String, quotes: Bool) -> String {
+    guard text.utf8.contains(where: { $0 == 0x5C || $0 == 0x0A || $0 == 0x22 }) else { return text }
     var result = ""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -69,7 +69,12 @@ internal import Operations
     switch stage {
     case .head, .body: false
     case .deciding: true
-    case .answered: if case .stream? = response?.body { true } else { false }
+    case .answered:
+      if case .stream(let stream)? = response?.body {
+        stream.isEndless || isSuspended
+      } else {
+        false
+      }
     }
   }
 
@@ -339,6 +344,7 @@ internal import Operations
   func pause() -> Bool {
     guard !isLost, let pointer = unsafe pointer else { return false }
     connection?.stopWaitingForClient()
+    connection?.watchHangUp()
     isSuspended = true
     unsafe MHD_suspend_connection(pointer)
     return true
