@@ -171,18 +171,18 @@ import Testing
     "POST /v1/changes HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
       + "Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n",
     "POST /v1/changes HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\n"
-      + "Content-Length: 43\r\n\r\n{\"key\":\"dev0/level\",\"set\":1,\"wait\":\"sent\"}\n",
+      + "Content-Length: 43\r\n\r\n{\"key\":\"dev#/level\",\"set\":1,\"wait\":\"sent\"}\n",
   ])
   func `clients that do not read, do not finish or wait keep nobody out`(text: String) throws {
     let (bench, curl) = try Bench.serving(
-      devices: DeviceText.levels(2, policy: slow),
+      devices: DeviceText.levels(10, policy: slow),
       settings: "limits: {http_clients: 8}"
     )
     var clients: [ControlClient] = []
     for round in 0..<5 {
-      for _ in 0..<10 {
+      for device in "0123456789" {
         let client = try bench.rawHTTP()
-        client.send(bytes: Array(text.utf8))
+        client.send(bytes: Array(String(text.map { $0 == "#" ? device : $0 }).utf8))
         clients.append(client)
       }
       #expect(try curl("/healthz").status == 200)
