@@ -47,29 +47,46 @@ extension ControlReply {
   package func append(to output: inout [UInt8]) {
     switch self {
     case .event(let event, let id): event.append(to: &output, replyID: id)
-    case .watched(let event, let id):
-      output.append(contentsOf: #"{"watch":"#.utf8)
-      JSONWriter.append(id ?? .null, to: &output)
-      output.append(contentsOf: #","event":"#.utf8)
-      event.append(to: &output)
-      output.append(UInt8(ascii: "}"))
+    case .watched(let event, let id): Self.appendWatched(event.bytes, watch: id, to: &output)
     case .recorded(let change, let id):
       output.append(contentsOf: #"{"record":"#.utf8)
       JSONWriter.append(id ?? .null, to: &output)
       output.append(contentsOf: #","change":"#.utf8)
       JSONWriter.append(change.timed, to: &output)
       output.append(UInt8(ascii: "}"))
-    case .targets(let rows, let id):
-      append("get", .array(rows.map(\.json)), id, to: &output)
-    case .pending(let rows, let id):
-      append("pending", .array(rows.map(\.json)), id, to: &output)
-    case .described(let rows, let id):
-      append("describe", .array(rows.map(\.json)), id, to: &output)
+    case .targets(let rows, let id): append("get", rows.lazy.map(\.json), id, to: &output)
+    case .pending(let rows, let id): append("pending", rows.lazy.map(\.json), id, to: &output)
+    case .described(let rows, let id): append("describe", rows.lazy.map(\.json), id, to: &output)
     case .flushed(let count, let id): append("flushed", .integer(Int64(count)), id, to: &output)
     case .cancelled(let count, let id): append("cancelled", .integer(Int64(count)), id, to: &output)
     case .reloaded(let report, let id): append("reloaded", report.json, id, to: &output)
     case .failure(let failure, let id): append("error", failure.json, id, to: &output)
     }
+  }
+
+  /// Appends a watched event whose text exists already, as when several clients watch it.
+  package static func appendWatched(
+    _ event: [UInt8],
+    watch id: JSONValue?,
+    to output: inout [UInt8]
+  ) {
+    output.append(contentsOf: #"{"watch":"#.utf8)
+    JSONWriter.append(id ?? .null, to: &output)
+    output.append(contentsOf: #","event":"#.utf8)
+    output.append(contentsOf: event)
+    output.append(UInt8(ascii: "}"))
+  }
+
+  private func append(
+    _ name: String,
+    _ rows: some Sequence<JSONValue>,
+    _ id: JSONValue?,
+    to output: inout [UInt8]
+  ) {
+    var list = RowListText(name, id: id)
+    list.begin(to: &output)
+    for row in rows { list.append(row, to: &output) }
+    list.end(to: &output)
   }
 
   private func append(

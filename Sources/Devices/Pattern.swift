@@ -15,8 +15,10 @@ package struct Pattern: Hashable, Sendable {
   /// Whether all of `key` matches.
   ///
   /// The worst case takes time proportional to the product of both lengths.
-  package func matches(_ key: String) -> Bool {
-    let text = Array(key.unicodeScalars)
+  package func matches(_ key: String) -> Bool { matches(Array(key.unicodeScalars)) }
+
+  /// The same for the characters of a key that is compared with several patterns.
+  package func matches(_ text: [Unicode.Scalar]) -> Bool {
     var place = 0
     var position = 0
     /// Where to continue after the last `*` matches one more character.

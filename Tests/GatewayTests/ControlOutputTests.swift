@@ -48,4 +48,42 @@ struct ControlOutputTests {
     #expect(String(decoding: output.bytes, as: UTF8.self) == rest)
     #expect(output.unsentEvents == 0)
   }
+
+  @Test func `lines that come while one is written in parts follow it`() {
+    var output = ControlOutput()
+    output.appendPart(line("ab"))
+    output.append(isEvent: true, line("event"))
+    output.advance(by: 2)
+    output.compact()
+    #expect((output.sendable, output.unsent, output.unsentEvents) == (0, 6, 1))
+    output.appendPart(line("cd"))
+    output.endLine()
+    #expect(String(decoding: output.bytes, as: UTF8.self) == "cd\nevent\n")
+    output.advance(by: 9)
+    #expect((output.unsent, output.unsentEvents) == (0, 0))
+  }
+
+  @Test(arguments: [(0, "reply\n", ""), (6, "", ""), (7, "b\n", "\n"), (8, "\n", "\n")])
+  func `a line that is written in parts can be given up`(sent: Int, broken: String, left: String) {
+    var output = ControlOutput()
+    output.append(isEvent: false, line("reply"))
+    output.appendPart(line("ab"))
+    output.advance(by: sent)
+    var other = output
+    other.removeUnsent()
+    #expect(String(decoding: other.bytes, as: UTF8.self) == left)
+
+    output.breakLine()
+    let rest = output.bytes[output.sent...]
+    #expect(String(decoding: rest, as: UTF8.self) == broken)
+  }
+
+  @Test func `a line that was sent in part ends although its beginning was freed`() {
+    var output = ControlOutput()
+    output.append(isEvent: true, line(String(repeating: "x", count: 199_999)))
+    output.advance(by: 150_000)
+    output.compact()
+    output.removeUnsent()
+    #expect(output.bytes.count == 50_000)
+  }
 }

@@ -286,7 +286,7 @@ import Testing
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: "{delay: 60s}"))
     let keen = try bench.dropsWhoDoesNotRead(
       #"{"record":"*"}"#,
-      times: 300,
+      times: 16,
       keen: #"{"record":"*","id":"k"}"#
     )
     #expect(try keen.next { $0["change"]?["set"] == 77777 }["record"] == "k")

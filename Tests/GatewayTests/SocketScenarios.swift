@@ -221,7 +221,7 @@ import Testing
     let bench = try Bench.running(devices: DeviceText.levels(1, policy: "{delay: 60s}"))
     let keen = try bench.dropsWhoDoesNotRead(
       #"{"watch":"*"}"#,
-      times: 100,
+      times: 16,
       keen: #"{"watch":"*","id":"k"}"#
     )
     #expect(try keen.next { $0["event"]?["value"] == 77777 }["watch"] == "k")

@@ -34,12 +34,19 @@ extension CommandDispatcher {
   /// ahead of it and none in its lane is cancelled. Takes time in proportion to the keys and to
   /// everything that waits in lanes.
   package func pendingStatuses(of keys: [KeyIndex], at now: Moment) -> [PendingStatus] {
-    let times = sendQueue.sendTimes(after: now, ignoresLimits: isClosing)
+    let times = sendTimes(after: now)
     return keys.compactMap { key in
       guard var status = pendingStatus(key) else { return nil }
       if status.waits == .lane { status.due = times[key] }
       return status
     }
+  }
+
+  /// When the values that wait in lanes are sent; see ``pendingStatuses(of:at:)``.
+  ///
+  /// Takes time in proportion to everything that waits in lanes.
+  package func sendTimes(after now: Moment) -> [KeyIndex: Moment] {
+    sendQueue.sendTimes(after: now, ignoresLimits: isClosing)
   }
 
   /// What waits for `key`, the newest value; `nil` when nothing does.

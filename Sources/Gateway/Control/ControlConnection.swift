@@ -11,20 +11,6 @@ import Operations
 
 /// One client of the control socket: lines in, replies out, nothing waited for.
 final class ControlConnection: Requester {
-  /// A pattern whose events the client wants, under the id it gave.
-  struct Watch {
-    let pattern: Pattern
-    let id: JSONValue?
-  }
-
-  /// A pattern whose changes the client writes down, under the id it gave.
-  struct Recording {
-    let pattern: Pattern
-    let id: JSONValue?
-    /// From when on their time is counted.
-    let start: Moment
-  }
-
   /// What the framer found.
   enum Line {
     case whole(ArraySlice<UInt8>, number: Int)
@@ -38,6 +24,8 @@ final class ControlConnection: Requester {
   var watches: [Watch] = []
   var recordings: [Recording] = []
   var onLine: ((Line, ControlConnection) -> Void)?
+  /// Goes on with a request about many keys for so many units of work; the result is the work done.
+  var onWalk: ((inout KeyWalk, _ limit: Int, _ output: inout [UInt8]) -> Int)?
   var onEnd: ((ControlConnection) -> Void)?
   /// Replies wait to be sent with ``flush()``.
   var onUnsent: ((ControlConnection) -> Void)?
@@ -45,22 +33,28 @@ final class ControlConnection: Requester {
   var onInputEnd: (() -> Void)?
   /// Lines are left that wait for ``takeTurn()``.
   var onTurnWanted: ((ControlConnection) -> Void)?
-  /// An event was appended, which comes whether the client reads or not.
-  var onEvent: ((_ bytes: Int) -> Void)?
-  /// A line of the client, or the last one to it, is unfinished from now on.
-  var onUnfinished: (() -> Void)?
+  /// Something was appended that the client has to read.
+  var onUnread: ((_ bytes: Int) -> Void)?
+  /// From now on the client has to end a line, or to read, by a deadline.
+  var onDeadline: (() -> Void)?
   /// Since when the line that the client sends has not ended, or the last line to it is not sent.
-  private(set) var unfinishedSince: Moment?
+  var unfinishedSince: Moment?
   /// When the client last sent something.
   private(set) var heardAt: Moment
   private let descriptor: Int32
   private var framer: LineFramer
   private var watch: IOWatch?
-  private var output = ControlOutput()
+  var output = ControlOutput()
+  /// The request about many keys that is being answered; later lines wait for its end.
+  var walk: KeyWalk?
+  /// The work that a turn of the loop does for all clients.
+  private let budget: TurnBudget
   /// Since when the client has read nothing of what waits.
-  private var stalledSince: Moment?
+  private(set) var stalledSince: Moment?
+  /// Since when the client has had requests that wait, or replies that it has not read.
+  private(set) var behindSince: Moment?
   /// The connection ends when what waits is sent.
-  private var isEnding = false
+  private(set) var isEnding = false
   private var openWaits = 0
   /// Changes that were accepted and whose answer was not sent yet.
   private var owed = 0
@@ -74,9 +68,11 @@ final class ControlConnection: Requester {
   private var isAtEnd = false
   /// The client reads nothing more: what it sent is still acted on, replies are dropped.
   private(set) var isDeaf = false
-  private var isEnded = false
+  private(set) var isEnded = false
+  /// The client has sent something that is not read yet.
+  private(set) var hasInput = false
   /// Lines have come that wait for the next turn, or until the client has read its replies.
-  private var hasLines = false
+  private(set) var hasLines = false
   /// A turn goes on.
   private var isAtLines = false
   /// The next turn was asked for.
@@ -84,26 +80,27 @@ final class ControlConnection: Requester {
   /// The end of the batch was asked to send what waits.
   private var isUnsent = false
   /// The client does not read as fast as it is told; the descriptor is watched for room.
-  private var isFull = false
+  private(set) var isFull = false
   /// What the descriptor is watched for.
   private var watchesInput = true
   private var watchesRoom = false
-  /// Unread output beyond which no further request is read.
-  private static let pauseAt = 256 * 1024
+  /// Unread output beyond which no further request is read, and no further row written.
+  private static let pauseAt = 64 * 1024
   /// What is read at a time, in bytes.
   private static let chunk = 16 * 1024
-  /// The lines of a turn; a client that sends more at once waits until others have had theirs.
-  private static let turnLines = 128
-  /// How long a turn may take in nanoseconds, when lines cost more than usual; one line is always
-  /// taken.
-  private static let turnTime: UInt64 = 5_000_000
   /// Replies beyond which the end of the batch is not waited for.
   private static let sendAt = 64 * 1024
-  /// How long a line may take to its end.
+  /// How long a line may take to its end, and a client to read something of its replies.
   static let lineTime = Duration.seconds(20)
 
-  init(number: UInt64, descriptor: Int32, lineLimit: Int) {
+  init(
+    number: UInt64,
+    descriptor: Int32,
+    lineLimit: Int,
+    budget: TurnBudget = TurnBudget()
+  ) {
     self.number = number
+    self.budget = budget
     plainOrigin = ChangeOrigin(source: "socket", replyTo: number)
     self.descriptor = descriptor
     heardAt = EventLoop.now()
@@ -141,77 +138,49 @@ final class ControlConnection: Requester {
 
   func send(_ reply: ControlReply) { sendLine { reply.append(to: &$0) } }
 
-  /// Sends an event that the client watches or records.
-  func sendEvent(_ reply: ControlReply) {
-    let before = output.unsent
-    sendLine(isEvent: true) { reply.append(to: &$0) }
-    onEvent?(max(0, output.unsent - before))
-  }
-
   /// Sends a line with everything else of the batch.
   func sendLine(_ line: [UInt8]) { sendLine { $0.append(contentsOf: line) } }
 
   /// The same with what `write` appends.
   func sendLine(isEvent: Bool = false, _ write: (inout [UInt8]) -> Void) {
     guard !isEnded, !isDeaf, !isEnding else { return }
+    let before = output.unsent
     output.append(isEvent: isEvent, write)
-    if output.unsent > Self.sendAt, !isFull { return flush() }
+    onUnread?(output.unsent - before)
+    if isFull, !isEvent { onDeadline?() }
+    sendSoon()
+  }
+
+  private func sendSoon() {
+    if output.sendable > Self.sendAt, !isFull { return flush() }
     guard !isUnsent else { return }
     isUnsent = true
     onUnsent?(self)
   }
 
-  // MARK: - Ending who holds others up
-
-  /// What this client owes to others: memory for events that it does not read, or for anything while
-  /// it reads nothing at all.
-  func debt(at now: Moment) -> Int {
-    guard isFull, !isEnding else { return 0 }
-    return isStalled(at: now)
-      ? output.capacity : min(output.capacity, 2 * output.unsentEventBytes)
-  }
-
-  /// Bytes of events that wait, at most.
-  var eventBytes: Int { output.unsentEventBytes }
-
-  /// Events that wait for a client that reads nothing.
-  func stalledEvents(at now: Moment) -> Int { isStalled(at: now) ? output.unsentEvents : 0 }
-
-  private func isStalled(at now: Moment) -> Bool {
-    stalledSince.map { $0.duration(to: now) >= .seconds(1) } ?? false
-  }
-
-  /// Drops the events that wait, says how many they are, and ends the connection once that is sent.
-  func endAsTooSlow() -> Int {
-    let count = output.unsentEvents
-    output.removeUnsent()
-    end(
-      saying: ErrorReply(.limit, "\(count) events were dropped: this client does not read them")
-    )
-    return count
-  }
-
-  /// Ends the connection if a line has taken too long.
-  func endIfLate(at now: Moment) {
-    guard let since = unfinishedSince, since.advanced(by: Self.lineTime) <= now else { return }
-    if isEnding { return end() }
-    // What is not read is not late.
-    guard !isPaused, !hasLines else { return unfinishedSince = now }
-    end(saying: ErrorReply(.incompleteLine, "the line did not end within 20 s"))
+  /// Begins a request about many keys, whose reply is written as far as the client reads it.
+  func begin(_ walk: KeyWalk) {
+    guard !isDeaf || walk.rows == nil else { return }  // Nobody reads the rows.
+    self.walk = walk
   }
 
   /// Whether nothing is under way with this client: it is between two requests, and watches nothing.
   var isIdle: Bool {
-    !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && !hasLines
+    !isListening && openWaits == 0 && owed == 0 && output.unsent == 0 && !hasLines && !hasInput
   }
+
+  /// Since when the client has been idle.
+  var idleSince: Moment? { isIdle ? heardAt : nil }
 
   /// Says why, and ends the connection once that is sent.
   func end(saying error: ErrorReply) {
     guard !isEnded, !isEnding else { return }
+    walk = nil
+    output.breakLine()
     send(.failure(error, id: nil))
     isEnding = true
     unfinishedSince = EventLoop.now()
-    onUnfinished?()
+    onDeadline?()
     flush()
   }
 
@@ -245,10 +214,18 @@ final class ControlConnection: Requester {
       flush()
     }
     if hasLines, !isPaused { wantTurn() }
-    if ready.contains(.read) || ready.contains(.hangUp) { read() }
+    guard ready.contains(.read) || ready.contains(.hangUp) else { return }
+    guard budget.waiting == 0, !budget.isSpent else {
+      // Others wait for their turn.
+      hasInput = true
+      behindSince = behindSince ?? EventLoop.now()
+      return wantTurn()
+    }
+    read()
   }
 
   private func read() {
+    hasInput = false
     // A bounded number of rounds, so that one client cannot keep the loop.
     for _ in 0..<4 where !isEnded && !isEnding && !isAtEnd && !isPaused && !hasLines {
       let count = receive()
@@ -282,9 +259,12 @@ final class ControlConnection: Requester {
   /// Goes on with the lines that have come.
   func takeTurn() {
     isQueued = false
-    guard hasLines, !isEnded, !isPaused else { return }
-    takeLines()
-    endIfAbandoned()
+    guard !isEnded else { return }
+    if hasLines, !isPaused {
+      takeLines()
+      endIfAbandoned()
+    }
+    if hasInput, !hasLines, !isPaused { return read() }
     updateInterest()
     endIfDone()
   }
@@ -298,23 +278,32 @@ final class ControlConnection: Requester {
   /// Takes the lines that have come, until the turn is over or too many replies wait for the client
   /// to read them.
   ///
-  /// A client that has hung up gets no further turn: what it sent came before whatever others send
-  /// now.
+  /// A client that has hung up has no share: what it sent came before whatever others send now.
   private func takeLines() {
     hasLines = true
     isAtLines = true
     defer { isAtLines = false }
-    let end = EventLoop.now().nanoseconds &+ Self.turnTime
-    var count = 0
+    var left = TurnBudget.slice
+    var rest = budget.share
     while !isEnded, !isEnding, !isPaused {
-      let isLate = count > 0 && !framer.isEmpty && EventLoop.now().nanoseconds >= end
-      let isOver = count == Self.turnLines || isLate
-      if isOver, !isDeaf {
+      let isOver = (walk == nil ? left : rest) <= 0 && !isDeaf
+      if (walk != nil || !framer.isEmpty) && (isOver || budget.isSpent) {
+        behindSince = behindSince ?? EventLoop.now()
         flush()  // Only this shows that the client has hung up.
-        if !isDeaf { return wantTurn() }
+        if !isDeaf || budget.isSpent { return wantTurn() }
       }
-      count = min(count + 1, Self.turnLines)
-      switch framer.next() {
+      guard walk == nil else {
+        let work = takeWalk(limit: isDeaf ? TurnBudget.slice : rest)
+        left -= work
+        rest -= work
+        continue
+      }
+      let line = framer.next()
+      let work = TurnBudget.Cost.line + Self.size(of: line) / TurnBudget.Cost.bytes
+      budget.spend(work)
+      left -= work
+      rest -= work
+      switch line {
       case .line(let bytes, let number):
         if !isEnding { unfinishedSince = nil }
         onLine?(.whole(bytes, number: number), self)
@@ -325,10 +314,41 @@ final class ControlConnection: Requester {
         }
         if isAtEnd { onInputEnd?() }
         hasLines = false
+        if output.unsent == 0 { behindSince = nil }
         noteLine()
         return
       }
     }
+  }
+
+  private static func size(of line: LineFramer.Output?) -> Int {
+    if case .line(let bytes, _) = line { bytes.count } else { 0 }
+  }
+
+  /// Goes on with the request about many keys, and returns the work that was done.
+  private func takeWalk(limit: Int) -> Int {
+    guard var walk = self.walk.take() else { return 0 }
+    let before = output.unsent
+    var work = 0
+    let limit = min(limit, TurnBudget.slice)  // So that output is sent, and time is looked at.
+    if isDeaf {
+      guard walk.rows == nil else { return 0 }
+      var ignored: [UInt8] = []
+      work = onWalk?(&walk, limit, &ignored) ?? 0
+      if !walk.isDone { self.walk = walk }
+    } else if walk.rows != nil {
+      output.appendPart { work = onWalk?(&walk, limit, &$0) ?? 0 }
+      if walk.isDone { output.endLine() } else { self.walk = walk }
+    } else {
+      var reply: [UInt8] = []
+      work = onWalk?(&walk, limit, &reply) ?? 0
+      if walk.isDone { sendLine(reply) } else { self.walk = walk }
+    }
+    budget.spend(work)
+    onUnread?(max(0, output.unsent - before))
+    if isFull { onDeadline?() }
+    if output.unsent > 0 { sendSoon() }
+    return work
   }
 
   /// Records since when the newest line has been incomplete.
@@ -338,7 +358,7 @@ final class ControlConnection: Requester {
     guard framer.isInLine, !isAtEnd else { return unfinishedSince = nil }
     guard unfinishedSince == nil else { return }
     unfinishedSince = heardAt
-    onUnfinished?()
+    onDeadline?()
   }
 
   private func endIfDone() {
@@ -348,22 +368,19 @@ final class ControlConnection: Requester {
     if isDeaf || (!isOwed && !isListening && output.unsent == 0) { end() }
   }
 
-  /// The client is told what others do, however much that is.
-  private var isListening: Bool { !watches.isEmpty || !recordings.isEmpty }
-
-  private var isPaused: Bool {
-    output.unsent > Self.pauseAt || (isDiskBehind && owed > 0 && !isDeaf)
+  var isPaused: Bool {
+    output.sendable > Self.pauseAt || (isDiskBehind && owed > 0 && !isDeaf)
   }
 
   /// Sends what waits, as far as the client takes it.
   func flush() {
     isUnsent = false
-    while output.unsent > 0, !isFull, !isEnded {
+    while output.sendable > 0, !isFull, !isEnded {
       let count = unsafe output.bytes.withUnsafeBytes { bytes in
         unsafe Glibc.send(
           descriptor,
           bytes.baseAddress?.advanced(by: output.sent),
-          output.unsent,
+          output.sendable,
           Int32(MSG_NOSIGNAL)
         )
       }
@@ -372,12 +389,18 @@ final class ControlConnection: Requester {
         stalledSince = nil
       } else if errno == EAGAIN {
         isFull = true
-        stalledSince = stalledSince ?? EventLoop.now()
+        let now = EventLoop.now()
+        behindSince = behindSince ?? now
+        if stalledSince == nil {
+          stalledSince = now
+          onDeadline?()
+        }
       } else if errno != EINTR {
         becomeDeaf()
       }
     }
     output.compact()
+    if output.sendable == 0, !hasLines, !hasInput { behindSince = nil }
     goOn()
     endIfDone()
   }
@@ -391,12 +414,14 @@ final class ControlConnection: Requester {
   private func becomeDeaf() {
     isDeaf = true
     output = ControlOutput()
+    if walk?.rows != nil { walk = nil }
     stalledSince = nil
+    behindSince = nil
   }
 
   private func updateInterest() {
     let wantsInput = !isAtEnd && !isPaused && !hasLines && !isEnding
-    let wantsRoom = isFull && output.unsent > 0
+    let wantsRoom = isFull && output.sendable > 0
     guard !isEnded, wantsInput != watchesInput || wantsRoom != watchesRoom else { return }
     watchesInput = wantsInput
     watchesRoom = wantsRoom

@@ -1,55 +1,118 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What waits to be sent to one client of the control socket, in whole lines.
+/// What waits to be sent to one client of the control socket, in lines.
+///
+/// One line at a time may be written in parts. Lines that are appended meanwhile follow it.
 struct ControlOutput {
   /// How much memory an output may keep when nothing waits, in bytes.
   private static let kept = 64 * 1024
   /// Sent bytes from which on they are removed, so that a client that never quite catches up does
   /// not make this grow.
-  private static let compactAt = 256 * 1024
+  private static let compactAt = 64 * 1024
 
   private(set) var bytes: [UInt8] = []
   /// The bytes at the beginning that were sent.
   private(set) var sent = 0
+  /// Whether the last byte that was sent is not the end of a line.
+  private var isInLine = false
+  /// Where the line begins that is written in parts; below 0 when its beginning was removed.
+  private var openLine: Int?
+  /// The lines that follow the one that is written in parts.
+  private var held: [UInt8] = []
+  /// Where each event ends in ``held``.
+  private var heldEventEnds: [Int] = []
+  private var heldEventBytes = 0
   /// Where each event ends that was appended since everything had been sent.
   private var eventEnds: [Int] = []
   /// How many of them were sent to their end.
   private var sentEvents = 0
   private var eventBytes = 0
 
+  /// Bytes that can be sent now.
+  var sendable: Int { bytes.count - sent }
   /// Bytes that wait.
-  var unsent: Int { bytes.count - sent }
+  var unsent: Int { sendable + held.count }
   /// Events that wait, as far as they are not the client's own replies.
-  var unsentEvents: Int { eventEnds.count - sentEvents }
+  var unsentEvents: Int { eventEnds.count - sentEvents + heldEventEnds.count }
   /// The bytes of those events, at most.
-  var unsentEventBytes: Int { min(unsent, eventBytes) }
+  var unsentEventBytes: Int { min(unsent, eventBytes + heldEventBytes) }
   /// The memory that is held.
-  var capacity: Int { bytes.capacity }
+  var capacity: Int { bytes.capacity + held.capacity }
 
   /// Appends a line without its end.
   mutating func append(isEvent: Bool, _ write: (inout [UInt8]) -> Void) {
-    let start = bytes.count
-    write(&bytes)
-    bytes.append(0x0A)
+    guard openLine == nil else {
+      let size = Self.appendLine(to: &held, write)
+      guard isEvent else { return }
+      heldEventEnds.append(held.count)
+      heldEventBytes += size
+      return
+    }
+    let size = Self.appendLine(to: &bytes, write)
     guard isEvent else { return }
     eventEnds.append(bytes.count)
-    eventBytes += bytes.count - start
+    eventBytes += size
+  }
+
+  private static func appendLine(
+    to output: inout [UInt8],
+    _ write: (inout [UInt8]) -> Void
+  ) -> Int {
+    let start = output.count
+    write(&output)
+    output.append(0x0A)
+    return output.count - start
+  }
+
+  /// Appends a part of a line, which ends with ``endLine()``.
+  mutating func appendPart(_ write: (inout [UInt8]) -> Void) {
+    if openLine == nil { openLine = bytes.count }
+    write(&bytes)
+  }
+
+  /// Ends the line that is written in parts.
+  mutating func endLine() {
+    guard openLine != nil else { return }
+    bytes.append(0x0A)
+    releaseHeld()
+  }
+
+  /// Gives the line up that is written in parts: removes it, or cuts it off if a part was sent.
+  mutating func breakLine() {
+    guard let start = openLine else { return }
+    guard start >= sent else { return endLine() }
+    bytes.removeSubrange(start...)
+    releaseHeld()
+  }
+
+  private mutating func releaseHeld() {
+    openLine = nil
+    guard !held.isEmpty else { return }
+    let start = bytes.count
+    bytes += held
+    eventEnds += heldEventEnds.map { start + $0 }
+    eventBytes += heldEventBytes
+    (held, heldEventEnds, heldEventBytes) = ([], [], 0)
   }
 
   /// Records that `count` further bytes were sent.
   mutating func advance(by count: Int) {
+    guard count > 0 else { return }
     sent += count
+    isInLine = bytes[sent - 1] != 0x0A
     while sentEvents < eventEnds.count, eventEnds[sentEvents] <= sent { sentEvents += 1 }
   }
 
   /// Frees what was sent, as far as that is of use.
   mutating func compact() {
     if sent == bytes.count {
+      openLine = openLine.map { $0 - sent }
       bytes.removeAll(keepingCapacity: bytes.capacity <= Self.kept)
       (sent, sentEvents, eventBytes) = (0, 0, 0)
       eventEnds.removeAll(keepingCapacity: eventEnds.capacity <= Self.kept / 64)
     } else if sent > Self.compactAt, sent > bytes.count / 2 {
+      openLine = openLine.map { $0 - sent }
       bytes.removeFirst(sent)
       eventEnds = eventEnds[sentEvents...].map { $0 - sent }
       (sent, sentEvents) = (0, 0)
@@ -57,12 +120,17 @@ struct ControlOutput {
   }
 
   /// Removes everything that waits, but the rest of a line that was sent in part.
+  ///
+  /// A line that is written in parts is cut off.
   mutating func removeUnsent() {
     var rest: ArraySlice<UInt8> = []
-    if sent > 0, bytes[sent - 1] != 0x0A {
-      rest = bytes[sent...].prefix { $0 != 0x0A } + [0x0A]
+    if isInLine {
+      let isOpen = openLine.map { $0 < sent } ?? false
+      rest = (isOpen ? [] : bytes[sent...].prefix { $0 != 0x0A }) + [0x0A]
     }
+    let wasInLine = isInLine
     self = ControlOutput()
     bytes = Array(rest)
+    isInLine = wasInLine
   }
 }

@@ -5,6 +5,7 @@ import Commands
 import Configuration
 import Control
 import Devices
+import GatewayCore
 import Glibc
 import LastOut
 import Operations
@@ -19,7 +20,10 @@ final class ControlSocket {
   private var connections: [UInt64: ControlConnection] = [:]
   private var lastNumber: UInt64 = 0
   /// Connections with lines left, in the order in which they get their next turn.
-  private var turns: [UInt64] = []
+  private var turns: [UInt64] = [] { didSet { budget.waiting = turns.count } }
+  private let budget = TurnBudget()
+  /// Connections that watch or record.
+  private var observers: [ControlConnection] = []
   private var turnTimer: LoopTimer?
   /// Connections with replies that were not sent yet.
   private var unsent: [ControlConnection] = []
@@ -36,12 +40,17 @@ final class ControlSocket {
   /// Ends lines that take too long; armed while there is an unfinished one.
   private var lineTimer: LoopTimer?
   private var isLineTimerArmed = false
-  /// Bytes of events since the debts of slow clients were added up.
+  /// Bytes for clients to read since the debts of slow clients were added up.
   private var uncheckedBytes = 0
+  /// Log lines about clients that were refused, by reason, and about those that were dropped.
+  private var refusals: [String: RejectionTally] = [:]
+  private var drops = RejectionTally()
   private static let connectionLimit = 512
   /// Memory that slow clients may take together, in bytes; it is added up after ``checkAfter`` more.
   private static let slowClientMemory = 60 << 20
   private static let checkAfter = 1 << 20
+  /// Clients that are accepted in one turn of the loop.
+  private static let acceptLimit = 64
   /// Bytes of events that may wait for one client.
   private static let eventMemory = 16 << 20
 
@@ -71,19 +80,30 @@ final class ControlSocket {
     }
   }
 
-  var hasWatchers: Bool { connections.values.contains { !$0.watches.isEmpty } }
+  private(set) var hasWatchers = false
+  private(set) var hasRecorders = false
 
-  var hasRecorders: Bool { connections.values.contains { !$0.recordings.isEmpty } }
+  /// Finds out which clients watch or record.
+  func updateObservers() {
+    observers = connections.values.filter(\.isListening)
+    hasWatchers = observers.contains { !$0.watches.isEmpty }
+    hasRecorders = observers.contains { !$0.recordings.isEmpty }
+  }
 
   private func accept() {
     for connection in connections.values { connection.endIfAbandoned() }
     // Who has come before, and hung up, is heard to the end before who comes now.
     takeTurns()
-    while true {
+    // If more have come, the loop says so again.
+    for _ in 0..<Self.acceptLimit {
       switch acceptor.accept(from: listener) {
       case .connection(let descriptor): start(descriptor)
       case .outOfDescriptors:
-        gateway.context.log.warning("Control connection refused: no file descriptors left")
+        guard let refused = recordRefusal("no descriptors") else { return }
+        gateway.context.log.warning(
+          "Control connection refused: no file descriptors left",
+          ["count": refused.count, "total": refused.total]
+        )
         return
       case .none: return
       }
@@ -93,9 +113,12 @@ final class ControlSocket {
   private func start(_ descriptor: Int32) {
     guard makeRoom() else {
       Glibc.close(descriptor)
+      guard let refused = recordRefusal("too many") else { return }
       gateway.context.log.warning(
         "Control connection refused: too many connections",
-        ["limit": String(Self.connectionLimit)]
+        [
+          "limit": String(Self.connectionLimit), "count": refused.count, "total": refused.total,
+        ]
       )
       return
     }
@@ -103,37 +126,70 @@ final class ControlSocket {
     let connection = ControlConnection(
       number: lastNumber,
       descriptor: descriptor,
-      lineLimit: gateway.context.configuration.limits.line
+      lineLimit: gateway.context.configuration.limits.line,
+      budget: budget
     )
     // The gateway owns this socket, which owns the connection and ends it first.
     connection.onLine = { [unowned gateway] line, connection in
       gateway.requests.receive(line, from: connection)
     }
+    connection.onWalk = { [unowned gateway] walk, limit, output in
+      gateway.requests.advance(&walk, limit: limit, to: &output)
+    }
     connection.onInputEnd = { [unowned gateway] in gateway.emitReady() }
     connection.onUnsent = { [unowned self] connection in unsent.append(connection) }
     connection.onTurnWanted = { [unowned self] connection in queue(connection) }
     connection.onEnd = { [unowned self] connection in ended(connection) }
-    connection.onEvent = { [unowned self] bytes in uncheckedBytes += bytes }
-    connection.onUnfinished = { [unowned self] in awaitLines() }
+    connection.onUnread = { [unowned self] bytes in uncheckedBytes += bytes }
+    connection.onDeadline = { [unowned self] in awaitDeadline() }
     do throws(OperationsError) {
       try connection.start(on: gateway.context.loop)
       connection.isDiskBehind = isDiskBehind
       connections[lastNumber] = connection
     } catch {
       Glibc.close(descriptor)
-      gateway.context.log.warning("Control connection refused", ["reason": error.description])
+      guard let refused = recordRefusal("no watch") else { return }
+      gateway.context.log.warning(
+        "Control connection refused",
+        ["reason": error.description, "count": refused.count, "total": refused.total]
+      )
     }
+  }
+
+  /// Counts a refused client; the result is for the log, if a line is due.
+  private func recordRefusal(_ reason: String) -> (count: String, total: String)? {
+    let now = EventLoop.now()
+    guard let count = refusals[reason, default: RejectionTally()].record(at: now) else {
+      return nil
+    }
+    return (String(count), String(refusals[reason]?.total ?? count))
   }
 
   /// Makes room for one more client; `false` if all others are in the middle of something.
   ///
-  /// Who has not ended a line for longest goes, else who has been idle for longest.
+  /// The first to go is the client that has read nothing of what waits for it for longest, else who
+  /// has not ended a line for longest, else who has been idle for longest, else who has lagged behind
+  /// for longest. If most lag behind, those go before the idle ones.
   private func makeRoom() -> Bool {
     guard connections.count >= Self.connectionLimit else { return true }
-    let late = connections.values.filter { $0.unfinishedSince != nil }
-      .min { ($0.unfinishedSince ?? .zero) < ($1.unfinishedSince ?? .zero) }
-    let idle = connections.values.filter(\.isIdle).min { $0.heardAt < $1.heardAt }
-    guard let leaving = late ?? idle else { return false }
+    let now = EventLoop.now()
+    func oldest(
+      _ moment: KeyPath<ControlConnection, Moment?>,
+      where condition: (ControlConnection) -> Bool = { _ in true }
+    ) -> ControlConnection? {
+      var found: (connection: ControlConnection, since: Moment)?
+      for connection in connections.values {
+        guard let since = connection[keyPath: moment], condition(connection) else { continue }
+        if found.map({ since < $0.since }) ?? true { found = (connection, since) }
+      }
+      return found?.connection
+    }
+    let lagging = oldest(\.behindSince) { $0.isBehind(at: now) }
+    let isCrowd = connections.values.count { $0.isBehind(at: now) } > Self.connectionLimit / 2
+    let leaving =
+      oldest(\.stalledSince) { $0.isStalled(at: now) } ?? oldest(\.unfinishedSince)
+      ?? (isCrowd ? lagging : nil) ?? oldest(\.idleSince) ?? lagging
+    guard let leaving else { return false }
     let limit = Self.connectionLimit
     leaving.end(
       saying: ErrorReply(.limit, "\(limit) clients are connected, which is the limit; others wait")
@@ -144,8 +200,8 @@ final class ControlSocket {
 
   // MARK: - Clients that hold others up
 
-  /// Sees to it that unfinished lines are looked at in time.
-  private func awaitLines() {
+  /// Sees to it that unfinished lines, and replies that are not read, are looked at in time.
+  private func awaitDeadline() {
     guard !isLineTimerArmed else { return }
     isLineTimerArmed = true
     lineTimer?.arm(at: EventLoop.now().advanced(by: ControlConnection.lineTime))
@@ -153,27 +209,37 @@ final class ControlSocket {
 
   private func endLateLines() {
     let now = EventLoop.now()
-    for connection in connections.values { connection.endIfLate(at: now) }
-    let next = connections.values.compactMap(\.unfinishedSince).min()
+    for connection in connections.values {
+      if connection.isLateReader(at: now) {
+        drop(connection)
+      } else {
+        connection.endIfLate(at: now)
+      }
+    }
+    let next = connections.values.compactMap(\.deadline).min()
     isLineTimerArmed = next != nil
-    if let next { lineTimer?.arm(at: next.advanced(by: ControlConnection.lineTime)) }
+    if let next { lineTimer?.arm(at: next) }
   }
 
-  /// Drops clients that do not read the events they asked for.
+  /// Drops clients that do not read what they asked for.
   ///
   /// One that has read nothing for a second may owe `limits.events`; all of them together may hold
-  /// ``slowClientMemory``, and the one that owes most goes first.
+  /// ``slowClientMemory``, replies included, and the one that owes most goes first.
   private func dropSlowClients() {
     guard uncheckedBytes > 0 else { return }
     let now = EventLoop.now()
     let limit = gateway.context.configuration.limits.events
-    for connection in connections.values
+    for connection in observers
     where connection.stalledEvents(at: now) > limit || connection.eventBytes > Self.eventMemory {
       drop(connection)
     }
+    limitDebts()
+  }
+
+  private func limitDebts() {
     guard uncheckedBytes >= Self.checkAfter else { return }
     uncheckedBytes = 0
-    var debts = connections.values.map { (debt: $0.debt(at: now), connection: $0) }
+    var debts = connections.values.map { (debt: $0.debt, connection: $0) }
       .filter { $0.debt > 0 }
       .sorted { $0.debt < $1.debt }
     var total = debts.reduce(0) { $0 + $1.debt }
@@ -185,9 +251,10 @@ final class ControlSocket {
 
   private func drop(_ connection: ControlConnection) {
     let missed = connection.endAsTooSlow()
+    guard let count = drops.record(at: EventLoop.now()) else { return }
     gateway.context.log.warning(
       "Control client dropped: it does not read its replies",
-      ["missed_events": String(missed)]
+      ["missed_events": String(missed), "count": String(count), "total": String(drops.total)]
     )
   }
 
@@ -197,18 +264,20 @@ final class ControlSocket {
     turnTimer?.arm(at: .zero)
   }
 
+  /// Gives each client that waits a turn, as far as the budget of this turn of the loop goes.
   private func takeTurns() {
-    var due: [UInt64] = []
-    swap(&due, &turns)
-    for number in due { connections[number]?.takeTurn() }
+    var left = turns.count
+    while left > 0, !budget.isSpent {
+      left -= 1
+      connections[turns.removeFirst()]?.takeTurn()
+    }
+    if !turns.isEmpty { turnTimer?.arm(at: .zero) }
   }
 
   private func ended(_ connection: ControlConnection) {
     connections[connection.number] = nil
     lastRequester = nil
-    if !connection.watches.isEmpty || !connection.recordings.isEmpty {
-      gateway.events.updateObservers()
-    }
+    if connection.isListening { gateway.events.updateObservers() }
   }
 
   func connection(_ number: UInt64) -> ControlConnection? {
@@ -218,8 +287,10 @@ final class ControlSocket {
     return found
   }
 
-  /// Sends what was told in this batch.
+  /// Sends what was told in this batch, at its end.
   func sendReplies() {
+    budget.renew()
+    limitDebts()
     guard !unsent.isEmpty else { return }
     var due: [ControlConnection] = []
     swap(&due, &unsent)
@@ -228,24 +299,33 @@ final class ControlSocket {
     if unsent.isEmpty { swap(&due, &unsent) }  // The capacity goes back.
   }
 
-  /// Sends an event to the clients that watch its key.
+  /// Sends an event to the clients that watch its key; they share its text.
   func sendToWatchers(_ object: EventObject) {
-    for connection in connections.values {
-      for watch in connection.watches where watch.pattern.matches(object.key) {
-        connection.sendEvent(.watched(object, watch: watch.id))
+    guard hasWatchers else { return }
+    let key = Array(object.key.unicodeScalars)
+    var text: [UInt8]?
+    for connection in observers {
+      for watch in connection.watches where watch.pattern.matches(key) {
+        let bytes = text ?? object.bytes
+        text = bytes
+        connection.sendWatched(bytes, watch: watch.id)
       }
+      limitDebts()
     }
-    dropSlowClients()
+    if text != nil { dropSlowClients() }
   }
 
   /// Sends a change to the clients that record its key; each counts time from its own start.
   func sendToRecorders(_ change: ControlRequest, at now: Moment) {
-    for connection in connections.values {
-      for recording in connection.recordings where recording.pattern.matches(change.key) {
+    guard hasRecorders else { return }
+    let key = Array(change.key.unicodeScalars)
+    for connection in observers {
+      for recording in connection.recordings where recording.pattern.matches(key) {
         var change = change
         change.at = Double(recording.start.duration(to: now).wholeNanoseconds) / 1_000_000
         connection.sendEvent(.recorded(change, record: recording.id))
       }
+      limitDebts()
     }
     dropSlowClients()
   }
@@ -265,6 +345,7 @@ final class ControlSocket {
     sendReplies()
     for connection in connections.values { connection.end() }
     connections = [:]
+    observers = []
     lastRequester = nil
     turnTimer?.cancel()
     lineTimer?.cancel()

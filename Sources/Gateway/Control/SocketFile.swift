@@ -6,6 +6,9 @@ import Operations
 
 /// Makes the file of a listening unix socket.
 enum SocketFile {
+  /// How many clients may wait to be accepted.
+  private static let backlog: Int32 = 512
+
   /// Makes the folder that `path` is in, and the one above it, if missing.
   static func makeFolder(of path: String) throws(OperationsError) {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
@@ -64,7 +67,7 @@ enum SocketFile {
         unsafe bind(descriptor, $0, size)
       }
     }
-    guard bound == 0, unsafe chmod(path, 0o660) == 0, Glibc.listen(descriptor, 128) == 0 else {
+    guard bound == 0, unsafe chmod(path, 0o660) == 0, Glibc.listen(descriptor, backlog) == 0 else {
       let error = failure("bind \(path)")
       close(descriptor)
       throw error

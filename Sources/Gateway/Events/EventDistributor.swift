@@ -76,6 +76,7 @@ final class EventDistributor {
 
   /// Reports to the core whether there are listeners, watchers, event streams or recorders.
   func updateObservers() {
+    controlSocket?.updateObservers()
     context.core.isWatched =
       onEvent != nil || (controlSocket?.hasWatchers ?? false)
       || (http?.streams.hasStreamed ?? false)

@@ -14,11 +14,13 @@ import Operations
 ///
 /// Replies go to the requester, in the order of its requests.
 final class RequestHandler {
-  private let context: GatewayContext
+  let context: GatewayContext
   private let events: EventDistributor
   private unowned let host: GatewayHost
   /// Bounds the work for suggestions to people; MQTT gets none.
   private var suggestions = SuggestionLimiter()
+  /// When values in lanes are sent; see ``advance(_:limit:to:)``.
+  var forecast = LaneForecast()
 
   init(_ context: GatewayContext, events: EventDistributor, host: GatewayHost) {
     self.context = context
@@ -60,12 +62,15 @@ final class RequestHandler {
     do throws(ValidationError) {
       switch request.operation {
       case .set, .step, .toggle: break
-      case .watch, .record: try observe(request, by: requester, at: now)
+      case .watch, .record: try observe(request, by: requester, line: line, at: now)
       case .reload: host.reload(for: requester, id: request.replyID, line: line)
       case .get where requester.isDeaf, .pending where requester.isDeaf,
         .describe where requester.isDeaf:
         break  // Nobody reads the reply.
       case .get, .pending, .describe, .flush, .cancel:
+        if let client = requester as? ControlConnection, !Pattern(request.key).isLiteral {
+          return client.begin(KeyWalk(request))
+        }
         requester.send(reply(to: request, about: try keys(request.key), at: now))
       }
     } catch {
@@ -163,12 +168,19 @@ final class RequestHandler {
   private func observe(
     _ request: ControlRequest,
     by requester: any Requester,
+    line: Int,
     at now: Moment
   ) throws(ValidationError) {
     guard let client = requester as? ControlConnection else {
       preconditionFailure("Only clients of the control socket watch or record.")
     }
     let pattern = try watchPattern(request.key)
+    guard client.canObserveMore else {
+      let limit = ControlConnection.observationLimit
+      let message = "a client may watch and record \(limit) patterns on one connection"
+      let failure = ErrorReply(.limit, message, line: line)
+      return client.send(.failure(failure, id: request.replyID))
+    }
     if request.operation == .record {
       client.recordings.append(.init(pattern: pattern, id: request.replyID, start: now))
     } else {

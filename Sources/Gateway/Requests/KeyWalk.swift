@@ -1,0 +1,65 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import Devices
+import JSON
+import LastOut
+
+/// A request about the keys that match a pattern, as far as it was executed.
+///
+/// It is executed in parts, so that a large one takes no turn of the loop for itself. It keeps its
+/// place in the devices' order and no list of keys. If a reload changes that order meanwhile, keys may
+/// be left out or come twice.
+struct KeyWalk {
+  let operation: ControlRequest.Operation
+  let id: JSONValue?
+  let source: String
+  /// The keys that were flushed or cancelled.
+  var count = 0
+  /// The rows; `nil` for a request that is answered with a count.
+  var rows: RowListText?
+  var hasBegun = false
+  private(set) var isDone = false
+  private let pattern: Pattern
+  /// The place of the next key: the device's in the order of definition, and the property's in it.
+  private var place = (device: 0, property: 0)
+
+  init(_ request: ControlRequest) {
+    operation = request.operation
+    id = request.replyID
+    source = request.source ?? "socket"
+    pattern = Pattern(request.key)
+    rows =
+      switch operation {
+      case .get: RowListText("get", id: id)
+      case .pending: RowListText("pending", id: id)
+      case .describe: RowListText("describe", id: id)
+      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload: nil
+      }
+  }
+
+  /// Ends the request, whatever keys are left.
+  mutating func end() { isDone = true }
+
+  /// The next key that matches; `nil` when `work` is used up, or at the end, where ``isDone`` is set.
+  mutating func next(in registry: Registry, work: inout Int) -> KeyIndex? {
+    while work > 0 {
+      guard place.device < registry.deviceNumbers.count else {
+        isDone = true
+        return nil
+      }
+      let members = registry.indices(ofDevice: registry.deviceNumbers[place.device])
+      guard place.property < members.count else {
+        place = (place.device + 1, 0)
+        work -= 1
+        continue
+      }
+      let key = KeyIndex(members[place.property])
+      place.property += 1
+      work -= TurnBudget.Cost.key
+      if pattern.matches(registry[key].key) { return key }
+    }
+    return nil
+  }
+}

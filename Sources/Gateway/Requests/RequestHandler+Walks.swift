@@ -1,0 +1,103 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import GatewayCore
+import LastOut
+import Operations
+
+/// Requests about many keys, executed and answered in parts.
+extension RequestHandler {
+  /// Goes on with `walk` until `limit` units of work are used up, or to its end.
+  ///
+  /// Rows show the state at the time at which they are written.
+  ///
+  /// - Returns: The work that was done; see ``TurnBudget``.
+  func advance(_ walk: inout KeyWalk, limit: Int, to output: inout [UInt8]) -> Int {
+    let now = EventLoop.now()
+    var left = limit
+    if !walk.hasBegun {
+      walk.hasBegun = true
+      walk.rows?.begin(to: &output)
+    }
+    while let key = walk.next(in: context.registry, work: &left) {
+      switch walk.operation {
+      case .get:
+        walk.rows?.append(TargetRow(key, in: context.core, at: now).json, to: &output)
+        left -= TurnBudget.Cost.row
+      case .pending:
+        guard let status = pendingStatus(key, at: now, work: &left) else { continue }
+        walk.rows?.append(PendingRow(status, in: context.registry, at: now).json, to: &output)
+        left -= TurnBudget.Cost.row
+      case .describe:
+        walk.rows?.append(PropertyRow(key, in: context.registry).json, to: &output)
+        left -= TurnBudget.Cost.description
+      case .flush:
+        guard context.core.flush(key, at: now, source: walk.source) else { continue }
+        walk.count += 1
+        left -= TurnBudget.Cost.change
+      case .cancel:
+        guard context.core.cancel(key, at: now, source: walk.source) else { continue }
+        walk.count += 1
+        left -= TurnBudget.Cost.change
+      case .set, .step, .toggle, .watch, .record, .reload:
+        preconditionFailure("Only requests about several keys are executed in parts.")
+      }
+    }
+    if walk.isDone { end(walk, to: &output) }
+    return limit - left
+  }
+
+  private func end(_ walk: KeyWalk, to output: inout [UInt8]) {
+    switch walk.operation {
+    case .get, .pending, .describe: walk.rows?.end(to: &output)
+    case .flush: ControlReply.flushed(walk.count, id: walk.id).append(to: &output)
+    case .cancel: ControlReply.cancelled(walk.count, id: walk.id).append(to: &output)
+    case .set, .step, .toggle, .watch, .record, .reload: break
+    }
+  }
+
+  /// What waits for `key`, and when it is sent.
+  private func pendingStatus(
+    _ key: KeyIndex,
+    at now: Moment,
+    work: inout Int
+  ) -> PendingStatus? {
+    guard var status = context.core.commands.dispatcher.pendingStatus(key) else { return nil }
+    guard status.waits == .lane else { return status }
+    if !forecast.isUsable(for: key, at: now) {
+      forecast = LaneForecast(context.core.commands.dispatcher.sendTimes(after: now), at: now)
+      work -= forecast.cost
+    }
+    status.due = forecast[key]
+    return status
+  }
+}
+
+/// When the values that wait in lanes are sent, as worked out at one time.
+///
+/// That takes time in proportion to all of them, so the parts of a reply share it, and so do
+/// replies that are written soon after each other.
+struct LaneForecast {
+  private let times: [KeyIndex: Moment]
+  private let at: Moment
+
+  init(_ times: [KeyIndex: Moment] = [:], at: Moment = .zero) {
+    self.times = times
+    self.at = at
+  }
+
+  /// The work that it took; see ``TurnBudget``.
+  var cost: Int { times.count * 2 }
+
+  subscript(key: KeyIndex) -> Moment? { times[key] }
+
+  /// Whether it is new enough: the more values wait, the longer it is used.
+  func isUsable(for key: KeyIndex, at now: Moment) -> Bool {
+    if at == now { return true }
+    guard times[key] != nil else { return false }
+    return at.duration(to: now) < .microseconds(10 * times.count)
+  }
+}
