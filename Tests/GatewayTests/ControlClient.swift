@@ -135,6 +135,16 @@ final class ControlClient {
       close(descriptor)
       return nil
     }
-    return descriptor
+    return aboveSelect(descriptor)
+  }
+
+  /// The same connection under a number that `select` cannot watch.
+  ///
+  /// libmosquitto in this process needs the small ones, and tests open hundreds of clients.
+  private static func aboveSelect(_ descriptor: Int32) -> Int32 {
+    let number = fcntl(descriptor, F_DUPFD_CLOEXEC, 1024)
+    guard number >= 0 else { return descriptor }
+    close(descriptor)
+    return number
   }
 }

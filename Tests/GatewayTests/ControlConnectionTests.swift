@@ -144,24 +144,26 @@ import Testing
     pair.connection.onWalk = { walk, limit, output in
       if !walk.hasBegun {
         walk.hasBegun = true
-        walk.rows?.begin(to: &output)
+        walk.rows.begin(to: &output)
       }
       var work = 0
       while written < count, work < limit {
-        walk.rows?.append(row, to: &output)
+        walk.rows.append(row, to: &output)
         written += 1
         work += 100
       }
       if written == count {
         walk.end()
-        walk.rows?.end(to: &output)
+        walk.rows.end(to: &output)
       }
       return work
     }
     var lines = 0
     pair.connection.onLine = { _, connection in
       lines += 1
-      if lines == 1 { return connection.begin(KeyWalk(ControlRequest(.get, key: "*"))) }
+      if lines == 1, let walk = KeyWalk(ControlRequest(.get, key: "*")) {
+        return connection.begin(walk)
+      }
       connection.sendLine(Array("later".utf8))
     }
     pair.send("{}\n{}\n")

@@ -53,7 +53,11 @@ final class HTTPRoom {
 
   /// Connects from an address of this machine, and sends `text`.
   func connect(from address: String, sending text: String) throws -> Int32 {
-    let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let first = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    // libmosquitto in this process needs the numbers that `select` can watch.
+    let number = fcntl(first, F_DUPFD_CLOEXEC, 1024)
+    let client = number < 0 ? first : number
+    if number >= 0 { close(first) }
     // A client that does not read stops the server soon.
     var room: Int32 = 4096
     unsafe setsockopt(client, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))

@@ -158,9 +158,9 @@ final class ControlConnection: Requester {
     onUnsent?(self)
   }
 
-  /// Begins a request about many keys, whose reply is written as far as the client reads it.
+  /// Begins a question about many keys, whose reply is written as far as the client reads it.
   func begin(_ walk: KeyWalk) {
-    guard !isDeaf || walk.rows == nil else { return }  // Nobody reads the rows.
+    guard !isDeaf else { return }  // Nobody reads the rows.
     self.walk = walk
   }
 
@@ -325,25 +325,15 @@ final class ControlConnection: Requester {
     if case .line(let bytes, _) = line { bytes.count } else { 0 }
   }
 
-  /// Goes on with the request about many keys, and returns the work that was done.
+  /// Goes on with the question about many keys, and returns the work that was done.
   private func takeWalk(limit: Int) -> Int {
     guard var walk = self.walk.take() else { return 0 }
     let before = output.unsent
     var work = 0
     let limit = min(limit, TurnBudget.slice)  // So that output is sent, and time is looked at.
-    if isDeaf {
-      guard walk.rows == nil else { return 0 }
-      var ignored: [UInt8] = []
-      work = onWalk?(&walk, limit, &ignored) ?? 0
-      if !walk.isDone { self.walk = walk }
-    } else if walk.rows != nil {
-      output.appendPart { work = onWalk?(&walk, limit, &$0) ?? 0 }
-      if walk.isDone { output.endLine() } else { self.walk = walk }
-    } else {
-      var reply: [UInt8] = []
-      work = onWalk?(&walk, limit, &reply) ?? 0
-      if walk.isDone { sendLine(reply) } else { self.walk = walk }
-    }
+    guard !isDeaf else { return 0 }
+    output.appendPart { work = onWalk?(&walk, limit, &$0) ?? 0 }
+    if walk.isDone { output.endLine() } else { self.walk = walk }
     budget.spend(work)
     onUnread?(max(0, output.unsent - before))
     if isFull { onDeadline?() }

@@ -26,8 +26,6 @@ final class TurnBudget {
     static let row = 10
     /// A row of `describe`.
     static let description = 32
-    /// A value that is flushed or cancelled.
-    static let change = 32
     /// So many bytes of a line cost one unit.
     static let bytes = 32
   }

@@ -6,37 +6,33 @@ import Devices
 import JSON
 import LastOut
 
-/// A request about the keys that match a pattern, as far as it was executed.
+/// A question about the keys that match a pattern, as far as it was answered.
 ///
-/// It is executed in parts, so that a large one takes no turn of the loop for itself. It keeps its
+/// It is answered in parts, so that a large one takes no turn of the loop for itself. It keeps its
 /// place in the devices' order and no list of keys. If a reload changes that order meanwhile, keys may
 /// be left out or come twice.
 struct KeyWalk {
   let operation: ControlRequest.Operation
-  let id: JSONValue?
-  let source: String
-  /// The keys that were flushed or cancelled.
-  var count = 0
-  /// The rows; `nil` for a request that is answered with a count.
-  var rows: RowListText?
+  var rows: RowListText
   var hasBegun = false
   private(set) var isDone = false
   private let pattern: Pattern
   /// The place of the next key: the device's in the order of definition, and the property's in it.
   private var place = (device: 0, property: 0)
 
-  init(_ request: ControlRequest) {
+  /// `nil` for a request that is no question: it is executed at one instant.
+  init?(_ request: ControlRequest) {
     operation = request.operation
-    id = request.replyID
-    source = request.source ?? "socket"
     pattern = Pattern(request.key)
-    rows =
+    let name =
       switch operation {
-      case .get: RowListText("get", id: id)
-      case .pending: RowListText("pending", id: id)
-      case .describe: RowListText("describe", id: id)
-      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload: nil
+      case .get: "get"
+      case .pending: "pending"
+      case .describe: "describe"
+      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload: ""
       }
+    guard !name.isEmpty else { return nil }
+    rows = RowListText(name, id: request.replyID)
   }
 
   /// Ends the request, whatever keys are left.

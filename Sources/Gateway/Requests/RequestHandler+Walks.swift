@@ -8,7 +8,7 @@ import GatewayCore
 import LastOut
 import Operations
 
-/// Requests about many keys, executed and answered in parts.
+/// Questions about many keys, answered in parts.
 extension RequestHandler {
   /// Goes on with `walk` until `limit` units of work are used up, or to its end.
   ///
@@ -20,43 +20,26 @@ extension RequestHandler {
     var left = limit
     if !walk.hasBegun {
       walk.hasBegun = true
-      walk.rows?.begin(to: &output)
+      walk.rows.begin(to: &output)
     }
     while let key = walk.next(in: context.registry, work: &left) {
       switch walk.operation {
       case .get:
-        walk.rows?.append(TargetRow(key, in: context.core, at: now).json, to: &output)
+        walk.rows.append(TargetRow(key, in: context.core, at: now).json, to: &output)
         left -= TurnBudget.Cost.row
       case .pending:
         guard let status = pendingStatus(key, at: now, work: &left) else { continue }
-        walk.rows?.append(PendingRow(status, in: context.registry, at: now).json, to: &output)
+        walk.rows.append(PendingRow(status, in: context.registry, at: now).json, to: &output)
         left -= TurnBudget.Cost.row
       case .describe:
-        walk.rows?.append(PropertyRow(key, in: context.registry).json, to: &output)
+        walk.rows.append(PropertyRow(key, in: context.registry).json, to: &output)
         left -= TurnBudget.Cost.description
-      case .flush:
-        guard context.core.flush(key, at: now, source: walk.source) else { continue }
-        walk.count += 1
-        left -= TurnBudget.Cost.change
-      case .cancel:
-        guard context.core.cancel(key, at: now, source: walk.source) else { continue }
-        walk.count += 1
-        left -= TurnBudget.Cost.change
-      case .set, .step, .toggle, .watch, .record, .reload:
-        preconditionFailure("Only requests about several keys are executed in parts.")
+      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload:
+        preconditionFailure("Only questions about several keys are answered in parts.")
       }
     }
-    if walk.isDone { end(walk, to: &output) }
+    if walk.isDone { walk.rows.end(to: &output) }
     return limit - left
-  }
-
-  private func end(_ walk: KeyWalk, to output: inout [UInt8]) {
-    switch walk.operation {
-    case .get, .pending, .describe: walk.rows?.end(to: &output)
-    case .flush: ControlReply.flushed(walk.count, id: walk.id).append(to: &output)
-    case .cancel: ControlReply.cancelled(walk.count, id: walk.id).append(to: &output)
-    case .set, .step, .toggle, .watch, .record, .reload: break
-    }
   }
 
   /// What waits for `key`, and when it is sent.

@@ -68,8 +68,10 @@ final class RequestHandler {
         .describe where requester.isDeaf:
         break  // Nobody reads the reply.
       case .get, .pending, .describe, .flush, .cancel:
-        if let client = requester as? ControlConnection, !Pattern(request.key).isLiteral {
-          return client.begin(KeyWalk(request))
+        if let client = requester as? ControlConnection, !Pattern(request.key).isLiteral,
+          let walk = KeyWalk(request)
+        {
+          return client.begin(walk)
         }
         requester.send(reply(to: request, about: try keys(request.key), at: now))
       }
