@@ -29,8 +29,10 @@ package struct FileTrust: Hashable, Sendable {
 
   /// What is wrong with a file that an administrator may provide for `user`: it may belong to root
   /// too, and its group may read it.
+  ///
+  /// Root checks the files of a service, which may belong to its user.
   package func flawOfProvided(for user: UInt32) -> Flaw? {
-    if owner != user, owner != 0 { return .foreignOwner(owner, expected: user) }
+    if owner != user, owner != 0, user != 0 { return .foreignOwner(owner, expected: user) }
     return permissions & 0o027 == 0 ? nil : .openToOthers(mode: permissions)
   }
 

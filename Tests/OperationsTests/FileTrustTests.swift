@@ -32,4 +32,10 @@ struct FileTrustTests {
   ) {
     #expect(FileTrust(owner: owner, mode: mode).flawOfProvided(for: Self.user) == flaw)
   }
+
+  @Test func `root may use a file of a service's user, but not one that others can read`() {
+    #expect(FileTrust(owner: Self.user, mode: 0o600).flawOfProvided(for: 0) == nil)
+    let open = FileTrust(owner: Self.user, mode: 0o604).flawOfProvided(for: 0)
+    #expect(open == .openToOthers(mode: 0o604))
+  }
 }

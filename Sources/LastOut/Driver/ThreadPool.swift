@@ -5,6 +5,10 @@
 ///
 /// The pool has no limit. Each engine limits the threads of its own values, so blocked tasks of one
 /// engine never delay another engine.
+///
+/// One thread starts at a time, and a thread that takes work starts the next one if more waits: where
+/// thousands of short tasks are due while new threads do not get a processor, a few threads run them
+/// all.
 @usableFromInline
 package final class ThreadPool: Sendable {
   private struct State: ~Copyable {
@@ -13,10 +17,20 @@ package final class ThreadPool: Sendable {
     var head = 0
     var idle = 0
     var threads = 0
+    /// Whether a thread was started that has not asked for work yet.
+    var isStarting = false
     /// Whether the current lack of threads was reported.
     var isShort = false
 
     var count: Int { waiting.count - head }
+
+    /// Counts one more thread if there is work without one; `false` if none is needed now.
+    mutating func needsThread() -> Bool {
+      guard idle < count, !isStarting else { return false }
+      isStarting = true
+      threads += 1
+      return true
+    }
 
     mutating func next() -> (any ServedEngine)? {
       guard head < waiting.count else { return nil }
@@ -60,15 +74,10 @@ package final class ThreadPool: Sendable {
   func submit(_ engine: any ServedEngine) {
     let needsThread = state.withLock { state in
       state.waiting.append(engine)
-      guard state.idle < state.count else { return false }
-      state.threads += 1
-      return true
+      return state.needsThread()
     }
     if needsThread { startThread() } else { state.signal() }
   }
-
-  /// The number of threads.
-  package var threadCount: Int { state.withLock { $0.threads } }
 
   private func startThread() {
     let failure = Thread.start(priority: priority) { [self] in serve() }
@@ -76,6 +85,7 @@ package final class ThreadPool: Sendable {
     // Existing threads run the waiting work; without any, the only option is to try again.
     let (mustReport, isLast) = state.withLock { state in
       state.threads -= 1
+      state.isStarting = false
       defer { state.isShort = true }
       return (!state.isShort, state.threads == 0)
     }
@@ -89,24 +99,26 @@ package final class ThreadPool: Sendable {
 
   private func retry() {
     let needsThread = state.withLock { state in
-      guard state.threads == 0, state.count > 0 else { return false }
-      state.threads += 1
-      return true
+      state.threads == 0 && state.needsThread()
     }
     if needsThread { startThread() }
   }
 
   private func serve() {
-    while let engine = nextEngine() { engine.work() }
+    state.withLock { $0.isStarting = false }
+    while let (engine, needsThread) = nextEngine() {
+      if needsThread { startThread() }
+      engine.work()
+    }
   }
 
-  /// Waits for work; `nil` after the idle time, when the thread ends.
-  private func nextEngine() -> (any ServedEngine)? {
+  /// Waits for work, which may need one more thread; `nil` after the idle time, when the thread ends.
+  private func nextEngine() -> (any ServedEngine, needsThread: Bool)? {
     var deadline: Moment?
     return state.wait { state in
       if let engine = state.next() {
         if deadline != nil { state.idle -= 1 }
-        return .done(engine)
+        return .done((engine, state.needsThread()))
       }
       let now = MonotonicTime.now
       if let deadline, deadline <= now {
