@@ -17,13 +17,13 @@ FOR ?=
 TARGET ?=
 # How often to kill a gateway: make nightly ROUNDS=300
 ROUNDS ?=
-# The arguments of the programs: make run ARGS="--devices devices"
+# The arguments of the programs: make run ARGS="--config home/settle.yaml"
 ARGS ?=
 # Where make install puts things; DESTDIR goes before it, for packages.
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -59,6 +59,10 @@ panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some test
 soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many
 	@swift build $(RELEASE) -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
+
+lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary also with other assumptions
+	@swift build $(RELEASE) -j $(JOBS) --product lanes
+	@.build/release/lanes $(ARGS)
 
 soak-process: build ## Run real programs under mixed load with restarts and reloads for FOR=900 seconds
 	@.ci/install-deps

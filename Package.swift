@@ -76,7 +76,7 @@ let package = Package(
       dependencies: [
         "CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Operations", "Routing",
       ],
-      resources: [.embedInCode("Resources")]
+      resources: [.embedInCode("Resources"), .embedInCode("Schemas")]
     ),
     // What survives a crash.
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -123,6 +123,11 @@ let package = Package(
         "Operations", "Routing",
       ]
     ),
+    // A broker that is tested, and the files of a new installation.
+    .target(
+      name: "Setup",
+      dependencies: ["Devices", "Import", "JSON", "LastOut", "MQTT", "Operations"]
+    ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
     .target(
@@ -134,6 +139,18 @@ let package = Package(
       path: "Tests/FaultSimulation"
     ),
     .executableTarget(name: "soak", dependencies: ["FaultSimulation"], path: "Tests/soak"),
+
+    // Lanes in simulated radio meshes: for tests and `make lanes`.
+    .target(
+      name: "MeshSimulation",
+      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting"],
+      path: "Tests/MeshSimulation"
+    ),
+    .executableTarget(
+      name: "lanes",
+      dependencies: ["Devices", "MeshSimulation"],
+      path: "Tests/lanes"
+    ),
 
     // The full-screen stepper as values; only the program draws.
     .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
@@ -163,7 +180,7 @@ let package = Package(
       name: "settled",
       dependencies: [
         "Arguments", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "Import",
-        "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Simulation",
+        "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Setup", "Simulation",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
       // bound at the start, after which their table is read-only. The build ID names the debug file.
@@ -218,6 +235,7 @@ let package = Package(
       name: "FaultSimulationTests",
       dependencies: ["FaultSimulation", "LastOutTesting"]
     ),
+    .testTarget(name: "MeshSimulationTests", dependencies: ["Devices", "MeshSimulation"]),
     .testTarget(
       name: "HTTPTests",
       dependencies: [
@@ -282,6 +300,12 @@ let package = Package(
         "PrivateBroker", "Routing", "TestBroker",
       ],
       exclude: ["Fixtures"]
+    ),
+    .testTarget(
+      name: "SetupTests",
+      dependencies: [
+        "JSON", "JSONParsing", "Operations", "PrivateBroker", "Setup", "TestBroker",
+      ]
     ),
     .target(
       name: "TestBroker",

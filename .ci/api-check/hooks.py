@@ -67,7 +67,7 @@ def filter_failure(context, failure, case, response):
     if not isinstance(failure, RejectedPositiveData) or response.status_code != 422:
         return True
     problem = response.json()
-    if case.path.startswith("/v1/devices/{id}/{property}"):
+    if case.path.startswith("/v1/devices/{id}"):
         return "key" not in problem and problem["code"] != "cannot_confirm"
     if case.path in ("/v1/flush", "/v1/cancel"):
         return problem["code"] not in ("several_operations", "missing_key")

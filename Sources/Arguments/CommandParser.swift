@@ -29,9 +29,10 @@ struct CommandParser {
     var optionsEnded = false
     while let argument = rest.popFirst() {
       if optionsEnded || Self.isWord(argument) {
-        guard let row = positional.popFirst() else {
+        guard let row = positional.first else {
           throw error(#"unexpected argument "\#(Excerpt.of(argument))""#)
         }
+        if parameters[row].kind != .arguments { positional.removeFirst() }
         try store(argument, row, assign)
       } else if argument == "--" {
         optionsEnded = true
@@ -79,7 +80,7 @@ struct CommandParser {
     case .option:
       let text = if let attached { attached } else { try value(of: row, from: &rest) }
       try store(text, row, assign)
-    case .argument, .optionalArgument:
+    case .argument, .optionalArgument, .arguments:
       preconditionFailure("A positional parameter was looked up among the options.")
     }
   }

@@ -58,7 +58,8 @@ extension Completions {
       guard !values.isEmpty else { continue }
       let condition =
         "__fish_seen_subcommand_from \(command.name);"
-        + " and test (count (\(wordsName) \(options))) = \(place + 1)"
+        + " and test (count (\(wordsName) \(options)))"
+        + (argument.kind == .arguments ? " -gt \(place)" : " = \(place + 1)")
       text += "complete -c \(program.name) -n \(Self.quoted(condition)) \(values)\n"
     }
     for parameter in parameters where !parameter.isPositional {
@@ -84,9 +85,10 @@ extension Completions {
     case .directories:
       // The completed text may follow --name=.
       #"-a '(__fish_complete_directories (commandline -ct | string replace -r "^--[^=]*=" ""))'"#
-    case .keys: fishAnswer("--keys=any")
-    case .keysOf(let command): fishAnswer("--keys=\(command)")
+    case .keys: fishAnswer("--keys=any --starting=(commandline -ct)")
+    case .keysOf(let command): fishAnswer("--keys=\(command) --starting=(commandline -ct)")
     case .values: fishAnswer("--values=(\(wordsName) \(options))[2]")
+    case .members: fishAnswer("--values=(\(wordsName) \(options))[2]/")
     case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"
     case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"
     }

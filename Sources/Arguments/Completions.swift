@@ -11,7 +11,8 @@ package struct Completions: Sendable {
   }
 
   let program: Program
-  /// A shell command that prints keys with `--keys`, and values with `--values`, one per line.
+  /// A shell command that prints keys with `--keys` and `--starting`, and values with `--values`, one
+  /// per line.
   let asking: String
 
   package init(for program: Program, asking: String) {
@@ -126,7 +127,7 @@ extension Completions {
         switch option.kind {
         case .option: values += "  \(spelled)'|\(spelled)=') \(action) ;;\n"
         case .optionalValue: values += "  \(spelled)=') \(action) ;;\n"
-        case .argument, .optionalArgument, .flag: break
+        case .argument, .optionalArgument, .arguments, .flag: break
         }
       }
       let options = parameters.filter { !$0.isPositional }
@@ -145,12 +146,14 @@ extension Completions {
     of command: CommandEntry,
     _ parameters: [ParameterDescription]
   ) -> String {
-    let replies = parameters.filter(\.isPositional).map { reply($0.completion) }
+    let positional = parameters.filter(\.isPositional)
+    let replies = positional.map { reply($0.completion) }
     guard replies.contains(where: { !$0.isEmpty }) else { return "" }
     var text = "  '\(command.name) '*)\n    \(scanName) '\(Self.valued(parameters))'\n"
     text += "    case $place in\n"
     for (place, reply) in replies.enumerated() where !reply.isEmpty {
-      text += "    \(place)) \(reply) ;;\n"
+      let pattern = positional[place].kind == .arguments ? "*" : "\(place)"
+      text += "    \(pattern)) \(reply) ;;\n"
     }
     return text + "    esac ;;\n"
   }
@@ -168,12 +171,18 @@ extension Completions {
     case .none: ""
     case .files: "\(pathsName) -f"
     case .directories: "\(pathsName) -d"
-    case .keys: answerReply("--keys=any")
-    case .keysOf(let command): answerReply("--keys=\(command)")
-    case .values: answerReply(#"--values="$key""#)
+    case .keys: answerReply(#"--keys=any --starting="$word""#)
+    case .keysOf(let command): answerReply(#"--keys=\#(command) --starting="$word""#)
+    case .values: answerReply(#"--values="$key""#) + withoutSpace
+    case .members: answerReply(#"--values="$key/""#) + withoutSpace
     case .commands: wordReply(program.commands.map(\.name))
     case .words(let words): wordReply(words)
     }
+  }
+
+  /// NAME= waits for its value.
+  private var withoutSpace: String {
+    "; [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null"
   }
 
   private func answerReply(_ question: String) -> String {

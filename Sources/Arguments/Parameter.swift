@@ -14,7 +14,7 @@ package struct Parameter<Root>: Sendable {
   ) {
     self.description = description
     assign = { (root, text) throws(ArgumentValueError) in
-      root[keyPath: path()] = try Value(argument: text)
+      try root[keyPath: path()].receive(argument: text)
     }
   }
 
@@ -33,6 +33,19 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
+      path()
+    )
+  }
+
+  /// Positional arguments without a limit, none included; they come last.
+  package static func arguments<Value: ArgumentValue>(
+    _ name: String,
+    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, [Value]>,
+    completion: ParameterDescription.Completion = .none,
+    help: String
+  ) -> Self {
+    Self(
+      ParameterDescription(kind: .arguments, name: name, completion: completion, help: help),
       path()
     )
   }

@@ -6,6 +6,8 @@ package struct ParameterDescription: Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     case argument
     case optionalArgument
+    /// Any number of arguments.
+    case arguments
     case option
     /// An option that means `alone` when it has no value.
     case optionalValue(alone: String)
@@ -23,6 +25,8 @@ package struct ParameterDescription: Hashable, Sendable {
     case keysOf(String)
     /// Values of the key that the first argument names.
     case values
+    /// Properties of the device that the first argument names; nothing after a key.
+    case members
     /// Names of the program's commands.
     case commands
     case words([String])
@@ -39,7 +43,7 @@ package struct ParameterDescription: Hashable, Sendable {
   /// Whether the position identifies it, without `--`.
   package var isPositional: Bool {
     switch kind {
-    case .argument, .optionalArgument: true
+    case .argument, .optionalArgument, .arguments: true
     case .option, .optionalValue, .flag: false
     }
   }
@@ -49,6 +53,7 @@ package struct ParameterDescription: Hashable, Sendable {
     let dashes = short.map { "-\($0), --\(name)" } ?? "--\(name)"
     return switch kind {
     case .argument, .optionalArgument: name.uppercased()
+    case .arguments: "\(name.uppercased())…"
     case .option: "\(dashes) \(valueName)"
     case .optionalValue: "\(dashes)[=\(valueName)]"
     case .flag: dashes
@@ -60,6 +65,7 @@ package struct ParameterDescription: Hashable, Sendable {
     switch kind {
     case .argument: name.uppercased()
     case .optionalArgument: "[\(name.uppercased())]"
+    case .arguments: "[\(name.uppercased())…]"
     case .option: "[--\(name) \(valueName)]"
     case .optionalValue: "[--\(name)[=\(valueName)]]"
     case .flag: "[--\(name)]"

@@ -17,7 +17,7 @@ extension CommandStateMachine {
   /// they have any.
   package mutating func beginReload(
     _ registry: Registry,
-    lanes: [String: (rate: Double, burst: Int)]? = nil
+    lanes: [String: LaneLimits]? = nil
   ) {
     if let lanes { settings.lanes = lanes }
     DefinitionReload.begin(registry, lanes: settings.lanes, in: &dispatcher)

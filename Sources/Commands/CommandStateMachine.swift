@@ -160,8 +160,8 @@ package struct CommandStateMachine: ~Copyable {
 
 /// What a ``CommandStateMachine`` is configured with beside the devices.
 package struct CommandSettings: Sendable {
-  /// Tokens a second and burst, by lane; a lane that is not named here has no limit.
-  package var lanes: [String: (rate: Double, burst: Int)] = [:]
+  /// By lane; one that is not named here has no limit.
+  package var lanes: [String: LaneLimits] = [:]
   /// How many keys may have a waiting value.
   package var pendingLimit = 100_000
   /// How long a step waits for the state that was requested.

@@ -32,6 +32,16 @@ package enum ConfigurationLoader {
     return try checked(reader.load(overrides), reader.problems)
   }
 
+  /// Reads the settings and the devices as far as they can be read, with every mistake.
+  package static func inspect(
+    _ overrides: Overrides,
+    environment: [String: String]
+  ) -> (loaded: LoadedConfiguration, mistakes: [ConfigurationProblem]) {
+    let reader = ConfigurationReader(environment: environment)
+    let loaded = reader.load(overrides)
+    return (loaded, reader.problems.sorted(reader.problems.errors))
+  }
+
   /// Reads the device files of one folder with built-in settings, as `simulate --devices` does.
   ///
   /// - Throws: ``ConfigurationFailure`` with every mistake in all files.
@@ -68,4 +78,8 @@ package struct LoadedConfiguration: Sendable {
   package var profileFiles: [String]
   /// Problems that do not prevent a start.
   package var warnings: [ConfigurationProblem]
+  /// Every setting and what stated it; empty where only device files were read.
+  package var settings: [SettingInForce] = []
+  /// The settings file; `nil` for built-in settings.
+  package var settingsFile: String?
 }

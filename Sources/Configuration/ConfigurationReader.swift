@@ -31,9 +31,11 @@ final class ConfigurationReader {
     let path = settingsPath(overrides, variables)
     var settings = GatewayConfiguration()
     var positions = SettingsPositions()
+    var root: YAMLNode?
     if let path {
       settings.devicesDirectory = FilePath.resolve("devices", in: FilePath.folder(of: path))
-      if let root = read(path) {
+      root = read(path)
+      if let root {
         let reader = SettingsReader(folder: FilePath.folder(of: path), problems: problems)
         let standard = settings.devicesDirectory
         (settings, positions) = reader.settings(root)
@@ -51,7 +53,10 @@ final class ConfigurationReader {
     if let given = overrides.devices { folder = (given, .whole(given)) }
     settings.devicesDirectory = folder.0
     positions.checksLanes = true
-    return complete(settings, positions, folder: folder)
+    var loaded = complete(settings, positions, folder: folder)
+    loaded.settings = SettingsInForce.rows(of: settings, root, variables, overrides)
+    loaded.settingsFile = path
+    return loaded
   }
 
   /// Reads the devices and makes the checks that need them.

@@ -19,6 +19,12 @@ package enum ControlReply: Hashable, Sendable {
   case flushed(Int, id: JSONValue?)
   case cancelled(Int, id: JSONValue?)
   case reloaded(ReloadReport, id: JSONValue?)
+  case status(StatusReport, id: JSONValue?)
+  /// The last commands of keys, as events.
+  case logged([EventObject], id: JSONValue?)
+  case devices([DeviceRow], id: JSONValue?)
+  /// The message of a change that was not made.
+  case previewed([MessagePreview], id: JSONValue?)
   case failure(ErrorReply, id: JSONValue?)
 
   /// The request's `id`, or the watch's.
@@ -27,7 +33,8 @@ package enum ControlReply: Hashable, Sendable {
     case .event(let event, let id): id ?? .string(event.id)
     case .watched(_, let id), .recorded(_, let id), .targets(_, let id), .pending(_, let id),
       .described(_, let id),
-      .flushed(_, let id), .cancelled(_, let id), .reloaded(_, let id), .failure(_, let id):
+      .flushed(_, let id), .cancelled(_, let id), .reloaded(_, let id), .status(_, let id),
+      .logged(_, let id), .devices(_, let id), .previewed(_, let id), .failure(_, let id):
       id
     }
   }
@@ -46,7 +53,9 @@ extension ControlReply {
   /// Appends the reply as a line, without a line break.
   package func append(to output: inout [UInt8]) {
     switch self {
-    case .event(let event, let id): event.append(to: &output, replyID: id)
+    case .event(let event, let id):
+      event.append(to: &output, replyID: id)
+      Self.addParts(event.of ?? 0, to: &output)
     case .watched(let event, let id): Self.appendWatched(event.bytes, watch: id, to: &output)
     case .recorded(let change, let id):
       output.append(contentsOf: #"{"record":"#.utf8)
@@ -60,8 +69,19 @@ extension ControlReply {
     case .flushed(let count, let id): append("flushed", .integer(Int64(count)), id, to: &output)
     case .cancelled(let count, let id): append("cancelled", .integer(Int64(count)), id, to: &output)
     case .reloaded(let report, let id): append("reloaded", report.json, id, to: &output)
+    case .status(let report, let id): append("status", report.json, id, to: &output)
+    case .logged(let events, let id): append("log", events.lazy.map(\.json), id, to: &output)
+    case .devices(let rows, let id): append("devices", rows.lazy.map(\.json), id, to: &output)
+    case .previewed(let messages, let id):
+      append("dry_run", messages.lazy.map(\.json), id, to: &output)
     case .failure(let failure, let id): append("error", failure.json, id, to: &output)
     }
+  }
+
+  /// Adds to an answer, which ends `output`, how many answers the change of a device has.
+  package static func addParts(_ count: Int, to output: inout [UInt8]) {
+    guard count > 0, output.popLast() != nil else { return }
+    output.append(contentsOf: ",\"of\":\(count)}".utf8)
   }
 
   /// Appends a watched event whose text exists already, as when several clients watch it.
@@ -132,6 +152,14 @@ extension ControlReply {
       self = .flushed(count, id: id)
     } else if let count = json["cancelled"]?.count {
       self = .cancelled(count, id: id)
+    } else if let report = json["status"].flatMap(StatusReport.init) {
+      self = .status(report, id: id)
+    } else if case .array(let events) = json["log"] {
+      self = .logged(events.compactMap(EventObject.init), id: id)
+    } else if case .array(let rows) = json["devices"] {
+      self = .devices(rows.compactMap(DeviceRow.init), id: id)
+    } else if case .array(let messages) = json["dry_run"] {
+      self = .previewed(messages.compactMap(MessagePreview.init), id: id)
     } else if let report = json["reloaded"].flatMap(ReloadReport.init) {
       self = .reloaded(report, id: id)
     } else {

@@ -1,15 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+package import Devices
 package import JSON
 internal import JSONParsing
 
 /// One line of the grammar that the socket, `simulate` and `demo --script` share.
 package struct ControlRequest: Hashable, Sendable {
   package enum Operation: Hashable, Sendable {
+    /// A value of a property; or, where the key is a device, an object of properties.
     case set(JSONValue)
-    case step(Double)
+    case step(StepAmount)
     case toggle
     case cancel
     case flush
@@ -21,6 +22,12 @@ package struct ControlRequest: Hashable, Sendable {
     case record
     /// Reload the configuration; has no key.
     case reload
+    /// The state of the gateway as a whole; has no key.
+    case status
+    /// The last commands of keys.
+    case log
+    /// The devices whose ids match the pattern.
+    case devices
   }
 
   /// The phase until which a change is followed; every phase up to it is a reply.
@@ -33,6 +40,8 @@ package struct ControlRequest: Hashable, Sendable {
   package var replyID: JSONValue?
   package var source: String?
   package var now = false
+  /// Whether a change is not made, but answered with the message that it would be sent in.
+  package var isDryRun = false
   package var ttl: Duration?
   package var wait: Wait?
   /// The time in milliseconds on a virtual or scripted clock.
@@ -47,6 +56,14 @@ package struct ControlRequest: Hashable, Sendable {
   package var id: String? {
     get { replyID.flatMap(Self.text) }
     set { replyID = newValue.map(JSONValue.string) }
+  }
+
+  /// The properties to set at one instant, if this sets several of the device that the key names.
+  package var deviceMembers: [JSONValue.Member]? {
+    guard case .set(.object(let members)) = operation, !key.utf8.contains(UInt8(ascii: "/")) else {
+      return nil
+    }
+    return members
   }
 
   /// Reads one line, whose keys name a device and a property.
@@ -106,12 +123,12 @@ extension ControlRequest {
     let takesKey =
       switch operation {
       case .set, .step, .toggle, .cancel, .flush: true
-      case .get, .pending, .watch, .describe, .record, .reload: false
+      case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices: false
       }
     if takesKey { add("key", .string(key)) }
     switch operation {
     case .set(let value): add("set", value)
-    case .step(let amount): add("step", .number(amount))
+    case .step(let amount): add("step", amount.json)
     case .toggle: add("toggle", true)
     case .cancel: add("cancel", true)
     case .flush: add("flush", true)
@@ -121,10 +138,14 @@ extension ControlRequest {
     case .describe: add("describe", .string(key))
     case .record: add("record", .string(key))
     case .reload: add("reload", true)
+    case .status: add("status", true)
+    case .log: add("log", .string(key))
+    case .devices: add("devices", .string(key))
     }
     add("id", replyID)
     add("source", source.map(JSONValue.string))
     add("now", now ? true : nil)
+    add("dry_run", isDryRun ? true : nil)
     add("ttl", ttl.map { .string(DurationText.text($0)) })
     add("wait", wait.map { .string($0.rawValue) })
     add("at", at.map(JSONValue.number))

@@ -21,6 +21,8 @@ package struct EventObject: Hashable, Sendable {
   package var attempt: Int
   /// The reason in words, if the phase alone does not explain it.
   package var reason: String?
+  /// In the answer to a change of several properties: how many answers it has, one for each.
+  package var of: Int?
 
   package init(
     id: String,
@@ -46,6 +48,15 @@ package struct EventObject: Hashable, Sendable {
 }
 
 extension EventObject {
+  /// The event as a JSON tree, members in the contract's order.
+  package var json: JSONValue {
+    .object([
+      "id": .string(id), "key": .string(key), "phase": .string(phase.rawValue),
+      "value": value ?? .null, "collapsed": .count(collapsed), "source": .text(source),
+      "at": .string(at), "attempt": .count(attempt), "reason": .text(reason),
+    ])
+  }
+
   /// The object's text.
   package var bytes: [UInt8] {
     var output: [UInt8] = []
@@ -89,6 +100,7 @@ extension EventObject {
       attempt: json["attempt"]?.count ?? 1,
       reason: json["reason"]?.string
     )
+    of = json["of"]?.count
   }
 }
 

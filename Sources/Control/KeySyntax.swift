@@ -30,6 +30,15 @@ package enum KeySyntax: Hashable, Sendable {
     return nil
   }
 
+  /// Why `name` cannot name a device; `nil` when it can.
+  package func mistake(inDevice name: String) -> String? {
+    if let mistake = commonMistake(in: name, called: "device") { return mistake }
+    guard self == .deviceProperty, !name.contains(where: { "*?/".contains($0) }) else {
+      return "a device is named without a slash or wildcards"
+    }
+    return nil
+  }
+
   /// Why `pattern` cannot match keys; `nil` when it can.
   package func mistake(inPattern pattern: String) -> String? {
     commonMistake(in: pattern, called: "pattern")

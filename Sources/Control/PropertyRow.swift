@@ -21,6 +21,8 @@ package struct PropertyRow: Hashable, Sendable {
   package var urgent: [JSONValue] = []
   /// Keys whose commands an urgent value ends.
   package var ends: [String] = []
+  /// Topics and the message; only in the reply about a single key.
+  package var details: PropertyDetails?
 
   package init(key: String, deviceName: String, kind: ValueKind, policy: Policy) {
     self.key = key
@@ -49,7 +51,7 @@ extension PropertyRow {
     add("confirm_ms", confirmWithin.map(milliseconds))
     add("urgent", .array(urgent))
     add("ends", .array(ends.map(JSONValue.string)))
-    return .object(members)
+    return .object(members + (details?.members ?? []))
   }
 
   private var policyJSON: JSONValue {
@@ -89,6 +91,7 @@ extension PropertyRow {
     confirmWithin = Self.duration(json["confirm_ms"])
     urgent = Self.elements(json["urgent"])
     ends = Self.elements(json["ends"]).compactMap(\.string)
+    details = PropertyDetails(json)
   }
 
   private static func kind(_ json: JSONValue) -> ValueKind? {

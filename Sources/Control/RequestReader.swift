@@ -9,7 +9,8 @@ struct RequestReader {
   /// All members, for suggestions.
   private static let known = [
     "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
-    "describe", "record", "reload", "key", "id", "source", "now", "ttl", "wait", "at",
+    "describe", "record", "reload", "status", "log", "devices", "key",
+    "id", "source", "now", "ttl", "wait", "at", "dry_run",
   ]
 
   private let members: [JSONValue.Member]
@@ -69,8 +70,8 @@ struct RequestReader {
     guard let operation = first else {
       throw error(
         .missingOperation,
-        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record"
-          + " or reload is needed"
+        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record,"
+          + " reload, status, log or devices is needed"
       )
     }
     guard count == 1 else {
@@ -96,9 +97,9 @@ struct RequestReader {
     switch name {
     case "key": .key
     case "set": .operation
-    case "id", "source", "now", "ttl", "wait", "at": .option
+    case "id", "source", "now", "ttl", "wait", "at", "dry_run": .option
     case "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch", "describe",
-      "record", "reload":
+      "record", "reload", "status", "log", "devices":
       .operation
     default: nil
     }
@@ -107,9 +108,9 @@ struct RequestReader {
   private func request(for member: JSONValue.Member) throws(GrammarError) -> ControlRequest {
     switch member.name {
     case "set", "value":
-      return ControlRequest(.set(member.value), key: try key(for: member.name))
+      return ControlRequest(.set(member.value), key: try keyToSet(member))
     case "step":
-      return ControlRequest(.step(try number(member)), key: try key(for: "step"))
+      return ControlRequest(.step(try amount(member)), key: try key(for: "step"))
     case "toggle":
       try expectTrue(member)
       return ControlRequest(.toggle, key: try key(for: "toggle"))
@@ -119,9 +120,14 @@ struct RequestReader {
     case "pending": return ControlRequest(.pending, key: try pattern(member))
     case "describe": return ControlRequest(.describe, key: try pattern(member))
     case "record": return ControlRequest(.record, key: try pattern(member))
+    case "log": return ControlRequest(.log, key: try pattern(member))
+    case "devices": return ControlRequest(.devices, key: try pattern(member))
     case "reload":
       try expectTrue(member)
       return ControlRequest(.reload, key: "")
+    case "status":
+      try expectTrue(member)
+      return ControlRequest(.status, key: "")
     default: return ControlRequest(.watch, key: try pattern(member))
     }
   }
@@ -132,10 +138,11 @@ struct RequestReader {
     into request: inout ControlRequest
   ) throws(GrammarError) {
     try checkPlace(of: member, in: request)
-    if case .null = member.value, member.name != "now" { return }
+    if case .null = member.value, !["now", "dry_run"].contains(member.name) { return }
     switch member.name {
     case "source": request.source = try text(member, atMost: 64)
     case "now": request.now = try boolean(member)
+    case "dry_run": request.isDryRun = try boolean(member)
     case "ttl": request.ttl = try duration(member)
     case "wait": request.wait = try wait(member)
     case "at": request.at = try instant(member)
@@ -151,12 +158,12 @@ struct RequestReader {
     case .set, .step, .toggle: return
     case .cancel, .flush:
       if ["key", "id", "source", "at"].contains(member.name) { return }
-    case .get, .pending, .watch, .describe, .record, .reload:
+    case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
       if ["id", "source"].contains(member.name) { return }
     }
     let operation = members.first { Self.role(of: $0.name) == .operation }?.name ?? ""
     let hint =
-      member.name == "key" && request.operation != .reload
+      member.name == "key" && request.operation != .reload && request.operation != .status
       ? #"; write the pattern there: {"\#(operation)":"desk-lamp/*"}"# : ""
     throw error(.misplacedMember, #""\#(member.name)" does not go with "\#(operation)""# + hint)
   }
@@ -181,9 +188,8 @@ struct RequestReader {
       return #""id" must be a text or a number; found \#(id.kindInWords)"#
     }
     if text.isEmpty { return #""id" must not be empty"# }
-    if text.utf8.count > 256 {
-      return #""id" has at most 256 bytes; found \#(text.utf8.count)"#
-    }
+    let count = text.unicodeScalars.count
+    if count > 256 { return #""id" has at most 256 characters; found \#(count)"# }
     return nil
   }
 }
@@ -195,6 +201,19 @@ extension RequestReader {
     let key = try keyText(for: operation)
     if let mistake = keys.mistake(inKey: key) { throw error(.badKey, mistake) }
     return key
+  }
+
+  /// The key of a value; or the name of a device, whose value is an object of properties.
+  private func keyToSet(_ member: JSONValue.Member) throws(GrammarError) -> String {
+    let key = try keyText(for: member.name)
+    guard let mistake = keys.mistake(inKey: key) else { return key }
+    guard keys.mistake(inDevice: key) == nil else { throw error(.badKey, mistake) }
+    if case .object = member.value { return key }
+    throw error(
+      .badKey,
+      mistake
+        + #"; to set several properties of a device, "set" is an object: {"brightness":40}"#
+    )
   }
 
   private func keyText(for operation: String) throws(GrammarError) -> String {
@@ -239,8 +258,10 @@ extension RequestReader {
 // MARK: - Typed members
 
 extension RequestReader {
-  private func number(_ member: JSONValue.Member) throws(GrammarError) -> Double {
-    if let number = member.value.double { return number }
+  /// The amount of a step: a number, or a text such as `"+10%"`.
+  private func amount(_ member: JSONValue.Member) throws(GrammarError) -> StepAmount {
+    if let number = member.value.double { return .number(number) }
+    if let amount = member.value.string.flatMap({ StepAmount(percentage: $0) }) { return amount }
     let unsigned = member.value.string.map { $0.hasPrefix("+") ? String($0.dropFirst()) : $0 }
     let hint = unsigned.flatMap(Double.init).map {
       $0.isFinite ? "; did you mean \(JSONWriter.text(.number($0))), without quotes?" : ""
@@ -264,10 +285,12 @@ extension RequestReader {
 
   private func text(_ member: JSONValue.Member, atMost limit: Int) throws(GrammarError) -> String {
     guard let text = member.value.string else { throw wrongType(member, expected: "a text") }
-    guard text.utf8.count <= limit else {
+    // JSON Schema counts these characters, too.
+    let count = text.unicodeScalars.count
+    guard count <= limit else {
       throw error(
         .badValue,
-        #""\#(member.name)" has at most \#(limit) bytes; found \#(text.utf8.count)"#
+        #""\#(member.name)" has at most \#(limit) characters; found \#(count)"#
       )
     }
     return text

@@ -5,7 +5,8 @@ import JSON
 
 extension Color {
   /// The accepted forms, for error messages.
-  package static let forms = ##"a color such as "#ff8800", {"r","g","b"}, {"x","y"} or {"h","s"}"##
+  package static let forms =
+    ##"a color such as red, "#ff8800", {"r","g","b"}, {"x","y"} or {"h","s"}"##
 
   /// Reads `#rrggbb`.
   package init?(hex text: some StringProtocol) {

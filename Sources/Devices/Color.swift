@@ -56,7 +56,7 @@ extension Color {
     }
   }
 
-  private static func hex(_ rgb: RGB) -> String {
+  static func hex(_ rgb: RGB) -> String {
     var text = "#"
     for channel in [rgb.red, rgb.green, rgb.blue] {
       if channel < 16 { text += "0" }

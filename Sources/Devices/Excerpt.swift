@@ -21,10 +21,12 @@ package enum Excerpt {
     return result
   }
 
-  /// All of `text`, with control characters escaped.
-  package static func visible(_ text: String) -> String {
+  /// All of `text` with its control characters escaped, so that it cannot control a terminal.
+  package static func visible(_ text: String, keepingLines: Bool = false) -> String {
     guard text.unicodeScalars.contains(where: { escape($0) != nil }) else { return text }
-    return text.unicodeScalars.map { escape($0) ?? String($0) }.joined()
+    return text.unicodeScalars.map { scalar in
+      keepingLines && scalar == "\n" ? "\n" : escape(scalar) ?? String(scalar)
+    }.joined()
   }
 
   /// The escape sequence for a character that controls a terminal or breaks the line; `nil` for

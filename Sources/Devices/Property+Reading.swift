@@ -6,7 +6,8 @@ package import JSON
 extension Property {
   /// Reads a value that a user gave: a JSON value, or a bare word as a string.
   ///
-  /// Numbers are snapped to the step and never clamped.
+  /// Numbers are snapped to the step and never clamped. A text such as `50%` is that part of the
+  /// range, and one such as `red` that color.
   ///
   /// - Throws: ``ValidationError`` when the input is not a value of this property.
   package func value(from input: JSONValue) throws(ValidationError) -> Value {
@@ -61,7 +62,7 @@ extension Property {
 
 extension ValueKind {
   /// Reads a value; see ``Property/value(from:)``.
-  func value(from input: JSONValue) throws(ValidationError) -> Value {
+  package func value(from input: JSONValue) throws(ValidationError) -> Value {
     switch self {
     case .number(let rule): try number(from: input, rule, wholeOnly: false)
     case .integer(let rule): try number(from: input, rule, wholeOnly: true)
@@ -84,14 +85,17 @@ extension ValueKind {
     case .integer(let integer): number = Double(integer)
     case .number(let double): number = double
     case .string(let text):
-      guard let parsed = NumberText.parse(text.trimmed) else {
+      if let parsed = NumberText.parse(text.trimmed) {
+        number = parsed
+      } else if let percentage = Percentage(text) {
+        number = try rule.number(at: percentage, wholeOnly: wholeOnly)
+      } else {
         throw .wrongType(
           found: Excerpt.of(input),
           expected: expected,
           suggestion: NumberText.suggestion(for: text)
         )
       }
-      number = parsed
     case .null, .boolean, .array, .object:
       throw .wrongType(found: Excerpt.of(input), expected: expected, suggestion: nil)
     }
@@ -159,12 +163,13 @@ extension ValueKind {
       return .color(color)
     }
     let trimmed = text.trimmed
-    guard let color = Color(hex: trimmed) else {
+    guard let color = Color(hex: trimmed) ?? Color(word: trimmed) else {
       let isMissingSign = Color(hex: "#\(trimmed)") != nil
       throw .wrongType(
         found: Excerpt.of(input),
         expected: Color.forms,
-        suggestion: isMissingSign ? "#\(trimmed)" : nil
+        suggestion: isMissingSign
+          ? "#\(trimmed)" : Suggestion.nearest(to: String(trimmed.prefix(40)), in: Color.words)
       )
     }
     return .color(color)

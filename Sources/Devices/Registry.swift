@@ -150,19 +150,49 @@ package final class Registry: Sendable {
     case .unknownDevice(let id, nil):
       let names = order.lazy.map { self.devices[$0].id }
       return .unknownDevice(id, suggestion: Suggestion.nearest(to: id, in: names))
-    case .unknownProperty(let property, let device, nil):
+    case .unknownProperty(let property, let device, nil, _):
       guard let number = deviceIndex(ofID: device.utf8.span) else { return error }
-      let names = devices[number].properties.lazy.flatMap { [$0.id] + $0.aliases }
+      let properties = devices[number].properties
+      let names = properties.lazy.flatMap { [$0.id] + $0.aliases }
       return .unknownProperty(
         property,
         device: device,
-        suggestion: Suggestion.nearest(to: property, in: names)
+        suggestion: Suggestion.nearest(to: property, in: names),
+        has: properties.map(\.id)
       )
-    case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,
-      .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable, .shuttingDown,
-      .feedbackLoop:
+    case .invalidKey(let word, nil): return .invalidKey(word, suggestion: key(meantBy: word))
+    case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
+      .notAChoice, .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable,
+      .shuttingDown, .feedbackLoop:
       return error
     }
+  }
+
+  /// An error about an unknown property with those that its device has.
+  func listing(_ error: ValidationError) -> ValidationError {
+    guard case .unknownProperty(let property, let device, nil, _) = error,
+      let number = deviceIndex(ofID: device.utf8.span)
+    else { return error }
+    let names = devices[number].properties.map(\.id)
+    return .unknownProperty(property, device: device, suggestion: nil, has: names)
+  }
+
+  /// The key or the pattern that is probably meant by a word without a slash: a property that a
+  /// device has, or the name of a device.
+  private func key(meantBy word: String) -> String? {
+    guard !word.isEmpty, !word.utf8.contains(UInt8(ascii: "/")) else { return nil }
+    if deviceIndex(ofID: word.utf8.span) != nil { return "\(word)/*" }
+    for number in order {
+      let bytes = Array("\(devices[number].id)/\(word)".utf8)
+      if let found = index(ofKey: bytes.span) { return properties[Int(found.rawValue)].key }
+    }
+    let near = Suggestion.nearest(to: word, in: order.lazy.map { self.devices[$0].id })
+    return near.map { "\($0)/*" }
+  }
+
+  /// The pattern `DEVICE/*` for the name of a device; anything else as it is.
+  package func pattern(for text: String) -> String {
+    deviceIndex(ofID: text.utf8.span) == nil ? text : "\(text)/*"
   }
 
   /// Reads a value that a user gave; see ``Property/value(from:)``.

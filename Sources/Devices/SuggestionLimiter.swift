@@ -29,7 +29,7 @@ package struct SuggestionLimiter: Sendable {
     if let last, last.error == error, last.registry == ObjectIdentifier(registry) {
       return last.answer
     }
-    guard next <= now else { return error }
+    guard next <= now else { return registry.listing(error) }
     next = now.advanced(by: Self.interval)
     searches += 1
     let answer = registry.suggesting(error)
@@ -42,8 +42,8 @@ extension ValidationError {
   /// Whether there is no such device or property.
   fileprivate var isUnknownKey: Bool {
     switch self {
-    case .unknownDevice, .unknownProperty: true
-    case .invalidKey, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending,
+    case .unknownDevice, .unknownProperty, .invalidKey: true
+    case .inProperty, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending,
       .noRoomForAll, .notDurable, .shuttingDown, .feedbackLoop:
       false
     }

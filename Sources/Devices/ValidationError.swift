@@ -6,9 +6,12 @@
 /// The description is safe for a terminal and never quotes long input.
 package enum ValidationError: Error, Hashable, Sendable {
   case unknownDevice(String, suggestion: String?)
-  case unknownProperty(String, device: String, suggestion: String?)
-  case invalidKey(String)
+  /// `has` are the properties of the device, where they are looked up.
+  case unknownProperty(String, device: String, suggestion: String?, has: [String] = [])
+  case invalidKey(String, suggestion: String? = nil)
   case wrongType(found: String, expected: String, suggestion: String?)
+  /// What is wrong with one of several properties that are set together.
+  indirect case inProperty(String, ValidationError)
   case outOfRange(found: String, allowed: String)
   case notAChoice(found: String, allowed: [String], suggestion: String?)
   /// A `step` or `toggle` that the property's type does not support.
@@ -33,10 +36,13 @@ extension ValidationError: CustomStringConvertible {
     switch self {
     case .unknownDevice(let id, let suggestion):
       "no device '\(Excerpt.of(id))'\(Self.question(suggestion))"
-    case .unknownProperty(let id, let device, let suggestion):
+    case .unknownProperty(let id, let device, let suggestion, let others):
       "device '\(Excerpt.of(device))' has no property '\(Excerpt.of(id))'"
         + Self.question(suggestion)
-    case .invalidKey(let key): "'\(Excerpt.of(key))' is no key; a key is DEVICE/PROPERTY"
+        + (others.isEmpty ? "" : "\(suggestion == nil ? "; it" : " It") has \(Self.list(others))")
+    case .invalidKey(let key, let suggestion):
+      "'\(Excerpt.of(key))' is no key; a key is DEVICE/PROPERTY\(Self.question(suggestion))"
+    case .inProperty(let property, let error): "\(property): \(error.description)"
     case .wrongType(let found, let expected, let suggestion):
       "found \(Excerpt.of(found)), expected \(expected)\(Self.question(suggestion))"
     case .outOfRange(let found, let allowed): "\(Excerpt.of(found)) is outside \(allowed)"

@@ -22,12 +22,26 @@ final class GatewayContext {
   var encoder: EventEncoder
   /// Counts by device number.
   var counters: [DeviceCounters]
+  /// The last commands of each key.
+  var history = CommandHistory()
+  let startedAt: Moment
+  /// The settings in force, as `status` shows them.
+  var settings: [SettingInForce]
+  /// Sections that changed in the files and count only after a restart.
+  var restart: [String] = []
+  /// What the files warn about.
+  var warnings: [String]
+  /// Since when devices have been offline, by number.
+  private(set) var awaySince: [Int: Moment] = [:]
 
   init(_ configuration: LoadedConfiguration, loop: EventLoop, log: Logger) {
     self.loop = loop
     self.log = log
     self.configuration = configuration.gateway
+    settings = configuration.settings
+    warnings = configuration.warnings.map(\.description)
     let now = EventLoop.now()
+    startedAt = now
     let wallMilliseconds = WallClock.milliseconds()
     let identifiers = CommandIdentifiers(
       wallMilliseconds: wallMilliseconds,
@@ -51,6 +65,11 @@ final class GatewayContext {
     for _ in counters.count..<registry.devices.count { counters.append(DeviceCounters()) }
   }
 
+  /// A device came online or went offline.
+  func availabilityChanged(of device: Int, at now: Moment) {
+    awaySince[device] = core.commands.dispatcher.isDeviceOnline(device) ? nil : now
+  }
+
   /// Reads the time of day; call it before events are encoded, since the wall clock may have been
   /// set.
   func synchronizeEncoder(at now: Moment) {
@@ -63,7 +82,7 @@ extension GatewayConfiguration {
   fileprivate var coreSettings: GatewayCore.Settings {
     var settings = GatewayCore.Settings()
     settings.commands.pendingLimit = limits.pending
-    settings.commands.lanes = laneLimits
+    settings.commands.lanes = lanes
     settings.commands.firstMessage = .random(in: 0..<1 << 31)
     settings.routes = routes
     settings.brokers = brokers.keys.sorted()
@@ -71,10 +90,5 @@ extension GatewayConfiguration {
     settings.routeTTL = max(ttl, .seconds(1))
     settings.shutdownTimeout = shutdownTimeout
     return settings
-  }
-
-  /// Tokens per second and burst, by lane.
-  var laneLimits: [String: (rate: Double, burst: Int)] {
-    lanes.mapValues { (rate: $0.rate, burst: $0.burst) }
   }
 }

@@ -104,9 +104,10 @@ package struct CommandPipeline: ~Copyable {
   /// Several values of one device in the order in which they are accepted: a JSON object has no
   /// order, and an urgent member must not end the others of its message.
   ///
-  /// - Throws: When there is no room for all of them.
-  func ordered(
-    _ values: [(key: KeyIndex, value: Value)]
+  /// - Throws: When there is no room for all of them, or one could not be kept through a crash.
+  mutating func ordered(
+    _ values: [(key: KeyIndex, value: Value)],
+    at now: Moment
   ) throws(ValidationError) -> [(key: KeyIndex, value: Value)] {
     var urgent: [(key: KeyIndex, value: Value)] = []
     var others: [(key: KeyIndex, value: Value)] = []
@@ -119,6 +120,11 @@ package struct CommandPipeline: ~Copyable {
     }
     let ordered = urgent + others
     try commands.checkRoom(for: ordered)
+    guard durability != nil else { return ordered }
+    for (key, value) in ordered {
+      commands.migrate(key, at: now)
+      if let refusal = refusal(.set(value), of: key, at: now) { throw refusal }
+    }
     return ordered
   }
 

@@ -51,11 +51,37 @@ extension GatewayCore {
     _ options: ChangeOptions
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
-    let ordered = try pipeline.ordered(values)
+    let ordered = try pipeline.ordered(values, at: now)
     for (key, value) in ordered {
       try checkFeedback(.set(value), of: key, receivedOn: topic(), at: now)
     }
-    for (key, value) in ordered { try change(.set(value), of: key, at: now, options) }
+    try accept(ordered, at: now, options)
+  }
+
+  /// Accepts several values of one device at one instant, all of them or none.
+  ///
+  /// - Throws: Why they are rejected; nothing has changed then.
+  package mutating func change(
+    _ values: [(key: KeyIndex, value: Value)],
+    at now: Moment,
+    _ options: ChangeOptions
+  ) throws(ValidationError) {
+    pipeline.commands.advance(to: now)  // What is due makes room.
+    try accept(try pipeline.ordered(values, at: now), at: now, options)
+  }
+
+  /// Accepts values that may be accepted, and then ends their quiet periods if that is asked for: one
+  /// message may carry them all.
+  private mutating func accept(
+    _ values: [(key: KeyIndex, value: Value)],
+    at now: Moment,
+    _ options: ChangeOptions
+  ) throws(ValidationError) {
+    var settling = options
+    settling.skipsQuiet = false
+    for (key, value) in values { try change(.set(value), of: key, at: now, settling) }
+    guard options.skipsQuiet else { return }
+    for (key, _) in values { flush(key, at: now, source: options.origin?.source ?? "mqtt") }
   }
 
   /// Reports that a change was rejected before it reached a key's queue.

@@ -18,7 +18,7 @@ extension GatewayCore {
   /// checked against its new definition.
   package mutating func beginReload(
     _ registry: Registry,
-    lanes: [String: (rate: Double, burst: Int)]
+    lanes: [String: LaneLimits]
   ) {
     pipeline.commands.beginReload(registry, lanes: lanes)
   }

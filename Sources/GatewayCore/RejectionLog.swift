@@ -115,8 +115,8 @@ extension RejectionLog.Kind {
     case .feedbackLoop: self = .echo
     case .tooManyPending, .noRoomForAll: self = .overflow
     case .shuttingDown: self = .closing
-    case .unknownDevice, .unknownProperty, .invalidKey, .wrongType, .outOfRange, .notAChoice,
-      .unsupported, .notDurable, .noBase:
+    case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
+      .notAChoice, .unsupported, .notDurable, .noBase:
       self = .badValue
     }
   }

@@ -34,6 +34,19 @@ package struct ImportPlan: Sendable {
       if isChanged { try AtomicFile.write(new, to: path) }
       try AtomicFile.write(record, to: recordPath)
     }
+
+    /// Writes the file and the record, where neither exists yet; both or none.
+    ///
+    /// - Throws: ``FileError`` when one exists or cannot be written.
+    package func create() throws(FileError) {
+      try AtomicFile.create(new, at: path)
+      do throws(FileError) {
+        try AtomicFile.create(record, at: recordPath)
+      } catch {
+        AtomicFile.remove(path)
+        throw error
+      }
+    }
   }
 
   /// The options of an import.

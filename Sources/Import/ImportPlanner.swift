@@ -9,15 +9,19 @@ package struct ImportPlanner {
   private let overrides: ConfigurationLoader.Overrides
   private let environment: [String: String]
   private let folder: String
+  /// Files that do not exist yet, such as the settings, by path.
+  private let settings: [String: [UInt8]]
 
   package init(
     _ overrides: ConfigurationLoader.Overrides,
     environment: [String: String],
-    folder: String
+    folder: String,
+    settings: [String: [UInt8]] = [:]
   ) {
     self.overrides = overrides
     self.environment = environment
     self.folder = folder
+    self.settings = settings
   }
 
   /// The files that earlier imports wrote.
@@ -67,10 +71,8 @@ package struct ImportPlanner {
         others: others,
         rejected: rejected
       )
-      var drafts: [String: [UInt8]] = [:]
-      for file in plan.files { drafts[file.path] = file.new }
       do throws(ConfigurationFailure) {
-        _ = try load(drafts)
+        _ = try loaded(plan)
         return plan
       } catch {
         let faulty = Self.faultyDevices(error.problems, plan)
@@ -81,10 +83,23 @@ package struct ImportPlanner {
     }
   }
 
+  /// The settings and devices, as they are once the files of `plan` are written.
+  ///
+  /// - Throws: ``ConfigurationFailure`` for mistakes in files that are not in the plan.
+  package func loaded(_ plan: ImportPlan) throws(ConfigurationFailure) -> LoadedConfiguration {
+    var drafts: [String: [UInt8]] = [:]
+    for file in plan.files { drafts[file.path] = file.new }
+    return try load(drafts)
+  }
+
   private func load(
     _ drafts: [String: [UInt8]]
   ) throws(ConfigurationFailure) -> LoadedConfiguration {
-    try ConfigurationLoader.load(overrides, environment: environment, drafts: drafts)
+    try ConfigurationLoader.load(
+      overrides,
+      environment: environment,
+      drafts: settings.merging(drafts) { $1 }
+    )
   }
 
   /// The devices with problems, and the first problem of each.

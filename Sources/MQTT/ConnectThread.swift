@@ -104,7 +104,7 @@ final class ConnectThread: Sendable {
     private func attempt() -> Result {
       for (name, path) in configuration.files where unsafe access(path, R_OK) != 0 {
         let reason = unsafe String(cString: strerror(errno))
-        return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)"))
+        return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)", .certificate))
       }
       do {
         let connection = try Connection(configuration: configuration)
@@ -112,7 +112,8 @@ final class ConnectThread: Sendable {
           try connection.handle.connect(configuration)
         } catch {
           let reason = connection.reason(error.reason)
-          return .failure(ConnectionProblem(.unreachable, reason))
+          let trouble = error.isUnresolvedName ? .unresolved : connection.trouble(of: reason)
+          return .failure(ConnectionProblem(.unreachable, reason, trouble))
         }
         return .connection(connection)
       } catch {

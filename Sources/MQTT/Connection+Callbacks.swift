@@ -78,8 +78,8 @@ extension Connection {
   /// Handles the reply to a SUBSCRIBE, with one code per filter.
   private func wasSubscribed(_ identifier: Int32, granted: [Int32]) {
     guard let filters = subscribing.removeValue(forKey: identifier) else { return }
-    for (filter, code) in zip(filters, granted) where code >= 0x80 {
-      client?.subscriptionRefused(filter, code: code)
+    for (filter, code) in zip(filters, granted) {
+      client?.subscriptionAnswered(filter, code: code)
     }
   }
 }

@@ -22,8 +22,8 @@ extension Connection {
       fail(problem)
       return
     }
-    if !isAccepted, speaksHTTP {
-      fail(ConnectionProblem(.refused, ConnectionProblem.answersInHTTP))
+    if !isAccepted, let other = foreignProtocol {
+      fail(ConnectionProblem(.refused, other, .notMQTT))
       return
     }
     if came.contains(.read) || came.contains(.hangUp) {
@@ -40,7 +40,7 @@ extension Connection {
       }
     }
     if problem == nil, came.contains(.hangUp) || isDeadInHandshake {
-      fail(ConnectionProblem(.dropped, ConnectionProblem.closedByPeer))
+      fail(ConnectionProblem(.dropped, ConnectionProblem.closedByPeer, isAccepted ? nil : .closed))
     }
     // After reading: the received bytes may contain the reason for closing the connection.
     if came.contains(.write) { writeOut() }
@@ -57,15 +57,17 @@ extension Connection {
     return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
   }
 
-  /// Whether the first bytes of the other side are those of a web server, which does not understand
-  /// CONNECT; they stay unread.
-  private var speaksHTTP: Bool {
-    guard !configuration.isEncrypted, descriptor >= 0 else { return false }
+  /// What the other side speaks, if its first bytes are those of a web server or of TLS, which do not
+  /// understand CONNECT; they stay unread.
+  private var foreignProtocol: String? {
+    guard !configuration.isEncrypted, descriptor >= 0 else { return nil }
     var bytes = [UInt8](repeating: 0, count: 5)
     let count = unsafe recv(descriptor, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
-    guard count == bytes.count else { return false }
+    guard count == bytes.count else { return nil }
+    if TLSGreeting.isRecord(bytes) { return ConnectionProblem.answersInTLS }
     let start = String(decoding: bytes, as: UTF8.self).lowercased()
-    return start == "http/" || start == "<!doc" || start == "<html"
+    let isHTTP = start == "http/" || start == "<!doc" || start == "<html"
+    return isHTTP ? ConnectionProblem.answersInHTTP : nil
   }
 
   /// Ends the line that a web server takes CONNECT for, so that it answers; a broker that is silent
@@ -175,6 +177,7 @@ extension Connection {
     unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
     // Without an error, the broker closed the connection after a reply that is not read yet.
     guard code != 0 else { return nil }
-    return ConnectionProblem(.unreachable, unsafe String(cString: strerror(code)))
+    let reason = unsafe String(cString: strerror(code))
+    return ConnectionProblem(.unreachable, reason, code == ECONNRESET ? .closed : nil)
   }
 }

@@ -104,11 +104,18 @@ import Operations
     }
     let reason = reason(failure?.reason ?? ConnectionProblem.closedByPeer)
     guard isAccepted else {
-      fail(ConnectionProblem(.unreachable, reason))
+      let isClosed = reason == ConnectionProblem.closedByPeer
+      fail(ConnectionProblem(.unreachable, reason, isClosed ? .closed : trouble(of: reason)))
       return
     }
     let isSilent = failure?.code == Int32(MOSQ_ERR_KEEPALIVE.rawValue)
     fail(ConnectionProblem(isSilent ? .silent : .dropped, reason))
+  }
+
+  /// What is wrong where TLS complained; `nil` where it did not.
+  func trouble(of reason: String) -> ConnectionTrouble? {
+    guard case .tls(let host, _) = configuration.endpoint, lastComplaint != nil else { return nil }
+    return reason.hasSuffix(TLSFailure.otherName(host)) ? .certificateName : .certificate
   }
 
   /// The reason of a failure, with the meaning of the library's last error or the error itself.

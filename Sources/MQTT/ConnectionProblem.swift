@@ -23,9 +23,12 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
 
   static let closedByPeer = "the connection was closed by the other side"
   static let answersInHTTP = "the other side speaks HTTP, not MQTT; see the port in `url`"
+  static let answersInTLS = "the other side speaks TLS at this port; use mqtts:// in `url`"
 
   let kind: Kind
   let reason: String
+  /// What is wrong, for advice.
+  let trouble: ConnectionTrouble
 
   var description: String { reason }
 
@@ -47,14 +50,19 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
   ///   - sendsUsername: Whether this client sends a user name.
   init(connackCode code: Int32, sendsUsername: Bool) {
     let words = ReasonCode.words(code) + Self.advice(code, sendsUsername: sendsUsername)
+    let trouble = ConnectionTrouble(connackCode: code)
     switch code {
     case 0x80...:
       let isFinal = [0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x90, 0x95, 0x99, 0x9A].contains(
         code
       )
-      self.init(isFinal ? .refused : .unavailable, "the broker refused the connection: \(words)")
-    case 3: self.init(.unavailable, "the broker refused the connection: \(words)")
-    default: self.init(.refused, "the broker refused the connection: \(words)")
+      self.init(
+        isFinal ? .refused : .unavailable,
+        "the broker refused the connection: \(words)",
+        trouble
+      )
+    case 3: self.init(.unavailable, "the broker refused the connection: \(words)", trouble)
+    default: self.init(.refused, "the broker refused the connection: \(words)", trouble)
     }
   }
 
@@ -83,9 +91,14 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
     self.init(kind, "the broker closed the connection: \(ReasonCode.words(code))")
   }
 
-  init(_ kind: Kind, _ reason: String) {
+  /// - Parameters:
+  ///   - kind: Which decides what happens next.
+  ///   - reason: In words.
+  ///   - trouble: What is wrong, where the kind does not say it.
+  init(_ kind: Kind, _ reason: String, _ trouble: ConnectionTrouble? = nil) {
     self.kind = kind
     self.reason = reason
+    self.trouble = trouble ?? ConnectionTrouble(kind)
   }
 }
 

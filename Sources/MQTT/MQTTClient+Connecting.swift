@@ -62,6 +62,7 @@ extension MQTTClient {
     if !configuration.isEncrypted { connection.handle.endLog() }
     connection.subscribe(subscriptions.all)
     reconnection.connected()
+    trouble = nil
     log.info(
       "Connected to the broker",
       ["broker": "\(configuration.endpoint)", "session": connack.sessionPresent ? "kept" : "new"]
@@ -101,6 +102,7 @@ extension MQTTClient {
     let now = EventLoop.now()
     let until = now.advanced(by: reconnection.delay(after: problem, at: now))
     phase = .waiting(until: until)
+    trouble = (problem.trouble, problem.reason)
     change(to: .waiting(until: until, reason: problem.reason))
   }
 

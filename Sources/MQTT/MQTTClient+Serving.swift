@@ -119,11 +119,15 @@ extension MQTTClient {
     refuse(entry.token, ReasonCode.words(code))
   }
 
-  func subscriptionRefused(_ filter: String, code: Int32) {
-    log.warning(
-      "The broker refused a subscription",
-      ["filter": filter, "reason": ReasonCode.words(code)]
-    )
+  /// Handles the broker's answer for one filter of a SUBSCRIBE.
+  func subscriptionAnswered(_ filter: String, code: Int32) {
+    guard code >= 0x80 else {
+      onSubscribed?(filter, nil)
+      return
+    }
+    let reason = ReasonCode.words(code)
+    log.warning("The broker refused a subscription", ["filter": filter, "reason": reason])
+    onSubscribed?(filter, reason)
   }
 
   private func ignoreOversized(_ size: Int, topic: String) {

@@ -37,8 +37,13 @@ package final class MQTTClient {
   /// Called instead of ``onMessage`` for a retained message that no subscription wants.
   package var onRetainedIgnored: ((_ topic: String) -> Void)?
 
+  /// Called for each subscription that the broker has answered; `refusal` says why it was refused.
+  package var onSubscribed: ((_ filter: String, _ refusal: String?) -> Void)?
+
   package internal(set) var state: State = .idle
   package internal(set) var statistics = Statistics()
+  /// Why there is no connection, as far as that is known; `nil` while there is one.
+  package internal(set) var trouble: (cause: ConnectionTrouble, reason: String)?
 
   let configuration: MQTTConfiguration
   let loop: EventLoop
@@ -94,6 +99,9 @@ package final class MQTTClient {
     wakerWatch?.cancel()
     timer?.cancel()
   }
+
+  /// The broker's address as a URL.
+  package var endpoint: String { configuration.endpoint.description }
 
   /// Whether the client is connected and the window has room.
   package var canPublish: Bool {

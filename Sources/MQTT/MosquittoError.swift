@@ -30,6 +30,9 @@ struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MosquittoError {
+  /// Whether the host's name has no address.
+  var isUnresolvedName: Bool { code == Int32(MOSQ_ERR_EAI.rawValue) }
+
   /// Whether the connection is gone, rather than the message refused.
   var isConnectionLost: Bool {
     switch mosq_err_t(code) {

@@ -63,7 +63,8 @@ enum TLSFailure {
     }
   }
 
-  private static func otherName(_ host: String) -> String {
+  /// The words for a certificate that is not for `host`.
+  static func otherName(_ host: String) -> String {
     "the broker's certificate is for another name than \(host)"
   }
 }

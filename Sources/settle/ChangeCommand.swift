@@ -3,6 +3,8 @@
 
 import Arguments
 import Control
+import Devices
+import JSON
 
 /// A command that changes one property: `set`, `step`, `toggle`.
 protocol ChangeCommand: GatewayCommand {
@@ -15,11 +17,13 @@ struct ChangeOptions: Sendable {
   /// How far to follow the change.
   enum Wait: String, CaseIterable, ArgumentValue {
     case sent, confirmed
+    /// The keys are quiet and done, from any source.
+    case settled
     /// `confirmed` where the property can confirm, otherwise `sent`: the meaning of a bare `--wait`.
     case best
 
     /// The words that can be typed.
-    static let allCases: [Wait] = [.sent, .confirmed]
+    static let allCases: [Wait] = [.sent, .confirmed, .settled]
   }
 
   var wait: Wait?
@@ -28,6 +32,8 @@ struct ChangeOptions: Sendable {
   var timeout: Duration?
   var id: String?
   var source = "cli"
+  /// Whether to print the message that would be sent instead of sending it.
+  var isDryRun = false
 }
 
 extension ChangeCommand {
@@ -36,26 +42,33 @@ extension ChangeCommand {
   /// `keys` are the keys to offer in a shell.
   static func changeParameters(
     _ positional: [Parameter<Self>],
-    keys: ParameterDescription.Completion = .keys
+    keys: ParameterDescription.Completion = .keys,
+    keyHelp: String = "device/property, such as desk-lamp/brightness."
   ) -> [Parameter<Self>] {
     let key = Parameter<Self>.argument(
       "key",
       \.key,
       completion: keys,
-      help: "device/property, such as desk-lamp/brightness."
+      help: keyHelp
     )
     let options: [Parameter<Self>] = [
       .option(
         "wait",
         \.options.wait,
-        value: "sent|confirmed",
+        value: "sent|confirmed|settled",
         alone: "best",
-        completion: .words(["sent", "confirmed"]),
+        completion: .words(["sent", "confirmed", "settled"]),
         help: "Show each phase and wait until the device confirms, or until the broker acknowledges"
           + " where nothing can confirm. --wait=sent waits for the broker only; --wait=confirmed"
-          + " is an error where nothing can confirm."
+          + " is an error where nothing can confirm; --wait=settled waits until the property is"
+          + " quiet and its last command done, from any source."
       ),
       .flag("now", \.options.now, help: "Skip the quiet period."),
+      .flag(
+        "dry-run",
+        \.options.isDryRun,
+        help: "Print the topic and the message that would be sent, and send nothing."
+      ),
       .option(
         "ttl",
         \.options.ttl,
@@ -79,6 +92,12 @@ extension ChangeCommand {
     return [key] + positional + options + connectionParameters
   }
 
+  /// Sends the change of one property and follows it until the phase that `--wait` names.
+  func performOne(_ operation: ControlRequest.Operation) throws(ClientError) -> ExitCode {
+    guard key.contains("/") else { return try explainBareName(key) }
+    return try perform(operation)
+  }
+
   /// Sends the change and follows it until the phase that `--wait` names.
   func perform(_ operation: ControlRequest.Operation) throws(ClientError) -> ExitCode {
     var request = ControlRequest(operation, key: key)
@@ -86,8 +105,32 @@ extension ChangeCommand {
     request.source = options.source
     request.now = options.now
     request.ttl = options.ttl
-    request.wait = options.wait.map { $0 == .sent ? .sent : .confirmed }
+    if options.isDryRun { return try preview(request) }
+    request.wait =
+      switch options.wait {
+      case nil, .settled: nil
+      case .sent: .sent
+      case .confirmed, .best: .confirmed
+      }
     var follower = ChangeFollower(request: request, options: options, json: connection.json)
     return try follower.run(on: connection.connect())
+  }
+
+  /// Prints the messages that the change would be sent in.
+  private func preview(_ request: ControlRequest) throws(ClientError) -> ExitCode {
+    var request = request
+    request.isDryRun = true
+    let reply = try ask(request)
+    guard case .previewed(let messages, _) = reply else { return .unexpected(reply) }
+    for message in messages {
+      if connection.json {
+        StandardOutput.print(bytes: JSONWriter.bytes(message.json))
+        continue
+      }
+      let text = "\(message.topic) \(message.payload)"
+      StandardOutput.print(Terminal.isInteractive ? Excerpt.visible(text) : text)
+      if let reason = message.reason { Terminal.complain("it would not be sent now: \(reason)") }
+    }
+    return .done
   }
 }

@@ -6,11 +6,22 @@ import Control
 import Devices
 
 /// Sends one change and prints its events.
+///
+/// A change of several properties of a device is done when each of them is.
 struct ChangeFollower {
   private var request: ControlRequest
   private let options: ChangeOptions
   private let json: Bool
   private var last: Phase?
+  /// How many properties the change sets.
+  private var parts = 1
+  /// The exit codes of the properties that are done.
+  private var codes: [String: ExitCode] = [:]
+  /// What was in the way of the command when it was accepted.
+  private var hindrance: String?
+  private var hasAsked = false
+  /// The keys whose confirmation is waited for, where not all keys of the change can confirm.
+  private var confirming: Set<String>?
 
   init(request: ControlRequest, options: ChangeOptions, json: Bool) {
     self.request = request
@@ -20,6 +31,13 @@ struct ChangeFollower {
 
   mutating func run(on client: consuming ControlClient) throws(ClientError) -> ExitCode {
     let limit = options.timeout.map { Deadline(after: $0) }
+    if options.wait == .settled {
+      return try SettledFollower(request: request, options: options, json: json)
+        .run(on: client, by: limit)
+    }
+    if options.wait == .best, request.deviceMembers != nil {
+      if let code = try readConfirming(from: &client) { return code }
+    }
     try client.send(request)
     while true {
       let reply: ControlReply
@@ -27,23 +45,47 @@ struct ChangeFollower {
         reply = try client.next(by: limit ?? unaskedLimit)
       } catch {
         let phase = last.map { "; the last phase was \($0.rawValue)" } ?? ""
-        Terminal.complain("\(error)\(phase)")
+        Terminal.complain("\(error)\(phase)\(hindrance.map { "; \($0)" } ?? "")")
         if case .timedOut = error, limit != nil { return .timedOut }
         return .unavailable
       }
       switch reply {
       case .event(let event, _):
         if let code = receive(event) { return code }
+        guard event.phase == .accepted, !hasAsked else { continue }
+        hasAsked = true
+        try client.send(Hindrance.question)
+      case .status(let report, _):
+        hindrance = Hindrance.show(report, of: keys)
+      case .failure(_, let id) where id == Hindrance.question.replyID:
+        continue  // An older gateway does not say.
       case .failure(let error, _)
       where error.code == ErrorCode.cannotConfirm.rawValue && options.wait == .best
         && request.wait == .confirmed:
         request.wait = .sent
         try client.send(request)
       case .failure, .watched, .recorded, .targets, .pending, .described, .flushed, .cancelled,
-        .reloaded:
+        .reloaded, .logged, .devices, .previewed:
         return .unexpected(reply)
       }
     }
+  }
+
+  /// The key of the change, or a key of its device.
+  private var keys: [String] {
+    request.deviceMembers == nil ? [request.key] : ["\(request.key)/"]
+  }
+
+  /// Asks which properties of the device can confirm; returns an exit code if that fails.
+  private mutating func readConfirming(
+    from client: inout ControlClient
+  ) throws(ClientError) -> ExitCode? {
+    try client.send(ControlRequest(.describe, key: "\(request.key)/*"))
+    let reply = try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
+    guard case .described(let rows, _) = reply else { return .unexpected(reply) }
+    confirming = Set(rows.filter { $0.confirmWithin != nil }.map(\.key))
+    request.wait = .sent
+    return nil
   }
 
   /// The deadline without `--timeout`: a gateway must answer in time, and a command that it has
@@ -55,30 +97,41 @@ struct ChangeFollower {
   /// Prints an event; returns the exit code, or `nil` to go on.
   private mutating func receive(_ event: EventObject) -> ExitCode? {
     last = event.phase
+    parts = max(parts, event.of ?? 1)
+    guard codes[event.key] == nil else { return nil }
     let isQuiet = request.wait == nil && !Terminal.isInteractive
     if json {
       StandardOutput.print(bytes: event.bytes)
     } else if !isQuiet, event.phase != .rejected {
-      let isAwaited = event.phase == .sent && request.wait == .confirmed && Terminal.isInteractive
+      let isAwaited =
+        event.phase == .sent && awaitsConfirmation(of: event.key) && Terminal.isInteractive
       StandardOutput.print(
         EventLine.text(event, withTime: false)
           + (isAwaited ? Terminal.colored(", waiting for the device", .faint) : "")
       )
     }
-    guard let code = code(for: event.phase) else { return nil }
+    guard let code = code(for: event) else { return nil }
     if code == .badInput || code == .failed, !Terminal.isInteractive || event.phase == .rejected {
       let reason = event.reason ?? event.phase.rawValue
       let phase = event.phase == .rejected || event.reason == nil ? "" : "\(event.phase.rawValue): "
       Terminal.complain("\(event.key): \(phase)\(reason)")
     }
-    return code
+    codes[event.key] = code
+    // Of a device that takes none of the properties there is one answer.
+    guard codes.count == parts || event.key == request.key else { return nil }
+    if codes.values.contains(.badInput) { return .badInput }
+    return codes.values.contains(.failed) ? .failed : .done
   }
 
-  private func code(for phase: Phase) -> ExitCode? {
-    switch phase {
+  private func awaitsConfirmation(of key: String) -> Bool {
+    confirming?.contains(key) ?? (request.wait == .confirmed)
+  }
+
+  private func code(for event: EventObject) -> ExitCode? {
+    switch event.phase {
     case .rejected: .badInput
     case .accepted, .sending: request.wait == nil ? .done : nil
-    case .sent: request.wait == .confirmed ? nil : .done
+    case .sent: awaitsConfirmation(of: event.key) ? nil : .done
     case .confirmed, .unchanged: .done
     case .superseded, .cancelled, .failed, .expired: .failed
     }

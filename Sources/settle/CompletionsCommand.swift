@@ -36,43 +36,71 @@ struct CompletionsCommand: GatewayCommand {
       \.keys,
       value: Keys.allCases.map(\.rawValue).joined(separator: "|"),
       completion: .words(Keys.allCases.map(\.rawValue)),
-      help: "Print keys instead: any, or those that can be stepped or toggled."
+      help: "Print keys instead: any, those that can be stepped or toggled, or what can be set,"
+        + " which includes devices."
+    ),
+    .option(
+      "starting",
+      \.start,
+      value: "TEXT",
+      help: "Print only the keys that start with TEXT."
     ),
     .option(
       "values",
       \.valuesOf,
       value: "KEY",
-      help: "Print the values of KEY instead: on and off, or the words of a choice or an action."
+      help: "Print the values of KEY instead: on and off, or the words of a choice or an action;"
+        + " of a device, NAME= for each property."
     ),
     socketParameter,
   ]
 
   /// Which keys to print.
   enum Keys: String, CaseIterable, ArgumentValue {
-    case any, step, toggle
+    case any, step, toggle, set
   }
 
   var shell: Completions.Shell?
   var keys: Keys?
+  var start = ""
   var valuesOf: String?
   var connection = ConnectionOptions()
 
   /// Prints what the script asks for.
   func run() throws(ClientError) -> ExitCode {
-    let areAll = valuesOf == nil && keys == .any
-    let reply = try ask(ControlRequest(areAll ? .get : .describe, key: valuesOf ?? "*"))
+    let areAll = valuesOf == nil && (keys == .any || keys == .set)
+    // DEVICE/ stands for what follows NAME=VALUE of a device, and nothing follows a value.
+    let isMore = valuesOf?.last == "/"
+    let subject = isMore ? valuesOf.map { String($0.dropLast()) } : valuesOf
+    if isMore, subject?.contains("/") == true { return .done }
+    let reply = try ask(ControlRequest(areAll ? .get : .describe, key: subject ?? "\(start)*"))
     let words: [String]
     switch reply {
-    case .targets(let rows, _): words = rows.map(\.key)
+    case .targets(let rows, _):
+      let all = rows.map(\.key)
+      words = all + (keys == .set ? Self.devices(all) : [])
+    case .described(let rows, _) where subject?.contains("/") == false:
+      words = rows.compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
     case .described(let rows, _) where valuesOf != nil:
       words = rows.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
     case .described(let rows, _):
       words = rows.filter { keys?.accepts($0.kind) ?? false }.map(\.key)
-    case .event, .watched, .recorded, .pending, .flushed, .cancelled, .reloaded, .failure:
+    case .event, .watched, .recorded, .pending, .flushed, .cancelled, .reloaded, .status, .logged,
+      .devices, .previewed, .failure:
       return .unexpected(reply)
     }
     StandardOutput.show(words.map { $0 + "\n" }.joined())
     return .done
+  }
+
+  /// The devices of keys, which stand side by side.
+  private static func devices(_ keys: [String]) -> [String] {
+    var devices: [String] = []
+    for key in keys {
+      let device = String(key.prefix { $0 != "/" })
+      if devices.last != device { devices.append(device) }
+    }
+    return devices
   }
 
   /// Whether every shell takes the word as it is.
@@ -94,7 +122,7 @@ extension CompletionsCommand.Keys {
   /// Whether the command accepts keys of this kind.
   fileprivate func accepts(_ kind: ValueKind) -> Bool {
     switch self {
-    case .any: true
+    case .any, .set: true
     case .step: kind.numberRule != nil
     case .toggle: kind == .boolean
     }

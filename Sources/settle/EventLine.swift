@@ -13,19 +13,19 @@ enum EventLine {
         event.at, event.key, event.phase.rawValue, ValueText.text(event.value),
         "\(event.collapsed)", event.source ?? "-", event.reason ?? "-",
       ]
-      return fields.map { Terminal.visible($0) }.joined(separator: "\t")
+      return fields.map { Excerpt.visible($0) }.joined(separator: "\t")
     }
     var parts: [String] = []
     if withTime { parts.append(Terminal.colored(time(event.at), .faint)) }
-    parts.append(Terminal.visible(event.key))
-    parts.append(Terminal.colored(Terminal.visible(ValueText.text(event.value)), .bold))
+    parts.append(Excerpt.visible(event.key))
+    parts.append(Terminal.colored(Excerpt.visible(ValueText.text(event.value)), .bold))
     parts.append(Terminal.colored(event.phase.rawValue, color(event.phase)))
     if event.collapsed > 0 {
       parts.append(Terminal.colored("(\(event.collapsed) collapsed)", .faint))
     }
     if event.attempt > 1 { parts.append("attempt \(event.attempt)") }
-    if withTime, let source = event.source { parts.append("by \(Terminal.visible(source))") }
-    if let reason = event.reason { parts.append("- \(Terminal.visible(reason))") }
+    if withTime, let source = event.source { parts.append("by \(Excerpt.visible(source))") }
+    if let reason = event.reason { parts.append("- \(Excerpt.visible(reason))") }
     return parts.joined(separator: " ")
   }
 
@@ -42,7 +42,7 @@ enum EventLine {
   /// The local time of day of a UTC timestamp; a timestamp in another form stays as it is.
   private static func time(_ timestamp: String) -> String {
     let numbers = timestamp.split(whereSeparator: { !$0.isNumber }).compactMap { Int32($0) }
-    guard numbers.count == 7 else { return Terminal.visible(timestamp) }
+    guard numbers.count == 7 else { return Excerpt.visible(timestamp) }
     var utc = unsafe tm()
     unsafe utc.tm_year = numbers[0] - 1900
     unsafe utc.tm_mon = numbers[1] - 1
@@ -50,7 +50,7 @@ enum EventLine {
     unsafe (utc.tm_hour, utc.tm_min, utc.tm_sec) = (numbers[3], numbers[4], numbers[5])
     var moment = unsafe timegm(&utc)
     var here = unsafe tm()
-    guard unsafe localtime_r(&moment, &here) != nil else { return Terminal.visible(timestamp) }
+    guard unsafe localtime_r(&moment, &here) != nil else { return Excerpt.visible(timestamp) }
     let fields = unsafe [(here.tm_hour, 2), (here.tm_min, 2), (here.tm_sec, 2), (numbers[6], 3)]
     let texts = fields.map { number, width in
       String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"

@@ -20,7 +20,7 @@ extension PatternCommand {
         \.pattern,
         isOptional: isOptional,
         completion: .keys,
-        help: "A key, or a pattern: * any characters, ? one"
+        help: "A key, a device, or a pattern: * any characters, ? one"
           + (isOptional ? " (default: *)." : ".")
       )
     ] + connectionParameters

@@ -9,7 +9,7 @@ struct PendingCommand: PatternCommand {
   static let name = "pending"
   static let summary = "Show pending values, and what each waits for."
   static let discussion = """
-    A value waits until its key is quiet, for a token of its lane, for the previous command of its \
+    A value waits until its key is quiet, for its lane, for the previous command of its \
     key (in_flight), or for an offline broker or device (offline).
 
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \

@@ -3,6 +3,8 @@
 
 import Arguments
 import Control
+import Devices
+import JSON
 
 struct SetCommand: ChangeCommand {
   static let name = "set"
@@ -10,7 +12,11 @@ struct SetCommand: ChangeCommand {
   static let discussion = """
     VALUE is a number, true, false, a JSON object or array, or otherwise a text. Negative numbers \
     are values, not options. The gateway converts VALUE to the property's type, and refuses it \
-    with the allowed range if that is not possible.
+    with the allowed range if that is not possible. 50% is half of the range; where the unit is %, \
+    it is that number. A color is a word such as red, or '#ff8800'.
+
+    With a DEVICE and several NAME=VALUE the properties change at one instant, all of them or none. \
+    Members that the device sends along, such as transition, are named in the same way.
 
     Without --wait the command exits as soon as the gateway has accepted the change, and prints \
     nothing to a pipe. With --wait it exits with 0 when the value was sent or confirmed, or did \
@@ -19,25 +25,75 @@ struct SetCommand: ChangeCommand {
     """
   static let examples = [
     Example("settle set desk-lamp/brightness 40", "Dim the lamp to 40."),
+    Example("settle set desk-lamp/brightness 50%", "Half of its range."),
+    Example(
+      "settle set desk-lamp brightness=40 power=on transition=2",
+      "Two properties at one instant, and how long the lamp takes."
+    ),
     Example(
       "settle set boiler/target_temperature 21.5 --wait",
       "Wait until the boiler reports it."
     ),
     Example("settle set desk-lamp/power off --now", "Switch it off without the quiet period."),
-    Example("settle set desk-lamp/color '#ff8800'", "A color."),
+    Example("settle set desk-lamp/color red", "A color; '#ff8800' is one, too."),
+    Example(
+      "settle set desk-lamp/brightness 40 --dry-run",
+      "Print the message that would be sent, and send nothing."
+    ),
     Example(
       "settle set boiler/mode off --ttl 1h",
       "Keep the value for an hour while the boiler is offline."
     ),
   ]
-  static let parameters = changeParameters([
-    .argument("value", \.value, completion: .values, help: "The value to set.")
-  ])
+  static let parameters = changeParameters(
+    [
+      .argument(
+        "value",
+        \.value,
+        completion: .values,
+        help: "The value to set; NAME=VALUE after a device."
+      ),
+      .arguments(
+        "name=value",
+        \.others,
+        completion: .members,
+        help: "Further properties of the device."
+      ),
+    ],
+    keys: .keysOf("set"),
+    keyHelp: "device/property, such as desk-lamp/brightness; or a device before NAME=VALUE."
+  )
 
   var key = ""
   var value = ""
+  var others: [String] = []
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
-  func run() throws(ClientError) -> ExitCode { try perform(.set(ValueText.json(value))) }
+  func run() throws(ClientError) -> ExitCode {
+    guard !key.contains("/") else {
+      guard let other = others.first else { return try perform(.set(ValueText.json(value))) }
+      Terminal.complain(
+        #"unexpected argument "\#(other)"; several properties are set with a device: "#
+          + "settle set DEVICE NAME=VALUE…"
+      )
+      return .usage
+    }
+    var members: [JSONValue.Member] = []
+    for text in [value] + others {
+      guard let sign = text.firstIndex(of: "="), sign != text.startIndex else {
+        return try explainBareName(
+          key,
+          hint: "; several at once are set with NAME=VALUE, such as \(key) brightness=40"
+        )
+      }
+      let name = String(text[..<sign])
+      guard !members.contains(where: { $0.name == name }) else {
+        Terminal.complain("\(name) is given twice")
+        return .usage
+      }
+      members.append(.init(name, ValueText.json(String(text[text.index(after: sign)...]))))
+    }
+    return try perform(.set(.object(members)))
+  }
 }

@@ -14,8 +14,8 @@ struct Settle {
     summary: "Turn the knob. Settle sends only where it stopped.",
     discussion: """
       Settle collapses rapid changes of a property and publishes only the last value over MQTT, \
-      once the property has been quiet for a moment. Start the gateway with "settle run"; the \
-      other commands talk to it.
+      once the property has been quiet for a moment. Set up with "settle init", and start the \
+      gateway with "settle run"; the other commands talk to it.
       """,
     examples: [
       Example("settle demo", "See it at work: simulated devices, a broker and the gateway."),
@@ -32,16 +32,28 @@ struct Settle {
       entry(ToggleCommand.self, "CHANGE"),
       entry(PipeCommand.self, "CHANGE"),
       entry(ControlCommand.self, "LOOK"),
+      entry(StatusCommand.self, "LOOK"),
       entry(GetCommand.self, "LOOK"),
+      entry(DescribeCommand.self, "LOOK"),
+      entry(LogCommand.self, "LOOK"),
+      entry(DevicesCommand.self, "LOOK"),
       entry(WatchCommand.self, "LOOK"),
+      entry(WaitCommand.self, "LOOK"),
       entry(RecordCommand.self, "LOOK"),
       entry(PendingCommand.self, "QUEUE"),
       entry(FlushCommand.self, "QUEUE"),
       entry(CancelCommand.self, "QUEUE"),
+      daemon(
+        "init",
+        "Set up: test the broker, and write settings and device files.",
+        "GATEWAY"
+      ),
       daemon("run", "Run the gateway.", "GATEWAY"),
       daemon("check", "Validate configuration and devices.", "GATEWAY"),
       daemon("import", "Write device files for the devices that the broker announces.", "GATEWAY"),
       entry(ReloadCommand.self, "GATEWAY"),
+      daemon("profiles", "List the built-in device profiles, or show what one holds.", "GATEWAY"),
+      daemon("schema", "Print the JSON Schema of the settings file or of device files.", "GATEWAY"),
       CommandEntry(CompletionsCommand.self, section: "SHELL") { printCompletions($0) },
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),

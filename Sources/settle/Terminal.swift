@@ -6,7 +6,7 @@ import Control
 import Devices
 import Glibc
 
-/// The properties of standard output, and how text is shown on it.
+/// The properties of standard output, colors on it, and messages beside it.
 enum Terminal {
   enum Color: String {
     case green = "32"
@@ -34,18 +34,11 @@ enum Terminal {
 
   /// Writes a message to standard error, after the program's name.
   static func complain(_ message: String) {
-    StandardError.write("settle: \(visible(message, keepingLines: true))")
+    StandardError.write("settle: \(Excerpt.visible(message, keepingLines: true))")
   }
 
   static func colored(_ text: String, _ color: Color?) -> String {
     guard hasColor, let color else { return text }
     return "\u{1B}[\(color.rawValue)m\(text)\u{1B}[0m"
-  }
-
-  /// `text` with its control characters escaped, so that it cannot control the terminal.
-  static func visible(_ text: String, keepingLines: Bool = false) -> String {
-    text.unicodeScalars.map { scalar in
-      keepingLines && scalar == "\n" ? "\n" : Excerpt.escape(scalar) ?? String(scalar)
-    }.joined()
   }
 }

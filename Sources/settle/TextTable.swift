@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import Devices
 
 /// Rows of text: aligned under headings on a terminal, tab separated in a pipe.
 struct TextTable {
@@ -10,7 +11,7 @@ struct TextTable {
     let color: Terminal.Color?
 
     init(_ text: String, _ color: Terminal.Color? = nil) {
-      self.text = Terminal.visible(text)
+      self.text = Excerpt.visible(text)
       self.color = color
     }
   }

@@ -17,5 +17,5 @@ struct ToggleCommand: ChangeCommand {
   var options = ChangeOptions()
   var connection = ConnectionOptions()
 
-  func run() throws(ClientError) -> ExitCode { try perform(.toggle) }
+  func run() throws(ClientError) -> ExitCode { try performOne(.toggle) }
 }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Control
 import Devices
 import JSON
 import JSONParsing
@@ -20,24 +21,28 @@ enum ValueText {
     }
   }
 
-  /// A value for a table: texts without quotes, `-` for none.
+  /// A value for a table: texts without quotes, colors as `#rrggbb`, `-` for none.
   static func text(_ value: JSONValue?) -> String {
     switch value {
     case nil, .null: "-"
-    case .string(let text): text
-    case .some(let value): JSONWriter.text(value)
+    case .some(let value): shown(value)
     }
+  }
+
+  /// A value without quotes; of all values only colors are objects.
+  static func shown(_ value: JSONValue) -> String {
+    switch value {
+    case .string(let text): return text
+    case .object:
+      guard case .color(let color)? = try? ValueKind.color.value(from: value) else { break }
+      return color.hexText
+    case .null, .boolean, .integer, .number, .array: break
+    }
+    return JSONWriter.text(value)
   }
 
   /// A duration in short form: `0.3s`, `12s`, `5m`, `3h`, `2d`.
   static func age(_ milliseconds: Int?) -> String {
-    guard let milliseconds else { return "-" }
-    return switch milliseconds {
-    case ..<10_000: JSONWriter.text(.number(Double(milliseconds / 100) / 10)) + "s"
-    case ..<120_000: "\(milliseconds / 1000)s"
-    case ..<7_200_000: "\(milliseconds / 60_000)m"
-    case ..<172_800_000: "\(milliseconds / 3_600_000)h"
-    default: "\(milliseconds / 86_400_000)d"
-    }
+    milliseconds.map(AgeText.text) ?? "-"
   }
 }

@@ -4,11 +4,9 @@
 import Arguments
 import Configuration
 import Devices
-import Gateway
 import Glibc
 import Import
 import LastOut
-import MQTT
 import MQTTTopics
 import Operations
 
@@ -93,9 +91,6 @@ struct ImportCommand: DaemonCommand {
   var timeout: Duration = .seconds(10)
   var json = false
 
-  /// The silence after which all messages have arrived.
-  private static let quiet: Duration = .seconds(1)
-
   func run() -> ExitCode {
     if let mistake = mistake() {
       complain(mistake)
@@ -108,10 +103,16 @@ struct ImportCommand: DaemonCommand {
     do throws(ConfigurationFailure) {
       let loaded = try ConfigurationLoader.load(overrides, environment: environment, drafts: [:])
       let request = request(loaded.gateway)
+      let reader = AnnouncementReader(loaded.gateway, clientID: "settle-import", timeout: timeout)
       let announcements: [Announcement]
-      switch collect(loaded.gateway, request) {
-      case .success(let found): announcements = found
-      case .failure(let end): return end.code
+      do throws(AnnouncementReader.Failure) {
+        announcements = try reader.read(request) { [json] address in
+          if !json { StandardError.write("Reading what is announced at \(address)") }
+        }
+        guard !announcements.isEmpty else { throw reader.nothing(request) }
+      } catch {
+        complain(error.reason)
+        return error.code
       }
       if let inner {
         return try routes(announcements, inner: inner, overrides, environment)
@@ -158,80 +159,6 @@ struct ImportCommand: DaemonCommand {
     )
     request.recordRoutes(settings.routes)
     return request
-  }
-
-  // MARK: - Collecting
-
-  private struct Ended: Error {
-    let code: ExitCode
-  }
-
-  private func collect(
-    _ settings: GatewayConfiguration,
-    _ request: ImportPlan.Request
-  ) -> Result<[Announcement], Ended> {
-    // Not the gateway's client id: it may be running.
-    var broker = settings.mqtt
-    broker.clientID = "settle-import-\(getpid())"
-    var configuration = MQTTConfiguration(
-      broker,
-      fallbackID: "settle-import",
-      limits: settings.limits
-    )
-    configuration.maximumPacket = 64 << 20
-    // The deadline of the whole import comes first.
-    configuration.connectDeadline = timeout + .seconds(1)
-    let address = configuration.endpoint.description
-    do throws(OperationsError) {
-      let loop = try EventLoop()
-      let collector = try Collector(
-        configuration,
-        filters: request.filters,
-        quiet: Self.quiet,
-        timeout: timeout,
-        loop: loop,
-        log: Logger(level: .error)
-      )
-      collector.onConnected = { [json] in
-        if !json { StandardError.write("Reading what is announced at \(address)") }
-      }
-      return judge(collector.collect(), collector.announcements, address, request)
-    } catch {
-      complain(error.description)
-      return .failure(Ended(code: .failed))
-    }
-  }
-
-  private func judge(
-    _ outcome: Collector.Outcome,
-    _ announcements: [Announcement],
-    _ address: String,
-    _ request: ImportPlan.Request
-  ) -> Result<[Announcement], Ended> {
-    switch outcome {
-    case .complete where announcements.isEmpty:
-      complain(
-        "nothing is announced at \(address): no retained message on "
-          + request.filters.joined(separator: ", ")
-      )
-      return .failure(Ended(code: .unavailable))
-    case .complete: return .success(announcements)
-    case .timedOut(let isConnected):
-      complain(
-        isConnected
-          ? "messages were still arriving after --timeout; nothing was written"
-          : "no answer from \(address) within --timeout"
-      )
-      return .failure(Ended(code: .timedOut))
-    case .failed(let reason):
-      complain("no connection to \(address): \(reason)")
-      return .failure(Ended(code: .unavailable))
-    case .tooMuch:
-      complain(
-        "too much is announced for one import; use --only, --base or --prefix to import a part"
-      )
-      return .failure(Ended(code: .badInput))
-    }
   }
 
   // MARK: - Device files

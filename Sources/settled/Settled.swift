@@ -31,6 +31,10 @@ struct Settled {
     commands: [
       CommandEntry(RunCommand.self, section: "GATEWAY") { $0.run() },
       entry(CheckCommand.self, "GATEWAY"),
+      entry(StatusCommand.self, "GATEWAY"),
+      entry(InitCommand.self, "GATEWAY"),
+      entry(ProfilesCommand.self, "GATEWAY"),
+      entry(SchemaCommand.self, "GATEWAY"),
       entry(ImportCommand.self, "GATEWAY"),
       entry(PipeCommand.self, "CHANGE"),
       entry(DemoCommand.self, "TRY"),

@@ -228,7 +228,7 @@ import Testing
 
   @Test func `an urgent value waits for its key's acknowledgement, then leaves first`() throws {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 10, burst: 1)
+    settings.lanes["bus"] = LaneLimits(rate: 10, burst: 1)
     var bench = Bench(
       [.of("d", lane: "bus", Self.valve), .of("e", lane: "bus", [.level()])],
       settings: settings

@@ -11,7 +11,7 @@ import Testing
 @Suite struct PendingTests {
   private static func bus(_ rate: Double, _ burst: Int) -> CommandSettings {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: rate, burst: burst)
+    settings.lanes["bus"] = LaneLimits(rate: rate, burst: burst)
     return settings
   }
 

@@ -26,7 +26,7 @@ struct RandomWalk: ~Copyable {
   init(seed: UInt64) {
     random = SeededGenerator(seed: seed)
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 5, burst: 2)
+    settings.lanes["bus"] = LaneLimits(rate: 5, burst: 2)
     settings.pendingLimit = 7
     machine = CommandStateMachine(registry: Registry(Self.devices), settings: settings)
     machine.isWatched = true

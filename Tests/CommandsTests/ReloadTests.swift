@@ -115,7 +115,7 @@ import Testing
 
   @Test func `lanes keep their tokens, and what waits its order`() throws {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 1, burst: 1)
+    settings.lanes["bus"] = LaneLimits(rate: 1, burst: 1)
     let names = ["p", "q", "r"]
     let devices = names.map { Device.of($0, lane: "bus", [.level("x")]) }
     var bench = Bench(devices, settings: settings)
@@ -134,13 +134,17 @@ import Testing
 
   @Test func `a lane's new limit counts at once and gives no token away`() throws {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 0.1, burst: 2)
+    settings.lanes["bus"] = LaneLimits(rate: 0.1, burst: 2)
     let devices = ["p", "q", "r", "s"].map { Device.of($0, lane: "bus", [.level("x")]) }
     var bench = Bench(devices, settings: settings)
     for device in devices { try bench.set("\(device.id)/x", 1, now: true) }
     #expect(bench.send().count == 2)
 
-    bench.machine.reloadAtOnce(bench.machine.registry, lanes: ["bus": (10, 1)], at: bench.now)
+    bench.machine.reloadAtOnce(
+      bench.machine.registry,
+      lanes: ["bus": LaneLimits(rate: 10, burst: 1)],
+      at: bench.now
+    )
 
     #expect(bench.send() == [])
     bench.pass(100)
@@ -182,7 +186,7 @@ import Testing
 
   @Test func `what waits follows its device into another lane, behind what waits there`() throws {
     var settings = CommandSettings()
-    settings.lanes = ["old": (rate: 0.1, burst: 1), "new": (rate: 1, burst: 1)]
+    settings.lanes = ["old": LaneLimits(rate: 0.1, burst: 1), "new": LaneLimits(rate: 1, burst: 1)]
     let devices: (String) -> [Device] = { lane in
       [
         .of("a", lane: "old", [.level("x")]), .of("n", lane: "new", [.level("x")]),
@@ -336,7 +340,7 @@ extension CommandStateMachine {
   /// All steps of a reload.
   mutating func reloadAtOnce(
     _ registry: Registry,
-    lanes: [String: (rate: Double, burst: Int)]? = nil,
+    lanes: [String: LaneLimits]? = nil,
     at now: Moment
   ) {
     advance(to: now)

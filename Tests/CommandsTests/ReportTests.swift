@@ -97,7 +97,7 @@ import Testing
 
   @Test func `a value that came to be shown while it waited for its lane is not sent`() throws {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 1, burst: 1)
+    settings.lanes["bus"] = LaneLimits(rate: 1, burst: 1)
     var bench = Bench(
       [Device.of("d", lane: "bus", [.seen("a"), .seen("b")])],
       settings: settings
@@ -138,7 +138,7 @@ import Testing
     throws
   {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 1, burst: 1)
+    settings.lanes["bus"] = LaneLimits(rate: 1, burst: 1)
     var bench = Bench(
       [Device.of("d", lane: "bus", [.seen("a"), .seen("b")])],
       settings: settings

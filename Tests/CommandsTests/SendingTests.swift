@@ -57,7 +57,7 @@ import Testing
 
   @Test func `time spent in a lane while all are there is not held against a value`() throws {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: 0.5, burst: 1)
+    settings.lanes["bus"] = LaneLimits(rate: 0.5, burst: 1)
     var bench = Bench(
       [.of("d", lane: "bus", [.level("a"), .level("b")])],
       settings: settings
@@ -138,7 +138,7 @@ import Testing
 
   private static func bus(_ rate: Double, _ burst: Int) -> CommandSettings {
     var settings = CommandSettings()
-    settings.lanes["bus"] = (rate: rate, burst: burst)
+    settings.lanes["bus"] = LaneLimits(rate: rate, burst: burst)
     return settings
   }
 

@@ -48,6 +48,10 @@ struct DocumentationTests {
     (.journal, "settle", "properties/journal"),
     (.shutdown, "settle", "properties/shutdown"),
     (.lane, "settle", "properties/lanes/additionalProperties"),
+    (
+      .window, "settle",
+      "properties/lanes/additionalProperties/properties/window/oneOf/2"
+    ),
     (.route, "settle", "properties/routes/items"),
     (.routeEnd, "settle", "properties/routes/items/properties/from/oneOf/1"),
     (.input, "settle", "properties/inputs/items"),

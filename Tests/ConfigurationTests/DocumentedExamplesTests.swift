@@ -93,7 +93,7 @@ struct DocumentedExamplesTests {
     #expect(gateway.http?.token == token)
     #expect(gateway.journal?.path == "/var/lib/settle/journal.db")
     #expect(gateway.shutdownTimeout == .seconds(10))
-    #expect(gateway.lanes == ["zigbee": LaneConfiguration(rate: 10, burst: 5)])
+    #expect(gateway.lanes == ["zigbee": LaneLimits(rate: 10, burst: 5)])
     #expect(gateway.brokers["cloud"]?.endpoint == .tls(host: "example.org", port: 8883))
     #expect(gateway.discovery == DiscoveryConfiguration())
     #expect(gateway.limits == Limits())
@@ -103,6 +103,18 @@ struct DocumentedExamplesTests {
       ]
     )
     #expect(gateway.routes[0].policy?.delay == .milliseconds(500))
+  }
+
+  @Test(arguments: [
+    ("auto", LaneLimits.Window.auto), ("7", .init(start: 7, min: 7, max: 7)),
+    ("{start: 2, min: 2}", .init(start: 2, min: 2, max: 32)),
+    ("{max: 3}", .init(start: 3, min: 1, max: 3)), ("{}", .auto),
+  ])
+  func `a lane has a window, a rate, or both`(text: String, window: LaneLimits.Window) throws {
+    let settings = "lanes: {a: {window: \(text)}, b: {rate: 2/s, window: \(text)}}\n"
+    let lanes = try loaded(settings: settings, devices: Loading.lamp).gateway.lanes
+    #expect(lanes["a"] == LaneLimits(window: window))
+    #expect(lanes["b"] == LaneLimits(rate: .init(perSecond: 2), window: window))
   }
 
   @Test func `the documented input loads`() throws {
@@ -124,7 +136,7 @@ struct DocumentedExamplesTests {
 
   @Test func `the shipped files load without warnings`() throws {
     var overrides = ConfigurationLoader.Overrides()
-    overrides.config = Loading.root + "/config/settle.yaml"
+    overrides.config = Loading.root + "/docs/examples/settle.yaml"
     guard case .loaded(let loaded) = Loading.load(overrides) else {
       Issue.record("The shipped files have mistakes.")
       return

@@ -114,7 +114,7 @@ struct RobustnessTests {
     var random = Xorshift(state: 0x5E77_1E00)
     var refused = 0
     for name in ["desk-lamp.yaml", "boiler.yaml", "hall.yaml", "tasmota.yaml"] {
-      let file = URL(filePath: Loading.root + "/devices/" + name)
+      let file = URL(filePath: Loading.root + "/docs/examples/devices/" + name)
       let original = [UInt8](try Data(contentsOf: file))
       for _ in 0..<60 {
         let problems = Problems()

@@ -27,6 +27,8 @@ struct ControlRequestTests {
     ),
     (#"{"key":"a/b","step":-5}"#, request(.step(-5), "a/b")),
     (#"{"step":0.5,"key":"a/b"}"#, request(.step(0.5), "a/b")),
+    (#"{"key":"a/b","step":"-10%"}"#, request(.step(.percent(-10)), "a/b")),
+    (#"{"key":"lamp","set":{"a":1}}"#, request(.set(.object(["a": 1])), "lamp")),
     (#"{"key":"a/b","toggle":true}"#, request(.toggle, "a/b")),
     (#"{"key":"a/b","cancel":true}"#, request(.cancel, "a/b")),
     (#"{"key":"a/*","flush":true}"#, request(.flush, "a/*")),
@@ -81,8 +83,8 @@ struct ControlRequestTests {
     (#"{"key":"a/b","brightness":1}"#, "unknown_member", #"unknown member "brightness""#),
     (
       #"{"key":"a/b"}"#, "missing_operation",
-      "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record"
-        + " or reload is needed"
+      "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record,"
+        + " reload, status, log or devices is needed"
     ),
     (
       #"{"key":"a/b","set":1,"step":2}"#, "several_operations",
@@ -162,7 +164,11 @@ struct ControlRequestTests {
   }
 
   @Test(arguments: [
-    ("desk-lamp", "a key is device/property, such as desk-lamp/brightness; found \"desk-lamp\""),
+    (
+      "desk-lamp",
+      "a key is device/property, such as desk-lamp/brightness; found \"desk-lamp\"; to set"
+        + " several properties of a device, \"set\" is an object: {\"brightness\":40}"
+    ),
     ("a/b/c", "a key is device/property, such as desk-lamp/brightness; found \"a/b/c\""),
     ("/b", "a key is device/property, such as desk-lamp/brightness; found \"/b\""),
     ("", "a key must not be empty"),
@@ -207,6 +213,20 @@ struct ControlRequestTests {
   func `an error has the id exactly as received`(line: String, id: JSONValue) {
     let error = #expect(throws: GrammarError.self) { try ControlRequest(line: line.utf8.span) }
     #expect(error?.replyID == id)
+  }
+
+  @Test(arguments: [("id", 256), ("source", 64)])
+  func `the longest texts are counted in characters`(member: String, limit: Int) throws {
+    func line(_ count: Int) -> [UInt8] {
+      let text = String(repeating: "🎚", count: count)
+      return Array(#"{"key":"a/b","set":1,"\#(member)":"\#(text)"}"#.utf8)
+    }
+    _ = try ControlRequest(line: line(limit).span)
+    let error = #expect(throws: GrammarError.self) {
+      try ControlRequest(line: line(limit + 1).span)
+    }
+    let message = #""\#(member)" has at most \#(limit) characters; found \#(limit + 1)"#
+    #expect(error?.message == message)
   }
 
   @Test func `text that is not UTF-8 is refused`() {

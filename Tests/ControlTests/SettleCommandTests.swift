@@ -343,4 +343,20 @@ struct SettleCommandTests {
       #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(command)")
     }
   }
+
+  @Test func `a gateway that does not know status must be restarted`() throws {
+    let answer = Self.failure(.unknownMember, #"unknown member "status""#)
+    let result = try run(["status"], answer: answer)
+    #expect(result.code == 1)
+    #expect(result.output.contains("older than this program"), "\(result)")
+    #expect(result.output.contains("-> Restart the gateway"))
+  }
+
+  @Test func `a gateway of another version is well but for that`() throws {
+    let report = StatusReport(version: "0.0.1", isRunning: true)
+    let answer = [String(decoding: ControlReply.status(report, id: nil).line, as: UTF8.self)]
+    let result = try run(["status", "--json"], answer: answer)
+    #expect(result.code == 1)
+    #expect(result.output.contains("the gateway is version 0.0.1, this program is"), "\(result)")
+  }
 }

@@ -39,12 +39,22 @@ struct LookupTests {
     (
       "desk-lamp/brightnes",
       "device 'desk-lamp' has no property 'brightnes'; did you mean 'brightness'?"
+        + " It has power, brightness"
     ),
-    ("desk-lamp/zzz", "device 'desk-lamp' has no property 'zzz'"),
-    ("desk-lamp", "'desk-lamp' is no key; a key is DEVICE/PROPERTY"),
+    ("desk-lamp/zzz", "device 'desk-lamp' has no property 'zzz'; it has power, brightness"),
+    (
+      "desk-lamp",
+      "'desk-lamp' is no key; a key is DEVICE/PROPERTY; did you mean 'desk-lamp/*'?"
+    ),
+    ("desk-lmp", "'desk-lmp' is no key; a key is DEVICE/PROPERTY; did you mean 'desk-lamp/*'?"),
+    (
+      "brightness",
+      "'brightness' is no key; a key is DEVICE/PROPERTY; did you mean 'desk-lamp/brightness'?"
+    ),
+    ("state", "'state' is no key; a key is DEVICE/PROPERTY; did you mean 'desk-lamp/power'?"),
     ("a/b/c", "'a/b/c' is no key; a key is DEVICE/PROPERTY"),
     ("", "'' is no key; a key is DEVICE/PROPERTY"),
-    ("desk-lamp/+", "device 'desk-lamp' has no property '+'"),
+    ("desk-lamp/+", "device 'desk-lamp' has no property '+'; it has power, brightness"),
   ])
   func `an unknown key is reported with a suggestion`(key: String, message: String) {
     do throws(ValidationError) {

@@ -92,7 +92,8 @@ struct ReadingTests {
     ("#ff8800", "#ff8800"), ("#FF8800", "#ff8800"),
     ("ff8800", "found 'ff8800', expected \(Color.forms); did you mean '#ff8800'?"),
     ("#ff88", "found '#ff88', expected \(Color.forms)"),
-    ("red", "found 'red', expected \(Color.forms)"),
+    ("rad", "found 'rad', expected \(Color.forms); did you mean 'red'?"),
+    ("xylophone", "found 'xylophone', expected \(Color.forms)"),
   ])
   func `a color as text is six hexadecimal digits`(text: String, result: String) {
     #expect(Property.of(.color).reading(text) == result)

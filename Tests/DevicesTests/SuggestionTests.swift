@@ -86,7 +86,7 @@ struct SuggestionTests {
   @Test func `other errors need no search`() {
     let registry = Registry([])
     var limiter = SuggestionLimiter()
-    let error = ValidationError.invalidKey("x")
+    let error = ValidationError.noBase
     #expect(limiter.suggesting(error, from: registry, at: .zero) == error)
     #expect(limiter.searches == 0)
   }

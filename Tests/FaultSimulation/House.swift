@@ -10,8 +10,8 @@ import Routing
 /// The devices of every run: each rule of the command machine is used by one of them.
 enum House {
   /// The lanes' limits; tokens a second divide a second evenly.
-  static let lanes: [String: (rate: Double, burst: Int)] = [
-    "bus": (rate: 5, burst: 2), "slow": (rate: 1, burst: 1),
+  static let lanes: [String: LaneLimits] = [
+    "bus": LaneLimits(rate: 5, burst: 2), "slow": LaneLimits(rate: 1, burst: 1),
   ]
 
   /// The devices, with one of four sets of policies.

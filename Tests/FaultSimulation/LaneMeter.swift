@@ -22,16 +22,16 @@ struct LaneMeter {
   /// `overtaken[a][b]`: how often device `b` had its turn while `a` waited for its own.
   private var overtaken: [[Int]]
 
-  init(_ registry: Registry, _ limits: [String: (rate: Double, burst: Int)]) {
+  init(_ registry: Registry, _ limits: [String: LaneLimits]) {
     var names: [String: Int] = [:]
     for device in registry.devices {
-      guard let name = device.lane, let limit = limits[name] else {
+      guard let name = device.lane, let limit = limits[name]?.rate else {
         laneOfDevice.append(0)
         continue
       }
       if names[name] == nil {
         names[name] = lanes.count
-        let interval = UInt64((1e9 / limit.rate).rounded(.up))
+        let interval = UInt64((1e9 / limit.perSecond).rounded(.up))
         let capacity = interval * UInt64(limit.burst)
         lanes.append(Lane(interval: interval, capacity: capacity, level: capacity))
       }

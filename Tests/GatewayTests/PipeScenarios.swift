@@ -76,6 +76,26 @@ import Testing
     #expect(witness.texts(on: "cmd/dev0", count: 1) == [#"{"v":5000}"#])
   }
 
+  @Test func `a line that sets several properties has an answer for each`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(policy: slow))
+    let lines = [
+      #"{"key":"desk-lamp","set":{"brightness":10,"power":"on","transition":1}}"#,
+      #"{"key":"desk-lamp","set":{"brightness":1000}}"#,
+      #"{"key":"desk-lamp/color_temp","set":300}"#,
+    ]
+    let outcome = try pipe(
+      lines.map { $0 + "\n" }.joined(),
+      ["--socket", bench.socketPath],
+      in: bench.folder
+    )
+    #expect(outcome.code == 65, "\(outcome.errors)")
+    #expect(outcome.results.map { $0["line"] } == [1, 1, 2, 3])
+    #expect(outcome.results.map { $0["key"] }.contains("desk-lamp/power"))
+    #expect(
+      outcome.results.map { $0["phase"] } == ["accepted", "accepted", "rejected", "accepted"]
+    )
+  }
+
   @Test func `a standalone pipe leaves a gateway with the same settings alone`() throws {
     let bench = try Bench.running(devices: DeviceText.levels(2, policy: slow))
     let witness = try bench.witness()

@@ -62,6 +62,34 @@ import Testing
     return terminal
   }
 
+  @Test func `get on a terminal shows units, names and colors`() throws {
+    let bench = try bench()
+    let client = try bench.client()
+    _ = try client.ask(#"{"key":"boiler/target","set":21}"#)
+    _ = try client.ask(#"{"key":"desk-lamp/color","set":{"h":30,"s":100}}"#)
+    let terminal = try terminal(bench, columns: 120)
+    try terminal.enter(#""$SETTLE" get"#)
+    try terminal.waitForRow("KEY", "TARGET", "ACTUAL", "PHASE", "AGE", "NAME")
+    try terminal.waitForRow("boiler/target", "21 °C", "Boiler")
+    try terminal.waitForRow("desk-lamp/color", "#ff8000", "Desk lamp")
+    try terminal.waitForRow("desk-lamp/brightness", "100", "Desk lamp")
+  }
+
+  @Test func `the title and a held value tell that the broker is away`() throws {
+    let bench = try bench()
+    let terminal = try started(bench)
+    try terminal.waitForRow("● connected")
+    bench.broker.stop(signal: SIGKILL)
+    try terminal.waitForRow("○ gateway without broker")
+    try terminal.press("Space")
+    try terminal.waitForRow("power", "· broker offline")
+    try terminal.press("i")
+    try terminal.waitForRow("waits for the broker")
+    try terminal.press("Escape")
+    try bench.broker.start()
+    try terminal.waitForRow("● connected")
+  }
+
   @Test func `steps move at once, settle, and are sent as one command that is confirmed`() throws {
     let bench = try bench()
     let witness = try bench.witness()

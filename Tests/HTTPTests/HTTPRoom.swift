@@ -87,6 +87,13 @@ final class HTTPRoom {
     guard code == 0 else { throw Failure(call: "\(address):\(port) \(errno)") }
   }
 
+  /// Whether a new client gets a response of status 200 to its request.
+  func serves(_ request: String, from address: String) throws -> Bool {
+    let client = try connect(from: address, sending: request)
+    defer { close(client) }
+    return run { Self.canRead(client) } && Self.read(client).hasPrefix("HTTP/1.1 200 ")
+  }
+
   /// Runs the loop until `condition` holds; `false` if it does not within ten seconds.
   func run(until condition: @escaping () -> Bool) -> Bool {
     let deadline = EventLoop.now().advanced(by: .seconds(10))

@@ -68,6 +68,8 @@ import Testing
       if isDone() { loop.stop() }
     }
     loop.run()
+    loop.afterBatch = nil
+    timer?.cancel()
     timer = nil
     #expect(isDone())
     server.close()

@@ -247,7 +247,10 @@ import Testing
       }
       let after = ownDescriptors()
       #expect(after < descriptors + 50, "\(descriptors) descriptors before, \(after) after")
-      #expect(growth.contains { $0 < 500 }, "kilobytes in each fifty reconnects: \(growth)")
+      // The address sanitizer keeps what was freed; its own leak detector judges at the end.
+      if Environment["SETTLE_KEEPS_FREED_MEMORY"] == nil {
+        #expect(growth.contains { $0 < 500 }, "kilobytes in each fifty reconnects: \(growth)")
+      }
     }
   }
 }

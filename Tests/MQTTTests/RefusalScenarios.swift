@@ -32,6 +32,21 @@ import Testing
     #expect(start.duration(to: until) > .seconds(25))
   }
 
+  @Test func `a peer that answers with an alert of TLS is named as such`() throws {
+    // protocol_version, as Go's servers send it.
+    let alert: [UInt8] = [0x15, 0x03, 0x03, 0, 2, 2, 70]
+    let broker = try ScriptedBroker(.init { _ in [.send(alert), .close] })
+    let harness = try Harness(.local(port: broker.port))
+
+    harness.client.start()
+
+    #expect(harness.run { harness.waitingReason != nil })
+    #expect(
+      harness.waitingReason == "the other side speaks TLS at this port; use mqtts:// in `url`"
+    )
+    #expect(harness.client.trouble?.cause == .notMQTT)
+  }
+
   @Test(arguments: [
     (
       "HTTP/1.1 400 Bad Request\r\n\r\n",

@@ -183,7 +183,7 @@ struct LifeTests {
 
   private static let waits: [(PendingRow.Waits, Int?, String)] = [
     (.quiet, 200, "██████████▊ 0.2s"), (.lane, 1200, "· lane 1.2s"),
-    (.inFlight, nil, "· in flight"), (.offline, 58_000, "· offline 58s"),
+    (.inFlight, nil, "· in flight"), (.offline, 58_000, "· device offline 58s"),
   ]
 
   @Test(arguments: waits)
@@ -210,6 +210,7 @@ struct LifeTests {
     stage.pass(1000)
     #expect(
       stage.requests() == [
+        #"{"status":true,"id":"status"}"#,
         #"{"pending":"desk-lamp/*","id":"pending"}"#, #"{"get":"desk-lamp/*","id":"get"}"#,
         #"{"get":"boiler/*","id":"get"}"#,
       ]

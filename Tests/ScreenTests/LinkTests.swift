@@ -19,6 +19,7 @@ struct LinkTests {
       screen.dequeueRequests().map { String(decoding: $0.line, as: UTF8.self) } == [
         #"{"describe":"*","id":"describe"}"#, #"{"watch":"*","id":"watch"}"#,
         #"{"get":"*","id":"get"}"#, #"{"pending":"*","id":"pending"}"#,
+        #"{"status":true,"id":"status"}"#,
       ]
     )
     #expect(screen.dequeueRequests() == [])
@@ -84,8 +85,10 @@ struct LinkTests {
     #expect(stage.requests() == [])
     stage.pass(1)
     #expect(
-      stage.requests()
-        == [#"{"get":"desk-lamp/*","id":"get"}"#, #"{"get":"boiler/*","id":"get"}"#]
+      stage.requests() == [
+        #"{"status":true,"id":"status"}"#, #"{"get":"desk-lamp/*","id":"get"}"#,
+        #"{"get":"boiler/*","id":"get"}"#,
+      ]
     )
     stage.pass(1000)
     #expect(stage.requests() == [])

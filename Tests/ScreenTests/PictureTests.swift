@@ -45,12 +45,12 @@ struct PictureTests {
        ▌ brightness              112          100  ██████████▊      0.2s            3
 
        Boiler
-         target_temperature     22.5 °C        21  · offline 41s                    3
+         target_temperature     22.5 °C        21  · device offline 41s             3
          mode                   heat
 
        Blind
          position                 30 %             ✗ failed: not confirm…       1 → 0
-         command                OPEN
+         command                   -
 
        Strip
          color               #ff8800
@@ -81,7 +81,7 @@ struct PictureTests {
         power              on
       ▌ brightness        112    █████▍   0.2s
        Boiler
-        target_temper…   22.5 °C · offline 41s
+        target_temper…   22.5 °C · device 41s
         mode             heat
        desk-lamp/brightness  ·  actual 100
        ←→ step  0-9 type  ? help  q quit

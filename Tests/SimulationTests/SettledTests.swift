@@ -103,7 +103,7 @@ import Testing
     #expect(
       run.errors == """
         settle simulate: line 2: 130 is outside 0 to 100 %
-        settle simulate: line 3: device 'blind' has no property 'tilt'
+        settle simulate: line 3: device 'blind' has no property 'tilt'; it has position, command
 
         """
     )

@@ -30,8 +30,8 @@ enum ControlTarget {
     do throws(GrammarError) {
       let request = try ControlRequest(line: line.span)
       switch request.operation {
-      case .reload, .watch, .record: return  // Those need a file, or a socket.
-      case .set, .step, .toggle, .get, .pending, .describe, .flush, .cancel:
+      case .reload, .status, .watch, .record: return  // Those need a file, or a socket.
+      case .set, .step, .toggle, .get, .pending, .describe, .log, .devices, .flush, .cancel:
         host.requests.perform(request, for: requester, line: number)
       }
     } catch {

@@ -13,6 +13,8 @@ package final class ChangeOrigin: Sendable {
   package let replyTo: UInt64
   /// Whether they want every later phase too, not only the answer.
   package let wantsPhases: Bool
+  /// How many properties the change sets at one instant, each with an answer of its own; 0 for one.
+  package let parts: Int
   /// MQTT 5: where the final event goes, and what goes with it.
   package let responseTopic: String?
   package let correlationData: [UInt8]?
@@ -22,6 +24,7 @@ package final class ChangeOrigin: Sendable {
     source: String? = nil,
     replyTo: UInt64 = 0,
     wantsPhases: Bool = false,
+    parts: Int = 0,
     responseTopic: String? = nil,
     correlationData: [UInt8]? = nil
   ) {
@@ -29,6 +32,7 @@ package final class ChangeOrigin: Sendable {
     self.source = source
     self.replyTo = replyTo
     self.wantsPhases = wantsPhases
+    self.parts = parts
     self.responseTopic = responseTopic
     self.correlationData = correlationData
   }

@@ -38,6 +38,7 @@ extension CommandDispatcher {
       at: now
     )
     apply(verdict, to: key, at: now)
+    if !facts[key].canConfirm { sendQueue.cannotConfirm(key, at: now) }
   }
 
   /// The connection ended before the answer: the newest value of the key is sent again.
@@ -58,6 +59,7 @@ extension CommandDispatcher {
     guard let confirmation = registry[key].property.confirm else {
       preconditionFailure("A confirmation is overdue that nothing asks for.")
     }
+    sendQueue.lost(key, at: now)
     let verdict = deliveries.timeOut(
       key,
       of: facts[key].device,
@@ -139,8 +141,11 @@ extension CommandDispatcher {
     switch verdict {
     case .none: break
     case .ended(let command, let phase, let reason):
+      sendQueue.ended(key, isConfirmed: phase == .confirmed, at: now)
       emit(phase, of: command, reason: reason, for: key, at: now)
-    case .repeated(let command): insert(command, for: key, at: now)
+    case .repeated(let command):
+      sendQueue.ended(key, isConfirmed: false, at: now)
+      insert(command, for: key, at: now)
     }
     refreshTarget(key)
   }

@@ -60,6 +60,9 @@ extension CommandDispatcher {
     return command.map { PendingStatus($0, of: key, waits: sendQueue.waits(key)) }
   }
 
+  /// The lanes that have a limit, by name.
+  package var laneStatuses: [LaneStatus] { sendQueue.lanes.statuses }
+
   /// The number of values that wait for quiet or to be sent.
   @inline(__always)
   package var pendingCount: Int { queue.pendingCount + sendQueue.count }
@@ -80,5 +83,10 @@ extension CommandDispatcher {
     if sendQueue[key] != nil || queue.isPending(key) { return true }
     guard let flight = deliveries[key].inFlight else { return false }
     return flight.stage == .sending && !flight.isEnded
+  }
+
+  /// Whether `value` would not be sent, because the device is known to have it.
+  package func isUnchanged(_ value: Value, of key: KeyIndex) -> Bool {
+    !isUrgent(value, of: key) && deviceHas(value, key)
   }
 }

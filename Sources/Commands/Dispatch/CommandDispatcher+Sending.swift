@@ -112,7 +112,7 @@ extension CommandDispatcher {
   }
 
   /// Whether the device is online and known to have `value` already.
-  private func deviceHas(_ value: Value, _ key: KeyIndex) -> Bool {
+  func deviceHas(_ value: Value, _ key: KeyIndex) -> Bool {
     sendQueue.isOnline(key) && !isAction(key) && !registry[key].property.always
       && deliveries[key].shows(value, registry[key].property)
   }
@@ -147,9 +147,7 @@ extension CommandDispatcher {
   private mutating func send(_ lead: KeyIndex, at now: Moment) -> CommandPublish {
     let keys = gather(lead, at: now)
     let commands = sendQueue.dequeue(keys, at: now)
-    // A repetition has the number of the first attempt: whichever reply arrives is about the value.
-    let number = firstMessage &+ (commands.first?.change.number ?? 0)
-    let message = Int64(number & 0x7FFF_FFFF)
+    let message = messageNumber(of: commands)
     let transitionTime = commands.map(\.transitionTime).max() ?? .zero
     for (key, command) in zip(keys, commands) {
       let flight = InFlightCommand(command, message: message, transitionTime: transitionTime)
@@ -167,6 +165,13 @@ extension CommandDispatcher {
       message: message,
       at: now
     )
+  }
+
+  /// The number of the message with these commands.
+  ///
+  /// A repetition has the number of the first attempt: whichever reply arrives is about the value.
+  func messageNumber(of commands: [Command]) -> Int64 {
+    Int64((firstMessage &+ (commands.first?.change.number ?? 0)) & 0x7FFF_FFFF)
   }
 
   /// The keys whose commands are sent with that of `lead`; those that are pending become ready.

@@ -97,9 +97,14 @@ package struct CommandDispatcher: ~Copyable {
     return isClosing ? earliest : Moment.earlier(earliest, sendQueue.nextToken(after: now))
   }
 
-  /// When a command has waited too long to be sent or to be confirmed.
+  /// When a command has waited too long to be sent or to be confirmed, or makes room in its lane.
   @inline(__always)
-  var nextTimeout: Moment? { Moment.earlier(sendQueue.nextExpiry, deliveries.nextOverdue) }
+  var nextTimeout: Moment? {
+    Moment.earlier(
+      Moment.earlier(sendQueue.nextExpiry, deliveries.nextOverdue),
+      sendQueue.nextPresumption
+    )
+  }
 
   /// Ends or repeats one command that has waited too long at `due`; `false` when there is none.
   mutating func timeOut(at due: Moment, _ now: Moment) -> Bool {
@@ -111,7 +116,7 @@ package struct CommandDispatcher: ~Copyable {
       migrate(key, at: now)
       if deliveries[key].awaitsConfirmation { confirmationOverdue(key, at: now) }
     } else {
-      return false
+      return sendQueue.endPresumed(at: due)
     }
     return true
   }

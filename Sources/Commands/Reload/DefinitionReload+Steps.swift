@@ -13,7 +13,7 @@ extension DefinitionReload {
   /// Begins to continue with another registry and other limits of lanes.
   static func begin(
     _ registry: Registry,
-    lanes limits: [String: (rate: Double, burst: Int)],
+    lanes limits: [String: LaneLimits],
     in dispatcher: inout CommandDispatcher
   ) {
     precondition(dispatcher.reload == nil, "A reload begins after the one before has finished.")

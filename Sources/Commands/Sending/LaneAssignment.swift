@@ -5,13 +5,13 @@ import Devices
 
 /// The lane of each device, device by device, and the limits of the lanes.
 struct LaneAssignment {
-  /// Tokens a second and burst, by lane.
-  let limits: [String: (rate: Double, burst: Int)]
+  /// By lane.
+  let limits: [String: LaneLimits]
   private let numbers: [String: Int]
   private(set) var laneOfDevice: [Int] = []
 
   /// `numbers` has the number of each lane that has a limit.
-  init(limits: [String: (rate: Double, burst: Int)], numbers: [String: Int]) {
+  init(limits: [String: LaneLimits], numbers: [String: Int]) {
     self.limits = limits
     self.numbers = numbers
   }

@@ -4,9 +4,10 @@
 import Devices
 import LastOut
 
-/// The lanes: each limits how fast commands are sent to one mesh or bus, and keeps their order.
+/// The lanes: each limits how fast commands are sent to one mesh or bus, and how many are in flight
+/// there, and keeps their order.
 ///
-/// In a lane urgent keys go first, then device by device in turn. A key is in its lane at most once
+/// In a lane urgent keys go first, without waiting for room, then device by device in turn. A key is in its lane at most once
 /// and leaves it at once when it has nothing to send any more, so a token is never kept for
 /// something that is gone. All operations take constant time.
 ///
@@ -16,6 +17,7 @@ import LastOut
 struct LaneTable {
   private struct Lane {
     var bucket: TokenBucket?
+    var window: LaneWindow?
     var urgent = LinkTable.List()
     /// Devices with something to send, in turn.
     var turn = LinkTable.List()
@@ -53,15 +55,14 @@ struct LaneTable {
   private var cursor = 0
   /// How many keys wait, in all lanes.
   private(set) var count = 0
+  private var flights = LaneFlights(keys: 0, devices: 0)
   /// The lanes that have or had a limit, by name.
   private var numbers: [String: Int] = [:]
   /// The lane of each device, where an owner's keys move when it is touched.
   private var laneOfDevice: [Int] = []
 
   /// The lanes of all devices, empty; the first is for everything that has no limit.
-  ///
-  /// `limits` has the tokens a second and the burst, by lane.
-  init(registry: Registry, limits: [String: (rate: Double, burst: Int)]) {
+  init(registry: Registry, limits: [String: LaneLimits]) {
     var assignment = assignment(limits: limits)
     for device in registry.devices { assignment.add(device) }
     extend(keys: registry.properties.count, devices: registry.devices.count)
@@ -109,7 +110,9 @@ struct LaneTable {
     guard count > 0 else { return nil }
     for step in lanes.indices {
       let lane = (cursor + step) % lanes.count
-      guard lanes[lane].count > 0, ignoresLimits || hasToken(lane, at: now) else { continue }
+      guard lanes[lane].count > 0, ignoresLimits || hasToken(lane, at: now) && mayRun(lane) else {
+        continue
+      }
       cursor = (lane + 1) % lanes.count
       if !lanes[lane].urgent.isEmpty { return KeyIndex(lanes[lane].urgent.head) }
       let turn = lanes[lane].turn
@@ -123,14 +126,23 @@ struct LaneTable {
     lanes[lane].bucket == nil && lanes[lane].count > Self.backlog
   }
 
+  /// Whether a command of the lane may leave as far as the number of those in flight goes.
+  private func mayRun(_ lane: Int) -> Bool {
+    !lanes[lane].urgent.isEmpty || lanes[lane].window?.hasRoom ?? true
+  }
+
   private func hasToken(_ lane: Int, at now: Moment) -> Bool {
     lanes[lane].bucket.map { $0.nextToken(after: now) <= now } ?? true
   }
 
-  /// A message for `device` was sent: it takes a token, and the device has had its turn.
-  mutating func sent(device: Int, at now: Moment) {
+  /// A message for `device` was sent: it takes a token and room, and the device has had its turn.
+  ///
+  /// `key` is the one that it was sent for; `isMeasured` states whether the time until it is confirmed
+  /// says something about the mesh.
+  mutating func sent(_ key: KeyIndex, device: Int, isMeasured: Bool, at now: Moment) {
     let lane = owners[device].lane
     _ = lanes[lane].bucket?.take(at: now)
+    if lanes[lane].window != nil { begin(key, device, in: lane, isMeasured, at: now) }
     lanes[lane].isForNewest.toggle()
     guard !owners[device].keys.isEmpty else { return }
     turnLinks.remove(Int32(device), from: &lanes[lane].turn)
@@ -141,17 +153,98 @@ struct LaneTable {
   func nextToken(after now: Moment) -> Moment? {
     guard count > 0 else { return nil }
     var earliest: Moment?
-    for lane in lanes where lane.count > 0 {
-      guard let token = lane.bucket?.nextToken(after: now), token > now else { continue }
+    for number in lanes.indices where lanes[number].count > 0 && mayRun(number) {
+      guard let token = lanes[number].bucket?.nextToken(after: now), token > now else { continue }
       earliest = min(earliest ?? token, token)
     }
     return earliest
+  }
+
+  // MARK: - Commands in flight
+
+  private mutating func begin(
+    _ key: KeyIndex,
+    _ device: Int,
+    in lane: Int,
+    _ isMeasured: Bool,
+    at now: Moment
+  ) {
+    ended(key)  // A command that this one replaces.
+    lanes[lane].window?.begin()
+    let patience = lanes[lane].window?.patience ?? .zero
+    flights.begin(
+      .init(lane: lane, device: device, sentAt: now, isMeasured: isMeasured),
+      for: key,
+      until: now.advanced(by: patience)
+    )
+  }
+
+  /// The broker has a command that nothing can confirm.
+  mutating func cannotConfirm(_ key: KeyIndex, at now: Moment) {
+    guard let flight = flights[key], let window = lanes[flight.lane].window else { return }
+    flights.presume(key, endsAt: now.advanced(by: window.presumedTime))
+  }
+
+  /// A command ended, and its end says nothing about the mesh.
+  mutating func ended(_ key: KeyIndex) {
+    if let flight = flights.end(key) { free(flight) }
+  }
+
+  /// A device confirmed a command.
+  mutating func confirmed(_ key: KeyIndex, at now: Moment) {
+    guard let flight = flights.end(key) else { return }
+    free(flight)
+    _ = flights.record(isSilent: false, of: flight.device)
+    guard flight.isMeasured else { return }
+    let time = flight.sentAt.duration(to: now)
+    let isFull = lanes[flight.lane].count > 0
+    lanes[flight.lane].window?.confirm(after: time, isFull: isFull, at: now)
+  }
+
+  /// A device did not confirm a command in time; one that did not before either says nothing new.
+  mutating func lost(_ key: KeyIndex, at now: Moment) {
+    guard let flight = flights.end(key) else { return }
+    free(flight)
+    guard flights.record(isSilent: true, of: flight.device) else { return }
+    lanes[flight.lane].window?.lose(sent: flight.sentAt, at: now)
+  }
+
+  private mutating func free(_ flight: LaneFlights.Flight) {
+    if flight.hasRoom { lanes[flight.lane].window?.end() }
+  }
+
+  /// When the first command in flight is presumed to have ended.
+  @inline(__always)
+  var nextPresumption: Moment? { flights.nextPresumption }
+
+  /// Frees the room of a command that is presumed to have ended; `false` when there is none.
+  mutating func endPresumed(at now: Moment) -> Bool {
+    guard let lane = flights.popPresumed(at: now) else { return false }
+    lanes[lane].window?.end()
+    return true
+  }
+
+  /// The lanes that have a limit, by name.
+  var statuses: [LaneStatus] {
+    numbers.keys.sorted().compactMap { name in
+      guard let lane = numbers[name].map({ lanes[$0] }) else { return nil }
+      guard lane.bucket != nil || lane.window != nil else { return nil }
+      return LaneStatus(
+        name: name,
+        waiting: lane.count,
+        inFlight: lane.window?.inFlight,
+        window: lane.window?.capacity,
+        roundTrip: lane.window?.roundTrip,
+        lost: lane.window?.lostCount
+      )
+    }
   }
 
   // MARK: - Reload
 
   /// Makes room for more keys and devices.
   mutating func extend(keys: Int, devices: Int) {
+    flights.extend(keys: keys, devices: devices)
     places.extend(to: keys, with: .nowhere)
     keyLinks.extend(toNodes: keys)
     turnLinks.extend(toNodes: devices)
@@ -159,7 +252,7 @@ struct LaneTable {
   }
 
   /// Begins to assign devices to lanes under other limits: each of these lanes gets a number.
-  mutating func assignment(limits: [String: (rate: Double, burst: Int)]) -> LaneAssignment {
+  mutating func assignment(limits: [String: LaneLimits]) -> LaneAssignment {
     for name in limits.keys.sorted() where numbers[name] == nil {
       numbers[name] = lanes.count
       lanes.append(Lane())
@@ -173,9 +266,11 @@ struct LaneTable {
   mutating func replace(_ assignment: LaneAssignment, at now: Moment) {
     laneOfDevice = assignment.laneOfDevice
     for (name, number) in numbers {
-      lanes[number].bucket = assignment.limits[name].map { limit in
-        lanes[number].bucket?.limited(rate: limit.rate, burst: limit.burst, at: now)
-          ?? TokenBucket(rate: limit.rate, burst: limit.burst)
+      lanes[number].bucket = assignment.limits[name]?.rate.map { rate in
+        lanes[number].bucket?.limited(to: rate, at: now) ?? TokenBucket(rate)
+      }
+      lanes[number].window = assignment.limits[name]?.window.map { limits in
+        lanes[number].window?.limited(to: limits) ?? LaneWindow(limits)
       }
     }
   }
@@ -196,7 +291,8 @@ struct LaneTable {
 
   // MARK: - Forecast
 
-  /// When each waiting key gets its token, if nothing is added or removed.
+  /// When each waiting key gets its token, if nothing is added or removed; nothing is said of keys that
+  /// wait for room in the window.
   ///
   /// `companions` names the keys that are sent in the message of another one. Takes time in
   /// proportion to the keys that wait.
@@ -208,12 +304,14 @@ struct LaneTable {
     var found: [KeyIndex: Moment] = [:]
     for lane in lanes where lane.count > 0 {
       var bucket = ignoresLimits ? nil : lane.bucket
+      var room = ignoresLimits ? nil : lane.window.map { max(0, $0.capacity - $0.inFlight) }
       var at = now
       func send(_ key: KeyIndex) {
         if let next = bucket?.nextToken(after: at) { at = next }
         _ = bucket?.take(at: at)
         found[key] = at
         for other in companions(key) where found[other] == nil { found[other] = at }
+        room = room.map { max(0, $0 - 1) }
       }
       for node in keyLinks.nodes(of: lane.urgent) where found[KeyIndex(node)] == nil {
         send(KeyIndex(node))
@@ -222,8 +320,8 @@ struct LaneTable {
       var turn = turnLinks.nodes(of: lane.turn).map { device in
         Array(keyLinks.nodes(of: owners[Int(device)].keys).reversed())
       }
-      while !turn.isEmpty {
-        for place in turn.indices {
+      while !turn.isEmpty, room != 0 {
+        for place in turn.indices where room != 0 {
           while let node = turn[place].popLast() {
             guard found[KeyIndex(node)] == nil else { continue }
             send(KeyIndex(node))

@@ -49,12 +49,12 @@ struct SendQueue {
   ///   - registry: The devices, with the names of their lanes.
   ///   - facts: What is asked of their properties.
   ///   - relations: Which of them are sent together.
-  ///   - limits: Tokens a second and burst, by lane.
+  ///   - limits: The limits of lanes, by name.
   init(
     registry: Registry,
     _ facts: KeyArray<PropertyFacts>,
     _ relations: KeyArray<Relations>,
-    limits: [String: (rate: Double, burst: Int)]
+    limits: [String: LaneLimits]
   ) {
     self.registry = registry
     self.facts = facts
@@ -68,6 +68,9 @@ struct SendQueue {
 
   /// The command of a key.
   subscript(key: KeyIndex) -> Command? { commands[key] }
+
+  /// Whether a key has a command.
+  func hasCommand(_ key: KeyIndex) -> Bool { commands[key] != nil }
 
   /// Whether the command of a key waits to be repeated.
   @inline(__always)
@@ -134,7 +137,10 @@ struct SendQueue {
   /// Nothing more of these keys is sent until ``acknowledge(_:)``.
   mutating func dequeue(_ keys: [KeyIndex], at now: Moment) -> [Command] {
     let commands = keys.compactMap { remove($0) }
-    if let lead = keys.first { lanes.sent(device: facts[lead].device, at: now) }
+    if let lead = keys.first {
+      let isMeasured = commands.allSatisfy { !$0.isRepeated && $0.transitionTime == .zero }
+      lanes.sent(lead, device: facts[lead].device, isMeasured: isMeasured, at: now)
+    }
     for key in keys { holds[key].awaitsAcknowledgement = true }
     unacknowledgedCount += keys.count
     return commands
@@ -149,6 +155,27 @@ struct SendQueue {
 
   /// A key whose command has waited too long, once; the caller removes the command.
   mutating func popExpired(at now: Moment) -> KeyIndex? { expiries.popFirst(at: now) }
+
+  // MARK: - Commands in flight
+
+  /// The broker has the command of `key`, and no device will confirm it.
+  mutating func cannotConfirm(_ key: KeyIndex, at now: Moment) {
+    lanes.cannotConfirm(key, at: now)
+  }
+
+  /// The command of `key` ended.
+  mutating func ended(_ key: KeyIndex, isConfirmed: Bool, at now: Moment) {
+    if isConfirmed { lanes.confirmed(key, at: now) } else { lanes.ended(key) }
+  }
+
+  /// The command of `key` was not confirmed in time.
+  mutating func lost(_ key: KeyIndex, at now: Moment) { lanes.lost(key, at: now) }
+
+  /// When the first command in flight is presumed to have ended, which makes room in its lane.
+  @inline(__always)
+  var nextPresumption: Moment? { lanes.nextPresumption }
+
+  mutating func endPresumed(at now: Moment) -> Bool { lanes.endPresumed(at: now) }
 
   // MARK: - What commands wait for
 
@@ -246,7 +273,7 @@ struct SendQueue {
   }
 
   /// Begins to assign devices to lanes under other limits.
-  mutating func assignment(limits: [String: (rate: Double, burst: Int)]) -> LaneAssignment {
+  mutating func assignment(limits: [String: LaneLimits]) -> LaneAssignment {
     lanes.assignment(limits: limits)
   }
 

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
 
 /// A rate with a burst: one token a command.
@@ -13,22 +14,20 @@ struct TokenBucket {
   private let reach: UInt64
   private var fullAt: UInt64 = 0
 
-  /// - Parameters:
-  ///   - rate: Tokens a second, more than zero.
-  ///   - burst: How many tokens the bucket holds; at least one.
-  init(rate: Double, burst: Int) {
-    interval = UInt64(min((1e9 / rate).rounded(.up), 1e18))
-    let (product, overflow) = interval.multipliedReportingOverflow(by: UInt64(max(burst, 1) - 1))
+  init(_ rate: LaneLimits.Rate) {
+    interval = UInt64(min((1e9 / rate.perSecond).rounded(.up), 1e18))
+    let (product, overflow) =
+      interval.multipliedReportingOverflow(by: UInt64(max(rate.burst, 1) - 1))
     reach = overflow ? UInt64(Int64.max) : min(product, UInt64(Int64.max))
   }
 
   /// The same bucket with another limit: as many tokens are missing, as far as it has held them.
-  func limited(rate: Double, burst: Int, at now: Moment) -> Self {
-    var bucket = Self(rate: rate, burst: burst)
+  func limited(to rate: LaneLimits.Rate, at now: Moment) -> Self {
+    var bucket = Self(rate)
     if bucket.interval == interval, bucket.reach == reach { return self }
     guard fullAt > now.nanoseconds else { return bucket }
     let missing = (fullAt - now.nanoseconds + interval - 1) / interval
-    let (wait, overflow) = min(missing, UInt64(max(burst, 1)))
+    let (wait, overflow) = min(missing, UInt64(max(rate.burst, 1)))
       .multipliedReportingOverflow(by: bucket.interval)
     bucket.fullAt = now.nanoseconds + (overflow ? UInt64(Int64.max) / 2 : wait)
     return bucket

@@ -12,6 +12,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case journal
   case shutdown
   case lane = "lanes.<name>"
+  case window = "lanes.<name>.window"
   case route = "routes[]"
   case routeEnd = "routes[].from"
   case input = "inputs[]"
@@ -44,7 +45,8 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .http: ["listen", "token_file", "hosts"]
     case .journal: ["path", "commit"]
     case .shutdown: ["timeout"]
-    case .lane: ["rate", "burst"]
+    case .lane: ["rate", "burst", "window"]
+    case .window: ["start", "min", "max"]
     case .route: ["from", "to", "policy", "merge", "pass", "qos"]
     case .routeEnd: ["broker", "topic"]
     case .input: ["topic", "value", "map"]

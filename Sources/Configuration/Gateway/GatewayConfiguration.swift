@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Devices
 package import Routing
 
 /// The gateway's settings, complete and checked.
@@ -19,7 +20,7 @@ package struct GatewayConfiguration: Hashable, Sendable {
   package var http: HTTPConfiguration?
   package var journal: JournalConfiguration?
   package var shutdownTimeout: Duration = .seconds(10)
-  package var lanes: [String: LaneConfiguration] = [:]
+  package var lanes: [String: LaneLimits] = [:]
   package var brokers: [String: BrokerConfiguration] = [:]
   package var routes: [RouteConfiguration] = []
   package var inputs: [InputConfiguration] = []
@@ -51,18 +52,6 @@ extension GatewayConfiguration {
     settings.routes = []
     settings.inputs = []
     return settings
-  }
-}
-
-/// The rate limit of a lane.
-package struct LaneConfiguration: Hashable, Sendable {
-  /// Commands a second.
-  package var rate: Double
-  /// How many commands may be sent at once after an idle time.
-  package var burst: Int
-  package init(rate: Double, burst: Int) {
-    self.rate = rate
-    self.burst = burst
   }
 }
 

@@ -159,28 +159,8 @@ struct SettingsReader {
   private func readLanes(_ section: Section, into settings: inout GatewayConfiguration) {
     guard let node = section["lanes"] else { return }
     for pair in named(node, "lanes") {
-      guard let fields = Section(pair.value, .lane, problems, what: "lane '\(pair.key)'") else {
-        settings.lanes[pair.key] = LaneConfiguration(rate: 1, burst: 1)
-        continue
-      }
-      let burst = fields.integer("burst", in: 1...100_000)
-      var rate = 1.0
-      if let node = fields["rate"] {
-        if let text = node.text, let parsed = RateText.parse(text) {
-          rate = parsed
-        } else {
-          _ =
-            fields.reject(
-              node,
-              "rate",
-              expected: RateText.forms,
-              suggestion: node.text.flatMap { RateText.suggestion(for: $0) }
-            ) as String?
-        }
-      } else {
-        fields.missing("rate", RateText.forms)
-      }
-      settings.lanes[pair.key] = LaneConfiguration(rate: rate, burst: burst ?? 1)
+      let fields = Section(pair.value, .lane, problems, what: "lane '\(pair.key)'")
+      settings.lanes[pair.key] = fields.map { LaneReader($0).limits() } ?? LaneLimits()
     }
   }
 

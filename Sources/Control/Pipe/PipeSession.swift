@@ -26,6 +26,9 @@ package struct PipeSession {
     let wait: ControlRequest.Wait
     /// Whether the line requested every phase.
     let isShown: Bool
+    /// Whether the line sets several properties of a device; it becomes one entry for each when the
+    /// gateway says how many.
+    var isSet = false
     /// The key in its events, which may differ from an alias in the line; `nil` until it is accepted.
     var key: String?
   }
@@ -113,12 +116,21 @@ package struct PipeSession {
       return refuse(ErrorReply(error, line: number), number, id: error.replyID)
     }
     switch request.operation {
+    case .set where request.isDryRun, .step where request.isDryRun, .toggle where request.isDryRun:
+      let message = #""dry_run" is for the control socket: a pipe makes changes"#
+      let reply = ErrorReply(.unsupported, message, line: number)
+      return refuse(reply, number, id: request.replyID)
     case .set, .step, .toggle:
       tally.changes += 1
       let id = request.replyID ?? .string("\(idPrefix)\(number)")
       let wait = request.wait
       entries[id, default: []].append(
-        Entry(line: number, wait: wait ?? .sent, isShown: wait != nil)
+        Entry(
+          line: number,
+          wait: wait ?? .sent,
+          isShown: wait != nil,
+          isSet: request.deviceMembers != nil
+        )
       )
       request.replyID = id
       request.wait = wait ?? .sent
@@ -126,7 +138,7 @@ package struct PipeSession {
       unanswered += 1
     case .flush, .cancel:
       queries.append(Query(line: number, key: request.key))
-    case .get, .pending, .describe, .watch, .record, .reload:
+    case .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
       let message =
         "a pipe accepts changes, flush and cancel; use the control socket for other requests"
       let reply = ErrorReply(.unsupported, message, line: number)
@@ -193,11 +205,14 @@ package struct PipeSession {
       } else if ownFlushes > 0 {
         ownFlushes -= 1
       }
-    case .watched, .recorded, .targets, .pending, .described, .reloaded: break
+    case .watched, .recorded, .targets, .pending, .described, .reloaded, .status, .logged, .devices,
+      .previewed:
+      break
     }
   }
 
   private mutating func receive(_ event: EventObject, id: JSONValue, _ line: ArraySlice<UInt8>) {
+    if let count = event.of { expandSet(into: count, id: id) }
     let place = place(of: event, id: id)
     let entry = place.flatMap { entries[id]?[$0] }
     switch event.phase {
@@ -219,6 +234,18 @@ package struct PipeSession {
       event.phase != .sent || entry.wait == .sent
     else { return }
     remove(place, of: id)
+  }
+
+  /// Expects an answer for each property of the oldest unanswered set with this id.
+  private mutating func expandSet(into count: Int, id: JSONValue) {
+    guard var open = entries[id],
+      let place = open.firstIndex(where: { $0.key == nil }), open[place].isSet
+    else { return }
+    open[place].isSet = false
+    open.insert(contentsOf: repeatElement(open[place], count: count - 1), at: place)
+    entries[id] = open
+    unanswered += count - 1
+    tally.changes += count - 1
   }
 
   /// Which of the changes with this id an event is about.

@@ -32,6 +32,7 @@ final class EventDistributor {
     context.synchronizeEncoder(at: now)
     let entry = context.registry[event.key]
     context.counters[entry.device].record(event)
+    context.history.record(event)
     if event.isNotDurable, let reason = event.reason {
       http?.setRejection(.notDurable(reason), of: event)
     }
@@ -64,6 +65,13 @@ final class EventDistributor {
     guard let key else { return }
     let entry = context.registry[key]
     context.counters[entry.device].rejected += 1
+    context.history.recordRejection(
+      of: key,
+      value: rejection.value,
+      reason: rejection.reason,
+      origin: ChangeOrigin(id: .string(rejection.id), source: rejection.source),
+      at: EventLoop.now()
+    )
     mqtt.publishEvent(rejection.bytes, of: entry.key)
   }
 
@@ -109,6 +117,7 @@ final class EventDistributor {
     if origin.wantsPhases || event.isAnswer {
       line.removeAll(keepingCapacity: true)
       context.encoder.append(event, key: key, to: &line)
+      if event.isAnswer { ControlReply.addParts(origin.parts, to: &line) }
       requester.sendLine(line)
     }
     if event.isAnswer { requester.hasReplied() }
@@ -129,7 +138,7 @@ extension Phase {
 extension CommandEvent {
   /// Whether this is the one direct answer to the request: `accepted` or `rejected`, or the end of a
   /// step that waited for the device's state.
-  fileprivate var isAnswer: Bool {
+  var isAnswer: Bool {
     switch phase {
     case .accepted, .rejected: true
     case .superseded, .cancelled: value == nil

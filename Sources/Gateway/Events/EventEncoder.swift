@@ -56,6 +56,22 @@ struct EventEncoder {
     )
   }
 
+  /// A command of the history as an event: its last phase.
+  func object(_ entry: CommandHistory.Entry, key: String) -> EventObject {
+    EventObject(
+      id: entry.origin?.id.map(Self.text)
+        ?? identifiers.ulid(of: entry.number, at: entry.acceptedAt),
+      key: key,
+      phase: entry.phase,
+      value: entry.value,
+      collapsed: entry.collapsed,
+      source: Self.source(of: entry.origin),
+      at: WallClock.text(milliseconds: wallMilliseconds(at: entry.at)),
+      attempt: entry.attempt,
+      reason: entry.reason
+    )
+  }
+
   /// Appends the event's JSON text.
   ///
   /// The requester's identifier appears as the requester wrote it; `withTextID` makes it a string,

@@ -100,11 +100,18 @@ final class ChangeBatch: ResponseStream {
       var request = try ControlRequest(line: bytes.span)
       switch request.operation {
       case .set, .step, .toggle, .flush, .cancel: break
-      case .get, .pending, .describe, .watch, .record, .reload:
+      case .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
         throw GrammarError(
           code: .unsupported,
           message: "only changes, flush and cancel are allowed here; see GET /v1/devices, "
             + "/v1/pending and /v1/events",
+          id: request.replyID
+        )
+      }
+      guard !request.isDryRun else {
+        throw GrammarError(
+          code: .unsupported,
+          message: #""dry_run" is for the control socket"#,
           id: request.replyID
         )
       }

@@ -19,9 +19,16 @@ enum ChangeBody {
   static func request(_ operation: String, key: String, from request: HTTPRequest)
     throws(Problem) -> ControlRequest
   {
-    var members = [.init("key", .string(key))] + (try content(operation, of: request))
-    let options = try queryOptions(request)
+    let members = [.init("key", .string(key))] + (try content(operation, of: request))
+    return try change(members, queryOptions(request))
+  }
+
+  private static func change(
+    _ members: [JSONValue.Member],
+    _ options: [JSONValue.Member]
+  ) throws(Problem) -> ControlRequest {
     do throws(GrammarError) {
+      var members = members
       // The body must be valid even where the query overrides it.
       let stated = try ControlRequest(.object(members), keys: .any)
       guard !options.isEmpty else { return stated }
@@ -36,6 +43,44 @@ enum ChangeBody {
       if error.code == ErrorCode.badKey.rawValue { problem.status = 404 }
       throw problem
     }
+  }
+
+  /// Reads the properties of a device that a request sets.
+  ///
+  /// The body is the object of properties, or an object with it as `set` and options beside it. No
+  /// property can be called `set`.
+  static func deviceRequest(
+    _ id: String,
+    from request: HTTPRequest
+  ) throws(Problem) -> ControlRequest {
+    guard !id.utf8.contains(UInt8(ascii: "/")) else {
+      throw HTTPProblems.problem(.unknownDevice(id, suggestion: nil), key: nil)
+    }
+    guard !request.body.isEmpty else {
+      throw Problem(
+        400,
+        ErrorCode.syntax.rawValue,
+        #"the properties are needed in the body, such as {"brightness":40}"#
+      )
+    }
+    let document = try parse(request.body)
+    guard case .object(let members) = document else { throw wrongProperties(document) }
+    var stated: [JSONValue.Member] = [.init("set", document)]
+    if let set = document["set"] {
+      guard case .object = set else { throw wrongProperties(set) }
+      try checkMembers(members, allowed: ["set"] + options)
+      stated = members
+    }
+    return try change([.init("key", .string(id))] + stated, queryOptions(request))
+  }
+
+  private static func wrongProperties(_ found: JSONValue) -> Problem {
+    Problem(
+      422,
+      ErrorCode.badType.rawValue,
+      #"the body is an object of properties, such as {"brightness":40}; found "#
+        + Excerpt.of(found)
+    )
   }
 
   /// Reads the pattern that a request is about, from the query or the body; `nil` if there is none.
@@ -130,6 +175,17 @@ enum ChangeBody {
       operation != "set" || document["value"] != nil || document["set"] != nil
     else { return [.init(operation, document)] }
     let names = (operation == "set" ? ["value", "set"] : [operation]) + options
+    try checkMembers(members, allowed: names)
+    if operation == "toggle", document["toggle"] == nil {
+      return [.init("toggle", true)] + members
+    }
+    return members
+  }
+
+  private static func checkMembers(
+    _ members: [JSONValue.Member],
+    allowed names: [String]
+  ) throws(Problem) {
     for member in members where !names.contains(member.name) {
       throw Problem(
         422,
@@ -138,10 +194,6 @@ enum ChangeBody {
           + names.joined(separator: ", ") + Suggestion.hint(for: member.name, in: names)
       )
     }
-    if operation == "toggle", document["toggle"] == nil {
-      return [.init("toggle", true)] + members
-    }
-    return members
   }
 
   private static func queryOptions(

@@ -14,6 +14,10 @@ final class HTTPChange: Requester {
   /// Receives each reply; the last one once.
   private let onReply: (_ reply: ControlReply, _ change: HTTPChange, _ isLast: Bool) -> Void
   private(set) var isDone = false
+  /// The properties that the change sets; one, unless it is about a device.
+  private var parts = 0
+  /// The keys that are as far as is waited for, of several.
+  private var ended: Set<String> = []
 
   init(
     number: UInt64,
@@ -24,6 +28,8 @@ final class HTTPChange: Requester {
     self.wait = wait
     self.onReply = onReply
   }
+
+  func owesReply() { parts += 1 }
 
   func setRejection(_ reason: ValidationError) { rejection = reason }
 
@@ -42,7 +48,10 @@ final class HTTPChange: Requester {
     // Without a wait the only reply is the answer, which is late for a step that waits for the
     // device's state.
     guard wait != nil || isLast else { return }
-    deliver(.event(event, id: id), isLast: isLast)
+    guard parts > 1 else { return deliver(.event(event, id: id), isLast: isLast) }
+    guard !ended.contains(event.key) else { return }
+    if isLast { ended.insert(event.key) }
+    deliver(.event(event, id: id), isLast: ended.count == parts)
   }
 
   /// Delivers no further reply: the client is gone.

@@ -14,10 +14,16 @@ enum HTTPProblems {
     let status: Int
     let code: ErrorCode
     switch error {
-    case .unknownDevice(_, let suggestion), .unknownProperty(_, _, let suggestion):
+    case .inProperty(let property, let inner):
+      var problem = problem(inner, key: key.map { "\($0)/\(property)" })
+      problem.detail = error.description
+      return problem
+    case .unknownDevice(_, let suggestion), .unknownProperty(_, _, let suggestion, _):
       (status, code) = (404, .unknownKey)
       if let suggestion { members.append(.init("suggestion", .string(suggestion))) }
-    case .invalidKey: (status, code) = (404, .badKey)
+    case .invalidKey(_, let suggestion):
+      (status, code) = (404, .badKey)
+      if let suggestion { members.append(.init("suggestion", .string(suggestion))) }
     case .wrongType(let found, let expected, let suggestion):
       (status, code) = (422, .badType)
       members.append(.init("found", .string(found)))
@@ -104,17 +110,5 @@ enum HTTPProblems {
     case .accepted, .superseded, .unchanged, .cancelled, .rejected, .sending, .sent, .confirmed:
       phase.rawValue
     }
-  }
-}
-
-extension EventObject {
-  /// The event as a JSON tree, members in the contract's order.
-  var json: JSONValue {
-    .object([
-      "id": .string(id), "key": .string(key), "phase": .string(phase.rawValue),
-      "value": value ?? .null, "collapsed": .integer(Int64(collapsed)),
-      "source": source.map { .string($0) } ?? .null, "at": .string(at),
-      "attempt": .integer(Int64(attempt)), "reason": reason.map { .string($0) } ?? .null,
-    ])
   }
 }

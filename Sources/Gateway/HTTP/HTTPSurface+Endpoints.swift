@@ -31,6 +31,7 @@ extension HTTPSurface {
     case .property(let key):
       guard request.method == "PUT" else { return try serveProperty(key, exchange) }
       try change("set", key, exchange)
+    case .device(let id) where request.method == "PUT": try setDevice(id, exchange)
     case .step(let key): try change("step", key, exchange)
     case .toggle(let key): try change("toggle", key, exchange)
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
@@ -134,11 +135,26 @@ extension HTTPSurface {
     _ exchange: HTTPExchange,
     wait: ControlRequest.Wait?
   ) {
+    perform(request, exchange, wait: wait) { _ in
+    } onEnd: { [weak self] exchange, reply, change in
+      self?.answer(exchange, reply, to: change)
+    }
+  }
+
+  /// Executes a request; `onReply` receives each reply, and `onEnd` the last one too.
+  func perform(
+    _ request: ControlRequest,
+    _ exchange: HTTPExchange,
+    wait: ControlRequest.Wait?,
+    onReply: @escaping (ControlReply) -> Void,
+    onEnd: @escaping (HTTPExchange, ControlReply, HTTPChange) -> Void
+  ) {
     let change = makeChange(wait: wait) { [weak self, weak exchange] reply, change, isLast in
+      onReply(reply)
       guard isLast, let exchange else { return }
       exchange.onEnd = nil
       if wait != nil { self?.waiting -= 1 }
-      self?.answer(exchange, reply, to: change)
+      onEnd(exchange, reply, change)
     }
     if wait != nil { waiting += 1 }
     exchange.onEnd = { [weak self] _ in
@@ -164,7 +180,8 @@ extension HTTPSurface {
     case .cancelled(let count, _):
       answer(exchange, .object(["cancelled": .integer(Int64(count))]))
     case .failure(let failure, _): refuse(exchange, HTTPProblems.problem(failure))
-    case .targets, .described, .watched, .recorded, .reloaded:
+    case .targets, .described, .watched, .recorded, .reloaded, .status, .logged, .devices,
+      .previewed:
       preconditionFailure("This request does not exist over HTTP.")
     }
   }

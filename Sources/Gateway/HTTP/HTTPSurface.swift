@@ -23,6 +23,8 @@ final class HTTPSurface: HTTPService {
   let documents: DeviceDocuments
   let streams: EventStreams
   private(set) var server: HTTPServer?
+  /// Where it listens.
+  private(set) var addresses: [String] = []
   private(set) var admission: RequestAdmission
   private let description = APIDescription()
   /// Requests that wait for replies.
@@ -69,6 +71,7 @@ final class HTTPSurface: HTTPService {
       locks.append(try SocketFile.lock(path + ".lock"))
       try server?.listen(on: try SocketFile.listen(at: path), isTrusted: true)
       paths.append(path)
+      addresses.append("unix:\(path)")
       context.log.info("HTTP listens", ["address": "unix:\(path)"])
     case .tcp(let host, let port):
       let sockets = try HTTPListener.sockets(
@@ -78,7 +81,8 @@ final class HTTPSurface: HTTPService {
       )
       for socket in sockets {
         try server?.listen(on: socket, isTrusted: false)
-        context.log.info("HTTP listens", ["address": HTTPListener.boundAddress(of: socket)])
+        addresses.append(HTTPListener.boundAddress(of: socket))
+        context.log.info("HTTP listens", ["address": addresses.last ?? ""])
       }
     }
   }
@@ -120,7 +124,9 @@ final class HTTPSurface: HTTPService {
   /// Delivers an event to its requester and to the streams.
   func receive(_ object: EventObject, of event: CommandEvent) {
     if let origin = event.origin, let change = changes[origin.replyTo] {
-      change.receive(object, id: origin.id, isFinal: event.isFinal)
+      var answer = object
+      if origin.parts > 0, event.isAnswer { answer.of = origin.parts }
+      change.receive(answer, id: origin.id, isFinal: event.isFinal)
     }
     documents.record(object)
     streams.append(object)

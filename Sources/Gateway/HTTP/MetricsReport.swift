@@ -79,11 +79,36 @@ struct MetricsReport: PartialDocument {
     devices = numbers[...]
   }
 
+  private mutating func addLanes() {
+    let lanes = context.core.commands.dispatcher.laneStatuses
+    for family in Self.laneFamilies {
+      let samples = lanes.compactMap { lane in family.2(lane).map { (lane.name, $0) } }
+      guard !samples.isEmpty else { continue }
+      text.family(family.0, family.0.hasSuffix("_total") ? .counter : .gauge, family.1)
+      for (name, value) in samples { text.sample(family.0, ["lane": name], UInt64(value)) }
+    }
+  }
+
+  private static var laneFamilies: [(String, String, (LaneStatus) -> Int?)] {
+    [
+      ("settle_lane_waiting", "Commands that wait in a lane.", \.waiting),
+      ("settle_lane_window", "How many commands of a lane may be in flight.", \.window),
+      ("settle_lane_in_flight", "Commands of a lane that are in flight.", \.inFlight),
+      (
+        "settle_lane_round_trip_milliseconds",
+        "How long devices take to confirm a command, on average.",
+        { $0.roundTrip.map { Int($0.wholeNanoseconds / 1_000_000) } }
+      ),
+      ("settle_lane_lost_total", "Commands that were not confirmed in time.", \.lost),
+    ]
+  }
+
   private mutating func addQueue() {
     text.family("settle_pending_values", .gauge, "Values that wait, in the queue or behind it.")
     text.sample("settle_pending_values", [:], UInt64(context.core.commands.dispatcher.pendingCount))
     text.family("settle_pending_limit", .gauge, "How many keys may have a pending value.")
     text.sample("settle_pending_limit", [:], UInt64(context.configuration.limits.pending))
+    addLanes()
     add(
       context.core.commands.statistics.lateness,
       "settle_lateness_seconds",

@@ -39,7 +39,9 @@ final class BrokerLink {
   /// `nil`: the gateway's own broker.
   let name: String?
   let client: MQTTClient
-  var isConnected = false
+  var isConnected = false { didSet { if isConnected != oldValue { since = EventLoop.now() } } }
+  /// Since when it has been connected, or not.
+  private(set) var since = EventLoop.now()
   /// Own messages kept while the broker is slow or away; the oldest are dropped when it is full.
   private var messages = Deque<Message>()
   private var queuedBytes = 0

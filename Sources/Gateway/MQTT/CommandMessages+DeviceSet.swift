@@ -8,11 +8,8 @@ import JSON
 import LastOut
 import Routing
 
-/// Messages on `settle/<device>/set`: several properties of a device change at one instant, and are
-/// accepted or rejected together.
+/// Messages on `settle/<device>/set`: several properties of a device change at one instant.
 extension CommandMessages {
-  private typealias Changes = [(key: KeyIndex, value: Value)]
-
   func set(
     device: Int,
     _ topic: Span<UInt8>,
@@ -20,22 +17,20 @@ extension CommandMessages {
     _ origin: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) {
-    let members = try SetPayload.members(payload)
+    let set = DeviceSet(device: device, members: try SetPayload.members(payload))
     do throws(ValidationError) {
-      let (changes, options) = try changes(members, ofDevice: device)
+      let changes = try set.changes(in: context.registry)
+      let members = changes.options.isEmpty ? nil : changes.options
       try context.core.change(
-        changes,
+        changes.values,
         receivedOn: Text.of(topic),
         at: now,
-        ChangeOptions(origin: origin, members: options.isEmpty ? nil : options)
+        ChangeOptions(origin: origin, members: members)
       )
-      context.counters[device].changes += UInt64(changes.count)
+      context.counters[device].changes += UInt64(changes.values.count)
     } catch {
       // The sender gets one reply for the whole message; each property gets an event.
-      for (key, value) in values(namedBy: members, ofDevice: device) {
-        let number = context.core.reject(key, reason: error.description, at: now, origin: nil)
-        context.encoder.keepRejectedValue(value, ofEvent: number)
-      }
+      set.reject(because: error.description, origin: nil, in: context, at: now)
       throw error
     }
   }
@@ -43,50 +38,6 @@ extension CommandMessages {
   /// Whether a message names a property of the device, which has the event of its rejection.
   func namesProperty(_ payload: Span<UInt8>, ofDevice device: Int) -> Bool {
     guard let members = try? SetPayload.members(payload) else { return false }
-    return !values(namedBy: members, ofDevice: device).isEmpty
-  }
-
-  /// The named properties with their values, each once, without unknown names.
-  private func values(
-    namedBy members: [JSONValue.Member],
-    ofDevice device: Int
-  ) -> [(key: KeyIndex, value: JSONValue)] {
-    var seen: Set<KeyIndex> = []
-    return members.compactMap { member in
-      guard let key = try? context.registry.index(of: member.name, inDevice: device),
-        seen.insert(key).inserted
-      else { return nil }
-      return (key, member.value)
-    }
-  }
-
-  /// The properties and the options of the message, all of them valid.
-  private func changes(
-    _ members: [JSONValue.Member],
-    ofDevice device: Int
-  ) throws(ValidationError) -> (changes: Changes, options: [JSONValue.Member]) {
-    let description = context.registry.devices[device]
-    var changes: Changes = []
-    var options: [JSONValue.Member] = []
-    for member in members {
-      if description.options.contains(member.name) {
-        options.append(member)
-        continue
-      }
-      let key = try context.registry.index(of: member.name, inDevice: device)
-      do throws(ValidationError) {
-        changes.append((key, try context.registry.value(from: member.value, of: key)))
-      } catch {
-        throw .unsupported("\(context.registry[key].property.id): \(error.description)")
-      }
-    }
-    guard !changes.isEmpty else {
-      throw .wrongType(
-        found: options.isEmpty ? "no properties" : "options alone",
-        expected: "at least one property of the device",
-        suggestion: nil
-      )
-    }
-    return (changes, options)
+    return !DeviceSet(device: device, members: members).named(in: context.registry).isEmpty
   }
 }

@@ -29,7 +29,7 @@ struct CommandMessages {
     case .set(let key): try set(key, topic, payload, origin, at: now)
     case .step(let key):
       try change(key, topic, origin, at: now) { () throws(ValidationError) in
-        .step(try StepPayload.read(payload))
+        .step(try StepPayload.read(payload).number(for: context.registry[key].property.kind))
       }
     case .toggle(let key):
       try change(key, topic, origin, at: now) { () throws(ValidationError) in .toggle }

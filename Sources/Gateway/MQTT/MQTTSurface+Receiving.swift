@@ -73,6 +73,7 @@ extension MQTTSurface {
         guard deviceReports.receiveAvailability(of: device, source: source, known, at: now) else {
           continue
         }
+        context.availabilityChanged(of: device, at: now)
         onAvailability?(device)
         discovery?.availabilityChanged(of: device)
       case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)

@@ -33,8 +33,8 @@ final class MQTTSurface {
   var acknowledgementLatency = AcknowledgementLatency()
   /// How often the gateway's own broker was connected.
   private(set) var connectionCount = 0
-  /// Whether another gateway's status was seen at this base topic.
-  private var hasSeenOtherGateway = false
+  /// When another gateway was last seen online at this base topic; `nil` if never, or if it has ended.
+  private(set) var otherGatewaySeenAt: Moment?
   /// Limits the log of restored statuses.
   private var restorePace = LogPace()
 
@@ -122,14 +122,17 @@ final class MQTTSurface {
   func receiveStatus(_ payload: Span<UInt8>, isRetained: Bool) {
     if Bytes.areEqual(payload, Array("offline".utf8)) {
       // What was retained at the broker is replaced on each connection.
-      if !isRetained { restoreStatus() }
-      return
+      guard !isRetained else { return }
+      otherGatewaySeenAt = nil
+      return restoreStatus()
     }
-    // After the first connection it is this gateway's own status, which a broker kept.
-    guard isRetained, !hasSeenOtherGateway, connectionCount == 1,
-      Bytes.areEqual(payload, Array("online".utf8))
-    else { return }
-    hasSeenOtherGateway = true
+    guard Bytes.areEqual(payload, Array("online".utf8)) else { return }
+    // What is retained after the first connection is this gateway's own status. One that arrives
+    // later is another's: with MQTT 5 the broker does not send this gateway's own back to it.
+    guard isRetained ? connectionCount == 1 : context.configuration.mqtt.usesMQTT5 else { return }
+    let isNew = otherGatewaySeenAt == nil
+    otherGatewaySeenAt = EventLoop.now()
+    guard isNew else { return }
     context.log.warning(
       "Another gateway is online at this base topic: both will act on every command",
       ["topic": topics.status]

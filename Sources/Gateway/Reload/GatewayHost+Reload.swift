@@ -40,7 +40,8 @@ extension GatewayHost {
           configuration: context.configuration,
           registry: context.registry,
           subscriptions: mqtt.topics.subscriptions,
-          announcer: mqtt.discovery?.announcer
+          announcer: mqtt.discovery?.announcer,
+          settings: context.settings
         )
       },
       reading: read,
@@ -138,7 +139,7 @@ extension GatewayHost {
       reload.phase = .preparing
       context.core.beginReload(
         reload.prepared.registry,
-        lanes: reload.prepared.configuration.laneLimits
+        lanes: reload.prepared.configuration.lanes
       )
     case .preparing: break  // Until the core replaces the definitions.
     case .subscribing:
@@ -159,6 +160,9 @@ extension GatewayHost {
     let configuration = reload.prepared.configuration
     context.core.settings.shutdownTimeout = configuration.shutdownTimeout
     context.configuration = configuration
+    context.settings = reload.prepared.settings
+    context.restart = reload.prepared.report.restart
+    context.warnings = reload.prepared.report.warnings
     context.devicesReloaded()
     mqtt.definitionsReplaced(reload)
     http?.streams.devicesChanged()

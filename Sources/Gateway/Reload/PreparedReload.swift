@@ -17,6 +17,7 @@ struct PreparedReload: Sendable {
     var registry: Registry
     var subscriptions: TopicSubscriptions
     var announcer: DiscoveryAnnouncer?
+    var settings: [SettingInForce] = []
   }
 
   /// The configuration in use, with what a running gateway can change.
@@ -33,6 +34,8 @@ struct PreparedReload: Sendable {
   let removed: [String]
   /// States to ask for that were not asked for before.
   let requests: [StateRequest]
+  /// The settings in force from now on.
+  let settings: [SettingInForce]
 
   init(_ loaded: LoadedConfiguration, continuing base: Base) {
     var configuration = base.configuration
@@ -45,6 +48,7 @@ struct PreparedReload: Sendable {
     report.restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
     report.warnings = loaded.warnings.map(\.description)
     self.report = report
+    settings = Self.settings(loaded.settings, after: base.settings, restart: report.restart)
     let old = base.registry.devices
     changedDevices = registry.devices.indices.filter { number in
       number >= old.count || old[number] != registry.devices[number]
@@ -62,6 +66,18 @@ struct PreparedReload: Sendable {
     added = wanted.filter { !known.contains($0) }
     let asked = Set(base.subscriptions.stateRequests)
     requests = subscriptions.stateRequests.filter { !asked.contains($0) }
+  }
+
+  /// The new settings, but the old ones of the sections that count only after a restart.
+  private static func settings(
+    _ new: [SettingInForce],
+    after old: [SettingInForce],
+    restart sections: [String]
+  ) -> [SettingInForce] {
+    let waits = { (setting: SettingInForce) in
+      sections.contains { setting.name == $0 || setting.name.hasPrefix("\($0).") }
+    }
+    return old.filter(waits) + new.filter { !waits($0) }
   }
 
   /// Which keys are new, gone or other than before.

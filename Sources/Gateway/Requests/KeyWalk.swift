@@ -29,7 +29,9 @@ struct KeyWalk {
       case .get: "get"
       case .pending: "pending"
       case .describe: "describe"
-      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload: ""
+      case .log: "log"
+      case .devices: "devices"
+      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload, .status: ""
       }
     guard !name.isEmpty else { return nil }
     rows = RowListText(name, id: request.replyID)
@@ -38,9 +40,24 @@ struct KeyWalk {
   /// Ends the request, whatever keys are left.
   mutating func end() { isDone = true }
 
+  /// The next device whose id matches; `nil` as in ``next(in:work:)``.
+  mutating func nextDevice(in registry: Registry, work: inout Int) -> Int? {
+    while work > 0 {
+      guard place.device < registry.deviceNumbers.count else {
+        isDone = true
+        return nil
+      }
+      let number = registry.deviceNumbers[place.device]
+      place.device += 1
+      work -= TurnBudget.Cost.key
+      if pattern.matches(registry.devices[number].id) { return number }
+    }
+    return nil
+  }
+
   /// The next key that matches; `nil` when `work` is used up, or at the end, where ``isDone`` is set.
   mutating func next(in registry: Registry, work: inout Int) -> KeyIndex? {
-    while work > 0 {
+    while work > 0, !isDone {
       guard place.device < registry.deviceNumbers.count else {
         isDone = true
         return nil

@@ -22,6 +22,12 @@ extension RequestHandler {
       walk.hasBegun = true
       walk.rows.begin(to: &output)
     }
+    if case .devices = walk.operation {
+      while let number = walk.nextDevice(in: context.registry, work: &left) {
+        walk.rows.append(row(ofDevice: number, at: now).json, to: &output)
+        left -= TurnBudget.Cost.description
+      }
+    }
     while let key = walk.next(in: context.registry, work: &left) {
       switch walk.operation {
       case .get:
@@ -31,10 +37,15 @@ extension RequestHandler {
         guard let status = pendingStatus(key, at: now, work: &left) else { continue }
         walk.rows.append(PendingRow(status, in: context.registry, at: now).json, to: &output)
         left -= TurnBudget.Cost.row
+      case .log:
+        for event in log(of: key, at: now) {
+          walk.rows.append(event.json, to: &output)
+          left -= TurnBudget.Cost.row
+        }
       case .describe:
         walk.rows.append(PropertyRow(key, in: context.registry).json, to: &output)
         left -= TurnBudget.Cost.description
-      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload:
+      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload, .status, .devices:
         preconditionFailure("Only questions about several keys are answered in parts.")
       }
     }

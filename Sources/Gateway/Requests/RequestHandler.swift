@@ -15,8 +15,8 @@ import Operations
 /// Replies go to the requester, in the order of its requests.
 final class RequestHandler {
   let context: GatewayContext
-  private let events: EventDistributor
-  private unowned let host: GatewayHost
+  let events: EventDistributor
+  unowned let host: GatewayHost
   /// Bounds the work for suggestions to people; MQTT gets none.
   private var suggestions = SuggestionLimiter()
   /// When values in lanes are sent; see ``advance(_:limit:to:)``.
@@ -55,8 +55,19 @@ final class RequestHandler {
   func perform(_ request: ControlRequest, for requester: any Requester, line: Int) {
     let now = EventLoop.now()
     switch request.operation {
-    case .set, .step, .toggle: return change(request, for: requester, line: line, at: now)
-    case .watch, .record, .reload, .get, .pending, .describe, .flush, .cancel: break
+    case .set, .step, .toggle:
+      guard request.isDryRun else {
+        return change(request, for: requester, line: line, at: now)
+      }
+      host.emitReady()
+      return sendPreview(request, to: requester, line: line, at: now)
+    case .watch, .record, .reload, .status, .get, .pending, .describe, .log, .devices, .flush,
+      .cancel:
+      break
+    }
+    var request = request
+    if request.operation != .devices {
+      request.key = context.registry.pattern(for: request.key)
     }
     host.emitReady()  // Replies to earlier changes precede this one.
     do throws(ValidationError) {
@@ -64,10 +75,16 @@ final class RequestHandler {
       case .set, .step, .toggle: break
       case .watch, .record: try observe(request, by: requester, line: line, at: now)
       case .reload: host.reload(for: requester, id: request.replyID, line: line)
+      case .status where requester.isDeaf: break
+      case .status: requester.send(.status(host.status(at: now), id: request.replyID))
       case .get where requester.isDeaf, .pending where requester.isDeaf,
-        .describe where requester.isDeaf:
+        .describe where requester.isDeaf, .log where requester.isDeaf,
+        .devices where requester.isDeaf:
         break  // Nobody reads the reply.
-      case .get, .pending, .describe, .flush, .cancel:
+      case .devices where Pattern(request.key).isLiteral:
+        let device = try context.registry.deviceIndex(of: request.key)
+        requester.send(.devices([row(ofDevice: device, at: now)], id: request.replyID))
+      case .get, .pending, .describe, .log, .devices, .flush, .cancel:
         if let client = requester as? ControlConnection, !Pattern(request.key).isLiteral,
           let walk = KeyWalk(request)
         {
@@ -84,7 +101,7 @@ final class RequestHandler {
 
   /// The pattern to watch; events carry the name of a key, never an alias.
   func watchPattern(_ text: String) throws(ValidationError) -> Pattern {
-    let pattern = Pattern(text)
+    let pattern = Pattern(context.registry.pattern(for: text))
     guard pattern.isLiteral else { return pattern }
     return Pattern(context.registry[try context.registry.index(of: text)].key)
   }
@@ -102,24 +119,23 @@ final class RequestHandler {
     line: Int,
     at now: Moment
   ) {
+    if let members = request.deviceMembers {
+      return set(members, request, for: requester, line: line, at: now)
+    }
     let origin = requester.origin(of: request)
     do throws(ValidationError) {
       let registry = context.registry
       let key = try registry.index(of: request.key)
-      if request.wait == .confirmed, registry[key].property.confirm == nil {
-        let message = "nothing can confirm \(request.key): it has no state topic"
-        return fail(
-          ErrorReply(.cannotConfirm, message, line: line),
-          id: request.replyID,
-          to: requester
-        )
+      if request.wait == .confirmed, !canConfirm(key) {
+        return cannotConfirm(request.key, request, for: requester, line: line)
       }
       let change: ValueChange
       switch request.operation {
       case .set(let value): change = .set(try registry.value(from: value, of: key))
-      case .step(let amount): change = .step(amount)
+      case .step(let amount): change = .step(try amount.number(for: registry[key].property.kind))
       case .toggle: change = .toggle
-      case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload:
+      case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
+        .status, .log, .devices:
         preconditionFailure("Only changes are made here.")
       }
       context.counters[registry[key].device].changes += 1
@@ -136,13 +152,38 @@ final class RequestHandler {
     }
   }
 
+  /// Whether the device reports the property, so that a command can be confirmed.
+  func canConfirm(_ key: KeyIndex) -> Bool { context.registry[key].property.confirm != nil }
+
+  /// Refuses to wait for a confirmation that never comes.
+  func cannotConfirm(
+    _ key: String,
+    _ request: ControlRequest,
+    for requester: any Requester,
+    line: Int
+  ) {
+    let message = "nothing can confirm \(key): it has no state topic"
+    fail(ErrorReply(.cannotConfirm, message, line: line), id: request.replyID, to: requester)
+  }
+
   /// Rejects a change with an event that no command has.
-  private func reject(
+  func reject(
     _ request: ControlRequest,
     of requester: any Requester,
     reason: ValidationError,
     at now: Moment
   ) {
+    let event = answer(to: request, of: requester, reason: reason, at: now)
+    events.deliver(event, key: try? context.registry.index(of: request.key))
+  }
+
+  /// Answers the requester that a change is rejected, and returns the event.
+  func answer(
+    to request: ControlRequest,
+    of requester: any Requester,
+    reason: ValidationError,
+    at now: Moment
+  ) -> EventObject {
     host.emitReady()
     var value: JSONValue?
     if case .set(let given) = request.operation { value = given }
@@ -156,7 +197,7 @@ final class RequestHandler {
     )
     requester.setRejection(reason)
     requester.send(.event(event, id: request.replyID))
-    events.deliver(event, key: try? context.registry.index(of: request.key))
+    return event
   }
 
   /// Reports that a request cannot be executed, after the replies to those before it.
@@ -216,7 +257,9 @@ final class RequestHandler {
         PendingRow($0, in: context.registry, at: now)
       }
       return .pending(rows, id: id)
-    case .describe: return .described(keys.map { PropertyRow($0, in: context.registry) }, id: id)
+    case .describe: return .described(keys.map { described($0, at: now) }, id: id)
+    case .log: return .logged(keys.flatMap { log(of: $0, at: now) }, id: id)
+    case .devices: return .devices(rowsOfDevices(matching: request.key, at: now), id: id)
     case .flush:
       var count = 0
       for key in keys where context.core.flush(key, at: now, source: source) { count += 1 }
@@ -225,7 +268,7 @@ final class RequestHandler {
       var count = 0
       for key in keys where context.core.cancel(key, at: now, source: source) { count += 1 }
       return .cancelled(count, id: id)
-    case .set, .step, .toggle, .watch, .record, .reload:
+    case .set, .step, .toggle, .watch, .record, .reload, .status:
       preconditionFailure("Only requests about several keys are answered here.")
     }
   }

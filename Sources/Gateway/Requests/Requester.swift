@@ -36,16 +36,18 @@ extension Requester {
 
   var plainOrigin: ChangeOrigin { ChangeOrigin(source: "socket", replyTo: number) }
 
-  /// The origin of a change, as its events carry it.
-  func origin(of request: ControlRequest) -> ChangeOrigin {
-    guard request.replyID != nil || request.source != nil || request.wait != nil else {
+  /// The origin of a change, as its events carry it; `parts` is the number of properties of a change
+  /// that sets several.
+  func origin(of request: ControlRequest, parts: Int = 0) -> ChangeOrigin {
+    guard request.replyID != nil || request.source != nil || request.wait != nil || parts > 0 else {
       return plainOrigin
     }
     return ChangeOrigin(
       id: request.replyID,
       source: request.source ?? "socket",
       replyTo: number,
-      wantsPhases: request.wait != nil
+      wantsPhases: request.wait != nil,
+      parts: parts
     )
   }
 }

@@ -102,9 +102,9 @@ extension Endpoint {
   /// The allowed methods.
   package var methods: [String] {
     switch self {
-    case .devices, .device, .pending, .events, .metrics, .health, .readiness, .openAPI, .panel:
+    case .devices, .pending, .events, .metrics, .health, .readiness, .openAPI, .panel:
       ["GET", "HEAD", "OPTIONS"]
-    case .property: ["GET", "HEAD", "PUT", "OPTIONS"]
+    case .device, .property: ["GET", "HEAD", "PUT", "OPTIONS"]
     case .step, .toggle, .changes, .flush, .cancel: ["POST", "OPTIONS"]
     }
   }
@@ -124,7 +124,7 @@ extension Endpoint {
   package func mediaTypes(_ method: String) -> [String] {
     switch (self, method) {
     case (.changes, "POST"): ["application/x-ndjson", "application/json"]
-    case (.property, "PUT"), (.step, "POST"), (.toggle, "POST"), (.flush, "POST"),
+    case (.device, "PUT"), (.property, "PUT"), (.step, "POST"), (.toggle, "POST"), (.flush, "POST"),
       (.cancel, "POST"):
       ["application/json"]
     default: []

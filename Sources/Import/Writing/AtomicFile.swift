@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+package import Glibc
 
 /// Files that are replaced as a whole.
 package enum AtomicFile {
@@ -36,18 +36,60 @@ package enum AtomicFile {
 
   /// Writes a temporary file beside `path`, synchronizes it to disk, and renames it to `path`.
   ///
+  /// The new file has the mode of the one that it replaces, and its owner and group if this process
+  /// may set them.
+  ///
   /// - Throws: ``FileError`` when a step fails; the existing file is then unchanged.
   package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
-    let slash = path.lastIndex(of: "/")
-    let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-    let draft = "\(folder)/.\(name).\(getpid()).new"
+    var status = stat()
+    let isThere = unsafe lstat(path, &status) == 0
+    let draft = try writeDraft(
+      bytes,
+      of: path,
+      mode: isThere ? status.st_mode & 0o777 : 0o644,
+      owner: isThere ? (status.st_uid, status.st_gid) : nil
+    )
+    guard unsafe rename(draft, path) == 0 else {
+      let code = errno
+      unlink(draft)
+      throw FileError(path, "cannot be written: \(words(code))")
+    }
+    syncFolder(of: path)
+  }
+
+  /// Writes a file that does not exist yet; an existing one is never replaced.
+  ///
+  /// - Throws: ``FileError`` when the file exists or a step fails.
+  package static func create(
+    _ bytes: [UInt8],
+    at path: String,
+    mode: mode_t = 0o644
+  ) throws(FileError) {
+    let draft = try writeDraft(bytes, of: path, mode: mode, owner: nil)
+    defer { unlink(draft) }
+    guard unsafe link(draft, path) == 0 else {
+      throw FileError(path, errno == EEXIST ? "exists" : "cannot be written: \(words(errno))")
+    }
+    syncFolder(of: path)
+  }
+
+  /// Writes a file beside `path` and synchronizes it to disk; returns its path.
+  private static func writeDraft(
+    _ bytes: [UInt8],
+    of path: String,
+    mode: mode_t,
+    owner: (user: uid_t, group: gid_t)?
+  ) throws(FileError) -> String {
+    let name = path.split(separator: "/").last ?? ""
+    let draft = "\(folder(of: path))/.\(name).\(getpid()).new"
     unlink(draft)
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-    let descriptor = unsafe open(draft, flags, mode(of: path))
+    let descriptor = unsafe open(draft, flags, mode)
     guard descriptor >= 0 else { throw FileError(path, "cannot be written: \(words(errno))") }
     do throws(FileError) {
       defer { close(descriptor) }
+      // Otherwise root would take the file away from a service that reads it by its group.
+      if let owner { _ = fchown(descriptor, owner.user, owner.group) }
       try writeAll(bytes, to: descriptor, path)
       guard fsync(descriptor) == 0 else {
         throw FileError(path, "cannot be written: \(words(errno))")
@@ -56,17 +98,25 @@ package enum AtomicFile {
       unlink(draft)
       throw error
     }
-    guard unsafe rename(draft, path) == 0 else {
-      let code = errno
-      unlink(draft)
-      throw FileError(path, "cannot be written: \(words(code))")
-    }
-    let directory = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    return draft
+  }
+
+  /// The folder of a file; `.` for a bare name.
+  package static func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
+  private static func syncFolder(of path: String) {
+    let directory = unsafe open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     if directory >= 0 {
       fsync(directory)
       close(directory)
     }
   }
+
+  /// Removes a file; a failure is ignored.
+  package static func remove(_ path: String) { unlink(path) }
 
   /// Creates a folder if it does not exist; its parent must exist.
   ///
@@ -74,11 +124,6 @@ package enum AtomicFile {
   package static func makeFolder(_ path: String) throws(FileError) {
     guard unsafe mkdir(path, 0o755) != 0, errno != EEXIST else { return }
     throw FileError(path, "the folder cannot be created: \(words(errno))")
-  }
-
-  private static func mode(of path: String) -> mode_t {
-    var status = stat()
-    return unsafe lstat(path, &status) == 0 ? status.st_mode & 0o777 : 0o644
   }
 
   private static func writeAll(

@@ -3,16 +3,26 @@
 
 internal import Glibc
 
-/// Finds the schema of device files, for the first line of imported files.
+/// Finds the schemas of settings and device files, for the first line of files that are written.
 package enum SchemaPlace {
-  private static let name = "devices.schema.json"
+  /// The names of the schemas.
+  package enum Name: String, Sendable {
+    case devices = "devices.schema.json"
+    case settings = "settle.schema.json"
+  }
 
-  /// The schema that editors can read from a file in `folder`: the one in a `config` beside it, else
-  /// the installed one; `nil` if there is neither.
+  /// The schema that editors can read from a file in `folder`: one in the folder, beside it, or in a
+  /// `config` beside it, else the installed one; `nil` if there is none.
   ///
   /// `program` is the path of this program, which is installed beside the schemas.
-  package static func find(forFilesIn folder: String, program: String?) -> String? {
-    if exists("\(folder)/../config/\(name)") { return "../config/\(name)" }
+  package static func find(
+    _ schema: Name = .devices,
+    forFilesIn folder: String,
+    program: String?
+  ) -> String? {
+    let name = schema.rawValue
+    let near = [name, "../\(name)", "../config/\(name)"]
+    if let found = near.first(where: { exists("\(folder)/\($0)") }) { return found }
     guard let program else { return nil }
     let parts = program.split(separator: "/", omittingEmptySubsequences: false)
     let installed = parts.dropLast(2).joined(separator: "/") + "/share/settle/\(name)"

@@ -2,15 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
-internal import JSON
+package import JSON
 
 /// Writes values as readable YAML 1.2: words without quotes, short mappings on one line.
-enum YAMLText {
+package enum YAMLText {
   /// The maximum length of a line.
   static let width = 100
 
   /// Writes `key: value` on one or more indented lines, each with a line break.
-  static func entry(_ key: String, _ value: JSONValue, indent: Int, deep: Bool = false) -> String {
+  package static func entry(
+    _ key: String,
+    _ value: JSONValue,
+    indent: Int,
+    deep: Bool = false
+  ) -> String {
     let margin = String(repeating: " ", count: indent)
     let head = margin + Self.key(key) + ":"
     let line = "\(head) \(flow(value))"

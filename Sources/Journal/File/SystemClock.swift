@@ -26,10 +26,26 @@ package enum SystemClock {
   /// The kernel starts at the limit and raises the error while nothing corrects the clock; at the
   /// limit it also sets `STA_UNSYNC` and reports `TIME_ERROR`. Those two are not asked: chrony
   /// leaves them set unless it also keeps the hardware clock. This is what `timedatectl` shows.
-  /// A kernel that refuses the call, as a seccomp filter does, counts as not synchronised.
+  /// Where the call is forbidden, as in the shipped unit, other signs count.
   private static var isSynchronised: Bool {
     var state = timex()
-    return unsafe adjtimex(&state) >= 0 && state.maxerror < errorLimit
+    guard unsafe adjtimex(&state) >= 0 else { return hasSigns() }
+    return state.maxerror < errorLimit
+  }
+
+  /// Whether a time source has left a sign of its work since the machine started.
+  ///
+  /// systemd-timesyncd creates `mark`. chrony and ntpsec tell the kernel how far the international
+  /// atomic time is ahead, with the table of leap seconds that Debian sets up for both; before that
+  /// the kernel assumes nothing.
+  package static func hasSigns(
+    mark: String = "/run/systemd/timesync/synchronized",
+    aheadOfWall: Int64? = nil
+  ) -> Bool {
+    let seconds =
+      aheadOfWall ?? (nanoseconds(of: CLOCK_TAI) - nanoseconds(of: CLOCK_REALTIME))
+      / 1_000_000_000
+    return unsafe seconds > 0 || access(mark, F_OK) == 0
   }
 
   /// The kernel's `NTP_PHASE_LIMIT`: 16 s, in microseconds.

@@ -21,7 +21,7 @@ extension ControlScreen {
     case .number, .integer:
       guard let base = row.target ?? row.actual else {
         // The gateway knows the value, or asks the device for it.
-        return change(to: nil, .step(Double(count) * row.property.stepAmount), at: now)
+        return change(to: nil, .step(.number(Double(count) * row.property.stepAmount)), at: now)
       }
       move(from: base, by: count, at: now)
     case .boolean, .choice:

@@ -13,7 +13,9 @@ extension ControlScreen {
     case .browsing: browse(key, at: now)
     case .typing(let text): type(key, into: text, at: now)
     case .filtering(let previous): editFilter(key, previous: previous)
-    case .help(let offset): scrollHelp(key, from: offset)
+    case .help(let offset): scroll(key, from: offset, of: KeyHelp.count) { .help(offset: $0) }
+    case .details(let offset):
+      scroll(key, from: offset, of: DetailText(self).lines.count) { .details(offset: $0) }
     }
   }
 
@@ -37,6 +39,7 @@ extension ControlScreen {
     case .character("!"): stop(at: now)
     case .character("/"): mode = .filtering(previous: list.filter)
     case .character("?"): mode = .help(offset: 0)
+    case .character("i"): mode = .details(offset: 0)
     case .character("q"): quit()
     case .escape:
       list.filter = ""
@@ -92,15 +95,28 @@ extension ControlScreen {
     list.update(rows)
   }
 
-  private mutating func scrollHelp(_ key: ScreenKey, from offset: Int) {
-    let last = max(0, KeyHelp.count - list.height)
+  /// Scrolls `count` lines of text; a key that does not scroll closes it.
+  private mutating func scroll(
+    _ key: ScreenKey,
+    from offset: Int,
+    of count: Int,
+    _ mode: (Int) -> Mode
+  ) {
+    let last = max(0, count - list.height)
+    let page = max(1, list.height - 1)
+    let wanted: Int
     switch key {
-    case .down, .character("j"): mode = .help(offset: min(last, offset + 1))
-    case .up, .character("k"): mode = .help(offset: max(0, offset - 1))
-    case .redraw: break
-    case .left, .right, .farLeft, .farRight, .pageUp, .pageDown, .home, .end, .enter, .escape,
-      .backspace, .character:
-      mode = .browsing
+    case .down, .character("j"): wanted = offset + 1
+    case .up, .character("k"): wanted = offset - 1
+    case .pageDown, .character(" "): wanted = offset + page
+    case .pageUp: wanted = offset - page
+    case .home, .character("g"): wanted = 0
+    case .end, .character("G"): wanted = last
+    case .redraw: return
+    case .left, .right, .farLeft, .farRight, .enter, .escape, .backspace, .character:
+      self.mode = .browsing
+      return
     }
+    self.mode = mode(min(max(wanted, 0), last))
   }
 }

@@ -50,7 +50,15 @@ extension ControlScreen {
     case .cancelled(let count, _):
       show(count == 0 ? "nothing to cancel" : "cancelled \(count)", at: now)
     case .failure(let failure, let id): receiveFailure(failure, id: id?.string, at: now)
-    case .recorded, .reloaded: break  // The screen never requests these.
+    case .status(let report, _):
+      guard link.heard(report.brokers.first) else { return }
+      if let trouble = link.brokerTrouble {
+        show("the gateway has no broker: \(trouble)", isError: true, at: now)
+      } else {
+        show("the broker is back", at: now)
+      }
+    case .recorded, .reloaded, .logged, .devices, .previewed:
+      break  // The screen never requests these.
     }
   }
 
@@ -73,6 +81,7 @@ extension ControlScreen {
       show("the gateway is older than this program: \(failure.message)", isError: true, at: now)
       return
     }
+    if id == RequestID.status { return }  // An older gateway does not say how it is.
     if id == RequestID.get || id == RequestID.pending { link.endRead() }
     show(failure.message, isError: true, at: now)
   }

@@ -32,6 +32,7 @@ extension ControlScreen {
   private mutating func refresh(at now: Moment) {
     var devices: [String] = []
     var pending: Set<String> = []
+    link.request(.status, "", RequestID.status, at: now)
     for index in list.visibleIndices {
       let id = rows[index].deviceID
       if devices.last != id { devices.append(id) }

@@ -19,6 +19,8 @@ package struct ControlScreen: Sendable {
     case filtering(previous: String)
     /// Showing the help, scrolled down by `offset` lines.
     case help(offset: Int)
+    /// Showing everything about the selected property, scrolled down by `offset` lines.
+    case details(offset: Int)
   }
 
   /// A message that is shown for a few seconds.
@@ -33,6 +35,8 @@ package struct ControlScreen: Sendable {
   package internal(set) var link: ScreenLink
   package internal(set) var mode = Mode.browsing
   package internal(set) var notice: Notice?
+  /// The error that was shown last.
+  private(set) var lastError: String?
   package private(set) var size: ScreenSize
   /// Whether the user has quit.
   package private(set) var isDone = false
@@ -66,6 +70,7 @@ package struct ControlScreen: Sendable {
   var selectedIndex: Int? { list.selectedKey.flatMap(rows.index(of:)) }
 
   mutating func show(_ text: String, isError: Bool = false, at now: Moment) {
+    if isError { lastError = text }
     let time = Duration.seconds(isError ? 6 : 3)
     notice = Notice(text: text, isError: isError, until: now.advanced(by: time))
   }

@@ -56,6 +56,13 @@ extension PropertyRow {
   /// The gateway validates everything else.
   func value(typed text: String) -> (value: JSONValue?, mistake: String?) {
     guard let rule = kind.numberRule else { return (.string(text), nil) }
+    if text.hasSuffix("%") {
+      do throws(ValidationError) {
+        return (try kind.value(from: .string(text)).json, nil)
+      } catch {
+        return (nil, error.description)
+      }
+    }
     guard let number = NumberText.parse(text) else {
       let hint = NumberText.suggestion(for: text).map { "; did you mean \($0)?" } ?? ""
       return (nil, "\"\(Excerpt.of(text))\" is not a number\(hint)")

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
-internal import Devices
 
 /// The lines of the list: filter, selection and scrolling.
 package struct RowList: Sendable {
@@ -57,7 +56,8 @@ package struct RowList: Sendable {
   mutating func update(_ rows: RowTable) {
     lines = []
     var device = ""
-    for (index, row) in rows.enumerated() where passesFilter(row) {
+    let filter = RowFilter(filter)
+    for (index, row) in rows.enumerated() where filter.matches(row) {
       if row.deviceID != device {
         device = row.deviceID
         if hasGaps, !lines.isEmpty { lines.append(.gap) }
@@ -78,16 +78,6 @@ package struct RowList: Sendable {
     let target = min(max(position + count, 0), properties.count - 1)
     select(line: properties[target], rows)
     reveal(rows)
-  }
-
-  private func passesFilter(_ row: ScreenRow) -> Bool {
-    let wanted = filter.lowercased()
-    if wanted.isEmpty { return true }
-    let pattern = Pattern(wanted)
-    if !pattern.isLiteral { return pattern.matches(row.property.key.lowercased()) }
-    return [row.property.key, row.property.deviceName, row.label].contains {
-      $0.lowercased().contains(wanted)
-    }
   }
 
   private func selectedLine(_ rows: RowTable) -> Int? {

@@ -24,6 +24,8 @@ package struct ScreenLink: Sendable {
   private static let slowestRetry = Duration.seconds(2)
 
   private(set) var state = State.connecting
+  /// Why the gateway has no connection to its broker; `nil` while it has one, or does not say.
+  private(set) var brokerTrouble: String?
   /// Whether the connected gateway has not answered for three seconds.
   private(set) var isSilent = false
   /// The prefix of the identifiers of changes.
@@ -64,6 +66,7 @@ package struct ScreenLink: Sendable {
     retries = 0
     isSilent = false
     isDescribing = false
+    brokerTrouble = nil
     unansweredChanges = [:]
     openReads = 0
     readSince = nil
@@ -72,6 +75,7 @@ package struct ScreenLink: Sendable {
     request(.watch, "*", RequestID.watch, at: now)
     request(.get, "*", RequestID.get, at: now)
     request(.pending, "*", RequestID.pending, at: now)
+    request(.status, "", RequestID.status, at: now)
   }
 
   /// Handles a failed or lost connection; the next attempt waits 200 ms to 2 s.
@@ -128,7 +132,7 @@ package struct ScreenLink: Sendable {
     var request = ControlRequest(operation, key: pattern)
     request.id = id
     outbox.append(request)
-    guard operation != .watch else { return }
+    guard operation != .watch, operation != .status else { return }
     openReads += 1
     readSince = readSince ?? now
   }
@@ -137,6 +141,16 @@ package struct ScreenLink: Sendable {
 
   /// Records that the gateway has sent something.
   mutating func answered() { isSilent = false }
+
+  /// Records the state of the gateway's own broker; returns whether it is news.
+  mutating func heard(_ broker: StatusReport.Broker?) -> Bool {
+    var trouble: String?
+    if let broker, !broker.isConnected {
+      trouble = broker.url + ": " + (broker.reason ?? "not connected")
+    }
+    defer { brokerTrouble = trouble }
+    return (trouble == nil) != (brokerTrouble == nil)
+  }
 
   /// Whether the identifier is that of a change from this screen.
   func isOwn(_ id: String) -> Bool { id.hasPrefix("\(name)-") }
@@ -190,6 +204,7 @@ enum RequestID {
   static let watch = "watch"
   static let get = "get"
   static let pending = "pending"
+  static let status = "status"
   static let flush = "flush"
   static let cancel = "cancel"
 }

@@ -25,6 +25,8 @@ package struct ScreenRow: Hashable, Sendable {
   package let deviceID: String
   /// The property's name, or its identifier without one.
   package let label: String
+  /// Where a filter looks: the key, the device's name and the label, in lower case, a line each.
+  let searchText: String
   package internal(set) var target: JSONValue?
   package internal(set) var actual: JSONValue?
   package internal(set) var progress = Progress.idle
@@ -32,6 +34,8 @@ package struct ScreenRow: Hashable, Sendable {
   package private(set) var tally: Tally?
   /// The index of the word that an action sends next.
   package internal(set) var chosenWord = 0
+  /// The word of an action that was sent last.
+  package private(set) var lastSent: JSONValue?
   /// The number of this screen's changes that the gateway has not answered.
   private(set) var unanswered = 0
   /// The number of changes that the gateway has accepted since the last command.
@@ -49,6 +53,7 @@ package struct ScreenRow: Hashable, Sendable {
     let parts = property.key.split(separator: "/", maxSplits: 1)
     deviceID = String(parts.first ?? "")
     label = property.name ?? String(parts.last ?? "")
+    searchText = [property.key, property.deviceName, label].joined(separator: "\n").lowercased()
   }
 
   /// The number of changes that are not sent yet.
@@ -114,6 +119,7 @@ package struct ScreenRow: Hashable, Sendable {
       lastSending = now
       if isNewest { count(event, commands: 1) }
     }
+    if event.phase == .sent, isAction { lastSent = event.value }
     guard isNewest, unanswered == 0 else { return }
     updateProgress(from: event, at: now)
   }

@@ -21,6 +21,7 @@ struct KeyHelp {
       ("c", "cancel pending"),
       ("!", "stop: sent at once"),
       ("/  Esc", "filter, show all"),
+      ("i", "all about it; whole errors"),
       ("q  Ctrl-C", "quit; changes go on"),
       ("", ""),
       (String(repeating: glyphs.blocks[7], count: 3) + " 0.2s", "sent when empty"),

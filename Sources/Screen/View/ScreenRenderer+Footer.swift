@@ -26,10 +26,20 @@ extension ScreenRenderer {
   private func rule(_ screen: ControlScreen, row: Int, into grid: inout Grid) {
     let width = grid.size.columns
     grid.put(String(repeating: glyphs.rule, count: width), row: row, column: 0, style: .faint)
-    let below = screen.list.countBelow
+    let below = countBelow(screen)
     guard below > 0 else { return }
     let text = " \(below) more "
     grid.put(text, row: row, column: max(0, width - CellWidth.of(text) - 2), style: .faint)
+  }
+
+  /// The number of properties, or of lines of text, below those in view.
+  private func countBelow(_ screen: ControlScreen) -> Int {
+    switch screen.mode {
+    case .help(let offset): max(0, KeyHelp.count - offset - screen.list.height)
+    case .details(let offset):
+      max(0, DetailText(screen).lines.count - offset - screen.list.height)
+    case .browsing, .typing, .filtering: screen.list.countBelow
+    }
   }
 
   /// The typed text, otherwise the notice, otherwise details of the selected property.
@@ -41,7 +51,7 @@ extension ScreenRenderer {
       let rule = screen.selectedRow.map { "   \(ValueFormat.rule($0.property))" } ?? ""
       return ("\(key) = \(text)_\(rule)", typed)
     case .filtering: return ("/\(screen.list.filter)_", typed)
-    case .help: return ("", .faint)
+    case .help, .details: return ("", .faint)
     case .browsing: break
     }
     if let notice = screen.notice {
@@ -76,8 +86,12 @@ extension ScreenRenderer {
 
   /// Draws the key hints; the last ones are omitted when there is no room.
   private func bar(_ screen: ControlScreen, row line: Int, into grid: inout Grid) {
-    let isHelp = if case .help = screen.mode { true } else { false }
-    let always = isHelp ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]
+    let isText =
+      switch screen.mode {
+      case .help, .details: true
+      case .browsing, .typing, .filtering: false
+      }
+    let always = isText ? [("any key", "closes")] : [("?", "help"), ("q", "quit")]
     let width = screen.size.columns - 2
     var shown = hints(screen)
     while !shown.isEmpty, length(shown + always) > width { shown.removeLast() }
@@ -94,6 +108,9 @@ extension ScreenRenderer {
     case .filtering: return [("Enter", "keep"), ("Esc", "undo")]
     case .help:
       return screen.list.height < KeyHelp.count ? [(glyphs.vertical, "scroll")] : []
+    case .details:
+      let count = DetailText(screen).lines.count
+      return screen.list.height < count ? [(glyphs.vertical, "scroll")] : []
     case .browsing: break
     }
     guard let row = screen.selectedRow else { return [("/", "filter")] }
@@ -109,6 +126,9 @@ extension ScreenRenderer {
       hints.insert(("!", glyphs.shown(ValueFormat.text(urgent.value))), at: 1)
     }
     hints += [("f", "flush"), ("c", "cancel"), ("/", "filter")]
+    if let notice = screen.notice, CellWidth.of(notice.text) > screen.size.columns - 2 {
+      hints.insert(("i", "read it all"), at: 0)
+    }
     return hints
   }
 

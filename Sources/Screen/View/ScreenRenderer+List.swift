@@ -124,7 +124,8 @@ extension ScreenRenderer {
     }
     level(row, layout, row: line, into: &grid)
     guard isKnown else { return }
-    state(row, layout.state, at: now, row: line, into: &grid)
+    let isBrokerAway = screen.link.brokerTrouble != nil
+    state(row, layout.state, isBrokerAway: isBrokerAway, at: now, row: line, into: &grid)
     tally(row, layout.tally, row: line, into: &grid)
   }
 
@@ -139,7 +140,9 @@ extension ScreenRenderer {
     var text = ValueFormat.text(row.target ?? row.actual)
     var style = isSelected ? Style.bold : .plain
     if case .action(let words) = row.property.kind {
-      text = row.chosenWord < words.count ? words[row.chosenWord] : "-"
+      // The word that is chosen next is shown where it can be chosen.
+      let isChoosing = isSelected && row.chosenWord < words.count
+      text = isChoosing ? words[row.chosenWord] : ValueFormat.text(row.lastSent)
       if !isSelected { style = .faint }
     } else if row.target == nil && row.actual == nil || screen.link.state != .ready {
       style = .faint
@@ -197,6 +200,7 @@ extension ScreenRenderer {
   private func state(
     _ row: ScreenRow,
     _ column: ScreenLayout.Column,
+    isBrokerAway: Bool,
     at now: Moment,
     row line: Int,
     into grid: inout Grid
@@ -204,7 +208,7 @@ extension ScreenRenderer {
     if case .settling(let countdown) = row.progress {
       return bar(countdown, column, at: now, row: line, into: &grid)
     }
-    let (text, style) = words(row, at: now)
+    let (text, style) = words(row, isBrokerAway: isBrokerAway, within: column.width, at: now)
     put(text, row: line, column: column.start, width: column.width, style: style, into: &grid)
   }
 
@@ -229,7 +233,12 @@ extension ScreenRenderer {
     grid.put(time, row: line, column: start, limit: column.end - start, style: .faint)
   }
 
-  private func words(_ row: ScreenRow, at now: Moment) -> (String, Style) {
+  private func words(
+    _ row: ScreenRow,
+    isBrokerAway: Bool,
+    within width: Int,
+    at now: Moment
+  ) -> (String, Style) {
     switch row.progress {
     case .idle, .settling: return ("", .plain)
     case .querying: return ("\(glyphs.dot) asking the device", Style(.yellow))
@@ -239,7 +248,8 @@ extension ScreenRenderer {
       case .quiet: ("\(glyphs.dot) settling", Style(.yellow))
       case .lane: ("\(glyphs.dot) lane\(time)", Style(.yellow))
       case .inFlight: ("\(glyphs.dot) in flight", Style(.yellow))
-      case .offline: ("\(glyphs.dot) offline\(time)", Style(.red))
+      case .offline:
+        (offline(isBrokerAway ? "broker" : "device", time, within: width), Style(.red))
       }
     case .sending: return ("\(glyphs.arrow) sending", Style(.cyan))
     case .sent: return ("\(glyphs.tick) sent", Style(.cyan))
@@ -247,6 +257,12 @@ extension ScreenRenderer {
       let isFresh = at.duration(to: now) < Self.freshness
       return ended(phase, reason, isFresh: isFresh)
     }
+  }
+
+  /// Who is offline, and how long the value waits for it at most.
+  private func offline(_ what: String, _ time: String, within width: Int) -> String {
+    let text = "\(glyphs.dot) \(what) offline\(time)"
+    return CellWidth.of(text) <= width ? text : "\(glyphs.dot) \(what)\(time)"
   }
 
   private func ended(_ phase: Phase, _ reason: String?, isFresh: Bool) -> (String, Style) {

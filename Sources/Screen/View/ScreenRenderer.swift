@@ -22,10 +22,10 @@ package struct ScreenRenderer: Sendable {
       return grid
     }
     title(screen, into: &grid)
-    if case .help(let offset) = screen.mode {
-      help(offset, screen, into: &grid)
-    } else {
-      list(screen, at: now, into: &grid)
+    switch screen.mode {
+    case .help(let offset): help(offset, screen, into: &grid)
+    case .details(let offset): details(offset, screen, into: &grid)
+    case .browsing, .typing, .filtering: list(screen, at: now, into: &grid)
     }
     footer(screen, at: now, into: &grid)
     return grid
@@ -48,6 +48,12 @@ package struct ScreenRenderer: Sendable {
     case .connecting, .reading: ("\(glyphs.offline) connecting", .faint)
     case .ready where screen.link.isSilent:
       ("\(glyphs.offline) gateway does not answer", Style(.yellow, isBold: true))
+    case .ready where screen.link.brokerTrouble != nil:
+      (
+        screen.size.columns < 48
+          ? "\(glyphs.offline) no broker" : "\(glyphs.offline) gateway without broker",
+        Style(.red, isBold: true)
+      )
     case .ready: ("\(glyphs.online) connected", Style(.green))
     case .lost:
       (
@@ -91,6 +97,25 @@ package struct ScreenRenderer: Sendable {
         column: column,
         width: screen.size.columns - column - 1,
         style: .plain,
+        into: &grid
+      )
+    }
+  }
+
+  private func details(_ offset: Int, _ screen: ControlScreen, into grid: inout Grid) {
+    let top = ScreenLayout.listTop(screen.size)
+    if ScreenLayout.hasHeading(screen.size) {
+      grid.fill(row: 1, style: .heading)
+      grid.put("PROPERTY", row: 1, column: 1, style: .heading)
+    }
+    let lines = DetailText(screen).lines.dropFirst(offset).prefix(screen.list.height)
+    for (row, line) in lines.enumerated() {
+      put(
+        line,
+        row: top + row,
+        column: 1,
+        width: screen.size.columns - 2,
+        style: row + offset == 0 ? .bold : .plain,
         into: &grid
       )
     }

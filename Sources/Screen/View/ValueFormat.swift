@@ -8,12 +8,19 @@ internal import LastOut
 
 /// Formats values and times for the screen.
 enum ValueFormat {
-  /// A value without its unit; `-` for none.
+  /// A value without its unit, colors as `#rrggbb`; `-` for none.
   static func text(_ value: JSONValue?) -> String {
     switch value {
     case nil, .null: "-"
     case .boolean(let flag): flag ? "on" : "off"
     case .string(let text): text
+    case .object:
+      // Only colors are objects.
+      if case .color(let color)? = value.flatMap({ try? ValueKind.color.value(from: $0) }) {
+        color.hexText
+      } else {
+        value.map { JSONWriter.text($0) } ?? "-"
+      }
     case .some(let value): JSONWriter.text(value)
     }
   }

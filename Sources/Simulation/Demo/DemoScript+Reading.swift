@@ -3,6 +3,7 @@
 
 import Control
 package import Devices
+import JSON
 
 extension DemoScript {
   /// A line of a script that cannot be played.
@@ -78,12 +79,22 @@ extension DemoScript {
     }
     switch request.operation {
     case .set, .step, .toggle, .flush, .cancel: break
-    case .get, .pending, .watch, .describe, .record, .reload:
+    case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
       throw Mistake(line: number, message: "set, step, toggle, flush and cancel can be played")
+    }
+    guard !request.isDryRun else {
+      throw Mistake(line: number, message: #""dry_run" cannot be played"#)
     }
     if !request.key.contains(where: { $0 == "*" || $0 == "?" }) {
       do throws(ValidationError) {
-        _ = try registry.index(of: request.key)
+        if let members = request.deviceMembers {
+          let device = try registry.deviceIndex(of: request.key)
+          for member in members where !registry.devices[device].options.contains(member.name) {
+            _ = try registry.index(of: member.name, inDevice: device)
+          }
+        } else {
+          _ = try registry.index(of: request.key)
+        }
       } catch {
         throw Mistake(line: number, message: registry.suggesting(error).description)
       }

@@ -78,7 +78,7 @@ package struct DemoScript: Sendable {
     if let stepper {
       builder.act(2400, "A thermostat is tapped up five times")
       for tap in Gesture.taps(pauses: [220, 180, 210, 190]) {
-        builder.add(.step(stepper.amount), stepper.key, at: 2400 + tap)
+        builder.add(.step(.number(stepper.amount)), stepper.key, at: 2400 + tap)
       }
     }
     return builder.script(endsAbruptly: false)

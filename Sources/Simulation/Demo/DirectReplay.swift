@@ -59,6 +59,9 @@ package struct DirectReplay {
   }
 
   private mutating func play(_ request: ControlRequest, at now: Moment) {
+    for member in request.deviceMembers ?? [] {
+      play(ControlRequest(.set(member.value), key: "\(request.key)/\(member.name)"), at: now)
+    }
     guard let key = try? ledger.registry.index(of: request.key),
       let value = value(request.operation, of: key)
     else { return }
@@ -83,9 +86,13 @@ package struct DirectReplay {
     let base = targets[key] ?? ledger[key].reported.flatMap { property.value(fromWire: $0) }
     switch operation {
     case .set(let input): return try? property.value(from: input)
-    case .step(let amount): return base.flatMap { try? property.stepped(from: $0, by: amount) }
+    case .step(let amount):
+      guard let number = try? amount.number(for: property.kind) else { return nil }
+      return base.flatMap { try? property.stepped(from: $0, by: number) }
     case .toggle: return base.flatMap { try? property.toggled(from: $0) }
-    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload: return nil
+    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
+      .devices:
+      return nil
     }
   }
 

@@ -72,7 +72,18 @@ package final class ScriptPlayer {
     timer?.arm(at: [act, change].compactMap { $0 }.min())
   }
 
+  /// Publishes several properties of a device in one message.
+  private func publish(_ members: [JSONValue.Member], of request: ControlRequest) {
+    let now = EventLoop.now()
+    let keys = members.compactMap { try? registry.index(of: "\(request.key)/\($0.name)") }
+    for key in keys { onChange?(key, request, now) }
+    link.publish("settle/\(request.key)/set", JSONWriter.bytes(.object(members)))
+    guard request.now else { return }
+    for key in keys { link.publish("settle/\(registry[key].key)/flush", []) }
+  }
+
   private func publish(_ request: ControlRequest) {
+    if let members = request.deviceMembers { return publish(members, of: request) }
     for key in keys(of: request) {
       let now = EventLoop.now()
       let name = registry[key].key
@@ -83,13 +94,15 @@ package final class ScriptPlayer {
         link.publish("settle/\(name)/set", JSONWriter.bytes(payload))
       case .step(let amount):
         onChange?(key, request, now)
-        link.publish("settle/\(name)/step", JSONWriter.bytes(.number(amount)))
+        var payload: [UInt8] = []
+        amount.json.appendBare(to: &payload)
+        link.publish("settle/\(name)/step", payload)
       case .toggle:
         onChange?(key, request, now)
         link.publish("settle/\(name)/toggle", [])
       case .flush: link.publish("settle/\(name)/flush", [])
       case .cancel: link.publish("settle/\(name)/cancel", [])
-      case .get, .pending, .watch, .describe, .record, .reload:
+      case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
         preconditionFailure("A script has changes, flush and cancel only.")
       }
       if request.now { link.publish("settle/\(name)/flush", []) }

@@ -87,8 +87,13 @@ package struct TimelineSession: ~Copyable {
       return reject(number, error.description)
     }
     switch request.operation {
-    case .set, .step, .toggle: plot?.recordChange(of: request.key, at: simulator.now)
-    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload: break
+    case .set, .step, .toggle:
+      for key in simulator.changedKeys(of: request) {
+        plot?.recordChange(of: key, at: simulator.now)
+      }
+    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
+      .devices:
+      break
     }
   }
 

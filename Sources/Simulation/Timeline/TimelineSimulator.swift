@@ -56,13 +56,18 @@ package struct TimelineSimulator: ~Copyable {
   /// - Throws: ``TimelineError`` if the line is invalid. The timeline continues without it.
   package mutating func apply(_ request: ControlRequest) throws(TimelineError) {
     if let at = request.at { try advance(toMilliseconds: at) }
+    if request.isDryRun { throw .notPlayable("dry_run") }
+    if registry != nil, let members = request.deviceMembers {
+      return try change(members, ofDevice: request.key, flushing: request.now)
+    }
     switch request.operation {
     case .set(let input):
       let key = try key(named: request.key)
       change(key, to: try payload(input, for: key), flushing: request.now)
     case .step(let amount):
       let key = try key(named: request.key)
-      change(key, to: try stepped(key, by: amount), flushing: request.now)
+      let number = try number(of: amount, for: key)
+      change(key, to: try stepped(key, by: number), flushing: request.now)
     case .toggle:
       let key = try key(named: request.key)
       change(key, to: try toggled(key), flushing: request.now)
@@ -76,6 +81,9 @@ package struct TimelineSimulator: ~Copyable {
     case .describe: throw .notPlayable("describe")
     case .record: throw .notPlayable("record")
     case .reload: throw .notPlayable("reload")
+    case .status: throw .notPlayable("status")
+    case .log: throw .notPlayable("log")
+    case .devices: throw .notPlayable("devices")
     }
   }
 
@@ -122,6 +130,34 @@ package struct TimelineSimulator: ~Copyable {
   }
 
   // MARK: Changes
+
+  /// Sets several properties of a device at one instant, all of them or none.
+  private mutating func change(
+    _ members: [JSONValue.Member],
+    ofDevice id: String,
+    flushing: Bool
+  ) throws(TimelineError) {
+    var changes: [(key: KeyIndex, value: PlayedValue)] = []
+    for member in members where !isOption(member.name, ofDevice: id) {
+      let key = try key(named: "\(id)/\(member.name)")
+      changes.append((key, try payload(member.value, for: key)))
+    }
+    for (key, value) in changes { change(key, to: value, flushing: false) }
+    if flushing { for (key, _) in changes { flush(key) } }
+  }
+
+  /// Whether a member of a set accompanies commands, and is no property.
+  private func isOption(_ name: String, ofDevice id: String) -> Bool {
+    guard let registry, let device = try? registry.deviceIndex(of: id) else { return false }
+    return registry.devices[device].options.contains(name)
+  }
+
+  /// The keys that a change is about, as the plot names them.
+  func changedKeys(of request: ControlRequest) -> [String] {
+    guard registry != nil, let members = request.deviceMembers else { return [request.key] }
+    return members.filter { !isOption($0.name, ofDevice: request.key) }
+      .map { "\(request.key)/\($0.name)" }
+  }
 
   private mutating func change(_ key: KeyIndex, to payload: PlayedValue, flushing: Bool) {
     var flushing = flushing
@@ -175,6 +211,22 @@ package struct TimelineSimulator: ~Copyable {
     guard let property = property(of: key) else { return .free(input) }
     do {
       return .typed(try property.value(from: input))
+    } catch {
+      throw .refused(error)
+    }
+  }
+
+  /// The number that a step adds; a percentage needs a range, which only devices have.
+  private func number(
+    of amount: StepAmount,
+    for key: KeyIndex
+  ) throws(TimelineError) -> Double {
+    if case .number(let number) = amount { return number }
+    guard let property = property(of: key) else {
+      throw .refused(.unsupported("a percentage is of a range: --devices names the devices"))
+    }
+    do {
+      return try amount.number(for: property.kind)
     } catch {
       throw .refused(error)
     }

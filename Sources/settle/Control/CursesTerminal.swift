@@ -3,6 +3,7 @@
 
 import CNcurses
 import Control
+import Devices
 import Glibc
 import Screen
 
@@ -124,7 +125,7 @@ struct CursesTerminal: ~Copyable {
   }
 
   private static func unfit(_ name: String) -> String {
-    let found = name.isEmpty ? "TERM is not set" : "TERM is \"\(Terminal.visible(name))\""
+    let found = name.isEmpty ? "TERM is not set" : "TERM is \"\(Excerpt.visible(name))\""
     return "control needs a terminal that can place its cursor, and \(found)"
   }
 }

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Configuration
+import Devices
 import PrivateBroker
 import Simulation
 import TestBroker
@@ -93,7 +95,7 @@ import Testing
       guard let first = arguments.first else { continue }
       let offered = try offered(forArgument: first, of: command)
       rows.append(Row(words: [command, ""], offered: offered))
-      if arguments.count > 1 {
+      if arguments.count > 1, help.optionNames.contains("--timeout") {
         rows.append(Row(words: [command, "--json", ""], offered: offered))
         rows.append(Row(words: [command, "--timeout", "5s", ""], offered: offered))
         rows.append(Row(words: [command, "--timeout=5s", ""], offered: offered))
@@ -109,6 +111,9 @@ import Testing
     Row(words: ["set", "desk-lamp/power", ""], offered: ["on", "off"]),
     Row(words: ["set", "desk-lamp/brightness", ""], offered: []),
     Row(words: ["set", "desk-lamp/power", "on", ""], offered: []),
+    Row(words: ["set", "boiler", ""], offered: ["mode=", "target_temperature="]),
+    Row(words: ["set", "boiler", "mode=off", "t"], offered: ["target_temperature="]),
+    Row(words: ["wait", "boiler/mode", "a"], offered: ["auto"]),
     Row(words: ["step", "desk-lamp/brightness", ""], offered: []),
     Row(words: ["set", "--socket", "/none", ""], offered: []),
     Row(words: ["set", "--socket=/none", ""], offered: []),
@@ -119,6 +124,7 @@ import Testing
     case "F", "FILE", "PATH": files + folders
     case "DIR": folders
     case "D|none": ["none"]
+    case "P": Phase.allCases.map(\.rawValue)
     case "CONVENTION": ConventionName.allCases.map(\.rawValue)
     default: name.contains("|") ? name.split(separator: "|").map(String.init) : []
     }
@@ -126,10 +132,14 @@ import Testing
 
   private static func offered(forArgument name: String, of command: String) throws -> [String] {
     switch name {
+    case "KEY" where command == "set":
+      keys + ["boiler", "desk-lamp", "hall-blind", "hall-thermostat", "porch-light"]
     case "KEY" where command == "step": steppable
     case "KEY" where command == "toggle": ["desk-lamp/power", "porch-light/power"]
     case "KEY", "PATTERN": keys
     case "FILE": files + folders
+    case "NAME" where command == "profiles": ProfileListing.names
+    case "KIND": ["settle", "devices"]
     case "SHELL": CompletingShell.allCases.map(\.rawValue)
     case "COMMAND": try ProgramHelp.commands()
     default: []

@@ -40,8 +40,19 @@ enum ExampleCollection {
   }
 
   /// The shell blocks of `README.md`, `CONTRIBUTING.md` and `docs`.
+  ///
+  /// The first steps belong together and start with nothing, so `.ci/check-first-steps` follows them.
   static func fromDocuments() throws -> [DocumentedExample] {
-    try documents().flatMap { try examples(inDocument: $0, text: text(of: $0)) }
+    try documents().flatMap { name in
+      var text = try text(of: name)
+      if let steps = text.firstRange(of: "\n## First steps\n") {
+        let end = text[steps.upperBound...].firstRange(of: "\n## ")?.lowerBound ?? text.endIndex
+        // The lines of other examples keep their numbers.
+        let lines = text[steps.lowerBound..<end].filter { $0 == "\n" }
+        text.replaceSubrange(steps.lowerBound..<end, with: lines)
+      }
+      return examples(inDocument: name, text: text)
+    }
   }
 
   /// What people read, by its path in the project.
@@ -51,7 +62,7 @@ enum ExampleCollection {
 
   /// The comments of the shipped device files.
   static func fromDevices() throws -> [DocumentedExample] {
-    try files(in: "devices", ending: ".yaml").flatMap { name in
+    try files(in: "docs/examples/devices", ending: ".yaml").flatMap { name in
       try text(of: name).split(separator: "\n", omittingEmptySubsequences: false).enumerated()
         .filter { $0.element.hasPrefix("#   settle ") }
         .map {

@@ -115,8 +115,8 @@ final class ExampleHouse {
 
   private func prepareFolder() throws {
     let script = """
-      cd "$1" && cp -r "$2/config" "$2/devices" . && mkdir -p home/.config/fish/completions &&
-      sed 's|\\.\\./devices|devices|' config/settle.yaml >settle.yaml
+      cd "$1" && cp -r "$2/docs/examples" config && cp -r config/settle.yaml config/devices . &&
+      mkdir -p home/.config/fish/completions
       """
     let process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", folder, ExampleCollection.root]

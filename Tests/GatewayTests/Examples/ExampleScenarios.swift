@@ -17,7 +17,6 @@ import Testing
 
   /// What is not run, and why; each begins a line that is documented, and none is `settle`.
   private static let skipped: [(start: String, reason: String)] = [
-    ("make build", "the programs that are tested are built already"),
     ("make test", "it is what runs this test"),
     ("make demo", "it builds for release, and then is settle demo, which is run"),
     ("make bench", "it builds for release and measures for minutes; make bench-guard is run"),
@@ -30,7 +29,8 @@ import Testing
     Endless("settle run", errors: "Running", end: SIGTERM, code: 0),
     Endless("settled run", errors: "Running", end: SIGTERM, code: 0),
     Endless("settle watch", output: "desk-lamp/brightness\taccepted", end: SIGINT, code: 130),
-    Endless("settle watch 'boiler/*' --json", output: #""confirmed""#, end: SIGINT, code: 130),
+    Endless("settle watch boiler --json", output: #""confirmed""#, end: SIGINT, code: 130),
+    Endless("settle watch --phase", output: "brightness\tsent\t", end: SIGINT, code: 130),
     Endless("settle demo --keep", output: "Ctrl-C ends it", end: SIGINT, code: 0),
     Endless("curl -sN ", ready: "retry: ", output: #"data: {"id":"#, end: SIGINT, code: 130),
   ]
@@ -74,12 +74,22 @@ import Testing
       #""value":254"#
     ],
     "settle get": ["desk-lamp/brightness\t", "boiler/target_temperature\t", "porch-light/"],
-    "settle get 'desk-lamp/*'": ["desk-lamp/power\t"],
+    "settle get desk-lamp": ["desk-lamp/power\t"],
+    "settle get --value desk-lamp/brightness": ["100\n"],
+    "settle step desk-lamp/brightness -10% --wait=settled": ["\tconfirmed\t75\t"],
     "settle get --json | jq -r .actual": ["100\n"],
+    "settle status": ["runs for", "is well", "mqtt.url "],
+    "settle describe desk-lamp/brightness": ["sends to ", "message "],
+    "settle describe boiler/target_temperature 21.5": ["21.5"],
+    "settle set desk-lamp/brightness 40 --dry-run": ["/set {\"brightness\":40}\n"],
+    "settle devices": ["desk-lamp\t", "porch-light\t"],
+    "settle profiles": ["zigbee2mqtt/light\t"],
+    "settle profiles zigbee2mqtt/light": ["brightness\tinteger\t0 to 254\t$topic/set"],
     "settle flush": ["flushed 0"],
     "settle flush 'desk-lamp/*'": ["flushed 0"],
     "settle cancel desk-lamp/brightness": ["cancelled 0"],
     "settle cancel '*'": ["cancelled 0"],
+    "settle init --config home --yes": ["Zigbee2MQTT: 1 device, ", "Written: home/settle.yaml"],
     "settle check": ["OK: 5 devices"],
     "settle check --config config/settle.yaml --json": [#""ok":true"#, #""devices":5"#],
     "settle check && settle reload": ["OK: 5 devices", "\n5 devices, "],
@@ -107,7 +117,9 @@ import Testing
   /// What a line needs before it.
   private static let before: [String: String] = [
     "curl -s localhost:8484/v1/devices/boiler/target_temperature":
-      "settle set boiler/target_temperature 21.5 --wait >before.txt"
+      "settle set boiler/target_temperature 21.5 --wait >before.txt",
+    "settle wait boiler/target_temperature 21.5 --timeout 30s":
+      "settle set boiler/target_temperature 21.5 >before.txt",
   ]
 
   /// Programs that come with no package of Settle's; a line that uses one is run where it is.
@@ -115,13 +127,14 @@ import Testing
 
   // MARK: - The lines
 
-  private enum Kind { case ending, endless, demo, screen, skipped }
+  private enum Kind { case ending, endless, demo, screen, asking, skipped }
 
   private static func kind(of example: DocumentedExample) -> Kind {
     let line = example.line
     if skipped.contains(where: { line.hasPrefix($0.start) }) { return .skipped }
     if line.hasPrefix("settle demo") { return .demo }
     if line.hasPrefix("settle control") { return .screen }
+    if line.hasPrefix("settle init"), !line.contains("--yes") { return .asking }
     return endless.contains { line.hasPrefix($0.start) } ? .endless : .ending
   }
 
@@ -270,6 +283,18 @@ import Testing
     }
     try terminal.press("q")
     try terminal.waitForRow("ended 0")
+  }
+
+  @Test(arguments: try examples(.asking))
+  func `an example that asks works with the suggested answers`(example: DocumentedExample) throws {
+    let house = try ExampleHouse(withGateway: false)
+    // At a pace that a person has: a terminal that is full of input that nobody reads shows no output.
+    let answers = "while sleep 0.1; do echo; done"
+    let run = try ExampleRun("\(answers) | script -qec '\(example.line)' /dev/null", in: house)
+    let told = { Comment(rawValue: "\(example)\n\(run.output)\n\(run.errors)") }
+    #expect(run.waitForExit() == 0, told())
+    #expect(run.output.contains("Write these files? [Y/n]"), told())
+    #expect(run.output.contains("Zigbee2MQTT: 1 device, "), told())
   }
 
   /// Whether the help of the command says that it goes on until somebody ends it.

@@ -1,0 +1,68 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import LastOut
+
+/// How many values wait, and what for.
+package struct QueueSummary: Sendable {
+  /// The commands of one lane.
+  package struct Lane: Sendable {
+    /// `nil` for devices without a lane.
+    package var name: String?
+    /// Commands that wait for a token, or for the key's previous command.
+    package var waiting = 0
+    /// Commands that the broker has not acknowledged.
+    package var inFlight = 0
+  }
+
+  /// Values that wait for quiet.
+  package var quiet = 0
+  /// Commands whose broker or device is offline.
+  package var offline = 0
+  /// Commands that the broker has not acknowledged.
+  package var inFlight = 0
+  /// Commands that the broker has acknowledged and the device has not confirmed.
+  package var unconfirmed = 0
+  /// The lanes of devices, in the order in which they are first used.
+  package var lanes: [Lane] = []
+}
+
+extension QueueSummary {
+  /// Counts what waits and what is in flight; takes time in proportion to all keys.
+  package init(of dispatcher: borrowing CommandDispatcher) {
+    var places: [String?: Int] = [:]
+    quiet = dispatcher.queue.pendingCount
+    let registry = dispatcher.registry
+    for device in registry.deviceNumbers {
+      let name = registry.devices[device].lane
+      let place = places[name] ?? lanes.count
+      if place == lanes.count {
+        places[name] = place
+        lanes.append(Lane(name: name))
+      }
+      for number in registry.indices(ofDevice: device) {
+        count(KeyIndex(number), in: place, of: dispatcher)
+      }
+    }
+  }
+
+  private mutating func count(
+    _ key: KeyIndex,
+    in lane: Int,
+    of dispatcher: borrowing CommandDispatcher
+  ) {
+    if dispatcher.sendQueue.hasCommand(key) {
+      switch dispatcher.sendQueue.waits(key) {
+      case .offline: offline += 1
+      case .quiet, .lane, .inFlight: lanes[lane].waiting += 1
+      }
+    }
+    if dispatcher.sendQueue.awaitsAcknowledgement(key) {
+      inFlight += 1
+      lanes[lane].inFlight += 1
+    } else if dispatcher.deliveries[key].awaitsConfirmation {
+      unconfirmed += 1
+    }
+  }
+}

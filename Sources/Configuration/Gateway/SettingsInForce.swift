@@ -1,0 +1,200 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Lists the settings in force: what the gateway works with, and what stated it.
+struct SettingsInForce {
+  private let settings: GatewayConfiguration
+  /// The settings file, if there is one.
+  private let root: YAMLNode?
+  private let environment: EnvironmentOverrides
+  private let overrides: ConfigurationLoader.Overrides
+  private var rows: [SettingInForce] = []
+
+  /// All settings, in the order of the documentation.
+  static func rows(
+    of settings: GatewayConfiguration,
+    _ root: YAMLNode?,
+    _ environment: EnvironmentOverrides,
+    _ overrides: ConfigurationLoader.Overrides
+  ) -> [SettingInForce] {
+    var list = SettingsInForce(settings, root, environment, overrides)
+    list.addBroker()
+    list.addPlaces()
+    list.addSurfaces()
+    list.addTimes()
+    list.addLimits()
+    return list.rows
+  }
+
+  private init(
+    _ settings: GatewayConfiguration,
+    _ root: YAMLNode?,
+    _ environment: EnvironmentOverrides,
+    _ overrides: ConfigurationLoader.Overrides
+  ) {
+    self.settings = settings
+    self.root = root
+    self.environment = environment
+    self.overrides = overrides
+  }
+
+  // MARK: - Sections
+
+  private mutating func addBroker() {
+    let mqtt = settings.mqtt
+    add("mqtt.url", mqtt.endpoint.description, variable: "SETTLE_MQTT_URL")
+    add("mqtt.username", mqtt.username ?? Self.none, variable: "SETTLE_MQTT_USERNAME")
+    addPassword()
+    add("mqtt.protocol", mqtt.usesMQTT5 ? "5" : "3.1.1")
+    add(
+      "mqtt.client_id",
+      mqtt.clientID ?? settings.standardClientID,
+      variable: "SETTLE_MQTT_CLIENT_ID"
+    )
+    add("mqtt.base_topic", settings.baseTopic, variable: "SETTLE_MQTT_BASE_TOPIC")
+    add("mqtt.keepalive", DurationText.text(mqtt.keepalive))
+    if !settings.replyTopics.isEmpty {
+      add("mqtt.reply_topics", settings.replyTopics.joined(separator: ", "))
+    }
+    if case .tls = mqtt.endpoint { add("mqtt.ca", mqtt.ca ?? "the system's") }
+    if let path = mqtt.certificate { add("mqtt.cert", path) }
+    if let path = mqtt.key { add("mqtt.key", path) }
+    if mqtt.allowPlaintext { add("mqtt.allow_plaintext", "true") }
+  }
+
+  private mutating func addPassword() {
+    guard settings.mqtt.password != nil else { return add("mqtt.password_file", Self.none) }
+    if environment.value("SETTLE_MQTT_PASSWORD") != nil {
+      rows.append(.init(name: "mqtt.password", value: Self.secret, origin: "SETTLE_MQTT_PASSWORD"))
+    } else if let file = stated("mqtt.password_file") {
+      add("mqtt.password_file", file)
+    } else {
+      rows.append(
+        .init(name: "mqtt.password", value: Self.secret, origin: "credential mqtt.password")
+      )
+    }
+  }
+
+  private mutating func addPlaces() {
+    add(
+      "socket",
+      settings.socket ?? Self.none,
+      variable: "SETTLE_SOCKET",
+      option: overrides.socket.map { _ in "--socket" }
+    )
+    add(
+      "devices",
+      settings.devicesDirectory,
+      variable: "SETTLE_DEVICES",
+      option: overrides.devices.map { _ in "--devices" }
+    )
+    add("journal.path", settings.journal?.path ?? Self.off, variable: "SETTLE_JOURNAL")
+    if let journal = settings.journal { add("journal.commit", DurationText.text(journal.commit)) }
+  }
+
+  private mutating func addSurfaces() {
+    let listen = settings.http?.listen.joined(separator: ", ")
+    add("http.listen", listen ?? Self.off, variable: "SETTLE_HTTP_LISTEN")
+    if settings.http?.token != nil { addToken() }
+    if let hosts = settings.http?.hosts, !hosts.isEmpty {
+      add("http.hosts", hosts.joined(separator: ", "))
+    }
+    add("discovery.prefix", settings.discovery?.prefix ?? Self.off)
+    if let discovery = settings.discovery { add("discovery.format", discovery.format.rawValue) }
+    for name in settings.brokers.keys.sorted() {
+      add("brokers.\(name).url", settings.brokers[name]?.endpoint.description ?? Self.none)
+    }
+    if !settings.routes.isEmpty { add("routes", "\(settings.routes.count)") }
+    if !settings.inputs.isEmpty { add("inputs", "\(settings.inputs.count)") }
+  }
+
+  private mutating func addToken() {
+    if environment.value("SETTLE_HTTP_TOKEN") != nil {
+      rows.append(.init(name: "http.token", value: Self.secret, origin: "SETTLE_HTTP_TOKEN"))
+    } else if let file = settings.http?.tokenFile {
+      add("http.token_file", file)
+    } else {
+      rows.append(.init(name: "http.token", value: Self.secret, origin: "credential http.token"))
+    }
+  }
+
+  private mutating func addTimes() {
+    for type in KeyTable.policies.keys {
+      if let stated = stated("policy.\(type)") { add("policy.\(type)", stated) }
+    }
+    add("ttl", DurationText.text(settings.ttl))
+    add("shutdown.timeout", DurationText.text(settings.shutdownTimeout))
+    for name in settings.lanes.keys.sorted() {
+      add("lanes.\(name)", stated("lanes.\(name)") ?? Self.none)
+    }
+  }
+
+  private mutating func addLimits() {
+    let limits = settings.limits
+    add("limits.pending", "\(limits.pending)")
+    add("limits.payload", Self.size(limits.payload))
+    add("limits.line", Self.size(limits.line))
+    add("limits.http_clients", "\(limits.httpClients)")
+    add("limits.events", "\(limits.events)")
+  }
+
+  // MARK: - Rows
+
+  private static let none = "none"
+  private static let off = "off"
+  private static let secret = "set"
+
+  /// Adds a row; the option beats the variable, which beats the file.
+  private mutating func add(
+    _ name: String,
+    _ value: String,
+    variable: String? = nil,
+    option: String? = nil
+  ) {
+    let origin =
+      option ?? variable.flatMap { environment.value($0) == nil ? nil : $0 }
+      ?? position(name).map { "\($0.file):\($0.line)" } ?? SettingInForce.standard
+    rows.append(SettingInForce(name: name, value: value, origin: origin))
+  }
+
+  /// What the file states, as it states it: `live`, or `rate 10/s, burst 5`.
+  private func stated(_ name: String) -> String? {
+    guard let node = pair(name)?.value else { return nil }
+    if let text = node.text { return text }
+    return node.pairs?.map { "\($0.key) \($0.value.text ?? "…")" }.joined(separator: ", ")
+  }
+
+  /// A size in the largest unit with a whole count.
+  private static func size(_ bytes: Int) -> String {
+    for (unit, factor) in [("MiB", 1 << 20), ("KiB", 1 << 10)] where bytes % factor == 0 {
+      return "\(bytes / factor)\(unit)"
+    }
+    return "\(bytes)"
+  }
+
+  private func position(_ name: String) -> SourcePosition? { pair(name)?.keyPosition }
+
+  /// The entry of the file that states a setting, found by the parts of its name.
+  private func pair(_ name: String) -> YAMLNode.Pair? {
+    var found: YAMLNode.Pair?
+    var node = root
+    for part in name.split(separator: ".") {
+      found = node?.pairs?.first { $0.key == part }
+      node = found?.value
+    }
+    return found
+  }
+}
+
+extension BrokerConfiguration.Endpoint: CustomStringConvertible {
+  /// The address as a URL.
+  package var description: String {
+    switch self {
+    case .tcp(let host, let port): "mqtt://\(host):\(port)"
+    case .tls(let host, let port): "mqtts://\(host):\(port)"
+    case .unix(let path): "unix:\(path)"
+    }
+  }
+}

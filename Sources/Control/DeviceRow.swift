@@ -1,0 +1,78 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import JSON
+
+/// One line of `devices`: a device, its properties, and whether it is online.
+package struct DeviceRow: Hashable, Sendable {
+  package enum Availability: String, Hashable, Sendable {
+    case online, offline
+    /// The device has no topic that says so, or none has said anything.
+    case unknown
+  }
+
+  package var id: String
+  package var name: String
+  package var lane: String?
+  /// The ids of its properties, in order of definition.
+  package var properties: [String]
+  package var availability: Availability
+  /// How long it has been offline, if that is known.
+  package var awayMilliseconds: Int?
+  /// The topic that its commands share, or the levels that their topics share, followed by `/…`.
+  package var topic: String
+
+  package init(
+    id: String,
+    name: String,
+    properties: [String],
+    availability: Availability,
+    topic: String
+  ) {
+    self.id = id
+    self.name = name
+    self.properties = properties
+    self.availability = availability
+    self.topic = topic
+  }
+
+  package var json: JSONValue {
+    .object([
+      "device": .string(id), "name": .string(name), "lane": .text(lane),
+      "properties": .texts(properties), "availability": .string(availability.rawValue),
+      "away_ms": .count(awayMilliseconds), "topic": .string(topic),
+    ])
+  }
+
+  /// Reads a row; `nil` without an id.
+  package init?(_ json: JSONValue) {
+    guard let id = json["device"]?.string else { return nil }
+    self.init(
+      id: id,
+      name: json["name"]?.string ?? id,
+      properties: json.texts("properties"),
+      availability: json["availability"]?.string.flatMap(Availability.init) ?? .unknown,
+      topic: json["topic"]?.string ?? ""
+    )
+    lane = json["lane"]?.string
+    awayMilliseconds = json["away_ms"]?.count
+  }
+
+  /// What topics have in common: the topic if it is the same, else their shared levels and `/…`.
+  package static func shared(_ topics: some Sequence<String>) -> String {
+    var common: [Substring]?
+    var isSame = true
+    for topic in topics {
+      let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
+      guard let known = common else {
+        common = levels
+        continue
+      }
+      let shared = zip(known, levels).prefix { $0 == $1 }.map(\.0)
+      if shared.count < known.count || shared.count < levels.count { isSame = false }
+      common = shared
+    }
+    guard let common else { return "" }
+    return isSame ? common.joined(separator: "/") : (common + ["…"]).joined(separator: "/")
+  }
+}

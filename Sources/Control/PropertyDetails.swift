@@ -1,0 +1,89 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+internal import JSON
+
+/// What `describe` of a single key says beside its ``PropertyRow``: topics, and the message that
+/// would be sent.
+package struct PropertyDetails: Hashable, Sendable {
+  /// A topic on which the device reports the property.
+  package struct Source: Hashable, Sendable {
+    package var topic: String
+    /// Where the value is in the payload, as a JSON Pointer.
+    package var pointer: String
+    /// Whether it only acknowledges commands.
+    package var acknowledges: Bool
+
+    package init(topic: String, pointer: String, acknowledges: Bool) {
+      self.topic = topic
+      self.pointer = pointer
+      self.acknowledges = acknowledges
+    }
+  }
+
+  /// `nil` where the device has none.
+  package var lane: String?
+  /// How long a value may wait for an offline broker or device.
+  package var ttlMilliseconds: Int
+  /// Where commands go.
+  package var commandTopic: String
+  package var qos: Int
+  package var states: [Source] = []
+  /// Topics that say whether the device is online.
+  package var availability: [String] = []
+  package var retries = 0
+  /// Keys that cannot be pending together with this one.
+  package var excludes: [String] = []
+  /// Why nothing can be sent at the moment; `nil` if it can.
+  package var obstacle: String?
+  /// The message for the value that the key shows, or for one that it may have.
+  package var message: MessagePreview?
+
+  package init(commandTopic: String, qos: Int, ttlMilliseconds: Int) {
+    self.commandTopic = commandTopic
+    self.qos = qos
+    self.ttlMilliseconds = ttlMilliseconds
+  }
+
+  var members: [JSONValue.Member] {
+    let sources = states.map { source -> JSONValue in
+      .object([
+        "topic": .string(source.topic), "value": .string(source.pointer),
+        "acknowledges": .boolean(source.acknowledges),
+      ])
+    }
+    return [
+      .init("lane", .text(lane)), .init("ttl_ms", .count(ttlMilliseconds)),
+      .init("out", .object(["topic": .string(commandTopic), "qos": .count(qos)])),
+      .init("in", .array(sources)), .init("availability", .texts(availability)),
+      .init("retries", .count(retries)), .init("excludes", .texts(excludes)),
+      .init("obstacle", .text(obstacle)), .init("message", message?.json ?? .null),
+    ]
+  }
+
+  /// Reads the members of a row; `nil` for a row without details.
+  init?(_ json: JSONValue) {
+    guard let out = json["out"], let topic = out["topic"]?.string else { return nil }
+    self.init(
+      commandTopic: topic,
+      qos: out["qos"]?.count ?? 0,
+      ttlMilliseconds: json["ttl_ms"]?.count ?? 0
+    )
+    lane = json["lane"]?.string
+    states = json.rows("in") { row in
+      row["topic"]?.string.map {
+        Source(
+          topic: $0,
+          pointer: row["value"]?.string ?? "",
+          acknowledges: row["acknowledges"] == true
+        )
+      }
+    }
+    availability = json.texts("availability")
+    retries = json["retries"]?.count ?? 0
+    excludes = json.texts("excludes")
+    obstacle = json["obstacle"]?.string
+    message = json["message"].flatMap(MessagePreview.init)
+  }
+}

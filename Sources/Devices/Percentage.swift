@@ -1,0 +1,80 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// A part of a number's range, as people write it: `50%`, or `+10%` for a step.
+///
+/// Where the unit of a number is itself `%`, a percentage is that number.
+package struct Percentage: Hashable, Sendable {
+  package let number: Double
+  /// Whether it was written with a sign.
+  package let isSigned: Bool
+
+  /// Reads a text; `nil` for anything that is no number before a percent sign.
+  package init?(_ text: some StringProtocol) {
+    let word = text.trimmed
+    guard word.last == "%", let number = NumberText.parse(word.dropLast().trimmed) else {
+      return nil
+    }
+    self.number = number
+    isSigned = word.first == "-" || word.first == "+"
+  }
+}
+
+extension NumberRule {
+  private static let percent = "%"
+
+  /// The number that stands at `percentage` of the range, not yet checked.
+  ///
+  /// - Throws: For a percentage with a sign, one beyond the range, or a number without a range.
+  func number(
+    at percentage: Percentage,
+    wholeOnly: Bool
+  ) throws(ValidationError) -> Double {
+    let text = "\(NumberText.shortest(percentage.number))%"
+    guard !percentage.isSigned else {
+      let sign = percentage.number < 0 ? "" : "+"
+      throw .unsupported(
+        "\(sign)\(text) is a step; step adds it, and a percentage without a sign is set"
+      )
+    }
+    guard unit != Self.percent else { return percentage.number }
+    let range = try rangeOfPercentages()
+    guard (0...100).contains(percentage.number) else {
+      throw .outOfRange(found: text, allowed: "0% to 100%")
+    }
+    let number = range.lowerBound + (range.upperBound - range.lowerBound) * percentage.number / 100
+    return rounded(number, wholeOnly: wholeOnly)
+  }
+
+  /// The amount that a step by `percent` of the range adds: whole steps, and at least one.
+  ///
+  /// - Throws: For a number without a range.
+  func amount(ofPercent percent: Double, wholeOnly: Bool) throws(ValidationError) -> Double {
+    let amount: Double
+    if unit == Self.percent {
+      amount = percent
+    } else {
+      let range = try rangeOfPercentages()
+      amount = (range.upperBound - range.lowerBound) * percent / 100
+    }
+    guard let grid = step ?? (wholeOnly ? 1 : nil), grid > 0, amount != 0 else {
+      return rounded(amount, wholeOnly: wholeOnly)
+    }
+    let count = max(1, (amount.magnitude / grid).rounded(.toNearestOrAwayFromZero))
+    return rounded(amount < 0 ? -count * grid : count * grid, wholeOnly: wholeOnly)
+  }
+
+  private func rangeOfPercentages() throws(ValidationError) -> ClosedRange<Double> {
+    guard let range else {
+      throw .unsupported("a percentage is of a range, and the property has none; give a number")
+    }
+    return range
+  }
+
+  /// Without the binary rounding error of the product: 20.7, never 20.700000000000003.
+  private func rounded(_ number: Double, wholeOnly: Bool) -> Double {
+    if wholeOnly { return number.rounded(.toNearestOrAwayFromZero) }
+    guard number.magnitude < 1e9 else { return number }
+    return (number * 1e6).rounded() / 1e6
+  }
+}

@@ -1,0 +1,165 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+package import Configuration
+package import Control
+import Devices
+import Durability
+import GatewayCore
+import HTTP
+import LastOut
+import MQTT
+import Operations
+
+/// The facts that `status` shows.
+extension GatewayHost {
+  /// How many devices that are away are named; a command that waits looks for its device there.
+  private static let shownDevices = 1000
+  /// How many warnings of the files are shown.
+  private static let shownWarnings = 20
+
+  /// The state of the gateway; takes time in proportion to all keys.
+  func status(at now: Moment) -> StatusReport {
+    var report = StatusReport(version: Release.description, isRunning: true)
+    report.socket = socketPath
+    report.runningMilliseconds = context.startedAt.milliseconds(to: now)
+    report.settings = context.settings.map(StatusReport.Setting.init)
+    if let place = report.settings.firstIndex(where: { $0.name == "socket" }) {
+      report.settings[place].value = socketPath ?? report.settings[place].value
+    }
+    report.brokers = mqtt.links.map { StatusReport.Broker($0, at: now) }
+    report.devices = devices(at: now)
+    report.queue = queue()
+    report.journal = journalFacts()
+    report.http = http.map(StatusReport.HTTP.init)
+    report.otherGatewayMilliseconds = mqtt.otherGatewaySeenAt?.milliseconds(to: now)
+    report.restart = context.restart
+    report.warnings = Array(context.warnings.prefix(Self.shownWarnings))
+    report.counters = counters()
+    report.problems = StatusAdvice.problems(in: report)
+    return report
+  }
+
+  private func devices(at now: Moment) -> StatusReport.Devices {
+    let registry = context.registry
+    var devices = StatusReport.Devices()
+    devices.count = registry.deviceNumbers.count
+    devices.keys = registry.keyCount
+    for number in registry.deviceNumbers
+    where !context.core.commands.dispatcher.isDeviceOnline(number) {
+      devices.awayCount += 1
+      guard devices.away.count < Self.shownDevices else { continue }
+      devices.away.append(
+        .init(
+          id: registry.devices[number].id,
+          sinceMilliseconds: context.awaySince[number]?.milliseconds(to: now)
+        )
+      )
+    }
+    return devices
+  }
+
+  private func queue() -> StatusReport.Queue {
+    let summary = QueueSummary(of: context.core.commands.dispatcher)
+    let limits = context.configuration.lanes
+    let lanes = context.core.commands.dispatcher.laneStatuses
+    var queue = StatusReport.Queue(limit: context.configuration.limits.pending)
+    queue.quiet = summary.quiet
+    queue.offline = summary.offline
+    queue.inFlight = summary.inFlight
+    queue.unconfirmed = summary.unconfirmed
+    queue.lanes = summary.lanes.map { lane in
+      var row = StatusReport.Lane(
+        name: lane.name ?? "",
+        rate: lane.name.flatMap { limits[$0]?.rate?.perSecond },
+        waiting: lane.waiting,
+        inFlight: lane.inFlight
+      )
+      row.window = lanes.first { $0.name == lane.name }.flatMap(StatusReport.Window.init)
+      return row
+    }
+    return queue
+  }
+
+  private func journalFacts() -> StatusReport.Journal? {
+    guard let durability = context.core.durability,
+      let path = context.configuration.journal?.path
+    else { return nil }
+    var journal = StatusReport.Journal(path: path)
+    journal.fault = durability.fault?.description
+    journal.isFull = durability.fault == .diskFull
+    journal.waiting = durability.queue.count
+    return journal
+  }
+
+  private func counters() -> [StatusReport.Counter] {
+    let statistics = statistics
+    let refused = RejectionLog.Kind.allCases.reduce(0) { $0 + context.core.rejections.total($1) }
+    return [
+      .init("changes", statistics.changes), .init("collapsed", statistics.collapsed),
+      .init("unchanged", statistics.unchanged), .init("published", statistics.published),
+      .init("acknowledged", statistics.acknowledged), .init("confirmed", statistics.confirmed),
+      .init("failed", statistics.failed), .init("expired", statistics.expired),
+      .init("rejected", statistics.rejected), .init("messages_refused", refused),
+    ]
+  }
+}
+
+extension Moment {
+  /// The whole milliseconds from this moment to a later one.
+  func milliseconds(to end: Moment) -> Int {
+    Int(Int64(bitPattern: end.nanoseconds &- nanoseconds) / 1_000_000)
+  }
+}
+
+extension StatusReport.Setting {
+  package init(_ setting: SettingInForce) {
+    self.init(name: setting.name, value: setting.value, origin: setting.origin)
+  }
+}
+
+extension StatusReport.Broker {
+  /// The facts of a connection.
+  init(_ link: BrokerLink, at now: Moment) {
+    let state: State =
+      switch link.client.state {
+      case .connected: .connected
+      case .connecting: .connecting
+      case .waiting: .waiting
+      case .idle: .idle
+      }
+    self.init(
+      name: link.name ?? "mqtt",
+      url: link.client.endpoint,
+      state: state
+    )
+    sinceMilliseconds = link.since.milliseconds(to: now)
+    trouble = link.client.trouble?.cause.rawValue
+    reason = link.client.trouble?.reason
+    connections = link.client.statistics.connections
+    losses = link.client.statistics.losses
+    dropped = Int(clamping: link.droppedMessages)
+  }
+}
+
+extension StatusReport.HTTP {
+  fileprivate init(_ http: HTTPSurface) {
+    self.init(listen: http.addresses)
+    connections = http.server?.connectionCount ?? 0
+    streams = http.streams.count
+    refused = Int(clamping: http.admission.refusals.values.reduce(0, +))
+  }
+}
+
+extension StatusReport.Window {
+  fileprivate init?(_ lane: LaneStatus) {
+    guard let size = lane.window else { return nil }
+    self.init(
+      size: size,
+      inUse: lane.inFlight ?? 0,
+      roundTripMilliseconds: lane.roundTrip.map { Int($0.wholeNanoseconds / 1_000_000) },
+      lost: lane.lost ?? 0
+    )
+  }
+}

@@ -1,0 +1,180 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import GatewayCore
+import JSON
+import LastOut
+import MQTT
+import Operations
+
+/// Answers to "why": the details of a property, the message of a value, the last commands of a key.
+extension RequestHandler {
+  /// The row of one key with its details.
+  func described(_ key: KeyIndex, at now: Moment) -> PropertyRow {
+    var row = PropertyRow(key, in: context.registry)
+    row.details = details(of: key, at: now)
+    return row
+  }
+
+  /// Answers a change that is not to be made.
+  func sendPreview(
+    _ request: ControlRequest,
+    to requester: any Requester,
+    line: Int,
+    at now: Moment
+  ) {
+    do throws(ValidationError) {
+      requester.send(.previewed(try preview(request, at: now), id: request.replyID))
+    } catch {
+      let message = "\(request.key): \(suggesting(error, at: now).description)"
+      requester.send(.failure(ErrorReply(.badValue, message, line: line), id: request.replyID))
+    }
+  }
+
+  /// What `describe` of one key says beside its row.
+  func details(of key: KeyIndex, at now: Moment) -> PropertyDetails {
+    let registry = context.registry
+    let entry = registry[key]
+    let device = registry.devices[entry.device]
+    let property = entry.property
+    var details = PropertyDetails(
+      commandTopic: property.command.topic,
+      qos: property.command.qos,
+      ttlMilliseconds: Int(property.ttl.wholeNanoseconds / 1_000_000)
+    )
+    details.lane = device.lane
+    details.states = property.states.map {
+      .init(topic: $0.topic, pointer: $0.value.text, acknowledges: $0.acknowledges)
+    }
+    details.availability = device.availability.map(\.topic)
+    details.retries = property.confirm?.retries ?? 0
+    details.excludes = property.excludes.map { "\(device.id)/\($0)" }
+    details.obstacle = host.obstacle(to: entry.device, at: now)
+    let status = context.core.status(key)
+    if let value = status.target ?? status.actual ?? property.kind.example {
+      details.message = preview([(key, value)], at: now).first
+    }
+    return details
+  }
+
+  /// The messages that values would be sent in now, and why they would not be.
+  private func preview(
+    _ values: [(key: KeyIndex, value: Value)],
+    options: [JSONValue.Member]? = nil,
+    at now: Moment
+  ) -> [MessagePreview] {
+    let registry = context.registry
+    let publishes = CommandPublish.previews(
+      of: values,
+      options: options,
+      in: context.core.commands.dispatcher,
+      at: now
+    )
+    return publishes.compactMap { publish in
+      guard let (key, value) = values.first(where: { publish.keys.contains($0.key) }) else {
+        return nil
+      }
+      return MessagePreview(
+        key: registry[key].key,
+        value: value.json,
+        topic: publish.topic,
+        payload: String(decoding: publish.payload, as: UTF8.self),
+        qos: publish.qos,
+        keys: publish.keys.map { registry[$0].key },
+        reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
+          ? "the device has this value" : host.obstacle(to: registry[key].device, at: now)
+      )
+    }
+  }
+
+  /// Answers a change that is not to be made with the messages that it would be sent in.
+  ///
+  /// - Throws: Why the change would be rejected.
+  private func preview(
+    _ request: ControlRequest,
+    at now: Moment
+  ) throws(ValidationError) -> [MessagePreview] {
+    let registry = context.registry
+    if let members = request.deviceMembers {
+      let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
+      let changes = try set.changes(in: registry)
+      return preview(changes.values, options: changes.options, at: now)
+    }
+    let key = try registry.index(of: request.key)
+    let change: ValueChange
+    switch request.operation {
+    case .set(let value): change = .set(try registry.value(from: value, of: key))
+    case .step(let amount): change = .step(try amount.number(for: registry[key].property.kind))
+    case .toggle: change = .toggle
+    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
+      .devices:
+      preconditionFailure("Only changes have a message.")
+    }
+    guard let value = try context.core.commands.value(after: change, of: key) else {
+      throw .noBase
+    }
+    return preview([(key, value)], at: now)
+  }
+
+  /// The last commands of a key as events, the oldest first.
+  func log(of key: KeyIndex, at now: Moment) -> [EventObject] {
+    context.synchronizeEncoder(at: now)
+    let name = context.registry[key].key
+    return context.history.entries(of: key).map { context.encoder.object($0, key: name) }
+  }
+
+  /// The rows of the devices whose ids match a pattern, in order of definition.
+  func rowsOfDevices(matching text: String, at now: Moment) -> [DeviceRow] {
+    let pattern = Pattern(text)
+    return context.registry.deviceNumbers
+      .filter { pattern.matches(context.registry.devices[$0].id) }
+      .map { row(ofDevice: $0, at: now) }
+  }
+
+  /// The row of `devices`.
+  func row(ofDevice number: Int, at now: Moment) -> DeviceRow {
+    let device = context.registry.devices[number]
+    let isOnline = context.core.commands.dispatcher.isDeviceOnline(number)
+    var row = DeviceRow(
+      id: device.id,
+      name: device.name,
+      properties: device.properties.map(\.id),
+      availability: !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online,
+      topic: DeviceRow.shared(device.properties.map(\.command.topic))
+    )
+    row.lane = device.lane
+    row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
+    return row
+  }
+}
+
+extension GatewayHost {
+  /// Why nothing can be sent to a device at the moment; `nil` if it can.
+  func obstacle(to device: Int, at now: Moment) -> String? {
+    if !isConnected {
+      let client = mqtt.own.client
+      let age = AgeText.text(mqtt.own.since.milliseconds(to: now))
+      let reason = client.trouble.map { ": \($0.reason)" } ?? ""
+      return "the broker \(client.endpoint) is not connected for \(age)\(reason)"
+    }
+    guard !context.core.commands.dispatcher.isDeviceOnline(device) else { return nil }
+    let age = context.awaySince[device].map { " for \(AgeText.text($0.milliseconds(to: now)))" }
+    return "the device \(context.registry.devices[device].id) is offline\(age ?? "")"
+  }
+}
+
+extension ValueKind {
+  /// A value that a property of this type may have.
+  fileprivate var example: Value? {
+    switch self {
+    case .number(let rule), .integer(let rule):
+      .number(rule.range.map { rule.snapped(($0.lowerBound + $0.upperBound) / 2) } ?? 1)
+    case .boolean: .boolean(true)
+    case .choice(let words), .action(let words): words.first.map { .text($0) }
+    case .text, .color: nil
+    }
+  }
+}

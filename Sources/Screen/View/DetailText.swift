@@ -1,0 +1,81 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Control
+internal import Devices
+internal import LastOut
+
+/// Everything about the selected property and the last error, in lines that fit the screen.
+struct DetailText {
+  private(set) var lines: [String] = []
+  private let width: Int
+
+  init(_ screen: ControlScreen) {
+    width = max(8, screen.size.columns - 2)
+    if let row = screen.selectedRow {
+      describe(row, isBrokerAway: screen.link.brokerTrouble != nil)
+    }
+    if case .lost(let reason) = screen.link.state { add("gateway: \(reason)") }
+    if let trouble = screen.link.brokerTrouble { add("no broker: \(trouble)") }
+    if let error = screen.lastError { add("last error: \(error)") }
+    if lines.isEmpty { add("no property is selected") }
+  }
+
+  private mutating func describe(_ row: ScreenRow, isBrokerAway: Bool) {
+    let property = row.property
+    add(property.key)
+    add([property.deviceName, property.name].compactMap(\.self).joined(separator: ", "))
+    add("")
+    if let target = row.target { add("target \(ValueFormat.text(target))") }
+    if let actual = row.actual { add("actual \(ValueFormat.text(actual))") }
+    if let word = row.lastSent { add("sent last \(ValueFormat.text(word))") }
+    add(Self.state(row.progress, isBrokerAway: isBrokerAway))
+    add("")
+    add("accepts \(ValueFormat.rule(property))")
+    add(ValueFormat.policy(property))
+    if !property.urgent.isEmpty {
+      add("urgent \(property.urgent.map { ValueFormat.text($0) }.joined(separator: ", "))")
+    }
+    if !property.ends.isEmpty { add("which ends \(property.ends.joined(separator: ", "))") }
+    add("")
+  }
+
+  private static func state(_ progress: Progress, isBrokerAway: Bool) -> String {
+    switch progress {
+    case .idle: "no command yet"
+    case .querying: "asking the device"
+    case .settling: "settling"
+    case .waiting(.quiet, _): "settling"
+    case .waiting(.lane, _): "waits for its lane"
+    case .waiting(.inFlight, _): "waits for the command before it"
+    case .waiting(.offline, _):
+      isBrokerAway ? "waits for the broker" : "waits for the device, which is offline"
+    case .sending: "sending"
+    case .sent: "sent, waits for the device"
+    case .ended(let phase, let reason, _):
+      phase.rawValue + (reason.map { ": \($0)" } ?? "")
+    }
+  }
+
+  /// Adds a text, broken between words where it is too long.
+  private mutating func add(_ text: String) {
+    var line = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+      var word = String(word)
+      if !line.isEmpty, CellWidth.of(line) + 1 + CellWidth.of(word) > width {
+        lines.append(line)
+        line = ""
+      }
+      while CellWidth.of(word) > width {
+        var part = ""
+        while let first = word.first, CellWidth.of(part) + CellWidth.of(first) <= width {
+          part.append(first)
+          word.removeFirst()
+        }
+        lines.append(part)
+      }
+      line += (line.isEmpty ? "" : " ") + word
+    }
+    lines.append(line)
+  }
+}

@@ -1,0 +1,204 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+import Devices
+import JSON
+import LastOut
+
+struct DescribeCommand: GatewayCommand {
+  static let name = "describe"
+  static let summary = "Show all about a property: type, policy, topics, message, last commands."
+  static let discussion = """
+    Shows the type and its range, how the property settles, its lane, the topics on which commands \
+    go out and reports come in, what the device has, the exact message that VALUE would be sent in, \
+    and the last commands with who asked for them and what became of them.
+
+    Without VALUE the message is the one for the value that the property shows.
+    """
+  static let examples = [
+    Example("settle describe desk-lamp/brightness", "Everything about the lamp's brightness."),
+    Example(
+      "settle describe boiler/target_temperature 21.5",
+      "With the message that sets it to 21.5; nothing is sent."
+    ),
+    Example("settle describe boiler/mode --json | jq .out.topic", "The topic of its commands."),
+  ]
+  static let parameters: [Parameter<Self>] =
+    [
+      .argument(
+        "key",
+        \.key,
+        completion: .keys,
+        help: "device/property, such as desk-lamp/brightness; a device means all its properties."
+      ),
+      .argument(
+        "value",
+        \.value,
+        isOptional: true,
+        completion: .values,
+        help: "The value to show the message of."
+      ),
+    ] + connectionParameters
+
+  var key = ""
+  var value: String?
+  var connection = ConnectionOptions()
+
+  func run() throws(ClientError) -> ExitCode {
+    var client = try connection.connect()
+    let rows: [PropertyRow]
+    switch try Self.ask(ControlRequest(.describe, key: key), client: &client) {
+    case .described(let found, _): rows = found
+    case let reply: return .unexpected(reply)
+    }
+    if rows.count == 1, let row = rows.first, row.details != nil {
+      return try describe(row, &client)
+    }
+    guard value == nil else {
+      Terminal.complain("describe: with VALUE, KEY is one property; \(key) names \(rows.count)")
+      return .usage
+    }
+    guard !rows.isEmpty else {
+      Terminal.complain("describe: no property matches \(key)")
+      return .badInput
+    }
+    // The rows of a pattern are short.
+    for (place, row) in rows.enumerated() {
+      if place > 0, !connection.json { StandardOutput.print("") }
+      let reply = try Self.ask(ControlRequest(.describe, key: row.key), client: &client)
+      guard case .described(let found, _) = reply, let row = found.first else {
+        return .unexpected(reply)
+      }
+      let code = try describe(row, &client)
+      guard code == .done else { return code }
+    }
+    return .done
+  }
+
+  private static func ask(
+    _ request: ControlRequest,
+    client: inout ControlClient
+  ) throws(ClientError) -> ControlReply {
+    try client.send(request)
+    return try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
+  }
+
+  private func describe(
+    _ described: PropertyRow,
+    _ client: inout ControlClient
+  ) throws(ClientError) -> ExitCode {
+    var row = described
+    if let value {
+      var request = ControlRequest(.set(ValueText.json(value)), key: row.key)
+      request.isDryRun = true
+      let reply = try Self.ask(request, client: &client)
+      guard case .previewed(let messages, _) = reply else { return .unexpected(reply) }
+      row.details?.message = messages.first
+    }
+    let shown = try Self.ask(ControlRequest(.get, key: row.key), client: &client)
+    guard case .targets(let targets, _) = shown else { return .unexpected(shown) }
+    let logged = try Self.ask(ControlRequest(.log, key: row.key), client: &client)
+    guard case .logged(let events, _) = logged else { return .unexpected(logged) }
+    show(row, targets.first, events)
+    return .done
+  }
+
+  private func show(_ row: PropertyRow, _ target: TargetRow?, _ events: [EventObject]) {
+    if connection.json {
+      guard case .object(let members) = row.json else { return }
+      let events = JSONValue.array(events.map(\.json))
+      let object = JSONValue.object(members + [.init("log", events)])
+      return StandardOutput.print(bytes: JSONWriter.bytes(object))
+    }
+    for (heading, text) in Description(row, target).lines {
+      let padding = String(repeating: " ", count: max(1, 11 - heading.count))
+      StandardOutput.print(Terminal.colored(heading + padding, .faint) + Excerpt.visible(text))
+    }
+    guard !events.isEmpty else { return }
+    StandardOutput.print("")
+    if Terminal.isInteractive { StandardOutput.print(Terminal.colored("LAST COMMANDS", .faint)) }
+    for event in events { StandardOutput.print(EventLine.text(event, withTime: true)) }
+  }
+}
+
+/// The lines that describe a property, each with a heading.
+private struct Description {
+  private(set) var lines: [(heading: String, text: String)] = []
+
+  init(_ row: PropertyRow, _ target: TargetRow?) {
+    let name = row.name.map { "\(row.deviceName): \($0)" } ?? row.deviceName
+    add("key", "\(row.key) (\(name))")
+    add("type", Self.type(row))
+    add("settles", Self.policy(row))
+    if !row.urgent.isEmpty {
+      let words = row.urgent.map { ValueText.text($0) }.joined(separator: ", ")
+      let ends = row.ends.isEmpty ? "" : ", and end \(row.ends.joined(separator: ", "))"
+      add("urgent", "\(words): sent at once\(ends)")
+    }
+    if let details = row.details { add(details, row) }
+    if let target { add("now", Self.state(target)) }
+    if let message = row.details?.message { add(message) }
+    if let obstacle = row.details?.obstacle, row.details?.message == nil { add("away", obstacle) }
+  }
+
+  private mutating func add(_ heading: String, _ text: String) { lines.append((heading, text)) }
+
+  private mutating func add(_ details: PropertyDetails, _ row: PropertyRow) {
+    add("lane", details.lane ?? "none")
+    add("sends to", "\(details.commandTopic) (QoS \(details.qos))")
+    for source in details.states {
+      let place = source.pointer.isEmpty ? "" : ", value at \(source.pointer)"
+      add("reads", source.topic + place + (source.acknowledges ? ", acknowledgements only" : ""))
+    }
+    if details.states.isEmpty { add("reads", "nothing: the device reports no state") }
+    for topic in details.availability { add("online", topic) }
+    if let within = row.confirmWithin {
+      let again = details.retries > 0 ? ", sent again \(details.retries) times at most" : ""
+      add("confirms", "within \(DurationText.text(within))\(again)")
+    }
+    let held = AgeText.text(details.ttlMilliseconds)
+    add("held", "\(held) while the broker or the device is offline")
+    if !details.excludes.isEmpty { add("excludes", details.excludes.joined(separator: ", ")) }
+  }
+
+  private mutating func add(_ message: MessagePreview) {
+    add("message", "\(message.topic) \(message.payload)")
+    let others = message.keys.filter { $0 != message.key }
+    if !others.isEmpty { add("", "together with \(others.joined(separator: ", "))") }
+    if let reason = message.reason { add("", "not sent now: \(reason)") }
+  }
+
+  // MARK: - Words
+
+  private static func type(_ row: PropertyRow) -> String {
+    let unit = row.kind.numberRule?.unit.map { " \($0)" } ?? ""
+    let allowed = row.kind.numberRule.map { ", \($0.allowed)" } ?? ""
+    let words = row.words.map { ", \($0.joined(separator: ", "))" } ?? ""
+    return row.kind.name + allowed + unit + words
+  }
+
+  private static func policy(_ row: PropertyRow) -> String {
+    let policy = row.policy
+    var parts = [
+      policy.delay == .zero
+        ? "at once" : "\(DurationText.text(policy.delay)) after the last change"
+    ]
+    if let longest = policy.maxWait {
+      parts.append("every \(DurationText.text(longest)) at the latest")
+    }
+    if policy.leading { parts.append("the first change at once") }
+    if policy.minInterval > .zero {
+      parts.append("\(DurationText.text(policy.minInterval)) apart at least")
+    }
+    return parts.joined(separator: ", ")
+  }
+
+  private static func state(_ row: TargetRow) -> String {
+    let phase = row.phase.map { ", \($0.rawValue)" } ?? ""
+    let age = row.ageMilliseconds.map { " \(AgeText.text($0)) ago" } ?? ""
+    let actual = ValueText.text(row.actual)
+    return "target \(ValueText.text(row.target)), actual \(actual)\(phase)\(age)"
+  }
+}

@@ -1,0 +1,128 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Control
+import Devices
+import JSON
+
+/// Waits until keys that are watched already are quiet and done.
+struct SettledWait {
+  private var settling: Settling
+  private var printer: EventPrinter
+  /// What is in the way of the commands.
+  private var hindrance: String?
+  /// What the key should have at the end, as it was typed.
+  var expected: JSONValue?
+
+  /// `pattern` matches the keys, and is watched on the connection.
+  init(_ keys: [String], pattern: String, printer: EventPrinter) {
+    settling = Settling(keys, pattern: pattern)
+    self.printer = printer
+  }
+
+  mutating func run(
+    on client: consuming ControlClient,
+    by limit: Deadline?
+  ) throws(ClientError) -> ExitCode {
+    for question in settling.questions(describing: true) { try client.send(question) }
+    try client.send(Hindrance.question)
+    while !settling.isDone {
+      let reply: ControlReply
+      do throws(ClientError) {
+        reply = try client.next(by: limit)
+      } catch {
+        guard case .timedOut(let time) = error else { throw error }
+        try askAgain(client: &client)
+        let why = settling.reason + (hindrance.map { "; \($0)" } ?? "")
+        Terminal.complain("not settled within \(DurationText.text(time)): \(why)")
+        return .timedOut
+      }
+      switch reply {
+      case .status(let report, _):
+        guard !settling.isDone else { break }
+        hindrance = Hindrance.show(report, of: settling.statuses.keys)
+      case .failure(_, let id) where id == Hindrance.question.replyID:
+        break  // An older gateway does not say.
+      case .failure, .event, .recorded, .flushed, .cancelled, .reloaded, .logged, .devices,
+        .previewed:
+        return .unexpected(reply)
+      case .watched(let event, _):
+        if settling.statuses[event.key] != nil { printer.heard(event) }
+      case .described(let rows, _):
+        if let mistake = mistakeInExpected(rows) {
+          Terminal.complain(mistake)
+          return .badInput
+        }
+      case .targets, .pending: break
+      }
+      for question in settling.receive(reply) { try client.send(question) }
+    }
+    return verdict()
+  }
+
+  /// Asks what the keys wait for now: that may change without an event.
+  private mutating func askAgain(client: inout ControlClient) throws(ClientError) {
+    guard settling.isAnswered else { return }
+    for question in settling.questions() { try client.send(question) }
+    let limit = Deadline(after: .seconds(1))
+    while !settling.isAnswered {
+      do throws(ClientError) {
+        let questions = settling.receive(try client.next(by: limit))
+        for question in questions { try client.send(question) }
+      } catch {
+        guard case .timedOut = error else { throw error }
+        return
+      }
+    }
+  }
+
+  /// Reports the keys that have not ended well.
+  private func verdict() -> ExitCode {
+    var code = ExitCode.done
+    for (key, status) in settling.statuses.sorted(by: { $0.key < $1.key }) {
+      if !status.isGood {
+        code = .failed
+        let phase = status.phase?.rawValue ?? "unknown"
+        let reason = status.event.flatMap { $0.phase == status.phase ? $0.reason : nil }
+        Terminal.complain("\(key): \(phase)\(reason.map { ": \($0)" } ?? "")")
+      } else if let wanted = wanted(status.description), !isEqual(status, wanted) {
+        code = .failed
+        let found = status.target.map(ValueText.shown) ?? "unknown"
+        Terminal.complain("\(key) is \(found), not \(ValueText.shown(wanted.json))")
+      }
+    }
+    return code
+  }
+
+  // MARK: - The expected value
+
+  /// Why the expected value is none of the property.
+  private func mistakeInExpected(_ rows: [PropertyRow]) -> String? {
+    guard let expected else { return nil }
+    for row in rows where settling.statuses[row.key] != nil {
+      if case .action = row.kind { return "\(row.key) is an action, which keeps no value" }
+      do throws(ValidationError) {
+        _ = try row.kind.value(from: expected)
+      } catch {
+        return "\(row.key): \(error)"
+      }
+    }
+    return nil
+  }
+
+  private func wanted(_ row: PropertyRow?) -> Value? {
+    guard let expected, let row else { return nil }
+    return try? row.kind.value(from: expected)
+  }
+
+  private func isEqual(_ status: Settling.Status, _ wanted: Value) -> Bool {
+    guard let target = status.target, let kind = status.description?.kind,
+      let found = try? kind.value(from: target)
+    else { return false }
+    if case .color(let left) = found, case .color(let right) = wanted {
+      return left.hexText == right.hexText
+    }
+    return found == wanted
+  }
+}

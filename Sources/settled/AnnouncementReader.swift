@@ -1,0 +1,93 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Gateway
+import Glibc
+import Import
+import MQTT
+import Operations
+
+/// Reads what is announced at the broker of some settings, for `import` and `init`.
+struct AnnouncementReader {
+  /// The silence after which all messages have arrived.
+  private static let quiet: Duration = .seconds(1)
+
+  /// Why nothing was read.
+  struct Failure: Error {
+    let code: ExitCode
+    let reason: String
+  }
+
+  private let configuration: MQTTConfiguration
+  private let timeout: Duration
+  private var address: String { configuration.endpoint.description }
+
+  /// `clientID` is completed by the process, because the gateway of these settings may be running.
+  init(_ settings: GatewayConfiguration, clientID: String, timeout: Duration) {
+    var broker = settings.mqtt
+    broker.clientID = "\(clientID)-\(getpid())"
+    var configuration = MQTTConfiguration(broker, fallbackID: clientID, limits: settings.limits)
+    configuration.maximumPacket = 64 << 20
+    // The deadline of the whole command comes first.
+    configuration.connectDeadline = timeout + .seconds(1)
+    self.configuration = configuration
+    self.timeout = timeout
+  }
+
+  /// Collects the announcements until the broker sends no more; `onConnected` gets its address.
+  func read(
+    _ request: ImportPlan.Request,
+    onConnected: @escaping (String) -> Void = { _ in }
+  ) throws(Failure) -> [Announcement] {
+    let collector: Collector
+    do throws(OperationsError) {
+      collector = try Collector(
+        configuration,
+        filters: request.filters,
+        quiet: Self.quiet,
+        timeout: timeout,
+        loop: EventLoop(),
+        log: Logger(level: .error)
+      )
+    } catch {
+      throw Failure(code: .failed, reason: error.description)
+    }
+    collector.onConnected = { [address] in onConnected(address) }
+    return try judge(collector.collect(), collector)
+  }
+
+  /// That nothing is announced.
+  func nothing(_ request: ImportPlan.Request) -> Failure {
+    Failure(
+      code: .unavailable,
+      reason: "nothing is announced at \(address): no retained message on "
+        + request.filters.joined(separator: ", ")
+    )
+  }
+
+  private func judge(
+    _ outcome: Collector.Outcome,
+    _ collector: Collector
+  ) throws(Failure) -> [Announcement] {
+    switch outcome {
+    case .complete: return collector.announcements
+    case .timedOut(let isConnected):
+      throw Failure(
+        code: .timedOut,
+        reason: isConnected
+          ? "messages were still arriving after --timeout; nothing was written"
+          : "no answer from \(address) within --timeout"
+      )
+    case .failed(let reason):
+      throw Failure(code: .unavailable, reason: "no connection to \(address): \(reason)")
+    case .tooMuch:
+      throw Failure(
+        code: .badInput,
+        reason: "too much is announced for one import; settle import reads a part of it"
+          + " with --only, --base or --prefix"
+      )
+    }
+  }
+}

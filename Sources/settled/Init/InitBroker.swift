@@ -1,0 +1,179 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import Configuration
+import Devices
+import Gateway
+import Glibc
+import Import
+import MQTT
+import Operations
+import Setup
+
+/// The broker of `settle init`: asked for, tested, and asked for again if the test fails.
+struct InitBroker {
+  /// A broker that works.
+  struct Tested {
+    var settings: SetupSettings
+    var password: String?
+    var findings: BrokerFindings
+    var configuration: GatewayConfiguration
+  }
+
+  let command: InitCommand
+  let folder: SetupFolder
+  let report: InitReport
+
+  /// The first broker that passes the test.
+  ///
+  /// - Throws: ``InitEnd`` when none does and nobody can name another one.
+  func tested() throws(InitEnd) -> Tested {
+    let given = command.broker ?? Self.variable("SETTLE_MQTT_URL")
+    var address = BrokerAddress(given ?? BrokerAddress.standard)
+    if given == nil, !command.isUnattended { address = try asked(instead: address) }
+    address.username = address.username ?? Self.variable("SETTLE_MQTT_USERNAME")
+    address.password = address.password ?? Self.variable("SETTLE_MQTT_PASSWORD")
+    while true {
+      do throws(Rejected) {
+        return try test(address)
+      } catch {
+        guard !command.isUnattended else { throw error.end }
+        for line in error.end.lines { command.complain(line) }
+        if error.wantsCredentials {
+          (address.username, address.password) = try askedForCredentials(address)
+        } else {
+          address = try asked(instead: address)
+        }
+      }
+    }
+  }
+
+  // MARK: - The test
+
+  /// A broker that cannot be used.
+  private struct Rejected: Error {
+    var end: InitEnd
+    var wantsCredentials = false
+  }
+
+  private func test(_ address: BrokerAddress) throws(Rejected) -> Tested {
+    var settings = settings(address)
+    let loaded = try load(settings, address.password)
+    let limit = command.timeout
+    var configuration = MQTTConfiguration(
+      loaded.mqtt,
+      fallbackID: "settle-init-\(getpid())",
+      limits: loaded.limits
+    )
+    configuration.connectDeadline = min(configuration.connectDeadline, limit)
+    report.begin(address.url)
+    let test = BrokerTest(configuration, baseTopic: loaded.baseTopic, timeout: limit)
+    let findings: BrokerFindings
+    do throws(BrokerFailure) {
+      findings = try test.run()
+    } catch {
+      let text = error.reason + (error.advice.map { "; \($0)" } ?? "")
+      report.check("connection", .failed, text)
+      throw Rejected(
+        end: InitEnd(
+          error.isTimeout ? .timedOut : .unavailable,
+          "the broker at \(address.url) cannot be used: \(text)"
+        ),
+        wantsCredentials: error.isAboutCredentials
+      )
+    }
+    settings.usesMQTT5 = findings.version == .v5
+    report.show(findings, of: loaded.mqtt)
+    let missing = findings.missingPermissions(baseTopic: loaded.baseTopic)
+    guard missing.isEmpty else {
+      let who = address.username.map { "the user '\($0)'" } ?? "a client without a user name"
+      throw Rejected(
+        end: InitEnd(
+          .unavailable,
+          "\(who) \(missing.joined(separator: "; ")). Allow reading and writing below"
+            + " \(loaded.baseTopic)/#, and the topics of the devices"
+        )
+      )
+    }
+    var tested = loaded
+    tested.mqtt.usesMQTT5 = settings.usesMQTT5
+    return Tested(
+      settings: settings,
+      password: address.password,
+      findings: findings,
+      configuration: tested
+    )
+  }
+
+  private func settings(_ address: BrokerAddress) -> SetupSettings {
+    var settings = SetupSettings(url: address.url)
+    settings.username = address.username
+    settings.hasPassword = address.password != nil
+    settings.ca = command.ca.map(Self.absolute)
+    settings.certificate = command.certificate.map(Self.absolute)
+    settings.key = command.key.map(Self.absolute)
+    settings.journal = folder.isSystem ? "/var/lib/settle/journal.db" : nil
+    settings.schema = InitDevices.schema(.settings, in: folder.path)
+    return settings
+  }
+
+  /// The settings as the gateway reads them.
+  private func load(
+    _ settings: SetupSettings,
+    _ password: String?
+  ) throws(Rejected) -> GatewayConfiguration {
+    do throws(ConfigurationFailure) {
+      var overrides = ConfigurationLoader.Overrides()
+      overrides.config = folder.settings
+      let loaded = try ConfigurationLoader.load(
+        overrides,
+        // No other variable counts, because a service has none.
+        environment: password.map { ["SETTLE_MQTT_PASSWORD": $0] } ?? [:],
+        drafts: [folder.settings: Array(settings.text.utf8)]
+      )
+      for warning in loaded.warnings where warning.file == folder.settings {
+        StandardError.write("warning: \(Excerpt.visible(warning.message))")
+      }
+      return loaded.gateway
+    } catch {
+      let own = error.problems.filter { $0.file == folder.settings }
+      guard let first = own.first else { throw Rejected(end: InitEnd(error)) }
+      let question = first.suggestion.map { "; did you mean '\($0)'?" } ?? ""
+      throw Rejected(
+        end: InitEnd(.usage, Excerpt.visible("the broker's \(first.message)\(question)"))
+      )
+    }
+  }
+
+  // MARK: - Questions
+
+  private func asked(instead address: BrokerAddress) throws(InitEnd) -> BrokerAddress {
+    guard let text = InitDialog.answer("Broker [\(address.url)]: ") else {
+      throw InitEnd(.unavailable, "nothing was written")
+    }
+    guard !text.isEmpty else { return address }
+    return BrokerAddress(text)
+  }
+
+  private func askedForCredentials(
+    _ address: BrokerAddress
+  ) throws(InitEnd) -> (String?, String?) {
+    let known = address.username.map { " [\($0)]" } ?? ""
+    guard let name = InitDialog.answer("User name\(known): "),
+      let password = InitDialog.secret("Password (not shown): ")
+    else { throw InitEnd(.unavailable, "nothing was written") }
+    return (name.isEmpty ? address.username : name, password.isEmpty ? nil : password)
+  }
+
+  private static func variable(_ name: String) -> String? {
+    Environment[name].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// A path that does not depend on the working directory.
+  private static func absolute(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let here = unsafe getcwd(nil, 0) else { return path }
+    defer { unsafe free(here) }
+    return unsafe "\(String(cString: here))/\(path)"
+  }
+}

@@ -1,0 +1,182 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Control
+import JSON
+import Testing
+
+/// What `settle status` calls a red line, and what it advises.
+@Suite struct StatusAdviceTests {
+  /// A gateway that is well.
+  private static func well() -> StatusReport {
+    var report = StatusReport(version: "1.0.0", isRunning: true)
+    report.settings = [
+      .init(name: "mqtt.url", value: "mqtt://broker:1883", origin: "/etc/settle/settle.yaml:2"),
+      .init(name: "mqtt.username", value: "none", origin: "default"),
+      .init(name: "mqtt.base_topic", value: "settle", origin: "default"),
+      .init(name: "lanes.zigbee", value: "rate 2/s", origin: "/etc/settle/settle.yaml:9"),
+      .init(name: "devices", value: "/etc/settle/devices", origin: "default"),
+    ]
+    var broker = StatusReport.Broker(name: "mqtt", url: "mqtt://broker:1883", state: .connected)
+    broker.sinceMilliseconds = 60_000
+    report.brokers = [broker]
+    report.devices.count = 2
+    report.devices.keys = 5
+    report.queue = StatusReport.Queue(limit: 100)
+    report.queue?.lanes = [.init(name: "zigbee", rate: 2)]
+    report.journal = StatusReport.Journal(path: "/var/lib/settle/journal.db")
+    return report
+  }
+
+  @Test func `a gateway that is well has no red line`() {
+    #expect(StatusAdvice.problems(in: Self.well()) == [])
+  }
+
+  @Test(arguments: [
+    ("unreachable", "Start the broker there, open its port to this machine, or correct"),
+    ("unresolved", "Correct the host's name"),
+    ("credentials", #"Set "mqtt.username" (not set) and "mqtt.password_file""#),
+    ("version", #"Set "mqtt.protocol""#),
+    ("closed", "8883 with TLS (mqtts://)"),
+    ("client_id", #"Choose another "mqtt.client_id""#),
+    ("taken_over", "End the other client"),
+    ("certificate_name", "the name that the broker's certificate has"),
+    ("certificate", #"Set "mqtt.ca""#),
+    ("not_mqtt", "brokers use 1883"),
+    ("silent", "no firewall drops packets"),
+    ("refused", "See the broker's log"),
+    ("dropped", "connects again by itself"),
+  ])
+  func `a broker that is away is red, with advice for its trouble`(
+    trouble: String,
+    advice: String
+  ) {
+    var report = Self.well()
+    report.brokers[0].state = .waiting
+    report.brokers[0].trouble = trouble
+    report.brokers[0].reason = "no luck"
+
+    let problems = StatusAdvice.problems(in: report)
+
+    #expect(problems.map(\.subject) == ["broker mqtt"])
+    #expect(problems[0].message == "mqtt://broker:1883: not connected for 60s: no luck")
+    #expect(problems[0].advice.contains(advice), "\(problems[0].advice)")
+  }
+
+  @Test func `advice names the file and line of the setting`() {
+    var report = Self.well()
+    report.brokers[0].state = .waiting
+    report.brokers[0].trouble = "unreachable"
+    let advice = StatusAdvice.problems(in: report).first?.advice
+    #expect(advice?.contains(#""mqtt.url" (/etc/settle/settle.yaml:2)"#) == true, "\(advice ?? "")")
+  }
+
+  @Test(arguments: [(19, 0), (20, 1)])
+  func `a lane is full once its last command waits ten seconds`(waiting: Int, count: Int) {
+    var report = Self.well()
+    report.queue?.lanes[0].waiting = waiting
+    let problems = StatusAdvice.problems(in: report)
+    #expect(problems.count == count)
+    #expect(problems.allSatisfy { $0.subject == "lane zigbee" })
+    let place = #""lanes.zigbee" (/etc/settle/settle.yaml:9)"#
+    #expect(problems.allSatisfy { $0.advice.contains(place) })
+  }
+
+  @Test func `a lane that waits for an absent broker is not full`() {
+    var report = Self.well()
+    report.queue?.lanes[0].waiting = 50
+    report.brokers[0].state = .waiting
+    #expect(StatusAdvice.problems(in: report).map(\.subject) == ["broker mqtt"])
+  }
+
+  @Test func `a queue that is nearly full is red before it refuses changes`() {
+    var report = Self.well()
+    report.queue?.quiet = 90
+    #expect(StatusAdvice.problems(in: report).map(\.subject) == ["queue"])
+  }
+
+  @Test func `a full disk and a read-only one need different things`() {
+    var report = Self.well()
+    report.journal?.fault = "the disk is full"
+    report.journal?.isFull = true
+    #expect(StatusAdvice.problems(in: report)[0].advice.hasPrefix("Free space"))
+    report.journal?.isFull = false
+    #expect(StatusAdvice.problems(in: report)[0].advice.hasPrefix("Make /var/lib/settle"))
+  }
+
+  @Test func `many devices that are offline are one line with the first names`() {
+    var report = Self.well()
+    report.devices.awayCount = 5
+    report.devices.away = ["a", "b", "c", "d", "e"].map { .init(id: $0, sinceMilliseconds: nil) }
+    let problem = StatusAdvice.problems(in: report).first
+    #expect(problem?.message == "offline: a, b, c and 2 more")
+  }
+
+  @Test func `no devices is red, unless the gateway has routes`() {
+    var report = Self.well()
+    report.devices.count = 0
+    #expect(StatusAdvice.problems(in: report)[0].advice.contains("settle import"))
+    report.settings.append(.init(name: "routes", value: "1", origin: "x:1"))
+    #expect(StatusAdvice.problems(in: report).isEmpty)
+  }
+
+  @Test func `a second gateway and a restart that is due are red`() {
+    var report = Self.well()
+    report.otherGatewayMilliseconds = 5000
+    report.restart = ["mqtt", "http"]
+    let problems = StatusAdvice.problems(in: report)
+    #expect(problems.map(\.subject) == ["second gateway", "configuration"])
+    #expect(problems[0].message.contains("base topic settle 5s ago"))
+    #expect(problems[1].message.hasSuffix("mqtt, http"))
+  }
+
+  @Test func `without a gateway another socket is named if one answers there`() {
+    var report = Self.well()
+    report.isRunning = false
+    report.socketFailure = "no gateway answers at /tmp/x"
+    #expect(StatusAdvice.problems(in: report)[0].advice.contains(#"Start it with "settle run""#))
+    report.otherSockets = ["/run/settle/settle.sock"]
+    #expect(
+      StatusAdvice.problems(in: report)[0].advice.contains("--socket /run/settle/settle.sock")
+    )
+  }
+
+  @Test func `a gateway of another version must be restarted`() {
+    #expect(StatusAdvice.otherVersion(gateway: "1.0.0", program: "1.0.0") == nil)
+    let problem = StatusAdvice.otherVersion(gateway: "1.0.0", program: "1.1.0")
+    #expect(problem?.advice.hasPrefix("Restart the gateway") == true)
+  }
+
+  @Test func `a report survives the wire`() {
+    var report = Self.well()
+    report.runningMilliseconds = 1234
+    report.brokers[0].trouble = "dropped"
+    report.brokers[0].reason = "gone"
+    report.http = StatusReport.HTTP(listen: ["127.0.0.1:8484"])
+    report.counters = [.init("changes", 7)]
+    report.devices.awayCount = 1
+    report.devices.away = [.init(id: "lamp", sinceMilliseconds: 5)]
+    report.problems = StatusAdvice.problems(in: report)
+    #expect(StatusReport(report.json) == report)
+    let line = ControlReply.status(report, id: "s").line
+    #expect(ControlReply(line: line.span) == .status(report, id: "s"))
+  }
+
+  @Test func `lines fit the width, and each red line is followed by its advice`() {
+    var report = Self.well()
+    report.brokers[0].state = .waiting
+    report.brokers[0].trouble = "credentials"
+    report.brokers[0].reason = "the broker refused the connection: not authorized (0x87)"
+    report.problems = StatusAdvice.problems(in: report)
+
+    let lines = StatusText.lines(of: report, width: 60)
+
+    #expect(lines.first?.text == "settle 1.0.0 runs and needs attention")
+    let red = lines.drop { $0.tone != .bad || !$0.text.hasPrefix("!") }
+    let advice = red.drop { $0.tone == .bad }
+    #expect(advice.first?.text.hasPrefix("  -> Set ") == true)
+    #expect(red.prefix { $0.tone != .plain }.allSatisfy { $0.text.count <= 60 })
+    #expect(lines.contains { $0.text.hasPrefix("mqtt.url") && $0.text.hasSuffix("settle.yaml:2") })
+    #expect(lines.contains { $0.tone == .faint && $0.text.hasPrefix("mqtt.base_topic") })
+  }
+}

@@ -1,0 +1,79 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Devices
+
+/// Ways to pace the commands of one scene in one mesh, compared.
+package struct Contest: Sendable {
+  /// The mean and the sums of some scenes.
+  package struct Result: Sendable {
+    /// Milliseconds until everything has ended, on average.
+    package var time = 0.0
+    package var worst = 0.0
+    package var dropped = 0
+    package var repeated = 0
+    package var lost = 0
+
+    init(_ outcomes: [Scene.Outcome]) {
+      for outcome in outcomes {
+        time += outcome.time / Double(outcomes.count)
+        worst = max(worst, outcome.time)
+        dropped += outcome.dropped
+        repeated += outcome.repeated
+        lost += outcome.lost
+      }
+    }
+  }
+
+  package let mesh: MeshParameters
+  package let lamps: Int
+  /// How many scenes are played each way.
+  package let scenes: Int
+
+  package init(_ mesh: MeshParameters, lamps: Int, scenes: Int) {
+    self.mesh = mesh
+    self.lamps = lamps
+    self.scenes = scenes
+  }
+
+  /// Plays the first scene of so many houses; other `seeds` have other luck.
+  package func play(_ limits: LaneLimits?, seeds: UInt64 = 1_000) -> Result {
+    Result(
+      (0..<UInt64(scenes)).map { number in
+        var scene = Scene(mesh, lamps: lamps, limits: limits, seed: seeds + number)
+        return scene.play()
+      }
+    )
+  }
+
+  /// Plays the second scene, whose lanes have learned from the first.
+  package func playSecond(_ limits: LaneLimits?) -> Result {
+    Result(
+      (0..<UInt64(scenes)).map { number in
+        var scene = Scene(mesh, lamps: lamps, limits: limits, seed: 2_000 + number)
+        _ = scene.play()
+        return scene.play()
+      }
+    )
+  }
+
+  /// The rate that settles soonest among those that drop and lose nothing, by trying all from 1 to
+  /// 250 a second in steps of 8 %.
+  ///
+  /// It is chosen by other scenes than those that ``play(_:seeds:)`` plays by default: it must not
+  /// know the luck of the ones it is judged by.
+  package func bestRate() -> Double? {
+    var best: (rate: Double, time: Double)?
+    var rate = 250.0
+    while rate >= 1 {
+      let result = play(LaneLimits(rate: rate, burst: 1), seeds: 1)
+      if result.lost == 0, result.dropped == 0, best.map({ result.time < $0.time }) ?? true {
+        best = (rate, result.time)
+      }
+      // Slower ones only take longer.
+      if let best, Double(lamps) / rate * 1000 > 2 * best.time { break }
+      rate /= 1.08
+    }
+    return best?.rate
+  }
+}

@@ -1,0 +1,62 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+import MeshSimulation
+import Testing
+
+/// What a lane with a window does in simulated meshes; `make lanes` prints the whole comparison.
+struct LaneContestTests {
+  @Test(arguments: ["fast", "slow", "lossy"])
+  func `auto settles a scene about as soon as the best rate, and loses nothing`(
+    name: String
+  ) throws {
+    let mesh = try #require(MeshParameters.all.first { $0.name == name })
+    for (lamps, scenes) in [(10, 40), (30, 10)] {
+      let contest = Contest(mesh, lamps: lamps, scenes: scenes)
+      let rate = try #require(contest.bestRate())
+      let best = contest.play(LaneLimits(rate: rate, burst: 1))
+      for auto in [contest.play(Self.auto), contest.playSecond(Self.auto)] {
+        #expect(auto.time <= best.time * 1.25, "\(lamps) lamps at \(rate) a second")
+        #expect(auto.lost == 0)
+        #expect(auto.dropped == 0)
+      }
+    }
+  }
+
+  @Test func `without a lane the mesh is flooded`() {
+    let none = Contest(.slow, lamps: 80, scenes: 3).play(nil)
+    #expect(none.dropped > 3 * 80)
+    #expect(none.lost > 0)
+    let auto = Contest(.slow, lamps: 80, scenes: 3).play(Self.auto)
+    #expect(auto.dropped == 0)
+    #expect(auto.lost == 0)
+  }
+
+  @Test(arguments: MeshParameters.all.flatMap(\.variations))
+  func `auto loses nothing where an assumption is halved or doubled`(mesh: MeshParameters) {
+    let auto = Contest(mesh, lamps: 30, scenes: 3).play(Self.auto)
+    #expect(auto.lost == 0)
+    #expect(auto.dropped == 0)
+  }
+
+  @Test func `a stop passes a full window at once`() {
+    var scene = Scene(.slow, lamps: 30, limits: Self.auto, seed: 1)
+    #expect(scene.play(stopsAfter: 200).urgentDelay == 0)
+  }
+
+  @Test func `dead lamps delay the others little`() {
+    var whole = Scene(.slow, lamps: 30, limits: Self.auto, seed: 1)
+    var broken = Scene(.slow, lamps: 30, limits: Self.auto, seed: 1, silent: [3, 17])
+    for _ in 0..<3 {
+      let all = whole.play()
+      let rest = broken.play()
+      #expect(all.arrived == 30)
+      #expect(rest.arrived == 28)
+      #expect(rest.lost == 0)
+      #expect(rest.lastArrival <= all.lastArrival * 1.5 + 1000)
+    }
+  }
+
+  private static let auto = LaneLimits(window: .auto)
+}
