@@ -60,7 +60,6 @@ class Gateway:
         settings="",
         prefix=(),
         environment=None,
-        program=programs.SETTLED,
     ):
         self.folder = programs.folder()
         self.socket = f"{self.folder}/s"
@@ -80,6 +79,7 @@ class Gateway:
         notices.bind(f"{self.folder}/notify")
         notices.settimeout(1)
         self.log = open(f"{self.folder}/log", "w+b")  # pylint: disable=consider-using-with
+        program = programs.installed(programs.SETTLED)
         begin = time.monotonic()
         variables = dict(os.environ, NOTIFY_SOCKET=f"{self.folder}/notify", **(environment or {}))
         command = [*prefix, program, "run", "--config", f"{self.folder}/settle.yaml"]

@@ -3,28 +3,13 @@
 """The start of programs that do their work and exit, or serve."""
 
 import os
-import shutil
 import subprocess
 import time
 
 from . import measure, programs
 from .broker import Broker
 from .gateway import Gateway, devices
-from .programs import SETTLE, SETTLED
-
-
-def installed(program):
-    """A copy, as `make install` makes one.
-
-    The kernel maps a file that was written in one go in larger pieces than one that a linker has put
-    together, which is worth a fifth of a start.
-    """
-    folder = os.path.join(programs.OUT, "bin")
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, os.path.basename(program))
-    if os.path.exists(path):
-        os.unlink(path)
-    return shutil.copy(program, path)
+from .programs import SETTLE
 
 
 def measure_all(table):
@@ -32,7 +17,7 @@ def measure_all(table):
     with Broker() as broker, Gateway(broker.port, devices(10)) as gateway:
         gateway.connected()
         publish = ["mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", "x", "-m", "5"]
-        change = [installed(SETTLE), "set", "dev0/level", "5", "--socket", gateway.socket]
+        change = [programs.installed(SETTLE), "set", "dev0/level", "5", "--socket", gateway.socket]
         theirs, ours = measure.in_turn(turns, lambda: whole(publish), lambda: whole(change))
         for place, unit in enumerate(("us", "us of CPU")):
             table.row(
@@ -51,11 +36,11 @@ def measure_all(table):
                 measure.instructions(change),
                 against="mosquitto_pub",
             )
-        lines, daemon = devices(1000), installed(SETTLED)
+        lines = devices(1000)
         starts, publishes = [], []
         for _ in range(3 if table.quick else 9):
             publishes.append(whole(publish)[0])
-            with Gateway(broker.port, lines, program=daemon) as started:
+            with Gateway(broker.port, lines) as started:
                 starts.append(started.seconds_to_ready * 1e6)
         table.row(
             "settled, start to ready, 1,000 devices", "us", publishes, starts, 70, "mosquitto_pub"
