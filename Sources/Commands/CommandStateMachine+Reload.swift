@@ -28,7 +28,8 @@ extension CommandStateMachine {
     let step = DefinitionReload.step(limit, in: &dispatcher, at: now)
     switch step {
     case .prepared(let keys, _): waitingSteps.extend(keys: keys)
-    case .migrated(let places): for place in places { endSteps(KeyIndex(Int32(place)), at: now) }
+    case .migrated(let places):
+      for place in places { endForeignChanges(of: KeyIndex(Int32(place)), at: now) }
     case .replaced, .finished: break
     }
     return step
@@ -38,11 +39,12 @@ extension CommandStateMachine {
   package mutating func migrate(_ key: KeyIndex, at now: Moment) {
     guard isReloading else { return }
     dispatcher.migrate(key, at: now)
-    endSteps(key, at: now)
+    endForeignChanges(of: key, at: now)
   }
 
-  /// Ends the steps of a key that was removed.
-  private mutating func endSteps(_ key: KeyIndex, at now: Moment) {
+  /// Ends the steps of a key that was removed, and a person's hold that its definition no longer has.
+  private mutating func endForeignChanges(of key: KeyIndex, at now: Moment) {
+    endForeignHold(of: key)
     guard waitingSteps.contains(key), registry[key].isRetired else { return }
     let reason = Registry.Entry.goneReason
     waitingSteps.end(key, as: .cancelled, reason: reason, in: &dispatcher.log, at: now)

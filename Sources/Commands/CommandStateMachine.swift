@@ -18,6 +18,8 @@ package struct CommandStateMachine: ~Copyable {
   package internal(set) var dispatcher: CommandDispatcher
   /// Steps that wait for the state they count from.
   var waitingSteps: WaitingSteps
+  /// Keys that a person has changed lately.
+  var holds = HandHolds()
   var settings: CommandSettings
 
   /// Whether steps that had waited are kept in ``appliedSteps``.

@@ -13,6 +13,8 @@ struct PropertyFacts {
   /// Whether the key stands for momentary commands rather than a value.
   let isAction: Bool
   let hasUrgent: Bool
+  /// Whether a person's change keeps other sources away.
+  let hasHold: Bool
   /// Whether `sent` is followed by `confirmed` or `failed`.
   let canConfirm: Bool
   /// Whether the device can be asked for the state.
@@ -41,6 +43,7 @@ struct PropertyFacts {
     device = entry.device
     isAction = if case .action = property.kind { true } else { false }
     hasUrgent = !property.urgent.isEmpty
+    hasHold = property.hold != nil
     canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
     canAsk = property.states.contains { $0.get != nil }
     timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))

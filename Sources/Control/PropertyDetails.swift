@@ -35,6 +35,14 @@ package struct PropertyDetails: Hashable, Sendable {
   package var retries = 0
   /// Keys that cannot be pending together with this one.
   package var excludes: [String] = []
+  /// How long a person's change keeps other sources away; `nil` where it does not.
+  package var holdMilliseconds: Int?
+  /// The sources of changes that count as a person's, where there is a hold.
+  package var hands: [String] = []
+  /// Who holds the property now; `nil` when nobody does.
+  package var heldBy: String?
+  /// How much longer.
+  package var heldMilliseconds: Int?
   /// Why nothing can be sent at the moment; `nil` if it can.
   package var obstacle: String?
   /// The message for the value that the key shows, or for one that it may have.
@@ -58,6 +66,9 @@ package struct PropertyDetails: Hashable, Sendable {
       .init("out", .object(["topic": .string(commandTopic), "qos": .count(qos)])),
       .init("in", .array(sources)), .init("availability", .texts(availability)),
       .init("retries", .count(retries)), .init("excludes", .texts(excludes)),
+      .init("hold_ms", holdMilliseconds.map { .count($0) } ?? .null), .init("hands", .texts(hands)),
+      .init("held_by", .text(heldBy)),
+      .init("held_ms", heldMilliseconds.map { .count($0) } ?? .null),
       .init("obstacle", .text(obstacle)), .init("message", message?.json ?? .null),
     ]
   }
@@ -83,6 +94,10 @@ package struct PropertyDetails: Hashable, Sendable {
     availability = json.texts("availability")
     retries = json["retries"]?.count ?? 0
     excludes = json.texts("excludes")
+    holdMilliseconds = json["hold_ms"]?.count
+    hands = json.texts("hands")
+    heldBy = json["held_by"]?.string
+    heldMilliseconds = json["held_ms"]?.count
     obstacle = json["obstacle"]?.string
     message = json["message"].flatMap(MessagePreview.init)
   }

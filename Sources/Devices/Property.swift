@@ -29,6 +29,8 @@ package struct Property: Hashable, Sendable {
   package var excludes: [String] = []
   /// Whether to send a value that the device already has.
   package var always = false
+  /// How a person's change keeps other sources away; `nil` where it does not.
+  package var hold: HoldRule?
   /// How values convert to wire values and back.
   package var wire = WireRule()
 

@@ -163,7 +163,7 @@ package final class Registry: Sendable {
     case .invalidKey(let word, nil): return .invalidKey(word, suggestion: key(meantBy: word))
     case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
       .notAChoice, .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable,
-      .shuttingDown, .feedbackLoop:
+      .shuttingDown, .held, .feedbackLoop:
       return error
     }
   }

@@ -27,6 +27,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   case notDurable(String)
   /// The gateway is shutting down and accepts no more changes.
   case shuttingDown
+  /// A person changed the property lately, and the change is another source's.
+  case held(by: String)
   /// The reports on a state topic return as commands on a command topic.
   case feedbackLoop(commands: String, states: String, values: [String])
 }
@@ -57,6 +59,7 @@ extension ValidationError: CustomStringConvertible {
       "nothing of it was taken: \(needed) more values would be pending, and there is room for "
         + "\(free) (limits.pending is \(limit))"
     case .shuttingDown: "the gateway is shutting down"
+    case .held(let source): "held by \(Excerpt.of(source))"
     case .feedbackLoop(let commands, let states, let values):
       "echo loop: something turns what \(states) reports into commands on \(commands), "
         + "\(values.map { Excerpt.of($0) }.joined(separator: " and ")) in turn; "

@@ -104,11 +104,14 @@ package struct CommandPipeline: ~Copyable {
   /// Several values of one device in the order in which they are accepted: a JSON object has no
   /// order, and an urgent member must not end the others of its message.
   ///
-  /// - Throws: When there is no room for all of them, or one could not be kept through a crash.
+  /// - Throws: When there is no room for all of them, when a person holds one, or when one could not
+  ///   be kept through a crash.
   mutating func ordered(
     _ values: [(key: KeyIndex, value: Value)],
+    from origin: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) -> [(key: KeyIndex, value: Value)] {
+    try commands.checkHolds(of: values, from: origin, at: now)
     var urgent: [(key: KeyIndex, value: Value)] = []
     var others: [(key: KeyIndex, value: Value)] = []
     for (key, value) in values {

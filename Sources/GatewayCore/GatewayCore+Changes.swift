@@ -51,7 +51,7 @@ extension GatewayCore {
     _ options: ChangeOptions
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
-    let ordered = try pipeline.ordered(values, at: now)
+    let ordered = try pipeline.ordered(values, from: options.origin, at: now)
     for (key, value) in ordered {
       try checkFeedback(.set(value), of: key, receivedOn: topic(), at: now)
     }
@@ -67,7 +67,8 @@ extension GatewayCore {
     _ options: ChangeOptions
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)  // What is due makes room.
-    try accept(try pipeline.ordered(values, at: now), at: now, options)
+    let ordered = try pipeline.ordered(values, from: options.origin, at: now)
+    try accept(ordered, at: now, options)
   }
 
   /// Accepts values that may be accepted, and then ends their quiet periods if that is asked for: one

@@ -64,6 +64,7 @@ package struct RejectionLog {
     case echo = "echo loop"
     case overflow = "too many keys"
     case closing = "shutting down"
+    case held = "held by a person"
   }
 
   private var tallies: [Kind: RejectionTally] = [:]
@@ -115,6 +116,8 @@ extension RejectionLog.Kind {
     case .feedbackLoop: self = .echo
     case .tooManyPending, .noRoomForAll: self = .overflow
     case .shuttingDown: self = .closing
+    case .held: self = .held
+    case .inProperty(_, .held): self = .held
     case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
       .notAChoice, .unsupported, .notDurable, .noBase:
       self = .badValue

@@ -160,6 +160,14 @@ private struct Description {
     }
     let held = AgeText.text(details.ttlMilliseconds)
     add("held", "\(held) while the broker or the device is offline")
+    if let hold = details.holdMilliseconds {
+      let hands = details.hands.joined(separator: ", ")
+      add("hand", "a change by \(hands) keeps others away for \(AgeText.text(hold))")
+    }
+    if let source = details.heldBy {
+      let left = details.heldMilliseconds.map { " for another \(AgeText.text($0))" } ?? ""
+      add("", "held by \(source)\(left)")
+    }
     if !details.excludes.isEmpty { add("excludes", details.excludes.joined(separator: ", ")) }
   }
 

@@ -49,7 +49,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .window: ["start", "min", "max"]
     case .route: ["from", "to", "policy", "merge", "pass", "qos"]
     case .routeEnd: ["broker", "topic"]
-    case .input: ["topic", "value", "map"]
+    case .input: ["topic", "value", "source", "map"]
     case .inputChange: ["key", "set", "step", "toggle"]
     case .discovery: ["prefix", "format"]
     case .limits: ["pending", "payload", "line", "http_clients", "events"]
@@ -67,7 +67,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
       [
         "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale",
         "encode", "policy", "command", "state", "confirm", "ttl", "urgent", "ends", "excludes",
-        "always",
+        "always", "hold", "hands",
       ]
     case .policyFields: ["delay", "max_wait", "leading", "min_interval"]
     case .command: ["topic", "payload", "qos", "retain"]

@@ -135,6 +135,7 @@ struct PropertyReader {
     property.states = states
     property.confirm = confirm
     property.always = always ?? false
+    property.hold = HoldReader(section: section, problems: problems).rule(of: property)
     property.aliases = aliases(section)
     property.urgent = urgent(section, property)
     return property

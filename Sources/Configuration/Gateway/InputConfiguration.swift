@@ -24,6 +24,8 @@ package struct InputConfiguration: Hashable, Sendable {
   package var topic: String
   /// Where the event is in the payload.
   package var value: JSONPointer
+  /// The source of its changes in their events; `nil` for `input:` and the topic.
+  package var source: String?
   /// Changes by the event's text.
   package var map: [String: Change]
   package init(topic: String, value: JSONPointer, map: [String: Change]) {

@@ -41,8 +41,18 @@ struct InputReader {
       positions[pair.key] = position
     }
     guard let topic else { return nil }
-    let input = InputConfiguration(topic: topic, value: pointer ?? .whole, map: changes)
+    var input = InputConfiguration(topic: topic, value: pointer ?? .whole, map: changes)
+    input.source = source(fields)
     return (input, positions)
+  }
+
+  /// The name of the source of the changes.
+  private func source(_ fields: Section) -> String? {
+    guard let node = fields["source"] else { return nil }
+    guard let text = node.text, (1...64).contains(text.utf8.count) else {
+      return fields.reject(node, "source", expected: "a word of 64 bytes at most, such as knob")
+    }
+    return text
   }
 
   private func change(

@@ -41,6 +41,9 @@ enum HTTPProblems {
     case .unsupported: (status, code) = (422, .unsupported)
     case .noBase:
       return Problem(409, "no_base", error.description, members: members)
+    case .held(let source):
+      members.append(.init("held_by", .string(source)))
+      return Problem(409, "held", error.description, members: members)
     case .feedbackLoop: preconditionFailure("Only messages can be part of a feedback loop.")
     case .notDurable:
       return Problem(

@@ -75,7 +75,7 @@ struct CommandMessages {
     else { return }
     let registry = context.registry
     let key = try registry.index(of: mapped.key)
-    let origin = ChangeOrigin(source: "input:\(input.topic)")
+    let origin = ChangeOrigin(source: input.source ?? "input:\(input.topic)")
     try change(key, topic, origin, at: now) { () throws(ValidationError) in
       switch mapped.operation {
       case .set(let value): .set(try registry.value(from: value, of: key))

@@ -52,6 +52,14 @@ extension RequestHandler {
     details.availability = device.availability.map(\.topic)
     details.retries = property.confirm?.retries ?? 0
     details.excludes = property.excludes.map { "\(device.id)/\($0)" }
+    if let rule = property.hold {
+      details.holdMilliseconds = Int(rule.duration.wholeNanoseconds / 1_000_000)
+      details.hands = rule.hands
+    }
+    if let (source, until) = context.core.commands.holder(of: key, at: now) {
+      details.heldBy = source
+      details.heldMilliseconds = now.milliseconds(to: until)
+    }
     details.obstacle = host.obstacle(to: entry.device, at: now)
     let status = context.core.status(key)
     if let value = status.target ?? status.actual ?? property.kind.example {
@@ -98,9 +106,11 @@ extension RequestHandler {
     at now: Moment
   ) throws(ValidationError) -> [MessagePreview] {
     let registry = context.registry
+    let origin = ChangeOrigin(source: request.source ?? "socket")
     if let members = request.deviceMembers {
       let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
       let changes = try set.changes(in: registry)
+      try context.core.commands.checkHolds(of: changes.values, from: origin, at: now)
       return preview(changes.values, options: changes.options, at: now)
     }
     let key = try registry.index(of: request.key)
@@ -116,6 +126,7 @@ extension RequestHandler {
     guard let value = try context.core.commands.value(after: change, of: key) else {
       throw .noBase
     }
+    try context.core.commands.checkHold(of: key, against: .set(value), from: origin, at: now)
     return preview([(key, value)], at: now)
   }
 
