@@ -79,7 +79,7 @@ extension Completions {
       """
     if !passed.isEmpty { text += "  \(passed)) \(passedName) ;;\n" }
     text += "  *) \(ownName) ;;\n  esac\n"
-    text += "  COMPREPLY=(\"${COMPREPLY[@]/#/$start}\")\n}\n"
+    text += "  [[ -z $start ]] || COMPREPLY=(\"${COMPREPLY[@]/#/$start}\")\n}\n"
     text += function(ownName, own)
     text += """
       \(pathsName)() {
@@ -171,8 +171,8 @@ extension Completions {
     case .none: ""
     case .files: "\(pathsName) -f"
     case .directories: "\(pathsName) -d"
-    case .keys: answerReply(#"--keys=any --starting="$word""#)
-    case .keysOf(let command): answerReply(#"--keys=\#(command) --starting="$word""#)
+    case .keys: keyReply("any")
+    case .keysOf(let command): keyReply(command)
     case .values: answerReply(#"--values="$key""#) + withoutSpace
     case .members: answerReply(#"--values="$key/""#) + withoutSpace
     case .commands: wordReply(program.commands.map(\.name))
@@ -185,9 +185,17 @@ extension Completions {
     "; [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null"
   }
 
+  /// The keys that start with the word, which `compgen` need not filter: it takes 0.1 s for 40,000.
+  private func keyReply(_ keys: String) -> String {
+    "COMPREPLY=(\(answer(#"--keys=\#(keys) --starting="$word""#)))"
+  }
+
   private func answerReply(_ question: String) -> String {
-    let answer = #"$(\#(asking) \#(question) ${socket:+"$socket"} 2>/dev/null)"#
-    return #"COMPREPLY=($(compgen -W "\#(answer)" -- "$word"))"#
+    #"COMPREPLY=($(compgen -W "\#(answer(question))" -- "$word"))"#
+  }
+
+  private func answer(_ question: String) -> String {
+    #"$(\#(asking) \#(question) ${socket:+"$socket"} 2>/dev/null)"#
   }
 
   private func wordReply(_ words: [String]) -> String {

@@ -73,34 +73,37 @@ struct CompletionsCommand: GatewayCommand {
     let isMore = valuesOf?.last == "/"
     let subject = isMore ? valuesOf.map { String($0.dropLast()) } : valuesOf
     if isMore, subject?.contains("/") == true { return .done }
-    let reply = try ask(ControlRequest(areAll ? .get : .describe, key: subject ?? "\(start)*"))
+    let question =
+      areAll
+      // Of a device there is one short row.
+      ? ControlRequest(.devices, key: Self.devices(startingWith: start))
+      : ControlRequest(.describe, key: subject ?? "\(start)*")
+    let reply = try ask(question)
     let words: [String]
     switch reply {
-    case .targets(let rows, _):
-      let all = rows.map(\.key)
-      words = all + (keys == .set ? Self.devices(all) : [])
+    case .devices(let rows, _):
+      let all = rows.flatMap { row in
+        row.properties.map { "\(row.id)/\($0)" } + (keys == .set ? [row.id] : [])
+      }
+      words = start.isEmpty ? all : all.filter { $0.hasPrefix(start) }
     case .described(let rows, _) where subject?.contains("/") == false:
       words = rows.compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
     case .described(let rows, _) where valuesOf != nil:
       words = rows.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
     case .described(let rows, _):
       words = rows.filter { keys?.accepts($0.kind) ?? false }.map(\.key)
-    case .event, .watched, .recorded, .pending, .flushed, .cancelled, .reloaded, .status, .logged,
-      .devices, .previewed, .failure:
+    case .event, .watched, .recorded, .targets, .pending, .flushed, .cancelled, .reloaded, .status,
+      .logged, .previewed, .failure:
       return .unexpected(reply)
     }
     StandardOutput.show(words.map { $0 + "\n" }.joined())
     return .done
   }
 
-  /// The devices of keys, which stand side by side.
-  private static func devices(_ keys: [String]) -> [String] {
-    var devices: [String] = []
-    for key in keys {
-      let device = String(key.prefix { $0 != "/" })
-      if devices.last != device { devices.append(device) }
-    }
-    return devices
+  /// The pattern of the devices that have the keys.
+  private static func devices(startingWith start: String) -> String {
+    let device = start.prefix { $0 != "/" }
+    return device.count < start.count ? String(device) : "\(device)*"
   }
 
   /// Whether every shell takes the word as it is.

@@ -85,7 +85,7 @@ struct CompletionsTests {
       case "${COMP_WORDS[1]}" in
     \#(passed)  *) _tool_own ;;
       esac
-      COMPREPLY=("${COMPREPLY[@]/#/$start}")
+      [[ -z $start ]] || COMPREPLY=("${COMPREPLY[@]/#/$start}")
     }
     _tool_own() {
       case "${COMP_WORDS[1]} $before" in
@@ -98,7 +98,7 @@ struct CompletionsTests {
       'send '*)
         _tool_scan '--socket --count'
         case $place in
-        0) COMPREPLY=($(compgen -W "$(ask --keys=any --starting="$word" ${socket:+"$socket"} 2>/dev/null)" -- "$word")) ;;
+        0) COMPREPLY=($(ask --keys=any --starting="$word" ${socket:+"$socket"} 2>/dev/null)) ;;
         1) COMPREPLY=($(compgen -W "$(ask --values="$key" ${socket:+"$socket"} 2>/dev/null)" -- "$word")); [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null ;;
         esac ;;
       esac
