@@ -61,9 +61,9 @@ package struct SetupSettings: Hashable, Sendable {
     guard hasZigbee else { return "" }
     return """
 
-      # A Zigbee mesh carries few messages at a time, so its devices share a rate.
+      # A Zigbee mesh carries few messages at a time, so its devices share a window, which adapts.
       lanes:
-        zigbee: {rate: 10/s, burst: 5}
+        zigbee: {window: auto}
 
       """
   }
