@@ -52,7 +52,7 @@ extension ValidationError: CustomStringConvertible {
       "found \(Excerpt.of(found)), allowed: \(Self.list(allowed))\(Self.question(suggestion))"
     case .unsupported(let message), .notDurable(let message): message
     case .noBase:
-      "nothing to count from: no value is pending, on its way or known; set a value first"
+      "nothing to count from: no value is pending, in flight or known; set a value first"
     case .tooManyPending(let limit):
       "\(limit) keys have a pending value already, which is the limit"
     case .noRoomForAll(let needed, let free, let limit):
