@@ -56,8 +56,9 @@ let package = Package(
     ),
     .target(
       name: "Control",
-      dependencies: ["CBuild", "Devices", "JSON", "JSONParsing", "LastOut"]
+      dependencies: ["CBuild", "CSignalfd", "Devices", "JSON", "JSONParsing", "LastOut"]
     ),
+    .systemLibrary(name: "CSignalfd"),
     // The rules of MQTT for topic names and filters.
     .target(name: "MQTTTopics"),
     .systemLibrary(
@@ -161,7 +162,7 @@ let package = Package(
     .executableTarget(
       name: "settle",
       dependencies: [
-        "Arguments", "CNcurses", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Screen",
+        "Arguments", "Control", "Devices", "JSON", "JSONParsing", "LastOut",
       ],
       // It is started for every tap: no dynamic linker, no symbols, and still position independent.
       // lld, because gold warns about a dlopen in the Swift runtime that is never reached.
@@ -179,8 +180,9 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "Import",
-        "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Setup", "Simulation",
+        "Arguments", "CNcurses", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
+        "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Screen", "Setup",
+        "Simulation",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
       // bound at the start, after which their table is read-only. The build ID names the debug file.

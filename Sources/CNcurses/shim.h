@@ -6,7 +6,6 @@
 // Characters beyond ASCII: without it get_wch is not declared.
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
-#include <sys/signalfd.h>
 #include <term.h>
 
 // Takes the terminal over, if its cursor can be placed; the streams are mutable globals, and tigetstr

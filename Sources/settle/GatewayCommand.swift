@@ -40,8 +40,7 @@ extension GatewayCommand {
       \.connection.socket,
       value: "PATH",
       completion: .files,
-      help: "The gateway's control socket; default: SETTLE_SOCKET, then the first that exists of"
-        + " settle.sock in $XDG_RUNTIME_DIR, /run/user/UID and /run/settle."
+      help: SocketPath.help
     )
   }
 

@@ -31,7 +31,7 @@ struct Settle {
       entry(StepCommand.self, "CHANGE"),
       entry(ToggleCommand.self, "CHANGE"),
       entry(PipeCommand.self, "CHANGE"),
-      entry(ControlCommand.self, "LOOK"),
+      daemon("control", "Step values on a full screen, and see each settle.", "LOOK"),
       entry(StatusCommand.self, "LOOK"),
       entry(GetCommand.self, "LOOK"),
       entry(DescribeCommand.self, "LOOK"),

@@ -37,6 +37,7 @@ struct Settled {
       entry(SchemaCommand.self, "GATEWAY"),
       entry(ImportCommand.self, "GATEWAY"),
       entry(PipeCommand.self, "CHANGE"),
+      entry(ControlCommand.self, "LOOK"),
       entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
@@ -58,8 +59,7 @@ struct Settled {
   /// Prints the part of a completion script for the commands that it names.
   private static func printPart(_ command: CompletionsCommand) -> ExitCode {
     let names = command.commands.split(separator: ",").map(String.init)
-    // Only settle's part completes keys.
-    let completions = Completions(for: program, asking: ":")
+    let completions = Completions(for: program, asking: "settle completions")
     StandardOutput.show(completions.part(for: command.shell, of: names))
     return .done
   }

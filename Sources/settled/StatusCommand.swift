@@ -24,7 +24,7 @@ struct StatusCommand: DaemonCommand {
         \.socket,
         value: "PATH",
         completion: .files,
-        help: "The gateway's control socket."
+        help: SocketPath.help
       ), .flag("json", \.json, help: "Print one JSON object."),
     ]
 

@@ -11,6 +11,11 @@ package enum SocketPath {
   /// The system-wide path.
   package static let system = "/run/settle/settle.sock"
 
+  /// What the help of an option says that names the socket.
+  package static let help =
+    "The gateway's control socket; default: SETTLE_SOCKET, then the first that exists of"
+    + " settle.sock in $XDG_RUNTIME_DIR, /run/user/UID and /run/settle."
+
   /// The socket to connect to: `--socket`, then `SETTLE_SOCKET`, then the first that exists of the
   /// user's and the system's.
   package static func find(

@@ -3,8 +3,10 @@
 
 import Arguments
 import Control
+import Devices
 
-struct ControlCommand: GatewayCommand {
+/// `settle control`: the full screen, an ordinary client of the control socket.
+struct ControlCommand: DaemonCommand {
   static let name = "control"
   static let summary = "Step values on a full screen, and see each settle."
   static let discussion = """
@@ -28,28 +30,37 @@ struct ControlCommand: GatewayCommand {
       completion: .keys,
       help: "Show the properties that match: a part of the name, or a pattern with * and ?."
     ),
-    socketParameter,
+    .option(
+      "socket",
+      \.socket,
+      value: "PATH",
+      completion: .files,
+      help: SocketPath.help
+    ),
   ]
 
   var pattern = ""
-  var connection = ConnectionOptions()
+  var socket: String?
 
-  func run() throws(ClientError) -> ExitCode {
-    let client = try connection.connect()
-    let terminal: CursesTerminal
-    do throws(CursesTerminal.Failure) {
-      terminal = try CursesTerminal()
+  func run() -> ExitCode {
+    do throws(ClientError) {
+      let client = try ControlClient(path: SocketPath.find(named: socket))
+      return show(client)
     } catch {
-      Terminal.complain(error.message)
+      StandardError.write("settle: \(Excerpt.visible(error.description, keepingLines: true))")
       return .unavailable
     }
-    var loop = ScreenLoop(
-      terminal: terminal,
-      client: client,
-      socket: connection.socket,
-      filter: pattern
-    )
-    loop.run()
-    return .done
+  }
+
+  private func show(_ client: consuming ControlClient) -> ExitCode {
+    do throws(CursesTerminal.Failure) {
+      let terminal = try CursesTerminal()
+      var loop = ScreenLoop(terminal: terminal, client: client, socket: socket, filter: pattern)
+      loop.run()
+      return .done
+    } catch {
+      StandardError.write("settle: \(error.message)")
+      return .unavailable
+    }
   }
 }

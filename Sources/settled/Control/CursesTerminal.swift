@@ -24,7 +24,7 @@ struct CursesTerminal: ~Copyable {
     let isUTF8 = Self.isUTF8()
     try Self.open()
     settle_curses_prepare()
-    let isColored = Terminal.hasColor && has_colors() && start_color() == OK
+    let isColored = Self.wantsColor && has_colors() && start_color() == OK
     if isColored {
       use_default_colors()
       for color in Style.Color.allCases where color != .plain {
@@ -98,6 +98,9 @@ struct CursesTerminal: ~Copyable {
     default: nil
     }
   }
+
+  /// Whether `NO_COLOR` is not set.
+  private static var wantsColor: Bool { (SocketPath.environment("NO_COLOR") ?? "").isEmpty }
 
   private static func open() throws(Failure) {
     guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {

@@ -1,16 +1,16 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import CNcurses
-import Glibc
+internal import CSignalfd
+internal import Glibc
 
 /// The signals that a full screen or a recording handles, as a descriptor for `poll`.
-struct SignalInbox: ~Copyable {
+package struct SignalInbox: ~Copyable {
   /// Readable when a signal has arrived.
-  let descriptor: Int32
+  package let descriptor: Int32
 
   /// Blocks the signals, so that none ends the program by itself.
-  init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) {
+  package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) {
     var set = sigset_t()
     unsafe sigemptyset(&set)
     for number in numbers {
@@ -23,7 +23,7 @@ struct SignalInbox: ~Copyable {
   deinit { close(descriptor) }
 
   /// Removes the signals that have arrived, and returns their numbers.
-  func dequeue() -> [Int32] {
+  package func dequeue() -> [Int32] {
     var numbers: [Int32] = []
     var info = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size
