@@ -181,7 +181,8 @@ let package = Package(
       name: "settled",
       dependencies: [
         "Arguments", "CNcurses", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
-        "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Screen", "Setup",
+        "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Screen",
+        "Setup",
         "Simulation",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are

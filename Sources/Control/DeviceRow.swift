@@ -16,6 +16,8 @@ package struct DeviceRow: Hashable, Sendable {
   package var lane: String?
   /// The ids of its properties, in order of definition.
   package var properties: [String]
+  /// Their types, in the same order.
+  package var types: [String]
   package var availability: Availability
   /// How long it has been offline, if that is known.
   package var awayMilliseconds: Int?
@@ -26,12 +28,14 @@ package struct DeviceRow: Hashable, Sendable {
     id: String,
     name: String,
     properties: [String],
+    types: [String],
     availability: Availability,
     topic: String
   ) {
     self.id = id
     self.name = name
     self.properties = properties
+    self.types = types
     self.availability = availability
     self.topic = topic
   }
@@ -39,8 +43,9 @@ package struct DeviceRow: Hashable, Sendable {
   package var json: JSONValue {
     .object([
       "device": .string(id), "name": .string(name), "lane": .text(lane),
-      "properties": .texts(properties), "availability": .string(availability.rawValue),
-      "away_ms": .count(awayMilliseconds), "topic": .string(topic),
+      "properties": .texts(properties), "types": .texts(types),
+      "availability": .string(availability.rawValue), "away_ms": .count(awayMilliseconds),
+      "topic": .string(topic),
     ])
   }
 
@@ -51,6 +56,7 @@ package struct DeviceRow: Hashable, Sendable {
       id: id,
       name: json["name"]?.string ?? id,
       properties: json.texts("properties"),
+      types: json.texts("types"),
       availability: json["availability"]?.string.flatMap(Availability.init) ?? .unknown,
       topic: json["topic"]?.string ?? ""
     )

@@ -68,30 +68,28 @@ struct CompletionsCommand: GatewayCommand {
 
   /// Prints what the script asks for.
   func run() throws(ClientError) -> ExitCode {
-    let areAll = valuesOf == nil && (keys == .any || keys == .set)
     // DEVICE/ stands for what follows NAME=VALUE of a device, and nothing follows a value.
     let isMore = valuesOf?.last == "/"
     let subject = isMore ? valuesOf.map { String($0.dropLast()) } : valuesOf
     if isMore, subject?.contains("/") == true { return .done }
     let question =
-      areAll
-      // Of a device there is one short row.
-      ? ControlRequest(.devices, key: Self.devices(startingWith: start))
-      : ControlRequest(.describe, key: subject ?? "\(start)*")
+      subject.map { ControlRequest(.describe, key: $0) }
+      // There is one short row for each device.
+      ?? ControlRequest(.devices, key: Self.devices(startingWith: start))
     let reply = try ask(question)
     let words: [String]
     switch reply {
     case .devices(let rows, _):
       let all = rows.flatMap { row in
-        row.properties.map { "\(row.id)/\($0)" } + (keys == .set ? [row.id] : [])
+        zip(row.properties, row.types).compactMap { name, type in
+          keys?.accepts(type) ?? false ? "\(row.id)/\(name)" : nil
+        } + (keys == .set ? [row.id] : [])
       }
       words = start.isEmpty ? all : all.filter { $0.hasPrefix(start) }
     case .described(let rows, _) where subject?.contains("/") == false:
       words = rows.compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
-    case .described(let rows, _) where valuesOf != nil:
-      words = rows.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
     case .described(let rows, _):
-      words = rows.filter { keys?.accepts($0.kind) ?? false }.map(\.key)
+      words = rows.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
     case .event, .watched, .recorded, .targets, .pending, .flushed, .cancelled, .reloaded, .status,
       .logged, .previewed, .failure:
       return .unexpected(reply)
@@ -122,12 +120,12 @@ struct CompletionsCommand: GatewayCommand {
 }
 
 extension CompletionsCommand.Keys {
-  /// Whether the command accepts keys of this kind.
-  fileprivate func accepts(_ kind: ValueKind) -> Bool {
+  /// Whether the command accepts keys of this type.
+  fileprivate func accepts(_ type: String) -> Bool {
     switch self {
     case .any, .set: true
-    case .step: kind.numberRule != nil
-    case .toggle: kind == .boolean
+    case .step: type == "number" || type == "integer"
+    case .toggle: type == "boolean"
     }
   }
 }

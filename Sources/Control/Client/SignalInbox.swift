@@ -10,7 +10,8 @@ package struct SignalInbox: ~Copyable {
   package let descriptor: Int32
 
   /// Blocks the signals, so that none ends the program by itself.
-  package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT]) {
+  package init(_ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGCONT])
+  {
     var set = sigset_t()
     unsafe sigemptyset(&set)
     for number in numbers {

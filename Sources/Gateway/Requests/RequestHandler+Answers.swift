@@ -153,6 +153,7 @@ extension RequestHandler {
       id: device.id,
       name: device.name,
       properties: device.properties.map(\.id),
+      types: device.properties.map(\.kind.name),
       availability: !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online,
       topic: DeviceRow.shared(device.properties.map(\.command.topic))
     )
