@@ -21,6 +21,8 @@ struct PropertyFacts {
   let canAsk: Bool
   /// Whether ``Relations/excluded`` has keys.
   private(set) var hasExcluded = false
+  /// Whether commands wait until the device reports itself.
+  private(set) var sleeps = false
   private let timeToLive: UInt64
 
   /// The facts of all properties.
@@ -31,13 +33,13 @@ struct PropertyFacts {
     KeyArray(
       relations.keys.map { key in
         var facts = PropertyFacts(registry[key])
-        facts.relate(relations[key])
+        facts.relate(relations[key], of: registry)
         return facts
       }
     )
   }
 
-  /// The facts of a property that no other one excludes; see ``relate(_:)``.
+  /// The facts of a property that no other one excludes; see ``relate(_:of:)``.
   init(_ entry: Registry.Entry) {
     let property = entry.property
     device = entry.device
@@ -49,8 +51,11 @@ struct PropertyFacts {
     timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))
   }
 
-  /// Adds what follows from the property's relations.
-  mutating func relate(_ relations: Relations) { hasExcluded = !relations.excluded.isEmpty }
+  /// Adds what follows from the property's relations and its device.
+  mutating func relate(_ relations: Relations, of registry: Registry) {
+    hasExcluded = !relations.excluded.isEmpty
+    sleeps = registry.devices[device].awake != nil
+  }
 
   /// Until when a value that is accepted at `now` may wait.
   func expiry(from now: Moment) -> Moment {

@@ -21,6 +21,8 @@ package struct DeviceRow: Hashable, Sendable {
   package var availability: Availability
   /// How long it has been offline, if that is known.
   package var awayMilliseconds: Int?
+  /// Whether it sleeps: values wait until it reports itself.
+  package var sleeps = false
   /// The topic that its commands share, or the levels that their topics share, followed by `/…`.
   package var topic: String
 
@@ -45,7 +47,7 @@ package struct DeviceRow: Hashable, Sendable {
       "device": .string(id), "name": .string(name), "lane": .text(lane),
       "properties": .texts(properties), "types": .texts(types),
       "availability": .string(availability.rawValue), "away_ms": .count(awayMilliseconds),
-      "topic": .string(topic),
+      "sleeps": .boolean(sleeps), "topic": .string(topic),
     ])
   }
 
@@ -62,6 +64,7 @@ package struct DeviceRow: Hashable, Sendable {
     )
     lane = json["lane"]?.string
     awayMilliseconds = json["away_ms"]?.count
+    sleeps = json["sleeps"] == true
   }
 
   /// What topics have in common: the topic if it is the same, else their shared levels and `/…`.

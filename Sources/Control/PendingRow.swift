@@ -16,6 +16,8 @@ package struct PendingRow: Hashable, Sendable {
     case inFlight = "in_flight"
     /// The broker or the device is offline.
     case offline
+    /// The device is asleep.
+    case asleep
   }
 
   package var key: String

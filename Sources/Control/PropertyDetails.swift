@@ -32,6 +32,8 @@ package struct PropertyDetails: Hashable, Sendable {
   package var states: [Source] = []
   /// Topics that say whether the device is online.
   package var availability: [String] = []
+  /// The topic on which a device that sleeps reports itself.
+  package var awake: String?
   package var retries = 0
   /// Keys that cannot be pending together with this one.
   package var excludes: [String] = []
@@ -65,6 +67,7 @@ package struct PropertyDetails: Hashable, Sendable {
       .init("lane", .text(lane)), .init("ttl_ms", .count(ttlMilliseconds)),
       .init("out", .object(["topic": .string(commandTopic), "qos": .count(qos)])),
       .init("in", .array(sources)), .init("availability", .texts(availability)),
+      .init("awake", .text(awake)),
       .init("retries", .count(retries)), .init("excludes", .texts(excludes)),
       .init("hold_ms", holdMilliseconds.map { .count($0) } ?? .null), .init("hands", .texts(hands)),
       .init("held_by", .text(heldBy)),
@@ -92,6 +95,7 @@ package struct PropertyDetails: Hashable, Sendable {
       }
     }
     availability = json.texts("availability")
+    awake = json["awake"]?.string
     retries = json["retries"]?.count ?? 0
     excludes = json.texts("excludes")
     holdMilliseconds = json["hold_ms"]?.count

@@ -32,7 +32,8 @@ package struct AvailabilitySource: Hashable, Sendable {
 }
 
 extension JSONValue {
-  fileprivate func isSame(asAnyOf words: JSONValue) -> Bool {
+  /// Whether this scalar means the same as `words`, or as one of them.
+  func isSame(asAnyOf words: JSONValue) -> Bool {
     if case .array(let alternatives) = words {
       return alternatives.contains { isSameScalar(as: $0) }
     }

@@ -12,6 +12,8 @@ package struct Device: Hashable, Sendable {
   /// Members of a device-level set that are sent with a command and never on their own.
   package var options: [String] = []
   package var availability: [AvailabilitySource] = []
+  /// Where it reports that it is awake; `nil` for a device that does not sleep.
+  package var awake: AwakeSource?
   package var properties: [Property]
 
   package init(id: String, name: String, properties: [Property]) {

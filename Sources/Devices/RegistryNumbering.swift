@@ -22,6 +22,7 @@ struct RegistryNumbering {
     for number in devices.indices {
       devices[number].properties = []
       devices[number].availability = []
+      devices[number].awake = nil
       deviceNumbers[devices[number].id] = number
     }
     for place in properties.indices { keyNumbers[properties[place].key] = place }

@@ -33,6 +33,8 @@ final class GatewayContext {
   var warnings: [String]
   /// Since when devices have been offline, by number.
   private(set) var awaySince: [Int: Moment] = [:]
+  /// When devices that sleep reported themselves last, by number.
+  var awakeSince: [Int: Moment] = [:]
 
   init(_ configuration: LoadedConfiguration, loop: EventLoop, log: Logger) {
     self.loop = loop

@@ -57,6 +57,13 @@ extension GatewayHost {
         )
       )
     }
+    let sleepers = registry.deviceNumbers.filter { registry.devices[$0].awake != nil }
+    devices.sleepers = sleepers.prefix(Self.shownDevices).map { number in
+      .init(
+        id: registry.devices[number].id,
+        sinceMilliseconds: context.awakeSince[number]?.milliseconds(to: now)
+      )
+    }
     return devices
   }
 
@@ -67,6 +74,7 @@ extension GatewayHost {
     var queue = StatusReport.Queue(limit: context.configuration.limits.pending)
     queue.quiet = summary.quiet
     queue.offline = summary.offline
+    queue.asleep = summary.asleep
     queue.inFlight = summary.inFlight
     queue.unconfirmed = summary.unconfirmed
     queue.lanes = summary.lanes.map { lane in

@@ -138,6 +138,12 @@ extension GatewayCore {
     return commands.dispatcher.isDeviceOnline(device) != wasOnline
   }
 
+  /// A device that sleeps most of the time reported itself.
+  package mutating func awoke(device: Int, at now: Moment) {
+    pipeline.commands.advance(to: now)
+    pipeline.commands.awoke(device: device, at: now)
+  }
+
   // MARK: - The journal
 
   /// What became of ``Effect/write(_:)``.

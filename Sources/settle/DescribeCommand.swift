@@ -158,8 +158,13 @@ private struct Description {
       let again = details.retries > 0 ? ", sent again \(details.retries) times at most" : ""
       add("confirms", "within \(DurationText.text(within))\(again)")
     }
+    if let topic = details.awake { add("awake", "\(topic): until then values wait") }
     let held = AgeText.text(details.ttlMilliseconds)
-    add("held", "\(held) while the broker or the device is offline")
+    add(
+      "held",
+      "\(held) while the broker or the device is "
+        + (details.awake == nil ? "offline" : "offline or asleep")
+    )
     if let hold = details.holdMilliseconds {
       let hands = details.hands.joined(separator: ", ")
       add("hand", "a change by \(hands) keeps others away for \(AgeText.text(hold))")

@@ -43,7 +43,10 @@ struct DevicesCommand: GatewayCommand {
       let age = row.awayMilliseconds.map { " for \(AgeText.text($0))" } ?? ""
       table.rows.append([
         .init(row.id, .bold), .init(row.name),
-        .init(row.availability.rawValue + age, Self.color(row.availability)), .init(row.topic),
+        .init(
+          row.availability.rawValue + age + (row.sleeps ? ", sleeps" : ""),
+          Self.color(row.availability)
+        ), .init(row.topic),
         .init(row.properties.joined(separator: ", ")),
       ])
     }

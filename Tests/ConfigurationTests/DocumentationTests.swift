@@ -71,6 +71,7 @@ struct DocumentationTests {
     (.scale, "devices", "$defs/property/properties/scale/oneOf/1"),
     (.confirm, "devices", "$defs/property/properties/confirm/oneOf/1"),
     (.availability, "devices", "$defs/device/properties/availability/oneOf/1"),
+    (.awake, "devices", "$defs/device/properties/awake/oneOf/1"),
   ]
 
   @Test(arguments: positions)

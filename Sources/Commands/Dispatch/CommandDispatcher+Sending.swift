@@ -67,7 +67,7 @@ extension CommandDispatcher {
   /// Ends momentary commands that cannot wait for an offline broker or device.
   mutating func failOffline(_ keys: [KeyIndex], at now: Moment) {
     for key in keys {
-      endWaitingCommand(of: key, as: .failed, reason: sendQueue.offlineReason, at: now)
+      endWaitingCommand(of: key, as: .failed, reason: waitReason(of: key), at: now)
     }
   }
 

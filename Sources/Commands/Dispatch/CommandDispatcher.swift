@@ -50,7 +50,15 @@ package struct CommandDispatcher: ~Copyable {
     for key: KeyIndex,
     at now: Moment
   ) {
-    log.emit(.accepted, of: change, isUrgent: isUrgent, for: key, facts[key], at: now)
+    log.emit(
+      .accepted,
+      of: change,
+      reason: facts[key].sleeps ? Self.asleep : nil,
+      isUrgent: isUrgent,
+      for: key,
+      facts[key],
+      at: now
+    )
   }
 
   /// Lets an accepted value settle, in place of an older one that waits for quiet or to be repeated.
@@ -111,7 +119,7 @@ package struct CommandDispatcher: ~Copyable {
     if let key = sendQueue.popExpired(at: due) {
       // A key that gets its new definition has another deadline, or none.
       if migrate(key, at: now) { return true }
-      endWaitingCommand(of: key, as: .expired, reason: sendQueue.offlineReason, at: now)
+      endWaitingCommand(of: key, as: .expired, reason: waitReason(of: key), at: now)
     } else if let key = deliveries.popOverdue(at: due) {
       migrate(key, at: now)
       if deliveries[key].awaitsConfirmation { confirmationOverdue(key, at: now) }

@@ -20,6 +20,8 @@ package struct QueueSummary: Sendable {
   package var quiet = 0
   /// Commands whose broker or device is offline.
   package var offline = 0
+  /// Commands whose device is asleep.
+  package var asleep = 0
   /// Commands that the broker has not acknowledged.
   package var inFlight = 0
   /// Commands that the broker has acknowledged and the device has not confirmed.
@@ -55,6 +57,7 @@ extension QueueSummary {
     if dispatcher.sendQueue.hasCommand(key) {
       switch dispatcher.sendQueue.waits(key) {
       case .offline: offline += 1
+      case .asleep: asleep += 1
       case .quiet, .lane, .inFlight: lanes[lane].waiting += 1
       }
     }

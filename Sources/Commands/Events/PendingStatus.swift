@@ -16,6 +16,8 @@ package struct PendingStatus: Sendable {
     case inFlight = "in_flight"
     /// The broker or the device.
     case offline
+    /// The next report of a device that sleeps.
+    case asleep
   }
 
   package var key: KeyIndex
@@ -23,7 +25,7 @@ package struct PendingStatus: Sendable {
   /// How many earlier changes it stands for.
   package var collapsed: Int
   package var waits: Waiting
-  /// When it is sent, as far as that is known; when it expires, if it waits for an offline party.
+  /// When it is sent, as far as that is known; when it expires, if it waits for a broker or a device.
   package var due: Moment?
 }
 
@@ -43,6 +45,6 @@ extension PendingStatus {
     value = command.value
     collapsed = command.collapsed
     self.waits = waits
-    due = waits == .offline ? command.change.expiresAt : nil
+    due = waits == .offline || waits == .asleep ? command.change.expiresAt : nil
   }
 }

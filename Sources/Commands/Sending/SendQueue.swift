@@ -37,6 +37,7 @@ struct SendQueue {
   private var relations: KeyArray<Relations>
   private var availability: AvailabilityTable
   private(set) var lanes: LaneTable
+  private var sleepers = SleeperTable()
   /// When commands expire whose broker or device is offline.
   private(set) var expiries: KeyDeadlines
   private(set) var isConnected = false
@@ -78,6 +79,9 @@ struct SendQueue {
 
   /// Whether a key's device can be reached.
   func isOnline(_ key: KeyIndex) -> Bool { isConnected && isDeviceOnline(facts[key].device) }
+
+  /// Whether commands of a key wait until its device reports itself.
+  func isAsleep(_ key: KeyIndex) -> Bool { facts[key].sleeps && sleepers.isAsleep(key) }
 
   func isDeviceOnline(_ device: Int) -> Bool { availability.isOnline(device) }
 
@@ -121,6 +125,7 @@ struct SendQueue {
     count -= 1
     lanes.remove(key, device: facts[key].device)
     expiries.remove(key)
+    if facts[key].sleeps { sleepers.end(key) }
     return command
   }
 
@@ -138,7 +143,9 @@ struct SendQueue {
   mutating func dequeue(_ keys: [KeyIndex], at now: Moment) -> [Command] {
     let commands = keys.compactMap { remove($0) }
     if let lead = keys.first {
-      let isMeasured = commands.allSatisfy { !$0.isRepeated && $0.transitionTime == .zero }
+      let isPlain = commands.allSatisfy { !$0.isRepeated && $0.transitionTime == .zero }
+      // How soon a sleeping device confirms says nothing about the mesh.
+      let isMeasured = isPlain && !facts[lead].sleeps
       lanes.sent(lead, device: facts[lead].device, isMeasured: isMeasured, at: now)
     }
     for key in keys { holds[key].awaitsAcknowledgement = true }
@@ -169,7 +176,11 @@ struct SendQueue {
   }
 
   /// The command of `key` was not confirmed in time.
-  mutating func lost(_ key: KeyIndex, at now: Moment) { lanes.lost(key, at: now) }
+  ///
+  /// A device that has gone to sleep again says nothing about its lane.
+  mutating func lost(_ key: KeyIndex, at now: Moment) {
+    if facts[key].sleeps { lanes.ended(key) } else { lanes.lost(key, at: now) }
+  }
 
   /// When the first command in flight is presumed to have ended, which makes room in its lane.
   @inline(__always)
@@ -206,6 +217,7 @@ struct SendQueue {
   mutating func connectionChanged(isUp: Bool) -> [KeyIndex] {
     guard isUp != isConnected else { return [] }
     isConnected = isUp
+    sleepers.endAll()
     guard count > 0 else { return [] }
     return place(commands.keys.filter { commands[$0] != nil })
   }
@@ -225,6 +237,14 @@ struct SendQueue {
     return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
   }
 
+  /// A sleeping device reported itself: its commands join their lane in the order of their changes.
+  mutating func deviceAwoke(_ device: Int) {
+    for key in inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }) {
+      sleepers.wake(key)
+      place(key)
+    }
+  }
+
   /// Puts a command where it belongs: into its lane, or out of it.
   ///
   /// Only where a party went offline can it be one that cannot wait.
@@ -233,7 +253,8 @@ struct SendQueue {
   @discardableResult
   mutating func place(_ key: KeyIndex) -> Bool {
     guard let command = commands[key] else { return true }
-    if isOnline(key) {
+    let isAsleep = isAsleep(key)
+    if isOnline(key), !isAsleep {
       expiries.remove(key)
     } else if facts[key].isAction {
       return false
@@ -241,7 +262,7 @@ struct SendQueue {
       expiries.set(key, at: command.change.expiresAt)
     }
     let device = facts[key].device
-    if isDeviceOnline(device), !holds[key].blocks(command) {
+    if isDeviceOnline(device), !isAsleep, !holds[key].blocks(command) {
       lanes.add(key, device: device, isUrgent: command.isUrgent)
     } else {
       lanes.remove(key, device: device)

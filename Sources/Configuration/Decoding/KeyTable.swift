@@ -30,6 +30,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case scale = "properties.<id>.scale"
   case confirm = "properties.<id>.confirm"
   case availability = "availability[]"
+  case awake
 
   /// The allowed keys, in the order of the documentation.
   package var keys: [String] {
@@ -55,13 +56,13 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .limits: ["pending", "payload", "line", "http_clients", "events"]
     case .device:
       [
-        "name", "profile", "topic", "parameters", "lane", "merge", "options", "availability", "ttl",
-        "properties",
+        "name", "profile", "topic", "parameters", "lane", "merge", "options", "availability",
+        "awake", "ttl", "properties",
       ]
     case .profile:
       [
-        "description", "profile", "parameters", "lane", "merge", "options", "availability", "ttl",
-        "properties",
+        "description", "profile", "parameters", "lane", "merge", "options", "availability",
+        "awake", "ttl", "properties",
       ]
     case .property:
       [
@@ -76,6 +77,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .scale: ["from", "to", "decimals"]
     case .confirm: ["within", "tolerance", "retries"]
     case .availability: ["topic", "value", "online", "offline"]
+    case .awake: ["topic", "value"]
     }
   }
 

@@ -65,10 +65,12 @@ struct DeviceDecoder {
     guard let placeholders = placeholders(section, own: own, chain: chain, at: pair.keyPosition)
     else { return nil }
     let ttl = section.duration("ttl")
+    let awake = AwakeReader(placeholders: placeholders, problems: problems).source(section)
+    let standardTTL = awake == nil ? context.ttl : max(context.ttl, AwakeReader.standardTTL)
     let reader = PropertyReader(
       context: context,
       placeholders: placeholders,
-      ttl: ttl ?? context.ttl,
+      ttl: ttl ?? standardTTL,
       problems: problems
     )
     let properties = reader.properties(of: section, device: pair.key, chain: chain)
@@ -85,6 +87,7 @@ struct DeviceDecoder {
     device.lane = lane(section)
     device.merge = section.flag("merge") ?? false
     device.options = options(section, device: device)
+    device.awake = awake
     device.availability = AvailabilityReader(placeholders: placeholders, problems: problems)
       .sources(section)
     return device

@@ -106,6 +106,7 @@ package struct Settling: Sendable {
     case .lane: "\(key) waits for its lane"
     case .inFlight: "\(key) waits for the command before it"
     case .offline: "\(key) waits for an offline broker or device"
+    case .asleep: "\(key) waits for a device that is asleep"
     case nil: "\(key) is \(status.phase?.rawValue ?? "not known")"
     }
   }

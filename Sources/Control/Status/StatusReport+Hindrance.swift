@@ -10,7 +10,11 @@ extension StatusReport {
     }
     let wanted = Set(keys.map { String($0.prefix { $0 != "/" }) })
     let away = devices.away.map(\.id).filter(wanted.contains)
-    guard !away.isEmpty else { return nil }
+    guard !away.isEmpty else {
+      let asleep = devices.sleepers.map(\.id).filter(wanted.contains)
+      guard !asleep.isEmpty else { return nil }
+      return "\(asleep.joined(separator: ", ")) \(asleep.count == 1 ? "is" : "are") asleep"
+    }
     return "\(away.joined(separator: ", ")) \(away.count == 1 ? "is" : "are") offline"
   }
 }

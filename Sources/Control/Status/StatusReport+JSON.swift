@@ -94,6 +94,9 @@ extension StatusReport.Devices {
       "away": .array(
         away.map { .object(["id": .string($0.id), "since_ms": .count($0.sinceMilliseconds)]) }
       ),
+      "sleepers": .array(
+        sleepers.map { .object(["id": .string($0.id), "since_ms": .count($0.sinceMilliseconds)]) }
+      ),
     ])
   }
 
@@ -104,6 +107,9 @@ extension StatusReport.Devices {
     away = json.rows("away") { row in
       row["id"]?.string.map { .init(id: $0, sinceMilliseconds: row["since_ms"]?.count) }
     }
+    sleepers = json.rows("sleepers") { row in
+      row["id"]?.string.map { .init(id: $0, sinceMilliseconds: row["since_ms"]?.count) }
+    }
   }
 }
 
@@ -111,7 +117,7 @@ extension StatusReport.Queue {
   var json: JSONValue {
     .object([
       "pending": .count(pending), "limit": .count(limit), "quiet": .count(quiet),
-      "offline": .count(offline), "in_flight": .count(inFlight),
+      "offline": .count(offline), "asleep": .count(asleep), "in_flight": .count(inFlight),
       "unconfirmed": .count(unconfirmed), "lanes": .array(lanes.map(\.json)),
     ])
   }
@@ -121,6 +127,7 @@ extension StatusReport.Queue {
     self.init(limit: limit)
     quiet = json["quiet"]?.count ?? 0
     offline = json["offline"]?.count ?? 0
+    asleep = json["asleep"]?.count ?? 0
     inFlight = json["in_flight"]?.count ?? 0
     unconfirmed = json["unconfirmed"]?.count ?? 0
     lanes = json.rows("lanes", StatusReport.Lane.init)

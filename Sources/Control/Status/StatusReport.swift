@@ -93,6 +93,8 @@ extension StatusReport {
     package var awayCount = 0
     /// Some of the devices that are away.
     package var away: [Away] = []
+    /// Some of the devices that sleep, and when each reported itself last.
+    package var sleepers: [Away] = []
 
     package init() {}
   }
@@ -114,6 +116,8 @@ extension StatusReport {
     package var quiet = 0
     /// Commands that wait for a broker or a device that is away.
     package var offline = 0
+    /// Commands that wait for a device that is asleep.
+    package var asleep = 0
     /// Commands that the broker has not acknowledged.
     package var inFlight = 0
     /// Commands that the device has not confirmed.
@@ -122,7 +126,7 @@ extension StatusReport {
 
     package init(limit: Int) { self.limit = limit }
 
-    package var pending: Int { quiet + offline + lanes.reduce(0) { $0 + $1.waiting } }
+    package var pending: Int { quiet + offline + asleep + lanes.reduce(0) { $0 + $1.waiting } }
   }
 
   package struct Lane: Hashable, Sendable {

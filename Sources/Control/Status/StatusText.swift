@@ -94,6 +94,7 @@ package struct StatusText {
       "devices",
       "\(devices.count) with \(Self.counted(devices.keys, "property", "properties"))"
         + (devices.awayCount > 0 ? ", \(devices.awayCount) offline" : "")
+        + (devices.sleepers.isEmpty ? "" : ", \(devices.sleepers.count) asleep")
     )
     addQueue()
     if let journal = report.journal {
@@ -122,7 +123,7 @@ package struct StatusText {
     add(
       "queue",
       "\(queue.pending) pending of \(queue.limit) at most: \(queue.quiet) until quiet,"
-        + " \(queue.offline) offline"
+        + " \(queue.offline) offline" + (queue.asleep > 0 ? ", \(queue.asleep) asleep" : "")
     )
     add("", "\(queue.inFlight) in flight, \(queue.unconfirmed) not confirmed yet")
     // The lane of devices without one is of interest while something is in it.

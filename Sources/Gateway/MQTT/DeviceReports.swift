@@ -43,6 +43,15 @@ struct DeviceReports {
     )
   }
 
+  /// Receives a live message on the topic on which a sleeping device reports itself.
+  func receiveAwake(of device: Int, _ document: JSONValue, at now: Moment) {
+    guard let awake = context.registry.devices[device].awake, awake.isAwake(in: document) else {
+      return
+    }
+    context.awakeSince[device] = now
+    context.core.awoke(device: device, at: now)
+  }
+
   private func receiveReply(
     _ reply: ReplySource,
     _ document: JSONValue,

@@ -76,6 +76,12 @@ extension MQTTSurface {
         context.availabilityChanged(of: device, at: now)
         onAvailability?(device)
         discovery?.availabilityChanged(of: device)
+      case .awake(let device):
+        // A retained message says that the device was awake, not that it is.
+        if message.flags.retained { continue }
+        let known = document ?? StatePayload.read(payload)
+        document = known
+        deviceReports.receiveAwake(of: device, known, at: now)
       case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       }

@@ -80,6 +80,8 @@ final class TopicMap {
       for (place, source) in device.availability.enumerated() {
         table.add(.availability(device: number, source: place), for: source.topic)
       }
+      // After its states: a value that the device turns out to have need not be sent.
+      if let awake = device.awake { table.add(.awake(device: number), for: awake.topic) }
     }
     addedDevices = lastDevice
     guard rest > 0, lastDevice == numbers.count else { return false }

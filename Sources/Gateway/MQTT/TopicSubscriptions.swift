@@ -16,7 +16,8 @@ struct TopicSubscriptions: Sendable {
   private let status: String
   private let routes: [RouteConfiguration]
   private let stateTopics: [String]
-  private let inputTopics: [String]
+  /// The topics of inputs, and those on which sleeping devices report themselves.
+  private let liveTopics: [String]
   private let announcer: DiscoveryAnnouncer?
   private let isPublic: Bool
 
@@ -44,7 +45,8 @@ struct TopicSubscriptions: Sendable {
     }
     stateRequests = Self.unique(requests)
     stateTopics = Self.unique(states)
-    inputTopics = Self.unique(configuration.inputs.map(\.topic))
+    let awake = registry.deviceNumbers.compactMap { registry.devices[$0].awake?.topic }
+    liveTopics = Self.unique(configuration.inputs.map(\.topic) + awake)
   }
 
   private static func unique<Item: Hashable>(_ items: [Item]) -> [Item] {
@@ -74,7 +76,7 @@ struct TopicSubscriptions: Sendable {
           .init(filter: $0, wantsRetained: true, noLocal: true)
         }
       }
-      subscriptions += inputTopics.map { .init(filter: $0, wantsRetained: false) }
+      subscriptions += liveTopics.map { .init(filter: $0, wantsRetained: false) }
     }
     for route in routes where (route.from.broker ?? "") == (name ?? "") {
       // A route without a policy forwards messages unchanged, retained ones included.

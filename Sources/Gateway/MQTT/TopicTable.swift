@@ -13,6 +13,8 @@ struct TopicTable: ~Copyable {
     /// A device's state topic: the property, and which of its sources.
     case state(KeyIndex, source: Int)
     case availability(device: Int, source: Int)
+    /// A sleeping device reports itself here.
+    case awake(device: Int)
     /// The status of a gateway at this base topic: this one's or another's.
     case status
   }

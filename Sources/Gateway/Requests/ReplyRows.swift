@@ -34,6 +34,7 @@ extension PendingRow {
       case .lane: .lane
       case .inFlight: .inFlight
       case .offline: .offline
+      case .asleep: .asleep
       }
     self.init(
       key: registry[status.key].key,

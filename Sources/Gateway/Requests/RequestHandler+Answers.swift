@@ -50,6 +50,7 @@ extension RequestHandler {
       .init(topic: $0.topic, pointer: $0.value.text, acknowledges: $0.acknowledges)
     }
     details.availability = device.availability.map(\.topic)
+    details.awake = device.awake?.topic
     details.retries = property.confirm?.retries ?? 0
     details.excludes = property.excludes.map { "\(device.id)/\($0)" }
     if let rule = property.hold {
@@ -158,6 +159,7 @@ extension RequestHandler {
       topic: DeviceRow.shared(device.properties.map(\.command.topic))
     )
     row.lane = device.lane
+    row.sleeps = device.awake != nil
     row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
     return row
   }
@@ -172,9 +174,16 @@ extension GatewayHost {
       let reason = client.trouble.map { ": \($0.reason)" } ?? ""
       return "the broker \(client.endpoint) is not connected for \(age)\(reason)"
     }
-    guard !context.core.commands.dispatcher.isDeviceOnline(device) else { return nil }
+    let description = context.registry.devices[device]
+    guard !context.core.commands.dispatcher.isDeviceOnline(device) else {
+      guard description.awake != nil else { return nil }
+      let age = context.awakeSince[device].map {
+        ", and was awake \(AgeText.text($0.milliseconds(to: now))) ago"
+      }
+      return "the device \(description.id) is asleep\(age ?? "")"
+    }
     let age = context.awaySince[device].map { " for \(AgeText.text($0.milliseconds(to: now)))" }
-    return "the device \(context.registry.devices[device].id) is offline\(age ?? "")"
+    return "the device \(description.id) is offline\(age ?? "")"
   }
 }
 

@@ -61,6 +61,7 @@ export class PropertyView {
       case "waiting": {
         const left = progress.due === null ? "" : ` · ${duration(Math.max(0, progress.due - now))} left`;
         if (progress.waits === "offline") return `Held${left}`;
+        if (progress.waits === "asleep") return `Asleep, held${left}`;
         if (progress.waits === "in_flight") return "Waits for the answer to the last one";
         return progress.waits === "lane" ? "Waits for its turn" : "Settling";
       }

@@ -134,7 +134,7 @@ package struct ScreenRow: Hashable, Sendable {
     case .quiet:
       let span = max(property.policy.delay, property.policy.minInterval)
       progress = .settling(Countdown(due: due ?? now, span: span))
-    case .lane, .inFlight, .offline:
+    case .lane, .inFlight, .offline, .asleep:
       progress = .waiting(row.waits, until: due)
     }
   }
