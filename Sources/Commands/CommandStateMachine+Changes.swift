@@ -90,6 +90,8 @@ extension CommandStateMachine {
     guard isUrgent || waitingCount < settings.pendingLimit || hasValue(key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
+    let isAction = dispatcher.isAction(key)
+    if isAction, !isUrgent { try checkRoom(forAction: key) }
     let change = PendingChange(
       value: value,
       number: nextNumber(),
@@ -101,6 +103,7 @@ extension CommandStateMachine {
     )
     dispatcher.emitAccepted(change, isUrgent: isUrgent, for: key, at: now)
     guard !isUrgent else { return override(key, with: change, at: now) }
+    guard !isAction else { return press(key, with: change, at: now) }
     if !waitingSteps.isEmpty {
       waitingSteps.end(
         key,
@@ -117,9 +120,17 @@ extension CommandStateMachine {
     if options.skipsQuiet { dispatcher.flush(key, at: now) }
   }
 
-  /// Sends an urgent value first in its lane, and ends what it overrides.
+  /// Lets an action wait behind those of its key: none replaces another.
+  private mutating func press(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
+    endExcluded(by: key, at: now)
+    dispatcher.makeReady(Command(change: change), for: key, at: now)
+  }
+
+  /// Sends an urgent value first in its lane, and ends what it overrides; an urgent action takes the
+  /// place of those that wait.
   private mutating func override(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
-    endWaiting(key, as: .cancelled, reason: Self.urgent, at: now)
+    let phase = dispatcher.isAction(key) ? Phase.superseded : .cancelled
+    endWaiting(key, as: phase, reason: Self.urgent, at: now)
     dispatcher.queue.restartInterval(of: key, at: now)
     dispatcher.abandon(key, as: .cancelled, reason: Self.urgent, at: now)
     endRelated(to: key, isUrgent: true, at: now)
@@ -173,13 +184,27 @@ extension CommandStateMachine {
   package func checkRoom(
     for values: [(key: KeyIndex, value: Value)]
   ) throws(ValidationError) {
+    for (key, value) in values where dispatcher.isAction(key) {
+      if !dispatcher.isUrgent(value, of: key) { try checkRoom(forAction: key) }
+    }
     guard waitingCount + values.count > settings.pendingLimit else { return }
     var plan = AdmissionPlan(count: waitingCount, limit: settings.pendingLimit)
     for (key, value) in values {
       let isUrgent = dispatcher.isUrgent(value, of: key)
-      plan.accept(key, isUrgent: isUrgent, dispatcher.relations[key]) { waiting(for: $0) }
+      plan.accept(
+        key,
+        isUrgent: isUrgent,
+        isAction: dispatcher.isAction(key),
+        dispatcher.relations[key]
+      ) { waiting(for: $0) }
     }
     if let refusal = plan.refusal { throw refusal }
+  }
+
+  private func checkRoom(forAction key: KeyIndex) throws(ValidationError) {
+    guard dispatcher.sendQueue.hasRoomForAction(key) else {
+      throw .tooManyActions(registry[key].key, limit: WaitingActions.limit)
+    }
   }
 
   private func waiting(for key: KeyIndex) -> AdmissionPlan.Waiting {

@@ -32,6 +32,12 @@ struct KeyDeadlines {
 
   var count: Int { entries.count }
 
+  /// The deadline of `key`.
+  subscript(key: KeyIndex) -> Moment? {
+    let place = Int(positions[key])
+    return place < 0 ? nil : entries[place].at
+  }
+
   /// Sets or moves the deadline of `key`.
   mutating func set(_ key: KeyIndex, at moment: Moment) {
     let known = Int(positions[key])

@@ -43,7 +43,7 @@ struct PropertyFacts {
   init(_ entry: Registry.Entry) {
     let property = entry.property
     device = entry.device
-    isAction = if case .action = property.kind { true } else { false }
+    isAction = property.isAction
     hasUrgent = !property.urgent.isEmpty
     hasHold = property.hold != nil
     canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction

@@ -23,6 +23,8 @@ package struct PendingRow: Hashable, Sendable {
   package var key: String
   package var value: JSONValue
   package var collapsed: Int
+  /// How many commands wait; more than one only of an action, whose next one is `value`.
+  package var waiting: Int
   package var waits: Waits
   /// The time until it is sent; `nil` if that does not depend on the clock.
   package var dueMilliseconds: Int?
@@ -31,12 +33,14 @@ package struct PendingRow: Hashable, Sendable {
     key: String,
     value: JSONValue,
     collapsed: Int,
+    waiting: Int = 1,
     waits: Waits,
     dueMilliseconds: Int?
   ) {
     self.key = key
     self.value = value
     self.collapsed = collapsed
+    self.waiting = waiting
     self.waits = waits
     self.dueMilliseconds = dueMilliseconds
   }
@@ -50,16 +54,19 @@ package struct PendingRow: Hashable, Sendable {
       key: key,
       value: value,
       collapsed: json["collapsed"]?.count ?? 0,
+      waiting: json["waiting"]?.count ?? 1,
       waits: waits,
       dueMilliseconds: json["due_ms"]?.count
     )
   }
 
   package var json: JSONValue {
-    .object([
-      "key": .string(key), "value": value, "collapsed": .integer(Int64(collapsed)),
-      "waits": .string(waits.rawValue),
-      "due_ms": dueMilliseconds.map { .integer(Int64($0)) } ?? .null,
-    ])
+    var members: [JSONValue.Member] = [
+      .init("key", .string(key)), .init("value", value),
+      .init("collapsed", .integer(Int64(collapsed))), .init("waits", .string(waits.rawValue)),
+      .init("due_ms", dueMilliseconds.map { .integer(Int64($0)) } ?? .null),
+    ]
+    if waiting > 1 { members.append(.init("waiting", .integer(Int64(waiting)))) }
+    return .object(members)
   }
 }

@@ -13,19 +13,23 @@ package struct TargetRow: Hashable, Sendable {
   package var phase: Phase?
   /// How long ago the target, the actual value or the phase last changed; `nil` if never.
   package var ageMilliseconds: Int?
+  /// How many commands of an action wait, if several do; otherwise `nil`.
+  package var waiting: Int?
 
   package init(
     key: String,
     target: JSONValue?,
     actual: JSONValue?,
     phase: Phase?,
-    ageMilliseconds: Int?
+    ageMilliseconds: Int?,
+    waiting: Int? = nil
   ) {
     self.key = key
     self.target = target
     self.actual = actual
     self.phase = phase
     self.ageMilliseconds = ageMilliseconds
+    self.waiting = waiting
   }
 
   /// Reads a row; `nil` without a key.
@@ -36,15 +40,19 @@ package struct TargetRow: Hashable, Sendable {
       target: json["target"]?.unlessNull,
       actual: json["actual"]?.unlessNull,
       phase: json["phase"]?.string.flatMap(Phase.init),
-      ageMilliseconds: json["age_ms"]?.count
+      ageMilliseconds: json["age_ms"]?.count,
+      waiting: json["waiting"]?.count
     )
   }
 
   package var json: JSONValue {
-    .object([
-      "key": .string(key), "target": target ?? .null, "actual": actual ?? .null,
-      "phase": phase.map { .string($0.rawValue) } ?? .null,
-      "age_ms": ageMilliseconds.map { .integer(Int64($0)) } ?? .null,
-    ])
+    var members: [JSONValue.Member] = [
+      .init("key", .string(key)), .init("target", target ?? .null),
+      .init("actual", actual ?? .null),
+      .init("phase", phase.map { .string($0.rawValue) } ?? .null),
+      .init("age_ms", ageMilliseconds.map { .integer(Int64($0)) } ?? .null),
+    ]
+    if let waiting { members.append(.init("waiting", .integer(Int64(waiting)))) }
+    return .object(members)
   }
 }

@@ -48,6 +48,9 @@ package struct Property: Hashable, Sendable {
     self.ttl = ttl
   }
 
+  /// Whether it stands for momentary commands, which are not collapsed, rather than a value.
+  package var isAction: Bool { if case .action = kind { true } else { false } }
+
   /// The first of ``states``; setting it replaces them all.
   package var state: StateSource? {
     get { states.first }

@@ -162,8 +162,8 @@ package final class Registry: Sendable {
       )
     case .invalidKey(let word, nil): return .invalidKey(word, suggestion: key(meantBy: word))
     case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
-      .notAChoice, .unsupported, .noBase, .tooManyPending, .noRoomForAll, .notDurable,
-      .shuttingDown, .held, .feedbackLoop:
+      .notAChoice, .unsupported, .noBase, .tooManyPending, .tooManyActions, .noRoomForAll,
+      .notDurable, .shuttingDown, .held, .feedbackLoop:
       return error
     }
   }

@@ -44,7 +44,7 @@ extension ValidationError {
     switch self {
     case .unknownDevice, .unknownProperty, .invalidKey: true
     case .inProperty, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending,
-      .noRoomForAll, .notDurable, .shuttingDown, .held, .feedbackLoop:
+      .tooManyActions, .noRoomForAll, .notDurable, .shuttingDown, .held, .feedbackLoop:
       false
     }
   }

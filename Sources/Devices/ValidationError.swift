@@ -20,6 +20,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   case noBase
   /// The limit of keys with a pending value is reached.
   case tooManyPending(limit: Int)
+  /// So many commands of an action wait already.
+  case tooManyActions(String, limit: Int)
   /// A group of changes that is accepted or rejected as a whole does not fit: it needs `needed` more
   /// pending values and there is room for `free`.
   case noRoomForAll(needed: Int, free: Int, limit: Int)
@@ -55,6 +57,8 @@ extension ValidationError: CustomStringConvertible {
       "nothing to count from: no value is pending, in flight or known; set a value first"
     case .tooManyPending(let limit):
       "\(limit) keys have a pending value already, which is the limit"
+    case .tooManyActions(let key, let limit):
+      "\(limit) commands of \(key) wait to be sent already, which is the limit for an action"
     case .noRoomForAll(let needed, let free, let limit):
       "nothing of it was taken: \(needed) more values would be pending, and there is room for "
         + "\(free) (limits.pending is \(limit))"

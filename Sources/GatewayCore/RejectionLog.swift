@@ -114,7 +114,7 @@ extension RejectionLog.Kind {
   package init(_ error: ValidationError) {
     switch error {
     case .feedbackLoop: self = .echo
-    case .tooManyPending, .noRoomForAll: self = .overflow
+    case .tooManyPending, .tooManyActions, .noRoomForAll: self = .overflow
     case .shuttingDown: self = .closing
     case .held: self = .held
     case .inProperty(_, .held): self = .held

@@ -68,6 +68,11 @@ extension StatePublisher.Item {
       } else {
         output.append(contentsOf: "null".utf8)
       }
+      let waiting = commands.dispatcher.commandCount(KeyIndex(raw))
+      if waiting > 1 {
+        output.append(contentsOf: #","waiting":"#.utf8)
+        JSONWriter.appendInteger(Int64(waiting), to: &output)
+      }
       output.append(UInt8(ascii: "}"))
     }
     output.append(UInt8(ascii: "}"))

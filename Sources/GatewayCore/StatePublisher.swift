@@ -101,6 +101,7 @@ package struct StatePublisher: ~Copyable {
       let item = item(at: place)
       let payload = item.payload(of: commands, at: now)
       if record(payload, at: place) { return (item, payload, place) }
+      readyAt[Int(place)] = now  // Nothing was shown, so the next change need not wait.
     }
     return nil
   }

@@ -212,6 +212,7 @@ private struct Description {
     let phase = row.phase.map { ", \($0.rawValue)" } ?? ""
     let age = row.ageMilliseconds.map { " \(AgeText.text($0)) ago" } ?? ""
     let actual = ValueText.text(row.actual)
-    return "target \(ValueText.text(row.target)), actual \(actual)\(phase)\(age)"
+    let waiting = row.waiting.map { ", \($0) waiting" } ?? ""
+    return "target \(ValueText.text(row.target)), actual \(actual)\(phase)\(age)\(waiting)"
   }
 }

@@ -14,7 +14,7 @@ struct GetCommand: PatternCommand {
     Colors are shown as #rrggbb.
 
     In a pipe the columns are separated by tabs: key, target, actual, phase, age in milliseconds; \
-    "-" means none.
+    "-" means none. On a terminal, the phase of an action says how many commands wait, if several do.
 
     --value prints nothing but the value of one property: what the device reports, or the target \
     where it reports nothing. It exits with 1 if neither is known.
@@ -65,13 +65,19 @@ struct GetCommand: PatternCommand {
       let age = isNamed ? ValueText.age(row.ageMilliseconds) : row.ageMilliseconds.map { "\($0)" }
       table.rows.append([
         .init(row.key), .init(text(row.target), .bold), .init(text(row.actual)),
-        .init(row.phase?.rawValue ?? "-", row.phase.flatMap(EventLine.color)), .init(age ?? "-"),
+        .init(phase(of: row, isNamed), row.phase.flatMap(EventLine.color)), .init(age ?? "-"),
       ])
       guard isNamed else { continue }
       let names = [property?.deviceName, property?.name].compactMap(\.self)
       table.rows[table.rows.count - 1].append(.init(names.joined(separator: ", "), .faint))
     }
     return table
+  }
+
+  private func phase(of row: TargetRow, _ isNamed: Bool) -> String {
+    let phase = row.phase?.rawValue ?? "-"
+    guard isNamed, let waiting = row.waiting else { return phase }
+    return "\(phase), \(waiting) waiting"
   }
 
   /// Prints the value of the only row.

@@ -13,7 +13,8 @@ struct PendingCommand: PatternCommand {
     key (in_flight), or for an offline broker or device (offline).
 
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \
-    milliseconds until it is sent; "-" means none.
+    milliseconds until it is sent, number of commands that wait; "-" means none. Several wait only \
+    of an action: the value and the time are those of the next one.
     """
   static let examples = [
     Example("settle pending", "All of them."),
@@ -27,7 +28,7 @@ struct PendingCommand: PatternCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.pending, key: pattern))
     guard case .pending(let rows, _) = reply else { return .unexpected(reply) }
-    var table = TextTable(["KEY", "VALUE", "COLLAPSED", "WAITS", "DUE"])
+    var table = TextTable(["KEY", "VALUE", "COLLAPSED", "WAITS", "DUE", "COUNT"])
     for row in rows {
       let due =
         Terminal.isInteractive
@@ -35,6 +36,7 @@ struct PendingCommand: PatternCommand {
       table.rows.append([
         .init(row.key), .init(ValueText.text(row.value), .bold), .init("\(row.collapsed)"),
         .init(row.waits.rawValue, row.waits == .offline ? .red : nil), .init(due),
+        .init("\(row.waiting)"),
       ])
     }
     show(rows.map(\.json), or: table)

@@ -63,6 +63,8 @@ struct KeyModel {
 
   // Behind the queue.
   var ready: Entry?
+  /// The actions that wait behind it, in order.
+  var behind: [Entry] = []
   var flight: Flight?
   var held: [Held] = []
   var heldUntil = Moment.zero
@@ -96,6 +98,13 @@ struct KeyModel {
   }
 
   var isSending: Bool { flight?.isSending ?? false }
+
+  /// Removes and returns the entry that is sent next; the one behind it moves up.
+  mutating func takeReady() -> Entry? {
+    guard let first = ready else { return nil }
+    ready = behind.isEmpty ? nil : behind.removeFirst()
+    return first
+  }
 
   var hasNewer: Bool { ready != nil || queued != nil }
 

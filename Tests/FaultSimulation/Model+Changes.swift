@@ -84,6 +84,10 @@ extension Model {
   ) throws(ValidationError) {
     let isUrgent = keys[place].property.urgent.contains(value)
     guard isUrgent || hasRoom(place) else { throw .tooManyPending(limit: pendingLimit) }
+    let isAction = keys[place].isAction
+    if isAction, !isUrgent, keys[place].ready != nil, keys[place].behind.count >= 31 {
+      throw .tooManyActions(registry.properties[place].key, limit: 32)
+    }
     lastNumber += 1
     var entry = KeyModel.Entry(
       number: lastNumber,
@@ -95,12 +99,16 @@ extension Model {
     emit(.accepted, entry, place)
     if isUrgent {
       for other in [place] + keys[place].ends.map({ Int($0.rawValue) }) {
-        endWaiting(other, as: .cancelled, reason: "urgent")
+        let isReplaced = isAction && other == place
+        endWaiting(other, as: isReplaced ? .superseded : .cancelled, reason: "urgent")
         endFlight(other, as: .cancelled, reason: "urgent")
       }
       dropExcluded(by: place)
       keys[place].intervalEnd = now.advanced(by: keys[place].property.policy.minInterval)
       entry.isUrgent = true
+      makeReady(entry, place)
+    } else if isAction {
+      dropExcluded(by: place)
       makeReady(entry, place)
     } else {
       enqueue(entry, place, at: now)
@@ -174,8 +182,7 @@ extension Model {
       hasEnded = true
       emit(phase, queued, place, reason: reason)
     }
-    if let ready = keys[place].ready {
-      keys[place].ready = nil
+    while let ready = keys[place].takeReady() {
       hasEnded = true
       lanes.interrupted(device: keys[place].device)
       emit(phase, ready, place, reason: reason)

@@ -32,15 +32,20 @@ extension Model {
   }
 
   mutating func makeReady(_ entry: KeyModel.Entry, _ place: Int) {
-    keys[place].ready = entry
+    if keys[place].isAction, keys[place].ready != nil {
+      keys[place].behind.append(entry)
+    } else {
+      keys[place].ready = entry
+    }
     failIfActionIsOffline(place)
   }
 
   /// A momentary command never waits.
   mutating func failIfActionIsOffline(_ place: Int) {
-    guard keys[place].isAction, !isOnline(place), let ready = keys[place].ready else { return }
-    keys[place].ready = nil
-    emit(.failed, ready, place, reason: offlineReason)
+    guard keys[place].isAction, !isOnline(place) else { return }
+    while let ready = keys[place].takeReady() {
+      emit(.failed, ready, place, reason: offlineReason)
+    }
   }
 
   // MARK: - To the broker
@@ -209,7 +214,7 @@ extension Model {
       keys[place].isUncertain = true
       keys[place].start = keys[place].actual
     }
-    keys[place].ready = nil
+    _ = keys[place].takeReady()
     keys[place].flight = KeyModel.Flight(entry: entry, confirmBy: nil, grace: grace)
     emit(.sending, entry, place)
   }

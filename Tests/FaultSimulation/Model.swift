@@ -30,6 +30,7 @@ struct Model {
   struct PendingAnswer: Hashable {
     var value: Value
     var collapsed: Int
+    var count = 1
     var waits: PendingStatus.Waiting
     var due: Moment?
   }
@@ -155,6 +156,7 @@ struct Model {
     return PendingAnswer(
       value: ready.value,
       collapsed: ready.collapsed,
+      count: 1 + key.behind.count,
       waits: isOffline ? .offline : key.isSending ? .inFlight : .lane,
       due: isOffline ? ready.expiresAt : nil
     )

@@ -105,7 +105,13 @@ extension SimulatedLife {
 
   private mutating func checkPending(_ key: KeyIndex, _ place: Int) {
     let found = core.commands.dispatcher.pendingStatus(key).map {
-      Model.PendingAnswer(value: $0.value, collapsed: $0.collapsed, waits: $0.waits, due: $0.due)
+      Model.PendingAnswer(
+        value: $0.value,
+        collapsed: $0.collapsed,
+        count: $0.count,
+        waits: $0.waits,
+        due: $0.due
+      )
     }
     let due = model.pending(place)
     guard found != due else { return }
@@ -116,7 +122,8 @@ extension SimulatedLife {
     guard let pending else { return "nothing" }
     let due = pending.due.map { "\($0.nanoseconds)" } ?? "unknown"
     return
-      "\(pending.value.bareText) in \(pending.waits) until \(due), \(pending.collapsed) collapsed"
+      "\(pending.value.bareText) in \(pending.waits) until \(due), \(pending.collapsed) collapsed, "
+      + "\(pending.count) in all"
   }
 
   private mutating func checkStatus(_ key: KeyIndex, _ place: Int) {

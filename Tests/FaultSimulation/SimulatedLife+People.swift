@@ -103,6 +103,13 @@ extension SimulatedLife {
       options.transition = Double(random.within(1...3))
     }
     ask(change, of: key, options)
+    // A button is pressed several times, now and then more often than may wait.
+    guard registry[key].property.isAction, random.chance(30) else { return }
+    for _ in 0..<random.within(2...(random.chance(10) ? 40 : 9)) where breach == nil {
+      lastCaller += 1
+      options.caller = options.caller == 0 ? 0 : lastCaller
+      ask(.set(anyValue(of: registry[key].property)), of: key, options)
+    }
   }
 
   /// Passes one change to the machine and to the model.

@@ -53,7 +53,7 @@ extension SimulatedLife {
     let mark = "\"age_ms\":"
     var parts = text.split(separator: mark, omittingEmptySubsequences: false)[...]
     var result = String(parts.removeFirst())
-    for part in parts { result += mark + "0" + part.drop { $0 != "}" } }
+    for part in parts { result += mark + "0" + part.drop { $0 != "}" && $0 != "," } }
     return result
   }
 }
@@ -83,7 +83,8 @@ extension Model {
         infos.append(
           "\"\(id)\":{\"target\":\(Self.text(key.target?.json))"
             + ",\"actual\":\(Self.text(key.actual?.json))"
-            + ",\"phase\":\(key.phase.map { "\"\($0.rawValue)\"" } ?? "null"),\"age_ms\":0}"
+            + ",\"phase\":\(key.phase.map { "\"\($0.rawValue)\"" } ?? "null"),\"age_ms\":0"
+            + (key.behind.isEmpty ? "}" : ",\"waiting\":\(key.behind.count + 1)}")
         )
         isKnown = isKnown || key.target != nil || key.actual != nil || key.phase != nil
       }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Commands
 import Devices
 import LastOut
 import Testing
@@ -123,6 +124,36 @@ import Testing
     states.forgetPublished()
     #expect(states.takeDue(at: Self.moment(0)) == [0])
     #expect(states.record([52], at: 0) == true)
+  }
+
+  @Test func `a change that was undone before it was shown does not delay the next`() throws {
+    let level = Property(
+      id: "level",
+      kind: .number(NumberRule()),
+      policy: Policy(delay: .seconds(9)),
+      command: CommandEndpoint(topic: "set", payload: PayloadTemplate("$value"))
+    )
+    let device = Device(id: "d", name: "d", properties: [level])
+    var commands = CommandStateMachine(registry: Registry([device]))
+    var states = StatePublisher(properties: 1, devices: 1)
+    func shown(_ value: Double, after milliseconds: UInt64) throws -> [String] {
+      let now = Self.moment(milliseconds)
+      states.advance(to: now)
+      try commands.change(.set(.number(value)), of: KeyIndex(0), at: now)
+      _ = states.collectChanges(of: &commands, at: now)
+      var payloads: [String] = []
+      while let next = states.next(of: commands, at: now) {
+        if case .target = next.item {
+          payloads.append(String(decoding: next.payload, as: UTF8.self))
+        }
+      }
+      return payloads
+    }
+    #expect(try shown(1, after: 0) == ["1"])
+    #expect(try shown(2, after: 20) == [])
+    #expect(try shown(1, after: 40) == [])
+    #expect(try shown(1, after: 300) == [])
+    #expect(try shown(2, after: 310) == ["2"])
   }
 
   @Test func `a target that went while the broker was away is cleared on the next connection`() {

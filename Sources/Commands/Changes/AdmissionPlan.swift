@@ -55,6 +55,7 @@ struct AdmissionPlan {
   mutating func accept(
     _ key: KeyIndex,
     isUrgent: Bool,
+    isAction: Bool = false,
     _ relations: Relations,
     _ known: (KeyIndex) -> Waiting
   ) {
@@ -64,7 +65,7 @@ struct AdmissionPlan {
     } else if count >= limit, !before.hasValue {
       isRefused = true
     }
-    let after = Waiting(quiet: !isUrgent && before.ready, ready: true)
+    let after = Waiting(quiet: !isUrgent && !isAction && before.ready, ready: true)
     count += after.count - before.count
     peak = max(peak, count)
     waiting[key] = after

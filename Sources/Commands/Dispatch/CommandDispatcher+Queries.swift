@@ -49,6 +49,9 @@ extension CommandDispatcher {
     sendQueue.sendTimes(after: now, ignoresLimits: isClosing)
   }
 
+  /// How many commands of `key` wait to be sent; more than one only of an action.
+  package func commandCount(_ key: KeyIndex) -> Int { sendQueue.commandCount(key) }
+
   /// What waits for `key`, the newest value; `nil` when nothing does.
   ///
   /// Takes constant time, and so does not say when a lane sends it.
@@ -57,11 +60,13 @@ extension CommandDispatcher {
     if let pending = queue.pending(key) {
       return PendingStatus(pending, of: key, behind: command)
     }
-    return command.map { PendingStatus($0, of: key, waits: sendQueue.waits(key)) }
+    return command.map {
+      PendingStatus($0, of: key, count: sendQueue.commandCount(key), waits: sendQueue.waits(key))
+    }
   }
 
   /// The lanes that have a limit, by name.
-  package var laneStatuses: [LaneStatus] { sendQueue.lanes.statuses }
+  package var laneStatuses: [LaneStatus] { sendQueue.laneStatuses }
 
   /// The number of values that wait for quiet or to be sent.
   @inline(__always)

@@ -39,8 +39,28 @@ extension CommandDispatcher {
   ) {
     if let pending = queue.pending(key)?.value.value, let reason = entry.reasonToEnd(pending) {
       _ = endWaiting(key, as: .cancelled, reason: reason, at: now)
+    } else if sendQueue.commandCount(key) > 1 {
+      endForeignActions(of: key, entry, at: now)
     } else if let value = sendQueue[key]?.value, let reason = entry.reasonToEnd(value) {
       endWaitingCommand(of: key, as: .cancelled, reason: reason, at: now)
     }
+  }
+
+  /// Ends those of several actions that may not be sent any more: all, if the property is no action.
+  private mutating func endForeignActions(
+    of key: KeyIndex,
+    _ entry: Registry.Entry,
+    at now: Moment
+  ) {
+    let changed = isAction(key) ? nil : Registry.Entry.changedReason
+    var kept: [Command] = []
+    while let command = sendQueue.remove(key) {
+      if let reason = entry.reasonToEnd(command.value) ?? changed {
+        emit(.cancelled, of: command, reason: reason, for: key, at: now)
+      } else {
+        kept.append(command)
+      }
+    }
+    for command in kept { insert(command, for: key, at: now) }
   }
 }

@@ -42,10 +42,10 @@ extension CommandDispatcher {
     refreshTarget(run.key)
   }
 
-  /// Lets a command wait to be sent, in place of an older one.
+  /// Lets a command wait to be sent, in place of an older one; an action behind those that wait.
   mutating func makeReady(_ command: Command, for key: KeyIndex, at now: Moment) {
     var command = command
-    command.collapsed += supersedeWaitingCommand(of: key, at: now)
+    if !isAction(key) { command.collapsed += supersedeWaitingCommand(of: key, at: now) }
     insert(command, for: key, at: now)
   }
 
@@ -71,15 +71,17 @@ extension CommandDispatcher {
     }
   }
 
-  /// Ends the command that waits to be sent.
+  /// Ends the command that waits to be sent; of an action all, in order.
   mutating func endWaitingCommand(
     of key: KeyIndex,
     as phase: Phase,
     reason: String?,
     at now: Moment
   ) {
-    guard let command = sendQueue.remove(key) else { return }
-    emit(phase, of: command, reason: reason, for: key, at: now)
+    guard sendQueue.hasCommand(key) else { return }
+    while let command = sendQueue.remove(key) {
+      emit(phase, of: command, reason: reason, for: key, at: now)
+    }
     refreshTarget(key)
   }
 
@@ -104,7 +106,7 @@ extension CommandDispatcher {
       let command = Command(change: change, collapsed: collapsed)
       emit(phase, of: command, reason: reason, for: key, at: now)
     }
-    if let command = sendQueue.remove(key) {
+    while let command = sendQueue.remove(key) {
       hasEnded = true
       emit(phase, of: command, reason: reason, for: key, at: now)
     }

@@ -54,11 +54,12 @@ extension QueueSummary {
     in lane: Int,
     of dispatcher: borrowing CommandDispatcher
   ) {
-    if dispatcher.sendQueue.hasCommand(key) {
+    let waiting = dispatcher.sendQueue.commandCount(key)
+    if waiting > 0 {
       switch dispatcher.sendQueue.waits(key) {
-      case .offline: offline += 1
-      case .asleep: asleep += 1
-      case .quiet, .lane, .inFlight: lanes[lane].waiting += 1
+      case .offline: offline += waiting
+      case .asleep: asleep += waiting
+      case .quiet, .lane, .inFlight: lanes[lane].waiting += waiting
       }
     }
     if dispatcher.sendQueue.awaitsAcknowledgement(key) {

@@ -68,6 +68,8 @@ struct EventLog {
     at now: Moment
   ) {
     statuses.record(phase, of: change.number, for: key, at: now)
+    // A key shows how many actions wait, whichever of them this is.
+    if facts.isAction { statuses.markChanged(key) }
     switch phase {
     case .accepted, .superseded, .sending:
       guard hasReader(of: change) else { return }

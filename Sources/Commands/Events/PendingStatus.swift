@@ -4,7 +4,7 @@
 package import Devices
 package import LastOut
 
-/// The value of a key that waits to be sent.
+/// The value of a key that waits to be sent; of an action, the one that is sent next.
 package struct PendingStatus: Sendable {
   /// What a value waits for.
   package enum Waiting: String, Sendable {
@@ -24,6 +24,8 @@ package struct PendingStatus: Sendable {
   package var value: Value
   /// How many earlier changes it stands for.
   package var collapsed: Int
+  /// How many commands wait; more than one only of an action.
+  package var count = 1
   package var waits: Waiting
   /// When it is sent, as far as that is known; when it expires, if it waits for a broker or a device.
   package var due: Moment?
@@ -40,10 +42,11 @@ extension PendingStatus {
   }
 
   /// A command that waits to be sent.
-  init(_ command: Command, of key: KeyIndex, waits: Waiting) {
+  init(_ command: Command, of key: KeyIndex, count: Int, waits: Waiting) {
     self.key = key
     value = command.value
     collapsed = command.collapsed
+    self.count = count
     self.waits = waits
     due = waits == .offline || waits == .asleep ? command.change.expiresAt : nil
   }

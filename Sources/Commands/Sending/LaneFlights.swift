@@ -22,6 +22,8 @@ struct LaneFlights {
   private var flights: [KeyIndex: Flight] = [:]
   /// When the commands that take up room are presumed to have ended.
   private var presumptions: KeyDeadlines
+  /// The room of commands that no key names any more, the first to be free at the front.
+  private var detached: [(lane: Int, until: Moment)] = []
   /// Devices that have not confirmed their last command.
   private var isSilent: [Bool]
 
@@ -37,7 +39,7 @@ struct LaneFlights {
 
   /// When the first command is presumed to have ended.
   @inline(__always)
-  var nextPresumption: Moment? { presumptions.first }
+  var nextPresumption: Moment? { Moment.earlier(presumptions.first, detached.first?.until) }
 
   mutating func begin(_ flight: Flight, for key: KeyIndex, until moment: Moment) {
     flights[key] = flight
@@ -53,9 +55,20 @@ struct LaneFlights {
 
   /// The lane of a command that is presumed to have ended, once.
   mutating func popPresumed(at now: Moment) -> Int? {
+    if let first = detached.first, first.until <= now {
+      detached.removeFirst()
+      return first.lane
+    }
     guard let key = presumptions.popFirst(at: now) else { return nil }
     flights[key]?.hasRoom = false
     return flights[key]?.lane
+  }
+
+  /// Forgets the flight of `key`, whose room is taken until it is presumed to have ended.
+  mutating func detach(_ key: KeyIndex) {
+    guard let until = presumptions[key], let flight = end(key), flight.hasRoom else { return }
+    let place = detached.lastIndex { $0.until <= until }.map { $0 + 1 } ?? 0
+    detached.insert((flight.lane, until), at: place)
   }
 
   /// Forgets the flight of `key`, and returns it.

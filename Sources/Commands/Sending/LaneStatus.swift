@@ -4,8 +4,8 @@
 /// What a lane does at the moment.
 package struct LaneStatus: Hashable, Sendable {
   package let name: String
-  /// How many keys have a command that waits in the lane.
-  package let waiting: Int
+  /// How many commands wait in the lane.
+  package var waiting: Int
   /// How many commands take up room in the window; `nil`, like all that follows, without a window.
   package let inFlight: Int?
   /// How many commands may be in flight.

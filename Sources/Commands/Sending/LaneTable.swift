@@ -179,6 +179,10 @@ struct LaneTable {
     )
   }
 
+  /// The next command of `key`, an action, does not replace the one before: that keeps its room until
+  /// it is presumed to have ended.
+  mutating func keepRoom(of key: KeyIndex) { flights.detach(key) }
+
   /// The broker has a command that nothing can confirm.
   mutating func cannotConfirm(_ key: KeyIndex, at now: Moment) {
     guard let flight = flights[key], let window = lanes[flight.lane].window else { return }
@@ -222,6 +226,11 @@ struct LaneTable {
     guard let lane = flights.popPresumed(at: now) else { return false }
     lanes[lane].window?.end()
     return true
+  }
+
+  /// The name of a device's lane; `nil` for the one without a limit.
+  func name(ofDevice device: Int) -> String? {
+    numbers.first { $0.value == owners[device].lane }?.key
   }
 
   /// The lanes that have a limit, by name.

@@ -12,6 +12,18 @@ extension SendQueue {
     return awaitsAcknowledgement(key) ? .inFlight : .lane
   }
 
+  /// The lanes that have a limit, by name, with all actions that wait.
+  var laneStatuses: [LaneStatus] {
+    var statuses = lanes.statuses
+    for (key, count) in actions.counts {
+      guard let name = lanes.name(ofDevice: facts[key].device),
+        let place = statuses.firstIndex(where: { $0.name == name })
+      else { continue }
+      statuses[place].waiting += count
+    }
+    return statuses
+  }
+
   /// When everything in a lane gets its token if nothing changes; empty without a connection.
   ///
   /// Takes time in proportion to everything that waits in lanes.

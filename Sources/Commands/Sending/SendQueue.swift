@@ -4,7 +4,7 @@
 import Devices
 import LastOut
 
-/// Commands that have settled and wait to be sent, at most one per key.
+/// Commands that have settled and wait to be sent: one per key, and of an action several, in order.
 ///
 /// It decides which key is next, and which command has waited too long. A command waits in the lane
 /// of its device, unless something keeps it out: the broker or the device is offline, the broker has
@@ -30,10 +30,13 @@ struct SendQueue {
     }
   }
 
+  /// The first command of each key.
   private var commands: KeyArray<Command?>
+  /// Those of actions behind it.
+  private(set) var actions = WaitingActions()
   private var holds: KeyArray<Hold>
   private var registry: Registry
-  private var facts: KeyArray<PropertyFacts>
+  private(set) var facts: KeyArray<PropertyFacts>
   private var relations: KeyArray<Relations>
   private var availability: AvailabilityTable
   private(set) var lanes: LaneTable
@@ -41,7 +44,7 @@ struct SendQueue {
   /// When commands expire whose broker or device is offline.
   private(set) var expiries: KeyDeadlines
   private(set) var isConnected = false
-  /// The number of commands, those that nothing keeps back included.
+  /// The number of keys with a command, those that nothing keeps back included.
   private(set) var count = 0
   /// The number of keys whose previous command the broker has not acknowledged.
   private(set) var unacknowledgedCount = 0
@@ -67,11 +70,19 @@ struct SendQueue {
     expiries = KeyDeadlines(keys: facts.count)
   }
 
-  /// The command of a key.
+  /// The command of a key that is sent next.
   subscript(key: KeyIndex) -> Command? { commands[key] }
 
   /// Whether a key has a command.
   func hasCommand(_ key: KeyIndex) -> Bool { commands[key] != nil }
+
+  /// How many commands of a key wait; more than one only of an action.
+  func commandCount(_ key: KeyIndex) -> Int {
+    (hasCommand(key) ? 1 : 0) + actions.count(behind: key)
+  }
+
+  /// Whether another command of an action may wait.
+  func hasRoomForAction(_ key: KeyIndex) -> Bool { commandCount(key) < WaitingActions.limit }
 
   /// Whether the command of a key waits to be repeated.
   @inline(__always)
@@ -108,17 +119,23 @@ struct SendQueue {
 
   // MARK: - In and out
 
-  /// Adds a command; one that replaces another keeps its place in the lane.
+  /// Adds a command: an action behind those that wait, anything else in place of an older one, whose
+  /// place in the lane it keeps.
   ///
   /// - Returns: Whether it can wait; a momentary command for an offline device cannot.
   mutating func insert(_ command: Command, for key: KeyIndex) -> Bool {
-    if commands[key] == nil { count += 1 }
+    if commands[key] == nil {
+      count += 1
+    } else if facts[key].isAction {
+      actions.append(command, for: key)
+      return true
+    }
     commands[key] = command
     holds[key].hasRepetition = command.isRepeated
     return place(key)
   }
 
-  /// Removes the command of a key.
+  /// Removes the command of a key that is sent next; of an action, the one behind it moves up.
   mutating func remove(_ key: KeyIndex) -> Command? {
     guard let command = commands[key].take() else { return nil }
     holds[key].hasRepetition = false
@@ -126,6 +143,11 @@ struct SendQueue {
     lanes.remove(key, device: facts[key].device)
     expiries.remove(key)
     if facts[key].sleeps { sleepers.end(key) }
+    if !actions.isEmpty, let next = actions.popFirst(of: key) {
+      count += 1
+      commands[key] = next
+      place(key)
+    }
     return command
   }
 
@@ -141,14 +163,16 @@ struct SendQueue {
   ///
   /// Nothing more of these keys is sent until ``acknowledge(_:)``.
   mutating func dequeue(_ keys: [KeyIndex], at now: Moment) -> [Command] {
+    // First, so that an action behind one of them does not join its lane.
+    for key in keys { holds[key].awaitsAcknowledgement = true }
     let commands = keys.compactMap { remove($0) }
     if let lead = keys.first {
       let isPlain = commands.allSatisfy { !$0.isRepeated && $0.transitionTime == .zero }
       // How soon a sleeping device confirms says nothing about the mesh.
       let isMeasured = isPlain && !facts[lead].sleeps
+      if facts[lead].isAction { lanes.keepRoom(of: lead) }
       lanes.sent(lead, device: facts[lead].device, isMeasured: isMeasured, at: now)
     }
-    for key in keys { holds[key].awaitsAcknowledgement = true }
     unacknowledgedCount += keys.count
     return commands
   }

@@ -53,7 +53,7 @@ enum HTTPProblems {
         members: members,
         headers: [HTTPHeader("Retry-After", "5")]
       )
-    case .tooManyPending, .noRoomForAll: (status, code) = (429, .limit)
+    case .tooManyPending, .tooManyActions, .noRoomForAll: (status, code) = (429, .limit)
     case .shuttingDown: (status, code) = (503, .stopping)
     }
     let retry = status == 429 || status == 503 ? [HTTPHeader("Retry-After", "5")] : []

@@ -13,6 +13,7 @@ extension TargetRow {
   /// The row of `get`.
   init(_ key: KeyIndex, in core: borrowing GatewayCore, at now: Moment) {
     let status = core.status(key)
+    let waiting = core.commands.dispatcher.commandCount(key)
     self.init(
       key: core.registry[key].key,
       target: status.target?.json,
@@ -20,7 +21,8 @@ extension TargetRow {
       phase: status.phase,
       ageMilliseconds: status.since.map {
         Int(Int64(bitPattern: now.nanoseconds &- $0.nanoseconds) / 1_000_000)
-      }
+      },
+      waiting: waiting > 1 ? waiting : nil
     )
   }
 }
@@ -40,6 +42,7 @@ extension PendingRow {
       key: registry[status.key].key,
       value: status.value.json,
       collapsed: status.collapsed,
+      waiting: status.count,
       waits: waits,
       dueMilliseconds: status.due.map {
         Int(max($0, now).nanoseconds - now.nanoseconds) / 1_000_000

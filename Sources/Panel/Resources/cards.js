@@ -63,7 +63,8 @@ export class PropertyView {
         if (progress.waits === "offline") return `Held${left}`;
         if (progress.waits === "asleep") return `Asleep, held${left}`;
         if (progress.waits === "in_flight") return "Waits for the answer to the last one";
-        return progress.waits === "lane" ? "Waits for its turn" : "Settling";
+        if (progress.waits !== "lane") return "Settling";
+        return key.type === "action" && key.acceptedCount > 1 ? `${key.acceptedCount} wait for their turn` : "Waits for its turn";
       }
       case "unsent": return "Not sent yet";
       case "sending":

@@ -144,7 +144,7 @@ export class Key {
       waits: pending.waits,
       due: pending.due_ms === null ? null : now + pending.due_ms,
     };
-    this.acceptedCount = pending ? pending.collapsed + 1 : 0;
+    this.acceptedCount = pending ? pending.waiting ?? pending.collapsed + 1 : 0;
     if (row.online !== undefined) this.device.online = row.online;
     this.awaitsRow = false;
     this.release();

@@ -117,8 +117,9 @@ package struct ScreenRow: Hashable, Sendable {
     if event.phase == .sending {
       base = now
       lastSending = now
-      if isNewest { count(event, commands: 1) }
+      if isNewest, !isAction { count(event, commands: 1) }
     }
+    if isAction { countAction(event.phase) }
     if event.phase == .sent, isAction { lastSent = event.value }
     guard isNewest, unanswered == 0 else { return }
     updateProgress(from: event, at: now)
@@ -127,7 +128,7 @@ package struct ScreenRow: Hashable, Sendable {
   /// Applies a row of `pending`.
   mutating func update(from row: PendingRow, at now: Moment) {
     guard unanswered == 0 else { return }
-    accepted = row.collapsed + 1
+    accepted = isAction ? row.waiting : row.collapsed + 1
     if !isAction { target = row.value }
     let due = row.dueMilliseconds.map { now.advanced(by: .milliseconds($0)) }
     switch row.waits {
@@ -177,7 +178,8 @@ package struct ScreenRow: Hashable, Sendable {
       progress = .ended(event.phase, reason: event.reason, at: now)
     }
     switch event.phase {
-    case .superseded, .unchanged, .cancelled, .failed, .expired: count(event, commands: 0)
+    case .superseded, .unchanged, .cancelled, .failed, .expired:
+      if !isAction { count(event, commands: 0) }
     case .confirmed: if let value = event.value { actual = value }
     case .accepted, .rejected, .sending, .sent: break
     }
@@ -194,6 +196,14 @@ package struct ScreenRow: Hashable, Sendable {
       tally = Tally(changes: max(accepted, event.collapsed + 1), commands: commands)
     }
     accepted = 0
+  }
+
+  /// Counts an action that waits no longer: each is a command of its own.
+  private mutating func countAction(_ phase: Phase) {
+    switch phase {
+    case .sending, .superseded, .cancelled, .failed: accepted = max(0, accepted - 1)
+    case .accepted, .rejected, .unchanged, .sent, .confirmed, .expired: break
+    }
   }
 
   /// Starts the quiet period again, unless the value is sent immediately.

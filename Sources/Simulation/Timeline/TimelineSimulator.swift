@@ -160,6 +160,9 @@ package struct TimelineSimulator: ~Copyable {
   }
 
   private mutating func change(_ key: KeyIndex, to payload: PlayedValue, flushing: Bool) {
+    if case .typed(let value) = payload, let property = property(of: key), property.isAction {
+      return press(key, value, property)
+    }
     var flushing = flushing
     if case .typed(let value) = payload, let property = property(of: key),
       property.urgent.contains(value)
@@ -170,6 +173,13 @@ package struct TimelineSimulator: ~Copyable {
     core.enqueue(payload, for: key, at: now)
     while let run = core.nextReady(at: now) { runs.append(ended(run)) }
     if flushing { flush(key) }
+  }
+
+  /// Runs an action, which neither waits nor replaces another.
+  private mutating func press(_ key: KeyIndex, _ word: Value, _ property: Property) {
+    if property.urgent.contains(word) { endOverridden(by: property, at: key) }
+    states[key].last = .typed(word)
+    runs.append(TimelineRun(at: now, key: name(of: key), value: word.json, collapsed: 0))
   }
 
   /// Cancels the pending values of an urgent value's key and of the keys that it ends.
