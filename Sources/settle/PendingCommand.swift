@@ -13,8 +13,8 @@ struct PendingCommand: PatternCommand {
     key (in_flight), or for an offline broker or device (offline).
 
     In a pipe the columns are separated by tabs: key, value, changes collapsed, what it waits for, \
-    milliseconds until it is sent, number of commands that wait; "-" means none. Several wait only \
-    of an action: the value and the time are those of the next one.
+    milliseconds until it is sent; "-" means none. Of an action several commands may wait: the value \
+    and the time are those of the next one, and a terminal and --json show how many there are.
     """
   static let examples = [
     Example("settle pending", "All of them."),
@@ -28,7 +28,10 @@ struct PendingCommand: PatternCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.pending, key: pattern))
     guard case .pending(let rows, _) = reply else { return .unexpected(reply) }
-    var table = TextTable(["KEY", "VALUE", "COLLAPSED", "WAITS", "DUE", "COUNT"])
+    let hasSeveral = Terminal.isInteractive && rows.contains { $0.waiting > 1 }
+    var table = TextTable(
+      ["KEY", "VALUE", "COLLAPSED", "WAITS", "DUE"] + (hasSeveral ? ["COUNT"] : [])
+    )
     for row in rows {
       let due =
         Terminal.isInteractive
@@ -36,8 +39,8 @@ struct PendingCommand: PatternCommand {
       table.rows.append([
         .init(row.key), .init(ValueText.text(row.value), .bold), .init("\(row.collapsed)"),
         .init(row.waits.rawValue, row.waits == .offline ? .red : nil), .init(due),
-        .init("\(row.waiting)"),
       ])
+      if hasSeveral { table.rows[table.rows.count - 1].append(.init("\(row.waiting)")) }
     }
     show(rows.map(\.json), or: table)
     return .done
