@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import JSON
 import LastOut
 import Testing
 
