@@ -38,6 +38,11 @@ struct DocumentationTests {
     return node
   }
 
+  @Test func `settle schema prints the schemas of the repository`() throws {
+    #expect(Schema.settings == Array(try Self.text("config/settle.schema.json").utf8))
+    #expect(Schema.devices == Array(try Self.text("config/devices.schema.json").utf8))
+  }
+
   private static let positions: [(KeyTable, String, String)] = [
     (.settings, "settle", ""),
     (.mqtt, "settle", "properties/mqtt"),
