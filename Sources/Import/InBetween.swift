@@ -22,12 +22,14 @@ package struct InBetween: Sendable {
     "state", "info", "devices", "groups", "definitions", "extensions", "converters", "logging",
     "event", "health",
   ]
-  /// Payloads and members without an absolute value, which must not be debounced.
-  private static let passing: [JSONValue] = [
-    "STOP", "TOGGLE", "/brightness_step", "/brightness_move", "/color_temp_step",
-    "/color_temp_move", "/hue_move", "/hue_step", "/saturation_move", "/effect", "/scene_recall",
-    "/alert",
-  ]
+  /// Members without an absolute value, which must not be debounced.
+  ///
+  /// Source: `converters/toZigbee.ts` of zigbee-herdsman-converters.
+  private static let relative =
+    ["brightness", "color_temp", "hue", "saturation"].flatMap { ["\($0)_step", "\($0)_move"] }
+    + ["brightness_step_onoff", "brightness_move_onoff", "effect", "alert", "identify"]
+    + ["recall", "store", "add", "rename", "remove", "remove_all"].map { "scene_\($0)" }
+    + ["read", "write", "command", "zclcommand"]
 
   /// Creates routes for the devices and groups below `base`; `nil` if none are announced.
   package init?(_ announcements: [Announcement], base: String, inner: String) {
@@ -65,10 +67,18 @@ package struct InBetween: Sendable {
     names: [String],
     endpoints: [String: Set<String>]
   ) -> [JSONValue] {
+    // An endpoint may also be a part of the member's name, such as state_left.
+    let suffixes = [""] + Set(endpoints.values.joined()).sorted().map { "_\($0)" }
+    func state(_ word: JSONValue) -> [JSONValue] {
+      [word] + suffixes.map { .object(["/state\($0)": word]) }
+    }
+    let passing = state("TOGGLE") + suffixes.flatMap { suffix in
+      relative.map { .string("/\($0)\(suffix)") }
+    }
     func debounced(_ tail: String) -> JSONValue {
       .object([
         "from": .string("\(base)/\(tail)"), "to": .string("\(inner)/\(tail)"), "merge": "json",
-        "pass": .array(passing),
+        "urgent": .array(state("STOP")), "pass": .array(passing), "word_delay": "20ms",
       ])
     }
     func direct(_ from: String, _ to: String, _ tail: String) -> JSONValue {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
-package import JSON
 package import LastOut
 import MQTTTopics
 
@@ -23,10 +22,12 @@ package struct RouteConfiguration: Hashable, Sendable {
   package var policy: Policy?
   /// Whether pending JSON objects merge, the newest value of each member winning (`merge: json`).
   package var mergesJSON = false
-  /// Payloads that flush their topic and are then forwarded immediately.
-  package var passPayloads: [[UInt8]] = []
-  /// JSON members (`/brightness_step`) whose presence has the same effect.
-  package var passMembers: [JSONPointer] = []
+  /// Messages that flush their topic and are then forwarded immediately.
+  package var pass: [MessagePattern] = []
+  /// Messages that drop what waits on their topic and are then forwarded, ahead of other topics.
+  package var urgent: [MessagePattern] = []
+  /// The quiet period of messages without a number, such as `ON`; `nil` for that of the policy.
+  package var wordDelay: Duration?
   package var qos = 1
   package init(from: End, to: End, policy: Policy?) {
     self.from = from

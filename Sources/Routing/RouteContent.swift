@@ -39,25 +39,19 @@ extension RouteMachine {
         return newer
       }
       return Content(
-        body: .members(Self.newest(old, new)),
+        body: .members(MergedMembers.newest(old, new)),
         trail: RouteTrail.joined(trail, newer.trail)
       )
     }
 
-    /// `older` with every member of `newer` in its place, or at the end.
-    static func newest(
-      _ older: [JSONValue.Member],
-      _ newer: [JSONValue.Member]
-    ) -> [JSONValue.Member] {
-      var merged = older
-      for member in newer {
-        if let place = merged.firstIndex(where: { $0.name == member.name }) {
-          merged[place] = member
-        } else {
-          merged.append(member)
-        }
+    /// Whether no part of the content is a number, which only a person who drags would repeat.
+    ///
+    /// `document` is the payload as JSON, if it is JSON and no object to merge.
+    func isWords(_ document: JSONValue?) -> Bool {
+      switch body {
+      case .bytes: document?.isWord ?? true
+      case .members(let members): members.allSatisfy(\.value.isWord)
       }
-      return merged
     }
   }
 
@@ -67,6 +61,8 @@ extension RouteMachine {
     var retain: Bool
     /// Whether it is forwarded unchanged: nothing newer may replace it.
     var isPassed: Bool
+    /// Whether it dropped what waited before it.
+    var isUrgent = false
     var readyAt: Moment
 
     /// Whether `older` can be dropped for this entry: both have settled and are of one kind.
@@ -100,6 +96,17 @@ package enum RouteTrail {
 package enum Text {
   package static func of(_ bytes: Span<UInt8>) -> String {
     unsafe bytes.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+extension JSONValue {
+  /// Whether this is a text, a boolean or null, or an object of these.
+  fileprivate var isWord: Bool {
+    switch self {
+    case .string, .boolean, .null: true
+    case .object(let members): members.allSatisfy(\.value.isWord)
+    case .integer, .number, .array: false
+    }
   }
 }
 

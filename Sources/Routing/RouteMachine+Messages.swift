@@ -58,19 +58,24 @@ extension RouteMachine {
     by route: Route,
     at now: Moment
   ) -> Bool {
-    if passes(payload, document, by: route) {
+    if route.configuration.urgent.contains(where: { $0.matches(payload, document) }) {
+      hurry(Content(body: .bytes(Bytes.of(payload)), trail: trail), for: key, at: now)
+      return true
+    }
+    if route.configuration.pass.contains(where: { $0.matches(payload, document) }) {
       flush(key, at: now)
       return forward(payload, trail, for: key, retain: false, at: now)
     }
     var content = Content(body: .bytes(Bytes.of(payload)), trail: trail)
     if route.configuration.mergesJSON {
       if case .object(let members)? = document {
-        content.body = .members(Content.newest([], members))
+        content.body = .members(MergedMembers.newest([], members))
       }
       guard separate(from: content, key, at: now) else { return false }
       if let older = core.pending(key)?.value { content = older.replaced(by: content) }
     }
-    if core.enqueue(content, for: key, at: now) != nil { statistics.collapsed += 1 }
+    let delay = route.wordDelay.flatMap { content.isWords(document) ? $0 : nil }
+    if core.enqueue(content, for: key, at: now, delay: delay) != nil { statistics.collapsed += 1 }
     while let run = core.nextReady(at: now) {
       core.finish(run.key, at: now)
       queue(run.value, for: run.key, retain: false, isPassed: false, at: now)
@@ -91,13 +96,23 @@ extension RouteMachine {
     return true
   }
 
-  /// Whether a message is sent at once, after flushing its topic.
-  private func passes(_ payload: Span<UInt8>, _ document: JSONValue?, by route: Route) -> Bool {
-    for passing in route.configuration.passPayloads where Bytes.areEqual(payload, passing) {
-      return true
-    }
-    guard let document else { return false }
-    return route.configuration.passMembers.contains { $0.value(in: document) != nil }
+  /// Drops what waits on a topic, and queues an urgent message ahead of other topics; a topic that
+  /// has its turn already keeps it.
+  ///
+  /// There is always room for it: a topic has at most one.
+  private mutating func hurry(_ content: Content, for key: KeyIndex, at now: Moment) {
+    let place = Int(key.rawValue)
+    if case .cancelled = core.cancel(key) { statistics.collapsed += 1 }
+    let dropped = outputs[place].waiting.count
+    statistics.collapsed += UInt64(dropped)
+    waitingCount += 1 - dropped
+    outputs[place].waiting.removeAll()
+    outputs[place].waiting.append(
+      Entry(content: content, retain: false, isPassed: true, isUrgent: true, readyAt: now)
+    )
+    guard !outputs[place].isQueued, outputs[place].inFlight == nil else { return }
+    outputs[place].isQueued = true
+    order[routes[outputs[place].route].to].prepend(key)
   }
 
   /// Moves everything whose quiet period has ended to its broker's queue.
@@ -196,7 +211,9 @@ extension RouteMachine {
     case .acknowledged: statistics.acknowledged += 1
     case .refused: break
     case .lost:
-      if var newer = outputs[place].waiting.first, newer.canReplace(entry) {
+      if outputs[place].waiting.first?.isUrgent == true {
+        statistics.collapsed += 1
+      } else if var newer = outputs[place].waiting.first, newer.canReplace(entry) {
         newer.content = entry.content.replaced(by: newer.content)
         outputs[place].waiting.replaceFirst(newer)
       } else {

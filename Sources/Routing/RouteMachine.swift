@@ -51,16 +51,22 @@ package struct RouteMachine: ~Copyable {
     let configuration: RouteConfiguration
     let from: Int
     let to: Int
+    /// Whether the route looks inside JSON payloads.
+    let readsDocument: Bool
+    /// The quiet period of messages without a number, where it is the shorter one.
+    let wordDelay: Duration?
 
     init(_ configuration: RouteConfiguration, from: Int, to: Int) {
       self.configuration = configuration
       self.from = from
       self.to = to
-    }
-
-    /// Whether the route looks inside JSON payloads.
-    var readsDocument: Bool {
-      configuration.mergesJSON || !configuration.passMembers.isEmpty
+      let delay = configuration.policy?.delay
+      wordDelay = configuration.wordDelay.flatMap { word in
+        delay.map { word < $0 ? word : nil } ?? nil
+      }
+      readsDocument =
+        configuration.mergesJSON || configuration.wordDelay != nil
+        || (configuration.pass + configuration.urgent).contains(where: \.needsDocument)
     }
   }
 

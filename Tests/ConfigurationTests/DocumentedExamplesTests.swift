@@ -130,8 +130,10 @@ struct DocumentedExamplesTests {
     #expect(gateway.inputs[0].map["toggle"] == .init(key: "lamp/power", operation: .toggle))
     #expect(gateway.routes[0].policy == nil)
     #expect(gateway.routes[1].mergesJSON)
-    #expect(gateway.routes[1].passPayloads == [Array("STOP".utf8)])
-    #expect(gateway.routes[1].passMembers.map(\.text) == ["/brightness_step"])
+    #expect(
+      gateway.routes[1].pass
+        == [.payload(Array("STOP".utf8)), .member(try #require(JSONPointer("/brightness_step")))]
+    )
   }
 
   @Test func `the shipped files load without warnings`() throws {

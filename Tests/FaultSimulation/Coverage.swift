@@ -31,6 +31,8 @@ package struct Coverage: Sendable {
   package internal(set) var routed = 0
   package internal(set) var forwarded = 0
   package internal(set) var passed = 0
+  /// Urgent messages of routes.
+  package internal(set) var urgent = 0
   package internal(set) var lostRoutes = 0
   package internal(set) var states = 0
   package internal(set) var clearedStates = 0
@@ -71,6 +73,7 @@ package struct Coverage: Sendable {
     routed += other.routed
     forwarded += other.forwarded
     passed += other.passed
+    urgent += other.urgent
     lostRoutes += other.lostRoutes
     states += other.states
     clearedStates += other.clearedStates

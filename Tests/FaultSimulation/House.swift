@@ -29,6 +29,9 @@ enum House {
   /// Payloads that one of the routes passes; so many that those of one burst differ.
   static let passedPayloads = (0..<256).map { "STOP \($0)" }
 
+  /// Payloads that one of the routes sends at once, in place of what waits.
+  static let urgentPayloads = (0..<64).map { "HALT \($0)" }
+
   static var routes: [RouteConfiguration] {
     let fast = RouteConfiguration(
       from: .init(topic: "fast/+"),
@@ -45,14 +48,15 @@ enum House {
       to: .init(broker: "far", topic: "blind/+"),
       policy: Policy(delay: .milliseconds(500))
     )
-    cover.passPayloads = passedPayloads.map { Array($0.utf8) }
+    cover.urgent = urgentPayloads.map { .payload(Array($0.utf8)) }
+    cover.pass = passedPayloads.map { .payload(Array($0.utf8)) }
     var dial = RouteConfiguration(
       from: .init(broker: "far", topic: "dial/+"),
       to: .init(topic: "lamp/+"),
       policy: Policy(delay: .milliseconds(200), maxWait: .seconds(1))
     )
     dial.mergesJSON = true
-    dial.passMembers = [JSONPointer("/step")].compactMap { $0 }
+    dial.pass = [JSONPointer("/step")].compactMap { $0.map(MessagePattern.member) }
     return [fast, raw, cover, dial]
   }
 
@@ -69,7 +73,7 @@ enum House {
     var hasMaxWait = false
     /// Whether objects merge, and one with the member `step` is passed.
     var merges = false
-    /// Whether ``passedPayloads`` are passed.
+    /// Whether ``passedPayloads`` are passed, and ``urgentPayloads`` urgent.
     var passes = false
 
     var isDebounced: Bool { delay != nil }

@@ -10,7 +10,7 @@ import Routing
 ///
 /// A message that settles may give way to a newer one of its kind that follows directly. One that is
 /// passed, and every message of a route without a policy, is forwarded unchanged, after those before
-/// it. Any message may be dropped once it is older than the time to live.
+/// it. An urgent one takes the place of those that wait. Any message may be dropped once it is older than the time to live.
 struct RouteLedger {
   /// A message that a route accepted.
   struct Message {
@@ -23,6 +23,8 @@ struct RouteLedger {
     var body: Body
     /// Whether it is forwarded at once and unchanged.
     var isPassed: Bool
+    /// Whether it drops what waits.
+    var isUrgent = false
     var isRetained = false
     var at: Moment
     /// Whether a passed message ended its quiet period.
@@ -56,6 +58,7 @@ struct RouteLedger {
   /// Records a message that was published on an input; `isAccepted`: there was room for it.
   mutating func received(_ message: Message, on topic: House.RoutedTopic, isAccepted: Bool) {
     var output = outputs[topic.output] ?? Output(topic: topic)
+    if message.isUrgent, isAccepted { output.waiting = [] }
     if topic.isDebounced, let last = output.waiting.last, !last.yields(to: message) {
       for place in output.waiting.indices { output.waiting[place].isFlushed = true }
     }
@@ -161,7 +164,9 @@ struct RouteLedger {
   mutating func answered(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
     for (topic, output) in outputs {
       guard let flight = output.inFlight, flight.number == number else { continue }
-      if outcome == .lost { outputs[topic]?.waiting.insert(contentsOf: flight.messages, at: 0) }
+      if outcome == .lost, !output.waiting.contains(where: \.isUrgent) {
+        outputs[topic]?.waiting.insert(contentsOf: flight.messages, at: 0)
+      }
       outputs[topic]?.inFlight = nil
     }
   }

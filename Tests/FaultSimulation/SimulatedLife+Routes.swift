@@ -44,6 +44,7 @@ extension SimulatedLife {
     guard isOpen, !isLoop, !isStale else { return }
     let isAccepted = core.rejections.total(.overflow) == rejected
     if isAccepted, message.isPassed, topic.isDebounced { seen.passed += 1 }
+    if isAccepted, message.isUrgent { seen.urgent += 1 }
     routes.received(message, on: topic, isAccepted: isAccepted)
   }
 
@@ -52,13 +53,16 @@ extension SimulatedLife {
     let number = JSONValue.integer(Int64(seen.routed))
     var body = RouteLedger.Message.Body.bytes(Array("\(seen.routed)".utf8))
     var isPassed = !topic.isDebounced
+    var isUrgent = false
     if topic.isDebounced, random.chance(35) {
       if topic.merges {
         isPassed = true
         body = .bytes(JSONWriter.bytes(.object([.init("step", number)])))
       } else if topic.passes {
         isPassed = true
-        body = .bytes(Array(House.passedPayloads[seen.routed % House.passedPayloads.count].utf8))
+        isUrgent = random.chance(40)
+        let payloads = isUrgent ? House.urgentPayloads : House.passedPayloads
+        body = .bytes(Array(payloads[seen.routed % payloads.count].utf8))
       }
     } else if topic.merges, random.chance(85) {
       var members: [JSONValue.Member] = []
@@ -69,6 +73,7 @@ extension SimulatedLife {
     return RouteLedger.Message(
       body: body,
       isPassed: isPassed,
+      isUrgent: isUrgent,
       isRetained: random.chance(10),
       at: now
     )

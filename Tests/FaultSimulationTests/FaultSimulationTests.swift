@@ -34,14 +34,14 @@ import Testing
 
   @Test func `every kind of trouble is met`() {
     var seen = Coverage()
-    for seed: UInt64 in 0..<40 { seen.add(LifeReport(seed: seed, steps: 300).seen) }
+    for seed: UInt64 in 0..<60 { seen.add(LifeReport(seed: seed, steps: 300).seen) }
     let counts = [
       seen.changes, seen.refusedChanges, seen.publishes, seen.repetitions, seen.cuts,
       seen.restarts, seen.shutdowns, seen.pauses, seen.confirmed, seen.failed, seen.expired,
       seen.cancelled, seen.unchanged, seen.superseded, seen.byHand, seen.replayed, seen.powerCuts,
       seen.sleeps, seen.diskFaults, seen.unkept, seen.expiredAtStart, seen.withheld,
       seen.reloads, seen.finishedReloads, seen.routed, seen.forwarded, seen.passed,
-      seen.lostRoutes, seen.states, seen.clearedStates, seen.clearedAfterReconnect,
+      seen.urgent, seen.lostRoutes, seen.states, seen.clearedStates, seen.clearedAfterReconnect,
       seen.brokerLosses, seen.lateOpenings, seen.relatedChanges, seen.resumedLate,
     ]
     #expect(counts.allSatisfy { $0 > 0 }, "\(seen)")

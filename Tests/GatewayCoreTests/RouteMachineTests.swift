@@ -8,68 +8,7 @@ import Testing
 @testable import Routing
 
 @Suite struct RouteMachineTests {
-  /// A machine with one route from `in/+` to `out/+`, and its clock.
-  private struct Bench: ~Copyable {
-    var machine: RouteMachine
-    var now = Moment(nanoseconds: 1_000_000_000)
-
-    init(limit: Int = 100, adjust: (inout RouteConfiguration) -> Void = { _ in }) {
-      var route = RouteConfiguration(
-        from: .init(topic: "in/+"),
-        to: .init(topic: "out/+"),
-        policy: Policy(delay: .milliseconds(100))
-      )
-      adjust(&route)
-      machine = RouteMachine([route], brokers: [], ttl: .seconds(60), limit: limit)
-    }
-
-    @discardableResult
-    mutating func receive(
-      _ payload: String,
-      on topic: String = "in/a",
-      retained: Bool = false
-    ) -> RouteMachine.Verdict {
-      let topic = Array(topic.utf8)
-      guard let keys = machine.outputs(fedBy: topic.span, broker: 0) else { return .overflow }
-      return machine.receive(
-        Array(payload.utf8).span,
-        document: machine.needsDocument(keys) ? Self.document(payload) : nil,
-        for: keys,
-        retained: retained,
-        trail: "",
-        at: now
-      )
-    }
-
-    /// Reads an object of whole numbers.
-    private static func document(_ payload: String) -> JSONValue? {
-      guard payload.hasPrefix("{") else { return nil }
-      let members = payload.dropFirst().dropLast().split(separator: ",").compactMap { part in
-        let sides = part.split(separator: ":")
-        return Int64(sides[1]).map {
-          JSONValue.Member(sides[0].filter { $0 != "\"" }, .integer($0))
-        }
-      }
-      return .object(members)
-    }
-
-    mutating func pass(_ milliseconds: Int) {
-      now = now.advanced(by: .milliseconds(milliseconds))
-      machine.advance(to: now)
-    }
-
-    mutating func publishes() -> [RouteMachine.Publish] {
-      var found: [RouteMachine.Publish] = []
-      while let publish = machine.nextPublish(for: 0, at: now) { found.append(publish) }
-      return found
-    }
-
-    mutating func leave(_ outcome: RouteMachine.Outcome = .acknowledged) -> [String] {
-      let leaving = publishes()
-      for publish in leaving { machine.finish(publish.number, outcome) }
-      return leaving.map { "\($0.topic) \(String(decoding: $0.payload, as: UTF8.self))" }
-    }
-  }
+  private typealias Bench = RouteBench
 
   @Test func `only the last payload of a topic leaves, wildcards carried over`() {
     var bench = Bench()
@@ -127,7 +66,7 @@ import Testing
   }
 
   @Test func `what must leave at once flushes its topic and is never replaced`() {
-    var bench = Bench { $0.passPayloads = [Array("STOP".utf8)] }
+    var bench = Bench { $0.pass = [.payload(Array("STOP".utf8))] }
     for payload in ["1", "STOP", "2", "STOP"] { bench.receive(payload) }
     var left: [String] = []
     for _ in 0..<4 { left += bench.leave() }
@@ -135,7 +74,7 @@ import Testing
   }
 
   @Test func `what must leave at once counts against the limit`() {
-    var bench = Bench(limit: 3) { $0.passPayloads = [Array("STOP".utf8)] }
+    var bench = Bench(limit: 3) { $0.pass = [.payload(Array("STOP".utf8))] }
     let verdicts = (0..<5).map { _ in bench.receive("STOP") }
     #expect(verdicts == [.accepted, .accepted, .accepted, .overflow, .overflow])
     bench.pass(60_001)

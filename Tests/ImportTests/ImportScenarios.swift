@@ -226,6 +226,13 @@ import Testing
       _ = client.waitFor { $0.contains { $0.topic == topic } }
       #expect(client.texts(on: topic) == [#"{"brightness":9}"#])
     }
+    // What is left of a movement does not follow its STOP, and two toggles are two messages.
+    client.clear()
+    let blind = ["{\"position\":40}", "{\"state\":\"STOP\"}", "{\"state\":\"TOGGLE\"}", "TOGGLE"]
+    for payload in blind { client.publish("zigbee2mqtt/Essplatz/set", payload) }
+    client.publish("zigbee2mqtt/Essplatz/set", "ON")
+    _ = client.waitFor { $0.contains { $0.topic.contains("direct") && $0.text == "ON" } }
+    #expect(client.texts(on: "zigbee2mqtt-direct/Essplatz/set") == blind.dropFirst() + ["ON"])
     client.publish("zigbee2mqtt-direct/Essplatz", #"{"state":"ON"}"#, retain: true)
     client.publish("zigbee2mqtt-direct/Wohnzimmer/Decke", #"{"state":"OFF"}"#, retain: true)
     client.publish("zigbee2mqtt-direct/bridge/state", #"{"state":"online"}"#, retain: true)

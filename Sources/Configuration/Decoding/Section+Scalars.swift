@@ -84,7 +84,7 @@ extension Section {
 
   /// Suggests a unit: milliseconds for large numbers at keys with short times, otherwise seconds.
   static func durationSuggestion(for text: String, _ key: String) -> String? {
-    let isShort = ["delay", "max_wait", "min_interval", "commit"].contains(key)
+    let isShort = ["delay", "max_wait", "min_interval", "word_delay", "commit"].contains(key)
     let isLarge = (NumberText.parse(text) ?? 0) >= 20
     return DurationText.suggestion(for: text, unit: isShort && isLarge ? "ms" : "s")
   }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
-internal import JSON
 internal import LastOut
 internal import MQTTTopics
 import Routing
@@ -27,15 +26,26 @@ struct RouteReader {
     }
     let merge = fields.choice("merge", of: ["json", "none"])
     let qos = fields.integer("qos", in: 0...2)
-    let pass = pass(fields)
+    let patterns = MessagePatternReader(fields: fields)
+    let pass = patterns.patterns("pass")
+    let urgent = patterns.patterns("urgent", without: pass)
+    let wordDelay = fields.duration("word_delay")
     guard let from, let to else { return nil }
     checkWildcards(from: from, to: to)
     var route = RouteConfiguration(from: from.end, to: to.end, policy: policy)
     route.mergesJSON = merge == "json"
     route.qos = qos ?? 1
-    (route.passPayloads, route.passMembers) = pass
-    if policy == nil, let node = fields["merge"], route.mergesJSON {
-      problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")
+    route.pass = pass.map(\.pattern)
+    route.urgent = urgent.map(\.pattern)
+    route.wordDelay = wordDelay
+    if policy == nil {
+      if let node = fields["merge"], route.mergesJSON {
+        problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")
+      }
+      for key in ["urgent", "word_delay"] {
+        guard let node = fields[key] else { continue }
+        problems.add(node.position, "\(key): with 'policy: none' every message is sent at once")
+      }
     }
     return (route, RoutePositions(from: from.position, to: to.position))
   }
@@ -94,23 +104,5 @@ struct RouteReader {
       "to: its wildcards must be those of 'from', in order; from has \(words(given)), "
         + "to has \(words(taken))"
     )
-  }
-
-  private func pass(_ fields: Section) -> (payloads: [[UInt8]], members: [JSONPointer]) {
-    var payloads: [[UInt8]] = []
-    var members: [JSONPointer] = []
-    for word in fields.words("pass") ?? [] {
-      if word.text.utf8.first != UInt8(ascii: "/") {
-        payloads.append(Array(word.text.utf8))
-      } else if let pointer = JSONPointer(word.text) {
-        members.append(pointer)
-      } else {
-        problems.add(
-          word.node.position,
-          "pass: '\(Excerpt.of(word.text))' is not a JSON Pointer"
-        )
-      }
-    }
-    return (payloads, members)
   }
 }

@@ -1,0 +1,72 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import JSON
+import LastOut
+
+@testable import Routing
+
+/// A machine with one route from `in/+` to `out/+`, and its clock.
+struct RouteBench: ~Copyable {
+  var machine: RouteMachine
+  var now = Moment(nanoseconds: 1_000_000_000)
+
+  init(limit: Int = 100, adjust: (inout RouteConfiguration) -> Void = { _ in }) {
+    var route = RouteConfiguration(
+      from: .init(topic: "in/+"),
+      to: .init(topic: "out/+"),
+      policy: Policy(delay: .milliseconds(100))
+    )
+    adjust(&route)
+    machine = RouteMachine([route], brokers: [], ttl: .seconds(60), limit: limit)
+  }
+
+  @discardableResult
+  mutating func receive(
+    _ payload: String,
+    on topic: String = "in/a",
+    retained: Bool = false
+  ) -> RouteMachine.Verdict {
+    let topic = Array(topic.utf8)
+    guard let keys = machine.outputs(fedBy: topic.span, broker: 0) else { return .overflow }
+    return machine.receive(
+      Array(payload.utf8).span,
+      document: machine.needsDocument(keys) ? Self.document(payload) : nil,
+      for: keys,
+      retained: retained,
+      trail: "",
+      at: now
+    )
+  }
+
+  /// Reads an object of whole numbers and words.
+  private static func document(_ payload: String) -> JSONValue? {
+    guard payload.hasPrefix("{") else { return nil }
+    let members = payload.dropFirst().dropLast().split(separator: ",").compactMap { part in
+      let sides = part.split(separator: ":")
+      let value = sides[1].filter { $0 != "\"" }
+      return JSONValue.Member(
+        sides[0].filter { $0 != "\"" },
+        Int64(value).map(JSONValue.integer) ?? .string(value)
+      )
+    }
+    return .object(members)
+  }
+
+  mutating func pass(_ milliseconds: Int) {
+    now = now.advanced(by: .milliseconds(milliseconds))
+    machine.advance(to: now)
+  }
+
+  mutating func publishes() -> [RouteMachine.Publish] {
+    var found: [RouteMachine.Publish] = []
+    while let publish = machine.nextPublish(for: 0, at: now) { found.append(publish) }
+    return found
+  }
+
+  mutating func leave(_ outcome: RouteMachine.Outcome = .acknowledged) -> [String] {
+    let leaving = publishes()
+    for publish in leaving { machine.finish(publish.number, outcome) }
+    return leaving.map { "\($0.topic) \(String(decoding: $0.payload, as: UTF8.self))" }
+  }
+}

@@ -1,0 +1,112 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import JSON
+import LastOut
+import Testing
+
+@testable import Routing
+
+/// Urgent messages of routes, messages without a number, and colors that merge.
+@Suite struct UrgentRouteTests {
+  private typealias Bench = RouteBench
+
+  private static func stops(_ route: inout RouteConfiguration) {
+    route.mergesJSON = true
+    route.urgent = [.payload(Array("STOP".utf8))]
+    if let state = JSONPointer("/state") { route.urgent.append(.value(state, "STOP")) }
+  }
+
+  @Test(arguments: ["STOP", #"{"state":"STOP"}"#])
+  func `an urgent message is sent at once, and the pending value is dropped`(stop: String) {
+    var bench = Bench(adjust: Self.stops)
+    bench.receive(#"{"position":40}"#)
+    bench.receive(stop)
+    #expect(bench.leave() == ["out/a \(stop)"])
+    bench.pass(100)
+    #expect(bench.leave() == [])
+    #expect(bench.machine.statistics.collapsed == 1)
+    #expect(bench.machine.isDrained == true)
+  }
+
+  @Test func `another value of the same member is not urgent`() {
+    var bench = Bench(adjust: Self.stops)
+    bench.receive(#"{"state":"OPEN"}"#)
+    #expect(bench.leave() == [])
+    bench.pass(100)
+    #expect(bench.leave() == [#"out/a {"state":"OPEN"}"#])
+  }
+
+  @Test func `an urgent message drops what has settled and waits, and is sent before other topics`()
+  {
+    var bench = Bench(adjust: Self.stops)
+    for topic in ["in/b", "in/c"] { bench.receive("1", on: topic) }
+    bench.pass(100)
+    bench.receive("STOP")
+    #expect(bench.leave() == ["out/a STOP", "out/b 1", "out/c 1"])
+    bench.receive(#"{"position":1}"#)
+    bench.pass(100)
+    bench.receive("STOP")
+    #expect(bench.leave() == ["out/a STOP"])
+    #expect(bench.leave() == [])
+  }
+
+  @Test func `a value that was lost does not follow an urgent message, nor precede it`() {
+    var bench = Bench(adjust: Self.stops)
+    bench.receive(#"{"position":40}"#)
+    bench.pass(100)
+    let leaving = bench.publishes()
+    bench.receive("STOP")
+    #expect(bench.leave() == [])
+    for publish in leaving { bench.machine.finish(publish.number, .lost) }
+    #expect(bench.leave(.lost) == ["out/a STOP"])
+    #expect(bench.leave() == ["out/a STOP"])
+    #expect(bench.machine.isDrained == true)
+  }
+
+  @Test func `there is room for an urgent message when there is none for others`() {
+    var bench = Bench(limit: 2) {
+      Self.stops(&$0)
+      $0.pass = [.payload(Array("TOGGLE".utf8))]
+    }
+    for _ in 0..<2 { bench.receive("TOGGLE", on: "in/b") }
+    #expect(bench.receive("TOGGLE") == .overflow)
+    for _ in 0..<3 { #expect(bench.receive("STOP") == .accepted) }
+    #expect(bench.machine.waitingCount == 3)
+  }
+
+  private static func color(_ parts: JSONValue) -> JSONValue { .object(["color": parts]) }
+
+  @Test(arguments: [
+    (
+      color(.object(["hue": 1])), color(.object(["saturation": 2])),
+      color(.object(["hue": 1, "saturation": 2]))
+    ),
+    (
+      color(.object(["h": 1, "s": 2])), color(.object(["h": 3])),
+      color(.object(["h": 3, "s": 2]))
+    ),
+    (color(.object(["x": 1, "y": 2])), color(.object(["hue": 3])), color(.object(["hue": 3]))),
+    (color(.object(["hex": "#fff"])), color(.object(["r": 1])), color(.object(["r": 1]))),
+    (
+      .object(["color_temp": 300, "state": "ON"]), color(.object(["h": 1])),
+      .object(["state": "ON", "color": .object(["h": 1])])
+    ),
+    (color(.object(["h": 1])), .object(["color_temp": 300]), .object(["color_temp": 300])),
+    (
+      .object(["options": .object(["a": 1])]), .object(["options": .object(["b": 2])]),
+      .object(["options": .object(["b": 2])])
+    ),
+  ])
+  func `parts of one color complete each other, two kinds of color do not`(
+    older: JSONValue,
+    newer: JSONValue,
+    merged: JSONValue
+  ) {
+    guard case .object(let old) = older, case .object(let new) = newer else {
+      Issue.record("objects are compared")
+      return
+    }
+    #expect(JSONValue.object(MergedMembers.newest(old, new)) == merged)
+  }
+}
