@@ -72,9 +72,11 @@ package struct InBetween: Sendable {
     func state(_ word: JSONValue) -> [JSONValue] {
       [word] + suffixes.map { .object(["/state\($0)": word]) }
     }
-    let passing = state("TOGGLE") + suffixes.flatMap { suffix in
-      relative.map { .string("/\($0)\(suffix)") }
-    }
+    let passing =
+      state("TOGGLE")
+      + suffixes.flatMap { suffix in
+        relative.map { .string("/\($0)\(suffix)") }
+      }
     func debounced(_ tail: String) -> JSONValue {
       .object([
         "from": .string("\(base)/\(tail)"), "to": .string("\(inner)/\(tail)"), "merge": "json",
