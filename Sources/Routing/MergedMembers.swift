@@ -5,8 +5,10 @@ package import JSON
 
 /// Merges the members of JSON objects that follow each other, as `merge: json` does.
 package enum MergedMembers {
-  /// The ways to write a color as an object. Members of one way complete each other, as hue and
-  /// saturation do; members of two ways contradict each other.
+  /// The ways to write a color as an object.
+  ///
+  /// Members of one way complete each other, as hue and saturation do; members of two ways contradict
+  /// each other.
   ///
   /// Source: Zigbee2MQTT, `converters/toZigbee.ts` and `lib/color.ts`, which read one of these.
   private static let colorForms: [Set<String>] = [
