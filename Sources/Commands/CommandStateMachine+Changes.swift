@@ -268,6 +268,8 @@ extension CommandStateMachine {
     guard waitingSteps.contains(key) || hasRoom(for: key) else {
       throw .tooManyPending(limit: settings.pendingLimit)
     }
+    // It may have been asked before, and have missed that.
+    if !waitingSteps.contains(key) { dispatcher.sendQueue.wantState(of: key, isNeeded: true) }
     waitingSteps.append(
       WaitingSteps.Step(change: change, number: nextNumber(), receivedAt: now, options: options),
       for: key

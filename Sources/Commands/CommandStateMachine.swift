@@ -87,12 +87,15 @@ package struct CommandStateMachine: ~Copyable {
   /// The next moment at which ``advance(to:)`` or ``nextPublish(at:)`` has something to do; `nil`
   /// when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
-    Moment.earlier(dispatcher.nextDeadline(after: now), waitingSteps.nextOverdue)
+    let next = Moment.earlier(dispatcher.nextDeadline(after: now), waitingSteps.nextOverdue)
+    if dispatcher.isClosing { return next }
+    return Moment.earlier(next, dispatcher.sendQueue.nextRequestDeadline(after: now))
   }
 
   /// Moves on everything that is due: values that are quiet, then whatever has waited too long.
   package mutating func advance(to now: Moment) {
     dispatcher.settleQuiet(at: now)
+    dispatcher.sendQueue.endPresumedRequests(at: now)
     while let due = Moment.earlier(dispatcher.nextTimeout, waitingSteps.nextOverdue), due <= now {
       if !dispatcher.timeOut(at: due, now), let key = waitingSteps.popOverdue(at: due) {
         migrate(key, at: now)
@@ -122,6 +125,7 @@ package struct CommandStateMachine: ~Copyable {
   /// Takes a value that a device reported for a property, as found on the wire.
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
     migrate(key, at: now)
+    dispatcher.sendQueue.stateKnown(of: key)
     guard let report = dispatcher.reported(key, wire, at: now) else { return }
     if report.isByHand { endOthersByHand(report.value, of: key, at: now) }
     applySteps(of: key, at: now)

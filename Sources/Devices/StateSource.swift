@@ -46,11 +46,37 @@ package struct ReplySource: Hashable, Sendable {
 
 /// A message that requests the state of a device.
 package struct StateRequest: Hashable, Sendable {
+  private enum Content: Hashable {
+    case bytes([UInt8])
+    case object([JSONValue.Member])
+  }
+
   package var topic: String
-  package var payload: [UInt8]
+  private var content: Content
 
   package init(topic: String, payload: [UInt8]) {
     self.topic = topic
-    self.payload = payload
+    content = .bytes(payload)
+  }
+
+  /// A request whose payload is a JSON object, which can share a message with others.
+  package init(topic: String, members: [JSONValue.Member]) {
+    self.topic = topic
+    content = .object(members)
+  }
+
+  package var payload: [UInt8] {
+    switch content {
+    case .bytes(let bytes): bytes
+    case .object(let members): JSONWriter.bytes(.object(members))
+    }
+  }
+
+  /// The members of a payload that can be merged with those of other requests; else `nil`.
+  package var members: [JSONValue.Member]? {
+    switch content {
+    case .bytes: nil
+    case .object(let members): members
+    }
   }
 }

@@ -15,6 +15,7 @@ extension GatewayHost {
     case .write(let work): journal?.submit(work)
     case .readClock: context.core.clockRead(SystemClock.read())
     case .publish(let publish): mqtt.publish(publish, at: now)
+    case .requestState(let request): mqtt.request(request)
     case .forward(let publish, let broker): mqtt.forward(publish, to: broker)
     case .emit(let event): events.deliver(event, at: now)
     case .record(let change):

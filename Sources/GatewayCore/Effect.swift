@@ -18,6 +18,8 @@ package enum Effect: Sendable {
   /// Publish a command at the gateway's own broker; report the outcome by
   /// ``GatewayCore/commandFinished(_:_:at:)``.
   case publish(CommandPublish)
+  /// Ask a device for its state, at the gateway's own broker.
+  case requestState(StateRequestMessage)
   /// Publish a routed message; report the outcome by ``GatewayCore/routeFinished(_:_:)``.
   case forward(RouteMachine.Publish, broker: Int)
   /// Report a step in a command's life to its requester, to watchers and on its event topic.

@@ -3,7 +3,7 @@
 
 import Commands
 package import Devices
-import LastOut
+package import LastOut
 
 /// Continuing with other devices and policies, one bounded step of the reload in each step.
 ///
@@ -21,6 +21,11 @@ extension GatewayCore {
     lanes: [String: LaneLimits]
   ) {
     pipeline.commands.beginReload(registry, lanes: lanes)
+  }
+
+  /// Asks for the states of these keys, after their topics were subscribed to.
+  package mutating func requestStates(of keys: some Sequence<KeyIndex>) {
+    pipeline.commands.requestStates(of: keys)
   }
 
   mutating func continueReload(at now: Moment) -> Effect? {

@@ -34,6 +34,11 @@ extension GatewayCore {
         stage = .states
       case .states:
         if let effect = nextState(at: now, host) { return effect }
+        stage = .requesting
+      case .requesting:
+        if host.hasRoom(at: 0), let request = pipeline.commands.nextRequest(at: now) {
+          return .requestState(request)
+        }
         stage = .ending
       case .ending:
         if let effect = advanceShutdown(at: now, host) { return effect }

@@ -15,6 +15,8 @@ enum StepStage {
   case emitting
   /// Retained topics that show where keys stand.
   case states
+  /// Requests for the states of devices: they have what room is left.
+  case requesting
   /// The phases of a shutdown.
   case ending
 }

@@ -21,7 +21,7 @@ import Testing
     let relations = Relations.all(in: registry)
     let facts = PropertyFacts.all(in: registry, relations)
     var queue = SendQueue(registry: registry, facts, relations, limits: [:])
-    _ = queue.connectionChanged(isUp: isConnected)
+    _ = queue.connectionChanged(isUp: isConnected, at: .zero)
     return queue
   }
 
@@ -61,7 +61,7 @@ import Testing
   @Test func `time does not run against a command whose device is online`() {
     var queue = queue(.level(), isConnected: false)
     _ = queue.insert(.of(1, expiresAt: .at(500)), for: .first)
-    #expect(queue.connectionChanged(isUp: true) == [])
+    #expect(queue.connectionChanged(isUp: true, at: .zero) == [])
     #expect(queue.nextExpiry == nil)
   }
 
@@ -71,7 +71,7 @@ import Testing
     #expect(offline.insert(.of(.text("PRESS")), for: .first) == false)
     var online = queue(button)
     #expect(online.insert(.of(.text("PRESS")), for: .first) == true)
-    #expect(online.connectionChanged(isUp: false) == [.first])
+    #expect(online.connectionChanged(isUp: false, at: .zero) == [.first])
   }
 
   @Test func `what returns with its device is in the order of its changes`() {

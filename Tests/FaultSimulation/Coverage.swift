@@ -41,6 +41,7 @@ package struct Coverage: Sendable {
   package internal(set) var lateOpenings = 0
   package internal(set) var relatedChanges = 0
   package internal(set) var resumedLate = 0
+  package internal(set) var requests = 0
 
   package init() {}
 
@@ -82,5 +83,6 @@ package struct Coverage: Sendable {
     lateOpenings += other.lateOpenings
     relatedChanges += other.relatedChanges
     resumedLate += other.resumedLate
+    requests += other.requests
   }
 }

@@ -12,6 +12,7 @@ enum House {
   /// The lanes' limits; tokens a second divide a second evenly.
   static let lanes: [String: LaneLimits] = [
     "bus": LaneLimits(rate: 5, burst: 2), "slow": LaneLimits(rate: 1, burst: 1),
+    "mesh": LaneLimits(window: .init(start: 2, min: 2, max: 2)),
   ]
 
   /// The devices, with one of four sets of policies.
@@ -135,6 +136,10 @@ enum House {
     hue.command = member("hue")
     power.command = member("power")
     var light = device("light", lane: "bus", [brightness, warmth, hue, power])
+    for place in [0, 3] {
+      let members = [JSONValue.Member(light.properties[place].id, .string(""))]
+      light.properties[place].state?.get = StateRequest(topic: "light/get", members: members)
+    }
     light.merge = true
     light.options = ["transition"]
     return light
@@ -147,14 +152,14 @@ enum House {
     var button = word("button", kind: .action(["STOP", "OPEN"]), delay: 0)
     button.urgent = [.text("STOP")]
     button.ends = ["position"]
-    return device("blind", lane: nil, [position, button])
+    return device("blind", lane: "mesh", [position, button])
   }
 
   private static var lamp: Device {
     var level = number("level", confirm: Confirmation(within: .seconds(2)))
     level.policy = Policy(delay: .milliseconds(300), maxWait: .seconds(1))
     level.always = true
-    var lamp = device("lamp", lane: "bus", [level])
+    var lamp = device("lamp", lane: nil, [level])
     lamp.availability.append(availability(of: "bridge"))
     return lamp
   }
@@ -174,8 +179,12 @@ enum House {
     let tone = word("tone", kind: .choice(["low", "mid", "high"]), delay: 0)
     // It reports its state, but nothing waits for that.
     var armed = word("armed", kind: .boolean, delay: 20)
-    armed.state = StateSource(topic: "armed/state", value: .whole)
-    return device("siren", lane: "slow", [tone, armed])
+    armed.state = StateSource(
+      topic: "armed/state",
+      value: .whole,
+      get: StateRequest(topic: "armed/get", payload: [])
+    )
+    return device("siren", lane: "mesh", [tone, armed])
   }
 
   private static func device(

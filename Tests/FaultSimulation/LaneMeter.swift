@@ -19,18 +19,25 @@ struct LaneMeter {
   private var lanes: [Lane] = [Lane(interval: 0, capacity: 0, level: 0)]
   /// The lane of each device; 0 is the one without a limit.
   private(set) var laneOfDevice: [Int] = []
+  var windows = WindowMeter()
   /// `overtaken[a][b]`: how often device `b` had its turn while `a` waited for its own.
   private var overtaken: [[Int]]
 
   init(_ registry: Registry, _ limits: [String: LaneLimits]) {
     var names: [String: Int] = [:]
     for device in registry.devices {
-      guard let name = device.lane, let limit = limits[name]?.rate else {
+      guard let name = device.lane, let limits = limits[name] else {
         laneOfDevice.append(0)
         continue
       }
       if names[name] == nil {
         names[name] = lanes.count
+        if let window = limits.window { windows.setWindow(window.max, lane: lanes.count) }
+        guard let limit = limits.rate else {
+          laneOfDevice.append(lanes.count)
+          lanes.append(Lane(interval: 0, capacity: 0, level: 0))
+          continue
+        }
         let interval = UInt64((1e9 / limit.perSecond).rounded(.up))
         let capacity = interval * UInt64(limit.burst)
         lanes.append(Lane(interval: interval, capacity: capacity, level: capacity))
@@ -56,6 +63,12 @@ struct LaneMeter {
   /// A device may have lost its place in its lane.
   mutating func interrupted(device: Int) {
     for other in overtaken.indices { overtaken[device][other] = 0 }
+  }
+
+  /// Records a request for a state, which the lane had a token for.
+  mutating func requested(in lane: Int, at now: Moment) {
+    lanes[lane].level = level(lane, at: now) - lanes[lane].interval
+    lanes[lane].measuredAt = now
   }
 
   /// Records a sent command of `device` while those in `waiting` had commands that are not urgent;

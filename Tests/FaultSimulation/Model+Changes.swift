@@ -65,6 +65,7 @@ extension Model {
     guard keys[place].property.state?.get != nil, isConnected else { throw .noBase }
     if keys[place].held.isEmpty {
       guard hasRoom(place) else { throw .tooManyPending(limit: pendingLimit) }
+      needState(place)
       keys[place].heldUntil = now.advanced(by: patience)
     }
     lastNumber += 1
@@ -192,6 +193,7 @@ extension Model {
 
   mutating func endFlight(_ place: Int, as phase: Phase, reason: String?) {
     guard let flight = keys[place].flight, !flight.isEnded else { return }
+    lanes.windows.ended(.key(place))
     if flight.isSending {
       keys[place].flight?.isEnded = true
     } else {

@@ -11,6 +11,7 @@ extension Model {
   mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
     let place = Int(key.rawValue)
     devices[keys[place].device].mayRetry = true
+    stateKnown(place)
     guard let value = keys[place].property.value(fromWire: wire) else { return }
     let isNew = keys[place].actual != value
     keys[place].actual = value
@@ -79,8 +80,9 @@ extension Model {
 
   // MARK: - Availability
 
-  mutating func connection(isUp: Bool) {
+  mutating func connection(isUp: Bool, at now: Moment) {
     isConnected = isUp
+    renewRequests(at: now)
     for place in places { failIfActionIsOffline(place) }
   }
 
@@ -110,6 +112,7 @@ extension Model {
 
   /// Performs everything that is due; `emitted` decides the order within one instant.
   mutating func advance(to now: Moment, emitted: [CommandEvent]) {
+    lanes.windows.advance(to: now)
     for place in places where keys[place].queued != nil && keys[place].due <= now {
       settle(place, at: now)
     }

@@ -102,6 +102,9 @@ extension Model {
     if let waiting = urgentWaiting(in: lane), !isUrgent {
       return "left before \(keys[waiting].property.id), which is urgent"
     }
+    if !isClosing, !fitsWindow(leader) {
+      return "left although \(lanes.windows.inFlight(in: lane)) are in flight in its lane"
+    }
     if let wrong = lanes.left(
       device: device,
       lane: lane,
@@ -122,6 +125,7 @@ extension Model {
     let grace = Duration.milliseconds(
       Int64((entries.compactMap(\.transition).max() ?? 0) * 1000)
     )
+    lanes.windows.sent(.key(leader), lane: lane, isAction: keys[leader].isAction, at: now)
     for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: grace) }
     return nil
   }
@@ -223,7 +227,9 @@ extension Model {
   func keptBack(at now: Moment) -> String? {
     guard isConnected else { return nil }
     for place in places where isInLane(place) {
-      guard isClosing || lanes.nextToken(of: keys[place].lane, after: now) <= now else { continue }
+      guard isClosing || lanes.nextToken(of: keys[place].lane, after: now) <= now,
+        isClosing || fitsWindow(place)
+      else { continue }
       return "key \(place) may leave and does not"
     }
     return nil
@@ -239,6 +245,11 @@ extension Model {
     for key in publishKeys {
       let place = Int(key.rawValue)
       guard let flight = keys[place].flight else { continue }
+      if outcome == .acknowledged {
+        lanes.windows.acknowledged(place, at: now)
+      } else {
+        lanes.windows.ended(.key(place))
+      }
       if flight.isEnded {
         keys[place].flight = nil
       } else {

@@ -41,6 +41,7 @@ struct Model {
   var keys: [KeyModel]
   var devices: [DeviceModel]
   var lanes: LaneMeter
+  var requests: RequestModel
   var isConnected = false
   var isClosing = false
   let isWatched: Bool
@@ -62,6 +63,7 @@ struct Model {
     pendingLimit = settings.pendingLimit
     patience = settings.stepPatience
     lanes = LaneMeter(registry, settings.lanes)
+    requests = RequestModel(keys: registry.properties.count)
     devices = registry.devices.map {
       DeviceModel(sources: Array(repeating: true, count: $0.availability.count))
     }
@@ -127,6 +129,11 @@ struct Model {
     return ready.isUrgent && (keys[place].isUrgentDue || ready.attempt > 1)
   }
 
+  /// Whether the window of its lane lets a key's value leave.
+  func fitsWindow(_ place: Int) -> Bool {
+    keys[place].ready?.isUrgent == true || lanes.windows.hasRoom(in: keys[place].lane)
+  }
+
   var isDrained: Bool {
     sendingCount == 0 && queuedCount == 0 && !places.contains { isInLane($0) }
   }
@@ -175,10 +182,14 @@ struct Model {
     for place in places {
       if keys[place].queued != nil { consider(keys[place].due) }
       for deadline in deadlines(of: place) { consider(deadline.at) }
-      if isConnected, !isClosing, isInLane(place) {
+      if isConnected, !isClosing, isInLane(place), fitsWindow(place) {
         let token = lanes.nextToken(of: keys[place].lane, after: now)
         if token > now { consider(token) }
       }
+    }
+    for moment in requestDeadlines(after: now) { consider(moment) }
+    for moment in lanes.windows.deadlines(withRequests: isConnected && !isClosing) {
+      consider(moment)
     }
     return earliest
   }

@@ -31,6 +31,7 @@ extension SimulatedLife {
     acceptUnchanged()
     withhold()
     if hasRoom, let kept = model.keptBack(at: now) { fail(kept) }
+    if hasRoom, let kept = model.requestKeptBack(at: now) { fail(kept) }
     if hasRoom, model.isConnected, let kept = routes.keptBack(for: 0, at: now) { fail(kept) }
     if hasFarRoom, world.isFarConnected, let kept = routes.keptBack(for: 1, at: now) { fail(kept) }
     compareEvents("after a step")
@@ -59,6 +60,7 @@ extension SimulatedLife {
     case .write(let work): disk.begin(work, at: now)
     case .readClock: core.clockRead(disk.clocks.read(at: now))
     case .publish(let publish): leave(publish)
+    case .requestState(let request): ask(request)
     case .forward(let publish, let broker): forward(publish, to: broker)
     case .emit(let event): emitted(event)
     case .storeHealth(let fault):
@@ -123,6 +125,13 @@ extension SimulatedLife {
     compareEvents("after sending")
     guard breach == nil else { return }
     send(publish)
+  }
+
+  private mutating func ask(_ request: StateRequestMessage) {
+    withhold()
+    acceptUnchanged()
+    guard breach == nil else { return }
+    send(request)
   }
 
   // MARK: - The end of a shutdown

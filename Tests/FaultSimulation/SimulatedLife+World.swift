@@ -135,6 +135,23 @@ extension SimulatedLife {
     compareEvents("after a stray answer")
   }
 
+  /// Sends a request for the state of a device, which may answer.
+  mutating func send(_ request: StateRequestMessage) {
+    seen.requests += 1
+    let payload = String(decoding: request.payload, as: UTF8.self)
+    if isTraced { log("asks: \(request.topic) \(payload)") }
+    if let wrong = model.asked(request, at: now) {
+      return fail("device \(request.device) \(wrong)")
+    }
+    guard world.devices[request.device].isPowered, !world.isHalfOpen, random.chance(70) else {
+      return
+    }
+    for key in request.keys {
+      guard let value = world.values[Int(key.rawValue)] else { continue }
+      planReport(key, registry[key].property.wireValue(of: value))
+    }
+  }
+
   // MARK: - The connection
 
   mutating func breakLink() {
@@ -179,7 +196,7 @@ extension SimulatedLife {
 
   private mutating func reportConnection(_ isUp: Bool) {
     core.connectionChanged(isUp: isUp, at: now)
-    model.connection(isUp: isUp)
+    model.connection(isUp: isUp, at: now)
     compareEvents(isUp ? "after the connection came" : "after the connection went")
   }
 

@@ -81,7 +81,7 @@ import Testing
   @Test func `a step without a known state waits for the requested state`() throws {
     let bench = try Bench.running(devices: DeviceText.lamp())
     let witness = try bench.witness()
-    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/get", #"{"brightness":""}"#))
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/get", DeviceText.lampRequest))
     let client = try bench.client()
 
     client.send(#"{"key":"desk-lamp/brightness","step":5,"id":"s","now":true}"#)

@@ -16,6 +16,9 @@ enum DeviceText {
     """
   }
 
+  /// What the lamp is asked while nothing of it is known.
+  static let lampRequest = #"{"state":"","brightness":"","color_temp":"","color":""}"#
+
   /// `count` devices `dev0`, `dev1` … without state: `cmd/devN` gets `{"v":…}`.
   static func levels(_ count: Int, policy: String, more: String = "") -> String {
     (0..<count).map {

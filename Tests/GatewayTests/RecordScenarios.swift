@@ -236,7 +236,7 @@ import Testing
 
     client.send(#"{"key":"desk-lamp/brightness","step":5,"id":"s"}"#)
     #expect(try client.ask(#"{"pending":"*","id":"held"}"#)["id"] == "held")
-    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/get", #"{"brightness":""}"#))
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/get", DeviceText.lampRequest))
     witness.publish("zigbee2mqtt/desk_lamp", #"{"brightness":40}"#)
 
     let change = try client.next { $0["record"] == "r" }["change"]

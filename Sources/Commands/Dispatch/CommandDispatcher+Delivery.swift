@@ -114,7 +114,7 @@ extension CommandDispatcher {
 
   /// The connection to the broker was made or ended.
   mutating func connectionChanged(isUp: Bool, at now: Moment) {
-    failOffline(sendQueue.connectionChanged(isUp: isUp), at: now)
+    failOffline(sendQueue.connectionChanged(isUp: isUp, at: now), at: now)
   }
 
   /// One of a device's availability sources reported.

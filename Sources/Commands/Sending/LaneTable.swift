@@ -15,7 +15,7 @@ import LastOut
 /// them: while more than ``backlog`` wait, every other command is of the device that came last. The
 /// oldest still get half of the turns, so nothing waits for ever.
 struct LaneTable {
-  private struct Lane {
+  struct Lane {
     var bucket: TokenBucket?
     var window: LaneWindow?
     var urgent = LinkTable.List()
@@ -44,7 +44,7 @@ struct LaneTable {
   /// broker at once.
   static let backlog = 64
 
-  private var lanes = [Lane()]
+  var lanes = [Lane()]
   private var owners: [Owner] = []
   private var places = KeyArray<Place>()
   /// Keys are nodes here.
@@ -227,6 +227,9 @@ struct LaneTable {
     lanes[lane].window?.end()
     return true
   }
+
+  /// The number of a device's lane.
+  func lane(ofDevice device: Int) -> Int { laneOfDevice[device] }
 
   /// The name of a device's lane; `nil` for the one without a limit.
   func name(ofDevice device: Int) -> String? {

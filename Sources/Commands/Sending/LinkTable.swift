@@ -9,6 +9,7 @@ struct LinkTable {
     fileprivate(set) var tail: Int32 = -1
 
     var isEmpty: Bool { head < 0 }
+    var first: Int32? { head < 0 ? nil : head }
   }
 
   private struct Link {

@@ -35,12 +35,14 @@ struct SendQueue {
   /// Those of actions behind it.
   private(set) var actions = WaitingActions()
   private var holds: KeyArray<Hold>
-  private var registry: Registry
+  private(set) var registry: Registry
   private(set) var facts: KeyArray<PropertyFacts>
   private var relations: KeyArray<Relations>
   private var availability: AvailabilityTable
-  private(set) var lanes: LaneTable
+  var lanes: LaneTable
   private var sleepers = SleeperTable()
+  /// What devices are asked for.
+  var requests: StateRequests
   /// When commands expire whose broker or device is offline.
   private(set) var expiries: KeyDeadlines
   private(set) var isConnected = false
@@ -68,6 +70,7 @@ struct SendQueue {
     availability = AvailabilityTable(registry)
     lanes = LaneTable(registry: registry, limits: limits)
     expiries = KeyDeadlines(keys: facts.count)
+    requests = StateRequests(keys: facts.count, devices: registry.devices.count)
   }
 
   /// The command of a key that is sent next.
@@ -238,10 +241,11 @@ struct SendQueue {
   /// The connection to the broker was made or ended.
   ///
   /// - Returns: The keys whose commands cannot wait, see ``insert(_:for:)``.
-  mutating func connectionChanged(isUp: Bool) -> [KeyIndex] {
+  mutating func connectionChanged(isUp: Bool, at now: Moment) -> [KeyIndex] {
     guard isUp != isConnected else { return [] }
     isConnected = isUp
     sleepers.endAll()
+    renewRequests(at: now)
     guard count > 0 else { return [] }
     return place(commands.keys.filter { commands[$0] != nil })
   }
@@ -258,6 +262,7 @@ struct SendQueue {
   ) -> [KeyIndex] {
     availability.reset(device, in: registry)
     guard availability.report(isOnline, source: source, of: device) else { return [] }
+    wantStates(ofDevice: device)
     return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
   }
 
@@ -267,6 +272,7 @@ struct SendQueue {
       sleepers.wake(key)
       place(key)
     }
+    wantStates(ofDevice: device, isAwake: true)
   }
 
   /// Puts a command where it belongs: into its lane, or out of it.
@@ -314,6 +320,7 @@ struct SendQueue {
     holds.extend(to: keys, with: Hold())
     expiries.extend(keys: keys)
     lanes.extend(keys: keys, devices: devices)
+    requests.extend(keys: keys, devices: devices)
     availability.extend(devices: devices)
   }
 
@@ -338,6 +345,7 @@ struct SendQueue {
   /// longer has.
   mutating func renewDevice(_ device: Int) {
     lanes.moveDevice(device)
+    requests.move(device, to: lanes.lane(ofDevice: device))
     availability.reset(device, in: registry)
   }
 }

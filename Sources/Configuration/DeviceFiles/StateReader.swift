@@ -43,6 +43,7 @@ struct StateReader {
     if fields["get"]?.text == "none" { return nil }
     guard let get = fields.nested("get", .stateGet) else { return nil }
     var payload: [UInt8] = []
+    var members: [JSONValue.Member]?
     if let node = get["payload"] {
       let structure = node.json(problems) { text, scalar in
         placeholders.payloadValue(text, at: scalar.position)
@@ -51,9 +52,14 @@ struct StateReader {
       if PayloadTemplate(structure).carriesValue {
         problems.add(node.position, "get: a request for the state has no '$value'")
       }
+      if case .object(let found) = structure { members = found }
       if structure != .null { PayloadTemplate(structure).render(.null, into: &payload) }
     }
     guard let topic = get.topic("topic", placeholders) else { return nil }
+    // What is published must be what the file says: no placeholder is left in it.
+    if let members, JSONWriter.bytes(.object(members)) == payload {
+      return StateRequest(topic: topic, members: members)
+    }
     return StateRequest(topic: topic, payload: payload)
   }
 }

@@ -87,6 +87,12 @@ extension MQTTSurface {
     }
   }
 
+  /// Asks a device for its state.
+  func request(_ request: StateRequestMessage) {
+    let message = BrokerLink.Message(topic: request.topic, payload: request.payload)
+    if !own.send(message) { own.enqueue(message) }
+  }
+
   // MARK: - The gateway's own topics
 
   /// Publishes what waits for room: replies and events, then announcements.

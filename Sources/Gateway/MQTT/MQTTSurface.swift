@@ -111,7 +111,7 @@ final class MQTTSurface {
     } else if !reload.added.isEmpty {
       own.client.subscribe(Array(reload.added.popFirst(limit)))
     } else {
-      requestStates(reload.requests.popFirst(limit))
+      context.core.requestStates(of: reload.requests.popFirst(limit))
     }
   }
 
@@ -205,16 +205,9 @@ final class MQTTSurface {
       connectionCount += 1
       own.logDroppedMessages()
       publishStatus()
-      requestStates(topics.subscriptions.stateRequests)
       discovery?.connected()
     }
     onConnection?(isUp)
-  }
-
-  private func requestStates(_ requests: some Sequence<StateRequest>) {
-    for request in requests {
-      own.enqueue(.init(topic: request.topic, payload: request.payload))
-    }
   }
 }
 

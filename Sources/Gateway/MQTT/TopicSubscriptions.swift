@@ -8,10 +8,8 @@ import MQTT
 import MQTTTopics
 import Routing
 
-/// The subscriptions at the brokers, and the requests for the states of devices.
+/// The subscriptions at the brokers.
 struct TopicSubscriptions: Sendable {
-  /// Requests for the states of devices, sent on each connection, each once.
-  let stateRequests: [StateRequest]
   private let base: String
   private let status: String
   private let routes: [RouteConfiguration]
@@ -32,18 +30,13 @@ struct TopicSubscriptions: Sendable {
     routes = configuration.routes
     isPublic = configuration.isPublic
     self.announcer = announcer
-    var requests: [StateRequest] = []
     var states: [String] = []
     for entry in registry.properties where !entry.isRetired {
-      for source in entry.property.states {
-        states.append(source.topic)
-        if let get = source.get { requests.append(get) }
-      }
+      for source in entry.property.states { states.append(source.topic) }
     }
     for number in registry.deviceNumbers {
       states += registry.devices[number].availability.map(\.topic)
     }
-    stateRequests = Self.unique(requests)
     stateTopics = Self.unique(states)
     let awake = registry.deviceNumbers.compactMap { registry.devices[$0].awake?.topic }
     liveTopics = Self.unique(configuration.inputs.map(\.topic) + awake)

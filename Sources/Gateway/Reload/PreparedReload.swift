@@ -5,6 +5,7 @@ import Configuration
 import Control
 import Devices
 import HomeAssistant
+import LastOut
 import MQTT
 
 /// A configuration that was read again, compared with the one in use.
@@ -32,8 +33,8 @@ struct PreparedReload: Sendable {
   /// left alone, so that no retained message is received twice.
   let added: [Subscription]
   let removed: [String]
-  /// States to ask for that were not asked for before.
-  let requests: [StateRequest]
+  /// The keys whose states were not asked for before, or otherwise.
+  let requests: [KeyIndex]
   /// The settings in force from now on.
   let settings: [SettingInForce]
 
@@ -64,8 +65,20 @@ struct PreparedReload: Sendable {
     let known = Set(before)
     removed = before.map(\.filter).filter { !filters.contains($0) }
     added = wanted.filter { !known.contains($0) }
-    let asked = Set(base.subscriptions.stateRequests)
-    requests = subscriptions.stateRequests.filter { !asked.contains($0) }
+    requests = Self.requests(from: base.registry, to: registry)
+  }
+
+  /// The keys with other requests for their states than before.
+  private static func requests(from old: Registry, to new: Registry) -> [KeyIndex] {
+    let requests = { (entry: Registry.Entry) in
+      entry.isRetired ? [] : entry.property.states.compactMap(\.get)
+    }
+    return new.properties.indices.filter { place in
+      let before = place < old.properties.count ? old.properties[place] : nil
+      if before === new.properties[place] { return false }
+      let wanted = requests(new.properties[place])
+      return !wanted.isEmpty && wanted != before.map(requests)
+    }.map { KeyIndex(Int32($0)) }
   }
 
   /// The new settings, but the old ones of the sections that count only after a restart.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import LastOut
 import MQTT
 
 /// The host's part of a reload, in steps of bounded size.
@@ -31,7 +32,8 @@ final class ReloadProgress {
   let old: Registry
   var added: ArraySlice<Subscription>
   var removed: ArraySlice<String>
-  var requests: ArraySlice<StateRequest>
+  /// Keys whose states are to be asked for.
+  var requests: ArraySlice<KeyIndex>
   /// Whether the core has finished.
   var isCoreDone = false
 

@@ -1,0 +1,193 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+
+/// Which properties the gateway wants to know the state of, and whose turn it is to be asked.
+///
+/// Of each key it keeps how many of its requests are to be sent: one number, no message. Devices wait
+/// in the queue of their lane, those first of which a step needs the state. A device that was asked is
+/// not asked again until it has reported, or is presumed not to; unless a step needs it.
+struct StateRequests {
+  /// The devices that wait for a lane.
+  private struct Queue {
+    /// A step waits for their state.
+    var needed = LinkTable.List()
+    var others = LinkTable.List()
+  }
+
+  private enum Place: Equatable {
+    case nowhere
+    case needed(lane: Int32)
+    case other(lane: Int32)
+  }
+
+  /// How long retained states may take to arrive on a new connection: they need no request.
+  static let patience = Duration.milliseconds(500)
+
+  /// How many requests of a key are to be sent: the last ones of its property.
+  private var wanted: KeyArray<UInt8>
+  private var places: [Place]
+  /// Devices are nodes here.
+  private var links: LinkTable
+  /// By lane.
+  private var queues: [Queue] = []
+  /// When devices that nothing needs are asked at the earliest.
+  private(set) var beginsAt = Moment.zero
+  /// How many devices wait.
+  private(set) var count = 0
+  /// The lane where the search goes on, so that none starves another.
+  private var cursor = 0
+  /// The devices whose request takes up room in a window, and until when; devices are keys here.
+  private var flights: KeyDeadlines
+  private var lanesOfFlights: [Int32]
+
+  init(keys: Int, devices: Int) {
+    wanted = KeyArray(repeating: 0, count: keys)
+    places = Array(repeating: .nowhere, count: devices)
+    links = LinkTable(nodes: devices)
+    flights = KeyDeadlines(keys: devices)
+    lanesOfFlights = Array(repeating: 0, count: devices)
+  }
+
+  mutating func extend(keys: Int, devices: Int) {
+    wanted.extend(to: keys, with: 0)
+    links.extend(toNodes: devices)
+    flights.extend(keys: devices)
+    while places.count < devices { places.append(.nowhere) }
+    while lanesOfFlights.count < devices { lanesOfFlights.append(0) }
+  }
+
+  /// Whether no device waits or was asked a moment ago.
+  @inline(__always)
+  var isIdle: Bool { count == 0 && flights.count == 0 }
+
+  /// How many requests of `key` are to be sent.
+  func wanted(_ key: KeyIndex) -> Int { Int(wanted[key]) }
+
+  // MARK: - What is wanted
+
+  /// Records that so many requests of `key` are to be sent.
+  mutating func want(_ key: KeyIndex, requests: Int) {
+    wanted[key] = UInt8(clamping: max(requests, Int(wanted[key])))
+  }
+
+  /// Records that one request of `key` was sent.
+  mutating func sent(_ key: KeyIndex) { if wanted[key] > 0 { wanted[key] -= 1 } }
+
+  /// The state of `key` is known: nothing is to be asked.
+  mutating func know(_ key: KeyIndex) { wanted[key] = 0 }
+
+  /// A connection was made: whatever is retained arrives first.
+  mutating func connected(at now: Moment) { beginsAt = now.advanced(by: Self.patience) }
+
+  /// Forgets everything, because the connection ended.
+  ///
+  /// - Returns: The lanes in whose windows requests took up room, each as often as they did.
+  mutating func disconnected() -> [Int] {
+    for place in places.indices where places[place] != .nowhere { dequeue(place) }
+    for key in wanted.keys { wanted[key] = 0 }
+    var lanes: [Int] = []
+    while let device = flights.popFirst(at: Moment(nanoseconds: .max)) {
+      lanes.append(Int(lanesOfFlights[Int(device.rawValue)]))
+    }
+    return lanes
+  }
+
+  // MARK: - Queues
+
+  /// Lets a device wait for its lane; one that waits already keeps its place, unless a step needs it
+  /// now or its lane is another.
+  mutating func enqueue(_ device: Int, lane: Int, isNeeded: Bool) {
+    let lane32 = Int32(lane)
+    if places[device] == .needed(lane: lane32) { return }
+    let place: Place = isNeeded ? .needed(lane: lane32) : .other(lane: lane32)
+    guard places[device] != place else { return }
+    dequeue(device)
+    while queues.count <= lane { queues.append(Queue()) }
+    if isNeeded {
+      links.append(Int32(device), to: &queues[lane].needed)
+    } else {
+      links.append(Int32(device), to: &queues[lane].others)
+    }
+    places[device] = place
+    count += 1
+  }
+
+  mutating func dequeue(_ device: Int) {
+    switch places[device] {
+    case .nowhere: return
+    case .needed(let lane): links.remove(Int32(device), from: &queues[Int(lane)].needed)
+    case .other(let lane): links.remove(Int32(device), from: &queues[Int(lane)].others)
+    }
+    places[device] = .nowhere
+    count -= 1
+  }
+
+  /// A device has another lane now.
+  mutating func move(_ device: Int, to lane: Int) {
+    switch places[device] {
+    case .nowhere: return
+    case .needed: enqueue(device, lane: lane, isNeeded: true)
+    case .other: enqueue(device, lane: lane, isNeeded: false)
+    }
+  }
+
+  /// Whether a step needs the state of a device that waits.
+  func isNeeded(_ device: Int) -> Bool {
+    if case .needed = places[device] { true } else { false }
+  }
+
+  /// The device that is asked next, which stays where it is; the lanes get their turn one by one.
+  mutating func next(at now: Moment, where mayAsk: (_ lane: Int) -> Bool) -> Int? {
+    guard count > 0 else { return nil }
+    for step in queues.indices {
+      let lane = (cursor + step) % queues.count
+      guard let device = first(in: lane, at: now), mayAsk(lane) else { continue }
+      cursor = (lane + 1) % queues.count
+      return device
+    }
+    return nil
+  }
+
+  private func first(in lane: Int, at now: Moment) -> Int? {
+    if let device = queues[lane].needed.first { return Int(device) }
+    return beginsAt <= now ? queues[lane].others.first.map { Int($0) } : nil
+  }
+
+  /// When a device of each lane may be asked as far as this queue goes; `nil` where none waits.
+  func earliest(in lane: Int, after now: Moment) -> Moment? {
+    if !queues[lane].needed.isEmpty { return now }
+    return queues[lane].others.isEmpty ? nil : max(beginsAt, now)
+  }
+
+  var lanes: Range<Int> { queues.indices }
+
+  // MARK: - Requests in flight
+
+  /// The request of a device takes up room in the window of `lane`.
+  ///
+  /// - Returns: The lane of its request before, if that still did.
+  mutating func begin(_ device: Int, lane: Int, until moment: Moment) -> Int? {
+    let before = end(device)
+    flights.set(KeyIndex(Int32(device)), at: moment)
+    lanesOfFlights[device] = Int32(lane)
+    return before
+  }
+
+  /// The request of a device was answered; returns its lane if it took up room.
+  mutating func end(_ device: Int) -> Int? {
+    let key = KeyIndex(Int32(device))
+    guard flights.count > 0, flights[key] != nil else { return nil }
+    flights.remove(key)
+    return Int(lanesOfFlights[device])
+  }
+
+  /// When the first request is presumed to get no answer.
+  var nextPresumption: Moment? { flights.first }
+
+  /// The lane of a request that is presumed to get no answer, once.
+  mutating func popPresumed(at now: Moment) -> Int? {
+    flights.popFirst(at: now).map { Int(lanesOfFlights[Int($0.rawValue)]) }
+  }
+}
