@@ -17,8 +17,8 @@ struct PropertyFacts {
   let hasHold: Bool
   /// Whether `sent` is followed by `confirmed` or `failed`.
   let canConfirm: Bool
-  /// Whether the device can be asked for the state.
-  let canAsk: Bool
+  /// How many messages ask the device for the state.
+  let requestCount: UInt8
   /// Whether ``Relations/excluded`` has keys.
   private(set) var hasExcluded = false
   /// Whether commands wait until the device reports itself.
@@ -47,9 +47,12 @@ struct PropertyFacts {
     hasUrgent = !property.urgent.isEmpty
     hasHold = property.hold != nil
     canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
-    canAsk = property.states.contains { $0.get != nil }
+    requestCount = UInt8(clamping: property.states.count { $0.get != nil })
     timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))
   }
+
+  /// Whether the device can be asked for the state.
+  var canAsk: Bool { requestCount > 0 }
 
   /// Adds what follows from the property's relations and its device.
   mutating func relate(_ relations: Relations, of registry: Registry) {

@@ -9,7 +9,7 @@ extension SendQueue {
   /// Asks for the state of a key; `isNeeded` states that a step waits for it.
   mutating func wantState(of key: KeyIndex, isNeeded: Bool = false) {
     guard isConnected, facts[key].canAsk else { return }
-    requests.want(key, requests: registry[key].property.requestCount)
+    requests.want(key, requests: Int(facts[key].requestCount))
     let device = facts[key].device
     guard isNeeded || canAnswer(device) else { return }
     requests.enqueue(device, lane: lanes.lane(ofDevice: device), isNeeded: isNeeded)

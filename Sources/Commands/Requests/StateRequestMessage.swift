@@ -65,9 +65,6 @@ package struct StateRequestMessage: Hashable, Sendable {
 }
 
 extension Property {
-  /// How many messages ask for the state.
-  var requestCount: Int { states.count { $0.get != nil } }
-
   /// The request to send next when the last `left` ones are to be sent.
   fileprivate func request(left: Int) -> StateRequest? {
     let requests = states.compactMap(\.get)
