@@ -58,6 +58,11 @@ struct Settle {
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
       daemon("demo", "Try everything with simulated devices and a private broker.", "TRY"),
       daemon("simulate", "Show what would be sent for timed changes, without a broker.", "TRY"),
+      daemon(
+        "advise",
+        "Try policies on recorded gestures, and suggest one for each key.",
+        "TRY"
+      ),
     ]
   )
 

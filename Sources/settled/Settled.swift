@@ -40,6 +40,7 @@ struct Settled {
       entry(ControlCommand.self, "LOOK"),
       entry(DemoCommand.self, "TRY"),
       entry(SimulateCommand.self, "TRY"),
+      entry(AdviseCommand.self, "TRY"),
       CommandEntry(ManualCommand.self, section: "SHELL") { manual(of: $0.command) },
       CommandEntry(CompletionsCommand.self, section: "SHELL") { printPart($0) },
     ]

@@ -4,12 +4,12 @@
 internal import Devices
 
 /// Rates as text: `10/s`, `30/m`, `5/h`.
-enum RateText {
+package enum RateText {
   /// The accepted forms, for error messages.
-  static let forms = "a rate such as 10/s or 30/m"
+  package static let forms = "a rate such as 10/s or 30/m"
 
   /// Reads a rate per second; `nil` for a malformed text, zero, or more than 100,000 a second.
-  static func parse(_ text: String) -> Double? {
+  package static func parse(_ text: String) -> Double? {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, let amount = NumberText.parse(parts[0]), amount > 0 else { return nil }
     let seconds: Double
@@ -23,7 +23,7 @@ enum RateText {
   }
 
   /// The rate that a malformed text most likely means.
-  static func suggestion(for text: String) -> String? {
+  package static func suggestion(for text: String) -> String? {
     let compact = text.lowercased().filter { $0 != " " }
     let number = compact.prefix { $0.isNumber || $0 == "." }
     guard let amount = NumberText.parse(number), amount > 0 else { return nil }

@@ -15,50 +15,8 @@ package struct TimelinePlot: Sendable {
     var runs: [TimelineRun] = []
   }
 
-  /// The marks that a terminal can show.
-  package struct Marks: Sendable {
-    /// No change, and then more and more of them.
-    fileprivate let bars: [Character]
-    fileprivate let command: Character
-    fileprivate let ellipsis: Character
-    fileprivate let isASCII: Bool
-
-    /// For terminals whose locale is UTF-8.
-    package static let unicode = Marks(
-      bars: Array(" ▁▂▃▄▅▆▇█"),
-      command: "●",
-      ellipsis: "…",
-      isASCII: false
-    )
-    /// For all other terminals.
-    package static let ascii = Marks(
-      bars: Array(" .:-=+*#@"),
-      command: "o",
-      ellipsis: "~",
-      isASCII: true
-    )
-
-    fileprivate func bar(_ count: Int, of most: Int) -> Character {
-      guard count > 0, most > 0 else { return bars[0] }
-      return bars[max(1, (count * (bars.count - 1) + most - 1) / most)]
-    }
-
-    /// `text`, cut or filled up to `count` characters.
-    fileprivate func padded(_ text: String, to count: Int) -> String {
-      let text = shown(text)
-      return text.count > count
-        ? text.prefix(max(0, count - 1)) + String(ellipsis)
-        : text + String(repeating: " ", count: count - text.count)
-    }
-
-    /// `text` with `?` for what cannot be shown.
-    fileprivate func shown(_ text: String) -> String {
-      isASCII ? String(text.map { $0.isASCII ? $0 : "?" }) : text
-    }
-  }
-
   /// The maximum length of a label; longer ones are cut.
-  private static let labelLimit = 32
+  static let labelLimit = 32
 
   private var tracks: [Track] = []
   private var indices: [String: Int] = [:]
@@ -86,7 +44,7 @@ package struct TimelinePlot: Sendable {
     guard let start = moments.min(), let end = moments.max() else { return "" }
     let label = min(tracks.map(\.key.count).max() ?? 0, Self.labelLimit)
     let columns = max(20, width - label - 2)
-    let axis = Axis(start: start, end: end, columns: columns)
+    let axis = TimelineAxis(start: start, end: end, columns: columns)
     let most = tracks.map { axis.counts($0.changes).max() ?? 0 }.max() ?? 0
     let indent = String(repeating: " ", count: label) + "  "
     var lines = [indent + axis.scale]
@@ -106,46 +64,12 @@ package struct TimelinePlot: Sendable {
       "\(track.changes.count) change\(track.changes.count == 1 ? "" : "s") in, "
       + "\(track.runs.count) command\(track.runs.count == 1 ? "" : "s") out"
     guard let last = track.runs.last else { return counts }
-    return counts + ", the last \(last.valueText) at \(Axis.text(last.at))"
+    return counts + ", the last \(last.valueText) at \(TimelineAxis.text(last.at))"
   }
 
-  private static func trimmed(_ line: String) -> Substring {
+  static func trimmed(_ line: String) -> Substring {
     var line = line[...]
     while line.last == " " { line.removeLast() }
     return line
-  }
-}
-
-/// The time axis of a plot, which maps moments to columns.
-private struct Axis {
-  let start: Moment
-  let end: Moment
-  let columns: Int
-
-  /// The number of `moments` in each column.
-  func counts(_ moments: [Moment]) -> [Int] {
-    var counts = [Int](repeating: 0, count: columns)
-    let span = Double(max(1, end.nanoseconds - start.nanoseconds))
-    for moment in moments {
-      let share = Double(moment.nanoseconds - start.nanoseconds) / span
-      counts[min(columns - 1, Int(share * Double(columns - 1)))] += 1
-    }
-    return counts
-  }
-
-  /// The labels of the first and the last moment.
-  var scale: String {
-    let (left, right) = (Self.text(start), Self.text(end))
-    let gap = max(1, columns - left.count - right.count)
-    return left + String(repeating: " ", count: gap) + right
-  }
-
-  /// `300 ms`, or `2.25 s` from a second on.
-  static func text(_ moment: Moment) -> String {
-    let milliseconds = Double(moment.nanoseconds / 10_000) / 100
-    let (number, unit) = milliseconds < 1000 ? (milliseconds, "ms") : (milliseconds / 1000, "s")
-    let rounded = (number * 100).rounded() / 100
-    let whole = Int64(rounded)
-    return (rounded == Double(whole) ? "\(whole)" : "\(rounded)") + " " + unit
   }
 }

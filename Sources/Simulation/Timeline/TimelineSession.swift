@@ -27,6 +27,8 @@ package struct TimelineSession: ~Copyable {
   package private(set) var mistakes: [Mistake] = []
   /// The plot, if one is drawn; runs then go there instead of to ``output``.
   package private(set) var plot: TimelinePlot?
+  /// The changes, if they are recorded; runs are then dropped.
+  package private(set) var recording: Recording?
   /// Whether any line has been left out.
   package private(set) var hasMistakes = false
 
@@ -46,6 +48,17 @@ package struct TimelineSession: ~Copyable {
     simulator = TimelineSimulator(registry: registry)
     syntax = .deviceProperty
     plot = draws ? TimelinePlot() : nil
+  }
+
+  /// Checks lines and keeps their changes, for ``KeyAdvice``; with the keys and types of `registry`,
+  /// if there is one.
+  package init(recordingFor registry: Registry?) {
+    if let registry {
+      self.init(registry: registry)
+    } else {
+      self.init(policy: Policy(delay: .zero))
+    }
+    recording = Recording(registry: registry)
   }
 
   /// Appends input and plays the complete lines.
@@ -86,11 +99,11 @@ package struct TimelineSession: ~Copyable {
     } catch {
       return reject(number, error.description)
     }
+    let keys = simulator.changedKeys(of: request)
+    recording?.record(request, of: keys, at: simulator.now)
     switch request.operation {
     case .set, .step, .toggle:
-      for key in simulator.changedKeys(of: request) {
-        plot?.recordChange(of: key, at: simulator.now)
-      }
+      for key in keys { plot?.recordChange(of: key, at: simulator.now) }
     case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
       .devices:
       break
@@ -103,7 +116,7 @@ package struct TimelineSession: ~Copyable {
   }
 
   private mutating func collectRuns() {
-    for run in simulator.runs {
+    for run in simulator.runs where recording == nil {
       if plot == nil { run.appendLine(to: &output) } else { plot?.record(run) }
     }
     simulator.removeRuns()

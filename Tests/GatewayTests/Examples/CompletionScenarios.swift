@@ -23,7 +23,7 @@ import Testing
   private static let files = [
     "changes.ndjson", "my changes.ndjson", "settle.yaml", "s.sock", "s.sock.lock",
   ]
-  private static let folders = ["config", "devices", "home"]
+  private static let folders = ["config", "devices", "docs", "home"]
 
   /// A command line, and what is offered for its last word.
   private struct Row {

@@ -13,7 +13,7 @@ struct DocumentedExample: Hashable, Sendable, CustomTestStringConvertible {
 
   /// Commands that ask no gateway, or are one.
   private static let standAlone: Set = [
-    "run", "demo", "check", "simulate", "manual", "init", "profiles", "schema",
+    "run", "demo", "check", "simulate", "advise", "manual", "init", "profiles", "schema",
   ]
 
   /// The commands of `settle` and `settled` in the line.

@@ -116,7 +116,7 @@ final class ExampleHouse {
   private func prepareFolder() throws {
     let script = """
       cd "$1" && cp -r "$2/docs/examples" config && cp -r config/settle.yaml config/devices . &&
-      mkdir -p home/.config/fish/completions
+      mkdir docs && cp -r config docs/examples && mkdir -p home/.config/fish/completions
       """
     let process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", folder, ExampleCollection.root]

@@ -28,9 +28,9 @@ final class ExampleRun {
     errorFile = place + "/errors"
     try TextFile.write("", to: outputFile)
     try TextFile.write("", to: errorFile)
-    // Files of changes have any name.
+    // Files of changes have any name; those that are there keep their content.
     for word in line.split(whereSeparator: { $0.isWhitespace || "<>|'\"".contains($0) })
-    where word.hasSuffix(".ndjson") {
+    where word.hasSuffix(".ndjson") && TextFile.read("\(house.folder)/\(word)") == nil {
       try TextFile.write(ExampleHouse.changes, to: "\(house.folder)/\(word)")
     }
     let script = """

@@ -102,6 +102,11 @@ import Testing
     ],
     "settle simulate --devices devices changes.ndjson": [#""value":21.5"#],
     "settle simulate --plot changes.ndjson": ["desk-lamp/brightness"],
+    "settle advise changes.ndjson": [
+      "desk-lamp/brightness: 2 changes in 1 gesture", "    brightness:",
+    ],
+    "settle advise --config settle.yaml --key 'desk-lamp/*' changes.ndjson": ["(now)", "queued"],
+    "settle advise --lane rate=2/s,burst=3 --json < changes.ndjson": [#""queued":"#],
     "settle demo --script changes.ndjson": ["3 changes in, 2 messages out"],
   ]
 

@@ -1,0 +1,165 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+package import Devices
+internal import JSON
+import LastOut
+
+/// The lanes in which a trial paces commands.
+package struct TrialLanes: Sendable {
+  /// The limits by name.
+  package var limits: [String: LaneLimits] = [:]
+  /// The lane of every key, whatever their devices name; `nil` for the lane of each device.
+  package var shared: String?
+  /// How long devices take to confirm a command, for lanes with a window.
+  package var roundTrip: Duration = .milliseconds(200)
+
+  package init() {}
+
+  /// The lane with a limit that paces the commands of a key.
+  func lane(of key: Recording.Key) -> String? {
+    guard let name = shared ?? key.lane, limits[name] != nil else { return nil }
+    return name
+  }
+}
+
+/// Plays a recording through the gateway's command machine on a virtual clock, with one key under a
+/// policy of choice.
+///
+/// All other keys have their own policies. The broker acknowledges at once; where the lane has a
+/// window, each device confirms after the same time.
+struct PolicyTrial: ~Copyable {
+  private let recording: Recording
+  /// The key that is tried, by its position in the recording.
+  private let key: Int
+  private let gestures: Gestures
+  private let lanes: TrialLanes
+  private let lane: String?
+  /// The entries that matter: those of the key's device and of its lane.
+  private let positions: [Int]
+  /// The machine's index of each key of the recording.
+  private let indices: [KeyIndex]
+  private var machine: CommandStateMachine
+  private var now = Moment.zero
+  /// What devices will report, the earliest first.
+  private var reports: [(at: Moment, key: KeyIndex, position: Int)] = []
+  /// Changes of the key that no command has carried yet.
+  private var open: [Int] = []
+  private var outcome = TrialOutcome()
+
+  init(
+    _ policy: Policy,
+    for key: Int,
+    in recording: Recording,
+    _ gestures: Gestures,
+    _ lanes: TrialLanes
+  ) {
+    self.recording = recording
+    self.key = key
+    self.gestures = gestures
+    self.lanes = lanes
+    let lane = lanes.lane(of: recording.keys[key])
+    self.lane = lane
+    let device = recording.keys[key].device
+    let isRelevant = recording.keys.map { other in
+      other.device == device || (lane != nil && lanes.lane(of: other) == lane)
+    }
+    positions = recording.entries.indices.filter { isRelevant[recording.entries[$0].key] }
+    let registry = TrialRegistry(recording, lanes, policy: policy, for: key)
+    indices = registry.indices
+    var settings = CommandSettings()
+    settings.lanes = lanes.limits
+    machine = CommandStateMachine(registry: registry.registry, settings: settings)
+    machine.connection(isUp: true, at: now)
+  }
+
+  /// Plays everything, until nothing waits.
+  consuming func play() -> TrialOutcome {
+    var rest = positions[...]
+    while true {
+      let next = rest.first.map { recording.entries[$0].at }
+      let due = [machine.nextDeadline(after: now), reports.first?.at].compactMap { $0 }.min()
+      guard let moment = [next, due].compactMap({ $0 }).min() else { break }
+      now = max(now, moment)
+      // What is due at an instant is over before anything else of that instant.
+      report()
+      machine.advance(to: now)
+      send()
+      while let position = rest.first, recording.entries[position].at <= now {
+        rest.removeFirst()
+        perform(position)
+      }
+      machine.advance(to: now)
+      send()
+    }
+    return outcome
+  }
+
+  private mutating func perform(_ position: Int) {
+    let entry = recording.entries[position]
+    let index = indices[entry.key]
+    switch entry.operation {
+    case .cancel: machine.cancel(index, at: now)
+    case .flush: machine.flush(index, at: now)
+    case .change(let skipsQuiet, _):
+      if entry.key == key { open.append(position) }
+      do {
+        try machine.change(
+          .set(.number(Double(position))),
+          of: index,
+          at: now,
+          ChangeOptions(skipsQuiet: skipsQuiet)
+        )
+      } catch {
+        // Too many keys wait: the change is lost, as in a gateway.
+        if entry.key == key { open.removeLast() }
+      }
+    }
+  }
+
+  private mutating func report() {
+    while let first = reports.first, first.at <= now {
+      reports.removeFirst()
+      machine.reported(first.key, .integer(Int64(first.position)), at: now)
+    }
+  }
+
+  private mutating func send() {
+    while let publish = machine.nextPublish(at: now) {
+      machine.finish(publish.token, .acknowledged, at: now)
+    }
+    for event in machine.events {
+      guard case .number(let number) = event.value else { continue }
+      let position = Int(number)
+      switch event.phase {
+      case .sent:
+        if !machine.registry[event.key].property.states.isEmpty {
+          reports.append((now.advanced(by: lanes.roundTrip), event.key, position))
+        }
+        if event.key == indices[key] { record(position) }
+      case .cancelled:
+        // Nobody waits for a change that was cancelled.
+        if event.key == indices[key] { open.removeAll { $0 <= position } }
+      case .accepted, .superseded, .unchanged, .rejected, .sending, .confirmed, .failed, .expired:
+        break
+      }
+    }
+    machine.events.removeAll(keepingCapacity: true)
+    machine.changedKeys.removeAll(keepingCapacity: true)
+    guard let lane else { return }
+    let waiting = machine.dispatcher.laneStatuses.first { $0.name == lane }?.waiting ?? 0
+    outcome.mostQueued = max(outcome.mostQueued, waiting)
+  }
+
+  /// A command carried the change at `position`, and so stands for all before it.
+  private mutating func record(_ position: Int) {
+    outcome.commands.append(TrialOutcome.Sent(at: now, position: position))
+    for change in open.prefix(while: { $0 <= position }) {
+      let wait = recording.entries[change].at.duration(to: now)
+      outcome.worstWait = max(outcome.worstWait, wait)
+      if gestures.isLast(change) { outcome.finalWaits.append(wait) }
+    }
+    open.removeAll { $0 <= position }
+  }
+}
