@@ -90,6 +90,7 @@ extension GatewayConfiguration {
     settings.brokers = brokers.keys.sorted()
     // A routed message may wait a moment for room at a broker that is there.
     settings.routeTTL = max(ttl, .seconds(1))
+    settings.routePayload = limits.payload
     settings.shutdownTimeout = shutdownTimeout
     return settings
   }

@@ -27,6 +27,8 @@ package struct GatewayCore: ~Copyable {
     package var brokers: [String] = []
     /// How long a routed message waits for an absent broker.
     package var routeTTL: Duration = .seconds(60)
+    /// ``RouteMachine/payloadLimit``.
+    package var routePayload = Int.max
     package var shutdownTimeout: Duration = .seconds(10)
     /// How many keys one step of a reload looks at, at most.
     package var keysPerReloadStep = 1000
@@ -64,7 +66,8 @@ package struct GatewayCore: ~Copyable {
       settings.routes,
       brokers: settings.brokers,
       ttl: settings.routeTTL,
-      limit: settings.commands.pendingLimit
+      limit: settings.commands.pendingLimit,
+      payloadLimit: settings.routePayload
     )
     states = StatePublisher(
       properties: registry.properties.count,

@@ -50,6 +50,13 @@ package struct Deque<Element> {
     }
   }
 
+  /// Removes all elements that match, in linear time.
+  package mutating func removeAll(where matches: (Element) -> Bool) {
+    elements.removeFirst(removed)
+    removed = 0
+    elements.removeAll(where: matches)
+  }
+
   package mutating func removeAll() {
     elements = []
     removed = 0

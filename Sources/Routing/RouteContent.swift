@@ -25,6 +25,11 @@ extension RouteMachine {
       }
     }
 
+    /// The bytes of a payload that is not merged.
+    var size: Int {
+      if case .bytes(let bytes) = body { bytes.count } else { 0 }
+    }
+
     /// Whether both are objects to merge, or neither is; only then can one replace the other.
     func isSameKind(as other: Content) -> Bool {
       switch (body, other.body) {

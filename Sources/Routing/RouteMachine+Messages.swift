@@ -44,10 +44,20 @@ extension RouteMachine {
     at now: Moment
   ) -> Bool {
     dropExpired(Int(key.rawValue), at: now)
+    if payload.count > payloadLimit { dropLarge(Int(key.rawValue)) }
     guard waitingCount < limit else { return false }
     let content = Content(body: .bytes(Bytes.of(payload)), trail: trail)
     queue(content, for: key, retain: retain, isPassed: true, at: now)
     return true
+  }
+
+  /// Drops the large messages of a topic: each states everything, and many would fill the memory.
+  private mutating func dropLarge(_ place: Int) {
+    let before = outputs[place].waiting.count
+    outputs[place].waiting.removeAll { $0.content.size > payloadLimit }
+    let dropped = before - outputs[place].waiting.count
+    statistics.collapsed += UInt64(dropped)
+    waitingCount -= dropped
   }
 
   private mutating func debounce(

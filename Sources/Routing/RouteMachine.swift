@@ -84,6 +84,8 @@ package struct RouteMachine: ~Copyable {
   let routes: [Route]
   let ttl: Duration
   package let limit: Int
+  /// Larger payloads of a route without a policy, in bytes, give way to newer ones while they wait.
+  let payloadLimit: Int
   /// Input topics, prefixed by the broker's number where it is not 0.
   var names = KeyTable()
   /// By input topic: the outputs it feeds, one for each matching route.
@@ -107,7 +109,15 @@ package struct RouteMachine: ~Copyable {
   ///   - ttl: How long a value may wait for an absent broker.
   ///   - limit: Bounds the topics that are remembered (idle ones are evicted for new ones) and the
   ///     messages that wait.
-  package init(_ routes: [RouteConfiguration], brokers: [String], ttl: Duration, limit: Int) {
+  ///   - payloadLimit: Of larger payloads, in bytes, that a route without a policy forwards, only the
+  ///     newest of a topic waits.
+  package init(
+    _ routes: [RouteConfiguration],
+    brokers: [String],
+    ttl: Duration,
+    limit: Int,
+    payloadLimit: Int = .max
+  ) {
     func number(_ name: String?) -> Int {
       name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
     }
@@ -116,6 +126,7 @@ package struct RouteMachine: ~Copyable {
     }
     self.ttl = ttl
     self.limit = limit
+    self.payloadLimit = payloadLimit
     order = Array(repeating: Deque(), count: brokers.count + 1)
   }
 
@@ -140,6 +151,12 @@ package struct RouteMachine: ~Copyable {
   /// Whether one of these outputs belongs to a route that looks inside JSON payloads.
   package func needsDocument(_ keys: [KeyIndex]) -> Bool {
     keys.contains { routes[outputs[Int($0.rawValue)].route].readsDocument }
+  }
+
+  /// Whether all these outputs, at least one, belong to routes that forward every message.
+  package func forwardsAll(_ keys: [KeyIndex]) -> Bool {
+    !keys.isEmpty
+      && keys.allSatisfy { routes[outputs[Int($0.rawValue)].route].configuration.policy == nil }
   }
 
   // MARK: - Topics

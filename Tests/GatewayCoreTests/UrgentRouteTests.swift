@@ -75,6 +75,48 @@ import Testing
     #expect(bench.machine.waitingCount == 3)
   }
 
+  @Test func `of large messages that are forwarded only the newest of a topic waits`() {
+    var bench = Bench { $0.policy = nil }
+    for payload in ["large one", "small", "large two", "tiny", "large three"] {
+      bench.receive(payload)
+    }
+    bench.receive("large four", on: "in/b")
+    var left: [String] = []
+    for _ in 0..<4 { left += bench.leave() }
+    #expect(
+      left == ["out/a small", "out/b large four", "out/a tiny", "out/a large three"]
+    )
+    #expect(bench.machine.isDrained == true)
+  }
+
+  @Test(arguments: [
+    ("ON", 20), (#"{"state":"ON"}"#, 20), ("40", 100), (#"{"brightness":40}"#, 100),
+  ])
+  func `a message without a number has the shorter quiet period`(payload: String, delay: Int) {
+    var bench = Bench {
+      $0.mergesJSON = true
+      $0.wordDelay = .milliseconds(20)
+    }
+    bench.receive(payload)
+    bench.pass(delay - 1)
+    #expect(bench.leave() == [])
+    bench.pass(1)
+    #expect(bench.leave() == ["out/a \(payload)"])
+  }
+
+  @Test func `a word joins a number that is pending, and waits as long as it does`() {
+    var bench = Bench {
+      $0.mergesJSON = true
+      $0.wordDelay = .milliseconds(20)
+    }
+    bench.receive(#"{"brightness":40}"#)
+    bench.receive(#"{"state":"ON"}"#)
+    bench.pass(99)
+    #expect(bench.leave() == [])
+    bench.pass(1)
+    #expect(bench.leave() == [#"out/a {"brightness":40,"state":"ON"}"#])
+  }
+
   private static func color(_ parts: JSONValue) -> JSONValue { .object(["color": parts]) }
 
   @Test(arguments: [

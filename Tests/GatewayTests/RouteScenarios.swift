@@ -49,6 +49,29 @@ import Testing
     )
   }
 
+  @Test func `a large message is forwarded by a route without a policy, and by no other`() throws {
+    let bench = try Bench(
+      devices: DeviceText.lamp(),
+      settings: """
+        limits: {announcement: 300KiB}
+        routes:
+          - {from: "in/#", to: "out/#", policy: none}
+          - {from: "slow/#", to: "fast/#", policy: {delay: 10ms}}
+        """
+    )
+    try bench.broker.start()
+    try bench.startGateway()
+    let witness = try bench.witness()
+    let large = [UInt8](repeating: 0x41, count: 300 << 10)
+    witness.publish("in/devices", large, retain: true)
+    witness.publish("in/devices", large + [0x42])
+    witness.publish("slow/devices", large)
+    witness.publish("in/end", "end")
+    #expect(witness.waitFor("out/end", "end"))
+    let out = witness.messages.filter { $0.topic == "out/devices" || $0.topic == "fast/devices" }
+    #expect(out.map(\.payload.count) == [300 << 10])
+  }
+
   @Test func `a payload in pass is sent at once, after the pending value`() throws {
     let bench = try bench(
       """

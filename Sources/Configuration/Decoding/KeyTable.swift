@@ -53,7 +53,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .input: ["topic", "value", "source", "map"]
     case .inputChange: ["key", "set", "step", "toggle"]
     case .discovery: ["prefix", "format"]
-    case .limits: ["pending", "payload", "line", "http_clients", "events"]
+    case .limits: ["pending", "payload", "announcement", "line", "http_clients", "events"]
     case .device:
       [
         "name", "profile", "topic", "parameters", "lane", "merge", "options", "availability",

@@ -61,6 +61,8 @@ package struct Limits: Hashable, Sendable {
   package var pending = 100_000
   /// The size of one payload from the broker, in bytes.
   package var payload = 64 * 1024
+  /// The size of one payload that a route without a policy forwards, in bytes.
+  package var announcement = 16 << 20
   /// The size of one line on the control socket and over HTTP, in bytes.
   package var line = 64 * 1024
   /// The number of concurrent HTTP connections.

@@ -20,14 +20,17 @@ struct MessagePatternReader {
       return fields.reject(node, key, expected: "a list", suggestion: suggestion) ?? []
     }
     var entries: [Entry] = []
+    var seen: Set<MessagePattern> = []
+    let others = Set(others.map(\.pattern))
     for element in elements {
       guard let pattern = pattern(element, key) else { continue }
-      if entries.contains(where: { $0.pattern == pattern }) {
+      if seen.contains(pattern) {
         fields.problems.add(element.position, "\(key): \(Self.text(pattern)) is listed twice")
-      } else if others.contains(where: { $0.pattern == pattern }) {
+      } else if others.contains(pattern) {
         let message = "\(key): \(Self.text(pattern)) is in 'pass' too; it can be in one of them"
         fields.problems.add(element.position, message)
       } else {
+        seen.insert(pattern)
         entries.append((pattern, element.position))
       }
     }

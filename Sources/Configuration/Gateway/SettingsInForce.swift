@@ -135,6 +135,7 @@ struct SettingsInForce {
     let limits = settings.limits
     add("limits.pending", "\(limits.pending)")
     add("limits.payload", Self.size(limits.payload))
+    add("limits.announcement", Self.size(limits.announcement))
     add("limits.line", Self.size(limits.line))
     add("limits.http_clients", "\(limits.httpClients)")
     add("limits.events", "\(limits.events)")

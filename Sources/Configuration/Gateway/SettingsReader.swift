@@ -203,6 +203,9 @@ struct SettingsReader {
     guard let fields = section.nested("limits", .limits) else { return limits }
     if let pending = fields.integer("pending", in: 1...10_000_000) { limits.pending = pending }
     if let payload = fields.size("payload", in: 64...(256 << 20)) { limits.payload = payload }
+    if let announcement = fields.size("announcement", in: 64...(256 << 20)) {
+      limits.announcement = announcement
+    }
     if let line = fields.size("line", in: 256...(256 << 20)) { limits.line = line }
     if let clients = fields.integer("http_clients", in: 1...10_000) { limits.httpClients = clients }
     if let events = fields.integer("events", in: 1...1_000_000) { limits.events = events }

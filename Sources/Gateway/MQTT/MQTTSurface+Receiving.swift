@@ -25,7 +25,7 @@ extension MQTTSurface {
     let now = EventLoop.now()
     var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
     guard payload.count <= payloadLimit else {
-      if isKnown { return }
+      if isKnown || forward(topic, payload, message, from: broker, at: now) { return }
       let size = payload.count
       return context.core.reject(
         .tooLarge,
@@ -116,6 +116,23 @@ extension MQTTSurface {
         reply(object, to: origin)
       }
     }
+  }
+
+  /// Hands a message above the usual size to routes that forward everything; `false` when it is above
+  /// their limit too, or does not only match such routes.
+  private func forward(
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ message: borrowing InboundMessage,
+    from broker: Int,
+    at now: Moment
+  ) -> Bool {
+    guard payload.count <= announcementLimit,
+      broker != 0 || topics.roles(of: topic).isEmpty,
+      let outputs = context.core.routeOutputs(of: topic, from: broker),
+      context.core.routes.forwardsAll(outputs)
+    else { return false }
+    return route(topic, payload, message, from: broker, at: now)
   }
 
   /// Hands a message to the routes that match its topic; `false` when none does.

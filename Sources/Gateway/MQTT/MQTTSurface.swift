@@ -21,6 +21,8 @@ final class MQTTSurface {
   let deviceReports: DeviceReports
   /// The largest payload that is accepted, in bytes.
   let payloadLimit: Int
+  /// The largest payload that a route without a policy forwards, in bytes.
+  let announcementLimit: Int
   let hasRoutes: Bool
   /// Whether the gateway's status is published.
   let isPublic: Bool
@@ -54,6 +56,8 @@ final class MQTTSurface {
     deviceReports = DeviceReports(context: context)
     let configuration = context.configuration
     payloadLimit = configuration.limits.payload
+    let forwards = configuration.routes.contains { $0.policy == nil }
+    announcementLimit = forwards ? configuration.limits.announcement : 0
     hasRoutes = !configuration.routes.isEmpty
     isPublic = configuration.isPublic
     let announcer = configuration.discovery.map {
@@ -154,10 +158,12 @@ final class MQTTSurface {
 
   private func addLinks(_ configuration: GatewayConfiguration) throws(OperationsError) {
     let clientID = configuration.standardClientID
+    var limits = configuration.limits
+    limits.payload = max(payloadLimit, announcementLimit)
     var own = MQTTConfiguration(
       configuration.mqtt,
       fallbackID: clientID,
-      limits: configuration.limits
+      limits: limits
     )
     if configuration.isPublic {
       own.will = .init(topic: topics.status, payload: Array("offline".utf8))
@@ -171,7 +177,7 @@ final class MQTTSurface {
         MQTTConfiguration(
           broker,
           fallbackID: "\(clientID)-\(name)",
-          limits: configuration.limits
+          limits: limits
         )
       )
     }
