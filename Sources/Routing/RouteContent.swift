@@ -49,13 +49,15 @@ extension RouteMachine {
       )
     }
 
-    /// Whether no part of the content is a number, which only a person who drags would repeat.
+    /// Whether the content is only words, such as `ON`, and nothing that a person drags.
     ///
     /// `document` is the payload as JSON, if it is JSON and no object to merge.
     func isWords(_ document: JSONValue?) -> Bool {
-      switch body {
-      case .bytes: document?.isWord ?? true
-      case .members(let members): members.allSatisfy(\.value.isWord)
+      switch (body, document) {
+      case (.bytes(let bytes), nil): Words.areWords(bytes)
+      case (.bytes, .object(let members)?), (.members(let members), _):
+        members.allSatisfy { Words.isWord($0.value) }
+      case (.bytes, let value?): Words.isWord(value)
       }
     }
   }
@@ -104,13 +106,19 @@ package enum Text {
   }
 }
 
-extension JSONValue {
-  /// Whether this is a text, a boolean or null, or an object of these.
-  fileprivate var isWord: Bool {
-    switch self {
-    case .string, .boolean, .null: true
-    case .object(let members): members.allSatisfy(\.value.isWord)
-    case .integer, .number, .array: false
+/// What counts as a word: a value that is chosen, not dragged.
+private enum Words {
+  /// Texts with a digit or `#` may be numbers and colors, such as `50%`, `255,0,0` and `#ffaa00`.
+  static func areWords(_ bytes: some Sequence<UInt8>) -> Bool {
+    bytes.allSatisfy { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) && $0 != 0x23 }
+  }
+
+  /// Objects and lists are none: they hold colors.
+  static func isWord(_ value: JSONValue) -> Bool {
+    switch value {
+    case .string(let text): areWords(text.utf8)
+    case .boolean, .null: true
+    case .integer, .number, .object, .array: false
     }
   }
 }

@@ -91,6 +91,8 @@ import Testing
 
   @Test(arguments: [
     ("ON", 20), (#"{"state":"ON"}"#, 20), ("40", 100), (#"{"brightness":40}"#, 100),
+    ("50%", 100), ("#ffaabb", 100), (##"{"color":"#ffaabb"}"##, 100),
+    (#"{"color":"255,0,0"}"#, 100),
   ])
   func `a message without a number has the shorter quiet period`(payload: String, delay: Int) {
     var bench = Bench {

@@ -39,9 +39,10 @@ struct MessagePatternReader {
 
   private func pattern(_ element: YAMLNode, _ key: String) -> MessagePattern? {
     if let pair = element.pairs?.first, element.pairs?.count == 1 {
-      guard let pointer = pointer(pair.key, pair.keyPosition, key),
-        let value = pair.value.json(fields.problems)
-      else { return nil }
+      guard let pointer = pointer(pair.key, pair.keyPosition, key) else { return nil }
+      guard pair.value.text != nil, let value = pair.value.json(fields.problems) else {
+        return fields.reject(pair.value, key, expected: "one text, number or boolean")
+      }
       return .value(pointer, value)
     }
     guard let text = element.text, !text.isEmpty else {
