@@ -72,6 +72,8 @@ package enum ConfigurationLoader {
 package struct LoadedConfiguration: Sendable {
   package var gateway: GatewayConfiguration
   package var registry: Registry
+  /// Devices that appear with their first message.
+  package var sources: [DeviceSource] = []
   /// The paths of all files that were read, in order.
   package var files: [String]
   /// The paths of profile files, which ``files`` contains too.

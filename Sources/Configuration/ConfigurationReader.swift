@@ -70,18 +70,20 @@ final class ConfigurationReader {
     context.ttl = settings.ttl
     context.lanes = positions.checksLanes ? settings.lanes.keys.sorted() : nil
     context.baseTopic = settings.baseTopic
+    context.deviceLimit = settings.limits.devices
     let profiles = ProfileStore(problems: problems)
     readProfiles(folder.path, into: profiles)
     var decoder = DeviceDecoder(context: context, profiles: profiles, problems: problems)
     readDevices(folder, into: &decoder)
     let registry = Registry(decoder.devices)
     if problems.count == 0 {
-      warnAboutNothing(settings, registry, folder: folder.path)
+      if decoder.sources.isEmpty { warnAboutNothing(settings, registry, folder: folder.path) }
       InputReader.check(settings.inputs, positions.inputs, against: registry, problems: problems)
     }
     return LoadedConfiguration(
       gateway: settings,
       registry: registry,
+      sources: decoder.sources,
       files: files,
       profileFiles: profileFiles,
       warnings: problems.sorted(problems.warnings)

@@ -29,6 +29,8 @@ final class GatewayContext {
   var settings: [SettingInForce]
   /// Sections that changed in the files and count only after a restart.
   var restart: [String] = []
+  /// Devices that appear with their first message.
+  var arrivals: DeviceArrivals
   /// What the files warn about.
   var warnings: [String]
   /// Since when devices have been offline, by number.
@@ -41,6 +43,7 @@ final class GatewayContext {
     self.log = log
     self.configuration = configuration.gateway
     settings = configuration.settings
+    arrivals = DeviceArrivals(configuration.sources)
     warnings = configuration.warnings.map(\.description)
     let now = EventLoop.now()
     startedAt = now
@@ -51,9 +54,11 @@ final class GatewayContext {
       session: UInt16.random(in: 0...UInt16.max)
     )
     registry = configuration.registry
+    var settings = configuration.gateway.coreSettings
+    settings.awaited = AwaitedDevices(configuration.sources.map(\.template))
     core = GatewayCore(
       registry: configuration.registry,
-      settings: configuration.gateway.coreSettings,
+      settings: settings,
       identifiers: identifiers
     )
     encoder = EventEncoder(identifiers, wallMilliseconds: wallMilliseconds, now: now)

@@ -110,6 +110,7 @@ extension GatewayHost {
       .init("acknowledged", statistics.acknowledged), .init("confirmed", statistics.confirmed),
       .init("failed", statistics.failed), .init("expired", statistics.expired),
       .init("rejected", statistics.rejected), .init("messages_refused", refused),
+      .init("devices_refused", context.arrivals.refusedCount),
     ]
   }
 }

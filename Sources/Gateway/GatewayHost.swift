@@ -61,6 +61,7 @@ package final class GatewayHost {
     }
     mqtt.onRejection = { [unowned self] in events.deliver($0, ofDevice: $1) }
     mqtt.onAvailability = { [unowned self] in http?.streams.availabilityChanged(ofDevice: $0) }
+    reloader = try makeReloader()
     loop.afterBatch = { [unowned self] in step() }
   }
 
@@ -177,7 +178,10 @@ package final class GatewayHost {
   }
 
   private func armTimer(after now: Moment) {
-    let next = reloadProgress == nil ? context.core.nextDeadline(after: now) : .zero
+    let arrivals = reloader?.isBusy == false ? context.arrivals.deadline : nil
+    let next =
+      reloadProgress == nil
+      ? Moment.earlier(context.core.nextDeadline(after: now), arrivals) : .zero
     guard next != deadline else { return }
     deadline = next
     timer?.arm(at: next)

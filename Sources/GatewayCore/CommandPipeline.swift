@@ -24,12 +24,13 @@ package struct CommandPipeline: ~Copyable {
   }
 
   /// Makes accepted values durable from now on; see ``GatewayCore/openStore(_:path:)``.
-  mutating func openStore(_ plan: JournalPlan, path: String) {
+  mutating func openStore(_ plan: JournalPlan, path: String, awaiting devices: AwaitedDevices) {
     commands.isJournalled = true
     durability = DurabilityGate(
       plan: plan,
       path: path,
       registry: commands.registry,
+      awaiting: devices,
       limit: limit
     )
   }

@@ -19,7 +19,7 @@ package struct DurabilityGate {
   private let limit: Int
   var rows: JournalRows
   var withheldKeys: WithheldKeys
-  private var replay = Replay()
+  private var replay: Replay
   package internal(set) var queue = DurabilityQueue()
   /// What the plan reported, and when; a later step handles what one step cannot.
   private var backlog = Deque<(event: JournalEvent, at: Moment)>()
@@ -34,7 +34,15 @@ package struct DurabilityGate {
   /// See ``GatewayCore/transcript``.
   var transcript: [CommandEvent]?
 
-  init(plan: JournalPlan, path: String, registry: Registry, limit: Int) {
+  /// Of a device in `awaited`, values of an earlier process wait until it appears.
+  init(
+    plan: JournalPlan,
+    path: String,
+    registry: Registry,
+    awaiting awaited: AwaitedDevices = AwaitedDevices(),
+    limit: Int
+  ) {
+    replay = Replay(awaiting: awaited)
     self.path = path
     self.limit = limit
     rows = JournalRows(plan: plan, keys: registry.properties.count)
@@ -46,6 +54,18 @@ package struct DurabilityGate {
   mutating func extend(toKeys count: Int) {
     rows.extend(toKeys: count)
     withheldKeys.extend(toKeys: count)
+  }
+
+  /// Continues with other devices: values that waited for one are resumed, or dropped.
+  mutating func replaceDevices(_ registry: Registry, awaiting awaited: AwaitedDevices) {
+    append(replay.replaceDevices(registry, awaiting: awaited))
+  }
+
+  /// Decides again about values that waited for their device.
+  private mutating func append(_ values: [(entry: JournalEntry, expiresAt: Moment)]) {
+    for value in values {
+      backlog.append((.replay(value.entry, remaining: .zero), value.expiresAt))
+    }
   }
 
   package var plan: JournalPlan { rows.plan }
@@ -63,6 +83,7 @@ package struct DurabilityGate {
     let hasEvents = !backlog.isEmpty || !rows.plan.events.isEmpty
     var next = hasEvents ? Moment.zero : rows.plan.nextDeadline
     if !replay.awaitsClock, let due = rows.plan.replayDeadline { next = min(next ?? due, due) }
+    if let end = replay.keptExpiry { next = min(next ?? end, end) }
     if let end = withheldKeys.patienceEnds { next = min(next ?? end, end) }
     return next
   }
@@ -132,6 +153,7 @@ package struct DurabilityGate {
     record(in: &commands, &outbox, at: now)
     if hasReadLate { withholdWaiting(in: &commands, at: now) }
     collectEvents(at: now)
+    append(replay.popExpired(at: now))
     while replay.hasRoom, let (event, reportedAt) = backlog.popFirst() {
       handle(event, reportedAt, in: &commands, &outbox, at: now)
     }

@@ -33,7 +33,10 @@ extension GatewayCore {
     defer { collectOutcomes(at: now) }
     switch pipeline.commands.continueReload(keys: settings.keysPerReloadStep, at: now) {
     case .prepared(let keys, let devices): makeRoom(forKeys: keys, devices: devices)
-    case .replaced: return .definitionsReplaced
+    case .replaced:
+      let registry = registry
+      pipeline.durability?.replaceDevices(registry, awaiting: settings.awaited)
+      return .definitionsReplaced
     case .migrated: break
     case .finished: return .reloaded
     }

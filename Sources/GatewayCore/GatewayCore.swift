@@ -30,6 +30,8 @@ package struct GatewayCore: ~Copyable {
     /// ``RouteMachine/payloadLimit``.
     package var routePayload = Int.max
     package var shutdownTimeout: Duration = .seconds(10)
+    /// Devices that may appear; those of a reload count once it replaces the definitions.
+    package var awaited = AwaitedDevices()
     /// How many keys one step of a reload looks at, at most.
     package var keysPerReloadStep = 1000
 
@@ -85,7 +87,7 @@ package struct GatewayCore: ~Copyable {
   ///   - plan: What the journal's file holds.
   ///   - path: The file, as the log names it.
   package mutating func openStore(_ plan: JournalPlan, path: String) {
-    pipeline.openStore(plan, path: path)
+    pipeline.openStore(plan, path: path, awaiting: settings.awaited)
   }
 
   package var commands: CommandStateMachine { _read { yield pipeline.commands } }

@@ -16,6 +16,14 @@ struct Replay {
   private var counts = (resumed: 0, expired: 0, dropped: 0)
   /// Whether the clocks were asked for and not read yet.
   private(set) var awaitsClock = false
+  /// The devices that may still appear.
+  private var awaited: AwaitedDevices
+  /// Values of such devices; their rows stay in the journal.
+  private var kept: [(entry: JournalEntry, expiresAt: Moment)] = []
+  /// When the first kept value expires.
+  private(set) var keptExpiry: Moment?
+
+  init(awaiting awaited: AwaitedDevices = AwaitedDevices()) { self.awaited = awaited }
 
   private var count: Int { counts.resumed + counts.expired + counts.dropped }
 
@@ -34,6 +42,51 @@ struct Replay {
         "dropped": "\(counts.dropped)",
       ]
     )
+  }
+
+  // MARK: - Devices that may still appear
+
+  /// Keeps a value whose device may appear with its first message; `false` for any other.
+  mutating func keep(
+    _ entry: JournalEntry,
+    until expiresAt: Moment,
+    _ registry: Registry,
+    at now: Moment
+  ) -> Bool {
+    guard now < expiresAt, registry.index(ofKey: entry.key.utf8.span) == nil,
+      awaited.awaits(entry.key)
+    else { return false }
+    kept.append((entry, expiresAt))
+    keptExpiry = Moment.earlier(keptExpiry, expiresAt)
+    return true
+  }
+
+  /// The kept values that have expired.
+  mutating func popExpired(at now: Moment) -> [(entry: JournalEntry, expiresAt: Moment)] {
+    guard let keptExpiry, keptExpiry <= now else { return [] }
+    return removeKept { $0.expiresAt <= now }
+  }
+
+  /// Continues with other devices.
+  ///
+  /// - Returns: The kept values whose device has appeared, or cannot appear any more.
+  mutating func replaceDevices(
+    _ registry: Registry,
+    awaiting awaited: AwaitedDevices
+  ) -> [(entry: JournalEntry, expiresAt: Moment)] {
+    self.awaited = awaited
+    return removeKept { value in
+      registry.index(ofKey: value.entry.key.utf8.span) != nil || !awaited.awaits(value.entry.key)
+    }
+  }
+
+  private mutating func removeKept(
+    where isRemoved: ((entry: JournalEntry, expiresAt: Moment)) -> Bool
+  ) -> [(entry: JournalEntry, expiresAt: Moment)] {
+    let removed = kept.filter(isRemoved)
+    kept.removeAll(where: isRemoved)
+    keptExpiry = kept.lazy.map(\.expiresAt).min()
+    return removed
   }
 
   // MARK: - The clocks
@@ -61,6 +114,7 @@ struct Replay {
     at now: Moment
   ) {
     let expiresAt = reportedAt.advanced(by: remaining)
+    if keep(entry, until: expiresAt, commands.registry, at: now) { return }
     let number = rows.plan.number(of: entry.key)
     // A newer value, or a command that ends it, may have been accepted since the plan decided.
     guard rows.plan.resume(number, entry.sequence) else { return }

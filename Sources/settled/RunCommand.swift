@@ -112,7 +112,7 @@ struct RunCommand: Command {
         }
       }
     }
-    try gateway.enableReload(reading: read)
+    gateway.enableReload(reading: read)
     try loop.onSignal(SIGHUP) {
       gateway.reload { _ in }  // The log has the result.
     }

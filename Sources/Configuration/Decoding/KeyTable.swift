@@ -53,11 +53,12 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .input: ["topic", "value", "source", "map"]
     case .inputChange: ["key", "set", "step", "toggle"]
     case .discovery: ["prefix", "format"]
-    case .limits: ["pending", "payload", "announcement", "line", "http_clients", "events"]
+    case .limits:
+      ["pending", "payload", "announcement", "line", "http_clients", "events", "devices"]
     case .device:
       [
-        "name", "profile", "topic", "parameters", "lane", "merge", "options", "availability",
-        "awake", "ttl", "properties",
+        "for", "from", "name", "profile", "topic", "parameters", "lane", "merge", "options",
+        "availability", "awake", "ttl", "properties",
       ]
     case .profile:
       [

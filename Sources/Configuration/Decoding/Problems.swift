@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Devices
+
 /// Collects the mistakes and warnings of all files.
 final class Problems {
   /// The maximum number of mistakes to collect.
@@ -46,8 +48,8 @@ final class Problems {
         file: position.file,
         line: position.line,
         column: position.column,
-        message: message,
-        suggestion: suggestion
+        message: TemplateMark.unmarked(message),
+        suggestion: suggestion.map { TemplateMark.unmarked($0) }
       )
     )
   }
@@ -57,8 +59,8 @@ final class Problems {
       file: position.file,
       line: position.line,
       column: position.column,
-      message: message,
-      suggestion: suggestion
+      message: TemplateMark.unmarked(message),
+      suggestion: suggestion.map { TemplateMark.unmarked($0) }
     )
     recordFile(problem.file)
     if seen.insert(problem).inserted { warnings.append(problem) }

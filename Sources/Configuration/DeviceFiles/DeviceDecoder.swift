@@ -8,12 +8,14 @@ internal import MQTTTopics
 /// Reads devices from the nodes of device files.
 struct DeviceDecoder {
   /// The maximum number of properties of all devices together.
-  private static let maximumProperties = 100_000
+  private static let maximumProperties = 1_000_000
 
   let context: DeviceContext
   let profiles: ProfileStore
   let problems: Problems
   private(set) var devices: [Device] = []
+  /// Devices that appear with their first message.
+  private(set) var sources: [DeviceSource] = []
   private var positions: [String: SourcePosition] = [:]
   private var propertyCount = 0
   /// The names of lanes that devices have and the settings do not define.
@@ -38,8 +40,17 @@ struct DeviceDecoder {
       return
     }
     for pair in pairs {
+      if let head = TemplateHead(pair, baseTopic: context.baseTopic, problems) {
+        read(head)
+        continue
+      }
       if let problem = Identifiers.problem(inDevice: pair.key) {
-        problems.add(pair.keyPosition, problem.message, suggestion: problem.suggestion)
+        let hint = TemplateHead.hint(for: pair.key)
+        problems.add(
+          pair.keyPosition,
+          problem.message + (hint ?? ""),
+          suggestion: hint == nil ? problem.suggestion : nil
+        )
       } else if let first = positions[pair.key] {
         problems.add(
           pair.keyPosition,
@@ -48,11 +59,69 @@ struct DeviceDecoder {
         continue
       }
       positions[pair.key] = pair.keyPosition
-      if let device = device(pair) { devices.append(device) }
+      if let device = device(pair, count: 1) { devices.append(device) }
     }
   }
 
-  private mutating func device(_ pair: YAMLNode.Pair) -> Device? {
+  /// Reads a template, and makes its devices.
+  private mutating func read(_ head: TemplateHead) {
+    let count = if case .items(let items) = head.source { items.count } else { 1 }
+    let before = problems.count
+    guard let pattern = device(head.pair, count: count) else { return }
+    let template = DeviceTemplate(pattern)
+    switch head.source {
+    case .invalid: break
+    case .items(let items):
+      makeDevices(
+        of: template,
+        for: items,
+        at: head.pair.keyPosition,
+        isUsable: problems.count == before
+      )
+    case .filter(let filter, let wildcards):
+      let sample = DeviceTemplate.Filling("1")
+      let fillings = Dictionary(uniqueKeysWithValues: (1...wildcards).map { ($0, sample) })
+      if let problem = Identifiers.problem(inDevice: template.id(fillings)) {
+        problems.add(head.pair.keyPosition, problem.message)
+      }
+      sources.append(DeviceSource(filter: filter, template: template))
+    }
+  }
+
+  /// Makes the devices of a list; of each entry the first mistake is reported.
+  private mutating func makeDevices(
+    of template: DeviceTemplate,
+    for items: TemplateItems,
+    at position: SourcePosition,
+    isUsable: Bool
+  ) {
+    guard items.count <= context.deviceLimit - devices.count,
+      TemplateMark.numbers(in: template.pattern.id) == [0]
+    else { return }
+    for (entry, node) in items.entries {
+      for text in entry.texts {
+        let filling = [0: DeviceTemplate.Filling(text)]
+        let id = template.id(filling)
+        if let problem = Identifiers.problem(inDevice: id) {
+          problems.add(node.position, "for: \(problem.message)")
+          break
+        }
+        if let first = positions[id] {
+          problems.add(
+            node.position,
+            first == position
+              ? "for: '\(text)' is listed twice"
+              : "device '\(id)' is already defined at \(first.text)"
+          )
+          break
+        }
+        positions[id] = position
+        if isUsable { devices.append(template.device(filling)) }
+      }
+    }
+  }
+
+  private mutating func device(_ pair: YAMLNode.Pair, count: Int) -> Device? {
     guard let own = Section(pair.value, .device, problems, what: "device '\(pair.key)'") else {
       return nil
     }
@@ -74,7 +143,16 @@ struct DeviceDecoder {
       problems: problems
     )
     let properties = reader.properties(of: section, device: pair.key, chain: chain)
-    propertyCount += properties.count
+    guard count <= context.deviceLimit - devices.count else {
+      let made = count == 1 ? "" : "\(count) of this one, "
+      problems.add(
+        pair.keyPosition,
+        "more devices than limits.devices allows: \(made)\(devices.count) before it, "
+          + "\(context.deviceLimit) allowed"
+      )
+      return nil
+    }
+    propertyCount += properties.count * count
     guard propertyCount <= Self.maximumProperties else {
       problems.add(pair.keyPosition, "more than \(Self.maximumProperties) properties")
       return nil
@@ -223,4 +301,6 @@ struct DeviceContext {
   /// The defined lanes; `nil` without settings, which allows any name.
   var lanes: [String]?
   var baseTopic = "settle"
+  /// How many devices there may be.
+  var deviceLimit = Limits().devices
 }

@@ -69,6 +69,8 @@ package struct Limits: Hashable, Sendable {
   package var httpClients = 64
   /// The number of events that are buffered for a slow client before it is disconnected.
   package var events = 1024
+  /// The number of devices, those that messages create included.
+  package var devices = 100_000
   package init() {}
 }
 

@@ -139,6 +139,7 @@ struct SettingsInForce {
     add("limits.line", Self.size(limits.line))
     add("limits.http_clients", "\(limits.httpClients)")
     add("limits.events", "\(limits.events)")
+    add("limits.devices", "\(limits.devices)")
   }
 
   // MARK: - Rows

@@ -209,6 +209,7 @@ struct SettingsReader {
     if let line = fields.size("line", in: 256...(256 << 20)) { limits.line = line }
     if let clients = fields.integer("http_clients", in: 1...10_000) { limits.httpClients = clients }
     if let events = fields.integer("events", in: 1...1_000_000) { limits.events = events }
+    if let devices = fields.integer("devices", in: 1...1_000_000) { limits.devices = devices }
     return limits
   }
 

@@ -131,6 +131,12 @@ struct MetricsReport: PartialDocument {
         context.core.rejections.total(kind)
       )
     }
+    text.family(
+      "settle_devices_refused_total",
+      .counter,
+      "Messages that named a device that cannot be, or one too many."
+    )
+    text.sample("settle_devices_refused_total", [:], context.arrivals.refusedCount)
   }
 
   private mutating func addBrokers() {

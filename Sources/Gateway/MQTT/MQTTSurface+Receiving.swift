@@ -40,6 +40,7 @@ extension MQTTSurface {
         isKnown = true
         receive(topic, payload, message, for: roles, at: now)
       }
+      if context.arrivals.isActive, receiveArrival(topic, payload) { isKnown = true }
     }
     if hasRoutes, route(topic, payload, message, from: broker, at: now) {
       isKnown = true
@@ -61,21 +62,11 @@ extension MQTTSurface {
       case .command(let command):
         if ignoresRetained(message, on: topic) { continue }
         receive(command, topic, payload, message, at: now)
-      case .state(let key, let source):
+      case .state, .availability:
         if payload.isEmpty { continue }
         let known = document ?? StatePayload.read(payload)
         document = known
-        deviceReports.receiveState(of: key, source: source, known, at: now)
-      case .availability(let device, let source):
-        if payload.isEmpty { continue }
-        let known = document ?? StatePayload.read(payload)
-        document = known
-        guard deviceReports.receiveAvailability(of: device, source: source, known, at: now) else {
-          continue
-        }
-        context.availabilityChanged(of: device, at: now)
-        onAvailability?(device)
-        discovery?.availabilityChanged(of: device)
+        receiveReport(known, for: role, at: now)
       case .awake(let device):
         // A retained message says that the device was awake, not that it is.
         if message.flags.retained { continue }
@@ -85,6 +76,21 @@ extension MQTTSurface {
       case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       }
+    }
+  }
+
+  /// Receives what a device reports; other roles have no report.
+  func receiveReport(_ document: JSONValue, for role: TopicTable.Role, at now: Moment) {
+    switch role {
+    case .state(let key, let source):
+      deviceReports.receiveState(of: key, source: source, document, at: now)
+    case .availability(let device, let source):
+      guard deviceReports.receiveAvailability(of: device, source: source, document, at: now)
+      else { return }
+      context.availabilityChanged(of: device, at: now)
+      onAvailability?(device)
+      discovery?.availabilityChanged(of: device)
+    case .command, .awake, .deviceGet, .status: break
     }
   }
 

@@ -70,6 +70,7 @@ final class MQTTSurface {
     topics = TopicMap(
       configuration: configuration,
       registry: context.registry,
+      sources: context.arrivals.sources,
       announcer: announcer
     )
     replyTopics = ReplyTopics(configuration)

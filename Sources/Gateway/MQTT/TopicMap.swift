@@ -32,6 +32,7 @@ final class TopicMap {
   convenience init(
     configuration: GatewayConfiguration,
     registry: Registry,
+    sources: [DeviceSource] = [],
     announcer: DiscoveryAnnouncer?
   ) {
     self.init(
@@ -39,6 +40,7 @@ final class TopicMap {
       subscriptions: TopicSubscriptions(
         configuration: configuration,
         registry: registry,
+        sources: sources,
         announcer: announcer
       )
     )

@@ -19,10 +19,11 @@ struct TopicSubscriptions: Sendable {
   private let announcer: DiscoveryAnnouncer?
   private let isPublic: Bool
 
-  /// `announcer` names the topics of Home Assistant, with discovery.
+  /// `sources` are devices that appear with their first message, `announcer` names the topics of Home Assistant, with discovery.
   init(
     configuration: GatewayConfiguration,
     registry: Registry,
+    sources: [DeviceSource] = [],
     announcer: DiscoveryAnnouncer?
   ) {
     base = configuration.baseTopic
@@ -37,7 +38,7 @@ struct TopicSubscriptions: Sendable {
     for number in registry.deviceNumbers {
       states += registry.devices[number].availability.map(\.topic)
     }
-    stateTopics = Self.unique(states)
+    stateTopics = Self.unique(states + sources.map(\.filter))
     let awake = registry.deviceNumbers.compactMap { registry.devices[$0].awake?.topic }
     liveTopics = Self.unique(configuration.inputs.map(\.topic) + awake)
   }

@@ -10,7 +10,7 @@ import GatewayCore
 internal import JSON
 import LastOut
 import MQTT
-package import Operations
+import Operations
 
 /// Other devices and policies while the gateway runs: what is pending stays.
 ///
@@ -32,8 +32,11 @@ extension GatewayHost {
   /// `read` is called on another thread.
   package func enableReload(
     reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
-  ) throws(OperationsError) {
-    reloader = try Reloader(
+  ) { reloader?.read = read }
+
+  /// Reads and compares definitions on another thread.
+  func makeReloader() throws(OperationsError) -> Reloader {
+    try Reloader(
       context.loop,
       continuing: { [unowned self] in
         PreparedReload.Base(
@@ -41,10 +44,13 @@ extension GatewayHost {
           registry: context.registry,
           subscriptions: mqtt.topics.subscriptions,
           announcer: mqtt.discovery?.announcer,
-          settings: context.settings
+          settings: context.settings,
+          sources: context.arrivals.sources,
+          created: context.arrivals.created,
+          restart: context.restart,
+          warnings: context.warnings
         )
       },
-      reading: read,
       applying: { [weak self] in self?.apply($0) }
     )
   }
@@ -54,7 +60,7 @@ extension GatewayHost {
     guard !context.core.isShuttingDown else {
       return done(.failure(Self.stopping))
     }
-    guard let reloader else {
+    guard let reloader, reloader.read != nil else {
       let reason = "this gateway was not started from files: there is nothing to reload"
       return done(.failure(.init(error: ErrorReply(.unsupported, reason))))
     }
@@ -84,7 +90,11 @@ extension GatewayHost {
     switch outcome {
     case .success where context.core.isShuttingDown: reloader?.finish(.failure(Self.stopping))
     case .success(let prepared):
-      reloadProgress = ReloadProgress(prepared, replacing: context.registry)
+      reloadProgress = ReloadProgress(
+        prepared,
+        replacing: context.registry,
+        at: EventLoop.now()
+      )
     case .failure(let failure):
       context.log.error(
         "Reload refused; the previous configuration stays in effect",
@@ -132,17 +142,19 @@ extension GatewayHost {
 
   /// Does one bounded step of the host's part of a reload.
   func continueReload() {
-    guard let reload = reloadProgress else { return }
+    guard let reload = reloadProgress else { return addArrivals() }
     switch reload.phase {
     case .mapping:
       guard reload.buildMap() else { return }
       reload.phase = .preparing
+      context.core.settings.awaited = AwaitedDevices(reload.prepared.sources.map(\.template))
       context.core.beginReload(
         reload.prepared.registry,
         lanes: reload.prepared.configuration.lanes
       )
     case .preparing: break  // Until the core replaces the definitions.
     case .subscribing:
+      if receiveKept(reload) { return }
       mqtt.updateSubscriptions(reload)
       if reload.isSubscribed, reload.isCoreDone { finishReload(reload) }
     case .freeing:
@@ -166,13 +178,14 @@ extension GatewayHost {
     context.devicesReloaded()
     mqtt.definitionsReplaced(reload)
     http?.streams.devicesChanged()
+    arrivalsReplaced(by: reload)
     reload.phase = .subscribing
     if !isConnected { reload.connectionChanged() }
   }
 
   private func finishReload(_ reload: ReloadProgress) {
     emitReady()  // What the reload ended is reported before the reload itself.
-    logReload(reload.prepared.report)
+    if reload.prepared.arrivals == nil { logReload(reload.prepared.report) }
     reload.phase = .freeing
     reloader?.finish(.success(reload.prepared.report))
   }

@@ -19,6 +19,11 @@ struct PreparedReload: Sendable {
     var subscriptions: TopicSubscriptions
     var announcer: DiscoveryAnnouncer?
     var settings: [SettingInForce] = []
+    /// Templates of devices that appear with their first message, and those that have.
+    var sources: [DeviceSource] = []
+    var created: [DeviceArrivals.Arrival] = []
+    var restart: [String] = []
+    var warnings: [String] = []
   }
 
   /// The configuration in use, with what a running gateway can change.
@@ -37,19 +42,64 @@ struct PreparedReload: Sendable {
   let requests: [KeyIndex]
   /// The settings in force from now on.
   let settings: [SettingInForce]
+  /// Templates of devices that appear with their first message.
+  let sources: [DeviceSource]
+  /// The devices that messages named and that are added, where that is all there is.
+  var arrivals: [DeviceArrivals.Arrival]?
 
   init(_ loaded: LoadedConfiguration, continuing base: Base) {
     var configuration = base.configuration
     configuration.adoptReloadable(from: loaded.gateway)
+    var devices = loaded.registry.deviceNumbers.map { loaded.registry.devices[$0] }
+    devices += DeviceArrivals.devices(base.created, of: loaded.sources).filter {
+      loaded.registry.deviceIndex(ofID: $0.id.utf8.span) == nil
+    }
+    let restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
+    self.init(
+      devices,
+      of: loaded.sources,
+      configuration,
+      settings: Self.settings(loaded.settings, after: base.settings, restart: restart),
+      restart: restart,
+      warnings: loaded.warnings.map(\.description),
+      continuing: base
+    )
+  }
+
+  /// The configuration in use, with devices that messages named.
+  init(adding arrivals: [DeviceArrivals.Arrival], to base: Base) {
+    let old = base.registry
+    let new = DeviceArrivals.devices(arrivals, of: base.sources)
+    self.init(
+      old.deviceNumbers.map { old.devices[$0] } + new,
+      of: base.sources,
+      base.configuration,
+      settings: base.settings,
+      restart: base.restart,
+      warnings: base.warnings,
+      continuing: base
+    )
+    self.arrivals = arrivals
+  }
+
+  private init(
+    _ devices: [Device],
+    of sources: [DeviceSource],
+    _ configuration: GatewayConfiguration,
+    settings: [SettingInForce],
+    restart: [String],
+    warnings: [String],
+    continuing base: Base
+  ) {
     self.configuration = configuration
-    let devices = loaded.registry.deviceNumbers.map { loaded.registry.devices[$0] }
+    self.sources = sources
+    self.settings = settings
     let registry = Registry(devices, continuing: base.registry)
     self.registry = registry
     var report = Self.differences(from: base.registry, to: registry)
-    report.restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
-    report.warnings = loaded.warnings.map(\.description)
+    report.restart = restart
+    report.warnings = warnings
     self.report = report
-    settings = Self.settings(loaded.settings, after: base.settings, restart: report.restart)
     let old = base.registry.devices
     changedDevices = registry.devices.indices.filter { number in
       number >= old.count || old[number] != registry.devices[number]
@@ -57,6 +107,7 @@ struct PreparedReload: Sendable {
     subscriptions = TopicSubscriptions(
       configuration: configuration,
       registry: registry,
+      sources: sources,
       announcer: base.announcer
     )
     let before = base.subscriptions.all(forBroker: nil, isOwn: true)

@@ -36,8 +36,13 @@ final class ReloadProgress {
   var requests: ArraySlice<KeyIndex>
   /// Whether the core has finished.
   var isCoreDone = false
+  /// When it began.
+  let startedAt: Moment
+  /// Whether messages wait for devices that it has added.
+  var hasMessages = false
 
-  init(_ prepared: PreparedReload, replacing old: Registry) {
+  init(_ prepared: PreparedReload, replacing old: Registry, at now: Moment = .zero) {
+    startedAt = now
     self.prepared = prepared
     self.old = old
     topics = TopicMap(

@@ -20,10 +20,13 @@ final class Reloader {
     let outcome = Mutex<Outcome?>(nil)
   }
 
-  private let read: @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+  typealias Reading = @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+
+  /// Reads the files; `nil` where there are none.
+  var read: Reading?
   private let mailbox = Mailbox()
   private var waker: Waker?
-  private var isBusy = false
+  private(set) var isBusy = false
   private let base: () -> PreparedReload.Base
   /// Who waits for the reload in progress, and for the one after it.
   private var waiting: [Completion] = []
@@ -32,17 +35,14 @@ final class Reloader {
   /// - Parameters:
   ///   - loop: Where outcomes are reported.
   ///   - base: What is in use when a reading begins.
-  ///   - read: Reads the files; called on another thread.
   ///   - apply: Receives the outcome of a reading; ``finish(_:)`` ends the reload.
   /// - Throws: When the loop cannot be woken from another thread.
   init(
     _ loop: EventLoop,
     continuing base: @escaping () -> PreparedReload.Base,
-    reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
     applying apply: @escaping (Outcome) -> Void
   ) throws(OperationsError) {
     self.base = base
-    self.read = read
     let mailbox = mailbox
     waker = try loop.makeWaker(named: "reload") {
       if let outcome = mailbox.outcome.withLock({ $0.take() }) { apply(outcome) }
@@ -56,11 +56,23 @@ final class Reloader {
   }
 
   private func start() {
-    isBusy = true
+    guard let read else { preconditionFailure("Nothing is read where there are no files.") }
     swap(&waiting, &waitingForNext)
-    let (read, mailbox, waker, base) = (read, mailbox, waker, base())
+    prepare { base in read().map { PreparedReload($0, continuing: base) } }
+  }
+
+  /// Adds devices that messages named, and reads nothing.
+  ///
+  /// Call it while no reload is in progress.
+  func add(_ arrivals: [DeviceArrivals.Arrival]) {
+    prepare { base in .success(PreparedReload(adding: arrivals, to: base)) }
+  }
+
+  private func prepare(_ job: @escaping @Sendable (PreparedReload.Base) -> Outcome) {
+    isBusy = true
+    let (mailbox, waker, base) = (mailbox, waker, base())
     DispatchQueue.global(qos: .utility).async {
-      let outcome = read().map { PreparedReload($0, continuing: base) }
+      let outcome = job(base)
       mailbox.outcome.withLock { $0 = outcome }
       waker?.wake()
     }

@@ -1,0 +1,157 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import JSON
+
+/// A device whose strings have marks, from which devices are made that differ in what fills them.
+package struct DeviceTemplate: Hashable, Sendable {
+  /// What stands for one placeholder: its text, and the number that it is, if it is one.
+  package struct Filling: Hashable, Sendable {
+    package let text: String
+    package let number: Int64?
+
+    /// A text; digits without a leading zero are a number too.
+    package init(_ text: String) {
+      self.text = text
+      number = Int64(text).flatMap { String($0) == text ? $0 : nil }
+    }
+
+    /// The value of a string in a payload that is the placeholder alone.
+    var json: JSONValue { number.map { .integer($0) } ?? .string(text) }
+  }
+
+  /// The device with marks, see ``TemplateMark``.
+  package let pattern: Device
+
+  package init(_ pattern: Device) { self.pattern = pattern }
+
+  /// The identifier of the device that `fillings` make, by the number of the mark.
+  package func id(_ fillings: [Int: Filling]) -> String {
+    Filler(fillings: fillings).fill(pattern.id)
+  }
+
+  /// The device that `fillings` make, by the number of the mark.
+  package func device(_ fillings: [Int: Filling]) -> Device {
+    let filler = Filler(fillings: fillings)
+    var device = pattern
+    device.id = filler.fill(pattern.id)
+    device.name = filler.fill(pattern.name)
+    device.lane = pattern.lane.map { filler.fill($0) }
+    device.options = pattern.options.map { filler.fill($0) }
+    device.availability = pattern.availability.map { filler.fill($0) }
+    device.awake = pattern.awake.map { filler.fill($0) }
+    device.properties = pattern.properties.map { filler.fill($0) }
+    return device
+  }
+}
+
+/// Fills in the parts of a device; a part without a mark keeps its storage.
+private struct Filler {
+  /// By the number of the mark.
+  let fillings: [Int: DeviceTemplate.Filling]
+
+  func fill(_ text: String) -> String {
+    TemplateMark.replaced(text) { bytes(of: $0) }
+  }
+
+  private func bytes(of mark: Int) -> [UInt8] {
+    Array((fillings[mark]?.text ?? TemplateMark.name(mark)).utf8)
+  }
+
+  func fill(_ property: Property) -> Property {
+    var filled = property
+    filled.name = property.name.map { fill($0) }
+    filled.kind = fill(property.kind)
+    filled.command.topic = fill(property.command.topic)
+    filled.command.payload = fill(property.command.payload)
+    filled.states = property.states.map { fill($0) }
+    filled.urgent = property.urgent.map { fill($0) }
+    filled.wire.on = property.wire.on.map { fill($0) }
+    filled.wire.off = property.wire.off.map { fill($0) }
+    if !property.wire.words.isEmpty {
+      filled.wire.words = [:]
+      for (word, value) in property.wire.words { filled.wire.words[fill(word)] = fill(value) }
+    }
+    return filled
+  }
+
+  private func fill(_ kind: ValueKind) -> ValueKind {
+    switch kind {
+    case .number(var rule):
+      rule.unit = rule.unit.map { fill($0) }
+      return .number(rule)
+    case .integer(var rule):
+      rule.unit = rule.unit.map { fill($0) }
+      return .integer(rule)
+    case .choice(let words): return .choice(words.map { fill($0) })
+    case .action(let words): return .action(words.map { fill($0) })
+    case .boolean, .text, .color: return kind
+    }
+  }
+
+  private func fill(_ value: Value) -> Value {
+    if case .text(let text) = value { .text(fill(text)) } else { value }
+  }
+
+  private func fill(_ source: StateSource) -> StateSource {
+    var filled = source
+    filled.topic = fill(source.topic)
+    filled.value = fill(source.value)
+    if let get = source.get {
+      filled.get = StateRequest(
+        topic: fill(get.topic),
+        payload: fill(json: get.payload)
+      )
+    }
+    if let reply = source.reply {
+      filled.reply = ReplySource(id: fill(reply.id), error: reply.error.map { fill($0) })
+    }
+    return filled
+  }
+
+  /// Fills in rendered JSON: a string that is one placeholder becomes the number that fills it.
+  private func fill(json bytes: [UInt8]) -> [UInt8] {
+    guard var text = String(validating: bytes, as: UTF8.self) else { return bytes }
+    for (mark, filling) in fillings where filling.number != nil {
+      let quoted = "\"\(TemplateMark.text(mark))\""
+      text = text.replacing(":\(quoted)", with: ":\(filling.text)")
+    }
+    return Array(fill(text).utf8)
+  }
+
+  func fill(_ source: AvailabilitySource) -> AvailabilitySource {
+    AvailabilitySource(
+      topic: fill(source.topic),
+      value: fill(source.value),
+      online: fill(source.online),
+      offline: fill(source.offline)
+    )
+  }
+
+  func fill(_ source: AwakeSource) -> AwakeSource {
+    AwakeSource(topic: fill(source.topic), value: source.value.map { fill($0) })
+  }
+
+  private func fill(_ pointer: JSONPointer) -> JSONPointer {
+    pointer.isWhole ? pointer : JSONPointer(fill(pointer.text)) ?? pointer
+  }
+
+  private func fill(_ payload: PayloadTemplate) -> PayloadTemplate {
+    let structure = fill(payload.structure)
+    return structure == payload.structure ? payload : PayloadTemplate(structure)
+  }
+
+  private func fill(_ value: JSONValue) -> JSONValue {
+    switch value {
+    case .string(let text):
+      if let mark = TemplateMark.number(ofWhole: text), let filling = fillings[mark] {
+        return filling.json
+      }
+      return .string(fill(text))
+    case .array(let elements): return .array(elements.map { fill($0) })
+    case .object(let members):
+      return .object(members.map { JSONValue.Member(fill($0.name), fill($0.value)) })
+    case .null, .boolean, .integer, .number: return value
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// The marks that stand for placeholders in the strings of a ``DeviceTemplate``.
+///
+/// A mark is one character of a private plane of Unicode, so that no rule for topics, pointers or
+/// payloads meets a `$`, and filling in needs no search for names. Mark 0 is `$n`, mark 1 to 9 is
+/// `$1` to `$9`.
+package enum TemplateMark {
+  /// The first bytes of every mark; the last one counts from `first`.
+  private static let prefix: [UInt8] = [0xF4, 0x8F, 0xA0]
+  private static let first: UInt8 = 0x80
+  package static let count = 10
+
+  /// The mark with a number from 0 to 9.
+  package static func text(_ number: Int) -> String {
+    String(decoding: prefix + [first + UInt8(number)], as: UTF8.self)
+  }
+
+  /// The placeholder as it is written in a file.
+  package static func name(_ number: Int) -> String { number == 0 ? "$n" : "$\(number)" }
+
+  /// `text` with marks in place of its placeholders.
+  ///
+  /// A placeholder counts only where no letter, digit or underscore follows, and `$$` stands for
+  /// `$`, here and in what reads the text later.
+  package static func marked(_ text: String) -> String {
+    guard text.utf8.contains(dollar) else { return text }
+    let bytes = Array(text.utf8)
+    var result: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == dollar, index + 1 < bytes.count {
+        if bytes[index + 1] == dollar {
+          result += [dollar, dollar]
+          index += 2
+          continue
+        }
+        if let number = number(of: bytes[index + 1]),
+          index + 2 == bytes.count || !isWordByte(bytes[index + 2])
+        {
+          result += prefix + [first + UInt8(number)]
+          index += 2
+          continue
+        }
+      }
+      result.append(bytes[index])
+      index += 1
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// `text` with the names of placeholders in place of its marks, for messages.
+  package static func unmarked(_ text: String) -> String {
+    replaced(text) { Array(name($0).utf8) }
+  }
+
+  /// The numbers of the marks in `text`.
+  package static func numbers(in text: String) -> Set<Int> {
+    var found: Set<Int> = []
+    _ = replaced(text) { number in
+      found.insert(number)
+      return []
+    }
+    return found
+  }
+
+  /// The bytes before, between and after the marks of `text`.
+  static func pieces(of text: String) -> [[UInt8]] {
+    var pieces: [[UInt8]] = [[]]
+    let bytes = Array(text.utf8)
+    var index = 0
+    while index < bytes.count {
+      if isMark(bytes, at: index) {
+        pieces.append([])
+        index += 4
+      } else {
+        pieces[pieces.count - 1].append(bytes[index])
+        index += 1
+      }
+    }
+    return pieces
+  }
+
+  private static func isMark(_ text: [UInt8], at index: Int) -> Bool {
+    guard text[index] == prefix[0], index + 3 < text.count else { return false }
+    return text[index + 1] == prefix[1] && text[index + 2] == prefix[2]
+      && text[index + 3] >= first && Int(text[index + 3] - first) < count
+  }
+
+  /// The number of the mark that is all of `text`, if it is one.
+  static func number(ofWhole text: String) -> Int? {
+    guard text.utf8.count == 4, text.utf8.starts(with: prefix), let last = text.utf8.last,
+      last >= first, Int(last - first) < count
+    else { return nil }
+    return Int(last - first)
+  }
+
+  /// `text` with other bytes in place of its marks; the text itself where it has none.
+  static func replaced(_ text: String, by bytes: (Int) -> [UInt8]) -> String {
+    guard text.utf8.contains(prefix[0]) else { return text }
+    return String(decoding: replaced(Array(text.utf8), by: bytes), as: UTF8.self)
+  }
+
+  static func replaced(_ text: [UInt8], by bytes: (Int) -> [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(text.count + 8)
+    var index = 0
+    while index < text.count {
+      if isMark(text, at: index) {
+        result += bytes(Int(text[index + 3] - first))
+        index += 4
+      } else {
+        result.append(text[index])
+        index += 1
+      }
+    }
+    return result
+  }
+
+  private static let dollar = UInt8(ascii: "$")
+
+  private static func number(of byte: UInt8) -> Int? {
+    switch byte {
+    case UInt8(ascii: "n"): 0
+    case UInt8(ascii: "1")...UInt8(ascii: "9"): Int(byte - UInt8(ascii: "0"))
+    default: nil
+    }
+  }
+
+  private static func isWordByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+}
