@@ -231,7 +231,8 @@ let package = Package(
     .testTarget(
       name: "GatewayCoreTests",
       dependencies: [
-        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "Routing",
+        "Commands", "Devices", "Durability", "GatewayCore", "JSON", "JSONParsing", "LastOut",
+        "Routing",
       ]
     ),
     .testTarget(

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import JSON
+import JSONParsing
 import LastOut
 
 @testable import Routing
@@ -31,26 +31,12 @@ struct RouteBench: ~Copyable {
     guard let keys = machine.outputs(fedBy: topic.span, broker: 0) else { return .overflow }
     return machine.receive(
       Array(payload.utf8).span,
-      document: machine.needsDocument(keys) ? Self.document(payload) : nil,
+      document: machine.needsDocument(keys) ? try? JSONParser.parse(Array(payload.utf8).span) : nil,
       for: keys,
       retained: retained,
       trail: "",
       at: now
     )
-  }
-
-  /// Reads an object of whole numbers and words.
-  private static func document(_ payload: String) -> JSONValue? {
-    guard payload.hasPrefix("{") else { return Int64(payload).map(JSONValue.integer) }
-    let members = payload.dropFirst().dropLast().split(separator: ",").compactMap { part in
-      let sides = part.split(separator: ":")
-      let value = sides[1].filter { $0 != "\"" }
-      return JSONValue.Member(
-        sides[0].filter { $0 != "\"" },
-        Int64(value).map(JSONValue.integer) ?? .string(value)
-      )
-    }
-    return .object(members)
   }
 
   mutating func pass(_ milliseconds: Int) {
