@@ -33,7 +33,7 @@ extension GatewayHost {
     report.queue = queue()
     report.journal = journalFacts()
     report.http = http.map(StatusReport.HTTP.init)
-    report.otherGatewayMilliseconds = mqtt.otherGatewaySeenAt?.milliseconds(to: now)
+    report.otherGatewayMilliseconds = mqtt.statusTopic.otherGatewaySeenAt?.milliseconds(to: now)
     report.restart = context.restart
     report.warnings = Array(context.warnings.prefix(Self.shownWarnings))
     report.counters = counters()

@@ -121,47 +121,19 @@ extension MQTTSurface {
 
   /// Whether a sender gets a reply on the response topic that it names; if not, the log says why.
   func allowsReply(on topic: String, _ correlationData: [UInt8]?) -> Bool {
-    // First, because the rest takes longer the longer the topic is.
-    let size = max(topic.utf8.count, correlationData?.count ?? 0)
-    guard size <= ReplyTopics.longest else {
-      if isNewRefusal(of: topic) {
-        context.log.warning(
-          "No reply sent: the response topic or its correlation data is too long",
-          [
-            "topic": Excerpt.of(topic), "bytes": String(size),
-            "limit": String(ReplyTopics.longest),
-          ]
-        )
-      }
+    switch replyTopics.answer(topic, correlationData, isCommand: { topics.isCommandTopic($0) }) {
+    case .allowed: return true
+    case .refused(let refusal):
+      if let refusal { context.log.warning(refusal.message, refusal.facts) }
       return false
     }
-    guard Topic.problem(inName: topic) == nil else { return false }
-    guard isReplyTopic(topic) else {
-      if isNewRefusal(of: topic) {
-        context.log.warning(
-          "No reply sent: the response topic is not allowed",
-          ["topic": Excerpt.of(topic), "allowed": replyTopics.description]
-        )
-      }
-      return false
-    }
-    return true
-  }
-
-  /// Whether the log has not named a topic yet; long ones count by how they begin.
-  private func isNewRefusal(of topic: String) -> Bool {
-    replyTopics.recordRefusal(of: Excerpt.of(topic))
-  }
-
-  private func isReplyTopic(_ topic: String) -> Bool {
-    replyTopics.contains(topic) && !topics.isCommandTopic(topic)
   }
 
   /// Replies to the message that a change arrived in.
   ///
   /// A value of an earlier process may name a topic that is no longer allowed.
   func reply(_ payload: [UInt8], on topic: String, correlationData: [UInt8]?) {
-    guard isReplyTopic(topic) else { return }
+    guard replyTopics.contains(topic), !topics.isCommandTopic(topic) else { return }
     own.enqueue(
       .init(topic: topic, payload: payload, correlationData: correlationData, isKept: true)
     )

@@ -35,10 +35,7 @@ final class MQTTSurface {
   var acknowledgementLatency = AcknowledgementLatency()
   /// How often the gateway's own broker was connected.
   private(set) var connectionCount = 0
-  /// When another gateway was last seen online at this base topic; `nil` if never, or if it has ended.
-  private(set) var otherGatewaySeenAt: Moment?
-  /// Limits the log of restored statuses.
-  private var restorePace = LogPace()
+  private(set) var statusTopic = StatusTopic()
 
   /// Called for every command that is handed to the broker.
   var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)?
@@ -120,37 +117,29 @@ final class MQTTSurface {
     }
   }
 
-  /// Reacts to a status that this gateway did not publish.
-  ///
-  /// Another gateway that ends leaves `offline` behind, which is wrong while this one is online.
-  /// Another one that is online is logged.
+  /// Handles a message on `settle/status`.
   func receiveStatus(_ payload: Span<UInt8>, isRetained: Bool) {
-    if Bytes.areEqual(payload, Array("offline".utf8)) {
-      // What was retained at the broker is replaced on each connection.
-      guard !isRetained else { return }
-      otherGatewaySeenAt = nil
-      return restoreStatus()
-    }
-    guard Bytes.areEqual(payload, Array("online".utf8)) else { return }
-    // What is retained after the first connection is this gateway's own status. One that arrives
-    // later is another's: with MQTT 5 the broker does not send this gateway's own back to it.
-    guard isRetained ? connectionCount == 1 : context.configuration.mqtt.usesMQTT5 else { return }
-    let isNew = otherGatewaySeenAt == nil
-    otherGatewaySeenAt = EventLoop.now()
-    guard isNew else { return }
-    context.log.warning(
-      "Another gateway is online at this base topic: both will act on every command",
-      ["topic": topics.status]
+    let reaction = statusTopic.receive(
+      payload,
+      isRetained: isRetained,
+      connections: connectionCount,
+      usesMQTT5: context.configuration.mqtt.usesMQTT5,
+      at: EventLoop.now()
     )
-  }
-
-  private func restoreStatus() {
-    guard !context.core.isShuttingDown else { return }
-    publishStatus()
-    if let count = restorePace.record(at: EventLoop.now()) {
+    switch reaction {
+    case .nothing: break
+    case .restore(let count):
+      guard !context.core.isShuttingDown else { return }
+      publishStatus()
+      guard let count else { return }
       context.log.warning(
         "The status was set to offline by another client, and is online again",
         ["topic": topics.status, "count": String(count)]
+      )
+    case .another:
+      context.log.warning(
+        "Another gateway is online at this base topic: both will act on every command",
+        ["topic": topics.status]
       )
     }
   }
