@@ -84,6 +84,27 @@ struct MistakeTests {
     )
   }
 
+  @Test func `an action of a device that sleeps is reported as a warning`() throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "d.yaml": """
+      d:
+        awake: {topic: a}
+        properties:
+          p: {type: action, values: [go], command: {topic: t}}
+      """
+    ])
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The file was refused.")
+      return
+    }
+    #expect(
+      Loading.lines(loaded.warnings, in: folder) == [
+        "d.yaml:2:10: awake: 'p' is an action, and actions do not wait: it is refused while the device "
+          + "sleeps, which is until it reports itself"
+      ]
+    )
+  }
+
   @Test func `a device that switches off urgent gets no warning for its profile's ends`()
     throws
   {

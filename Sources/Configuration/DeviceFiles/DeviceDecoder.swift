@@ -166,9 +166,19 @@ struct DeviceDecoder {
     device.merge = section.flag("merge") ?? false
     device.options = options(section, device: device)
     device.awake = awake
+    if awake != nil { warnAboutActions(of: device, at: section["awake"]) }
     device.availability = AvailabilityReader(placeholders: placeholders, problems: problems)
       .sources(section)
     return device
+  }
+
+  private func warnAboutActions(of device: Device, at node: YAMLNode?) {
+    guard let node, let action = device.properties.first(where: \.isAction) else { return }
+    problems.warn(
+      node.position,
+      "awake: '\(action.id)' is an action, and actions do not wait: it is refused while the device "
+        + "sleeps, which is until it reports itself"
+    )
   }
 
   private mutating func lane(_ section: Section) -> String? {
