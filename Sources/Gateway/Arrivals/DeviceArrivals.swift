@@ -53,6 +53,8 @@ struct DeviceArrivals {
   /// New devices by identifier, and in order.
   private var waiting: [String: Arrival] = [:]
   private var order: [Arrival] = []
+  /// How many devices are about to be added: neither in ``order`` any more nor defined yet.
+  private var addingCount = 0
   /// The newest message of each topic, with the device that it named, and the topics in order.
   private var messages: [String: (payload: [UInt8], device: String)] = [:]
   private var topics: [String] = []
@@ -94,7 +96,9 @@ struct DeviceArrivals {
         refusedCount += 1
         refusal = firstRefusal(of: topic, problem)
         outcome = .refused
-      } else if waiting[id] == nil, registry.deviceNumbers.count + order.count >= limit {
+      } else if waiting[id] == nil,
+        registry.deviceNumbers.count + addingCount + order.count >= limit
+      {
         refusedCount += 1
         if !isLimitLogged {
           isLimitLogged = true
@@ -140,6 +144,7 @@ struct DeviceArrivals {
   mutating func popNew(at now: Moment) -> [Arrival] {
     guard !order.isEmpty, next <= now else { return [] }
     defer { order = [] }
+    addingCount = order.count
     return order
   }
 
@@ -149,6 +154,7 @@ struct DeviceArrivals {
   /// cost a fifth of the time at most.
   mutating func added(_ arrivals: [Arrival], after duration: Duration, at now: Moment) {
     created += arrivals
+    addingCount = 0
     next = now.advanced(by: min(duration * 4, .seconds(10)))
   }
 
