@@ -23,6 +23,10 @@ struct PropertyFacts {
   private(set) var hasExcluded = false
   /// Whether commands wait until the device reports itself.
   private(set) var sleeps = false
+  /// Whether the key stands for keys of other devices, each of which gets a command of its own.
+  private(set) var isGroup = false
+  /// Whether a group's key stands for this one.
+  private(set) var isMember = false
   private let timeToLive: UInt64
 
   /// The facts of all properties.
@@ -33,13 +37,13 @@ struct PropertyFacts {
     KeyArray(
       relations.keys.map { key in
         var facts = PropertyFacts(registry[key])
-        facts.relate(relations[key], of: registry)
+        facts.relate(relations[key], of: key, in: registry)
         return facts
       }
     )
   }
 
-  /// The facts of a property that no other one excludes; see ``relate(_:of:)``.
+  /// The facts of a property that no other one excludes; see ``relate(_:of:in:)``.
   init(_ entry: Registry.Entry) {
     let property = entry.property
     device = entry.device
@@ -55,9 +59,11 @@ struct PropertyFacts {
   var canAsk: Bool { requestCount > 0 }
 
   /// Adds what follows from the property's relations and its device.
-  mutating func relate(_ relations: Relations, of registry: Registry) {
+  mutating func relate(_ relations: Relations, of key: KeyIndex, in registry: Registry) {
     hasExcluded = !relations.excluded.isEmpty
     sleeps = registry.devices[device].awake != nil
+    isGroup = registry.devices[device].group != nil
+    isMember = !registry.groups.isEmpty && !registry.groups.groups(of: key).isEmpty
   }
 
   /// Until when a value that is accepted at `now` may wait.

@@ -75,7 +75,9 @@ final class ConfigurationReader {
     readProfiles(folder.path, into: profiles)
     var decoder = DeviceDecoder(context: context, profiles: profiles, problems: problems)
     readDevices(folder, into: &decoder)
-    let registry = Registry(decoder.devices)
+    decoder.resolveGroups()
+    let scenes = decoder.scenes()
+    let registry = Registry(decoder.devices, continuing: nil, scenes: scenes)
     if problems.count == 0 {
       if decoder.sources.isEmpty { warnAboutNothing(settings, registry, folder: folder.path) }
       InputReader.check(settings.inputs, positions.inputs, against: registry, problems: problems)

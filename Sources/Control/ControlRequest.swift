@@ -12,6 +12,8 @@ package struct ControlRequest: Hashable, Sendable {
     case set(JSONValue)
     case step(StepAmount)
     case toggle
+    /// The values of a scene, whose name is the key.
+    case scene
     case cancel
     case flush
     case get
@@ -123,13 +125,15 @@ extension ControlRequest {
     let takesKey =
       switch operation {
       case .set, .step, .toggle, .cancel, .flush: true
-      case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices: false
+      case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices, .scene:
+        false
       }
     if takesKey { add("key", .string(key)) }
     switch operation {
     case .set(let value): add("set", value)
     case .step(let amount): add("step", amount.json)
     case .toggle: add("toggle", true)
+    case .scene: add("scene", .string(key))
     case .cancel: add("cancel", true)
     case .flush: add("flush", true)
     case .get: add("get", .string(key))

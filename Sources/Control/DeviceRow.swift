@@ -21,6 +21,8 @@ package struct DeviceRow: Hashable, Sendable {
   package var availability: Availability
   /// How long it has been offline, if that is known.
   package var awayMilliseconds: Int?
+  /// The ids of a group's members; empty for a device of its own.
+  package var members: [String] = []
   /// Whether it sleeps: values wait until it reports itself.
   package var sleeps = false
   /// The topic that its commands share, or the levels that their topics share, followed by `/…`.
@@ -47,7 +49,7 @@ package struct DeviceRow: Hashable, Sendable {
       "device": .string(id), "name": .string(name), "lane": .text(lane),
       "properties": .texts(properties), "types": .texts(types),
       "availability": .string(availability.rawValue), "away_ms": .count(awayMilliseconds),
-      "sleeps": .boolean(sleeps), "topic": .string(topic),
+      "sleeps": .boolean(sleeps), "members": .texts(members), "topic": .string(topic),
     ])
   }
 
@@ -65,6 +67,7 @@ package struct DeviceRow: Hashable, Sendable {
     lane = json["lane"]?.string
     awayMilliseconds = json["away_ms"]?.count
     sleeps = json["sleeps"] == true
+    members = json.texts("members")
   }
 
   /// What topics have in common: the topic if it is the same, else their shared levels and `/…`.

@@ -21,6 +21,8 @@ package struct EventObject: Hashable, Sendable {
   package var attempt: Int
   /// The reason in words, if the phase alone does not explain it.
   package var reason: String?
+  /// The group whose command this is a part of.
+  package var group: String?
   /// In the answer to a change of several properties: how many answers it has, one for each.
   package var of: Int?
 
@@ -33,7 +35,8 @@ package struct EventObject: Hashable, Sendable {
     source: String? = nil,
     at: String,
     attempt: Int = 1,
-    reason: String? = nil
+    reason: String? = nil,
+    group: String? = nil
   ) {
     self.id = id
     self.key = key
@@ -44,17 +47,21 @@ package struct EventObject: Hashable, Sendable {
     self.at = at
     self.attempt = attempt
     self.reason = reason
+    self.group = group
   }
 }
 
 extension EventObject {
   /// The event as a JSON tree, members in the contract's order.
   package var json: JSONValue {
-    .object([
-      "id": .string(id), "key": .string(key), "phase": .string(phase.rawValue),
-      "value": value ?? .null, "collapsed": .count(collapsed), "source": .text(source),
-      "at": .string(at), "attempt": .count(attempt), "reason": .text(reason),
-    ])
+    var members: [JSONValue.Member] = [
+      .init("id", .string(id)), .init("key", .string(key)), .init("phase", .string(phase.rawValue)),
+      .init("value", value ?? .null), .init("collapsed", .count(collapsed)),
+      .init("source", .text(source)), .init("at", .string(at)), .init("attempt", .count(attempt)),
+      .init("reason", .text(reason)),
+    ]
+    if let group { members.append(.init("group", .string(group))) }
+    return .object(members)
   }
 
   /// The object's text.
@@ -78,6 +85,7 @@ extension EventObject {
       at: { JSONWriter.appendString(at, to: &$0) },
       attempt: attempt,
       reason: reason,
+      group: group,
       to: &output
     )
   }
@@ -101,6 +109,7 @@ extension EventObject {
       reason: json["reason"]?.string
     )
     of = json["of"]?.count
+    group = json["group"]?.string
   }
 }
 

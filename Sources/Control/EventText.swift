@@ -17,6 +17,7 @@ package enum EventText {
     at: (inout [UInt8]) -> Void,
     attempt: Int,
     reason: String?,
+    group: String? = nil,
     to output: inout [UInt8]
   ) {
     output.append(literal: #"{"id":"#)
@@ -32,13 +33,17 @@ package enum EventText {
     append(source, to: &output)
     output.append(literal: #","at":"#)
     at(&output)
-    if attempt == 1, reason == nil {
+    if attempt == 1, reason == nil, group == nil {
       return output.append(literal: #","attempt":1,"reason":null}"#)
     }
     output.append(literal: #","attempt":"#)
     JSONWriter.appendInteger(Int64(attempt), to: &output)
     output.append(literal: #","reason":"#)
     append(reason, to: &output)
+    if let group {
+      output.append(literal: #","group":"#)
+      JSONWriter.appendString(group, to: &output)
+    }
     output.append(UInt8(ascii: "}"))
   }
 

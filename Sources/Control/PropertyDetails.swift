@@ -26,6 +26,8 @@ package struct PropertyDetails: Hashable, Sendable {
   package var lane: String?
   /// How long a value may wait for an offline broker or device.
   package var ttlMilliseconds: Int
+  /// The keys that a group's key stands for; empty for any other.
+  package var members: [String] = []
   /// Where commands go.
   package var commandTopic: String
   package var qos: Int
@@ -56,7 +58,7 @@ package struct PropertyDetails: Hashable, Sendable {
     self.ttlMilliseconds = ttlMilliseconds
   }
 
-  var members: [JSONValue.Member] {
+  var jsonMembers: [JSONValue.Member] {
     let sources = states.map { source -> JSONValue in
       .object([
         "topic": .string(source.topic), "value": .string(source.pointer),
@@ -72,7 +74,8 @@ package struct PropertyDetails: Hashable, Sendable {
       .init("hold_ms", holdMilliseconds.map { .count($0) } ?? .null), .init("hands", .texts(hands)),
       .init("held_by", .text(heldBy)),
       .init("held_ms", heldMilliseconds.map { .count($0) } ?? .null),
-      .init("obstacle", .text(obstacle)), .init("message", message?.json ?? .null),
+      .init("obstacle", .text(obstacle)), .init("members", .texts(members)),
+      .init("message", message?.json ?? .null),
     ]
   }
 
@@ -100,6 +103,7 @@ package struct PropertyDetails: Hashable, Sendable {
     excludes = json.texts("excludes")
     holdMilliseconds = json["hold_ms"]?.count
     hands = json.texts("hands")
+    members = json.texts("members")
     heldBy = json["held_by"]?.string
     heldMilliseconds = json["held_ms"]?.count
     obstacle = json["obstacle"]?.string

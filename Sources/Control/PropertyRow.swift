@@ -51,7 +51,7 @@ extension PropertyRow {
     add("confirm_ms", confirmWithin.map(milliseconds))
     add("urgent", .array(urgent))
     add("ends", .array(ends.map(JSONValue.string)))
-    return .object(members + (details?.members ?? []))
+    return .object(members + (details?.jsonMembers ?? []))
   }
 
   private var policyJSON: JSONValue {

@@ -8,7 +8,7 @@ internal import JSON
 struct RequestReader {
   /// All members, for suggestions.
   private static let known = [
-    "set", "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch",
+    "set", "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
     "describe", "record", "reload", "status", "log", "devices", "key",
     "id", "source", "now", "ttl", "wait", "at", "dry_run",
   ]
@@ -70,7 +70,7 @@ struct RequestReader {
     guard let operation = first else {
       throw error(
         .missingOperation,
-        "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record,"
+        "nothing to do: one of set, step, toggle, scene, cancel, flush, get, pending, watch, describe, record,"
           + " reload, status, log or devices is needed"
       )
     }
@@ -98,7 +98,8 @@ struct RequestReader {
     case "key": .key
     case "set": .operation
     case "id", "source", "now", "ttl", "wait", "at", "dry_run": .option
-    case "value", "step", "toggle", "cancel", "flush", "get", "pending", "watch", "describe",
+    case "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
+      "describe",
       "record", "reload", "status", "log", "devices":
       .operation
     default: nil
@@ -114,6 +115,14 @@ struct RequestReader {
     case "toggle":
       try expectTrue(member)
       return ControlRequest(.toggle, key: try key(for: "toggle"))
+    case "scene":
+      // A name is one wherever the request comes from.
+      guard let name = member.value.string,
+        KeySyntax.deviceProperty.mistake(inDevice: name) == nil
+      else {
+        throw wrongType(member, expected: #"the name of a scene, such as "evening""#)
+      }
+      return ControlRequest(.scene, key: name)
     case "cancel": return ControlRequest(.cancel, key: try keyOrPattern(member))
     case "flush": return ControlRequest(.flush, key: try keyOrPattern(member))
     case "get": return ControlRequest(.get, key: try pattern(member))
@@ -156,6 +165,8 @@ struct RequestReader {
   ) throws(GrammarError) {
     switch request.operation {
     case .set, .step, .toggle: return
+    case .scene:
+      if member.name != "key" { return }
     case .cancel, .flush:
       if ["key", "id", "source", "at"].contains(member.name) { return }
     case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:

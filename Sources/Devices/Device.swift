@@ -14,6 +14,8 @@ package struct Device: Hashable, Sendable {
   package var availability: [AvailabilitySource] = []
   /// Where it reports that it is awake; `nil` for a device that does not sleep.
   package var awake: AwakeSource?
+  /// The devices that it stands for; `nil` for a device of its own.
+  package var group: DeviceGroup?
   package var properties: [Property]
 
   package init(id: String, name: String, properties: [Property]) {

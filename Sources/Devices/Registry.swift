@@ -48,6 +48,10 @@ package final class Registry: Sendable {
   private let members: [[Int32]]
   /// The numbers of the current devices, in order of definition.
   private let order: [Int]
+  /// Groups and their members.
+  package let groups: GroupTable
+  /// In order of definition.
+  package let scenes: [Scene]
 
   /// Numbers the properties of `devices` in the given order.
   package convenience init(_ devices: [Device]) { self.init(devices, continuing: nil) }
@@ -59,7 +63,9 @@ package final class Registry: Sendable {
   ///
   /// A key that is only in `old` is retired. Its number stays reserved, because commands may still
   /// be in flight for it, and the key gets the same number again when it returns.
-  package init(_ devices: [Device], continuing old: Registry?) {
+  ///
+  /// `scenes` are those of `old` unless given.
+  package init(_ devices: [Device], continuing old: Registry?, scenes: [Scene]? = nil) {
     var numbering = RegistryNumbering(old)
     for device in devices { numbering.add(device) }
     numbering.retireOthers()
@@ -83,6 +89,11 @@ package final class Registry: Sendable {
     }
     self.keys = keys
     self.deviceIDs = deviceIDs
+    self.scenes = scenes ?? old?.scenes ?? []
+    groups = GroupTable(
+      order.filter { numbering.devices[$0].group != nil }
+        .map { (numbering.devices[$0], numbering.members[$0]) }
+    ) { name in keys.find(name.utf8.span).map { KeyIndex($0) } }
   }
 
   /// The numbers of the current devices, in order of definition.
@@ -112,6 +123,14 @@ package final class Registry: Sendable {
   /// Resolves the bytes of `device/property`, as in a topic; aliases are accepted.
   package func index(ofKey bytes: Span<UInt8>) -> KeyIndex? {
     keys.find(bytes).map { KeyIndex($0) }
+  }
+
+  /// The scene called `id`.
+  ///
+  /// - Throws: ``ValidationError`` when there is no such scene.
+  package func scene(_ id: String) throws(ValidationError) -> Scene {
+    if let found = scenes.first(where: { $0.id == id }) { return found }
+    throw .unknownScene(id, suggestion: nil)
   }
 
   /// The number of the device called `id`.
@@ -160,10 +179,12 @@ package final class Registry: Sendable {
         suggestion: Suggestion.nearest(to: property, in: names),
         has: properties.map(\.id)
       )
+    case .unknownScene(let id, nil):
+      return .unknownScene(id, suggestion: Suggestion.nearest(to: id, in: scenes.lazy.map(\.id)))
     case .invalidKey(let word, nil): return .invalidKey(word, suggestion: key(meantBy: word))
-    case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
-      .notAChoice, .unsupported, .noBase, .tooManyPending, .tooManyActions, .noRoomForAll,
-      .notDurable, .shuttingDown, .held, .feedbackLoop:
+    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .inProperty, .wrongType,
+      .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending, .tooManyActions,
+      .noRoomForAll, .notDurable, .shuttingDown, .held, .feedbackLoop:
       return error
     }
   }

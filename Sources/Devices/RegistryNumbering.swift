@@ -23,6 +23,7 @@ struct RegistryNumbering {
       devices[number].properties = []
       devices[number].availability = []
       devices[number].awake = nil
+      devices[number].group = nil
       deviceNumbers[devices[number].id] = number
     }
     for place in properties.indices { keyNumbers[properties[place].key] = place }

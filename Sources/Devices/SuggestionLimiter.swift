@@ -39,12 +39,13 @@ package struct SuggestionLimiter: Sendable {
 }
 
 extension ValidationError {
-  /// Whether there is no such device or property.
+  /// Whether there is no such device, property or scene.
   fileprivate var isUnknownKey: Bool {
     switch self {
-    case .unknownDevice, .unknownProperty, .invalidKey: true
-    case .inProperty, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending,
-      .tooManyActions, .noRoomForAll, .notDurable, .shuttingDown, .held, .feedbackLoop:
+    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey: true
+    case .inProperty, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase,
+      .tooManyPending, .tooManyActions, .noRoomForAll, .notDurable, .shuttingDown, .held,
+      .feedbackLoop:
       false
     }
   }

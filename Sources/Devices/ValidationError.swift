@@ -8,6 +8,7 @@ package enum ValidationError: Error, Hashable, Sendable {
   case unknownDevice(String, suggestion: String?)
   /// `has` are the properties of the device, where they are looked up.
   case unknownProperty(String, device: String, suggestion: String?, has: [String] = [])
+  case unknownScene(String, suggestion: String?)
   case invalidKey(String, suggestion: String? = nil)
   case wrongType(found: String, expected: String, suggestion: String?)
   /// What is wrong with one of several properties that are set together.
@@ -44,6 +45,8 @@ extension ValidationError: CustomStringConvertible {
       "device '\(Excerpt.of(device))' has no property '\(Excerpt.of(id))'"
         + Self.question(suggestion)
         + (others.isEmpty ? "" : "\(suggestion == nil ? "; it" : " It") has \(Self.list(others))")
+    case .unknownScene(let id, let suggestion):
+      "no scene '\(Excerpt.of(id))'\(Self.question(suggestion))"
     case .invalidKey(let key, let suggestion):
       "'\(Excerpt.of(key))' is no key; a key is DEVICE/PROPERTY\(Self.question(suggestion))"
     case .inProperty(let property, let error): "\(property): \(error.description)"

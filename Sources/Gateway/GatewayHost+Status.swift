@@ -46,6 +46,7 @@ extension GatewayHost {
     var devices = StatusReport.Devices()
     devices.count = registry.deviceNumbers.count
     devices.keys = registry.keyCount
+    devices.scenes = registry.scenes.map(\.id)
     for number in registry.deviceNumbers
     where !context.core.commands.dispatcher.isDeviceOnline(number) {
       devices.awayCount += 1

@@ -19,6 +19,9 @@ extension GatewayCore {
     _ options: ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)
+    if pipeline.commands.isGroup(key) {
+      return try changeGroup(change, of: key, at: now, options)
+    }
     try pipeline.change(change, of: key, options, &outbox, at: now)
   }
 
@@ -105,14 +108,30 @@ extension GatewayCore {
   @discardableResult
   package mutating func flush(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
     pipeline.commands.advance(to: now)
-    return pipeline.flush(key, source: source, &outbox, at: now)
+    guard pipeline.commands.isGroup(key) else {
+      return pipeline.flush(key, source: source, &outbox, at: now)
+    }
+    var isAny = false
+    for member in registry.groups.members(of: key)
+    where pipeline.flush(member, source: source, &outbox, at: now) {
+      isAny = true
+    }
+    return isAny
   }
 
   /// Drops what waits for `key`; `false` when nothing did.
   @discardableResult
   package mutating func cancel(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
     pipeline.commands.advance(to: now)
-    return pipeline.cancel(key, source: source, &outbox, at: now)
+    guard pipeline.commands.isGroup(key) else {
+      return pipeline.cancel(key, source: source, &outbox, at: now)
+    }
+    var isAny = false
+    for member in registry.groups.members(of: key)
+    where pipeline.cancel(member, source: source, &outbox, at: now) {
+      isAny = true
+    }
+    return isAny
   }
 
   // MARK: - Feedback loops

@@ -38,7 +38,9 @@ extension GatewayCore {
       pipeline.durability?.replaceDevices(registry, awaiting: settings.awaited)
       return .definitionsReplaced
     case .migrated: break
-    case .finished: return .reloaded
+    case .finished:
+      pipeline.commands.refreshAllGroups(at: now)
+      return .reloaded
     }
     return nil
   }

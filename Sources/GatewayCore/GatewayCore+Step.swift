@@ -30,7 +30,11 @@ extension GatewayCore {
         collectOutcomes(at: now)
         stage = .emitting
       case .emitting:
-        if let effect = outbox.popFirst() { return effect }
+        if let effect = popReady() { return effect }
+        if groups.takeNews() {
+          collectOutcomes(at: now)
+          continue
+        }
         stage = .states
       case .states:
         if let effect = nextState(at: now, host) { return effect }
@@ -56,7 +60,7 @@ extension GatewayCore {
   /// keep the order of its requests. Nothing is published.
   package mutating func nextReply(at now: Moment) -> Effect? {
     if !outbox.hasEvents { collectOutcomes(at: now) }
-    return outbox.popFirst()
+    return popReady()
   }
 
   private mutating func begin(at now: Moment) {
@@ -68,6 +72,7 @@ extension GatewayCore {
   /// Collects what was decided since the last call.
   mutating func collectOutcomes(at now: Moment) {
     pipeline.emit(to: &outbox, at: now)
+    pipeline.commands.refreshGroups(at: now)
     let changed = states.collectChanges(of: &pipeline.commands, at: now)
     if isStateWatched { for key in changed { outbox.append(.stateChanged(key)) } }
   }

@@ -43,6 +43,8 @@ package struct GatewayCore: ~Copyable {
   package internal(set) var states: StatePublisher
   package internal(set) var rejections = RejectionLog()
   var loops: FeedbackLoopDetector
+  /// Commands of groups that have not ended.
+  var groups = GroupCommands()
   var shutdown: Shutdown?
   package var settings: Settings
   package let identifiers: CommandIdentifiers

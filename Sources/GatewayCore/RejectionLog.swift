@@ -118,7 +118,8 @@ extension RejectionLog.Kind {
     case .shuttingDown: self = .closing
     case .held: self = .held
     case .inProperty(_, .held): self = .held
-    case .unknownDevice, .unknownProperty, .invalidKey, .inProperty, .wrongType, .outOfRange,
+    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .inProperty, .wrongType,
+      .outOfRange,
       .notAChoice, .unsupported, .notDurable, .noBase:
       self = .badValue
     }

@@ -43,10 +43,11 @@ extension ChangeCommand {
   static func changeParameters(
     _ positional: [Parameter<Self>],
     keys: ParameterDescription.Completion = .keys,
+    keyName: String = "key",
     keyHelp: String = "device/property, such as desk-lamp/brightness."
   ) -> [Parameter<Self>] {
     let key = Parameter<Self>.argument(
-      "key",
+      keyName,
       \.key,
       completion: keys,
       help: keyHelp

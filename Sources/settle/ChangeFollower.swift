@@ -35,7 +35,7 @@ struct ChangeFollower {
       return try SettledFollower(request: request, options: options, json: json)
         .run(on: client, by: limit)
     }
-    if options.wait == .best, request.deviceMembers != nil {
+    if request.operation == .scene ? request.wait == .confirmed : options.wait == .best && isSet {
       if let code = try readConfirming(from: &client) { return code }
     }
     try client.send(request)
@@ -73,14 +73,20 @@ struct ChangeFollower {
 
   /// The key of the change, or a key of its device.
   private var keys: [String] {
-    request.deviceMembers == nil ? [request.key] : ["\(request.key)/"]
+    if request.operation == .scene { return [] }
+    return request.deviceMembers == nil ? [request.key] : ["\(request.key)/"]
   }
 
-  /// Asks which properties of the device can confirm; returns an exit code if that fails.
+  /// Whether the change sets several properties of a device.
+  private var isSet: Bool { request.deviceMembers != nil }
+
+  /// Asks which properties can confirm; returns an exit code if that fails.
   private mutating func readConfirming(
     from client: inout ControlClient
   ) throws(ClientError) -> ExitCode? {
-    try client.send(ControlRequest(.describe, key: "\(request.key)/*"))
+    // Of a scene it is not known which keys it has.
+    let pattern = request.operation == .scene ? "*" : "\(request.key)/*"
+    try client.send(ControlRequest(.describe, key: pattern))
     let reply = try client.next(by: Deadline(after: ConnectionOptions.replyTimeout))
     guard case .described(let rows, _) = reply else { return .unexpected(reply) }
     confirming = Set(rows.filter { $0.confirmWithin != nil }.map(\.key))

@@ -36,8 +36,8 @@ struct CompletionsCommand: GatewayCommand {
       \.keys,
       value: Keys.allCases.map(\.rawValue).joined(separator: "|"),
       completion: .words(Keys.allCases.map(\.rawValue)),
-      help: "Print keys instead: any, those that can be stepped or toggled, or what can be set,"
-        + " which includes devices."
+      help: "Print keys instead: any, those that can be stepped or toggled, what can be set,"
+        + " which includes devices, or the names of scenes."
     ),
     .option(
       "starting",
@@ -58,6 +58,8 @@ struct CompletionsCommand: GatewayCommand {
   /// Which keys to print.
   enum Keys: String, CaseIterable, ArgumentValue {
     case any, step, toggle, set
+    /// The names of scenes.
+    case scene
   }
 
   var shell: Completions.Shell?
@@ -74,11 +76,13 @@ struct CompletionsCommand: GatewayCommand {
     if isMore, subject?.contains("/") == true { return .done }
     let question =
       subject.map { ControlRequest(.describe, key: $0) }
+      ?? (keys == .scene ? ControlRequest(.status, key: "") : nil)
       // There is one short row for each device.
       ?? ControlRequest(.devices, key: Self.devices(startingWith: start))
     let reply = try ask(question)
     let words: [String]
     switch reply {
+    case .status(let report, _): words = report.devices.scenes.filter { $0.hasPrefix(start) }
     case .devices(let rows, _):
       let all = rows.flatMap { row in
         zip(row.properties, row.types).compactMap { name, type in
@@ -90,8 +94,8 @@ struct CompletionsCommand: GatewayCommand {
       words = rows.compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
     case .described(let rows, _):
       words = rows.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
-    case .event, .watched, .recorded, .targets, .pending, .flushed, .cancelled, .reloaded, .status,
-      .logged, .previewed, .failure:
+    case .event, .watched, .recorded, .targets, .pending, .flushed, .cancelled, .reloaded, .logged,
+      .previewed, .failure:
       return .unexpected(reply)
     }
     StandardOutput.show(words.map { $0 + "\n" }.joined())
@@ -124,6 +128,7 @@ extension CompletionsCommand.Keys {
   fileprivate func accepts(_ type: String) -> Bool {
     switch self {
     case .any, .set: true
+    case .scene: false
     case .step: type == "number" || type == "integer"
     case .toggle: type == "boolean"
     }

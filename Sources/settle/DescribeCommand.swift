@@ -146,6 +146,9 @@ private struct Description {
   private mutating func add(_ heading: String, _ text: String) { lines.append((heading, text)) }
 
   private mutating func add(_ details: PropertyDetails, _ row: PropertyRow) {
+    guard details.members.isEmpty else {
+      return add("group of", details.members.joined(separator: ", "))
+    }
     add("lane", details.lane ?? "none")
     add("sends to", "\(details.commandTopic) (QoS \(details.qos))")
     for source in details.states {

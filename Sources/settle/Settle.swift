@@ -30,6 +30,7 @@ struct Settle {
       entry(SetCommand.self, "CHANGE"),
       entry(StepCommand.self, "CHANGE"),
       entry(ToggleCommand.self, "CHANGE"),
+      entry(SceneCommand.self, "CHANGE"),
       entry(PipeCommand.self, "CHANGE"),
       daemon("control", "Step values on a full screen, and see each settle.", "LOOK"),
       entry(StatusCommand.self, "LOOK"),

@@ -77,6 +77,7 @@ struct DocumentationTests {
     (.confirm, "devices", "$defs/property/properties/confirm/oneOf/1"),
     (.availability, "devices", "$defs/device/properties/availability/oneOf/1"),
     (.awake, "devices", "$defs/device/properties/awake/oneOf/1"),
+    (.group, "devices", "properties/groups/additionalProperties"),
   ]
 
   @Test(arguments: positions)

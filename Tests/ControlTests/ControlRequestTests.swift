@@ -83,7 +83,7 @@ struct ControlRequestTests {
     (#"{"key":"a/b","brightness":1}"#, "unknown_member", #"unknown member "brightness""#),
     (
       #"{"key":"a/b"}"#, "missing_operation",
-      "nothing to do: one of set, step, toggle, cancel, flush, get, pending, watch, describe, record,"
+      "nothing to do: one of set, step, toggle, scene, cancel, flush, get, pending, watch, describe, record,"
         + " reload, status, log or devices is needed"
     ),
     (

@@ -46,7 +46,7 @@ import Testing
       switch request.operation {
       case .step: continue  // The simulator has no state to add the step to.
       case .set(let value): _ = try registry[key].property.value(from: value)
-      case .toggle, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
+      case .toggle, .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
         .status, .log, .devices:
         Issue.record("\(request.operation) is not played")
       }

@@ -31,7 +31,8 @@ enum ControlTarget {
       let request = try ControlRequest(line: line.span)
       switch request.operation {
       case .reload, .status, .watch, .record: return  // Those need a file, or a socket.
-      case .set, .step, .toggle, .get, .pending, .describe, .log, .devices, .flush, .cancel:
+      case .set, .step, .toggle, .scene, .get, .pending, .describe, .log, .devices, .flush,
+        .cancel:
         host.requests.perform(request, for: requester, line: number)
       }
     } catch {

@@ -63,6 +63,9 @@ struct Delivery {
     return property.isSameOnWire(actual, value)
   }
 
+  /// Shows the value that a group's members have; nothing is in flight.
+  mutating func show(_ value: Value?) { actual = value }
+
   // MARK: - Sending
 
   /// Puts a command in flight.

@@ -97,7 +97,7 @@ struct DefinitionReload {
     )
     Relations.derive(ofDevice: number, in: registry, &relations)
     for raw in registry.indices(ofDevice: number) {
-      facts[KeyIndex(raw)].relate(relations[KeyIndex(raw)], of: registry)
+      facts[KeyIndex(raw)].relate(relations[KeyIndex(raw)], of: KeyIndex(raw), in: registry)
     }
   }
 

@@ -31,6 +31,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case confirm = "properties.<id>.confirm"
   case availability = "availability[]"
   case awake
+  case group = "groups.<name>"
 
   /// The allowed keys, in the order of the documentation.
   package var keys: [String] {
@@ -79,6 +80,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .confirm: ["within", "tolerance", "retries"]
     case .availability: ["topic", "value", "online", "offline"]
     case .awake: ["topic", "value"]
+    case .group: ["name", "members", "area"]
     }
   }
 

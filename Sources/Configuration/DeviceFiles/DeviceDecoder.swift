@@ -16,6 +16,9 @@ struct DeviceDecoder {
   private(set) var devices: [Device] = []
   /// Devices that appear with their first message.
   private(set) var sources: [DeviceSource] = []
+  /// The entries of `groups:` and `scenes:` of all files.
+  var groupNodes: [YAMLNode.Pair] = []
+  var sceneNodes: [YAMLNode.Pair] = []
   private var positions: [String: SourcePosition] = [:]
   private var propertyCount = 0
   /// The names of lanes that devices have and the settings do not define.
@@ -40,6 +43,10 @@ struct DeviceDecoder {
       return
     }
     for pair in pairs {
+      if Self.sections.contains(pair.key) {
+        collect(pair)
+        continue
+      }
       if let head = TemplateHead(pair, baseTopic: context.baseTopic, problems) {
         read(head)
         continue
@@ -120,6 +127,14 @@ struct DeviceDecoder {
       }
     }
   }
+
+  /// Where a name is defined; `nil` if it is not.
+  func definition(of name: String) -> SourcePosition? { positions[name] }
+
+  mutating func define(_ name: String, at position: SourcePosition) { positions[name] = position }
+
+  /// Adds a group, which appears as a device.
+  mutating func add(_ group: Device) { devices.append(group) }
 
   private mutating func device(_ pair: YAMLNode.Pair, count: Int) -> Device? {
     guard let own = Section(pair.value, .device, problems, what: "device '\(pair.key)'") else {

@@ -3,7 +3,7 @@
 
 /// The rules for device and property identifiers, which become parts of topics.
 package enum Identifiers {
-  static let reservedDevices = ["status", "info", "reply"]
+  static let reservedDevices = ["status", "info", "reply", "scene", "groups", "scenes"]
   static let reservedProperties = [
     "set", "get", "event", "step", "toggle", "flush", "cancel", "info",
   ]

@@ -138,7 +138,7 @@ package struct PipeSession {
       unanswered += 1
     case .flush, .cancel:
       queries.append(Query(line: number, key: request.key))
-    case .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
+    case .scene, .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
       let message =
         "a pipe accepts changes, flush and cancel; use the control socket for other requests"
       let reply = ErrorReply(.unsupported, message, line: number)

@@ -91,6 +91,7 @@ extension StatusReport.Devices {
   var json: JSONValue {
     .object([
       "count": .count(count), "keys": .count(keys), "away_count": .count(awayCount),
+      "scenes": .texts(scenes),
       "away": .array(
         away.map { .object(["id": .string($0.id), "since_ms": .count($0.sinceMilliseconds)]) }
       ),
@@ -104,6 +105,7 @@ extension StatusReport.Devices {
     count = json["count"]?.count ?? 0
     keys = json["keys"]?.count ?? 0
     awayCount = json["away_count"]?.count ?? 0
+    scenes = json.texts("scenes")
     away = json.rows("away") { row in
       row["id"]?.string.map { .init(id: $0, sinceMilliseconds: row["since_ms"]?.count) }
     }

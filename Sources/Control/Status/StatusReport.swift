@@ -93,6 +93,8 @@ extension StatusReport {
     package var awayCount = 0
     /// Some of the devices that are away.
     package var away: [Away] = []
+    /// The names of scenes.
+    package var scenes: [String] = []
     /// Some of the devices that sleep, and when each reported itself last.
     package var sleepers: [Away] = []
 

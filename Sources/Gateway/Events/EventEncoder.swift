@@ -52,7 +52,8 @@ struct EventEncoder {
       source: Self.source(of: event.origin),
       at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
       attempt: event.attempt,
-      reason: event.reason
+      reason: event.reason,
+      group: event.origin?.group?.name
     )
   }
 
@@ -68,7 +69,8 @@ struct EventEncoder {
       source: Self.source(of: entry.origin),
       at: WallClock.text(milliseconds: wallMilliseconds(at: entry.at)),
       attempt: entry.attempt,
-      reason: entry.reason
+      reason: entry.reason,
+      group: entry.origin?.group?.name
     )
   }
 
@@ -97,6 +99,7 @@ struct EventEncoder {
       at: { timestamp.append(to: &$0) },
       attempt: event.attempt,
       reason: event.reason,
+      group: event.origin?.group?.name,
       to: &output
     )
   }

@@ -100,7 +100,7 @@ final class ChangeBatch: ResponseStream {
       var request = try ControlRequest(line: bytes.span)
       switch request.operation {
       case .set, .step, .toggle, .flush, .cancel: break
-      case .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
+      case .scene, .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
         throw GrammarError(
           code: .unsupported,
           message: "only changes, flush and cancel are allowed here; see GET /v1/devices, "

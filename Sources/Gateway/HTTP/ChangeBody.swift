@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Configuration
 import Control
 import Devices
 import HTTP
@@ -72,6 +73,30 @@ enum ChangeBody {
       stated = members
     }
     return try change([.init("key", .string(id))] + stated, queryOptions(request))
+  }
+
+  /// Reads the options of a request that sets a scene; it needs no body.
+  static func sceneRequest(
+    _ id: String,
+    from request: HTTPRequest
+  ) throws(Problem) -> ControlRequest {
+    var members: [JSONValue.Member] = []
+    if !request.body.isEmpty {
+      let document = try parse(request.body)
+      guard case .object(let stated) = document else {
+        throw Problem(
+          422,
+          ErrorCode.badType.rawValue,
+          "the body is an object of options, or empty; found " + Excerpt.of(document)
+        )
+      }
+      try checkMembers(stated, allowed: options)
+      members = stated
+    }
+    guard Identifiers.problem(inDevice: id) == nil else {
+      throw HTTPProblems.problem(.unknownScene(id, suggestion: nil), key: nil)
+    }
+    return try change([.init("scene", .string(id))] + members, queryOptions(request))
   }
 
   private static func wrongProperties(_ found: JSONValue) -> Problem {

@@ -18,7 +18,8 @@ enum HTTPProblems {
       var problem = problem(inner, key: key.map { "\($0)/\(property)" })
       problem.detail = error.description
       return problem
-    case .unknownDevice(_, let suggestion), .unknownProperty(_, _, let suggestion, _):
+    case .unknownDevice(_, let suggestion), .unknownProperty(_, _, let suggestion, _),
+      .unknownScene(_, let suggestion):
       (status, code) = (404, .unknownKey)
       if let suggestion { members.append(.init("suggestion", .string(suggestion))) }
     case .invalidKey(_, let suggestion):

@@ -5,6 +5,7 @@ import Control
 import Devices
 import HTTP
 import JSON
+import Operations
 
 /// Several properties of a device in one request.
 extension HTTPSurface {
@@ -23,7 +24,25 @@ extension HTTPSurface {
 
   /// Sets properties of a device, and responds when all of them are as far as the client waits for.
   func setDevice(_ id: String, _ exchange: HTTPExchange) throws(Problem) {
-    var request = try ChangeBody.deviceRequest(id, from: exchange.request)
+    try setSeveral(try ChangeBody.deviceRequest(id, from: exchange.request), exchange)
+  }
+
+  /// Sets a scene, and responds as for several properties of a device.
+  func setScene(_ id: String, _ exchange: HTTPExchange) throws(Problem) {
+    let request = try ChangeBody.sceneRequest(id, from: exchange.request)
+    do throws(ValidationError) {
+      _ = try context.registry.scene(id)
+    } catch {
+      throw HTTPProblems.problem(gateway.requests.suggesting(error, at: EventLoop.now()), key: nil)
+    }
+    try setSeveral(request, exchange)
+  }
+
+  private func setSeveral(
+    _ request: ControlRequest,
+    _ exchange: HTTPExchange
+  ) throws(Problem) {
+    var request = request
     request.source = request.source ?? Self.source
     let wait = request.wait
     if wait != nil { try checkRoomToLast(asStream: false) }

@@ -32,6 +32,7 @@ extension HTTPSurface {
       guard request.method == "PUT" else { return try serveProperty(key, exchange) }
       try change("set", key, exchange)
     case .device(let id) where request.method == "PUT": try setDevice(id, exchange)
+    case .scene(let id): try setScene(id, exchange)
     case .step(let key): try change("step", key, exchange)
     case .toggle(let key): try change("toggle", key, exchange)
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
@@ -68,7 +69,7 @@ extension HTTPSurface {
       answer(exchange, .object(["status": "ready"]))
     case .openAPI:
       answer(exchange, HTTPResponse(type: "application/json", description(for: exchange)))
-    case .changes, .property, .step, .toggle, .pending, .flush, .cancel, .events, .panel:
+    case .changes, .property, .step, .toggle, .scene, .pending, .flush, .cancel, .events, .panel:
       preconditionFailure("Only documents are served here.")
     }
   }

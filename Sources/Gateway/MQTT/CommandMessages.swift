@@ -35,6 +35,9 @@ struct CommandMessages {
       try change(key, topic, origin, at: now) { () throws(ValidationError) in .toggle }
     case .flush(let key): context.core.flush(key, at: now, source: "mqtt")
     case .cancel(let key): context.core.cancel(key, at: now, source: "mqtt")
+    case .scene(let id):
+      let scene = try context.registry.scene(id)
+      context.setScene(scene, ChangeOptions(origin: origin), at: now)
     case .deviceSet(let device): try set(device: device, topic, payload, origin, at: now)
     case .input(let number):
       try receive(context.configuration.inputs[number], topic, payload, at: now)

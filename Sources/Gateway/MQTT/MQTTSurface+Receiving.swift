@@ -191,10 +191,12 @@ extension MQTTSurface {
     reply(rejection(key: key, of: origin, reason: reason, at: now), to: origin)
   }
 
-  /// Which device or property does not exist; nobody reads a suggestion here.
+  /// Which device, property or scene does not exist; nobody reads a suggestion here.
   private func unknownKeyReason(_ key: String) -> String {
     do throws(ValidationError) {
-      if key.utf8.contains(UInt8(ascii: "/")) {
+      if let scene = TopicMap.scene(inKey: key) {
+        _ = try context.registry.scene(scene)
+      } else if key.utf8.contains(UInt8(ascii: "/")) {
         _ = try context.registry.index(of: key)
       } else {
         _ = try context.registry.deviceIndex(of: key)

@@ -87,6 +87,9 @@ final class TopicMap {
     }
     addedDevices = lastDevice
     guard rest > 0, lastDevice == numbers.count else { return false }
+    for scene in registry.scenes {
+      table.add(.command(.scene(scene.id)), for: "\(base)/scene/\(scene.id)/set")
+    }
     addInputs()
     return true
   }
@@ -166,6 +169,12 @@ final class TopicMap {
   /// Whether a topic is a command topic, of a key that exists or not.
   func isCommandTopic(_ topic: String) -> Bool {
     subscriptions.commandFilters.contains { Topic.matches(filter: $0, name: topic) }
+  }
+
+  /// The scene in what a command topic names; `nil` if that is a key or a device.
+  static func scene(inKey key: String) -> String? {
+    let prefix = "scene/"
+    return key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : nil
   }
 
   /// The key or the device that a command topic names.

@@ -27,6 +27,8 @@ struct TopicTable: ~Copyable {
     case cancel(KeyIndex)
     /// `settle/<device>/set`.
     case deviceSet(Int)
+    /// `settle/scene/<name>/set`.
+    case scene(String)
     /// A foreign event that becomes a change.
     case input(Int)
   }

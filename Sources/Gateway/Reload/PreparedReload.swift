@@ -57,6 +57,7 @@ struct PreparedReload: Sendable {
     let restart = Self.sectionsForRestart(base.configuration, loaded.gateway)
     self.init(
       devices,
+      scenes: loaded.registry.scenes,
       of: loaded.sources,
       configuration,
       settings: Self.settings(loaded.settings, after: base.settings, restart: restart),
@@ -72,6 +73,7 @@ struct PreparedReload: Sendable {
     let new = DeviceArrivals.devices(arrivals, of: base.sources)
     self.init(
       old.deviceNumbers.map { old.devices[$0] } + new,
+      scenes: old.scenes,
       of: base.sources,
       base.configuration,
       settings: base.settings,
@@ -84,6 +86,7 @@ struct PreparedReload: Sendable {
 
   private init(
     _ devices: [Device],
+    scenes: [Scene],
     of sources: [DeviceSource],
     _ configuration: GatewayConfiguration,
     settings: [SettingInForce],
@@ -94,7 +97,7 @@ struct PreparedReload: Sendable {
     self.configuration = configuration
     self.sources = sources
     self.settings = settings
-    let registry = Registry(devices, continuing: base.registry)
+    let registry = Registry(devices, continuing: base.registry, scenes: scenes)
     self.registry = registry
     var report = Self.differences(from: base.registry, to: registry)
     report.restart = restart

@@ -31,7 +31,7 @@ struct KeyWalk {
       case .describe: "describe"
       case .log: "log"
       case .devices: "devices"
-      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload, .status: ""
+      case .flush, .cancel, .set, .step, .toggle, .scene, .watch, .record, .reload, .status: ""
       }
     guard !name.isEmpty else { return nil }
     rows = RowListText(name, id: request.replyID)

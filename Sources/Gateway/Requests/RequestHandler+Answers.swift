@@ -46,6 +46,7 @@ extension RequestHandler {
       ttlMilliseconds: Int(property.ttl.wholeNanoseconds / 1_000_000)
     )
     details.lane = device.lane
+    details.members = registry.groups.members(of: key).map { registry[$0].key }
     details.states = property.states.map {
       .init(topic: $0.topic, pointer: $0.value.text, acknowledges: $0.acknowledges)
     }
@@ -63,7 +64,7 @@ extension RequestHandler {
     }
     details.obstacle = host.obstacle(to: entry.device, at: now)
     let status = context.core.status(key)
-    if let value = status.target ?? status.actual ?? property.kind.example {
+    if device.group == nil, let value = status.target ?? status.actual ?? property.kind.example {
       details.message = preview([(key, value)], at: now).first
     }
     return details
@@ -76,6 +77,15 @@ extension RequestHandler {
     at now: Moment
   ) -> [MessagePreview] {
     let registry = context.registry
+    var members: [(key: KeyIndex, value: Value)] = []
+    for (key, value) in values {
+      guard context.core.commands.isGroup(key) else {
+        members.append((key, value))
+        continue
+      }
+      for member in registry.groups.members(of: key) { members.append((member, value)) }
+    }
+    let values = members
     let publishes = CommandPublish.previews(
       of: values,
       options: options,
@@ -114,14 +124,17 @@ extension RequestHandler {
       try context.core.commands.checkHolds(of: changes.values, from: origin, at: now)
       return preview(changes.values, options: changes.options, at: now)
     }
+    if request.operation == .scene {
+      return preview(try registry.scene(request.key).values(in: registry), at: now)
+    }
     let key = try registry.index(of: request.key)
     let change: ValueChange
     switch request.operation {
     case .set(let value): change = .set(try registry.value(from: value, of: key))
     case .step(let amount): change = .step(try amount.number(for: registry[key].property.kind))
     case .toggle: change = .toggle
-    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
-      .devices:
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log, .devices:
       preconditionFailure("Only changes have a message.")
     }
     guard let value = try context.core.commands.value(after: change, of: key) else {
@@ -159,6 +172,7 @@ extension RequestHandler {
       topic: DeviceRow.shared(device.properties.map(\.command.topic))
     )
     row.lane = device.lane
+    row.members = device.group?.members ?? []
     row.sleeps = device.awake != nil
     row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
     return row

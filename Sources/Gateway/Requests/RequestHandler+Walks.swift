@@ -45,7 +45,8 @@ extension RequestHandler {
       case .describe:
         walk.rows.append(PropertyRow(key, in: context.registry).json, to: &output)
         left -= TurnBudget.Cost.description
-      case .flush, .cancel, .set, .step, .toggle, .watch, .record, .reload, .status, .devices:
+      case .flush, .cancel, .set, .step, .toggle, .scene, .watch, .record, .reload, .status,
+        .devices:
         preconditionFailure("Only questions about several keys are answered in parts.")
       }
     }

@@ -55,7 +55,7 @@ final class RequestHandler {
   func perform(_ request: ControlRequest, for requester: any Requester, line: Int) {
     let now = EventLoop.now()
     switch request.operation {
-    case .set, .step, .toggle:
+    case .set, .step, .toggle, .scene:
       guard request.isDryRun else {
         return change(request, for: requester, line: line, at: now)
       }
@@ -72,7 +72,7 @@ final class RequestHandler {
     host.emitReady()  // Replies to earlier changes precede this one.
     do throws(ValidationError) {
       switch request.operation {
-      case .set, .step, .toggle: break
+      case .set, .step, .toggle, .scene: break
       case .watch, .record: try observe(request, by: requester, line: line, at: now)
       case .reload: host.reload(for: requester, id: request.replyID, line: line)
       case .status where requester.isDeaf: break
@@ -119,6 +119,9 @@ final class RequestHandler {
     line: Int,
     at now: Moment
   ) {
+    if request.operation == .scene {
+      return setScene(request, for: requester, line: line, at: now)
+    }
     if let members = request.deviceMembers {
       return set(members, request, for: requester, line: line, at: now)
     }
@@ -134,7 +137,7 @@ final class RequestHandler {
       case .set(let value): change = .set(try registry.value(from: value, of: key))
       case .step(let amount): change = .step(try amount.number(for: registry[key].property.kind))
       case .toggle: change = .toggle
-      case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
+      case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
         .status, .log, .devices:
         preconditionFailure("Only changes are made here.")
       }
@@ -268,7 +271,7 @@ final class RequestHandler {
       var count = 0
       for key in keys where context.core.cancel(key, at: now, source: source) { count += 1 }
       return .cancelled(count, id: id)
-    case .set, .step, .toggle, .watch, .record, .reload, .status:
+    case .set, .step, .toggle, .scene, .watch, .record, .reload, .status:
       preconditionFailure("Only requests about several keys are answered here.")
     }
   }

@@ -12,6 +12,7 @@ package enum Endpoint: Hashable, Sendable {
   case property(String)
   case step(String)
   case toggle(String)
+  case scene(String)
   case changes
   case pending
   case flush
@@ -74,6 +75,7 @@ package enum Router {
     }
     if path.first == "panel", path.count == 2, !path[1].isEmpty { return .panel(path[1]) }
     guard path.first == "v1", path.count > 1 else { return nil }
+    if path[1] == "scenes", path.count == 3, !path[2].isEmpty { return .scene(path[2]) }
     guard path[1] == "devices" else {
       guard path.count == 2 else { return nil }
       switch path[1] {
@@ -105,7 +107,7 @@ extension Endpoint {
     case .devices, .pending, .events, .metrics, .health, .readiness, .openAPI, .panel:
       ["GET", "HEAD", "OPTIONS"]
     case .device, .property: ["GET", "HEAD", "PUT", "OPTIONS"]
-    case .step, .toggle, .changes, .flush, .cancel: ["POST", "OPTIONS"]
+    case .step, .toggle, .scene, .changes, .flush, .cancel: ["POST", "OPTIONS"]
     }
   }
 
@@ -114,7 +116,7 @@ extension Endpoint {
   package var isOpen: Bool {
     switch self {
     case .health, .readiness, .panel: true
-    case .devices, .device, .property, .step, .toggle, .changes, .pending, .flush, .cancel,
+    case .devices, .device, .property, .step, .toggle, .scene, .changes, .pending, .flush, .cancel,
       .events, .metrics, .openAPI:
       false
     }
@@ -125,7 +127,7 @@ extension Endpoint {
     switch (self, method) {
     case (.changes, "POST"): ["application/x-ndjson", "application/json"]
     case (.device, "PUT"), (.property, "PUT"), (.step, "POST"), (.toggle, "POST"), (.flush, "POST"),
-      (.cancel, "POST"):
+      (.scene, "POST"), (.cancel, "POST"):
       ["application/json"]
     default: []
     }

@@ -73,7 +73,8 @@ package struct Recording: Sendable {
       for name in names { add(name, true, skipsQuiet: request.now, at: now) }
     case .cancel: add(.cancel, matching: request.key, at: now)
     case .flush: add(.flush, matching: request.key, at: now)
-    case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices: break
+    case .scene, .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
+      break
     }
   }
 

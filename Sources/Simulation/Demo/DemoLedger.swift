@@ -18,6 +18,8 @@ package struct DemoLedger: Sendable {
     /// The gateway's target.
     package var target: JSONValue?
     package var phase: Phase?
+    /// The changes that the gateway has received, whether it accepted them or not.
+    var received = 0
     /// The device's last report, as a wire value.
     package var reported: JSONValue?
     /// The times of the changes since the last command.
@@ -76,6 +78,7 @@ package struct DemoLedger: Sendable {
   package mutating func event(_ event: EventObject) -> KeyIndex? {
     guard let key = try? registry.index(of: event.key) else { return nil }
     accounts[key].phase = event.phase
+    if event.phase == .accepted || event.phase == .rejected { accounts[key].received += 1 }
     return key
   }
 
@@ -93,6 +96,9 @@ package struct DemoLedger: Sendable {
   package mutating func target(_ key: KeyIndex, _ value: JSONValue?) {
     accounts[key].target = value
   }
+
+  /// Whether the gateway has received every change.
+  package var isReceived: Bool { order.allSatisfy { self[$0].received >= self[$0].changes } }
 
   /// Whether every change has reached its final phase.
   package var isSettled: Bool {

@@ -79,7 +79,7 @@ extension DemoScript {
     }
     switch request.operation {
     case .set, .step, .toggle, .flush, .cancel: break
-    case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
+    case .scene, .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
       throw Mistake(line: number, message: "set, step, toggle, flush and cancel can be played")
     }
     guard !request.isDryRun else {

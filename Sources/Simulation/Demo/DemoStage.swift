@@ -197,7 +197,8 @@ package final class DemoStage {
     deadline = end
     refreshTargets()
     if script.endsAbruptly && !options.keeps {
-      shutDown()
+      // The last change is still between the broker and the gateway.
+      if now >= end || ledger.isReceived { shutDown() }
     } else if now >= end || (ledger.isSettled && driver.isResting && ledger.isDone) {
       guard options.keeps else { return shutDown() }
       stage = .interactive

@@ -90,8 +90,8 @@ package struct DirectReplay {
       guard let number = try? amount.number(for: property.kind) else { return nil }
       return base.flatMap { try? property.stepped(from: $0, by: number) }
     case .toggle: return base.flatMap { try? property.toggled(from: $0) }
-    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
-      .devices:
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log, .devices:
       return nil
     }
   }

@@ -102,7 +102,7 @@ package final class ScriptPlayer {
         link.publish("settle/\(name)/toggle", [])
       case .flush: link.publish("settle/\(name)/flush", [])
       case .cancel: link.publish("settle/\(name)/cancel", [])
-      case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
+      case .scene, .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
         preconditionFailure("A script has changes, flush and cancel only.")
       }
       if request.now { link.publish("settle/\(name)/flush", []) }

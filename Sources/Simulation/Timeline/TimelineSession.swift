@@ -104,8 +104,8 @@ package struct TimelineSession: ~Copyable {
     switch request.operation {
     case .set, .step, .toggle:
       for key in keys { plot?.recordChange(of: key, at: simulator.now) }
-    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
-      .devices:
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log, .devices:
       break
     }
   }

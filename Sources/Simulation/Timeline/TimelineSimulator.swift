@@ -84,6 +84,7 @@ package struct TimelineSimulator: ~Copyable {
     case .status: throw .notPlayable("status")
     case .log: throw .notPlayable("log")
     case .devices: throw .notPlayable("devices")
+    case .scene: throw .notPlayable("scene")
     }
   }
 

@@ -28,6 +28,9 @@ final class ExampleHouse {
 
     """
 
+  /// The scene that examples set.
+  private static let scenes = "scenes: {evening: {desk-lamp: {power: true, brightness: 80}}}\n"
+
   /// What a Zigbee2MQTT with one lamp more has announced.
   private static let announcement = """
     [{"ieee_address":"0x00158d000bb3b93f","type":"Router","friendly_name":"Stehlampe",\
@@ -125,5 +128,6 @@ final class ExampleHouse {
       throw GatewayProcess.Failure(description: "\(folder) could not be prepared")
     }
     try TextFile.write(Self.changes, to: folder + "/changes.ndjson")
+    try TextFile.write(Self.scenes, to: folder + "/devices/scenes.yaml")
   }
 }

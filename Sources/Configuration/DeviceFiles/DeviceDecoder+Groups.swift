@@ -1,0 +1,130 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+
+/// Reads `groups:` at the top level of device files, once all devices are known.
+extension DeviceDecoder {
+  /// The names at the top level of a device file that are no devices.
+  static let sections = ["groups", "scenes"]
+
+  /// Collects the entries of `groups:` or `scenes:` of one file.
+  mutating func collect(_ section: YAMLNode.Pair) {
+    if section.value.isNull { return }
+    guard let pairs = section.value.pairs else {
+      let example = section.key == "groups" ? "'downstairs:'" : "'evening:'"
+      return problems.add(
+        section.value.position,
+        "\(section.key): found \(section.value.kindDescription), expected names such as \(example)"
+      )
+    }
+    if section.key == "groups" { groupNodes += pairs } else { sceneNodes += pairs }
+  }
+
+  /// Adds the groups of all files to the devices.
+  mutating func resolveGroups() {
+    let single = devices
+    let names = Set(groupNodes.map(\.key))
+    for pair in groupNodes {
+      let isValid = checkName(pair, of: "group")
+      guard let group = group(pair, of: single, groups: names), isValid else { continue }
+      add(group)
+    }
+  }
+
+  /// Whether a group's or a scene's name is allowed and not in use.
+  mutating func checkName(_ pair: YAMLNode.Pair, of kind: String) -> Bool {
+    if let problem = Identifiers.problem(inDevice: pair.key) {
+      let message = problem.message.replacing("device identifier", with: "name of a \(kind)")
+      problems.add(pair.keyPosition, message, suggestion: problem.suggestion)
+      return false
+    }
+    let scope = kind == "scene" ? "scene \(pair.key)" : pair.key
+    if let first = definition(of: scope) {
+      let other = groupNodes.contains { $0.keyPosition == first } ? "group" : "device"
+      problems.add(
+        pair.keyPosition,
+        "'\(pair.key)' is already the name of a \(kind == "scene" ? "scene" : other), defined at "
+          + first.text
+      )
+      return false
+    }
+    define(scope, at: pair.keyPosition)
+    return true
+  }
+
+  private mutating func group(
+    _ pair: YAMLNode.Pair,
+    of devices: [Device],
+    groups: Set<String>
+  ) -> Device? {
+    let what = "group '\(Excerpt.of(pair.key))'"
+    guard let section = Section(pair.value, .group, problems, what: what) else { return nil }
+    let members = members(section, of: devices, groups: groups, what: what)
+    let area = section.text("area")
+    let name = section.text("name") ?? pair.key
+    guard let members else { return nil }
+    let shared = DeviceGroup.sharedProperties(of: members)
+    guard !shared.isEmpty else {
+      let has = members.prefix(3).map { device in
+        "\(device.id) has \(Section.list(device.properties.map(\.id)))"
+      }
+      problems.add(
+        pair.keyPosition,
+        "\(what): its members share no property; \(has.joined(separator: "; "))"
+      )
+      return nil
+    }
+    var group = Device(id: pair.key, name: name, properties: shared)
+    group.group = DeviceGroup(members: members.map(\.id), area: area)
+    return group
+  }
+
+  /// The members, each once and in order; `nil` after a mistake.
+  private func members(
+    _ section: Section,
+    of devices: [Device],
+    groups: Set<String>,
+    what: String
+  ) -> [Device]? {
+    guard section["members"] != nil else {
+      section.missing("members", "\(what) needs devices, such as [desk-lamp, \"kitchen-*\"]")
+      return nil
+    }
+    guard let words = section.words("members") else { return nil }
+    let ids = devices.map(\.id)
+    var found: [Device] = []
+    var isValid = true
+    func add(_ device: Device) {
+      if !found.contains(where: { $0.id == device.id }) { found.append(device) }
+    }
+    func refuse(_ word: YAMLNode, _ message: String, suggestion: String? = nil) {
+      isValid = false
+      problems.add(word.position, "members: \(message)", suggestion: suggestion)
+    }
+    for (text, node) in words {
+      let pattern = Pattern(text)
+      if !pattern.isLiteral {
+        let matching = devices.filter { pattern.matches($0.id) }
+        if matching.isEmpty { refuse(node, "no device matches '\(Excerpt.of(text))'") }
+        matching.forEach(add)
+      } else if let device = devices.first(where: { $0.id == text }) {
+        add(device)
+      } else if groups.contains(text) {
+        refuse(node, "'\(text)' is a group; a group has devices as its members, not groups")
+      } else if definition(of: text) == nil {
+        refuse(
+          node,
+          "no device '\(Excerpt.of(text))'",
+          suggestion: Suggestion.nearest(to: text, in: ids)
+        )
+      } else {
+        isValid = false  // The device has a mistake that is reported already.
+      }
+    }
+    if words.isEmpty, let node = section["members"] {
+      refuse(node, "the list is empty; \(what) needs at least one device")
+    }
+    return isValid ? found : nil
+  }
+}

@@ -1,0 +1,169 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import LastOut
+
+/// Commands of groups: each follows the commands of its members, and ends when all of those have.
+///
+/// It is told of the members' events when they are emitted, so a group's `accepted` waits for the disk
+/// as its members' do.
+struct GroupCommands {
+  /// How far one member is.
+  fileprivate enum Stage: Int {
+    case waiting, accepted, sent, ended
+  }
+
+  fileprivate struct Running {
+    let key: KeyIndex
+    let value: Value?
+    let acceptedAt: Moment
+    let origin: ChangeOrigin?
+    let canConfirm: Bool
+    var stages: [KeyIndex: Stage] = [:]
+    var collapsed = 0
+    /// What keeps the command from being confirmed, by the member's name, in order.
+    var failures: [(name: String, phase: Phase, reason: String?)] = []
+    /// Whether any member's command was sent.
+    var wasSent = false
+    var newestPhase: Phase?
+  }
+
+  /// How many members a reason names.
+  fileprivate static let namedFailures = 5
+
+  private var running: [UInt64: Running] = [:]
+  /// Whether events were emitted since the last call of ``takeNews()``.
+  private var hasNews = false
+
+  var isEmpty: Bool { running.isEmpty }
+
+  /// Begins a command whose members are to be followed; one in `failures` was rejected at once.
+  mutating func begin(
+    _ number: UInt64,
+    of key: KeyIndex,
+    _ value: Value?,
+    members: [KeyIndex],
+    rejected: [(name: String, reason: String)],
+    origin: ChangeOrigin?,
+    canConfirm: Bool,
+    at now: Moment
+  ) {
+    var command = Running(
+      key: key,
+      value: value,
+      acceptedAt: now,
+      origin: origin,
+      canConfirm: canConfirm
+    )
+    for member in members { command.stages[member] = .waiting }
+    command.failures = rejected.map { ($0.name, .rejected, $0.reason) }
+    running[number] = command
+  }
+
+  /// Whether there is something new since the last call.
+  mutating func takeNews() -> Bool {
+    defer { hasNews = false }
+    return hasNews
+  }
+
+  /// Follows an event of a member; returns the group's events that follow from it.
+  mutating func observe(
+    _ event: CommandEvent,
+    of part: GroupPart,
+    named name: String
+  ) -> [CommandEvent] {
+    guard var command = running[part.number], let stage = command.stages[event.key],
+      stage != .ended
+    else { return [] }
+    command.observe(event, named: name)
+    let events = command.newEvents(number: part.number, at: event.at)
+    running[part.number] = command.isDone ? nil : command
+    if !events.isEmpty { hasNews = true }
+    return events
+  }
+}
+
+extension GroupCommands.Running {
+  var isDone: Bool { stages.values.allSatisfy { $0 == .ended } }
+
+  private var hasAnswered: Bool { newestPhase != nil }
+
+  mutating func observe(_ event: CommandEvent, named name: String) {
+    collapsed = max(collapsed, event.collapsed)
+    switch event.phase {
+    case .accepted: stages[event.key] = .accepted
+    case .sending: break
+    case .sent:
+      wasSent = true
+      stages[event.key] = event.isFinal ? .ended : .sent
+    case .confirmed:
+      wasSent = true
+      stages[event.key] = .ended
+    case .unchanged: stages[event.key] = .ended
+    case .superseded, .cancelled, .rejected, .failed, .expired:
+      stages[event.key] = .ended
+      failures.append((name, event.phase, event.reason))
+    }
+  }
+
+  /// The phases that all members have reached and that were not emitted.
+  mutating func newEvents(number: UInt64, at now: Moment) -> [CommandEvent] {
+    var events: [CommandEvent] = []
+    let isRejected = isDone && !wasSent && !hasAnswered && failures.count >= stages.count
+    if !hasAnswered, !isRejected, stages.values.allSatisfy({ $0 != .waiting }) {
+      events.append(event(.accepted, number: number, at: now))
+    }
+    let areSent = stages.values.allSatisfy { $0 == .sent || $0 == .ended }
+    if canConfirm, areSent, wasSent, newestPhase == .accepted, !isDone {
+      events.append(event(.sent, number: number, at: now))
+    }
+    if isDone { events.append(event(lastPhase, number: number, isFinal: true, at: now)) }
+    return events
+  }
+
+  /// The phase that the command ends in: the worst of its members'.
+  private var lastPhase: Phase {
+    guard !failures.isEmpty else {
+      guard wasSent else { return .unchanged }
+      return canConfirm ? .confirmed : .sent
+    }
+    let phases = failures.map(\.phase)
+    if !hasAnswered, !wasSent, phases.allSatisfy({ $0 == .rejected }) { return .rejected }
+    if phases.contains(.failed) || phases.contains(.rejected) { return .failed }
+    if phases.contains(.expired) { return .expired }
+    return phases.contains(.cancelled) ? .cancelled : .superseded
+  }
+
+  private mutating func event(
+    _ phase: Phase,
+    number: UInt64,
+    isFinal: Bool = false,
+    at now: Moment
+  ) -> CommandEvent {
+    defer { newestPhase = phase }
+    return CommandEvent(
+      ofGroup: key,
+      phase,
+      value: value,
+      collapsed: phase == .accepted ? 0 : collapsed,
+      number: number,
+      acceptedAt: acceptedAt,
+      at: now,
+      reason: phase == .accepted ? nil : reason,
+      origin: origin,
+      isFinal: isFinal
+    )
+  }
+
+  /// Names the members that are not confirmed, and why.
+  private var reason: String? {
+    guard !failures.isEmpty else { return nil }
+    let named = failures.prefix(GroupCommands.namedFailures).map { failure in
+      "\(failure.name): \(failure.reason ?? failure.phase.rawValue)"
+    }
+    let rest = failures.count - named.count
+    return named.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more" : "")
+  }
+}

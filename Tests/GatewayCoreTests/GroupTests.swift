@@ -1,0 +1,239 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import JSON
+import LastOut
+import Testing
+
+@testable import GatewayCore
+
+/// A change of a group is one of each member's, and ends when all of those have ended.
+@Suite struct GroupTests {
+  private static func lamp(
+    _ id: String,
+    to maximum: Double = 100,
+    confirms: Bool = false,
+    hold: HoldRule? = nil
+  ) -> Device {
+    var level = CoreBench.number("level", to: maximum)
+    level.command.topic = "\(id)/set"
+    level.hold = hold
+    if confirms {
+      level.state = StateSource(topic: id, value: .whole)
+      level.confirm = Confirmation()
+    }
+    var power = Property(
+      id: "power",
+      kind: .boolean,
+      policy: Policy(delay: .milliseconds(20)),
+      command: .init(topic: "\(id)/power", payload: PayloadTemplate("$value"))
+    )
+    power.state = StateSource(topic: "\(id)/power", value: .whole)
+    return Device(id: id, name: id, properties: [level, power])
+  }
+
+  private static func house(_ lamps: Device..., isJournalled: Bool = false) -> CoreBench {
+    var group = Device(
+      id: "all",
+      name: "All",
+      properties: DeviceGroup.sharedProperties(of: lamps)
+    )
+    group.group = DeviceGroup(members: lamps.map(\.id))
+    return CoreBench(isJournalled: isJournalled, devices: lamps + [group])
+  }
+
+  /// The events of one step, with their reasons.
+  private static func events(_ bench: inout CoreBench) -> [String] {
+    var host = HostState()
+    host.room = 1
+    var events: [String] = []
+    while let effect = bench.core.nextEffect(at: bench.now, host: host) {
+      switch effect {
+      case .emit(let event):
+        let reason = event.reason.map { ": \($0)" } ?? ""
+        let group = event.origin?.group.map { " of \($0.name)" } ?? ""
+        events.append("\(bench.core.registry[event.key].key) \(event.phase)\(group)\(reason)")
+      case .publish(let publish):
+        bench.core.commandFinished(publish.token, .acknowledged, at: bench.now)
+      default: break
+      }
+    }
+    return events
+  }
+
+  private static func report(
+    _ key: String,
+    _ value: JSONValue,
+    in bench: inout CoreBench
+  ) throws {
+    let index = try bench.core.registry.index(of: key)
+    bench.core.reported(index, value, source: 0, at: bench.now)
+  }
+
+  private static func status(_ key: String, of bench: borrowing CoreBench) throws -> KeyStatus {
+    bench.core.status(try bench.core.registry.index(of: key))
+  }
+
+  @Test func `only the newest of several changes reaches each member`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    for value in 1...20 { try bench.set("all/level", .number(Double(value))) }
+    bench.pass(300)
+    #expect(bench.published() == ["publish a/set 20", "publish b/set 20"])
+  }
+
+  @Test func `the group has what all members share`() {
+    let shared = DeviceGroup.sharedProperties(of: [
+      Self.lamp("a", to: 100, confirms: true), Self.lamp("b", to: 50),
+      Device(id: "c", name: "c", properties: [CoreBench.number("level", to: 254)]),
+    ])
+    #expect(shared.map(\.id) == ["level"])
+    #expect(shared.first?.kind.numberRule?.range == 0...50)
+    #expect(shared.first?.confirm == nil)
+  }
+
+  @Test func `it is accepted once, and confirmed when all members are`() throws {
+    var bench = Self.house(Self.lamp("a", confirms: true), Self.lamp("b", confirms: true))
+    try bench.set("all/level", .number(40))
+    #expect(
+      Self.events(&bench) == [
+        "a/level accepted of all", "b/level accepted of all", "all/level accepted",
+      ]
+    )
+    bench.pass(300)
+    #expect(Self.events(&bench).last == "all/level sent")
+    try Self.report("a/level", 40, in: &bench)
+    #expect(Self.events(&bench) == ["a/level confirmed of all"])
+    try Self.report("b/level", 40, in: &bench)
+    #expect(Self.events(&bench) == ["b/level confirmed of all", "all/level confirmed"])
+    #expect(try Self.status("all/level", of: bench).phase == .confirmed)
+  }
+
+  @Test func `a failure names the members that are not confirmed`() throws {
+    var bench = Self.house(Self.lamp("a", confirms: true), Self.lamp("b", confirms: true))
+    try bench.set("all/level", .number(40))
+    _ = Self.events(&bench)
+    bench.pass(300)
+    _ = Self.events(&bench)
+    _ = Self.events(&bench)
+    try Self.report("a/level", 40, in: &bench)
+    bench.pass(5000)
+    #expect(Self.events(&bench).last == "all/level failed: b: not confirmed within 5s")
+  }
+
+  @Test func `its value is unknown while members differ`() throws {
+    var bench = Self.house(Self.lamp("a", confirms: true), Self.lamp("b", confirms: true))
+    try Self.report("a/level", 10, in: &bench)
+    try Self.report("b/level", 10, in: &bench)
+    _ = bench.step()
+    #expect(try Self.status("all/level", of: bench).actual == .number(10))
+    try bench.set("b/level", .number(30))
+    _ = bench.step()
+    #expect(try Self.status("all/level", of: bench).target == nil)
+    #expect(try Self.status("all/level", of: bench).actual == .number(10))
+    try bench.set("a/level", .number(30))
+    _ = bench.step()
+    #expect(try Self.status("all/level", of: bench).target == .number(30))
+  }
+
+  @Test func `a step counts from what each member has`() throws {
+    var bench = Self.house(Self.lamp("a", confirms: true), Self.lamp("b", confirms: true))
+    try Self.report("a/level", 10, in: &bench)
+    try Self.report("b/level", 95, in: &bench)
+    let key = try bench.core.registry.index(of: "all/level")
+    try bench.core.change(.step(20), of: key, at: bench.now)
+    bench.pass(300)
+    #expect(bench.published() == ["publish a/set 30", "publish b/set 100"])
+  }
+
+  @Test func `a toggle switches all off if one is on`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    try Self.report("a/power", true, in: &bench)
+    try Self.report("b/power", false, in: &bench)
+    let key = try bench.core.registry.index(of: "all/power")
+    try bench.core.change(.toggle, of: key, at: bench.now)
+    bench.pass(20)
+    #expect(bench.published() == ["publish a/power false"])
+  }
+
+  @Test func `a toggle switches all on if all are off`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    for lamp in ["a", "b"] { try Self.report("\(lamp)/power", false, in: &bench) }
+    let key = try bench.core.registry.index(of: "all/power")
+    try bench.core.change(.toggle, of: key, at: bench.now)
+    bench.pass(20)
+    #expect(bench.published() == ["publish a/power true", "publish b/power true"])
+  }
+
+  @Test func `a toggle switches a lamp that is on off, also where another one is unknown`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    try Self.report("a/power", true, in: &bench)
+    let key = try bench.core.registry.index(of: "all/power")
+    try bench.core.change(.toggle, of: key, at: bench.now)
+    bench.pass(20)
+    #expect(bench.published() == ["publish a/power false", "publish b/power false"])
+  }
+
+  @Test func `a newer change of a member alone ends the group's`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    try bench.set("all/level", .number(40))
+    try bench.set("a/level", .number(50))
+    bench.pass(300)
+    #expect(Set(bench.published()) == ["publish a/set 50", "publish b/set 40"])
+    #expect(try Self.status("all/level", of: bench).phase == .accepted)
+  }
+
+  @Test func `a person's hold counts for each member`() throws {
+    let rule = HoldRule(duration: .seconds(60), hands: ["panel"])
+    var bench = Self.house(Self.lamp("a", hold: rule), Self.lamp("b"))
+    let key = try bench.core.registry.index(of: "a/level")
+    let panel = ChangeOptions(origin: ChangeOrigin(source: "panel"))
+    try bench.core.change(.set(.number(10)), of: key, at: bench.now, panel)
+    _ = Self.events(&bench)
+    try bench.set("all/level", .number(40))
+    #expect(Self.events(&bench).contains("a/level rejected of all: held by panel"))
+    bench.pass(300)
+    var seen = Self.events(&bench)
+    seen += Self.events(&bench)
+    #expect(seen.contains("all/level failed: a: held by panel"))
+    #expect(try Self.status("b/level", of: bench).target == .number(40))
+  }
+
+  @Test func `a group whose members all reject a change rejects it`() throws {
+    let rule = HoldRule(duration: .seconds(60), hands: ["panel"])
+    var bench = Self.house(Self.lamp("a", hold: rule))
+    let key = try bench.core.registry.index(of: "a/level")
+    let panel = ChangeOptions(origin: ChangeOrigin(source: "panel"))
+    try bench.core.change(.set(.number(10)), of: key, at: bench.now, panel)
+    #expect(throws: ValidationError.held(by: "panel")) {
+      try bench.set("all/level", .number(40))
+    }
+  }
+
+  @Test func `with a journal the group is accepted once all members are on the disk`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"), isJournalled: true)
+    try bench.set("all/level", .number(40))
+    #expect(!bench.step().contains { $0.hasPrefix("emit accepted") })
+    bench.commitEnds()
+    #expect(
+      bench.step().filter { $0.hasPrefix("emit") } == [
+        "emit accepted a/level", "emit accepted b/level", "emit accepted all/level",
+      ]
+    )
+  }
+
+  @Test func `cancel and flush are about the members`() throws {
+    var bench = Self.house(Self.lamp("a"), Self.lamp("b"))
+    let key = try bench.core.registry.index(of: "all/level")
+    try bench.set("all/level", .number(40))
+    let hasCancelled = bench.core.cancel(key, at: bench.now, source: "x")
+    #expect(hasCancelled)
+    _ = bench.step()
+    #expect(try Self.status("all/level", of: bench).phase == .cancelled)
+    try bench.set("all/level", .number(50))
+    let hasFlushed = bench.core.flush(key, at: bench.now, source: "x")
+    #expect(hasFlushed)
+    #expect(bench.published() == ["publish a/set 50", "publish b/set 50"])
+  }
+}
