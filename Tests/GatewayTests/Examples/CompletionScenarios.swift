@@ -139,6 +139,7 @@ import Testing
     case "KEY", "PATTERN": keys
     case "FILE": files + folders
     case "NAME" where command == "profiles": ProfileListing.names
+    case "NAME" where command == "scene": ["evening"]
     case "KIND": ["settle", "devices"]
     case "SHELL": CompletingShell.allCases.map(\.rawValue)
     case "COMMAND": try ProgramHelp.commands()
