@@ -23,42 +23,19 @@ extension CommandStateMachine {
     dispatcher.log.statistics.changes += 1
     do throws(ValidationError) {
       guard !dispatcher.isClosing else { throw .shuttingDown }
-      if dispatcher.facts[key].hasHold {
-        try changeWithHold(change, of: key, options, at: now)
+      let hasHold = dispatcher.facts[key].hasHold
+      if hasHold { try checkHold(of: key, against: change, from: options.origin, at: now) }
+      if case .set(let value) = change {
+        try accept(value, of: key, options, at: now)
+      } else if let value = try value(after: change, of: key) {
+        try accept(value, of: key, options, at: now)
       } else {
-        try apply(change, of: key, options, at: now)
+        try waitForState(change, of: key, options, at: now)
       }
+      if hasHold { recordHold(of: key, by: options.origin?.source, at: now) }
     } catch {
       dispatcher.log.statistics.rejected += 1
       throw error
-    }
-  }
-
-  /// Accepts a change of a property that a person can hold.
-  private mutating func changeWithHold(
-    _ change: ValueChange,
-    of key: KeyIndex,
-    _ options: ChangeOptions,
-    at now: Moment
-  ) throws(ValidationError) {
-    try checkHold(of: key, against: change, from: options.origin, at: now)
-    try apply(change, of: key, options, at: now)
-    recordHold(of: key, by: options.origin?.source, at: now)
-  }
-
-  @inline(__always)
-  private mutating func apply(
-    _ change: ValueChange,
-    of key: KeyIndex,
-    _ options: ChangeOptions,
-    at now: Moment
-  ) throws(ValidationError) {
-    if case .set(let value) = change {
-      try accept(value, of: key, options, at: now)
-    } else if let value = try value(after: change, of: key) {
-      try accept(value, of: key, options, at: now)
-    } else {
-      try waitForState(change, of: key, options, at: now)
     }
   }
 

@@ -50,10 +50,13 @@ package struct CommandDispatcher: ~Copyable {
     for key: KeyIndex,
     at now: Moment
   ) {
+    guard facts[key].sleeps else {
+      return log.emit(.accepted, of: change, isUrgent: isUrgent, for: key, facts[key], at: now)
+    }
     log.emit(
       .accepted,
       of: change,
-      reason: facts[key].sleeps ? Self.asleep : nil,
+      reason: Self.asleep,
       isUrgent: isUrgent,
       for: key,
       facts[key],
