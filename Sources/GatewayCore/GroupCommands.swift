@@ -39,7 +39,7 @@ struct GroupCommands {
 
   var isEmpty: Bool { running.isEmpty }
 
-  /// Begins a command whose members are to be followed; one in `failures` was rejected at once.
+  /// Begins a command that follows its members; one in `failures` was rejected at once.
   mutating func begin(
     _ number: UInt64,
     of key: KeyIndex,

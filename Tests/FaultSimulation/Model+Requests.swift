@@ -5,9 +5,9 @@ import Commands
 import Devices
 import LastOut
 
-/// Requests for the states of devices: which are to be sent, and when they may be.
+/// Requests for the states of devices: which must be sent, and when they may be.
 struct RequestModel {
-  /// Keys whose state is to be asked for.
+  /// Keys whose state must be asked for.
   var wanted: [Bool]
   /// Devices whose state a step waits for.
   var needed: Set<Int> = []

@@ -65,7 +65,7 @@ package struct StateRequestMessage: Hashable, Sendable {
 }
 
 extension Property {
-  /// The request to send next when the last `left` ones are to be sent.
+  /// The request to send next when the last `left` ones remain.
   fileprivate func request(left: Int) -> StateRequest? {
     let requests = states.compactMap(\.get)
     return left <= requests.count ? requests[requests.count - left] : requests.last

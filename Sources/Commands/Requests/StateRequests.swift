@@ -3,9 +3,9 @@
 
 import LastOut
 
-/// Which properties the gateway wants to know the state of, and whose turn it is to be asked.
+/// Which properties the gateway wants to know the state of, and which device is asked next.
 ///
-/// Of each key it keeps how many of its requests are to be sent: one number, no message. Devices wait
+/// Of each key it keeps how many of its requests remain: one number, no message. Devices wait
 /// in the queue of their lane, those first of which a step needs the state. A device that was asked is
 /// not asked again until it has reported, or is presumed not to; unless a step needs it.
 struct StateRequests {
@@ -25,7 +25,7 @@ struct StateRequests {
   /// How long retained states may take to arrive on a new connection: they need no request.
   static let patience = Duration.milliseconds(500)
 
-  /// How many requests of a key are to be sent: the last ones of its property.
+  /// How many requests of a key remain: the last ones of its property.
   private var wanted: KeyArray<UInt8>
   private var places: [Place]
   /// Devices are nodes here.
@@ -62,12 +62,12 @@ struct StateRequests {
   @inline(__always)
   var isIdle: Bool { count == 0 && flights.count == 0 }
 
-  /// How many requests of `key` are to be sent.
+  /// How many requests of `key` remain.
   func wanted(_ key: KeyIndex) -> Int { Int(wanted[key]) }
 
   // MARK: - What is wanted
 
-  /// Records that so many requests of `key` are to be sent.
+  /// Records that so many requests of `key` remain.
   mutating func want(_ key: KeyIndex, requests: Int) {
     wanted[key] = UInt8(clamping: max(requests, Int(wanted[key])))
   }
@@ -75,7 +75,7 @@ struct StateRequests {
   /// Records that one request of `key` was sent.
   mutating func sent(_ key: KeyIndex) { if wanted[key] > 0 { wanted[key] -= 1 } }
 
-  /// The state of `key` is known: nothing is to be asked.
+  /// The state of `key` is known: it needs no request.
   mutating func know(_ key: KeyIndex) { wanted[key] = 0 }
 
   /// A connection was made: whatever is retained arrives first.

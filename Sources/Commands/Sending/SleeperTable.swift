@@ -7,7 +7,7 @@ import LastOut
 /// they wait.
 ///
 /// A device counts as asleep again as soon as nothing of it waits: what is accepted later waits for
-/// its next report. So does a command that is to be repeated.
+/// its next report. So does a command that must be repeated.
 struct SleeperTable {
   private var released: Set<KeyIndex> = []
 

@@ -4,6 +4,7 @@
 import Configuration
 import Devices
 import LastOut
+import Routing
 
 /// Devices that appear with their first message: which are new, and what waits for them.
 ///
@@ -127,10 +128,7 @@ struct DeviceArrivals {
     guard bytes <= Self.messageLimit else { return }
     messageBytes = bytes
     if known == nil { topics.append(topic) }
-    var copy: [UInt8] = []
-    copy.reserveCapacity(payload.count)
-    for index in payload.indices { copy.append(payload[index]) }
-    messages[topic] = (copy, device)
+    messages[topic] = (Bytes.of(payload), device)
   }
 
   private mutating func firstRefusal(of topic: String, _ reason: String) -> Refusal? {
@@ -140,7 +138,7 @@ struct DeviceArrivals {
 
   // MARK: - New devices
 
-  /// The devices that are to be added now, once.
+  /// The devices to add now, once.
   mutating func popNew(at now: Moment) -> [Arrival] {
     guard !order.isEmpty, next <= now else { return [] }
     defer { order = [] }

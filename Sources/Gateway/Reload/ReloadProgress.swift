@@ -32,7 +32,7 @@ final class ReloadProgress {
   let old: Registry
   var added: ArraySlice<Subscription>
   var removed: ArraySlice<String>
-  /// Keys whose states are to be asked for.
+  /// Keys whose states the gateway asks for.
   var requests: ArraySlice<KeyIndex>
   /// Whether the core has finished.
   var isCoreDone = false
