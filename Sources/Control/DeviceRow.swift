@@ -25,6 +25,8 @@ package struct DeviceRow: Hashable, Sendable {
   package var members: [String] = []
   /// Whether it sleeps: values wait until it reports itself.
   package var sleeps = false
+  /// Why nothing can be sent to it at the moment; `nil` if it can.
+  package var obstacle: String?
   /// The topic that its commands share, or the levels that their topics share, followed by `/…`.
   package var topic: String
 
@@ -49,7 +51,8 @@ package struct DeviceRow: Hashable, Sendable {
       "device": .string(id), "name": .string(name), "lane": .text(lane),
       "properties": .texts(properties), "types": .texts(types),
       "availability": .string(availability.rawValue), "away_ms": .count(awayMilliseconds),
-      "sleeps": .boolean(sleeps), "members": .texts(members), "topic": .string(topic),
+      "sleeps": .boolean(sleeps), "obstacle": .text(obstacle), "members": .texts(members),
+      "topic": .string(topic),
     ])
   }
 
@@ -67,6 +70,7 @@ package struct DeviceRow: Hashable, Sendable {
     lane = json["lane"]?.string
     awayMilliseconds = json["away_ms"]?.count
     sleeps = json["sleeps"] == true
+    obstacle = json["obstacle"]?.string
     members = json.texts("members")
   }
 

@@ -18,7 +18,7 @@ struct ChangeFollower {
   /// The exit codes of the properties that are done.
   private var codes: [String: ExitCode] = [:]
   /// What was in the way of the command when it was accepted.
-  private var hindrance: String?
+  private var obstacle: String?
   private var hasAsked = false
   /// The keys whose confirmation is waited for, where not all keys of the change can confirm.
   private var confirming: Set<String>?
@@ -45,7 +45,7 @@ struct ChangeFollower {
         reply = try client.next(by: limit ?? unaskedLimit)
       } catch {
         let phase = last.map { "; the last phase was \($0.rawValue)" } ?? ""
-        Terminal.complain("\(error)\(phase)\(hindrance.map { "; \($0)" } ?? "")")
+        Terminal.complain("\(error)\(phase)\(obstacle.map { "; \($0)" } ?? "")")
         if case .timedOut = error, limit != nil { return .timedOut }
         return .unavailable
       }
@@ -54,27 +54,18 @@ struct ChangeFollower {
         if let code = receive(event) { return code }
         guard event.phase == .accepted, !hasAsked else { continue }
         hasAsked = true
-        try client.send(Hindrance.question)
-      case .status(let report, _):
-        hindrance = Hindrance.show(report, of: keys)
-      case .failure(_, let id) where id == Hindrance.question.replyID:
-        continue  // An older gateway does not say.
+        try client.send(Obstacle.question(about: event.key))
+      case .devices(let rows, _): obstacle = Obstacle.show(rows)
       case .failure(let error, _)
       where error.code == ErrorCode.cannotConfirm.rawValue && options.wait == .best
         && request.wait == .confirmed:
         request.wait = .sent
         try client.send(request)
       case .failure, .watched, .recorded, .targets, .pending, .described, .flushed, .cancelled,
-        .reloaded, .logged, .devices, .previewed:
+        .reloaded, .status, .logged, .previewed:
         return .unexpected(reply)
       }
     }
-  }
-
-  /// The key of the change, or a key of its device.
-  private var keys: [String] {
-    if request.operation == .scene { return [] }
-    return request.deviceMembers == nil ? [request.key] : ["\(request.key)/"]
   }
 
   /// Whether the change sets several properties of a device.

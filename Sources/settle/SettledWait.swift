@@ -11,7 +11,7 @@ struct SettledWait {
   private var settling: Settling
   private var printer: EventPrinter
   /// What is in the way of the commands.
-  private var hindrance: String?
+  private var obstacle: String?
   /// What the key should have at the end, as it was typed.
   var expected: JSONValue?
 
@@ -26,7 +26,7 @@ struct SettledWait {
     by limit: Deadline?
   ) throws(ClientError) -> ExitCode {
     for question in settling.questions(describing: true) { try client.send(question) }
-    try client.send(Hindrance.question)
+    try client.send(Obstacle.question(about: settling.pattern))
     while !settling.isDone {
       let reply: ControlReply
       do throws(ClientError) {
@@ -34,17 +34,15 @@ struct SettledWait {
       } catch {
         guard case .timedOut(let time) = error else { throw error }
         try askAgain(client: &client)
-        let why = settling.reason + (hindrance.map { "; \($0)" } ?? "")
+        let why = settling.reason + (obstacle.map { "; \($0)" } ?? "")
         Terminal.complain("not settled within \(DurationText.text(time)): \(why)")
         return .timedOut
       }
       switch reply {
-      case .status(let report, _):
+      case .devices(let rows, _):
         guard !settling.isDone else { break }
-        hindrance = Hindrance.show(report, of: settling.statuses.keys)
-      case .failure(_, let id) where id == Hindrance.question.replyID:
-        break  // An older gateway does not say.
-      case .failure, .event, .recorded, .flushed, .cancelled, .reloaded, .logged, .devices,
+        obstacle = Obstacle.show(rows)
+      case .failure, .event, .recorded, .flushed, .cancelled, .reloaded, .status, .logged,
         .previewed:
         return .unexpected(reply)
       case .watched(let event, _):

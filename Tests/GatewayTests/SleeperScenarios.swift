@@ -55,7 +55,7 @@ import Testing
     #expect(witness.waitFor("valve/set", "21.5"))
     witness.publish("valve", "21.5")
     #expect(run.waitForExit() == 0)
-    #expect(run.errors.contains("waiting: valve is asleep"), "\(run.errors)")
+    #expect(run.errors.contains("waiting: the device valve is asleep"), "\(run.errors)")
     #expect(run.lines.first?.reason == "the device is asleep")
     #expect(run.lines.last?.phase == "confirmed")
   }

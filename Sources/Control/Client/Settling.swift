@@ -38,7 +38,7 @@ package struct Settling: Sendable {
 
   /// The keys, and what is known of each.
   package private(set) var statuses: [String: Status] = [:]
-  private let pattern: String
+  package let pattern: String
   /// Replies that are missing of the questions that were asked last, or the first questions.
   private var missing = 1
   /// Whether something has happened since they were asked.

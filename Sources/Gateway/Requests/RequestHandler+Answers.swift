@@ -174,6 +174,7 @@ extension RequestHandler {
     row.lane = device.lane
     row.members = device.group?.members ?? []
     row.sleeps = device.awake != nil
+    row.obstacle = host.obstacle(to: number, at: now)
     row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
     return row
   }
