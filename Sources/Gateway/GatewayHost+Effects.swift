@@ -23,8 +23,8 @@ extension GatewayHost {
     case .stateChanged(let key): http?.streams.changed(key)
     case .publishState(let item, let payload, let place):
       if !mqtt.publishState(item, payload) { context.core.statePublishFailed(at: place) }
-    case .definitionsReplaced: replaceDefinitions()
-    case .reloaded: reloadProgress?.isCoreDone = true
+    case .definitionsReplaced: reloads.replaceDefinitions()
+    case .reloaded: reloads.coreFinished()
     case .storeHealth(let fault):
       Notify.status(fault.map { "Journal degraded: \($0)" } ?? "Running")
       mqtt.publishStatus()

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
+package import Configuration
 package import Control
 import Devices
 import GatewayCore
@@ -29,6 +30,18 @@ extension GatewayHost {
   package var onCommand: ((_ topic: String, _ payload: [UInt8], _ keys: [String]) -> Void)? {
     get { mqtt.onCommand }
     set { mqtt.onCommand = newValue }
+  }
+
+  /// Sets how the configuration is read again; without it, a reload is refused.
+  ///
+  /// `read` is called on another thread.
+  package func enableReload(
+    reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+  ) { reloads.read = read }
+
+  /// Reads the configuration again and adopts it; `done` is called once, with the outcome.
+  package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
+    reloads.reload(done)
   }
 
   /// Calls `handler` for every event of every command.

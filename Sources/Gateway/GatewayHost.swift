@@ -27,10 +27,7 @@ package final class GatewayHost {
   private(set) var http: HTTPSurface? { didSet { events.http = http } }
   /// The journal's file and thread; `nil` without a journal.
   private(set) var journal: JournalThread?
-  /// Reads the configuration again; `nil` where there are no files.
-  var reloader: Reloader?
-  /// The reload in progress.
-  var reloadProgress: ReloadProgress?
+  let reloads: GatewayReload
   /// Receives the report at the end of the shutdown.
   private var onEnd: ((ShutdownReport) -> Void)?
   private var timer: LoopTimer?
@@ -49,19 +46,21 @@ package final class GatewayHost {
     context = GatewayContext(configuration, loop: loop, log: log)
     mqtt = try MQTTSurface(context)
     events = EventDistributor(context, mqtt: mqtt)
+    reloads = try GatewayReload(context, mqtt: mqtt)
     phases = Phases(loop)
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in
       deadline = nil
       context.core.advance(to: EventLoop.now())
     }
     mqtt.onConnection = { [unowned self] isUp in
-      reloadProgress?.connectionChanged()
+      reloads.connectionChanged()
       http?.streams.brokerConnectionChanged()
       onConnection?(isUp)
     }
     mqtt.onRejection = { [unowned self] in events.deliver($0, ofDevice: $1) }
     mqtt.onAvailability = { [unowned self] in http?.streams.availabilityChanged(ofDevice: $0) }
-    reloader = try makeReloader()
+    reloads.onReplaced = { [unowned self] in http?.streams.devicesChanged() }
+    reloads.onFinish = { [unowned self] in emitReady() }
     loop.afterBatch = { [unowned self] in step() }
   }
 
@@ -150,7 +149,7 @@ package final class GatewayHost {
     // a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
     receiveJournalResults(at: now)
-    continueReload()
+    reloads.proceed()
     while let effect = context.core.nextEffect(at: now, host: mqtt.hostState) {
       perform(effect, at: now)
     }
@@ -178,10 +177,7 @@ package final class GatewayHost {
   }
 
   private func armTimer(after now: Moment) {
-    let arrivals = reloader?.isBusy == false ? context.arrivals.deadline : nil
-    let next =
-      reloadProgress == nil
-      ? Moment.earlier(context.core.nextDeadline(after: now), arrivals) : .zero
+    let next = Moment.earlier(context.core.nextDeadline(after: now), reloads.deadline)
     guard next != deadline else { return }
     deadline = next
     timer?.arm(at: next)

@@ -7,7 +7,6 @@ import Control
 import Devices
 import GatewayCore
 import JSON
-import JSONParsing
 import LastOut
 import MQTT
 import Operations
@@ -25,7 +24,9 @@ extension MQTTSurface {
     let now = EventLoop.now()
     var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
     guard payload.count <= payloadLimit else {
-      if isKnown || forward(topic, payload, message, from: broker, at: now) { return }
+      if isKnown { return }
+      let isOurs = broker == 0 && !topics.roles(of: topic).isEmpty
+      if !isOurs, routes.forward(topic, payload, message, from: broker, at: now) { return }
       let size = payload.count
       return context.core.reject(
         .tooLarge,
@@ -42,7 +43,7 @@ extension MQTTSurface {
       }
       if context.arrivals.isActive, receiveArrival(topic, payload) { isKnown = true }
     }
-    if hasRoutes, route(topic, payload, message, from: broker, at: now) {
+    if routes.receive(topic, payload, message, from: broker, at: now) {
       isKnown = true
     }
     if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }
@@ -122,47 +123,6 @@ extension MQTTSurface {
         reply(object, to: origin)
       }
     }
-  }
-
-  /// Hands a message above the usual size to routes that forward everything; `false` when it is above
-  /// their limit too, or does not only match such routes.
-  private func forward(
-    _ topic: Span<UInt8>,
-    _ payload: Span<UInt8>,
-    _ message: borrowing InboundMessage,
-    from broker: Int,
-    at now: Moment
-  ) -> Bool {
-    guard payload.count <= announcementLimit,
-      broker != 0 || topics.roles(of: topic).isEmpty,
-      let outputs = context.core.routeOutputs(of: topic, from: broker),
-      context.core.routes.forwardsAll(outputs)
-    else { return false }
-    return route(topic, payload, message, from: broker, at: now)
-  }
-
-  /// Hands a message to the routes that match its topic; `false` when none does.
-  private func route(
-    _ topic: Span<UInt8>,
-    _ payload: Span<UInt8>,
-    _ message: borrowing InboundMessage,
-    from broker: Int,
-    at now: Moment
-  ) -> Bool {
-    let outputs = context.core.routeOutputs(of: topic, from: broker)
-    if let outputs, outputs.isEmpty { return false }
-    let needsDocument = outputs.map { context.core.routes.needsDocument($0) } ?? false
-    context.core.route(
-      payload,
-      document: needsDocument ? try? JSONParser.parse(payload) : nil,
-      for: outputs,
-      topic: topic,
-      retained: message.flags.retained,
-      trail: message.userProperty(TopicMap.routeMark) ?? "",
-      mark: topics.routeName,
-      at: now
-    )
-    return true
   }
 
   // MARK: - Rejected messages

@@ -19,11 +19,9 @@ final class MQTTSurface {
   let context: GatewayContext
   let commandMessages: CommandMessages
   let deviceReports: DeviceReports
+  let routes: RouteMessages
   /// The largest payload that is accepted, in bytes.
   let payloadLimit: Int
-  /// The largest payload that a route without a policy forwards, in bytes.
-  let announcementLimit: Int
-  let hasRoutes: Bool
   /// Whether the gateway's status is published.
   let isPublic: Bool
   /// The gateway's own broker first, then the others by name.
@@ -53,9 +51,6 @@ final class MQTTSurface {
     deviceReports = DeviceReports(context: context)
     let configuration = context.configuration
     payloadLimit = configuration.limits.payload
-    let forwards = configuration.routes.contains { $0.policy == nil }
-    announcementLimit = forwards ? configuration.limits.announcement : 0
-    hasRoutes = !configuration.routes.isEmpty
     isPublic = configuration.isPublic
     let announcer = configuration.discovery.map {
       DiscoveryAnnouncer(
@@ -70,6 +65,7 @@ final class MQTTSurface {
       sources: context.arrivals.sources,
       announcer: announcer
     )
+    routes = RouteMessages(context, mark: topics.routeName)
     replyTopics = ReplyTopics(configuration)
     try addLinks(configuration)
     discovery = announcer.map { DiscoverySurface($0, context, link: own) }
@@ -149,7 +145,7 @@ final class MQTTSurface {
   private func addLinks(_ configuration: GatewayConfiguration) throws(OperationsError) {
     let clientID = configuration.standardClientID
     var limits = configuration.limits
-    limits.payload = max(payloadLimit, announcementLimit)
+    limits.payload = max(payloadLimit, routes.announcementLimit)
     var own = MQTTConfiguration(
       configuration.mqtt,
       fallbackID: clientID,

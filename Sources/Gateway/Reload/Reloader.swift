@@ -13,7 +13,7 @@ import Synchronization
 /// files may have changed after the first began.
 final class Reloader {
   typealias Outcome = Result<PreparedReload, ConfigurationFailure>
-  typealias Completion = (Result<ReloadReport, GatewayHost.ReloadRefusal>) -> Void
+  typealias Completion = (Result<ReloadReport, ReloadRefusal>) -> Void
 
   /// What the other thread leaves for the loop.
   private final class Mailbox: Sendable {
@@ -79,7 +79,7 @@ final class Reloader {
   }
 
   /// Ends the reload in progress; the next one begins if somebody asked for it.
-  func finish(_ result: Result<ReloadReport, GatewayHost.ReloadRefusal>) {
+  func finish(_ result: Result<ReloadReport, ReloadRefusal>) {
     var done: [Completion] = []
     swap(&done, &waiting)
     for body in done { body(result) }

@@ -74,7 +74,7 @@ final class RequestHandler {
       switch request.operation {
       case .set, .step, .toggle, .scene: break
       case .watch, .record: try observe(request, by: requester, line: line, at: now)
-      case .reload: host.reload(for: requester, id: request.replyID, line: line)
+      case .reload: host.reloads.reload(for: requester, id: request.replyID, line: line)
       case .status where requester.isDeaf: break
       case .status: requester.send(.status(host.status(at: now), id: request.replyID))
       case .get where requester.isDeaf, .pending where requester.isDeaf,

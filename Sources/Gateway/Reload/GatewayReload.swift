@@ -16,29 +16,30 @@ import Operations
 ///
 /// The files are read and compared on another thread, and refused as a whole if anything in them is
 /// wrong. Then each step of the event loop does one bounded step of the reload, here and in the core.
-extension GatewayHost {
-  /// Why the configuration was not taken.
-  package struct ReloadRefusal: Error {
-    package var error: ErrorReply
-    package var problems: [ConfigurationProblem] = []
-  }
-
+final class GatewayReload {
   private static let stopping = ReloadRefusal(
     error: ErrorReply(.stopping, "the gateway is about to end")
   )
 
-  /// Sets how the configuration is read again; without it, a reload is refused.
-  ///
-  /// `read` is called on another thread.
-  package func enableReload(
-    reading read: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
-  ) { reloader?.read = read }
-
+  private let context: GatewayContext
+  private let mqtt: MQTTSurface
   /// Reads and compares definitions on another thread.
-  func makeReloader() throws(OperationsError) -> Reloader {
-    try Reloader(
+  private var reloader: Reloader?
+  /// The reload in progress.
+  private var progress: ReloadProgress?
+
+  /// Called when the new definitions count.
+  var onReplaced: (() -> Void)?
+  /// Called before the reload is reported: what it ended is reported first.
+  var onFinish: (() -> Void)?
+
+  /// - Throws: When the loop cannot be woken from another thread.
+  init(_ context: GatewayContext, mqtt: MQTTSurface) throws(OperationsError) {
+    self.context = context
+    self.mqtt = mqtt
+    reloader = try Reloader(
       context.loop,
-      continuing: { [unowned self] in
+      continuing: {
         PreparedReload.Base(
           configuration: context.configuration,
           registry: context.registry,
@@ -55,8 +56,22 @@ extension GatewayHost {
     )
   }
 
+  /// Reads the configuration again, on another thread; without it, a reload is refused.
+  var read: Reloader.Reading? {
+    get { reloader?.read }
+    set { reloader?.read = newValue }
+  }
+
+  /// When the next step has something to do; `nil` when nothing waits.
+  var deadline: Moment? {
+    if progress != nil { return .zero }
+    return reloader?.isBusy == false ? context.arrivals.deadline : nil
+  }
+
+  // MARK: - Requests
+
   /// Reads the configuration again and adopts it; `done` is called once, with the outcome.
-  package func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
+  func reload(_ done: @escaping (Result<ReloadReport, ReloadRefusal>) -> Void) {
     guard !context.core.isShuttingDown else {
       return done(.failure(Self.stopping))
     }
@@ -90,7 +105,7 @@ extension GatewayHost {
     switch outcome {
     case .success where context.core.isShuttingDown: reloader?.finish(.failure(Self.stopping))
     case .success(let prepared):
-      reloadProgress = ReloadProgress(
+      progress = ReloadProgress(
         prepared,
         replacing: context.registry,
         at: EventLoop.now()
@@ -140,9 +155,15 @@ extension GatewayHost {
 
   // MARK: - Steps
 
+  /// The connection to the gateway's own broker was made or ended.
+  func connectionChanged() { progress?.connectionChanged() }
+
+  /// The core has finished its part.
+  func coreFinished() { progress?.isCoreDone = true }
+
   /// Does one bounded step of the host's part of a reload.
-  func continueReload() {
-    guard let reload = reloadProgress else { return addArrivals() }
+  func proceed() {
+    guard let reload = progress else { return addArrivals() }
     switch reload.phase {
     case .mapping:
       guard reload.buildMap() else { return }
@@ -159,16 +180,17 @@ extension GatewayHost {
       if reload.isSubscribed, reload.isCoreDone { finishReload(reload) }
     case .freeing:
       guard reload.free() else { return }
-      reloadProgress = nil
+      progress = nil
       // Definitions that changed are freed on another thread, too.
-      DispatchQueue.global(qos: .utility).async { [old = reload.old] in withExtendedLifetime(old) {}
+      DispatchQueue.global(qos: .utility).async { [old = reload.old] in
+        withExtendedLifetime(old) {}
       }
     }
   }
 
   /// The core continues with the new definitions, and so do the surfaces.
   func replaceDefinitions() {
-    guard let reload = reloadProgress else { return }
+    guard let reload = progress else { return }
     let configuration = reload.prepared.configuration
     context.core.settings.shutdownTimeout = configuration.shutdownTimeout
     context.configuration = configuration
@@ -177,16 +199,64 @@ extension GatewayHost {
     context.warnings = reload.prepared.report.warnings
     context.devicesReloaded()
     mqtt.definitionsReplaced(reload)
-    http?.streams.devicesChanged()
+    onReplaced?()
     arrivalsReplaced(by: reload)
     reload.phase = .subscribing
-    if !isConnected { reload.connectionChanged() }
+    if !mqtt.own.isConnected { reload.connectionChanged() }
   }
 
   private func finishReload(_ reload: ReloadProgress) {
-    emitReady()  // What the reload ended is reported before the reload itself.
+    onFinish?()
     if reload.prepared.arrivals == nil { logReload(reload.prepared.report) }
     reload.phase = .freeing
     reloader?.finish(.success(reload.prepared.report))
   }
+
+  // MARK: - Devices that messages named
+
+  /// How many messages of new devices one step receives.
+  private static let messagesPerStep = 250
+
+  /// Begins to add new devices, unless a reload is in progress.
+  private func addArrivals() {
+    guard context.arrivals.deadline != nil, !context.core.isShuttingDown,
+      let reloader, !reloader.isBusy
+    else { return }
+    let arrivals = context.arrivals.popNew(at: EventLoop.now())
+    if !arrivals.isEmpty { reloader.add(arrivals) }
+  }
+
+  /// The definitions of a reload count: so do the devices that it adds, and its templates.
+  private func arrivalsReplaced(by reload: ReloadProgress) {
+    let prepared = reload.prepared
+    guard let arrivals = prepared.arrivals else {
+      return context.arrivals.replaceSources(prepared.sources)
+    }
+    let devices = DeviceArrivals.devices(arrivals, of: prepared.sources)
+    let now = EventLoop.now()
+    reload.hasMessages = true
+    context.arrivals.added(arrivals, after: reload.startedAt.duration(to: now), at: now)
+    context.log.info(
+      "Devices appeared",
+      ["count": String(devices.count), "first": devices.first?.id ?? "none"]
+    )
+  }
+
+  /// Receives some of the messages that waited for the devices of a reload; `false` once none is left.
+  private func receiveKept(_ reload: ReloadProgress) -> Bool {
+    guard reload.hasMessages else { return false }
+    let messages = context.arrivals.popMessages(Self.messagesPerStep, in: context.registry)
+    mqtt.receiveKept(messages, at: EventLoop.now())
+    if messages.isEmpty {
+      reload.hasMessages = false
+      context.arrivals.finish(in: context.registry)
+    }
+    return !messages.isEmpty
+  }
+}
+
+/// Why a configuration was not taken.
+package struct ReloadRefusal: Error {
+  package var error: ErrorReply
+  package var problems: [ConfigurationProblem] = []
 }
