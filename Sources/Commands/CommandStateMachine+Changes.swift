@@ -4,7 +4,7 @@
 package import Devices
 package import LastOut
 
-/// What requesters ask for: changes, flush, cancel, shutdown.
+/// What requesters ask for: changes, cancel, shutdown.
 extension CommandStateMachine {
   // MARK: - Changes
 
@@ -24,7 +24,9 @@ extension CommandStateMachine {
     do throws(ValidationError) {
       guard !dispatcher.isClosing else { throw .shuttingDown }
       let hasHold = dispatcher.facts[key].hasHold
-      if hasHold { try checkHold(of: key, against: change, from: options.origin, at: now) }
+      if hasHold {
+        try holds.check(change, of: key, from: options.origin, in: dispatcher, at: now)
+      }
       if case .set(let value) = change {
         try accept(value, of: key, options, at: now)
       } else if let value = try value(after: change, of: key) {
@@ -32,7 +34,9 @@ extension CommandStateMachine {
       } else {
         try waitForState(change, of: key, options, at: now)
       }
-      if hasHold { recordHold(of: key, by: options.origin?.source, at: now) }
+      if hasHold, let rule = registry[key].property.hold {
+        holds.record(options.origin?.source, of: key, rule, at: now)
+      }
     } catch {
       dispatcher.log.statistics.rejected += 1
       throw error
@@ -71,14 +75,20 @@ extension CommandStateMachine {
     if isAction, !isUrgent { try checkRoom(forAction: key) }
     let change = PendingChange(
       value: value,
-      number: nextNumber(),
+      number: dispatcher.log.nextNumber(),
       acceptedAt: now,
       expiresAt: options.ttl.map { now.advanced(by: $0) }
         ?? dispatcher.facts[key].expiry(from: now),
       origin: options.origin,
       members: options.members
     )
-    dispatcher.emitAccepted(change, isUrgent: isUrgent, for: key, at: now)
+    dispatcher.log.emitAccepted(
+      change,
+      isUrgent: isUrgent,
+      for: key,
+      dispatcher.facts[key],
+      at: now
+    )
     guard !isUrgent else { return override(key, with: change, at: now) }
     guard !isAction else { return press(key, with: change, at: now) }
     if !waitingSteps.isEmpty {
@@ -113,29 +123,6 @@ extension CommandStateMachine {
     endRelated(to: key, isUrgent: true, at: now)
     dispatcher.setTarget(change.value, of: key)
     dispatcher.makeReady(Command(change: change, isUrgent: true), for: key, at: now)
-  }
-
-  /// Emits that a change was rejected before it was one, because its value could not be read.
-  ///
-  /// - Returns: The number of the event.
-  @discardableResult
-  package mutating func reject(
-    _ key: KeyIndex,
-    reason: String,
-    at now: Moment,
-    origin: ChangeOrigin? = nil
-  ) -> UInt64 {
-    let number = nextNumber()
-    dispatcher.log.emitEnd(
-      .rejected,
-      number: number,
-      receivedAt: now,
-      reason: reason,
-      origin: origin,
-      for: key,
-      at: now
-    )
-    return number
   }
 
   // MARK: - Room
@@ -202,12 +189,6 @@ extension CommandStateMachine {
     return true
   }
 
-  /// Ends the quiet period of `key`; `false` when nothing was pending.
-  @discardableResult
-  package mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
-    dispatcher.flush(key, at: now)
-  }
-
   /// Begins the shutdown: ends every quiet period, and lets lanes hold nothing back.
   ///
   /// Steps that wait for a state are rejected, and so are later changes.
@@ -248,7 +229,12 @@ extension CommandStateMachine {
     // It may have been asked before, and have missed that.
     if !waitingSteps.contains(key) { dispatcher.sendQueue.wantState(of: key, isNeeded: true) }
     waitingSteps.append(
-      WaitingSteps.Step(change: change, number: nextNumber(), receivedAt: now, options: options),
+      WaitingSteps.Step(
+        change: change,
+        number: dispatcher.log.nextNumber(),
+        receivedAt: now,
+        options: options
+      ),
       for: key
     )
   }

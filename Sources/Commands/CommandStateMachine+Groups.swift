@@ -32,21 +32,11 @@ extension CommandStateMachine {
     return .set(try registry.value(from: value.json, of: member))
   }
 
-  /// Records a phase of a group's command, which ``status`` of its key then shows.
-  package mutating func recordGroupPhase(
-    _ phase: Phase,
-    of number: UInt64,
-    for key: KeyIndex,
-    at now: Moment
-  ) {
-    dispatcher.log.statuses.record(phase, of: number, for: key, at: now)
-  }
-
-  /// Shows what the members of groups have after ``changedKeys`` have changed.
+  /// Shows what the members of groups have after keys have changed.
   package mutating func refreshGroups(at now: Moment) {
     guard !registry.groups.isEmpty else { return }
     var outdated: Set<KeyIndex> = []
-    for key in changedKeys where dispatcher.facts[key].isMember {
+    for key in dispatcher.log.statuses.changedKeys where dispatcher.facts[key].isMember {
       outdated.formUnion(registry.groups.groups(of: key))
     }
     for key in outdated { refreshGroup(key, at: now) }
@@ -60,7 +50,7 @@ extension CommandStateMachine {
   private mutating func refreshGroup(_ key: KeyIndex, at now: Moment) {
     let members = registry.groups.members(of: key)
     let actual = Self.common(members.map { dispatcher.deliveries[$0].actual })
-    let target = Self.common(members.map { dispatcher.target(of: $0) })
+    let target = Self.common(members.map { dispatcher.log.statuses.target(of: $0) })
     if dispatcher.deliveries[key].actual != actual {
       dispatcher.deliveries.update(key) { $0.show(actual) }
       dispatcher.log.statuses.recordReport(for: key, at: now)

@@ -35,7 +35,7 @@ extension CommandStateMachine {
     migrate(key, at: now)
     let change = PendingChange(
       value: value,
-      number: nextNumber(),
+      number: dispatcher.log.nextNumber(),
       acceptedAt: now,
       expiresAt: expiresAt,
       origin: origin,
@@ -48,27 +48,6 @@ extension CommandStateMachine {
     endRelated(to: key, among: ended, isUrgent: isUrgent, at: now)
     dispatcher.makeReady(Command(change: change, isUrgent: isUrgent), for: key, at: now)
     return change.number
-  }
-
-  /// Emits the end of a value that an earlier process accepted and that is not resumed.
-  package mutating func expireUnresumed(
-    _ value: Value?,
-    of key: KeyIndex,
-    at now: Moment,
-    origin: ChangeOrigin?,
-    reason: String
-  ) {
-    dispatcher.log.statistics.expired += 1
-    dispatcher.log.emitEnd(
-      .expired,
-      value: value,
-      number: nextNumber(),
-      receivedAt: now,
-      reason: reason,
-      origin: origin,
-      for: key,
-      at: now
-    )
   }
 
   /// Rejects after all what waits of `key`, because it could not be made durable.

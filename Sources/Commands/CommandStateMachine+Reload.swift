@@ -44,7 +44,7 @@ extension CommandStateMachine {
 
   /// Ends the steps of a key that was removed, and a person's hold that its definition no longer has.
   private mutating func endForeignChanges(of key: KeyIndex, at now: Moment) {
-    endForeignHold(of: key)
+    if !holds.isEmpty, !dispatcher.facts[key].hasHold { holds.end(key) }
     guard waitingSteps.contains(key), registry[key].isRetired else { return }
     let reason = Registry.Entry.goneReason
     waitingSteps.end(key, as: .cancelled, reason: reason, in: &dispatcher.log, at: now)

@@ -7,7 +7,7 @@ package import LastOut
 extension CommandStateMachine {
   /// The next message that asks a device for its state; `nil` when none may be sent now.
   ///
-  /// Call it while the client can publish, after ``nextPublish(at:)`` has returned `nil`.
+  /// Call it while the client can publish, after ``CommandDispatcher/nextPublish(at:)`` has returned `nil`.
   package mutating func nextRequest(at now: Moment) -> StateRequestMessage? {
     dispatcher.isClosing ? nil : dispatcher.sendQueue.nextRequest(at: now)
   }

@@ -10,16 +10,17 @@ package import LastOut
 /// It decides what a change means: its value, whether there is room for it, and which commands of
 /// other keys it ends. Then the ``CommandDispatcher`` takes the value to its device.
 ///
-/// It has no clock, no lock and does no I/O. After any call, the owner removes ``events`` and
-/// ``changedKeys``, sends what ``nextPublish(at:)`` returns, and arms one timer for
-/// ``nextDeadline(after:)``.
+/// It has no clock, no lock and does no I/O. After any call, the owner removes the events and
+/// changed keys of the dispatcher's log, sends what its ``CommandDispatcher/nextPublish(at:)``
+/// returns, and arms one timer for ``nextDeadline(after:)``. What concerns the way of commands alone,
+/// the owner asks the dispatcher.
 package struct CommandStateMachine: ~Copyable {
   /// Values on their way, with what keys show and what devices have.
-  package internal(set) var dispatcher: CommandDispatcher
+  package var dispatcher: CommandDispatcher
   /// Steps that wait for the state they count from.
   var waitingSteps: WaitingSteps
   /// Keys that a person has changed lately.
-  var holds = HandHolds()
+  package internal(set) var holds = HandHolds()
   var settings: CommandSettings
 
   /// Whether steps that had waited are kept in ``appliedSteps``.
@@ -35,41 +36,7 @@ package struct CommandStateMachine: ~Copyable {
 
   package var registry: Registry { dispatcher.registry }
 
-  // MARK: - What happened
-
-  /// What happened, in order, until the owner removes it.
-  package var events: [CommandEvent] {
-    get { dispatcher.log.events }
-    _modify { yield &dispatcher.log.events }
-  }
-
-  /// Keys that show something new, possibly more than once each, until the owner removes them.
-  package var changedKeys: [KeyIndex] {
-    get { dispatcher.log.statuses.changedKeys }
-    _modify { yield &dispatcher.log.statuses.changedKeys }
-  }
-
-  /// Whether the target of a key changed since the last call.
-  package mutating func takeNewTarget(of key: KeyIndex) -> Bool {
-    dispatcher.log.statuses.takeNewTarget(of: key)
-  }
-
-  package var statistics: CommandStatistics { dispatcher.log.statistics }
-
-  /// Whether someone receives every event of every command.
-  package var isWatched: Bool {
-    get { dispatcher.log.isWatched }
-    set { dispatcher.log.isWatched = newValue }
-  }
-
-  /// Whether a journal keeps accepted values, and so receives every event.
-  package var isJournalled: Bool {
-    get { dispatcher.log.isJournalled }
-    set { dispatcher.log.isJournalled = newValue }
-  }
-
-  /// A number for something that is rejected without being a change.
-  package mutating func nextNumber() -> UInt64 { dispatcher.log.nextNumber() }
+  // MARK: - What waits
 
   /// Whether anything is not acknowledged, what cannot be sent included; constant time.
   package var hasUnsent: Bool { dispatcher.hasUnsent || !waitingSteps.isEmpty }
@@ -84,7 +51,7 @@ package struct CommandStateMachine: ~Copyable {
 
   // MARK: - Time
 
-  /// The next moment at which ``advance(to:)`` or ``nextPublish(at:)`` has something to do; `nil`
+  /// The next moment at which ``advance(to:)`` or sending has something to do; `nil`
   /// when nothing waits for time.
   package func nextDeadline(after now: Moment) -> Moment? {
     let next = Moment.earlier(dispatcher.nextDeadline(after: now), waitingSteps.nextOverdue)
@@ -104,23 +71,7 @@ package struct CommandStateMachine: ~Copyable {
     }
   }
 
-  // MARK: - Broker and devices
-
-  /// The next message that may be sent now; `nil` when there is none.
-  ///
-  /// Call it while the client can publish.
-  package mutating func nextPublish(at now: Moment) -> CommandPublish? {
-    dispatcher.nextPublish(at: now)
-  }
-
-  /// Takes the broker's answer to a message; a token that was answered before is ignored.
-  package mutating func finish(
-    _ token: UInt64,
-    _ outcome: CommandPublish.Outcome,
-    at now: Moment
-  ) {
-    dispatcher.finish(token, outcome, at: now)
-  }
+  // MARK: - Devices
 
   /// Takes a value that a device reported for a property, as found on the wire.
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
@@ -146,21 +97,6 @@ package struct CommandStateMachine: ~Copyable {
   ) {
     migrate(key, at: now)
     dispatcher.replied(key, to: message, problem: problem, at: now)
-  }
-
-  /// The connection to the broker was made or ended.
-  package mutating func connection(isUp: Bool, at now: Moment) {
-    dispatcher.connectionChanged(isUp: isUp, at: now)
-  }
-
-  /// One of a device's availability sources reported.
-  package mutating func availability(
-    ofDevice device: Int,
-    source: Int,
-    isOnline: Bool,
-    at now: Moment
-  ) {
-    dispatcher.availabilityChanged(of: device, source: source, isOnline: isOnline, at: now)
   }
 }
 

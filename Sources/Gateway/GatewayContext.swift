@@ -74,7 +74,7 @@ final class GatewayContext {
 
   /// A device came online or went offline.
   func availabilityChanged(of device: Int, at now: Moment) {
-    awaySince[device] = core.commands.dispatcher.isDeviceOnline(device) ? nil : now
+    awaySince[device] = core.commands.dispatcher.sendQueue.isDeviceOnline(device) ? nil : now
   }
 
   /// Reads the time of day; call it before events are encoded, since the wall clock may have been
@@ -86,8 +86,8 @@ final class GatewayContext {
 
 extension GatewayConfiguration {
   /// The part of the settings that the core needs.
-  fileprivate var coreSettings: GatewayCore.Settings {
-    var settings = GatewayCore.Settings()
+  fileprivate var coreSettings: GatewayCoreSettings {
+    var settings = GatewayCoreSettings()
     settings.commands.pendingLimit = limits.pending
     settings.commands.lanes = lanes
     settings.commands.firstMessage = .random(in: 0..<1 << 31)

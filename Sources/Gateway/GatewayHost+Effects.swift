@@ -13,7 +13,7 @@ extension GatewayHost {
   func perform(_ effect: Effect, at now: Moment) {
     switch effect {
     case .write(let work): journal?.submit(work)
-    case .readClock: context.core.clockRead(SystemClock.read())
+    case .readClock: context.core.pipeline.clockRead(SystemClock.read())
     case .publish(let publish): mqtt.publish(publish, at: now)
     case .requestState(let request): mqtt.request(request)
     case .forward(let publish, let broker): mqtt.forward(publish, to: broker)
@@ -22,7 +22,7 @@ extension GatewayHost {
       controlSocket?.sendToRecorders(change, key: context.registry[change.key].key)
     case .stateChanged(let key): http?.streams.changed(key)
     case .publishState(let item, let payload, let place):
-      if !mqtt.publishState(item, payload) { context.core.statePublishFailed(at: place) }
+      if !mqtt.publishState(item, payload) { context.core.states.putBack(place) }
     case .definitionsReplaced: reloads.replaceDefinitions()
     case .reloaded: reloads.coreFinished()
     case .storeHealth(let fault):

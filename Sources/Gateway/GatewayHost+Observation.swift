@@ -17,7 +17,7 @@ extension GatewayHost {
   package var isConnected: Bool { mqtt.own.isConnected }
 
   /// Counts since the start.
-  package var statistics: CommandStatistics { context.core.commands.statistics }
+  package var statistics: CommandStatistics { context.core.commands.dispatcher.log.statistics }
 
   /// What `get` shows of one key; `nil` for an unknown one.
   package func row(_ key: String) -> TargetRow? {

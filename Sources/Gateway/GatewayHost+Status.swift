@@ -48,7 +48,7 @@ extension GatewayHost {
     devices.keys = registry.keyCount
     devices.scenes = registry.scenes.map(\.id)
     for number in registry.deviceNumbers
-    where !context.core.commands.dispatcher.isDeviceOnline(number) {
+    where !context.core.commands.dispatcher.sendQueue.isDeviceOnline(number) {
       devices.awayCount += 1
       guard devices.away.count < Self.shownDevices else { continue }
       devices.away.append(
@@ -71,7 +71,7 @@ extension GatewayHost {
   private func queue() -> StatusReport.Queue {
     let summary = QueueSummary(of: context.core.commands.dispatcher)
     let limits = context.configuration.lanes
-    let lanes = context.core.commands.dispatcher.laneStatuses
+    let lanes = context.core.commands.dispatcher.sendQueue.laneStatuses
     var queue = StatusReport.Queue(limit: context.configuration.limits.pending)
     queue.quiet = summary.quiet
     queue.offline = summary.offline

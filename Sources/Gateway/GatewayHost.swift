@@ -172,8 +172,8 @@ package final class GatewayHost {
 
   private func receiveJournalResults(at now: Moment) {
     guard let journal else { return }
-    for result in journal.dequeueResults() { context.core.storeFinished(result, at: now) }
-    if journal.isClosed { context.core.storeClosed() }
+    for result in journal.dequeueResults() { context.core.pipeline.storeFinished(result, at: now) }
+    if journal.isClosed { context.core.pipeline.storeClosed() }
   }
 
   private func armTimer(after now: Moment) {

@@ -15,7 +15,7 @@ package struct CommandPipeline: ~Copyable {
   package internal(set) var durability: DurabilityGate?
   /// How many changes may wait for the disk.
   private let limit: Int
-  /// See ``GatewayCore/transcript``; in ``durability`` where there is a journal.
+  /// See ``transcript``; in ``durability`` where there is a journal.
   private var ownTranscript: [CommandEvent]?
 
   init(registry: Registry, settings: CommandSettings) {
@@ -25,7 +25,7 @@ package struct CommandPipeline: ~Copyable {
 
   /// Makes accepted values durable from now on; see ``GatewayCore/openStore(_:path:)``.
   mutating func openStore(_ plan: JournalPlan, path: String, awaiting devices: AwaitedDevices) {
-    commands.isJournalled = true
+    commands.dispatcher.log.isJournalled = true
     durability = DurabilityGate(
       plan: plan,
       path: path,
@@ -35,7 +35,9 @@ package struct CommandPipeline: ~Copyable {
     )
   }
 
-  var transcript: [CommandEvent]? {
+  /// Every event as it was decided, before it waits for the disk; kept only after a checker has set
+  /// it to an empty list, and removed by it.
+  package var transcript: [CommandEvent]? {
     get { durability == nil ? ownTranscript : durability?.transcript }
     set {
       ownTranscript = newValue
@@ -44,7 +46,7 @@ package struct CommandPipeline: ~Copyable {
   }
 
   /// Whether someone records accepted changes.
-  var isRecorded: Bool {
+  package var isRecorded: Bool {
     get { commands.recordsAppliedSteps }
     set {
       commands.recordsAppliedSteps = newValue
@@ -112,7 +114,7 @@ package struct CommandPipeline: ~Copyable {
     from origin: ChangeOrigin?,
     at now: Moment
   ) throws(ValidationError) -> [(key: KeyIndex, value: Value)] {
-    try commands.checkHolds(of: values, from: origin, at: now)
+    try commands.holds.check(values, from: origin, in: commands.dispatcher, at: now)
     var urgent: [(key: KeyIndex, value: Value)] = []
     var others: [(key: KeyIndex, value: Value)] = []
     for (key, value) in values {
@@ -132,41 +134,28 @@ package struct CommandPipeline: ~Copyable {
     return ordered
   }
 
-  /// Ends the quiet period of `key` now, and records that; `false` when nothing was pending.
-  mutating func flush(
-    _ key: KeyIndex,
-    source: String,
-    _ outbox: inout Outbox,
-    at now: Moment
-  ) -> Bool {
-    guard commands.flush(key, at: now) else { return false }
-    record(.flush, of: key, source: source, &outbox, at: now)
-    return true
-  }
-
-  /// Drops what waits for `key`, and records that; `false` when nothing did.
-  mutating func cancel(
-    _ key: KeyIndex,
-    source: String,
-    _ outbox: inout Outbox,
-    at now: Moment
-  ) -> Bool {
-    guard commands.cancel(key, at: now) else { return false }
-    record(.cancel, of: key, source: source, &outbox, at: now)
-    return true
-  }
-
-  private func record(
+  /// Ends the quiet period of `key` now, or drops what waits for it, and records that; `false` when
+  /// nothing waited.
+  mutating func perform(
     _ operation: RecordedChange.Operation,
-    of key: KeyIndex,
+    on key: KeyIndex,
     source: String,
     _ outbox: inout Outbox,
     at now: Moment
-  ) {
-    guard isRecorded else { return }
-    outbox.append(
-      .record(RecordedChange(operation: operation, key: key, at: now, source: source))
-    )
+  ) -> Bool {
+    let isDone =
+      switch operation {
+      case .flush: commands.dispatcher.flush(key, at: now)
+      case .cancel: commands.cancel(key, at: now)
+      case .set: preconditionFailure("A value is accepted as a change.")
+      }
+    guard isDone else { return false }
+    if isRecorded {
+      outbox.append(
+        .record(RecordedChange(operation: operation, key: key, at: now, source: source))
+      )
+    }
+    return true
   }
 
   /// Records the steps whose state has arrived since.
@@ -198,7 +187,7 @@ package struct CommandPipeline: ~Copyable {
       durability?.advance(in: &commands, &outbox, at: now)
       return
     }
-    ownTranscript?.append(contentsOf: commands.events)
+    ownTranscript?.append(contentsOf: commands.dispatcher.log.events)
     outbox.emitAll(of: &commands)
   }
 

@@ -15,7 +15,7 @@ extension DurabilityGate {
     at now: Moment
   ) {
     var hasBarriers = false
-    while !commands.events.isEmpty {
+    while !commands.dispatcher.log.events.isEmpty {
       let events = removeEvents(of: &commands)
       for (index, event) in events.enumerated() {
         let replaced = Self.number(replacedBy: index, in: events)
@@ -31,7 +31,7 @@ extension DurabilityGate {
   /// Removes and returns the events of the state machine.
   private mutating func removeEvents(of commands: inout CommandStateMachine) -> [CommandEvent] {
     var events: [CommandEvent] = []
-    swap(&events, &commands.events)
+    swap(&events, &commands.dispatcher.log.events)
     transcript?.append(contentsOf: events)
     return events
   }
@@ -69,7 +69,7 @@ extension DurabilityGate {
     case .superseded, .cancelled, .rejected, .failed, .expired:
       isReleasing = ended(event, promptly: true, in: commands.registry, at: now)
     }
-    if event.isHeard(isWatched: commands.isWatched) {
+    if event.isHeard(isWatched: commands.dispatcher.log.isWatched) {
       if queue.contains(event.key) {
         queue.append(event)
       } else {
@@ -108,7 +108,7 @@ extension DurabilityGate {
   ) -> Bool {
     let others = commands.keysEnded(by: event.key, isUrgent: event.isUrgent)
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
-      if event.isHeard(isWatched: commands.isWatched) { outbox.emit(event) }
+      if event.isHeard(isWatched: commands.dispatcher.log.isWatched) { outbox.emit(event) }
       if others.isEmpty { return false }
       withholdIfNeeded(event, nil, ending: others, in: &commands, at: now)
       return withheldKeys.hasBarriers(event.key)
@@ -127,7 +127,9 @@ extension DurabilityGate {
     if event.isUrgent || !others.isEmpty || !withheldKeys.contains(event.key) {
       withholdIfNeeded(event, sequence, ending: others, in: &commands, at: now)
     }
-    if event.isHeard(isWatched: commands.isWatched) { queue.append(event, until: sequence) }
+    if event.isHeard(isWatched: commands.dispatcher.log.isWatched) {
+      queue.append(event, until: sequence)
+    }
     return withheldKeys.hasBarriers(event.key)
   }
 
@@ -169,7 +171,7 @@ extension DurabilityGate {
     if event.isUrgent || !others.isEmpty {
       withholdIfNeeded(event, rows.plan.sequence, ending: others, in: &commands, at: now)
     }
-    guard event.isHeard(isWatched: commands.isWatched) else { return }
+    guard event.isHeard(isWatched: commands.dispatcher.log.isWatched) else { return }
     outbox.emit(Self.inMemory(event, fault))
   }
 

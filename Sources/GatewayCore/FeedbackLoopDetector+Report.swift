@@ -14,8 +14,31 @@ extension FeedbackLoopDetector {
     var entry: LogEntry?
   }
 
-  /// Judges a value that arrived as a message on `topic`; `nil` for one that is part of no loop.
+  /// Judges a change that arrived as a message on `topic`; `nil` for one that is part of no loop.
+  ///
+  /// - Throws: When the property has no such change.
   mutating func check(
+    _ change: ValueChange,
+    of key: KeyIndex,
+    _ commands: inout CommandStateMachine,
+    receivedOn topic: @autoclosure () -> String,
+    at now: Moment
+  ) throws(ValidationError) -> Loop? {
+    guard hasReports else { return nil }
+    commands.migrate(key, at: now)
+    let value: Value
+    switch change {
+    case .set(let given): value = given
+    case .toggle:
+      guard let base = commands.base(of: key) else { return nil }
+      value = try commands.registry[key].property.toggled(from: base)
+    case .step: return nil  // It adds to what is known and cannot alternate between two values.
+    }
+    return check(key, value, commands, receivedOn: topic(), at: now)
+  }
+
+  /// Judges a value that arrived as a message on `topic`; `nil` for one that is part of no loop.
+  private mutating func check(
     _ key: KeyIndex,
     _ value: Value,
     _ commands: borrowing CommandStateMachine,

@@ -20,7 +20,7 @@ extension GatewayCore {
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)
     if pipeline.commands.isGroup(key) {
-      return try changeGroup(change, of: key, at: now, options)
+      return try groups.change(change, of: key, at: now, options, in: &pipeline, &outbox)
     }
     try pipeline.change(change, of: key, options, &outbox, at: now)
   }
@@ -74,16 +74,44 @@ extension GatewayCore {
     try accept(ordered, at: now, options)
   }
 
-  /// Accepts values that may be accepted, and then ends their quiet periods if that is asked for: one
-  /// message may carry them all.
+  /// Accepts values that may be accepted.
   private mutating func accept(
     _ values: [(key: KeyIndex, value: Value)],
     at now: Moment,
     _ options: ChangeOptions
   ) throws(ValidationError) {
-    var settling = options
-    settling.skipsQuiet = false
-    for (key, value) in values { try change(.set(value), of: key, at: now, settling) }
+    for (key, value) in values { try change(.set(value), of: key, at: now, options.settling) }
+    skipQuiet(of: values, at: now, options)
+  }
+
+  /// Accepts values of several devices at one instant, each for itself.
+  ///
+  /// - Returns: For each value why it was rejected, or `nil`.
+  package mutating func changeEach(
+    _ values: [(key: KeyIndex, value: Value)],
+    at now: Moment,
+    _ options: ChangeOptions
+  ) -> [ValidationError?] {
+    var results: [ValidationError?] = []
+    for (key, value) in values {
+      do throws(ValidationError) {
+        try change(.set(value), of: key, at: now, options.settling)
+        results.append(nil)
+      } catch {
+        results.append(error)
+      }
+    }
+    skipQuiet(of: values, at: now, options)
+    return results
+  }
+
+  /// Ends the quiet periods of several values if that is asked for, once all are accepted: one message
+  /// may carry several of a device.
+  private mutating func skipQuiet(
+    of values: [(key: KeyIndex, value: Value)],
+    at now: Moment,
+    _ options: ChangeOptions
+  ) {
     guard options.skipsQuiet else { return }
     for (key, _) in values { flush(key, at: now, source: options.origin?.source ?? "mqtt") }
   }
@@ -98,37 +126,38 @@ extension GatewayCore {
     at now: Moment,
     origin: ChangeOrigin?
   ) -> UInt64 {
-    pipeline.commands.reject(key, reason: reason, at: now, origin: origin)
+    pipeline.commands.dispatcher.log.reject(key, reason: reason, at: now, origin: origin)
   }
 
   /// A number for something that is rejected without concerning a known key.
-  package mutating func nextNumber() -> UInt64 { pipeline.commands.nextNumber() }
+  package mutating func nextNumber() -> UInt64 { pipeline.commands.dispatcher.log.nextNumber() }
 
   /// Ends the quiet period of `key` now; `false` when nothing was pending.
   @discardableResult
   package mutating func flush(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
-    pipeline.commands.advance(to: now)
-    guard pipeline.commands.isGroup(key) else {
-      return pipeline.flush(key, source: source, &outbox, at: now)
-    }
-    var isAny = false
-    for member in registry.groups.members(of: key)
-    where pipeline.flush(member, source: source, &outbox, at: now) {
-      isAny = true
-    }
-    return isAny
+    perform(.flush, on: key, at: now, source: source)
   }
 
   /// Drops what waits for `key`; `false` when nothing did.
   @discardableResult
   package mutating func cancel(_ key: KeyIndex, at now: Moment, source: String) -> Bool {
+    perform(.cancel, on: key, at: now, source: source)
+  }
+
+  /// Ends the wait of `key`, or of each member of a group; `false` when nothing waited.
+  private mutating func perform(
+    _ operation: RecordedChange.Operation,
+    on key: KeyIndex,
+    at now: Moment,
+    source: String
+  ) -> Bool {
     pipeline.commands.advance(to: now)
     guard pipeline.commands.isGroup(key) else {
-      return pipeline.cancel(key, source: source, &outbox, at: now)
+      return pipeline.perform(operation, on: key, source: source, &outbox, at: now)
     }
     var isAny = false
     for member in registry.groups.members(of: key)
-    where pipeline.cancel(member, source: source, &outbox, at: now) {
+    where pipeline.perform(operation, on: member, source: source, &outbox, at: now) {
       isAny = true
     }
     return isAny
@@ -142,17 +171,7 @@ extension GatewayCore {
     receivedOn topic: @autoclosure () -> String,
     at now: Moment
   ) throws(ValidationError) {
-    guard loops.hasReports else { return }
-    pipeline.commands.migrate(key, at: now)
-    let value: Value
-    switch change {
-    case .set(let given): value = given
-    case .toggle:
-      guard let base = commands.base(of: key) else { return }
-      value = try commands.registry[key].property.toggled(from: base)
-    case .step: return  // A step adds to what is known and cannot alternate between two values.
-    }
-    let loop = loops.check(key, value, pipeline.commands, receivedOn: topic(), at: now)
+    let loop = try loops.check(change, of: key, &pipeline.commands, receivedOn: topic(), at: now)
     guard let loop else { return }
     outbox.log(loop.entry)
     throw loop.error

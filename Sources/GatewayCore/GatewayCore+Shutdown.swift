@@ -74,7 +74,7 @@ extension GatewayCore {
   }
 
   private var acknowledgedCount: UInt64 {
-    commands.statistics.acknowledged + routes.statistics.acknowledged
+    commands.dispatcher.log.statistics.acknowledged + routes.statistics.acknowledged
   }
 
   private func makeReport() -> ShutdownReport {

@@ -30,7 +30,7 @@ extension GatewayCore {
         collectOutcomes(at: now)
         stage = .emitting
       case .emitting:
-        if let effect = popReady() { return effect }
+        if let effect = groups.popReady(from: &outbox, in: &pipeline) { return effect }
         if groups.takeNews() {
           collectOutcomes(at: now)
           continue
@@ -60,7 +60,7 @@ extension GatewayCore {
   /// keep the order of its requests. Nothing is published.
   package mutating func nextReply(at now: Moment) -> Effect? {
     if !outbox.hasEvents { collectOutcomes(at: now) }
-    return popReady()
+    return groups.popReady(from: &outbox, in: &pipeline)
   }
 
   private mutating func begin(at now: Moment) {
@@ -78,7 +78,7 @@ extension GatewayCore {
   }
 
   private mutating func nextPublish(at now: Moment, _ host: HostState) -> Effect? {
-    if host.hasRoom(at: 0), let publish = pipeline.commands.nextPublish(at: now) {
+    if host.hasRoom(at: 0), let publish = pipeline.commands.dispatcher.nextPublish(at: now) {
       return .publish(publish)
     }
     guard !routes.isEmpty else { return nil }
@@ -95,13 +95,5 @@ extension GatewayCore {
     return states.next(of: pipeline.commands, at: now).map {
       .publishState($0.item, payload: $0.payload, place: $0.place)
     }
-  }
-
-  /// The host could not publish a state after all: it is due again.
-  package mutating func statePublishFailed(at place: Int32) { states.putBack(place) }
-
-  /// Publishes the targets of a device again although nothing changed.
-  package mutating func repeatTargets(ofDevice device: Int) {
-    states.repeatTargets(ofDevice: device)
   }
 }

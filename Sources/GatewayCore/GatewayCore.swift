@@ -20,33 +20,15 @@ package import Routing
 /// No call performs anything itself, so none of them re-enters the core. The order of effects within
 /// a step is that of ``StepStage``.
 package struct GatewayCore: ~Copyable {
-  package struct Settings: Sendable {
-    package var commands = CommandSettings()
-    package var routes: [RouteConfiguration] = []
-    /// The names of the brokers beside the gateway's own, in the order of their numbers from 1.
-    package var brokers: [String] = []
-    /// How long a routed message waits for an absent broker.
-    package var routeTTL: Duration = .seconds(60)
-    /// ``RouteMachine/payloadLimit``.
-    package var routePayload = Int.max
-    package var shutdownTimeout: Duration = .seconds(10)
-    /// Devices that may appear; those of a reload count once it replaces the definitions.
-    package var awaited = AwaitedDevices()
-    /// How many keys one step of a reload looks at, at most.
-    package var keysPerReloadStep = 1000
-
-    package init() {}
-  }
-
-  var pipeline: CommandPipeline
-  package internal(set) var routes: RouteMachine
-  package internal(set) var states: StatePublisher
+  package var pipeline: CommandPipeline
+  package var routes: RouteMachine
+  package var states: StatePublisher
   package internal(set) var rejections = RejectionLog()
   var loops: FeedbackLoopDetector
   /// Commands of groups that have not ended.
   var groups = GroupCommands()
   var shutdown: Shutdown?
-  package var settings: Settings
+  package var settings: GatewayCoreSettings
   package let identifiers: CommandIdentifiers
   /// Whether someone wants ``Effect/stateChanged(_:)``.
   package var isStateWatched = false
@@ -62,7 +44,7 @@ package struct GatewayCore: ~Copyable {
   ///   - registry: The devices.
   ///   - settings: What the configuration says beside them.
   ///   - identifiers: How commands without an identifier of their own are named.
-  package init(registry: Registry, settings: Settings, identifiers: CommandIdentifiers) {
+  package init(registry: Registry, settings: GatewayCoreSettings, identifiers: CommandIdentifiers) {
     self.settings = settings
     self.identifiers = identifiers
     pipeline = CommandPipeline(registry: registry, settings: settings.commands)
@@ -112,27 +94,14 @@ package struct GatewayCore: ~Copyable {
   }
 
   /// Whether commands would be sent at once if the broker accepted another message.
-  package var isHurried: Bool { commands.dispatcher.hasReady }
+  package var isHurried: Bool { commands.dispatcher.sendQueue.hasReady }
 
   // MARK: - Observers
 
   /// Whether someone receives every event of every command.
   package var isWatched: Bool {
-    get { pipeline.commands.isWatched }
-    set { pipeline.commands.isWatched = newValue }
-  }
-
-  /// Whether someone records accepted changes.
-  package var isRecorded: Bool {
-    get { pipeline.isRecorded }
-    set { pipeline.isRecorded = newValue }
-  }
-
-  /// Every event as it was decided, before it waits for the disk; kept only after a checker has set
-  /// it to an empty list, and removed by it.
-  package var transcript: [CommandEvent]? {
-    get { pipeline.transcript }
-    set { pipeline.transcript = newValue }
+    get { pipeline.commands.dispatcher.log.isWatched }
+    set { pipeline.commands.dispatcher.log.isWatched = newValue }
   }
 
   /// What one key shows: target, actual value, phase.

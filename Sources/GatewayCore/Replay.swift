@@ -214,7 +214,7 @@ struct Replay {
       )
       return
     }
-    commands.expireUnresumed(
+    commands.dispatcher.log.expireUnresumed(
       try? commands.registry[key].property.value(from: stored.value),
       of: key,
       at: now,

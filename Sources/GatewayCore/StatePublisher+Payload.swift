@@ -12,7 +12,7 @@ extension StatePublisher.Item {
   func payload(of commands: borrowing CommandStateMachine, at now: Moment) -> [UInt8] {
     var output: [UInt8] = []
     switch self {
-    case .target(let key): commands.dispatcher.target(of: key)?.appendBare(to: &output)
+    case .target(let key): commands.dispatcher.log.statuses.target(of: key)?.appendBare(to: &output)
     case .targets(let device): Self.appendTargets(of: commands, ofDevice: device, to: &output)
     case .info(let device): Self.appendInfo(of: commands, ofDevice: device, at: now, to: &output)
     }
@@ -29,7 +29,9 @@ extension StatePublisher.Item {
     guard !keys.isEmpty else { return }  // The device was removed.
     var separator = UInt8(ascii: "{")
     for raw in keys {
-      guard let target = commands.dispatcher.target(of: KeyIndex(raw)) else { continue }
+      guard let target = commands.dispatcher.log.statuses.target(of: KeyIndex(raw)) else {
+        continue
+      }
       output.append(separator)
       separator = UInt8(ascii: ",")
       JSONWriter.appendString(registry[KeyIndex(raw)].property.id, to: &output)
@@ -68,7 +70,7 @@ extension StatePublisher.Item {
       } else {
         output.append(contentsOf: "null".utf8)
       }
-      let waiting = commands.dispatcher.commandCount(KeyIndex(raw))
+      let waiting = commands.dispatcher.sendQueue.commandCount(KeyIndex(raw))
       if waiting > 1 {
         output.append(contentsOf: #","waiting":"#.utf8)
         JSONWriter.appendInteger(Int64(waiting), to: &output)

@@ -76,13 +76,13 @@ package struct StatePublisher: ~Copyable {
     of commands: inout CommandStateMachine,
     at now: Moment
   ) -> [KeyIndex] {
-    guard !commands.changedKeys.isEmpty else { return [] }
-    let keys = commands.changedKeys
-    commands.changedKeys.removeAll(keepingCapacity: true)
+    guard !commands.dispatcher.log.statuses.changedKeys.isEmpty else { return [] }
+    let keys = commands.dispatcher.log.statuses.changedKeys
+    commands.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     let registry = commands.registry
     for key in keys {
       let device = registry[key].device
-      if commands.takeNewTarget(of: key) {
+      if commands.dispatcher.log.statuses.takeNewTarget(of: key) {
         changed(key, device: device, at: now)
       } else {
         changedInfo(ofDevice: device, at: now)
@@ -144,7 +144,7 @@ package struct StatePublisher: ~Copyable {
   }
 
   /// Shows `device` again although nothing changed.
-  mutating func repeatTargets(ofDevice device: Int) {
+  package mutating func repeatTargets(ofDevice device: Int) {
     shown[Int(devicePlaces[device])] = nil
     makeDue(devicePlaces[device])
   }
@@ -175,7 +175,7 @@ package struct StatePublisher: ~Copyable {
     return place
   }
 
-  mutating func putBack(_ place: Int32) {
+  package mutating func putBack(_ place: Int32) {
     shown[Int(place)] = nil
     makeDue(place)
   }

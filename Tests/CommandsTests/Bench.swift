@@ -18,8 +18,8 @@ struct Bench: ~Copyable {
     settings: CommandSettings = .init()
   ) {
     machine = CommandStateMachine(registry: Registry(devices), settings: settings)
-    machine.isWatched = true
-    machine.connection(isUp: isConnected, at: now)
+    machine.dispatcher.log.isWatched = true
+    machine.dispatcher.connectionChanged(isUp: isConnected, at: now)
   }
 
   /// One device called `d`.
@@ -83,16 +83,16 @@ struct Bench: ~Copyable {
     machine.replied(try key(name), to: message, problem: problem, at: now)
   }
 
-  mutating func connect(_ isUp: Bool) { machine.connection(isUp: isUp, at: now) }
+  mutating func connect(_ isUp: Bool) { machine.dispatcher.connectionChanged(isUp: isUp, at: now) }
 
   mutating func online(_ isOnline: Bool, device: Int = 0) {
-    machine.availability(ofDevice: device, source: 0, isOnline: isOnline, at: now)
+    machine.dispatcher.availabilityChanged(of: device, source: 0, isOnline: isOnline, at: now)
   }
 
   /// Everything that may leave now.
   mutating func publishes() -> [CommandPublish] {
     var found: [CommandPublish] = []
-    while let publish = machine.nextPublish(at: now) { found.append(publish) }
+    while let publish = machine.dispatcher.nextPublish(at: now) { found.append(publish) }
     return found
   }
 
@@ -105,7 +105,7 @@ struct Bench: ~Copyable {
     _ publishes: [CommandPublish],
     _ outcome: CommandPublish.Outcome = .acknowledged
   ) {
-    for publish in publishes { machine.finish(publish.token, outcome, at: now) }
+    for publish in publishes { machine.dispatcher.finish(publish.token, outcome, at: now) }
   }
 
   /// Lets everything leave and be acknowledged; returns the payloads.
@@ -117,8 +117,8 @@ struct Bench: ~Copyable {
   }
 
   mutating func dequeueEvents() -> [CommandEvent] {
-    defer { machine.events.removeAll() }
-    return machine.events
+    defer { machine.dispatcher.log.events.removeAll() }
+    return machine.dispatcher.log.events
   }
 
   /// What happened since the last look, such as `level sent 40` and `level failed 40: reason`.

@@ -14,7 +14,7 @@ import Testing
       Device.of("d\(number)", (0..<100).map { .seen("p\($0)", retries: 1) })
     }
     var bench = Bench(devices)
-    bench.machine.isWatched = false
+    bench.machine.dispatcher.log.isWatched = false
     #expect(bench.wait() == nil)
     for second in 0..<3600 {
       let key = KeyIndex(Int32(second * 7919 % 100_000))
@@ -25,8 +25,8 @@ import Testing
       bench.send()
       if second % 2 == 0 { bench.machine.reported(key, 2, at: bench.now) }
       bench.pass(600)
-      bench.machine.events.removeAll(keepingCapacity: true)
-      bench.machine.changedKeys.removeAll(keepingCapacity: true)
+      bench.machine.dispatcher.log.events.removeAll(keepingCapacity: true)
+      bench.machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     }
     for _ in 0..<3 {
       bench.pass(5000)
@@ -34,8 +34,8 @@ import Testing
     }
     #expect(bench.wait() == nil)
     #expect(bench.hasUnsent == false)
-    #expect(bench.machine.statistics.confirmed == 1800)
-    #expect(bench.machine.statistics.failed == 1800)
+    #expect(bench.machine.dispatcher.log.statistics.confirmed == 1800)
+    #expect(bench.machine.dispatcher.log.statistics.failed == 1800)
   }
 
   /// Unoptimised generic code allocates for values that are passed around: only an optimised build
@@ -44,7 +44,7 @@ import Testing
   func `a change that nobody waits for allocates nothing`() async {
     await #expect(processExitsWith: .success) {
       var bench = Bench(.level("a"), .seen("b"))
-      bench.machine.isWatched = false
+      bench.machine.dispatcher.log.isWatched = false
       try Heap.turn(&bench, 200)
       Heap.exhaust()
       let before = Heap.inUse()
@@ -56,11 +56,11 @@ import Testing
   @Test(.enabled(if: Heap.canCount)) func `the count sees what is freed at once`() async {
     await #expect(processExitsWith: .failure) {
       var bench = Bench(.level("a"), .seen("b"))
-      bench.machine.isWatched = false
+      bench.machine.dispatcher.log.isWatched = false
       try Heap.turn(&bench, 200)
       Heap.exhaust()
       let before = Heap.inUse()
-      bench.machine.isWatched = true
+      bench.machine.dispatcher.log.isWatched = true
       try Heap.turn(&bench, 200)
       guard Heap.inUse() == before else { preconditionFailure("This is the expected end.") }
     }
@@ -128,13 +128,13 @@ private enum Heap {
         of: KeyIndex(Int32(number % 2)),
         at: bench.now
       )
-      bench.machine.changedKeys.removeAll(keepingCapacity: true)
+      bench.machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     }
   }
 
   /// Values that settle with nobody to go to.
   static func settle(_ bench: inout Bench, _ count: Int) throws {
-    bench.machine.isWatched = false
+    bench.machine.dispatcher.log.isWatched = false
     for number in 0..<count {
       try bench.machine.change(
         .set(.number(Double(number % 100))),
@@ -143,8 +143,8 @@ private enum Heap {
         ChangeOptions(ttl: .seconds(86_400))
       )
       bench.pass(300)
-      bench.machine.changedKeys.removeAll(keepingCapacity: true)
-      bench.machine.events.removeAll(keepingCapacity: true)
+      bench.machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
+      bench.machine.dispatcher.log.events.removeAll(keepingCapacity: true)
     }
   }
 }

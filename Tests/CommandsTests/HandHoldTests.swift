@@ -101,7 +101,9 @@ import Testing
     while bench.machine.isReloading {
       _ = bench.machine.continueReload(keys: 10, at: bench.now)
     }
-    #expect(bench.machine.holder(of: KeyIndex(0), at: bench.now)?.source == (keeps ? "panel" : nil))
+    #expect(
+      bench.machine.holds.holder(of: KeyIndex(0), at: bench.now)?.source == (keeps ? "panel" : nil)
+    )
     if keeps {
       #expect(throws: ValidationError.held(by: "panel")) { try bench.set("level", .number(90)) }
     } else {

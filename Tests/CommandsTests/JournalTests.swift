@@ -13,10 +13,10 @@ import Testing
     throws
   {
     var bench = Bench(.level())
-    bench.machine.isWatched = false
+    bench.machine.dispatcher.log.isWatched = false
     try bench.set("level", 1)
     #expect(bench.told() == [])
-    bench.machine.isJournalled = true
+    bench.machine.dispatcher.log.isJournalled = true
     try bench.set("level", 2, ttl: .seconds(7), options: [.init("transition", 1)])
     let events = bench.dequeueEvents()
     #expect(events.map(\.phase) == [.accepted, .superseded])
@@ -38,9 +38,9 @@ import Testing
     try bench.set("other", 3, now: true)
     #expect(bench.send() == ["3"])
     #expect(bench.hasUnsent == true)
-    #expect(bench.machine.dispatcher.hasReady == false)
+    #expect(bench.machine.dispatcher.sendQueue.hasReady == false)
     bench.machine.release(key)
-    #expect(bench.machine.dispatcher.hasReady == true)
+    #expect(bench.machine.dispatcher.sendQueue.hasReady == true)
     #expect(bench.send() == ["2"])
     #expect(bench.hasUnsent == false)
   }

@@ -71,8 +71,10 @@ import Testing
       sent += bench.publishes()
     }
     #expect(sent.count == 1)
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.waits == .inFlight)
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.collapsed == 1)
+    #expect(
+      PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.waits == .inFlight
+    )
+    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.collapsed == 1)
     bench.finish(sent)
     #expect(bench.payloads() == ["30"])
     #expect(bench.dequeueEvents().last?.collapsed == 1)
@@ -256,7 +258,7 @@ import Testing
 
   @Test func `a change that nobody watches or waits for tells only what everybody sees`() throws {
     var bench = Bench(.level())
-    bench.machine.isWatched = false
+    bench.machine.dispatcher.log.isWatched = false
     try bench.set("level", 1)
     try bench.set("level", 2, now: true)
     bench.send()
@@ -265,7 +267,7 @@ import Testing
 
   @Test func `a command keeps its caller, also when it is replaced`() throws {
     var bench = Bench(.level())
-    bench.machine.isWatched = false
+    bench.machine.dispatcher.log.isWatched = false
     let origins = (1...3).map { ChangeOrigin(id: .integer($0), replyTo: UInt64($0)) }
     for (value, origin) in zip([1.0, 2, 3], origins) {
       try bench.set("level", .number(value), origin: origin)
@@ -294,8 +296,8 @@ import Testing
     #expect(throws: ValidationError.tooManyPending(limit: 2)) { try bench.set("c", 1) }
     try bench.set("a", 2)
     try bench.set("b", 2)
-    #expect(bench.machine.statistics.changes == 5)
-    #expect(bench.machine.statistics.rejected == 1)
+    #expect(bench.machine.dispatcher.log.statistics.changes == 5)
+    #expect(bench.machine.dispatcher.log.statistics.rejected == 1)
   }
 
   @Test func `an answer that comes twice, or late, is ignored`() throws {
@@ -309,7 +311,7 @@ import Testing
     bench.finish(first, .refused("late"))
     bench.finish(second)
     #expect(bench.told().last == "level sent 2")
-    #expect(bench.machine.statistics.acknowledged == 2)
+    #expect(bench.machine.dispatcher.log.statistics.acknowledged == 2)
   }
 }
 

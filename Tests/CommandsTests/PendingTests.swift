@@ -19,7 +19,7 @@ import Testing
   private func rows(_ bench: borrowing Bench) -> [String] {
     let registry = bench.machine.registry
     let keys = registry.properties.indices.map { KeyIndex(Int32($0)) }
-    return bench.machine.dispatcher.pendingStatuses(of: keys, at: bench.now).map { status in
+    return PendingStatus.all(of: keys, in: bench.machine.dispatcher, at: bench.now).map { status in
       let due = status.due.map { due in
         String(bench.now.duration(to: due).wholeNanoseconds / 1_000_000)
       }
@@ -50,7 +50,7 @@ import Testing
     try bench.set("level", 1, now: true)
     try bench.set("level", 2)
     #expect(rows(bench) == ["d/level quiet 300"])
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.collapsed == 1)
+    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.collapsed == 1)
     bench.pass(300)
     #expect(rows(bench) == ["d/level offline 59700"])
   }
@@ -85,7 +85,7 @@ import Testing
     }
     let keys = bench.machine.registry.properties.indices.map { KeyIndex(Int32($0)) }
     var promised: [KeyIndex: Moment] = [:]
-    for status in bench.machine.dispatcher.pendingStatuses(of: keys, at: bench.now) {
+    for status in PendingStatus.all(of: keys, in: bench.machine.dispatcher, at: bench.now) {
       promised[status.key] = status.due
     }
     #expect(promised.count == 10)

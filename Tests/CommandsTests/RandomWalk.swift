@@ -29,7 +29,7 @@ struct RandomWalk: ~Copyable {
     settings.lanes["bus"] = LaneLimits(rate: 5, burst: 2)
     settings.pendingLimit = 7
     machine = CommandStateMachine(registry: Registry(Self.devices), settings: settings)
-    machine.isWatched = true
+    machine.dispatcher.log.isWatched = true
   }
 
   /// Some hundred milliseconds of chaos a step, then calm until nothing waits.
@@ -48,12 +48,12 @@ struct RandomWalk: ~Copyable {
     switch Int.random(in: 0..<20, using: &random) {
     case 0..<7: change()
     case 7: machine.cancel(anyKey(), at: now)
-    case 8: machine.flush(anyKey(), at: now)
+    case 8: machine.dispatcher.flush(anyKey(), at: now)
     case 9, 10: report(anyKey(), anyNumber())
     case 11: connect(!isUp)
     case 12:
-      machine.availability(
-        ofDevice: Int.random(in: 0..<3, using: &random),
+      machine.dispatcher.availabilityChanged(
+        of: Int.random(in: 0..<3, using: &random),
         source: 0,
         isOnline: Int.random(in: 0..<3, using: &random) > 0,
         at: now
@@ -98,18 +98,18 @@ struct RandomWalk: ~Copyable {
   private mutating func connect(_ up: Bool) {
     isUp = up
     let isToldFirst = Bool.random(using: &random)
-    if up || isToldFirst { machine.connection(isUp: up, at: now) }
+    if up || isToldFirst { machine.dispatcher.connectionChanged(isUp: up, at: now) }
     if !up {
       for publish in inFlight.shuffled(using: &random) {
-        machine.finish(publish.token, .lost, at: now)
+        machine.dispatcher.finish(publish.token, .lost, at: now)
       }
       inFlight = []
-      if !isToldFirst { machine.connection(isUp: false, at: now) }
+      if !isToldFirst { machine.dispatcher.connectionChanged(isUp: false, at: now) }
     }
   }
 
   private mutating func publish() {
-    while inFlight.count < 3, let publish = machine.nextPublish(at: now) {
+    while inFlight.count < 3, let publish = machine.dispatcher.nextPublish(at: now) {
       if !isUp { broken = "published without a broker" }
       for key in publish.keys where inFlight.contains(where: { $0.keys.contains(key) }) {
         broken = "\(machine.registry[key].key) was sent twice at a time"
@@ -122,7 +122,7 @@ struct RandomWalk: ~Copyable {
     guard let place = inFlight.indices.randomElement(using: &random) else { return }
     let publish = inFlight.remove(at: place)
     let luck = isCalm ? 0 : Int.random(in: 0..<8, using: &random)
-    machine.finish(publish.token, luck == 7 ? .refused("no") : .acknowledged, at: now)
+    machine.dispatcher.finish(publish.token, luck == 7 ? .refused("no") : .acknowledged, at: now)
     guard luck < 4 else { return }
     for key in publish.keys {
       guard let flight = machine.dispatcher.deliveries[key].inFlight else { continue }
@@ -165,7 +165,7 @@ struct RandomWalk: ~Copyable {
     isCalm = true
     connect(true)
     for device in 0..<3 {
-      machine.availability(ofDevice: device, source: 0, isOnline: true, at: now)
+      machine.dispatcher.availabilityChanged(of: device, source: 0, isOnline: true, at: now)
     }
     for _ in 0..<400 where broken == nil {
       publish()
@@ -201,11 +201,11 @@ struct RandomWalk: ~Copyable {
   }
 
   private mutating func hear() {
-    for event in machine.events where broken == nil {
+    for event in machine.dispatcher.log.events where broken == nil {
       broken = history.note(event)
     }
-    machine.events.removeAll(keepingCapacity: true)
-    machine.changedKeys.removeAll(keepingCapacity: true)
+    machine.dispatcher.log.events.removeAll(keepingCapacity: true)
+    machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
   }
 
   private static var devices: [Device] {

@@ -92,7 +92,7 @@ import Testing
     let last = bench.dequeueEvents().last
     #expect(last?.phase == .unchanged)
     #expect(last?.isFinal == true)
-    #expect(bench.machine.statistics.unchanged == 1)
+    #expect(bench.machine.dispatcher.log.statistics.unchanged == 1)
   }
 
   @Test func `a value that came to be shown while it waited for its lane is not sent`() throws {
@@ -109,7 +109,7 @@ import Testing
     bench.pass(1000)
     #expect(bench.payloads() == [])
     #expect(bench.told().last == "b unchanged 2")
-    #expect(bench.machine.statistics.published == 1)
+    #expect(bench.machine.dispatcher.log.statistics.published == 1)
   }
 
   @Test func `unchanged needs a device that is there, and is switched off by always`() throws {
@@ -120,7 +120,9 @@ import Testing
     bench.online(false, device: 1)
     for name in ["d/a", "d/b", "e/a"] { try bench.set(name, 40, now: true) }
     #expect(bench.publishes().map(\.topic) == ["b/set"])
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("e/a"))?.waits == .offline)
+    #expect(
+      PendingStatus(of: try bench.key("e/a"), in: bench.machine.dispatcher)?.waits == .offline
+    )
   }
 
   @Test func `the old value is sent again while the new one may be under way`() throws {

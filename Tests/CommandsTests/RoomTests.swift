@@ -84,7 +84,7 @@ import Testing
     )
     guard error == nil else { return }
     for name in names { try bench.set(name, name == "off" ? .text("off") : 7) }
-    #expect(bench.machine.statistics.rejected == 0)
+    #expect(bench.machine.dispatcher.log.statistics.rejected == 0)
   }
 
   @Test(arguments: UInt64(1)...200)
@@ -104,7 +104,7 @@ import Testing
           try bench.set(name, name == "off" ? .text("off") : 7)
         }
         if skipsQuiet, let last = set.last {
-          bench.machine.flush(try bench.key(last), at: bench.now)
+          bench.machine.dispatcher.flush(try bench.key(last), at: bench.now)
         }
         isTaken = true
       }

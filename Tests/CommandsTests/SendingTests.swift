@@ -18,8 +18,10 @@ import Testing
     if isBroker { bench.connect(false) } else { bench.online(false) }
     for value in 1...5 { try bench.set("level", .number(Double(value)), now: true) }
     #expect(bench.machine.dispatcher.pendingCount == 1)
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.collapsed == 4)
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("level"))?.waits == .offline)
+    #expect(PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.collapsed == 4)
+    #expect(
+      PendingStatus(of: try bench.key("level"), in: bench.machine.dispatcher)?.waits == .offline
+    )
     #expect(bench.wait() == 60_000)
     if isBroker { bench.connect(true) } else { bench.online(true) }
     #expect(bench.wait() == nil)
@@ -116,7 +118,7 @@ import Testing
     try bench.set("level", 1, now: true)
     #expect(bench.send() == ["1"])
     bench.online(false)
-    bench.machine.availability(ofDevice: 0, source: 1, isOnline: true, at: bench.now)
+    bench.machine.dispatcher.availabilityChanged(of: 0, source: 1, isOnline: true, at: bench.now)
     try bench.set("level", 2, now: true)
     #expect(bench.send() == [])
     bench.online(true)
@@ -190,7 +192,7 @@ import Testing
 
   private func departures(_ bench: inout Bench, _ count: Int) -> [String] {
     (0..<count).compactMap { _ in
-      let leaving = bench.machine.nextPublish(at: bench.now)
+      let leaving = bench.machine.dispatcher.nextPublish(at: bench.now)
       return leaving.map { bench.machine.registry[$0.keys[0]].key }
     }
   }
@@ -269,7 +271,7 @@ import Testing
     try bench.set("a/q", 2, now: true)
     try bench.set("b/level", 3, now: true)
     #expect(Set(bench.send()) == ["1", "3"])
-    #expect(bench.machine.dispatcher.pendingStatus(try bench.key("a/q"))?.waits == .lane)
+    #expect(PendingStatus(of: try bench.key("a/q"), in: bench.machine.dispatcher)?.waits == .lane)
   }
 
   @Test func `a value that is replaced in its lane keeps the place`() throws {

@@ -30,9 +30,11 @@ import Testing
     try bench.set("level", .number(20))
     bench.pass(300)
     #expect(bench.send().isEmpty)
-    #expect(try bench.machine.dispatcher.pendingStatus(bench.key("level"))?.waits == .asleep)
+    #expect(
+      try PendingStatus(of: bench.key("level"), in: bench.machine.dispatcher)?.waits == .asleep
+    )
 
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
 
     #expect(bench.send() == ["20"])
   }
@@ -40,16 +42,16 @@ import Testing
   @Test func `a value that is not quiet yet is sent too`() throws {
     var bench = Self.bench(.level())
     try bench.set("level", .number(10))
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
   }
 
   @Test func `what comes later waits for the next report`() throws {
     var bench = Self.bench(.level())
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     try bench.set("level", .number(10), now: true)
     #expect(bench.send().isEmpty)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
     try bench.set("level", .number(20), now: true)
     #expect(bench.send().isEmpty)
@@ -75,7 +77,7 @@ import Testing
     var bench = Self.bench(.level { $0.urgent = [.number(0)] })
     try bench.set("level", .number(0))
     #expect(bench.send().isEmpty)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["0"])
   }
 
@@ -83,7 +85,7 @@ import Testing
     var bench = Self.bench(.seen())
     try bench.set("level", .number(10), now: true)
     try bench.report("level", 10)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send().isEmpty)
     #expect(bench.told().last == "level unchanged 10")
   }
@@ -91,11 +93,11 @@ import Testing
   @Test func `a retry waits for the next report`() throws {
     var bench = Self.bench(.seen(retries: 1))
     try bench.set("level", .number(10), now: true)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
     bench.pass(5000)
     #expect(bench.send().isEmpty)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
   }
 
@@ -106,22 +108,22 @@ import Testing
     #expect(bench.send() == ["50"])
     try bench.report("e/light", 50)
 
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
     bench.pass(5000)
 
     #expect(bench.told().last == "level failed 10: not confirmed within 5s")
-    #expect(bench.machine.dispatcher.laneStatuses.first?.lost == 0)
+    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.first?.lost == 0)
   }
 
   @Test func `while the broker is gone the device goes to sleep again`() throws {
     var bench = Self.bench(.level())
     try bench.set("level", .number(10), now: true)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     bench.connect(false)
     bench.connect(true)
     #expect(bench.send().isEmpty)
-    bench.machine.awoke(device: 0, at: bench.now)
+    bench.machine.dispatcher.deviceAwoke(0, at: bench.now)
     #expect(bench.send() == ["10"])
   }
 

@@ -28,7 +28,7 @@ struct WindowedLaneTests {
   }
 
   private static func status(_ bench: borrowing Bench) throws -> LaneStatus {
-    try #require(bench.machine.dispatcher.laneStatuses.first)
+    try #require(bench.machine.dispatcher.sendQueue.laneStatuses.first)
   }
 
   @Test func `a command leaves when an earlier one is confirmed`() throws {
@@ -162,6 +162,6 @@ struct WindowedLaneTests {
     bench.machine.reloadAtOnce(bench.machine.registry, lanes: [:], at: bench.now)
     #expect(bench.send().count == 1)
     try bench.report("d0/x0", 7)
-    #expect(bench.machine.dispatcher.laneStatuses.isEmpty)
+    #expect(bench.machine.dispatcher.sendQueue.laneStatuses.isEmpty)
   }
 }

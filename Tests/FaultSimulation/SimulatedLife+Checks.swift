@@ -104,7 +104,7 @@ extension SimulatedLife {
   }
 
   private mutating func checkPending(_ key: KeyIndex, _ place: Int) {
-    let found = core.commands.dispatcher.pendingStatus(key).map {
+    let found = PendingStatus(of: key, in: core.commands.dispatcher).map {
       Model.PendingAnswer(
         value: $0.value,
         collapsed: $0.collapsed,

@@ -58,14 +58,14 @@ extension SimulatedLife {
     switch effect {
     case .resumed: break
     case .write(let work): disk.begin(work, at: now)
-    case .readClock: core.clockRead(disk.clocks.read(at: now))
+    case .readClock: core.pipeline.clockRead(disk.clocks.read(at: now))
     case .publish(let publish): leave(publish)
     case .requestState(let request): ask(request)
     case .forward(let publish, let broker): forward(publish, to: broker)
     case .emit(let event): emitted(event)
     case .storeHealth(let fault):
       if fault != nil, !disk.isFailing { fail("the journal is said to fail, and the disk works") }
-    case .closeStore: core.storeClosed()
+    case .closeStore: core.pipeline.storeClosed()
     case .definitionsReplaced: definitionsReplaced()
     case .reloaded: seen.finishedReloads += 1
     case .end(let report): ended(report)
@@ -79,19 +79,21 @@ extension SimulatedLife {
 
   /// Collects the decisions of the core since the last call, before they wait for the disk.
   mutating func collect() {
-    var found = core.transcript ?? []
-    if !found.isEmpty { core.transcript = [] }
+    var found = core.pipeline.transcript ?? []
+    if !found.isEmpty { core.pipeline.transcript = [] }
     let known = min(decidedCount, found.count)
     found.removeFirst(known)
     decidedCount -= known
-    let waiting = core.commands.events
+    let waiting = core.commands.dispatcher.log.events
     found += waiting[decidedCount...]
     decidedCount = waiting.count
     for event in found where breach == nil {
       enter(event)
       decided.append(event)
     }
-    if core.commands.changedKeys.count > 10_000 { fail("changed keys are never taken") }
+    if core.commands.dispatcher.log.statuses.changedKeys.count > 10_000 {
+      fail("changed keys are never taken")
+    }
   }
 
   /// Handles an event for the requester and the watchers.

@@ -258,7 +258,7 @@ extension SimulatedLife {
     core = Self.makeCore(registry, settings, session: seen.restarts, at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(openJournal(isLate: opensLate), path: "journal") }
-    core.transcript = []
+    core.pipeline.transcript = []
     decided = []
     decidedCount = 0
     model = Model(

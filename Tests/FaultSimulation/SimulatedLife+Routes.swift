@@ -25,7 +25,7 @@ extension SimulatedLife {
     let message = anyMessage(on: topic)
     let payload = Self.payload(of: message)
     if isTraced { log("\(topic.name) carries \(String(decoding: payload, as: UTF8.self))") }
-    let keys = core.routeOutputs(of: name.span, from: topic.broker)
+    let keys = core.routes.outputs(fedBy: name.span, broker: topic.broker)
     let rejected = core.rejections.total(.overflow)
     // Some messages have passed this gateway before; retained ones may be stale.
     let isLoop = random.chance(10)
@@ -129,7 +129,7 @@ extension SimulatedLife {
   /// Handles the reply to a routed message, or its loss.
   mutating func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
     routes.answered(number, outcome)
-    core.routeFinished(number, outcome)
+    core.routes.finish(number, outcome)
   }
 
   /// Loses the messages in flight to a broker whose connection has ended.

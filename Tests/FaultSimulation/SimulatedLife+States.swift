@@ -18,7 +18,7 @@ extension SimulatedLife {
   {
     guard isFaultFree || !random.chance(probabilities.missedTurn / 10) else {
       if isTraced { log("\(item) finds no room") }
-      core.statePublishFailed(at: place)
+      core.states.putBack(place)
       return false
     }
     guard model.isConnected else {

@@ -323,7 +323,7 @@ extension SimulatedLife {
       log("device \(device) says by \(source) that it is \(isOnline ? "online" : "offline")")
     }
     let wasOnline = model.devices[device].isOnline
-    let hasChanged = core.availability(
+    let hasChanged = core.pipeline.availability(
       ofDevice: device,
       source: source,
       isOnline: isOnline,

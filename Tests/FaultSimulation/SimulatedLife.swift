@@ -27,7 +27,7 @@ package struct SimulatedLife: ~Copyable {
   var random: SeededGenerator
   var probabilities: Probabilities
   var registry: Registry
-  let settings: GatewayCore.Settings
+  let settings: GatewayCoreSettings
   let isTraced: Bool
   /// Receives every line of the trace at once, so that it is known even if the next step traps.
   let listener: ((String) -> Void)?
@@ -85,7 +85,7 @@ package struct SimulatedLife: ~Copyable {
     random = SeededGenerator(life: seed)
     probabilities = Probabilities(&random)
     registry = Registry(House.devices(seed))
-    var settings = GatewayCore.Settings()
+    var settings = GatewayCoreSettings()
     settings.commands.lanes = House.lanes
     settings.commands.pendingLimit = random.chance(30) ? 4 : 100
     settings.routes = House.routes
@@ -97,7 +97,7 @@ package struct SimulatedLife: ~Copyable {
     core = Self.makeCore(registry, settings, session: 0, at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(JournalPlan(contents: JournalContents()), path: "journal") }
-    core.transcript = []
+    core.pipeline.transcript = []
     model = Model(registry, settings.commands, isWatched: isWatched, isJournalled: isJournalled)
     invariants = DurabilityInvariants(registry)
     ledger = Ledger(keys: registry.properties.count)
@@ -109,7 +109,7 @@ package struct SimulatedLife: ~Copyable {
 
   static func makeCore(
     _ registry: Registry,
-    _ settings: GatewayCore.Settings,
+    _ settings: GatewayCoreSettings,
     session: Int,
     at now: Moment
   ) -> GatewayCore {
@@ -191,7 +191,7 @@ package struct SimulatedLife: ~Copyable {
       if isTraced { log("the journal's file could be opened") }
       invariants.opened()
     }
-    core.storeFinished(result, at: now)
+    core.pipeline.storeFinished(result, at: now)
     drain()
   }
 

@@ -38,7 +38,7 @@ struct CoreBench: ~Copyable {
   ) {
     core = GatewayCore(
       registry: Registry(devices),
-      settings: GatewayCore.Settings(),
+      settings: GatewayCoreSettings(),
       identifiers: CommandIdentifiers(wallMilliseconds: 0, now: now, session: 0)
     )
     if isJournalled {
@@ -89,13 +89,13 @@ struct CoreBench: ~Copyable {
 
   mutating func pass(_ milliseconds: Int) { now = now.advanced(by: .milliseconds(milliseconds)) }
 
-  mutating func commitEnds() { core.storeFinished(.done, at: now) }
+  mutating func commitEnds() { core.pipeline.storeFinished(.done, at: now) }
 
   /// The journal's file, which could not be opened so far, opens and holds `entries`.
   mutating func fileOpens(with entries: [JournalEntry]) {
     pass(500)
     _ = step()
-    core.storeFinished(.reopened(JournalContents(entries: entries)), at: now)
+    core.pipeline.storeFinished(.reopened(JournalContents(entries: entries)), at: now)
   }
 
   /// The broker acknowledges the last message that was published.
@@ -112,7 +112,7 @@ struct CoreBench: ~Copyable {
     while let effect = core.nextEffect(at: now, host: host) {
       effects.append(words(effect))
       if case .publish(let publish) = effect { lastPublish = publish.token }
-      if case .readClock = effect { core.clockRead(clock) }
+      if case .readClock = effect { core.pipeline.clockRead(clock) }
     }
     return effects
   }

@@ -66,7 +66,7 @@ import Testing
     try bench.set("blind/position", .number(1))
     bench.pass(200)
     #expect(bench.step().contains("write"))
-    bench.core.storeFinished(.failed(.diskFull), at: bench.now)
+    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
     _ = bench.step()
     let pending = bench.core.commands.dispatcher.pendingCount
 

@@ -35,9 +35,11 @@ import Testing
     var machine = CommandStateMachine(registry: CoreBench().core.registry)
     var outbox = Outbox()
     outbox.emit(.sample(KeyIndex(0), .accepted, number: 100, at: Self.now))
-    for _ in 0..<2 { _ = machine.reject(KeyIndex(0), reason: "no", at: Self.now, origin: nil) }
+    for _ in 0..<2 {
+      _ = machine.dispatcher.log.reject(KeyIndex(0), reason: "no", at: Self.now, origin: nil)
+    }
     outbox.emitAll(of: &machine)
-    #expect(machine.events.isEmpty)
+    #expect(machine.dispatcher.log.events.isEmpty)
     let order = (0..<4).map { _ in Self.words(outbox.popFirst()) }
     #expect(order == ["100", "1", "2", nil])
   }

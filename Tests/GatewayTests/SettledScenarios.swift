@@ -110,7 +110,9 @@ import Testing
     #expect(run.waitForExit() == 75)
     let reason = "\(key) waits for an offline broker or device"
     let away = /the device desk-lamp is offline for [0-9.]+s/
-    let waiting = Regex { "settle: waiting: "; away; "\n" }
+    let waiting = Regex {
+      "settle: waiting: "; away; "\n"
+    }
     #expect(
       try Regex {
         waiting

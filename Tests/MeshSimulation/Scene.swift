@@ -63,8 +63,8 @@ package struct Scene: ~Copyable {
       registry: Registry((0..<lamps).map(Self.lamp)),
       settings: settings
     )
-    machine.isWatched = true
-    machine.connection(isUp: true, at: now)
+    machine.dispatcher.log.isWatched = true
+    machine.dispatcher.connectionChanged(isUp: true, at: now)
   }
 
   private static func lamp(_ number: Int) -> Device {
@@ -138,8 +138,8 @@ package struct Scene: ~Copyable {
   }
 
   private mutating func send(_ outcome: inout Outcome, since urgent: Double?) {
-    while let publish = machine.nextPublish(at: now) {
-      machine.finish(publish.token, .acknowledged, at: now)
+    while let publish = machine.dispatcher.nextPublish(at: now) {
+      machine.dispatcher.finish(publish.token, .acknowledged, at: now)
       let lamp = Int(publish.keys[0].rawValue)
       let value = Int(String(decoding: publish.payload, as: UTF8.self)) ?? 0
       if value == 0, let urgent { outcome.urgentDelay = milliseconds - urgent }
@@ -149,7 +149,7 @@ package struct Scene: ~Copyable {
   }
 
   private mutating func record(_ outcome: inout Outcome, since start: Double) {
-    for event in machine.events {
+    for event in machine.dispatcher.log.events {
       if event.phase == .accepted { open += 1 }
       if event.phase.isFinal(canConfirm: true) {
         open -= 1
@@ -158,8 +158,8 @@ package struct Scene: ~Copyable {
       if event.phase == .failed, !silent.contains(Int(event.key.rawValue)) { outcome.lost += 1 }
       if event.phase == .sending, event.attempt > 1 { outcome.repeated += 1 }
     }
-    machine.events.removeAll(keepingCapacity: true)
-    machine.changedKeys.removeAll(keepingCapacity: true)
+    machine.dispatcher.log.events.removeAll(keepingCapacity: true)
+    machine.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
   }
 
   private mutating func pass(to time: Double, _ outcome: inout Outcome, since start: Double) {

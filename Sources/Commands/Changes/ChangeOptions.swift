@@ -24,4 +24,11 @@ package struct ChangeOptions: Sendable {
     self.members = members
     self.skipsQuiet = skipsQuiet
   }
+
+  /// The same, with the quiet period.
+  package var settling: ChangeOptions {
+    var options = self
+    options.skipsQuiet = false
+    return options
+  }
 }

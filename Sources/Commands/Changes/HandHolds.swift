@@ -8,7 +8,7 @@ package import LastOut
 ///
 /// It has at most one entry for each key with a ``HoldRule``, which needs no timer: one that has ended
 /// counts as absent. Entries are not stored, so a restart ends them.
-struct HandHolds {
+package struct HandHolds {
   /// A person's hold of one key.
   private struct Hold {
     var source: String
@@ -21,26 +21,50 @@ struct HandHolds {
   private var holds: [KeyIndex: Hold] = [:]
 
   /// Who holds `key`, and until when; `nil` when nobody does.
-  func holder(of key: KeyIndex, at now: Moment) -> (source: String, until: Moment)? {
+  package func holder(of key: KeyIndex, at now: Moment) -> (source: String, until: Moment)? {
     guard let hold = holds[key], now < hold.until else { return nil }
     return (hold.source, hold.until)
   }
 
-  /// Checks that a change from `source` is allowed.
+  /// Checks that a change is allowed; an urgent value always is, because a stop must work.
   ///
-  /// - Throws: `held` if a person holds the key and `source` is none of the `rule`'s hands.
-  func check(
-    _ source: String,
+  /// - Throws: `held` if a person holds the key and the change does not come from a person.
+  package func check(
+    _ change: ValueChange,
     of key: KeyIndex,
-    _ rule: HoldRule,
+    from origin: ChangeOrigin?,
+    in dispatcher: borrowing CommandDispatcher,
     at now: Moment
   ) throws(ValidationError) {
-    guard let holder = holder(of: key, at: now), !rule.isHand(source) else { return }
+    guard dispatcher.facts[key].hasHold, let rule = dispatcher.registry[key].property.hold,
+      let holder = holder(of: key, at: now)
+    else { return }
+    if case .set(let value) = change, dispatcher.isUrgent(value, of: key) { return }
+    guard !rule.isHand(origin?.source ?? Self.plainSource) else { return }
     throw .held(by: holder.source)
   }
 
+  /// Checks values that are accepted together.
+  ///
+  /// - Throws: `held`, with the property.
+  package func check(
+    _ values: [(key: KeyIndex, value: Value)],
+    from origin: ChangeOrigin?,
+    in dispatcher: borrowing CommandDispatcher,
+    at now: Moment
+  ) throws(ValidationError) {
+    for (key, value) in values {
+      do throws(ValidationError) {
+        try check(.set(value), of: key, from: origin, in: dispatcher, at: now)
+      } catch {
+        throw .inProperty(dispatcher.registry[key].property.id, error)
+      }
+    }
+  }
+
   /// Begins or renews the hold of `key`, if `source` is a person.
-  mutating func record(_ source: String, of key: KeyIndex, _ rule: HoldRule, at now: Moment) {
+  mutating func record(_ source: String?, of key: KeyIndex, _ rule: HoldRule, at now: Moment) {
+    let source = source ?? Self.plainSource
     guard rule.isHand(source) else { return }
     holds[key] = Hold(source: source, until: now.advanced(by: rule.duration))
   }
@@ -49,55 +73,4 @@ struct HandHolds {
   mutating func end(_ key: KeyIndex) { holds[key] = nil }
 
   var isEmpty: Bool { holds.isEmpty }
-}
-
-/// Changes of properties that a person can hold.
-extension CommandStateMachine {
-  /// Who holds a key against changes from other sources, and until when; `nil` when nobody does.
-  package func holder(of key: KeyIndex, at now: Moment) -> (source: String, until: Moment)? {
-    dispatcher.facts[key].hasHold ? holds.holder(of: key, at: now) : nil
-  }
-
-  /// Checks that a change is allowed; an urgent value always is, because a stop must work.
-  ///
-  /// - Throws: `held`.
-  package func checkHold(
-    of key: KeyIndex,
-    against change: ValueChange,
-    from origin: ChangeOrigin?,
-    at now: Moment
-  ) throws(ValidationError) {
-    guard dispatcher.facts[key].hasHold, let rule = registry[key].property.hold else { return }
-    if case .set(let value) = change, dispatcher.isUrgent(value, of: key) { return }
-    try holds.check(origin?.source ?? HandHolds.plainSource, of: key, rule, at: now)
-  }
-
-  /// Checks values that are accepted together.
-  ///
-  /// - Throws: `held`, with the property.
-  package func checkHolds(
-    of values: [(key: KeyIndex, value: Value)],
-    from origin: ChangeOrigin?,
-    at now: Moment
-  ) throws(ValidationError) {
-    for (key, value) in values {
-      do throws(ValidationError) {
-        try checkHold(of: key, against: .set(value), from: origin, at: now)
-      } catch {
-        throw .inProperty(registry[key].property.id, error)
-      }
-    }
-  }
-
-  /// Begins or renews the hold of a key after a change that was accepted.
-  mutating func recordHold(of key: KeyIndex, by source: String?, at now: Moment) {
-    guard let rule = registry[key].property.hold else { return }
-    holds.record(source ?? HandHolds.plainSource, of: key, rule, at: now)
-  }
-
-  /// Ends the hold of a key whose new definition has none.
-  mutating func endForeignHold(of key: KeyIndex) {
-    guard !holds.isEmpty, !dispatcher.facts[key].hasHold else { return }
-    holds.end(key)
-  }
 }

@@ -3,14 +3,14 @@
 
 import Devices
 import JSON
-import LastOut
+package import LastOut
 
 /// What becomes of commands that were sent: the broker answers, the device reports, time passes.
 extension CommandDispatcher {
   // MARK: - From the broker
 
   /// Takes the broker's answer to a message; a token that was answered before is ignored.
-  mutating func finish(
+  package mutating func finish(
     _ token: UInt64,
     _ outcome: CommandPublish.Outcome,
     at now: Moment
@@ -113,12 +113,12 @@ extension CommandDispatcher {
   }
 
   /// The connection to the broker was made or ended.
-  mutating func connectionChanged(isUp: Bool, at now: Moment) {
+  package mutating func connectionChanged(isUp: Bool, at now: Moment) {
     failOffline(sendQueue.connectionChanged(isUp: isUp, at: now), at: now)
   }
 
   /// One of a device's availability sources reported.
-  mutating func availabilityChanged(
+  package mutating func availabilityChanged(
     of device: Int,
     source: Int,
     isOnline: Bool,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import LastOut
+package import LastOut
 
 /// Settled values: they wait to be sent as commands, and are sent.
 extension CommandDispatcher {
@@ -67,7 +67,7 @@ extension CommandDispatcher {
   /// Ends momentary commands that cannot wait for an offline broker or device.
   mutating func failOffline(_ keys: [KeyIndex], at now: Moment) {
     for key in keys {
-      endWaitingCommand(of: key, as: .failed, reason: waitReason(of: key), at: now)
+      endWaitingCommand(of: key, as: .failed, reason: sendQueue.waitReason(of: key), at: now)
     }
   }
 
@@ -124,7 +124,7 @@ extension CommandDispatcher {
   /// The next message that may be sent now; `nil` when there is none.
   ///
   /// Call it while the client can publish.
-  mutating func nextPublish(at now: Moment) -> CommandPublish? {
+  package mutating func nextPublish(at now: Moment) -> CommandPublish? {
     while let key = sendQueue.next(at: now, ignoresLimits: isClosing) {
       // Its value may not fit any more, or its device may have another lane.
       if migrate(key, at: now) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
-import LastOut
+package import LastOut
 
 /// The way of an accepted value to its device.
 ///
@@ -20,10 +20,10 @@ package struct CommandDispatcher: ~Copyable {
   /// Values that wait for quiet.
   var queue: LastOutCore<PendingChange>
   /// Commands that wait to be sent.
-  var sendQueue: SendQueue
+  package internal(set) var sendQueue: SendQueue
   /// Commands in flight, and what devices have.
   var deliveries: DeliveryTable
-  var log: EventLog
+  package var log: EventLog
   /// A reload in progress.
   var reload: DefinitionReload?
   /// Whether lanes hold nothing back and nothing is sent again for want of a confirmation.
@@ -42,27 +42,6 @@ package struct CommandDispatcher: ~Copyable {
   }
 
   // MARK: - Into the queue
-
-  @inline(__always)
-  mutating func emitAccepted(
-    _ change: PendingChange,
-    isUrgent: Bool,
-    for key: KeyIndex,
-    at now: Moment
-  ) {
-    guard facts[key].sleeps else {
-      return log.emit(.accepted, of: change, isUrgent: isUrgent, for: key, facts[key], at: now)
-    }
-    log.emit(
-      .accepted,
-      of: change,
-      reason: Self.asleep,
-      isUrgent: isUrgent,
-      for: key,
-      facts[key],
-      at: now
-    )
-  }
 
   /// Lets an accepted value settle, in place of an older one that waits for quiet or to be repeated.
   @inline(__always)
@@ -90,7 +69,7 @@ package struct CommandDispatcher: ~Copyable {
 
   /// Ends the quiet period of `key`; `false` when nothing was pending.
   @discardableResult
-  mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
+  package mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
     switch queue.flush(key, at: now) {
     case .run(let run):
       settle(run, at: now)
@@ -122,7 +101,7 @@ package struct CommandDispatcher: ~Copyable {
     if let key = sendQueue.popExpired(at: due) {
       // A key that gets its new definition has another deadline, or none.
       if migrate(key, at: now) { return true }
-      endWaitingCommand(of: key, as: .expired, reason: waitReason(of: key), at: now)
+      endWaitingCommand(of: key, as: .expired, reason: sendQueue.waitReason(of: key), at: now)
     } else if let key = deliveries.popOverdue(at: due) {
       migrate(key, at: now)
       if deliveries[key].awaitsConfirmation { confirmationOverdue(key, at: now) }

@@ -1,29 +1,30 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
-import LastOut
+package import Devices
+package import LastOut
 
 /// What happened to commands, until the owner removes it: events, counts, and what keys show.
 ///
 /// Where nobody watches, `accepted`, `superseded` and `sending` are emitted only for changes that
 /// have an origin: for plain MQTT messages there is no one to read them.
-struct EventLog {
+package struct EventLog {
   /// What happened, in order.
-  var events: [CommandEvent] = []
-  var statuses: StatusTable
-  var statistics = CommandStatistics()
+  package var events: [CommandEvent] = []
+  package var statuses: StatusTable
+  package internal(set) var statistics = CommandStatistics()
   /// Whether someone receives every event of every command.
-  var isWatched = false
+  package var isWatched = false
   /// Whether a journal keeps accepted values: it receives every event, and with `accepted` all that
   /// it needs to resume the value.
-  var isJournalled = false
+  package var isJournalled = false
   /// The number of the newest change, or of something that was rejected without being one.
   private(set) var newestNumber: UInt64 = 0
 
   init(keys: Int) { statuses = StatusTable(keys: keys) }
 
-  mutating func nextNumber() -> UInt64 {
+  /// A number for a change, or for something that is rejected without being one.
+  package mutating func nextNumber() -> UInt64 {
     newestNumber += 1
     return newestNumber
   }
@@ -98,6 +99,83 @@ struct EventLog {
         isAction: facts.isAction
       )
     )
+  }
+
+  /// Emits that a value was accepted; of a sleeping device, what its command waits for.
+  @inline(__always)
+  mutating func emitAccepted(
+    _ change: PendingChange,
+    isUrgent: Bool,
+    for key: KeyIndex,
+    _ facts: PropertyFacts,
+    at now: Moment
+  ) {
+    guard facts.sleeps else {
+      return emit(.accepted, of: change, isUrgent: isUrgent, for: key, facts, at: now)
+    }
+    emit(
+      .accepted,
+      of: change,
+      reason: SleeperTable.reason,
+      isUrgent: isUrgent,
+      for: key,
+      facts,
+      at: now
+    )
+  }
+
+  /// Emits that a change was rejected before it was one, because its value could not be read.
+  ///
+  /// - Returns: The number of the event.
+  @discardableResult
+  package mutating func reject(
+    _ key: KeyIndex,
+    reason: String,
+    at now: Moment,
+    origin: ChangeOrigin? = nil
+  ) -> UInt64 {
+    let number = nextNumber()
+    emitEnd(
+      .rejected,
+      number: number,
+      receivedAt: now,
+      reason: reason,
+      origin: origin,
+      for: key,
+      at: now
+    )
+    return number
+  }
+
+  /// Emits the end of a value that an earlier process accepted and that is not resumed.
+  package mutating func expireUnresumed(
+    _ value: Value?,
+    of key: KeyIndex,
+    at now: Moment,
+    origin: ChangeOrigin?,
+    reason: String
+  ) {
+    statistics.expired += 1
+    emitEnd(
+      .expired,
+      value: value,
+      number: nextNumber(),
+      receivedAt: now,
+      reason: reason,
+      origin: origin,
+      for: key,
+      at: now
+    )
+  }
+
+  /// Records a phase of a group's command, which the status of its key then shows.
+  package mutating func recordGroupPhase(
+    _ phase: Phase,
+    of number: UInt64,
+    for key: KeyIndex,
+    at now: Moment
+  ) {
+    statuses.record(phase, of: number, for: key, at: now)
   }
 
   /// Emits the only or last phase of something that was not accepted here.

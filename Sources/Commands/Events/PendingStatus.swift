@@ -32,6 +32,45 @@ package struct PendingStatus: Sendable {
 }
 
 extension PendingStatus {
+  /// What waits for those of `keys` that have something waiting.
+  ///
+  /// Of a value in a lane, ``due`` is when its token comes, if no urgent value goes ahead of it and
+  /// none in its lane is cancelled. Takes time in proportion to the keys and to everything that waits
+  /// in lanes.
+  package static func all(
+    of keys: [KeyIndex],
+    in dispatcher: borrowing CommandDispatcher,
+    at now: Moment
+  ) -> [PendingStatus] {
+    let times = dispatcher.sendTimes(after: now)
+    var all: [PendingStatus] = []
+    for key in keys {
+      guard var status = PendingStatus(of: key, in: dispatcher) else { continue }
+      if status.waits == .lane { status.due = times[key] }
+      all.append(status)
+    }
+    return all
+  }
+
+  /// What waits for `key`, the newest value; `nil` when nothing does.
+  ///
+  /// Takes constant time, and so does not say when a lane sends it.
+  package init?(of key: KeyIndex, in dispatcher: borrowing CommandDispatcher) {
+    let command = dispatcher.sendQueue[key]
+    if let pending = dispatcher.queue.pending(key) {
+      self.init(pending, of: key, behind: command)
+    } else if let command {
+      self.init(
+        command,
+        of: key,
+        count: dispatcher.sendQueue.commandCount(key),
+        waits: dispatcher.sendQueue.waits(key)
+      )
+    } else {
+      return nil
+    }
+  }
+
   /// A value that waits for quiet, maybe behind a command that it will replace.
   init(_ pending: LastOutCore<PendingChange>.Pending, of key: KeyIndex, behind command: Command?) {
     self.key = key

@@ -5,7 +5,7 @@ package import Devices
 package import LastOut
 
 /// What each key shows beside its actual value, and which keys show something new.
-struct StatusTable {
+package struct StatusTable {
   /// The newest command of a key.
   private struct Newest {
     var phase: Phase?
@@ -20,7 +20,7 @@ struct StatusTable {
   private var targets: KeyArray<Value?>
   private var newest: KeyArray<Newest>
   /// Keys that changed, until the owner removes them; a key may be there more than once.
-  var changedKeys: [KeyIndex] = []
+  package var changedKeys: [KeyIndex] = []
 
   init(keys: Int) {
     targets = KeyArray(repeating: nil, count: keys)
@@ -38,10 +38,11 @@ struct StatusTable {
     return KeyStatus(target: targets[key], actual: actual, phase: newest.phase, since: newest.since)
   }
 
-  func target(of key: KeyIndex) -> Value? { targets[key] }
+  /// What was requested of a key last.
+  package func target(of key: KeyIndex) -> Value? { targets[key] }
 
   /// Whether the target of `key` changed since the last call.
-  mutating func takeNewTarget(of key: KeyIndex) -> Bool {
+  package mutating func takeNewTarget(of key: KeyIndex) -> Bool {
     guard newest[key].hasNewTarget else { return false }
     newest[key].hasNewTarget = false
     return true

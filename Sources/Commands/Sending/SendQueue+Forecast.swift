@@ -13,7 +13,7 @@ extension SendQueue {
   }
 
   /// The lanes that have a limit, by name, with all actions that wait.
-  var laneStatuses: [LaneStatus] {
+  package var laneStatuses: [LaneStatus] {
     var statuses = lanes.statuses
     for (key, count) in actions.counts {
       guard let name = lanes.name(ofDevice: facts[key].device),

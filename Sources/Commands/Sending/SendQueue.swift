@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-import LastOut
+package import LastOut
 
 /// Commands that have settled and wait to be sent: one per key, and of an action several, in order.
 ///
@@ -10,7 +10,7 @@ import LastOut
 /// of its device, unless something keeps it out: the broker or the device is offline, the broker has
 /// not acknowledged the key's previous command, or the key is withheld. While the broker or the
 /// device is offline its time to live runs.
-struct SendQueue {
+package struct SendQueue {
   /// What keeps the command of one key out of its lane, beside an offline broker or device.
   private struct Hold {
     /// The command was sent before, and waits to be repeated.
@@ -80,7 +80,7 @@ struct SendQueue {
   func hasCommand(_ key: KeyIndex) -> Bool { commands[key] != nil }
 
   /// How many commands of a key wait; more than one only of an action.
-  func commandCount(_ key: KeyIndex) -> Int {
+  package func commandCount(_ key: KeyIndex) -> Int {
     (hasCommand(key) ? 1 : 0) + actions.count(behind: key)
   }
 
@@ -97,7 +97,7 @@ struct SendQueue {
   /// Whether commands of a key wait until its device reports itself.
   func isAsleep(_ key: KeyIndex) -> Bool { facts[key].sleeps && sleepers.isAsleep(key) }
 
-  func isDeviceOnline(_ device: Int) -> Bool { availability.isOnline(device) }
+  package func isDeviceOnline(_ device: Int) -> Bool { availability.isOnline(device) }
 
   /// Whether the broker has not acknowledged the key's previous command.
   func awaitsAcknowledgement(_ key: KeyIndex) -> Bool { holds[key].awaitsAcknowledgement }
@@ -112,13 +112,18 @@ struct SendQueue {
     }
   }
 
+  /// Why the command of `key` cannot be sent, where its broker or its device keep it back.
+  func waitReason(of key: KeyIndex) -> String {
+    isOnline(key) && facts[key].sleeps ? SleeperTable.reason : offlineReason
+  }
+
   /// Why a device that is not online cannot be reached.
   var offlineReason: String {
     isConnected ? "the device is offline" : "the broker is not connected"
   }
 
   /// Whether anything can be sent, now or when its lane has a token.
-  var hasReady: Bool { lanes.count > 0 }
+  package var hasReady: Bool { lanes.count > 0 }
 
   // MARK: - In and out
 

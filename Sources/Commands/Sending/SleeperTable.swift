@@ -9,6 +9,9 @@ import LastOut
 /// A device counts as asleep again as soon as nothing of it waits: what is accepted later waits for
 /// its next report. So does a command that must be repeated.
 struct SleeperTable {
+  /// What commands of a sleeping device wait for, in words.
+  static var reason: String { "the device is asleep" }
+
   private var released: Set<KeyIndex> = []
 
   /// Whether the command of `key` waits for its device.

@@ -89,7 +89,7 @@ final class EventDistributor {
       onEvent != nil || (controlSocket?.hasWatchers ?? false)
       || (http?.streams.hasStreamed ?? false)
     context.core.isStateWatched = (http?.streams.stateStreamCount ?? 0) > 0
-    context.core.isRecorded = controlSocket?.hasRecorders ?? false
+    context.core.pipeline.isRecorded = controlSocket?.hasRecorders ?? false
   }
 
   /// Whether a surface needs the members of every event.

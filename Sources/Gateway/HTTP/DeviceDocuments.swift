@@ -36,7 +36,7 @@ final class DeviceDocuments {
     }
     return .object([
       "id": .string(device.id), "name": .string(device.name),
-      "online": .boolean(context.core.commands.dispatcher.isDeviceOnline(number)),
+      "online": .boolean(context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)),
       "properties": .object(properties),
     ])
   }
@@ -81,7 +81,7 @@ final class DeviceDocuments {
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
     let device = context.registry[key].device
-    let isOnline = context.core.commands.dispatcher.isDeviceOnline(device)
+    let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(device)
     members.append(.init("online", .boolean(isOnline)))
     members.append(.init("pending", pendingObject(key, at: now)))
     let failure = failures[target.key].flatMap { $0.phase == target.phase ? $0 : nil }
@@ -96,7 +96,7 @@ final class DeviceDocuments {
   }
 
   private func pendingObject(_ key: KeyIndex, at now: Moment) -> JSONValue {
-    guard let status = context.core.commands.dispatcher.pendingStatus(key),
+    guard let status = PendingStatus(of: key, in: context.core.commands.dispatcher),
       case .object(let members) = PendingRow(status, in: context.registry, at: now).json
     else { return .null }
     return .object(members.filter { $0.name != "key" })

@@ -80,7 +80,7 @@ struct MetricsReport: PartialDocument {
   }
 
   private mutating func addLanes() {
-    let lanes = context.core.commands.dispatcher.laneStatuses
+    let lanes = context.core.commands.dispatcher.sendQueue.laneStatuses
     for family in Self.laneFamilies {
       let samples = lanes.compactMap { lane in family.2(lane).map { (lane.name, $0) } }
       guard !samples.isEmpty else { continue }
@@ -110,7 +110,7 @@ struct MetricsReport: PartialDocument {
     text.sample("settle_pending_limit", [:], UInt64(context.configuration.limits.pending))
     addLanes()
     add(
-      context.core.commands.statistics.lateness,
+      context.core.commands.dispatcher.log.statistics.lateness,
       "settle_lateness_seconds",
       "From a value's deadline until it left the queue."
     )

@@ -20,7 +20,7 @@ struct DeviceReports {
     let state = context.registry[key].property.states[source]
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
     guard let wire = state.value.value(in: document) else { return }
-    if state.acknowledges { return context.core.acknowledged(key, wire, at: now) }
+    if state.acknowledges { return context.core.pipeline.acknowledged(key, wire, at: now) }
     context.core.reported(key, wire, source: source, at: now)
   }
 
@@ -35,7 +35,7 @@ struct DeviceReports {
   ) -> Bool {
     let availability = context.registry.devices[device].availability[source]
     guard let isOnline = availability.isOnline(in: document) else { return false }
-    return context.core.availability(
+    return context.core.pipeline.availability(
       ofDevice: device,
       source: source,
       isOnline: isOnline,
@@ -49,7 +49,7 @@ struct DeviceReports {
       return
     }
     context.awakeSince[device] = now
-    context.core.awoke(device: device, at: now)
+    context.core.pipeline.awoke(device: device, at: now)
   }
 
   private func receiveReply(
@@ -60,6 +60,6 @@ struct DeviceReports {
   ) {
     guard case .integer(let message)? = reply.id.value(in: document) else { return }
     let problem = reply.error?.value(in: document).map { Excerpt.of(StatePayload.word($0)) }
-    context.core.replied(key, to: message, problem: problem, at: now)
+    context.core.pipeline.replied(key, to: message, problem: problem, at: now)
   }
 }

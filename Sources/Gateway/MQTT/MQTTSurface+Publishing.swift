@@ -60,7 +60,7 @@ extension MQTTSurface {
       properties: topics.routeProperties(trail: publish.trail),
       token: BrokerLink.Sender.route.token(publish.number)
     )
-    if !isAccepted { context.core.routeFinished(publish.number, .lost) }
+    if !isAccepted { context.core.routes.finish(publish.number, .lost) }
   }
 
   /// Reports the outcome of a publish to the core, which decides what follows from it.
@@ -75,7 +75,7 @@ extension MQTTSurface {
       if case .refused(let reason) = outcome {
         context.log.warning("Broker refused a routed message", ["reason": reason])
       }
-      context.core.routeFinished(token.number, outcome.ofRoute)
+      context.core.routes.finish(token.number, outcome.ofRoute)
     case .own:
       discovery?.acknowledged(token.number)
       if case .refused(let reason) = outcome {

@@ -74,7 +74,7 @@ extension MQTTSurface {
         let known = document ?? StatePayload.read(payload)
         document = known
         deviceReports.receiveAwake(of: device, known, at: now)
-      case .deviceGet(let device): context.core.repeatTargets(ofDevice: device)
+      case .deviceGet(let device): context.core.states.repeatTargets(ofDevice: device)
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       }
     }

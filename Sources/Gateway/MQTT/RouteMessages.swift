@@ -37,7 +37,7 @@ struct RouteMessages {
     at now: Moment
   ) -> Bool {
     guard payload.count <= announcementLimit,
-      let outputs = context.core.routeOutputs(of: topic, from: broker),
+      let outputs = context.core.routes.outputs(fedBy: topic, broker: broker),
       context.core.routes.forwardsAll(outputs)
     else { return false }
     return receive(topic, payload, message, from: broker, at: now)
@@ -52,7 +52,7 @@ struct RouteMessages {
     at now: Moment
   ) -> Bool {
     guard hasRoutes else { return false }
-    let outputs = context.core.routeOutputs(of: topic, from: broker)
+    let outputs = context.core.routes.outputs(fedBy: topic, broker: broker)
     if let outputs, outputs.isEmpty { return false }
     let needsDocument = outputs.map { context.core.routes.needsDocument($0) } ?? false
     context.core.route(

@@ -13,7 +13,7 @@ extension TargetRow {
   /// The row of `get`.
   init(_ key: KeyIndex, in core: borrowing GatewayCore, at now: Moment) {
     let status = core.status(key)
-    let waiting = core.commands.dispatcher.commandCount(key)
+    let waiting = core.commands.dispatcher.sendQueue.commandCount(key)
     self.init(
       key: core.registry[key].key,
       target: status.target?.json,

@@ -58,7 +58,7 @@ extension RequestHandler {
       details.holdMilliseconds = Int(rule.duration.wholeNanoseconds / 1_000_000)
       details.hands = rule.hands
     }
-    if let (source, until) = context.core.commands.holder(of: key, at: now) {
+    if let (source, until) = context.core.commands.holds.holder(of: key, at: now) {
       details.heldBy = source
       details.heldMilliseconds = now.milliseconds(to: until)
     }
@@ -121,7 +121,12 @@ extension RequestHandler {
     if let members = request.deviceMembers {
       let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
       let changes = try set.changes(in: registry)
-      try context.core.commands.checkHolds(of: changes.values, from: origin, at: now)
+      try context.core.commands.holds.check(
+        changes.values,
+        from: origin,
+        in: context.core.commands.dispatcher,
+        at: now
+      )
       return preview(changes.values, options: changes.options, at: now)
     }
     if request.operation == .scene {
@@ -140,7 +145,13 @@ extension RequestHandler {
     guard let value = try context.core.commands.value(after: change, of: key) else {
       throw .noBase
     }
-    try context.core.commands.checkHold(of: key, against: .set(value), from: origin, at: now)
+    try context.core.commands.holds.check(
+      .set(value),
+      of: key,
+      from: origin,
+      in: context.core.commands.dispatcher,
+      at: now
+    )
     return preview([(key, value)], at: now)
   }
 
@@ -162,7 +173,7 @@ extension RequestHandler {
   /// The row of `devices`.
   func row(ofDevice number: Int, at now: Moment) -> DeviceRow {
     let device = context.registry.devices[number]
-    let isOnline = context.core.commands.dispatcher.isDeviceOnline(number)
+    let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)
     var row = DeviceRow(
       id: device.id,
       name: device.name,
@@ -190,7 +201,7 @@ extension GatewayHost {
       return "the broker \(client.endpoint) is not connected for \(age)\(reason)"
     }
     let description = context.registry.devices[device]
-    guard !context.core.commands.dispatcher.isDeviceOnline(device) else {
+    guard !context.core.commands.dispatcher.sendQueue.isDeviceOnline(device) else {
       guard description.awake != nil else { return nil }
       let age = context.awakeSince[device].map {
         ", and was awake \(AgeText.text($0.milliseconds(to: now))) ago"

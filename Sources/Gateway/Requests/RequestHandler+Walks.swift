@@ -60,7 +60,9 @@ extension RequestHandler {
     at now: Moment,
     work: inout Int
   ) -> PendingStatus? {
-    guard var status = context.core.commands.dispatcher.pendingStatus(key) else { return nil }
+    guard var status = PendingStatus(of: key, in: context.core.commands.dispatcher) else {
+      return nil
+    }
     guard status.waits == .lane else { return status }
     if !forecast.isUsable(for: key, at: now) {
       forecast = LaneForecast(context.core.commands.dispatcher.sendTimes(after: now), at: now)
