@@ -10,11 +10,14 @@ struct RegistryNumbering {
   private var deviceNumbers: [String: Int] = [:]
   private var keyNumbers: [String: Int] = [:]
 
+  /// The devices of the earlier registry.
+  private let old: [Device]
   /// Which properties of the earlier registry were added again.
   private var isListed: [Bool] = []
 
   /// Starts with everything in `old`; ``retireOthers()`` retires what is not added again.
   init(_ old: Registry?) {
+    self.old = old?.devices ?? []
     guard let old else { return }
     devices = old.devices
     properties = old.properties
@@ -36,7 +39,7 @@ struct RegistryNumbering {
       devices.append(device)
       members.append([])
     } else {
-      devices[number] = device
+      devices[number] = number < old.count ? Self.sharing(device, with: old[number]) : device
     }
     deviceNumbers[device.id] = number
     order.append(number)
@@ -52,6 +55,19 @@ struct RegistryNumbering {
       keyNumbers[key] = place
       members[number].append(Int32(place))
     }
+  }
+
+  /// A device as it was read again, in the memory of what has not changed.
+  ///
+  /// So a reload that changes little leaves little memory behind for the allocator to collect.
+  private static func sharing(_ device: Device, with old: Device) -> Device {
+    guard device != old else { return old }
+    var device = device
+    for (place, property) in device.properties.enumerated()
+    where place < old.properties.count && old.properties[place] == property {
+      device.properties[place] = old.properties[place]
+    }
+    return device
   }
 
   /// Retires the properties of the earlier registry that were not added again.

@@ -5,7 +5,6 @@ import Commands
 package import Configuration
 package import Control
 import Devices
-import Dispatch
 import GatewayCore
 internal import JSON
 import LastOut
@@ -180,11 +179,8 @@ final class GatewayReload {
       if reload.isSubscribed, reload.isCoreDone { finishReload(reload) }
     case .freeing:
       guard reload.free() else { return }
+      reloader?.free(reload.old)
       progress = nil
-      // Definitions that changed are freed on another thread, too.
-      DispatchQueue.global(qos: .utility).async { [old = reload.old] in
-        withExtendedLifetime(old) {}
-      }
     }
   }
 

@@ -3,6 +3,7 @@
 
 import Configuration
 import Control
+import Devices
 import Dispatch
 import Operations
 import Synchronization
@@ -26,6 +27,8 @@ final class Reloader {
   var read: Reading?
   private let mailbox = Mailbox()
   private var waker: Waker?
+  /// Reads, compares and frees, one after the other.
+  private let queue = DispatchQueue(label: "reload", qos: .utility)
   private(set) var isBusy = false
   private let base: () -> PreparedReload.Base
   /// Who waits for the reload in progress, and for the one after it.
@@ -71,11 +74,16 @@ final class Reloader {
   private func prepare(_ job: @escaping @Sendable (PreparedReload.Base) -> Outcome) {
     isBusy = true
     let (mailbox, waker, base) = (mailbox, waker, base())
-    DispatchQueue.global(qos: .utility).async {
+    queue.async {
       let outcome = job(base)
       mailbox.outcome.withLock { $0 = outcome }
       waker?.wake()
     }
+  }
+
+  /// Frees the definitions from before a reload, so that the event loop does not.
+  func free(_ old: Registry) {
+    queue.async { withExtendedLifetime(old) {} }
   }
 
   /// Ends the reload in progress; the next one begins if somebody asked for it.
