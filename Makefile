@@ -23,7 +23,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -60,9 +60,13 @@ soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 repla
 	@swift build $(RELEASE) -j $(JOBS) --product soak
 	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
-lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary also with other assumptions
+lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary with other assumptions too, ARGS=plot writes the pictures
 	@swift build $(RELEASE) -j $(JOBS) --product lanes
 	@.build/release/lanes $(ARGS)
+
+evening: install-deps ## Play an evening in a simulated house, with and without Settle; SEED=7 plays another, COUNT=200 the sums of so many
+	@swift build $(RELEASE) -j $(JOBS) --product lanes
+	@.build/release/lanes evening $(or $(SEED),$(if $(COUNT),100)) $(COUNT)
 
 soak-process: build ## Run real programs under mixed load with restarts and reloads for FOR=900 seconds
 	@.ci/install-deps

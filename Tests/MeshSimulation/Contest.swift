@@ -14,7 +14,7 @@ package struct Contest: Sendable {
     package var repeated = 0
     package var lost = 0
 
-    init(_ outcomes: [Scene.Outcome]) {
+    init(_ outcomes: [LampScene.Outcome]) {
       for outcome in outcomes {
         time += outcome.time / Double(outcomes.count)
         worst = max(worst, outcome.time)
@@ -36,11 +36,16 @@ package struct Contest: Sendable {
     self.scenes = scenes
   }
 
+  /// The rates that are tried, the highest first.
+  package static let rates = Array(
+    sequence(first: 250.0) { $0 / 1.08 >= 1 ? $0 / 1.08 : nil }
+  )
+
   /// Plays the first scene of so many houses; other `seeds` have other luck.
   package func play(_ limits: LaneLimits?, seeds: UInt64 = 1_000) -> Result {
     Result(
       (0..<UInt64(scenes)).map { number in
-        var scene = Scene(mesh, lamps: lamps, limits: limits, seed: seeds + number)
+        var scene = LampScene(mesh, lamps: lamps, limits: limits, seed: seeds + number)
         return scene.play()
       }
     )
@@ -50,7 +55,7 @@ package struct Contest: Sendable {
   package func playSecond(_ limits: LaneLimits?) -> Result {
     Result(
       (0..<UInt64(scenes)).map { number in
-        var scene = Scene(mesh, lamps: lamps, limits: limits, seed: 2_000 + number)
+        var scene = LampScene(mesh, lamps: lamps, limits: limits, seed: 2_000 + number)
         _ = scene.play()
         return scene.play()
       }
@@ -64,15 +69,13 @@ package struct Contest: Sendable {
   /// know the luck of the ones it is judged by.
   package func bestRate() -> Double? {
     var best: (rate: Double, time: Double)?
-    var rate = 250.0
-    while rate >= 1 {
+    for rate in Self.rates {
       let result = play(LaneLimits(rate: rate, burst: 1), seeds: 1)
       if result.lost == 0, result.dropped == 0, best.map({ result.time < $0.time }) ?? true {
         best = (rate, result.time)
       }
       // Slower ones only take longer.
       if let best, Double(lamps) / rate * 1000 > 2 * best.time { break }
-      rate /= 1.08
     }
     return best?.rate
   }

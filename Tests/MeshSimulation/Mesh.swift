@@ -8,6 +8,9 @@ import LastOutTesting
 /// All frames share one channel, which carries one frame at a time. A command crosses the mesh hop by
 /// hop; the lamp acknowledges it and, after it has acted, reports its state the same way. It knows
 /// nothing of lanes: it is the judge of what a lane does.
+///
+/// The adapter works on so many commands of one lamp at a time as ``MeshParameters/perLamp`` says, and
+/// a lamp on so many of its reports, so with one of each no value overtakes another.
 package struct Mesh {
   /// What happened in the mesh.
   package enum Event: Sendable {
@@ -23,18 +26,33 @@ package struct Mesh {
 
   private struct Message {
     let lamp: Int
-    let value: Int
+    var value: Int
     let leg: Leg
     var hop = 0
     var frameTries = 0
     var messageTries = 0
   }
 
+  /// The commands for one lamp, or its reports, which take turns.
+  private struct Turns: Hashable {
+    let lamp: Int
+    let leg: Leg
+  }
+
+  private struct Line {
+    var sending = 0
+    var waiting: [Int] = []
+  }
+
   private enum Action {
     case frameEnds(Int)
     case startsAgain(Int)
-    case lampReports(Int)
+    case lampReports(lamp: Int)
+    case lampWakes(lamp: Int)
   }
+
+  /// How long a lamp that sleeps listens after each of its reports, in milliseconds.
+  private static let listening = 3000.0
 
   private let mesh: MeshParameters
   private var generator: SeededGenerator
@@ -43,12 +61,29 @@ package struct Mesh {
   private var contenders: [Int] = []
   private var isBusy = false
   private var held = 0
+  /// Commands and reports that wait for an earlier one of the same lamp.
+  private var lines: [Turns: Line] = [:]
+  /// What each lamp has.
+  private var values: [Int: Int] = [:]
+  /// How long it takes until each of the lamps that sleep wakes again, and until when it listens.
+  private var periods: [Int: Double] = [:]
+  private var awakeUntil: [Int: Double] = [:]
+  /// Lamps that are without power.
+  private let silent: Set<Int>
   /// What is planned, the latest first.
   private var agenda: [(at: Double, action: Action)] = []
 
-  package init(_ mesh: MeshParameters, seed: UInt64) {
+  package init(_ mesh: MeshParameters, seed: UInt64, silent: Set<Int> = []) {
     self.mesh = mesh
+    self.silent = silent
     generator = SeededGenerator(seed: seed)
+  }
+
+  /// Makes a lamp one that sleeps: it reports itself every so many milliseconds, and listens only for
+  /// a while after that.
+  package mutating func sleep(_ lamp: Int, period: Double) {
+    periods[lamp] = period
+    plan(.lampWakes(lamp: lamp), at: period * (1 + part()))
   }
 
   /// When something happens next, in milliseconds.
@@ -58,7 +93,8 @@ package struct Mesh {
   package mutating func send(_ value: Int, to lamp: Int, at now: Double) -> Event? {
     guard held < mesh.adapter else { return .dropped(lamp: lamp) }
     held += 1
-    start(Message(lamp: lamp, value: value, leg: .command), at: now)
+    join(Message(lamp: lamp, value: value, leg: .command))
+    sendFrame(at: now)
     return nil
   }
 
@@ -70,32 +106,68 @@ package struct Mesh {
       isBusy = false
       defer { sendFrame(at: now) }
       return frameEnded(message, at: now)
-    case .startsAgain(let message), .lampReports(let message):
+    case .startsAgain(let message):
       messages[message].hop = 0
       messages[message].frameTries = 0
       contenders.append(message)
-      sendFrame(at: now)
-      return nil
+    case .lampReports(let lamp): join(Message(lamp: lamp, value: 0, leg: .report))
+    case .lampWakes(let lamp):
+      awakeUntil[lamp] = now + Self.listening
+      plan(.lampWakes(lamp: lamp), at: now + periods[lamp, default: 0] * (0.9 + 0.2 * part()))
+      join(Message(lamp: lamp, value: 0, leg: .report))
     }
+    sendFrame(at: now)
+    return nil
   }
 
-  private mutating func start(_ message: Message, at now: Double) {
+  // MARK: - Turns
+
+  /// Lets a message wait for its turn among those of its lamp.
+  private mutating func join(_ message: Message) {
     messages.append(message)
-    contenders.append(messages.count - 1)
-    sendFrame(at: now)
+    let turns = Turns(lamp: message.lamp, leg: message.leg)
+    lines[turns, default: Line()].waiting.append(messages.count - 1)
+    advance(turns)
   }
+
+  private mutating func advance(_ turns: Turns) {
+    guard var line = lines[turns], line.sending < mesh.perLamp, !line.waiting.isEmpty else {
+      return
+    }
+    line.sending += 1
+    contenders.append(line.waiting.removeFirst())
+    lines[turns] = line
+  }
+
+  /// A message has arrived or was given up: the next one of its lamp has its turn.
+  private mutating func leave(_ message: Message) {
+    guard message.leg != .acknowledgement else { return }
+    if message.leg == .command { held -= 1 }
+    let turns = Turns(lamp: message.lamp, leg: message.leg)
+    lines[turns, default: Line()].sending -= 1
+    advance(turns)
+  }
+
+  // MARK: - The channel
 
   /// Gives the free channel to one of those that want it.
   private mutating func sendFrame(at now: Double) {
     guard !isBusy, !contenders.isEmpty else { return }
-    let message = contenders.remove(at: generator.below(contenders.count))
+    let place = contenders.remove(at: generator.below(contenders.count))
     isBusy = true
-    plan(.frameEnds(message), at: now + mesh.frame * (0.7 + 0.6 * part()))
+    // A lamp reports what it has when the report leaves.
+    if messages[place].leg == .report, messages[place].hop == 0 {
+      messages[place].value = values[messages[place].lamp, default: 0]
+    }
+    plan(.frameEnds(place), at: now + mesh.frame * (0.7 + 0.6 * part()))
   }
 
   private mutating func frameEnded(_ place: Int, at now: Double) -> Event? {
+    let message = messages[place]
+    let isLastHop = message.hop + 1 >= mesh.hops[message.lamp % mesh.hops.count]
     let loss = min(0.9, mesh.loss + mesh.collision * Double(contenders.count))
-    guard part() >= loss else {
+    let isHeard = message.leg != .command || !isLastHop || listens(message.lamp, at: now)
+    guard part() >= loss, isHeard else {
       messages[place].frameTries += 1
       if messages[place].frameTries < mesh.frameTries {
         contenders.append(place)
@@ -106,35 +178,41 @@ package struct Mesh {
     }
     messages[place].frameTries = 0
     messages[place].hop += 1
-    if messages[place].hop < mesh.hops[messages[place].lamp % mesh.hops.count] {
+    guard isLastHop else {
       contenders.append(place)
       return nil
     }
-    return arrived(messages[place], at: now)
+    return arrived(message, at: now)
+  }
+
+  private func listens(_ lamp: Int, at now: Double) -> Bool {
+    guard periods[lamp] != nil else { return !silent.contains(lamp) }
+    return awakeUntil[lamp].map { now <= $0 } ?? false
   }
 
   private mutating func giveUp(_ place: Int, at now: Double) {
     messages[place].messageTries += 1
     if messages[place].messageTries < mesh.messageTries, messages[place].leg != .acknowledgement {
       plan(.startsAgain(place), at: now + mesh.patience)
-    } else if messages[place].leg == .command {
-      held -= 1
+    } else {
+      leave(messages[place])
     }
   }
 
   private mutating func arrived(_ message: Message, at now: Double) -> Event? {
-    let (lamp, value) = (message.lamp, message.value)
+    let lamp = message.lamp
+    leave(message)
     switch message.leg {
     case .command:
-      held -= 1
+      values[lamp] = message.value
+      if periods[lamp] != nil { awakeUntil[lamp] = now + Self.listening }
       contenders.append(messages.count)
-      messages.append(Message(lamp: lamp, value: value, leg: .acknowledgement))
-      messages.append(Message(lamp: lamp, value: value, leg: .report))
+      messages.append(Message(lamp: lamp, value: message.value, leg: .acknowledgement))
       let time = mesh.lamp * (1 - mesh.jitter / 2 + mesh.jitter * part())
-      plan(.lampReports(messages.count - 1), at: now + time)
-      return .arrived(lamp: lamp, value: value)
+      plan(.lampReports(lamp: lamp), at: now + time)
+      return .arrived(lamp: lamp, value: message.value)
     case .acknowledgement: return nil
-    case .report: return .reported(lamp: lamp, value: value)
+    case .report: return .reported(lamp: lamp, value: message.value)
     }
   }
 

@@ -15,6 +15,9 @@
 ///   hop, below 200 ms in all for usual networks.
 /// - zigpy-znp issue 42: adapters take 16 messages at a time and say `BUFFER_FULL` to more; 30 lights
 ///   once a second pass without an error in a good network.
+/// - zigbee-herdsman issue 450: "requests to the same device will never be send simultaneously", so a
+///   newer value does not overtake an older one that is sent again. zigpy pull request 1630 lets two
+///   at a time pass, so there it can.
 /// - zha issue 422: 17 commands at once fail, 4 at a time with pauses pass.
 package struct MeshParameters: Sendable {
   package var name: String
@@ -33,6 +36,8 @@ package struct MeshParameters: Sendable {
   package var messageTries = 3
   /// How long a sender waits before it sends a message again.
   package var patience = 1600.0
+  /// How many commands for one lamp the adapter works on at a time; others of that lamp wait in it.
+  package var perLamp = 1
   /// How long a lamp takes to act on a command and report it, on average.
   package var lamp: Double
   /// By which part of itself ``lamp`` varies.
@@ -72,6 +77,15 @@ package struct MeshParameters: Sendable {
   )
 
   package static let all = [fast, slow, lossy]
+
+  /// This mesh with an adapter that works on two commands for a lamp at a time, so that the newer one
+  /// may arrive first.
+  package var withOvertaking: MeshParameters {
+    var mesh = self
+    mesh.perLamp = 2
+    mesh.name += ", two at a time"
+    return mesh
+  }
 
   /// This mesh with each of its assumptions halved and doubled, one at a time.
   package var variations: [MeshParameters] {

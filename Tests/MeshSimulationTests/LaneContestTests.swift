@@ -33,6 +33,17 @@ struct LaneContestTests {
     #expect(auto.lost == 0)
   }
 
+  @Test func `sixty lamps at one instant need a lane`() {
+    var flooded = LampScene(.slow, lamps: 60, limits: nil, seed: 1_000)
+    let none = flooded.play()
+    #expect(none.arrived < 60)
+    #expect(none.dropped > 60)
+    var paced = LampScene(.slow, lamps: 60, limits: Self.auto, seed: 1_000)
+    let auto = paced.play()
+    #expect(auto.arrived == 60)
+    #expect(auto.dropped == 0)
+  }
+
   @Test(arguments: MeshParameters.all.flatMap(\.variations))
   func `auto loses nothing where an assumption is halved or doubled`(mesh: MeshParameters) {
     let auto = Contest(mesh, lamps: 30, scenes: 3).play(Self.auto)
@@ -40,14 +51,28 @@ struct LaneContestTests {
     #expect(auto.dropped == 0)
   }
 
+  @Test(arguments: ["fast", "slow", "lossy"])
+  func `the window finds its size and stays there`(name: String) throws {
+    let mesh = try #require(MeshParameters.all.first { $0.name == name })
+    for seed in UInt64(1_000)..<1_010 {
+      var scene = LampScene(mesh, lamps: 80, limits: Self.auto, seed: seed)
+      scene.recordsWindow = true
+      let outcome = scene.play()
+      let sizes = scene.windows.filter { $0.at > outcome.time / 3 }.map(\.size)
+      let (least, most) = (try #require(sizes.min()), try #require(sizes.max()))
+      #expect(most - least <= 4, "\(sizes)")
+      #expect(scene.windows.contains { $0.inFlight == $0.size })
+    }
+  }
+
   @Test func `a stop passes a full window at once`() {
-    var scene = Scene(.slow, lamps: 30, limits: Self.auto, seed: 1)
+    var scene = LampScene(.slow, lamps: 30, limits: Self.auto, seed: 1)
     #expect(scene.play(stopsAfter: 200).urgentDelay == 0)
   }
 
   @Test func `dead lamps delay the others little`() {
-    var whole = Scene(.slow, lamps: 30, limits: Self.auto, seed: 1)
-    var broken = Scene(.slow, lamps: 30, limits: Self.auto, seed: 1, silent: [3, 17])
+    var whole = LampScene(.slow, lamps: 30, limits: Self.auto, seed: 1)
+    var broken = LampScene(.slow, lamps: 30, limits: Self.auto, seed: 1, silent: [3, 17])
     for _ in 0..<3 {
       let all = whole.play()
       let rest = broken.play()

@@ -4,19 +4,40 @@
 import Devices
 import MeshSimulation
 
-/// Compares lanes in simulated meshes, and prints a table in Markdown.
+/// Compares lanes in simulated meshes, and prints tables in Markdown.
 ///
 /// `lanes` plays the three meshes, `lanes vary` also each of them with its assumptions halved and
-/// doubled.
+/// doubled. `lanes plot` writes the pictures of docs/lanes.md, and `lanes evening` plays an evening in
+/// a house.
 @main struct Lanes {
   private static let scenes = 40
 
   static func main() {
-    let varies = CommandLine.arguments.dropFirst().contains("vary")
-    row([
+    let arguments = CommandLine.arguments.dropFirst()
+    switch arguments.first {
+    case nil: compareAll(varies: false)
+    case "vary": compareAll(varies: true)
+    case "plot": LanePictures.write(scenes: scenes)
+    case "evening": playEvenings(arguments.dropFirst().compactMap { UInt64($0) })
+    case let word?: print("lanes: unknown word \(word); vary, plot and evening are known")
+    }
+  }
+
+  /// `numbers` are the seed of the first evening, and how many there are.
+  private static func playEvenings(_ numbers: [UInt64]) {
+    let seed = numbers.first ?? House.defaultSeed
+    if numbers.count > 1 {
+      EveningTable.show(seeds: seed..<(seed + numbers[1]))
+    } else {
+      EveningTable.show(seed: seed)
+    }
+  }
+
+  private static func compareAll(varies: Bool) {
+    MarkdownTable.row([
       "mesh", "lamps", "no lane", "best rate", "time", "`auto`", "ratio", "second scene", "ratio",
     ])
-    row(Array(repeating: "---", count: 9))
+    MarkdownTable.row(Array(repeating: "---", count: 9))
     for mesh in MeshParameters.all {
       for variation in [mesh] + (varies ? mesh.variations : []) {
         for lamps in [10, 30, 80] { compare(Contest(variation, lamps: lamps, scenes: scenes)) }
@@ -27,29 +48,34 @@ import MeshSimulation
   private static func compare(_ contest: Contest) {
     let none = contest.play(nil)
     guard let rate = contest.bestRate() else {
-      return row([contest.mesh.name, "\(contest.lamps)", text(none), "no rate loses nothing"])
+      return MarkdownTable.row(
+        [contest.mesh.name, "\(contest.lamps)", text(none), "no rate loses nothing"]
+      )
     }
     let best = contest.play(LaneLimits(rate: rate, burst: 1))
     let auto = contest.play(LaneLimits(window: .auto))
     let second = contest.playSecond(LaneLimits(window: .auto))
-    row([
+    MarkdownTable.row([
       contest.mesh.name, "\(contest.lamps)", text(none), "\(Int(rate))/s", text(best), text(auto),
       ratio(auto, best), text(second), ratio(second, best),
     ])
   }
 
   private static func text(_ result: Contest.Result) -> String {
-    guard result.dropped + result.lost > 0 else { return seconds(result.time) }
-    return "\(seconds(result.time)), \(result.dropped) dropped, \(result.lost) lost"
+    guard result.dropped + result.lost > 0 else { return MarkdownTable.seconds(result.time) }
+    return "\(MarkdownTable.seconds(result.time)), \(result.dropped) dropped, \(result.lost) lost"
   }
 
   private static func ratio(_ one: Contest.Result, _ other: Contest.Result) -> String {
     "\((one.time / other.time * 100).rounded() / 100)"
   }
+}
 
-  private static func seconds(_ milliseconds: Double) -> String {
+/// Rows of a table in Markdown.
+enum MarkdownTable {
+  static func row(_ cells: [String]) { print("| \(cells.joined(separator: " | ")) |") }
+
+  static func seconds(_ milliseconds: Double) -> String {
     "\((milliseconds / 10).rounded() / 100) s"
   }
-
-  private static func row(_ cells: [String]) { print("| \(cells.joined(separator: " | ")) |") }
 }
