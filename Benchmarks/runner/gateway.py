@@ -50,6 +50,21 @@ def lamps(count):
     ]
 
 
+def fleet(count):
+    """Lines of a device file: one template that makes so many devices."""
+    return [
+        f"fleet-$n:\n  for: [1..{count}]\n  topic: fleet/$n\n  properties:\n",
+        "    power: {type: boolean, command: {topic: $topic/set/power},"
+        " state: {topic: $topic/power}}\n",
+        "    level: {type: integer, range: [0, 100], command: {topic: $topic/set/level},"
+        " state: {topic: $topic/level}}\n",
+        "    mode: {type: choice, values: [off, eco, full], command: {topic: $topic/set/mode},"
+        " state: {topic: $topic/mode}}\n",
+        "    target: {type: number, range: [5, 30], step: 0.5,"
+        " command: {topic: $topic/set/target}, state: {topic: $topic/target}}\n",
+    ]
+
+
 class Gateway:
     """A context manager."""
 

@@ -6,7 +6,7 @@ import time
 
 from . import programs
 from .broker import Broker
-from .gateway import Gateway, lamps
+from .gateway import Gateway, fleet, lamps
 from .programs import BENCH, output
 from .rows_inbound import flood
 
@@ -14,6 +14,7 @@ from .rows_inbound import flood
 def measure_all(table):
     core(table)
     devices(table)
+    templates(table)
     routes(table)
 
 
@@ -79,6 +80,21 @@ def gateway_with(count):
             spent / changes,
             seconds * 1e6 / count,
         )
+
+
+def templates(table):
+    """Devices of one template, four properties each, before any of them reports."""
+    sizes = (10, 100, 1000) if table.quick else (100, 1000, 10_000)
+    start, memory = [], []
+    for count in sizes:
+        with Gateway(None, fleet(1)) as gateway:
+            least, _ = programs.resident_of(gateway.process)
+        with Gateway(None, fleet(count)) as gateway:
+            most, _ = programs.resident_of(gateway.process)
+            start.append((count, gateway.seconds_to_ready * 1000))
+        memory.append((count, max(most - least, 0) / count))
+    table.curve("settled: start to ready, by devices of a template", "ms", start, True)
+    table.curve("settled: memory, by devices of a template", "bytes per device", memory)
 
 
 def routes(table):

@@ -18,14 +18,14 @@ struct KeyDeadlines {
 
   private var entries: [Entry] = []
   /// The position of each key's entry; -1 for none.
-  private var positions: KeyArray<Int32>
+  private var positions: LazyArray<Int32>
 
   init(keys: Int) {
-    positions = KeyArray(repeating: -1, count: keys)
+    positions = LazyArray(repeating: -1, count: keys)
   }
 
   /// Makes room for more keys.
-  mutating func extend(keys: Int) { positions.extend(to: keys, with: -1) }
+  mutating func extend(keys: Int) { positions.extend(to: keys) }
 
   /// The earliest deadline.
   var first: Moment? { entries.first?.at }

@@ -32,10 +32,11 @@ struct PropertyFacts {
   /// The facts of all properties.
   static func all(
     in registry: Registry,
-    _ relations: KeyArray<Relations>
+    _ relations: LazyArray<Relations>
   ) -> KeyArray<PropertyFacts> {
     KeyArray(
-      relations.keys.map { key in
+      relations.indices.map { place in
+        let key = KeyIndex(Int32(place))
         var facts = PropertyFacts(registry[key])
         facts.relate(relations[key], of: key, in: registry)
         return facts

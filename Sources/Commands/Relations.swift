@@ -15,8 +15,8 @@ struct Relations {
   private(set) var mergeGroup: [KeyIndex] = []
 
   /// The relations of all keys.
-  static func all(in registry: Registry) -> KeyArray<Relations> {
-    var all = KeyArray(repeating: Relations(), count: registry.properties.count)
+  static func all(in registry: Registry) -> LazyArray<Relations> {
+    var all = LazyArray(repeating: Relations(), count: registry.properties.count)
     for device in registry.devices.indices { derive(ofDevice: device, in: registry, &all) }
     return all
   }
@@ -25,7 +25,7 @@ struct Relations {
   static func derive(
     ofDevice number: Int,
     in registry: Registry,
-    _ all: inout KeyArray<Relations>
+    _ all: inout LazyArray<Relations>
   ) {
     let device = registry.devices[number]
     let isRelated = device.properties.contains { !$0.ends.isEmpty || !$0.excludes.isEmpty }

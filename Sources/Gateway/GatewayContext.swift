@@ -21,7 +21,7 @@ final class GatewayContext {
   private(set) var registry: Registry
   var encoder: EventEncoder
   /// Counts by device number.
-  var counters: [DeviceCounters]
+  var counters = LazyArray(repeating: DeviceCounters(), count: 0)
   /// The last commands of each key.
   var history = CommandHistory()
   let startedAt: Moment
@@ -62,14 +62,13 @@ final class GatewayContext {
       identifiers: identifiers
     )
     encoder = EventEncoder(identifiers, wallMilliseconds: wallMilliseconds, now: now)
-    counters = []
     devicesReloaded()
   }
 
   /// Continues with the core's devices after a reload.
   func devicesReloaded() {
     registry = core.registry
-    for _ in counters.count..<registry.devices.count { counters.append(DeviceCounters()) }
+    counters.extend(to: registry.devices.count)
   }
 
   /// A device came online or went offline.

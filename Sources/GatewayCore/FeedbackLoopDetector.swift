@@ -18,7 +18,7 @@ package import LastOut
 ///   device reported nothing is no echo: somebody plays with a switch, a script blinks. The two values
 ///   may then alternate freely during ``Settings/exemption``.
 ///
-/// Of a device's values only digests are kept, 32 bytes a key, none before the first report.
+/// Of a device's values only digests are kept, 32 bytes a key that is used.
 package struct FeedbackLoopDetector: ~Copyable {
   package struct Settings: Sendable {
     /// How often the two values alternate before that is a loop; odd, so that the value that
@@ -64,34 +64,27 @@ package struct FeedbackLoopDetector: ~Copyable {
   }
 
   private let settings: Settings
-  private var keys: Int
-  /// By key; empty before the first report.
-  private var traces: [Trace] = []
+  private var traces: LazyArray<Trace>
 
   /// - Parameters:
   ///   - keys: How many keys there are.
   ///   - settings: What counts as a loop.
   package init(keys: Int, settings: Settings = Settings()) {
-    self.keys = keys
+    traces = LazyArray(repeating: Trace(), count: keys)
     self.settings = settings
   }
 
   /// Whether any device has reported anything; before, no change can be part of a loop.
-  package var hasReports: Bool { !traces.isEmpty }
+  package private(set) var hasReports = false
 
   /// Makes room for more keys.
   package mutating func extend(keys: Int) {
-    self.keys = max(keys, self.keys)
-    guard !traces.isEmpty else { return }
-    for _ in traces.count..<self.keys { traces.append(Trace()) }
+    traces.extend(to: keys)
   }
 
   /// Notes what a device reported by one of the property's state sources.
   package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, source: Int) {
-    if traces.isEmpty {
-      traces.reserveCapacity(2 * keys)  // A reload that adds keys copies none.
-      traces.append(contentsOf: repeatElement(Trace(), count: keys))
-    }
+    hasReports = true
     let place = Int(key.rawValue)
     traces[place].hasReport = true
     let digest = Self.digest(wire)
@@ -105,7 +98,7 @@ package struct FeedbackLoopDetector: ~Copyable {
   ///
   /// A value that is the same as the one before passes after one comparison.
   package mutating func requested(_ key: KeyIndex, _ value: Value, at now: Moment) -> Verdict {
-    guard !traces.isEmpty else { return .pass }
+    guard hasReports else { return .pass }
     let digest = Self.digest(value)
     guard traces[Int(key.rawValue)].last != digest else { return .pass }
     return traces[Int(key.rawValue)].requested(digest, at: now, settings)

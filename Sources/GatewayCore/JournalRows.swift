@@ -17,19 +17,18 @@ package struct JournalRows {
   }
 
   package internal(set) var plan: JournalPlan
-  private var keys: [Key]
+  private var keys: LazyArray<Key>
   /// The keys by their numbers in the journal.
   private var keysByNumber: [KeyIndex] = []
 
   init(plan: JournalPlan, keys count: Int) {
     self.plan = plan
-    keys = Array(repeating: Key(), count: count)
-    keys.reserveCapacity(2 * count)  // A reload that adds keys copies none.
+    keys = LazyArray(repeating: Key(), count: count)
   }
 
   /// Makes room for more keys.
   mutating func extend(toKeys count: Int) {
-    for _ in keys.count..<max(count, keys.count) { keys.append(Key()) }
+    keys.extend(to: count)
   }
 
   // MARK: - Numbers

@@ -24,11 +24,13 @@ package struct StatePublisher: ~Copyable {
   private var pace = StatePace()
   /// From when on each topic may be shown again.
   private var readyAt: [Moment] = []
-  /// What each place shows; places are given once and stay.
+  /// What each place shows; a topic gets its place when it is first due, and keeps it.
   private var items: [Item] = []
   /// The place of each property's target, and of each device's targets, with its info behind.
-  private var targetPlaces: [Int32] = []
-  private var devicePlaces: [Int32] = []
+  ///
+  /// -1 for a topic that was never due.
+  private var targetPlaces = LazyArray<Int32>(repeating: -1, count: 0)
+  private var devicePlaces = LazyArray<Int32>(repeating: -1, count: 0)
   /// What waits for room at the broker, each once.
   private var due = Deque<Int32>()
   private var isDue: [Bool] = []
@@ -38,21 +40,33 @@ package struct StatePublisher: ~Copyable {
   private var mayBeKept: [Bool] = []
 
   init(properties: Int, devices: Int) {
-    let count = properties + 2 * devices
     let policy = Policy(delay: .nanoseconds(StatePace.usual))
-    queue = LastOutCore(policy: policy, capacity: max(count, 1))
+    queue = LastOutCore(policy: policy)
     extend(properties: properties, devices: devices)
   }
 
   /// Makes room for more keys and devices.
   mutating func extend(properties: Int, devices: Int) {
-    for key in targetPlaces.count..<max(properties, targetPlaces.count) {
-      targetPlaces.append(add(.target(KeyIndex(Int32(key)))))
-    }
-    for device in devicePlaces.count..<max(devices, devicePlaces.count) {
-      devicePlaces.append(add(.targets(device: device)))
-      _ = add(.info(device: device))
-    }
+    targetPlaces.extend(to: properties)
+    devicePlaces.extend(to: devices)
+  }
+
+  private mutating func place(ofTarget key: KeyIndex) -> Int32 {
+    let known = targetPlaces[key]
+    if known >= 0 { return known }
+    let place = add(.target(key))
+    targetPlaces[key] = place
+    return place
+  }
+
+  /// The place of a device's targets; that of its info follows.
+  private mutating func place(ofDevice device: Int) -> Int32 {
+    let known = devicePlaces[device]
+    if known >= 0 { return known }
+    let place = add(.targets(device: device))
+    _ = add(.info(device: device))
+    devicePlaces[device] = place
+    return place
   }
 
   private mutating func add(_ item: Item) -> Int32 {
@@ -108,14 +122,14 @@ package struct StatePublisher: ~Copyable {
 
   /// What was asked of `key` changed.
   mutating func changed(_ key: KeyIndex, device: Int, at now: Moment) {
-    changed(KeyIndex(targetPlaces[Int(key.rawValue)]), at: now)
-    changed(KeyIndex(devicePlaces[device]), at: now)
+    changed(KeyIndex(place(ofTarget: key)), at: now)
+    changed(KeyIndex(place(ofDevice: device)), at: now)
     changedInfo(ofDevice: device, at: now)
   }
 
   /// Something beside its targets changed of a device.
   mutating func changedInfo(ofDevice device: Int, at now: Moment) {
-    changed(KeyIndex(devicePlaces[device] + 1), at: now)
+    changed(KeyIndex(place(ofDevice: device) + 1), at: now)
   }
 
   private mutating func changed(_ topic: KeyIndex, at now: Moment) {
@@ -145,8 +159,9 @@ package struct StatePublisher: ~Copyable {
 
   /// Shows `device` again although nothing changed.
   package mutating func repeatTargets(ofDevice device: Int) {
-    shown[Int(devicePlaces[device])] = nil
-    makeDue(devicePlaces[device])
+    let place = place(ofDevice: device)
+    shown[Int(place)] = nil
+    makeDue(place)
   }
 
   /// Makes every topic that was published due again: on a new connection the broker may have lost

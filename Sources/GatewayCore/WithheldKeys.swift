@@ -48,7 +48,7 @@ struct WithheldKeys {
   /// How long an urgent command waits for the disk at most.
   static let patience = Duration.milliseconds(250)
 
-  private var keys: [Key]
+  private var keys: LazyArray<Key>
   /// Keys of which a crash would send something that their newest command must not be followed by.
   private(set) var behind: [KeyIndex] = []
   /// Something happened that may release one of them.
@@ -59,13 +59,12 @@ struct WithheldKeys {
   private(set) var patienceEnds: Moment?
 
   init(keys count: Int) {
-    keys = Array(repeating: Key(), count: count)
-    keys.reserveCapacity(2 * count)  // A reload that adds keys copies none.
+    keys = LazyArray(repeating: Key(), count: count)
   }
 
   /// Makes room for more keys.
   mutating func extend(toKeys count: Int) {
-    for _ in keys.count..<max(count, keys.count) { keys.append(Key()) }
+    keys.extend(to: count)
   }
 
   func contains(_ key: KeyIndex) -> Bool { keys[Int(key.rawValue)].isBehind }

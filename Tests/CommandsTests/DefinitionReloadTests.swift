@@ -58,7 +58,9 @@ import Testing
     var reload = Self.reload(from: Self.devices(1), to: Self.devices(2))
     #expect(reload.beginMigration(of: .first) === nil)
     _ = Self.prepare(&reload, 100)
-    var (facts, relations) = (KeyArray<PropertyFacts>(), KeyArray<Relations>())
+    var (facts, relations) = (
+      KeyArray<PropertyFacts>(), LazyArray<Relations>(repeating: Relations(), count: 0)
+    )
     reload.replace(&facts, &relations)
     #expect(facts.count == 6)
     #expect(reload.beginMigration(of: .first)?.key == "d0/a")
@@ -69,7 +71,9 @@ import Testing
   @Test func `the slices cover every key from before and every device`() {
     var reload = Self.reload(from: Self.devices(1), to: Self.devices(5))
     _ = Self.prepare(&reload, 100)
-    var (facts, relations) = (KeyArray<PropertyFacts>(), KeyArray<Relations>())
+    var (facts, relations) = (
+      KeyArray<PropertyFacts>(), LazyArray<Relations>(repeating: Relations(), count: 0)
+    )
     reload.replace(&facts, &relations)
     #expect(reload.nextSlice(2) == 0..<2)
     #expect(reload.nextSlice(2) == 2..<4)

@@ -118,6 +118,8 @@ import Testing
 
   @Test func `what shows the same already is not shown again, until a new connection`() {
     var states = StatePublisher(properties: 1, devices: 1)
+    states.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    _ = states.takeDue(at: Self.moment(0))
     #expect(states.record([], at: 0) == false)
     #expect(states.record([52], at: 0) == true)
     #expect(states.record([52], at: 0) == false)
@@ -159,6 +161,8 @@ import Testing
 
   @Test func `a target that went while the broker was away is cleared on the next connection`() {
     var states = StatePublisher(properties: 1, devices: 1)
+    states.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    _ = states.takeDue(at: Self.moment(0))
     #expect(states.record([52], at: 0) == true)
     states.forgetPublished()
     #expect(states.record([], at: 0) == true)
@@ -176,6 +180,8 @@ import Testing
 
   @Test func `what found no room is published although it did not change since`() {
     var states = StatePublisher(properties: 1, devices: 1)
+    states.changed(KeyIndex(0), device: 0, at: Self.moment(0))
+    _ = states.takeDue(at: Self.moment(0))
     #expect(states.record([52], at: 0) == true)
     states.putBack(0)
     #expect(states.takeDue(at: Self.moment(0)) == [0])

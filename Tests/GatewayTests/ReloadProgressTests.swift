@@ -75,7 +75,8 @@ import Testing
     #expect(steps == 8)  // 250 of 1,000 keys, then 250 of 1,000 devices.
     for number in [0, 999] {
       #expect(progress.topics.roles(of: "d\(number)/state".utf8.span).count == 1)
-      #expect(progress.topics.roles(of: "settle/d\(number)/get".utf8.span).count == 1)
+      let get = "settle/d\(number)/get"
+      #expect(progress.topics.commandRole(of: get.utf8.span, in: progress.prepared.registry) != nil)
     }
   }
 }

@@ -11,7 +11,7 @@ import LastOut
 /// It decides when the confirmation of a command is overdue, and what follows: another attempt,
 /// unless something newer waits or the device has not responded before.
 struct DeliveryTable {
-  private var deliveries: KeyArray<Delivery>
+  private var deliveries: LazyArray<Delivery>
   private var publishes = PublishTable()
   /// When confirmations are overdue; a key has a deadline while its delivery awaits one.
   private(set) var confirmations: KeyDeadlines
@@ -19,14 +19,14 @@ struct DeliveryTable {
   private var isResponsive: [Bool]
 
   init(keys: Int, devices: Int) {
-    deliveries = KeyArray(repeating: Delivery(), count: keys)
+    deliveries = LazyArray(repeating: Delivery(), count: keys)
     confirmations = KeyDeadlines(keys: keys)
     isResponsive = Array(repeating: true, count: devices)
   }
 
   /// Makes room for more keys and devices.
   mutating func extend(keys: Int, devices: Int) {
-    deliveries.extend(to: keys, with: Delivery())
+    deliveries.extend(to: keys)
     confirmations.extend(keys: keys)
     while isResponsive.count < devices { isResponsive.append(true) }
   }

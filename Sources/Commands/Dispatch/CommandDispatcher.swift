@@ -13,7 +13,7 @@ package import LastOut
 package struct CommandDispatcher: ~Copyable {
   package internal(set) var registry: Registry
   var facts: KeyArray<PropertyFacts>
-  var relations: KeyArray<Relations>
+  var relations: LazyArray<Relations>
   /// What the numbers of messages count from.
   let firstMessage: UInt64
 

@@ -30,7 +30,7 @@ struct DefinitionReload {
   private(set) var phase = Phase.preparingKeys(next: 0)
   /// What is prepared of the new properties; once they count, what is left of the old ones.
   private(set) var facts = KeyArray<PropertyFacts>()
-  private(set) var relations = KeyArray<Relations>()
+  private(set) var relations = LazyArray<Relations>(repeating: Relations(), count: 0)
   private(set) var lanes: LaneAssignment
   /// Whether a device has other availability sources than before.
   private(set) var hasOtherSources: [Bool] = []
@@ -50,7 +50,6 @@ struct DefinitionReload {
     self.lanes = lanes
     isMigrated = Array(repeating: false, count: old.properties.count)
     facts.reserveCapacity(registry.properties.count)
-    relations.reserveCapacity(registry.properties.count)
   }
 
   // MARK: - Before the new definitions count
@@ -71,8 +70,8 @@ struct DefinitionReload {
     let end = min(next + limit, registry.properties.count)
     for entry in registry.properties[next..<end] {
       facts.append(PropertyFacts(entry))
-      relations.append(Relations())
     }
+    relations.extend(to: end)
     phase =
       end == registry.properties.count ? .preparingDevices(next: 0) : .preparingKeys(next: end)
     return max(next, isMigrated.count)..<max(end, isMigrated.count)
@@ -106,7 +105,7 @@ struct DefinitionReload {
   /// Exchanges the old facts and relations for the new ones; visits no key.
   mutating func replace(
     _ facts: inout KeyArray<PropertyFacts>,
-    _ relations: inout KeyArray<Relations>
+    _ relations: inout LazyArray<Relations>
   ) {
     swap(&facts, &self.facts)
     swap(&relations, &self.relations)

@@ -26,8 +26,8 @@ struct StateRequests {
   static let patience = Duration.milliseconds(500)
 
   /// How many requests of a key remain: the last ones of its property.
-  private var wanted: KeyArray<UInt8>
-  private var places: [Place]
+  private var wanted: LazyArray<UInt8>
+  private var places: LazyArray<Place>
   /// Devices are nodes here.
   private var links: LinkTable
   /// By lane.
@@ -40,22 +40,22 @@ struct StateRequests {
   private var cursor = 0
   /// The devices whose request takes up room in a window, and until when; devices are keys here.
   private var flights: KeyDeadlines
-  private var lanesOfFlights: [Int32]
+  private var lanesOfFlights: LazyArray<Int32>
 
   init(keys: Int, devices: Int) {
-    wanted = KeyArray(repeating: 0, count: keys)
-    places = Array(repeating: .nowhere, count: devices)
+    wanted = LazyArray(repeating: 0, count: keys)
+    places = LazyArray(repeating: .nowhere, count: devices)
     links = LinkTable(nodes: devices)
     flights = KeyDeadlines(keys: devices)
-    lanesOfFlights = Array(repeating: 0, count: devices)
+    lanesOfFlights = LazyArray(repeating: 0, count: devices)
   }
 
   mutating func extend(keys: Int, devices: Int) {
-    wanted.extend(to: keys, with: 0)
+    wanted.extend(to: keys)
     links.extend(toNodes: devices)
     flights.extend(keys: devices)
-    while places.count < devices { places.append(.nowhere) }
-    while lanesOfFlights.count < devices { lanesOfFlights.append(0) }
+    places.extend(to: devices)
+    lanesOfFlights.extend(to: devices)
   }
 
   /// Whether no device waits or was asked a moment ago.
@@ -85,8 +85,8 @@ struct StateRequests {
   ///
   /// - Returns: The lanes in whose windows requests took up room, each as often as they did.
   mutating func disconnected() -> [Int] {
-    for place in places.indices where places[place] != .nowhere { dequeue(place) }
-    for key in wanted.keys { wanted[key] = 0 }
+    for device in places.indices where places[device] != .nowhere { dequeue(device) }
+    for place in wanted.indices where wanted[place] > 0 { wanted[place] = 0 }
     var lanes: [Int] = []
     while let device = flights.popFirst(at: Moment(nanoseconds: .max)) {
       lanes.append(Int(lanesOfFlights[Int(device.rawValue)]))

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import LastOut
 
 /// Which devices are online.
 struct AvailabilityTable {
-  private var devices: [DeviceAvailability]
+  private var devices: LazyArray<DeviceAvailability>
   /// Devices whose sources a reload has replaced since they reported; empty before the first.
   private var isOutdated: [Bool] = []
 
   init(_ registry: Registry) {
-    devices = registry.devices.map { DeviceAvailability(sources: $0.availability.count) }
+    devices = LazyArray(repeating: DeviceAvailability(), count: registry.devices.count)
   }
 
   func isOnline(_ device: Int) -> Bool {
@@ -27,18 +28,16 @@ struct AvailabilityTable {
   // MARK: - Reload
 
   /// Makes room for more devices, whose sources the caller replaces.
-  mutating func extend(devices count: Int) {
-    while devices.count < count { devices.append(DeviceAvailability(sources: 0)) }
-  }
+  mutating func extend(devices count: Int) { devices.extend(to: count) }
 
   /// Counts the devices that `isOutdated` names as online, without visiting any;
   /// ``reset(_:in:)`` follows for each.
   mutating func replaceSources(of isOutdated: [Bool]) { self.isOutdated = isOutdated }
 
   /// Gives a device its new sources, none of which has reported, if a reload has replaced them.
-  mutating func reset(_ device: Int, in registry: Registry) {
+  mutating func reset(_ device: Int) {
     guard !isOutdated.isEmpty, isOutdated[device] else { return }
     isOutdated[device] = false
-    devices[device] = DeviceAvailability(sources: registry.devices[device].availability.count)
+    devices[device] = DeviceAvailability()
   }
 }

@@ -3,22 +3,20 @@
 
 /// Whether a device is online, by what its availability sources report.
 struct DeviceAvailability {
-  /// What each source reported last; `nil` counts as online.
-  private var sources: [Bool?]
-  /// Whether no source reports that the device is offline.
-  private(set) var isOnline = true
+  /// The sources that reported last that the device is offline; one that has not reported counts as
+  /// online.
+  private var offline: [Int] = []
 
-  init(sources: Int) {
-    self.sources = Array(repeating: nil, count: sources)
-  }
+  /// Whether no source reports that the device is offline.
+  var isOnline: Bool { offline.isEmpty }
 
   /// Records the report of one source.
   ///
   /// - Returns: Whether ``isOnline`` changed.
   mutating func report(_ isOnline: Bool, source: Int) -> Bool {
-    sources[source] = isOnline
     let wasOnline = self.isOnline
-    self.isOnline = !sources.contains(false)
+    offline.removeAll { $0 == source }
+    if !isOnline { offline.append(source) }
     return self.isOnline != wasOnline
   }
 }

@@ -45,8 +45,8 @@ struct LaneTable {
   static let backlog = 64
 
   var lanes = [Lane()]
-  private var owners: [Owner] = []
-  private var places = KeyArray<Place>()
+  private var owners = LazyArray(repeating: Owner(), count: 0)
+  private var places = LazyArray<Place>(repeating: .nowhere, count: 0)
   /// Keys are nodes here.
   private var keyLinks = LinkTable(nodes: 0)
   /// Devices are nodes here.
@@ -257,10 +257,10 @@ struct LaneTable {
   /// Makes room for more keys and devices.
   mutating func extend(keys: Int, devices: Int) {
     flights.extend(keys: keys, devices: devices)
-    places.extend(to: keys, with: .nowhere)
+    places.extend(to: keys)
     keyLinks.extend(toNodes: keys)
     turnLinks.extend(toNodes: devices)
-    while owners.count < devices { owners.append(Owner()) }
+    owners.extend(to: devices)
   }
 
   /// Begins to assign devices to lanes under other limits: each of these lanes gets a number.

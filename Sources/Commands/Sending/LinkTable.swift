@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import LastOut
+
 /// Doubly linked lists through fixed nodes: adding and removing cost constant time and no memory.
 struct LinkTable {
   /// One list; each node is in at most one.
@@ -17,15 +19,15 @@ struct LinkTable {
     var previous: Int32 = -1
   }
 
-  private var links: [Link]
+  private var links: LazyArray<Link>
 
   init(nodes: Int) {
-    links = Array(repeating: Link(), count: nodes)
+    links = LazyArray(repeating: Link(), count: nodes)
   }
 
   /// Makes room for more nodes.
   mutating func extend(toNodes count: Int) {
-    for _ in links.count..<max(count, links.count) { links.append(Link()) }
+    links.extend(to: count)
   }
 
   /// Puts `node`, which is in no list, at the end of `list`.

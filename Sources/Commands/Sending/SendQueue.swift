@@ -31,13 +31,13 @@ package struct SendQueue {
   }
 
   /// The first command of each key.
-  private var commands: KeyArray<Command?>
+  private var commands: LazyArray<Command?>
   /// Those of actions behind it.
   private(set) var actions = WaitingActions()
-  private var holds: KeyArray<Hold>
+  private var holds: LazyArray<Hold>
   private(set) var registry: Registry
   private(set) var facts: KeyArray<PropertyFacts>
-  private var relations: KeyArray<Relations>
+  private var relations: LazyArray<Relations>
   private var availability: AvailabilityTable
   var lanes: LaneTable
   private var sleepers = SleeperTable()
@@ -59,14 +59,14 @@ package struct SendQueue {
   init(
     registry: Registry,
     _ facts: KeyArray<PropertyFacts>,
-    _ relations: KeyArray<Relations>,
+    _ relations: LazyArray<Relations>,
     limits: [String: LaneLimits]
   ) {
     self.registry = registry
     self.facts = facts
     self.relations = relations
-    commands = KeyArray(repeating: nil, count: facts.count)
-    holds = KeyArray(repeating: Hold(), count: facts.count)
+    commands = LazyArray(repeating: nil, count: facts.count)
+    holds = LazyArray(repeating: Hold(), count: facts.count)
     availability = AvailabilityTable(registry)
     lanes = LaneTable(registry: registry, limits: limits)
     expiries = KeyDeadlines(keys: facts.count)
@@ -252,7 +252,7 @@ package struct SendQueue {
     sleepers.endAll()
     renewRequests(at: now)
     guard count > 0 else { return [] }
-    return place(commands.keys.filter { commands[$0] != nil })
+    return place(facts.keys.filter { commands[$0] != nil })
   }
 
   /// One of a device's availability sources reported.
@@ -265,7 +265,7 @@ package struct SendQueue {
     source: Int,
     isOnline: Bool
   ) -> [KeyIndex] {
-    availability.reset(device, in: registry)
+    availability.reset(device)
     guard availability.report(isOnline, source: source, of: device) else { return [] }
     wantStates(ofDevice: device)
     return place(inOrderOfChanges(registry.indices(ofDevice: device).map { KeyIndex($0) }))
@@ -321,8 +321,8 @@ package struct SendQueue {
 
   /// Makes room for more keys and devices.
   mutating func extend(keys: Int, devices: Int) {
-    commands.extend(to: keys, with: nil)
-    holds.extend(to: keys, with: Hold())
+    commands.extend(to: keys)
+    holds.extend(to: keys)
     expiries.extend(keys: keys)
     lanes.extend(keys: keys, devices: devices)
     requests.extend(keys: keys, devices: devices)
@@ -351,6 +351,6 @@ package struct SendQueue {
   mutating func renewDevice(_ device: Int) {
     lanes.moveDevice(device)
     requests.move(device, to: lanes.lane(ofDevice: device))
-    availability.reset(device, in: registry)
+    availability.reset(device)
   }
 }

@@ -25,7 +25,10 @@ extension MQTTSurface {
     var isKnown = broker == 0 && (discovery?.receive(topic, payload, message) ?? false)
     guard payload.count <= payloadLimit else {
       if isKnown { return }
-      let isOurs = broker == 0 && !topics.roles(of: topic).isEmpty
+      let isOurs =
+        broker == 0
+        && (!topics.roles(of: topic).isEmpty
+          || topics.commandRole(of: topic, in: context.registry) != nil)
       if !isOurs, routes.forward(topic, payload, message, from: broker, at: now) { return }
       let size = payload.count
       return context.core.reject(
@@ -36,6 +39,16 @@ extension MQTTSurface {
       )
     }
     if broker == 0 {
+      if let role = topics.commandRole(of: topic, in: context.registry) {
+        isKnown = true
+        if case .command(let command) = role {
+          if !ignoresRetained(message, on: topic) {
+            receive(command, topic, payload, message, at: now)
+          }
+        } else if case .deviceGet(let device) = role {
+          context.core.repeatTargets(ofDevice: device)
+        }
+      }
       let roles = topics.roles(of: topic)
       if !roles.isEmpty {
         isKnown = true

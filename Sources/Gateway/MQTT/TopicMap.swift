@@ -19,6 +19,7 @@ final class TopicMap {
   let routeName: String
   private let ownRouteProperties: PublishProperties
   private let base: String
+  let baseBytes: [UInt8]
   private let inputs: [InputConfiguration]
   private var table = TopicTable()
   /// Inputs whose topic has wildcards, by their number.
@@ -50,6 +51,7 @@ final class TopicMap {
   /// No device's topics yet; ``add(_:of:)`` adds them.
   init(configuration: GatewayConfiguration, subscriptions: TopicSubscriptions) {
     base = configuration.baseTopic
+    baseBytes = Array(base.utf8)
     self.subscriptions = subscriptions
     inputs = configuration.inputs
     status = "\(base)/status"
@@ -66,7 +68,6 @@ final class TopicMap {
     for place in addedKeys..<lastKey where !registry.properties[place].isRetired {
       let key = KeyIndex(Int32(place))
       let entry = registry[key]
-      addCommands(key, named: entry, of: registry)
       for (number, source) in entry.property.states.enumerated() {
         table.add(.state(key, source: number), for: source.topic)
       }
@@ -77,8 +78,6 @@ final class TopicMap {
     let lastDevice = min(addedDevices + rest, numbers.count)
     for number in numbers[addedDevices..<lastDevice] {
       let device = registry.devices[number]
-      table.add(.command(.deviceSet(number)), for: "\(base)/\(device.id)/set")
-      table.add(.deviceGet(number), for: "\(base)/\(device.id)/get")
       for (place, source) in device.availability.enumerated() {
         table.add(.availability(device: number, source: place), for: source.topic)
       }
@@ -123,18 +122,6 @@ final class TopicMap {
     var properties = PublishProperties()
     properties.userProperties[routeMark] = trail
     return properties
-  }
-
-  private func addCommands(_ key: KeyIndex, named entry: Registry.Entry, of registry: Registry) {
-    let device = registry.devices[entry.device].id
-    for name in [entry.property.id] + entry.property.aliases {
-      let topic = "\(base)/\(device)/\(name)"
-      table.add(.command(.set(key)), for: "\(topic)/set")
-      table.add(.command(.step(key)), for: "\(topic)/step")
-      table.add(.command(.toggle(key)), for: "\(topic)/toggle")
-      table.add(.command(.flush(key)), for: "\(topic)/flush")
-      table.add(.command(.cancel(key)), for: "\(topic)/cancel")
-    }
   }
 
   /// The roles of a topic; empty for one that has none.

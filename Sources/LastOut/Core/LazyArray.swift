@@ -1,0 +1,176 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// An array of equal elements, of which a page gets memory of its own with its first write.
+///
+/// Pages that were never written are one page, so that a key or a device that is never used costs a
+/// quarter of a byte. Access takes constant time, and costs one load more than that of an array.
+/// Like ``Buffer``, it checks no index in optimised builds: every index comes from the core itself.
+@usableFromInline
+@safe package struct LazyArray<Element> {
+  /// How many elements a page has, as a power of two.
+  @inlinable static var shift: Int { 5 }
+  @inlinable static var mask: Int { 31 }
+
+  @usableFromInline var memory: LazyPages<Element>
+  /// The pages of ``memory``, at hand.
+  @usableFromInline var pages: UnsafeMutablePointer<UnsafeMutablePointer<Element>>
+  /// The number of elements.
+  @usableFromInline package private(set) var count = 0
+
+  /// Creates an array of equal elements.
+  @usableFromInline
+  package init(repeating element: Element, count: Int) {
+    memory = LazyPages(element, size: 1 << Self.shift)
+    unsafe pages = memory.pages
+    extend(to: count)
+  }
+
+  /// Grows to `count` elements.
+  @usableFromInline
+  package mutating func extend(to count: Int) {
+    guard count > self.count else { return }
+    if !isKnownUniquelyReferenced(&memory) { memory = LazyPages(copying: memory) }
+    memory.extend(toPages: (count + Self.mask) >> Self.shift)
+    unsafe pages = memory.pages
+    self.count = count
+  }
+
+  /// Removes the last elements, `count` of them, and frees pages that have none any more.
+  @usableFromInline
+  package mutating func removeLast(_ count: Int) {
+    self.count -= count
+    if !isKnownUniquelyReferenced(&memory) { memory = LazyPages(copying: memory) }
+    unsafe pages = memory.pages
+    memory.shrink(toPages: (self.count + Self.mask) >> Self.shift)
+  }
+
+  /// The element at `place`; the array must have one.
+  @inlinable
+  package subscript(place: Int) -> Element {
+    @inline(__always) unsafeAddress {
+      assert(place >= 0 && place < count, "Element \(place) of \(count)")
+      return unsafe UnsafePointer(pages[place >> Self.shift] + (place & Self.mask))
+    }
+    @inline(__always) unsafeMutableAddress {
+      assert(place >= 0 && place < count, "Element \(place) of \(count)")
+      let number = place >> Self.shift
+      if !isKnownUniquelyReferenced(&memory) || (unsafe pages[number] == memory.standard) {
+        prepare(page: number)
+      }
+      return unsafe pages[number] + (place & Self.mask)
+    }
+  }
+
+  /// The element of a key; the array must have one.
+  @inlinable
+  package subscript(key: KeyIndex) -> Element {
+    @inline(__always) unsafeAddress {
+      let place = Int(key.rawValue)
+      assert(place >= 0 && place < count, "Element \(place) of \(count)")
+      return unsafe UnsafePointer(pages[place >> Self.shift] + (place & Self.mask))
+    }
+    @inline(__always) unsafeMutableAddress {
+      let place = Int(key.rawValue)
+      assert(place >= 0 && place < count, "Element \(place) of \(count)")
+      let number = place >> Self.shift
+      if !isKnownUniquelyReferenced(&memory) || (unsafe pages[number] == memory.standard) {
+        prepare(page: number)
+      }
+      return unsafe pages[number] + (place & Self.mask)
+    }
+  }
+
+  /// Gives a page memory of its own, which no copy of the array has.
+  @usableFromInline
+  @inline(never)
+  mutating func prepare(page: Int) {
+    if !isKnownUniquelyReferenced(&memory) {
+      memory = LazyPages(copying: memory)
+      unsafe pages = memory.pages
+    }
+    memory.own(page)
+  }
+
+  /// The places, in order.
+  @inlinable package var indices: Range<Int> { 0..<count }
+
+  /// How many pages have memory of their own.
+  package var ownPageCount: Int { memory.ownCount }
+}
+
+extension LazyArray: @unchecked Sendable where Element: Sendable {}
+
+/// The memory of a ``LazyArray``.
+@usableFromInline
+@safe final class LazyPages<Element> {
+  /// The page of elements that were never written.
+  @usableFromInline let standard: UnsafeMutablePointer<Element>
+  @usableFromInline private(set) var pages: UnsafeMutablePointer<UnsafeMutablePointer<Element>>
+  private let size: Int
+  private var count = 0
+  private var capacity = 1
+  private(set) var ownCount = 0
+
+  init(_ element: Element, size: Int) {
+    self.size = size
+    unsafe standard = .allocate(capacity: size)
+    unsafe standard.initialize(repeating: element, count: size)
+    unsafe pages = .allocate(capacity: capacity)
+  }
+
+  init(copying other: LazyPages) {
+    size = other.size
+    unsafe standard = .allocate(capacity: size)
+    unsafe standard.initialize(from: other.standard, count: size)
+    capacity = max(other.count, 1)
+    unsafe pages = .allocate(capacity: capacity)
+    extend(toPages: other.count)
+    for page in 0..<count where unsafe other.pages[page] != other.standard {
+      unsafe replace(page, byCopyOf: other.pages[page])
+    }
+  }
+
+  deinit {
+    shrink(toPages: 0)
+    unsafe standard.deinitialize(count: size)
+    unsafe standard.deallocate()
+    unsafe pages.deallocate()
+  }
+
+  func extend(toPages wanted: Int) {
+    if wanted > capacity {
+      capacity = max(wanted, 2 * capacity)
+      let larger = UnsafeMutablePointer<UnsafeMutablePointer<Element>>.allocate(capacity: capacity)
+      unsafe larger.moveInitialize(from: pages, count: count)
+      unsafe pages.deallocate()
+      unsafe pages = larger
+    }
+    while count < wanted {
+      unsafe (pages + count).initialize(to: standard)
+      count += 1
+    }
+  }
+
+  func shrink(toPages wanted: Int) {
+    while count > wanted {
+      count -= 1
+      guard unsafe pages[count] != standard else { continue }
+      unsafe pages[count].deinitialize(count: size)
+      unsafe pages[count].deallocate()
+      ownCount -= 1
+    }
+  }
+
+  /// Gives a page memory of its own, unless it has some.
+  func own(_ page: Int) {
+    if unsafe pages[page] == standard { unsafe replace(page, byCopyOf: standard) }
+  }
+
+  private func replace(_ page: Int, byCopyOf source: UnsafeMutablePointer<Element>) {
+    let own = UnsafeMutablePointer<Element>.allocate(capacity: size)
+    unsafe own.initialize(from: source, count: size)
+    unsafe pages[page] = own
+    ownCount += 1
+  }
+}
