@@ -46,7 +46,7 @@ extension MQTTSurface {
             receive(command, topic, payload, message, at: now)
           }
         } else if case .deviceGet(let device) = role {
-          context.core.repeatTargets(ofDevice: device)
+          context.core.states.repeatTargets(ofDevice: device)
         }
       }
       let roles = topics.roles(of: topic)
