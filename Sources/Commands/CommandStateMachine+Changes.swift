@@ -59,7 +59,7 @@ extension CommandStateMachine {
     dispatcher.isAction(key) ? nil : dispatcher.expectedValue(of: key)
   }
 
-  // Inlined: a change then copies its value once.
+  // Inlined: a change then copies its value once. What is rare is not, so that this stays small.
   @inline(__always)
   private mutating func accept(
     _ value: Value,
@@ -108,6 +108,7 @@ extension CommandStateMachine {
   }
 
   /// Lets an action wait behind those of its key: none replaces another.
+  @inline(never)
   private mutating func press(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
     endExcluded(by: key, at: now)
     dispatcher.makeReady(Command(change: change), for: key, at: now)
@@ -115,6 +116,7 @@ extension CommandStateMachine {
 
   /// Sends an urgent value first in its lane, and ends what it overrides; an urgent action takes the
   /// place of those that wait.
+  @inline(never)
   private mutating func override(_ key: KeyIndex, with change: PendingChange, at now: Moment) {
     let phase = dispatcher.isAction(key) ? Phase.superseded : .cancelled
     endWaiting(key, as: phase, reason: Self.urgent, at: now)
@@ -214,6 +216,7 @@ extension CommandStateMachine {
 
 /// Steps that wait for the device's state.
 extension CommandStateMachine {
+  @inline(never)
   private mutating func waitForState(
     _ change: ValueChange,
     of key: KeyIndex,

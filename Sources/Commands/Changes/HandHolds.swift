@@ -29,6 +29,7 @@ package struct HandHolds {
   /// Checks that a change is allowed; an urgent value always is, because a stop must work.
   ///
   /// - Throws: `held` if a person holds the key and the change does not come from a person.
+  @inline(never)
   package func check(
     _ change: ValueChange,
     of key: KeyIndex,
@@ -47,6 +48,7 @@ package struct HandHolds {
   /// Checks values that are accepted together.
   ///
   /// - Throws: `held`, with the property.
+  @inline(never)
   package func check(
     _ values: [(key: KeyIndex, value: Value)],
     from origin: ChangeOrigin?,
@@ -63,6 +65,7 @@ package struct HandHolds {
   }
 
   /// Begins or renews the hold of `key`, if `source` is a person.
+  @inline(never)
   mutating func record(_ source: String?, of key: KeyIndex, _ rule: HoldRule, at now: Moment) {
     let source = source ?? Self.plainSource
     guard rule.isHand(source) else { return }
