@@ -81,7 +81,6 @@ import Testing
     #expect(wire.take(1, from: wire.server, within: Self.patience) == [])
     wire.put(Self.publish, into: wire.server)
     #expect(wire.take(5, from: wire.client, within: Self.patience) == Self.publish)
-    close(wire.server)
   }
 
   @Test func `delay: everything is delayed equally, and in order`() throws {

@@ -193,7 +193,7 @@ import Testing
       seen.add(came)
       loop.stop()
     }
-    close(pipe.reader)
+    pipe.closeReader()
     run()
     #expect(seen.values.count == 1)
     #expect(seen.values.first?.contains(.hangUp) == true)

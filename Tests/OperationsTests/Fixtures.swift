@@ -14,13 +14,14 @@ final class Recorder<Element> {
 final class Pipe {
   let reader: Int32
   let writer: Int32
-  private var isOpen = true
+  private var open: [Int32]
 
   init() throws {
     var ends: [Int32] = [-1, -1]
     guard unsafe pipe(&ends) == 0 else { throw SetUpFailure(code: errno) }
     reader = ends[0]
     writer = ends[1]
+    open = ends
   }
 
   deinit { closeBoth() }
@@ -29,11 +30,13 @@ final class Pipe {
     _ = unsafe write(writer, text, text.utf8.count)
   }
 
+  func closeReader() {
+    if let place = open.firstIndex(of: reader) { close(open.remove(at: place)) }
+  }
+
   func closeBoth() {
-    guard isOpen else { return }
-    isOpen = false
-    close(reader)
-    close(writer)
+    for end in open { close(end) }
+    open = []
   }
 }
 
