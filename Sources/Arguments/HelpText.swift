@@ -13,10 +13,17 @@ struct HelpText {
 
   /// Paragraphs, separated by an empty line; each paragraph is wrapped to the width.
   mutating func paragraphs(_ discussion: String) {
-    for paragraph in discussion.split(separator: "\n\n") {
+    for paragraph in Self.paragraphs(of: discussion) {
       separate()
-      append(Self.wrap(String(paragraph), indent: 0))
+      append(Self.wrap(paragraph, indent: 0))
     }
+  }
+
+  /// The paragraphs of `text`, which empty lines separate.
+  static func paragraphs(of text: String) -> [String] {
+    text.split(separator: Character("\n"), omittingEmptySubsequences: false)
+      .split(whereSeparator: \.isEmpty)
+      .map { $0.joined(separator: "\n") }
   }
 
   mutating func usage(_ command: String, _ parts: [String]) {

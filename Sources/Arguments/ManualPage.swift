@@ -79,7 +79,7 @@ package struct ManualPage {
   private mutating func description(_ discussion: String) {
     guard !discussion.isEmpty else { return }
     heading("DESCRIPTION")
-    for (number, paragraph) in discussion.split(separator: "\n\n").enumerated() {
+    for (number, paragraph) in HelpText.paragraphs(of: discussion).enumerated() {
       if number > 0 { lines.append(".PP") }
       lines.append(Self.escape(paragraph.split(separator: "\n").joined(separator: " ")))
     }

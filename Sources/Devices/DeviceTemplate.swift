@@ -111,12 +111,20 @@ private struct Filler {
 
   /// Fills in rendered JSON: a string that is one placeholder becomes the number that fills it.
   private func fill(json bytes: [UInt8]) -> [UInt8] {
-    guard var text = String(validating: bytes, as: UTF8.self) else { return bytes }
-    for (mark, filling) in fillings where filling.number != nil {
-      let quoted = "\"\(TemplateMark.text(mark))\""
-      text = text.replacing(":\(quoted)", with: ":\(filling.text)")
+    var result: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if let mark = TemplateMark.number(ofMember: bytes, at: index),
+        let filling = fillings[mark], filling.number != nil
+      {
+        result += Array(":\(filling.text)".utf8)
+        index += TemplateMark.memberLength
+      } else {
+        result.append(bytes[index])
+        index += 1
+      }
     }
-    return Array(fill(text).utf8)
+    return TemplateMark.replaced(result) { self.bytes(of: $0) }
   }
 
   func fill(_ source: AvailabilitySource) -> AvailabilitySource {

@@ -96,6 +96,17 @@ package enum TemplateMark {
     return Int(last - first)
   }
 
+  /// The length of a colon and the string after it that is one mark.
+  static let memberLength = 7
+
+  /// The number of the mark that is all of the string after a colon at `index`, if it is one.
+  static func number(ofMember json: [UInt8], at index: Int) -> Int? {
+    guard json[index] == UInt8(ascii: ":"), index + memberLength <= json.count,
+      json[index + 1] == quote, json[index + 6] == quote, isMark(json, at: index + 2)
+    else { return nil }
+    return Int(json[index + 5] - first)
+  }
+
   /// `text` with other bytes in place of its marks; the text itself where it has none.
   static func replaced(_ text: String, by bytes: (Int) -> [UInt8]) -> String {
     guard text.utf8.contains(prefix[0]) else { return text }
@@ -119,6 +130,7 @@ package enum TemplateMark {
   }
 
   private static let dollar = UInt8(ascii: "$")
+  private static let quote = UInt8(ascii: "\"")
 
   private static func number(of byte: UInt8) -> Int? {
     switch byte {

@@ -147,7 +147,7 @@ package struct StatusText {
 
   private mutating func addCounters() {
     let parts = report.counters.filter { $0.count > 0 }.map { counter in
-      "\(counter.count) \(counter.name.replacing("_", with: " "))"
+      "\(counter.count) \(counter.name.split(separator: "_").joined(separator: " "))"
     }
     if !parts.isEmpty {
       addWrapped(Self.padded("counters", to: Self.margin), parts.joined(separator: ", "), .plain)
