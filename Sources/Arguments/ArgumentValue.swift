@@ -7,14 +7,6 @@ internal import Devices
 package protocol ArgumentValue: Sendable {
   /// Converts the typed text.
   init(argument: String) throws(ArgumentValueError)
-  /// Takes the typed text; a list is extended by it, and any other value replaced.
-  mutating func receive(argument: String) throws(ArgumentValueError)
-}
-
-extension ArgumentValue {
-  package mutating func receive(argument: String) throws(ArgumentValueError) {
-    self = try Self(argument: argument)
-  }
 }
 
 /// Why a text is not a valid value; the message follows the parameter's name.
@@ -56,15 +48,6 @@ extension Double: ArgumentValue {
   }
 }
 
-extension Bool: ArgumentValue {
-  package init(argument: String) throws(ArgumentValueError) {
-    guard let flag = Bool(argument) else {
-      throw ArgumentValueError(expected: "true or false", found: argument)
-    }
-    self = flag
-  }
-}
-
 extension Duration: ArgumentValue {
   package init(argument: String) throws(ArgumentValueError) {
     do throws(DurationTextError) {
@@ -72,23 +55,6 @@ extension Duration: ArgumentValue {
     } catch {
       throw ArgumentValueError(error.description)
     }
-  }
-}
-
-extension Array: ArgumentValue where Element: ArgumentValue {
-  /// Reads the one element of a list.
-  package init(argument: String) throws(ArgumentValueError) {
-    self = [try Element(argument: argument)]
-  }
-
-  package mutating func receive(argument: String) throws(ArgumentValueError) {
-    append(contentsOf: try Self(argument: argument))
-  }
-}
-
-extension Optional: ArgumentValue where Wrapped: ArgumentValue {
-  package init(argument: String) throws(ArgumentValueError) {
-    self = .some(try Wrapped(argument: argument))
   }
 }
 

@@ -1,27 +1,29 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// One row of a command's table: its spelling, its key path and its help.
+/// One row of a command's table: its spelling, where its value goes, and its help.
+///
+/// The value goes through a closure, such as `{ $0.key = $1 }`: creating key paths takes longer than all
+/// the rest of parsing.
 package struct Parameter<Root>: Sendable {
   package let description: ParameterDescription
   /// Converts a text and stores the value.
   let assign: @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
 
-  // Key paths are created when used: creating those of all rows takes longer than parsing.
   private init<Value: ArgumentValue>(
     _ description: ParameterDescription,
-    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>
+    _ set: @escaping @Sendable (inout Root, Value) -> Void
   ) {
     self.description = description
     assign = { (root, text) throws(ArgumentValueError) in
-      try root[keyPath: path()].receive(argument: text)
+      set(&root, try Value(argument: text))
     }
   }
 
   /// A positional argument; the table determines the order, and optional ones come last.
   package static func argument<Value: ArgumentValue>(
     _ name: String,
-    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,
+    _ set: @escaping @Sendable (inout Root, Value) -> Void,
     isOptional: Bool = false,
     completion: ParameterDescription.Completion = .none,
     help: String
@@ -33,20 +35,20 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
-      path()
+      set
     )
   }
 
   /// Positional arguments without a limit, none included; they come last.
   package static func arguments<Value: ArgumentValue>(
     _ name: String,
-    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, [Value]>,
+    _ append: @escaping @Sendable (inout Root, Value) -> Void,
     completion: ParameterDescription.Completion = .none,
     help: String
   ) -> Self {
     Self(
       ParameterDescription(kind: .arguments, name: name, completion: completion, help: help),
-      path()
+      append
     )
   }
 
@@ -54,7 +56,7 @@ package struct Parameter<Root>: Sendable {
   package static func option<Value: ArgumentValue>(
     _ name: String,
     short: Character? = nil,
-    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,
+    _ set: @escaping @Sendable (inout Root, Value) -> Void,
     value: String,
     completion: ParameterDescription.Completion = .none,
     help: String
@@ -68,14 +70,14 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
-      path()
+      set
     )
   }
 
   /// An option that may stand alone: `--name` or `--name=VALUE`, never `--name VALUE`.
   package static func option<Value: ArgumentValue>(
     _ name: String,
-    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Value>,
+    _ set: @escaping @Sendable (inout Root, Value) -> Void,
     value: String,
     alone: String,
     completion: ParameterDescription.Completion = .none,
@@ -89,7 +91,7 @@ package struct Parameter<Root>: Sendable {
         completion: completion,
         help: help
       ),
-      path()
+      set
     )
   }
 
@@ -97,9 +99,19 @@ package struct Parameter<Root>: Sendable {
   package static func flag(
     _ name: String,
     short: Character? = nil,
-    _ path: @escaping @autoclosure @Sendable () -> WritableKeyPath<Root, Bool>,
+    _ set: @escaping @Sendable (inout Root) -> Void,
     help: String
   ) -> Self {
-    Self(ParameterDescription(kind: .flag, name: name, short: short, help: help), path())
+    Self(description: ParameterDescription(kind: .flag, name: name, short: short, help: help)) {
+      (root, _) in set(&root)
+    }
+  }
+
+  private init(
+    description: ParameterDescription,
+    assign: @escaping @Sendable (inout Root, String) throws(ArgumentValueError) -> Void
+  ) {
+    self.description = description
+    self.assign = assign
   }
 }

@@ -48,14 +48,14 @@ extension ChangeCommand {
   ) -> [Parameter<Self>] {
     let key = Parameter<Self>.argument(
       keyName,
-      \.key,
+      { $0.key = $1 },
       completion: keys,
       help: keyHelp
     )
     let options: [Parameter<Self>] = [
       .option(
         "wait",
-        \.options.wait,
+        { $0.options.wait = $1 },
         value: "sent|confirmed|settled",
         alone: "best",
         completion: .words(["sent", "confirmed", "settled"]),
@@ -64,28 +64,28 @@ extension ChangeCommand {
           + " is an error where nothing can confirm; --wait=settled waits until the property is"
           + " quiet and its last command done, from any source."
       ),
-      .flag("now", \.options.now, help: "Skip the quiet period."),
+      .flag("now", { $0.options.now = true }, help: "Skip the quiet period."),
       .flag(
         "dry-run",
-        \.options.isDryRun,
+        { $0.options.isDryRun = true },
         help: "Print the topic and the message that would be sent, and send nothing."
       ),
       .option(
         "ttl",
-        \.options.ttl,
+        { $0.options.ttl = $1 },
         value: "D",
         help: "How long the value may wait for an offline broker or device, such as 60s or 1h."
       ),
       .option(
         "timeout",
-        \.options.timeout,
+        { $0.options.timeout = $1 },
         value: "D",
         help: "Stop waiting after D, such as 5s, with exit code 75; the change stays in effect."
       ),
-      .option("id", \.options.id, value: "ID", help: "The id of the change in all its events."),
+      .option("id", { $0.options.id = $1 }, value: "ID", help: "The id of the change in all its events."),
       .option(
         "source",
-        \.options.source,
+        { $0.options.source = $1 },
         value: "NAME",
         help: "The source of the change in its events (default: cli)."
       ),

@@ -113,6 +113,7 @@ struct ChangeFollower {
       let phase = event.phase == .rejected || event.reason == nil ? "" : "\(event.phase.rawValue): "
       Terminal.complain("\(event.key): \(phase)\(reason)")
     }
+    guard parts > 1 else { return code }
     codes[event.key] = code
     // Of a device that takes none of the properties there is one answer.
     guard codes.count == parts || event.key == request.key else { return nil }

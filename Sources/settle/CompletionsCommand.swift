@@ -26,14 +26,14 @@ struct CompletionsCommand: GatewayCommand {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "shell",
-      \.shell,
+      { $0.shell = $1 },
       isOptional: true,
       completion: .words(Completions.Shell.allCases.map(\.rawValue)),
       help: "bash, zsh or fish."
     ),
     .option(
       "keys",
-      \.keys,
+      { $0.keys = $1 },
       value: Keys.allCases.map(\.rawValue).joined(separator: "|"),
       completion: .words(Keys.allCases.map(\.rawValue)),
       help: "Print keys instead: any, those that can be stepped or toggled, what can be set,"
@@ -41,13 +41,13 @@ struct CompletionsCommand: GatewayCommand {
     ),
     .option(
       "starting",
-      \.start,
+      { $0.start = $1 },
       value: "TEXT",
       help: "Print only the keys that start with TEXT."
     ),
     .option(
       "values",
-      \.valuesOf,
+      { $0.valuesOf = $1 },
       value: "KEY",
       help: "Print the values of KEY instead: on and off, or the words of a choice or an action;"
         + " of a device, NAME= for each property."

@@ -29,13 +29,13 @@ struct DescribeCommand: GatewayCommand {
     [
       .argument(
         "key",
-        \.key,
+        { $0.key = $1 },
         completion: .keys,
         help: "device/property, such as desk-lamp/brightness; a device means all its properties."
       ),
       .argument(
         "value",
-        \.value,
+        { $0.value = $1 },
         isOptional: true,
         completion: .values,
         help: "The value to show the message of."

@@ -22,7 +22,7 @@ struct DevicesCommand: GatewayCommand {
     [
       .argument(
         "device",
-        \.pattern,
+        { $0.pattern = $1 },
         isOptional: true,
         help: "The id of a device, or a pattern: * any characters, ? one (default: *)."
       )

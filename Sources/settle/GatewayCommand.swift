@@ -29,7 +29,7 @@ extension GatewayCommand {
   /// The parameters that all these commands share.
   static var connectionParameters: [Parameter<Self>] {
     [
-      .flag("json", \.connection.json, help: "Print JSON, one object per line."), socketParameter,
+      .flag("json", { $0.connection.json = true }, help: "Print JSON, one object per line."), socketParameter,
     ]
   }
 
@@ -37,7 +37,7 @@ extension GatewayCommand {
   static var socketParameter: Parameter<Self> {
     .option(
       "socket",
-      \.connection.socket,
+      { $0.connection.socket = $1 },
       value: "PATH",
       completion: .files,
       help: SocketPath.help

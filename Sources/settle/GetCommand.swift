@@ -26,7 +26,7 @@ struct GetCommand: PatternCommand {
     Example("settle get --json | jq -r .actual", "All actual values."),
   ]
   static let parameters =
-    [Parameter<Self>.flag("value", \.isBare, help: "Print the bare value of one property.")]
+    [Parameter<Self>.flag("value", { $0.isBare = true }, help: "Print the bare value of one property.")]
     + patternParameters(isOptional: true)
 
   var pattern = "*"

@@ -16,7 +16,7 @@ struct ManualCommand: Command {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "command",
-      \.command,
+      { $0.command = $1 },
       isOptional: true,
       completion: .commands,
       help: "The command; default: settle itself."

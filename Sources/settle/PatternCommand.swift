@@ -17,7 +17,7 @@ extension PatternCommand {
     [
       .argument(
         "pattern",
-        \.pattern,
+        { $0.pattern = $1 },
         isOptional: isOptional,
         completion: .keys,
         help: "A key, a device, or a pattern: * any characters, ? one"

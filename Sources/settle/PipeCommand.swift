@@ -39,32 +39,32 @@ struct PipeCommand: GatewayCommand {
     [
       .flag(
         "standalone",
-        \.isStandalone,
+        { $0.isStandalone = true },
         help: "Run a gateway for the duration of the pipe instead of using the running one."
       ),
       .option(
         "config",
-        \.config,
+        { $0.config = $1 },
         value: "FILE",
         completion: .files,
         help: "The configuration file of a standalone pipe."
       ),
       .option(
         "devices",
-        \.devices,
+        { $0.devices = $1 },
         value: "DIR",
         completion: .directories,
         help: "The folder with the device files of a standalone pipe."
       ),
       .option(
         "timeout",
-        \.timeout,
+        { $0.timeout = $1 },
         value: "D",
         help: "Wait at most D, such as 30s, after the end of the input, then exit with 75."
       ),
       .option(
         "source",
-        \.source,
+        { $0.source = $1 },
         value: "NAME",
         help: "The source of lines that name none (default: pipe)."
       ),

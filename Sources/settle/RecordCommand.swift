@@ -25,7 +25,7 @@ struct RecordCommand: PatternCommand {
     Example("settle record 'boiler/*' --for 10m > boiler.ndjson", "One device, for ten minutes."),
   ]
   static let parameters: [Parameter<Self>] =
-    [.option("for", \.duration, value: "D", help: "End after D, such as 30s.")]
+    [.option("for", { $0.duration = $1 }, value: "D", help: "End after D, such as 30s.")]
     + patternParameters(isOptional: true)
 
   /// How many more reads follow the end, so that a flood ends too.

@@ -49,13 +49,13 @@ struct SetCommand: ChangeCommand {
     [
       .argument(
         "value",
-        \.value,
+        { $0.value = $1 },
         completion: .values,
         help: "The value to set; NAME=VALUE after a device."
       ),
       .arguments(
         "name=value",
-        \.others,
+        { $0.others.append($1) },
         completion: .members,
         help: "Further properties of the device."
       ),

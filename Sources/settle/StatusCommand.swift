@@ -26,14 +26,14 @@ struct StatusCommand: GatewayCommand {
     connectionParameters + [
       .option(
         "config",
-        \.config,
+        { $0.config = $1 },
         value: "FILE",
         completion: .files,
         help: "The settings file to look at where no gateway answers; default: that of settle run."
       ),
       .option(
         "devices",
-        \.devices,
+        { $0.devices = $1 },
         value: "DIR",
         completion: .directories,
         help: "The folder of device files to look at where no gateway answers."

@@ -27,20 +27,20 @@ struct WaitCommand: GatewayCommand {
     [
       .argument(
         "key",
-        \.key,
+        { $0.key = $1 },
         completion: .keys,
         help: "device/property, such as desk-lamp/brightness."
       ),
       .argument(
         "value",
-        \.value,
+        { $0.value = $1 },
         isOptional: true,
         completion: .values,
         help: "What the property should have been set to at the end."
       ),
       .option(
         "timeout",
-        \.timeout,
+        { $0.timeout = $1 },
         value: "D",
         help: "Stop waiting after D, such as 30s, with exit code 75."
       ),

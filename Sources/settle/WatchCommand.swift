@@ -26,13 +26,13 @@ struct WatchCommand: PatternCommand {
     patternParameters(isOptional: true) + [
       .option(
         "phase",
-        \.phases,
+        { $0.phases.formUnion($1) },
         value: "P",
         completion: .words(Phase.allCases.map(\.rawValue)),
         help: "Show only events of this phase, such as failed; several are separated by commas, or"
           + " the option is repeated."
       ),
-      .flag("retry", \.retries, help: "Connect again when the gateway is gone."),
+      .flag("retry", { $0.retries = true }, help: "Connect again when the gateway is gone."),
     ]
 
   var pattern = "*"
@@ -91,13 +91,13 @@ struct PhaseList: ArgumentValue {
 
   init() {}
 
-  init(argument: String) throws(ArgumentValueError) { try receive(argument: argument) }
-
-  mutating func receive(argument: String) throws(ArgumentValueError) {
+  init(argument: String) throws(ArgumentValueError) {
     for word in argument.split(separator: ",", omittingEmptySubsequences: false) {
       phases.insert(try Phase(argument: String(word)))
     }
   }
+
+  mutating func formUnion(_ other: PhaseList) { phases.formUnion(other.phases) }
 
   func contains(_ phase: Phase) -> Bool { phases.isEmpty || phases.contains(phase) }
 }

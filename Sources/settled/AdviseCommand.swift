@@ -42,57 +42,57 @@ struct AdviseCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "file",
-      \.file,
+      { $0.file = $1 },
       isOptional: true,
       completion: .files,
       help: "The recording; default, or -: standard input."
     ),
-    .option("key", \.key, value: "PATTERN", help: "Only these keys of the recording."),
+    .option("key", { $0.key = $1 }, value: "PATTERN", help: "Only these keys of the recording."),
     .option(
       "within",
-      \.within,
+      { $0.within = $1 },
       value: "D",
       help: "Suggest a policy whose final value is sent this soon (default: 500ms)."
     ),
     .option(
       "at-most",
-      \.atMost,
+      { $0.atMost = $1 },
       value: "D",
       help: "Suggest a policy where no change waits longer (default: 2s)."
     ),
     .option(
       "pause",
-      \.pause,
+      { $0.pause = $1 },
       value: "D",
       help: "A pause this long between changes ends a gesture (default: 1s)."
     ),
     .option(
       "config",
-      \.config,
+      { $0.config = $1 },
       value: "F",
       completion: .files,
       help: "Use the devices and the lanes of this settings file."
     ),
     .option(
       "devices",
-      \.devices,
+      { $0.devices = $1 },
       value: "DIR",
       completion: .directories,
       help: "Use the devices in this folder, with their types and policies."
     ),
     .option(
       "lane",
-      \.lane,
+      { $0.lane = $1 },
       value: "LIMITS",
       help: "Let all keys share a lane, such as rate=10/s,burst=5 or window=auto."
     ),
     .option(
       "round-trip",
-      \.roundTrip,
+      { $0.roundTrip = $1 },
       value: "D",
       help: "How long devices take to confirm, for a lane with a window (default: 200ms)."
     ),
-    .flag("json", \.json, help: "Print JSON, one object per key and policy."),
+    .flag("json", { $0.json = true }, help: "Print JSON, one object per key and policy."),
   ]
 
   /// How many mistakes of a recording are shown.

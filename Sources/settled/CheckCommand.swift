@@ -24,7 +24,7 @@ struct CheckCommand: DaemonCommand {
   ]
   static let parameters: [Parameter<Self>] =
     configurationParameters(config: \.config, devices: \.devices)
-    + [.flag("json", \.json, help: "Print JSON, one object per line.")]
+    + [.flag("json", { $0.json = true }, help: "Print JSON, one object per line.")]
 
   var config: String?
   var devices: String?

@@ -29,26 +29,26 @@ struct DemoCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .option(
       "with",
-      \.convention,
+      { $0.convention = $1 },
       value: "CONVENTION",
       completion: .words(ConventionName.allCases.map(\.rawValue)),
       help: "Use devices of this convention."
     ),
     .option(
       "script",
-      \.script,
+      { $0.script = $1 },
       value: "FILE",
       completion: .files,
       help: "Play these changes, one per line with \"at\" in milliseconds; - is standard input."
     ),
     .option(
       "speed",
-      \.speed,
+      { $0.speed = $1 },
       value: "X",
       help: "Play X times as fast; policies stay (default: 1)."
     ),
-    .flag("keep", \.keeps, help: "Keep running after the script, and print commands to try."),
-    .flag("verbose", short: "v", \.isVerbose, help: "Show the gateway's log."),
+    .flag("keep", { $0.keeps = true }, help: "Keep running after the script, and print commands to try."),
+    .flag("verbose", short: "v", { $0.isVerbose = true }, help: "Show the gateway's log."),
   ]
 
   var convention: ConventionName?

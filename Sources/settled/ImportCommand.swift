@@ -44,29 +44,29 @@ struct ImportCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] =
     configurationParameters(config: \.config, devices: \.devices)
     + [
-      .flag("dry-run", short: "n", \.isDry, help: "Write nothing; print a diff."),
+      .flag("dry-run", short: "n", { $0.isDry = true }, help: "Write nothing; print a diff."),
       .option(
         "only",
-        \.only,
+        { $0.only = $1 },
         value: ImportSource.allCases.map(\.rawValue).joined(separator: "|"),
         completion: .words(ImportSource.allCases.map(\.rawValue)),
         help: "Import only from this source."
       ),
       .option(
         "base",
-        \.base,
+        { $0.base = $1 },
         value: "TOPIC",
         help: "The base topic of one Zigbee2MQTT (default: all that are found)."
       ),
       .option(
         "prefix",
-        \.prefix,
+        { $0.prefix = $1 },
         value: "TOPIC",
         help: "Home Assistant's discovery prefix (default: homeassistant)."
       ),
       .option(
         "in-between",
-        \.inner,
+        { $0.inner = $1 },
         value: "TOPIC",
         alone: "zigbee2mqtt-direct",
         help: "Write routes instead; TOPIC is the base topic that Zigbee2MQTT moves to "
@@ -74,11 +74,11 @@ struct ImportCommand: DaemonCommand {
       ),
       .option(
         "timeout",
-        \.timeout,
+        { $0.timeout = $1 },
         value: "D",
         help: "How long to wait for the broker and its messages (default: 10s)."
       ),
-      .flag("json", \.json, help: "Print JSON, one object per line."),
+      .flag("json", { $0.json = true }, help: "Print JSON, one object per line."),
     ]
 
   var config: String?

@@ -31,8 +31,8 @@ struct PipeCommand: DaemonCommand {
   ]
   static let parameters: [Parameter<Self>] =
     configurationParameters(config: \.config, devices: \.devices) + [
-      .option("timeout", \.timeout, value: "D", help: "Wait at most D after the end of the input."),
-      .option("source", \.source, value: "NAME", help: "The source of lines that name none."),
+      .option("timeout", { $0.timeout = $1 }, value: "D", help: "Wait at most D after the end of the input."),
+      .option("source", { $0.source = $1 }, value: "NAME", help: "The source of lines that name none."),
     ]
 
   var config: String?

@@ -23,11 +23,11 @@ struct ProfilesCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "name",
-      \.profile,
+      { $0.profile = $1 },
       isOptional: true,
       completion: .words(ProfileListing.names),
       help: "The profile, such as zigbee2mqtt/light."
-    ), .flag("json", \.json, help: "Print JSON, one object per line."),
+    ), .flag("json", { $0.json = true }, help: "Print JSON, one object per line."),
   ]
 
   var profile = ""

@@ -36,7 +36,7 @@ struct RunCommand: Command {
   static let parameters: [Parameter<Self>] = [
     .option(
       "config",
-      \.config,
+      { $0.config = $1 },
       value: "FILE",
       completion: .files,
       help: "The settings file; default: SETTLE_CONFIG, then \(ConfigurationLoader.standardPath),"
@@ -44,13 +44,13 @@ struct RunCommand: Command {
     ),
     .option(
       "devices",
-      \.devices,
+      { $0.devices = $1 },
       value: "DIR",
       completion: .directories,
       help: "The folder with the device files."
     ),
-    .option("socket", \.socket, value: "PATH", completion: .files, help: "The control socket."),
-    .flag("verbose", short: "v", \.isVerbose, help: "Log debug messages."),
+    .option("socket", { $0.socket = $1 }, value: "PATH", completion: .files, help: "The control socket."),
+    .flag("verbose", short: "v", { $0.isVerbose = true }, help: "Log debug messages."),
   ]
 
   var config: String?

@@ -24,7 +24,7 @@ struct SchemaCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "kind",
-      \.kind,
+      { $0.kind = $1 },
       isOptional: true,
       completion: .words(Kind.allCases.map(\.rawValue)),
       help: "settle for the settings file, devices for device files (default: settle)."

@@ -12,7 +12,7 @@ struct ManualCommand: Command {
     Example("settle manual check > settle-check.1", "Write the page to a file."),
   ]
   static let parameters: [Parameter<Self>] = [
-    .argument("command", \.command, completion: .commands, help: "The command.")
+    .argument("command", { $0.command = $1 }, completion: .commands, help: "The command.")
   ]
 
   var command = ""
@@ -29,13 +29,13 @@ struct CompletionsCommand: Command {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "shell",
-      \.shell,
+      { $0.shell = $1 },
       completion: .words(Completions.Shell.allCases.map(\.rawValue)),
       help: "bash, zsh or fish."
     ),
     .option(
       "commands",
-      \.commands,
+      { $0.commands = $1 },
       value: "A,B",
       completion: .commands,
       help: "The commands to complete, separated by commas."

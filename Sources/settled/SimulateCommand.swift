@@ -38,34 +38,34 @@ struct SimulateCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "file",
-      \.file,
+      { $0.file = $1 },
       isOptional: true,
       completion: .files,
       help: "The changes; default, or -: standard input."
     ),
-    .option("delay", \.delay, value: "D", help: "The quiet period (default: 300ms)."),
+    .option("delay", { $0.delay = $1 }, value: "D", help: "The quiet period (default: 300ms)."),
     .option(
       "max-wait",
-      \.maxWait,
+      { $0.maxWait = $1 },
       value: "D|none",
       completion: .words(["none"]),
       help: "The longest time between runs while changes keep coming (default: none)."
     ),
-    .flag("leading", \.leading, help: "Send the first change of a burst at once."),
+    .flag("leading", { $0.leading = true }, help: "Send the first change of a burst at once."),
     .option(
       "min-interval",
-      \.minInterval,
+      { $0.minInterval = $1 },
       value: "D",
       help: "The shortest time between two values of a key, across bursts (default: 0)."
     ),
     .option(
       "devices",
-      \.devices,
+      { $0.devices = $1 },
       value: "DIR",
       completion: .directories,
       help: "Use the devices in this folder, with their types and policies."
     ),
-    .flag("plot", \.draws, help: "Draw changes against commands, instead of one line per command."),
+    .flag("plot", { $0.draws = true }, help: "Draw changes against commands, instead of one line per command."),
   ]
 
   var file: String?

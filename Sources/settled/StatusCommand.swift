@@ -21,11 +21,11 @@ struct StatusCommand: DaemonCommand {
     configurationParameters(config: \.config, devices: \.devices) + [
       .option(
         "socket",
-        \.socket,
+        { $0.socket = $1 },
         value: "PATH",
         completion: .files,
         help: SocketPath.help
-      ), .flag("json", \.json, help: "Print one JSON object."),
+      ), .flag("json", { $0.json = true }, help: "Print one JSON object."),
     ]
 
   var config: String?

@@ -17,19 +17,19 @@ struct CommandParserTests {
       """
     static let examples = [Example("tool send lamp -5", "A negative number is a value.")]
     static let parameters: [Parameter<Self>] = [
-      .argument("key", \.key, help: "The key."),
-      .argument("amount", \.amount, isOptional: true, help: "How much."),
-      .option("wait", \.wait, value: "sent|confirmed", alone: "confirmed", help: "Wait for it."),
-      .option("timeout", short: "t", \.timeout, value: "D", help: "Give up after D, such as 2s."),
-      .option("count", \.count, value: "N", help: "How often."),
+      .argument("key", { $0.key = $1 }, help: "The key."),
+      .argument("amount", { $0.amount = $1 }, isOptional: true, help: "How much."),
+      .option("wait", { $0.wait = $1 }, value: "sent|confirmed", alone: "confirmed", help: "Wait for it."),
+      .option("timeout", short: "t", { $0.timeout = $1 }, value: "D", help: "Give up after D, such as 2s."),
+      .option("count", { $0.count = $1 }, value: "N", help: "How often."),
       .option(
         "really-long-name-of-option",
-        \.long,
+        { $0.long = $1 },
         value: "TEXT",
         help: "Something that needs more than one line of help because it is long."
       ),
-      .flag("json", short: "j", \.json, help: "Print JSON."),
-      .flag("now", short: "n", \.now, help: "At once."),
+      .flag("json", short: "j", { $0.json = true }, help: "Print JSON."),
+      .flag("now", short: "n", { $0.now = true }, help: "At once."),
     ]
     var key = ""
     var amount: Double?

@@ -9,19 +9,19 @@ struct CompletionsTests {
     static let name = "send"
     static let summary = "Send it, don't wait."
     static let parameters: [Parameter<Self>] = [
-      .argument("key", \.key, completion: .keys, help: "The key."),
-      .argument("value", \.value, completion: .values, help: "The value."),
+      .argument("key", { $0.key = $1 }, completion: .keys, help: "The key."),
+      .argument("value", { $0.value = $1 }, completion: .values, help: "The value."),
       .option(
         "wait",
-        \.wait,
+        { $0.wait = $1 },
         value: "PHASE",
         alone: "sent",
         completion: .words(["sent", "confirmed"]),
         help: "Wait."
       ),
-      .option("socket", \.socket, value: "PATH", completion: .files, help: "The socket."),
-      .option("count", \.count, value: "N", help: "How often."),
-      .flag("json", \.json, help: "JSON."),
+      .option("socket", { $0.socket = $1 }, value: "PATH", completion: .files, help: "The socket."),
+      .option("count", { $0.count = $1 }, value: "N", help: "How often."),
+      .flag("json", { $0.json = true }, help: "JSON."),
     ]
     var key = ""
     var value = ""
@@ -35,8 +35,8 @@ struct CompletionsTests {
     static let name = "serve"
     static let summary = "Serve."
     static let parameters: [Parameter<Self>] = [
-      .option("config", \.config, value: "FILE", completion: .files, help: "Settings."),
-      .flag("verbose", short: "v", \.isVerbose, help: "Talk."),
+      .option("config", { $0.config = $1 }, value: "FILE", completion: .files, help: "Settings."),
+      .flag("verbose", short: "v", { $0.isVerbose = true }, help: "Talk."),
     ]
     var config = ""
     var isVerbose = false

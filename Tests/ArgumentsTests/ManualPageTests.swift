@@ -11,8 +11,8 @@ import Testing
     static let discussion = "First\nline.\n\n.dotted C:\\path ~ ^"
     static let examples = [Example("knob turn -5", "Leftwards.")]
     static let parameters: [Parameter<Self>] = [
-      .argument("amount", \.amount, help: "How far."),
-      .option("speed", \.speed, value: "X", help: "How fast."),
+      .argument("amount", { $0.amount = $1 }, help: "How far."),
+      .option("speed", { $0.speed = $1 }, value: "X", help: "How fast."),
     ]
     var amount = ""
     var speed: String?

@@ -5,7 +5,7 @@
 ///
 /// The queue never reads a clock; its driver passes the time.
 @usableFromInline
-package struct Moment: InstantProtocol, Hashable, Sendable {
+package struct Moment: Comparable, Hashable, Sendable {
   /// Nanoseconds since the clock's start.
   @usableFromInline
   package var nanoseconds: UInt64

@@ -25,14 +25,14 @@ struct ControlCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .argument(
       "pattern",
-      \.pattern,
+      { $0.pattern = $1 },
       isOptional: true,
       completion: .keys,
       help: "Show the properties that match: a part of the name, or a pattern with * and ?."
     ),
     .option(
       "socket",
-      \.socket,
+      { $0.socket = $1 },
       value: "PATH",
       completion: .files,
       help: SocketPath.help

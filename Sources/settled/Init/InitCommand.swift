@@ -36,40 +36,40 @@ struct InitCommand: DaemonCommand {
   static let parameters: [Parameter<Self>] = [
     .option(
       "broker",
-      \.broker,
+      { $0.broker = $1 },
       value: "URL",
       help: "The broker, such as mqtt://192.168.1.5 or mqtts://anna@broker.example.org."
     ),
     .option(
       "config",
-      \.config,
+      { $0.config = $1 },
       value: "DIR",
       completion: .directories,
       help: "The folder to write; default: /etc/settle for root, else ./config."
     ),
     .option(
       "ca",
-      \.ca,
+      { $0.ca = $1 },
       value: "FILE",
       completion: .files,
       help: "The authority of the broker's certificate, in PEM (default: the system's store)."
     ),
     .option(
       "cert",
-      \.certificate,
+      { $0.certificate = $1 },
       value: "FILE",
       completion: .files,
       help: "The client's certificate, in PEM."
     ),
-    .option("key", \.key, value: "FILE", completion: .files, help: "The key of that certificate."),
-    .flag("yes", short: "y", \.isUnattended, help: "Ask nothing, and write."),
+    .option("key", { $0.key = $1 }, value: "FILE", completion: .files, help: "The key of that certificate."),
+    .flag("yes", short: "y", { $0.isUnattended = true }, help: "Ask nothing, and write."),
     .option(
       "timeout",
-      \.timeout,
+      { $0.timeout = $1 },
       value: "D",
       help: "How long to wait for the broker, and for its messages (default: 10s)."
     ),
-    .flag("json", \.json, help: "Print JSON, one object per line."),
+    .flag("json", { $0.json = true }, help: "Print JSON, one object per line."),
   ]
 
   var broker: String?
