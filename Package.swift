@@ -23,12 +23,9 @@ let package = Package(
     .target(name: "JSON"),
 
     // What is decided, without clock, lock or I/O.
-    .target(
-      name: "Devices",
-      dependencies: ["JSON", "LastOut"],
-      linkerSettings: [.linkedLibrary("m")]
-    ),
-    .target(name: "Commands", dependencies: ["Devices", "JSON", "LastOut"]),
+    .target(name: "Values", dependencies: ["JSON"], linkerSettings: [.linkedLibrary("m")]),
+    .target(name: "Devices", dependencies: ["JSON", "LastOut", "Values"]),
+    .target(name: "Commands", dependencies: ["Devices", "JSON", "LastOut", "Values"]),
     .target(
       name: "Routing",
       dependencies: ["Devices", "JSON", "LastOut", "MQTTTopics"]
@@ -36,13 +33,13 @@ let package = Package(
     .target(name: "Durability", dependencies: ["LastOut"]),
     .target(
       name: "GatewayCore",
-      dependencies: ["Commands", "Devices", "Durability", "JSON", "LastOut", "Routing"]
+      dependencies: ["Commands", "Devices", "Durability", "JSON", "LastOut", "Routing", "Values"]
     ),
 
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .target(name: "JSONParsing", dependencies: ["CJansson", "JSON"]),
-    .target(name: "Arguments", dependencies: ["Devices"]),
+    .target(name: "Arguments", dependencies: ["Values"]),
     .systemLibrary(name: "CUV", pkgConfig: "libuv", providers: [.apt(["libuv1-dev"])]),
     .target(name: "Operations", dependencies: ["CUV", "LastOut"]),
 
@@ -56,7 +53,7 @@ let package = Package(
     ),
     .target(
       name: "Control",
-      dependencies: ["CBuild", "CSignalfd", "Devices", "JSON", "JSONParsing", "LastOut"]
+      dependencies: ["CBuild", "CSignalfd", "JSON", "JSONParsing", "Values"]
     ),
     .systemLibrary(name: "CSignalfd"),
     // The rules of MQTT for topic names and filters.
@@ -75,7 +72,7 @@ let package = Package(
     .target(
       name: "Configuration",
       dependencies: [
-        "CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Operations", "Routing",
+        "CFYAML", "Devices", "JSON", "LastOut", "MQTTTopics", "Operations", "Routing", "Values",
       ],
       resources: [.embedInCode("Resources"), .embedInCode("Schemas")]
     ),
@@ -93,11 +90,11 @@ let package = Package(
     ),
     .target(
       name: "HTTP",
-      dependencies: ["CMicroHTTPD", "Devices", "JSON", "LastOut", "Operations"],
+      dependencies: ["CMicroHTTPD", "Devices", "JSON", "LastOut", "Operations", "Values"],
       resources: [.embedInCode("Resources")]
     ),
     // What other programs are told about devices.
-    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices", "JSON"]),
+    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices", "JSON", "Values"]),
     // The page that people touch: HTML, styles and scripts inside the binary.
     .target(name: "Panel", resources: [.embedInCode("Resources")]),
     .target(
@@ -105,14 +102,14 @@ let package = Package(
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Durability", "GatewayCore", "HTTP",
         "HomeAssistant", "JSON", "JSONParsing", "Journal", "LastOut", "MQTT", "MQTTTopics",
-        "Operations", "Panel", "Routing",
+        "Operations", "Panel", "Routing", "Values",
       ]
     ),
     .target(
       name: "Simulation",
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON",
-        "JSONParsing", "LastOut", "MQTT", "MQTTTopics", "Operations", "PrivateBroker",
+        "JSONParsing", "LastOut", "MQTT", "MQTTTopics", "Operations", "PrivateBroker", "Values",
       ]
     ),
     .target(name: "PrivateBroker", dependencies: ["Operations"]),
@@ -121,13 +118,13 @@ let package = Package(
       name: "Import",
       dependencies: [
         "Configuration", "Devices", "JSON", "JSONParsing", "LastOut", "MQTT", "MQTTTopics",
-        "Operations", "Routing",
+        "Operations", "Routing", "Values",
       ]
     ),
     // A broker that is tested, and the files of a new installation.
     .target(
       name: "Setup",
-      dependencies: ["Devices", "Import", "JSON", "LastOut", "MQTT", "Operations"]
+      dependencies: ["Devices", "Import", "JSON", "LastOut", "MQTT", "Operations", "Values"]
     ),
 
     // One gateway's life among faults, on virtual time: for tests and `make soak`.
@@ -135,7 +132,7 @@ let package = Package(
       name: "FaultSimulation",
       dependencies: [
         "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut", "LastOutTesting",
-        "Routing",
+        "Routing", "Values",
       ],
       path: "Tests/FaultSimulation"
     ),
@@ -144,7 +141,7 @@ let package = Package(
     // Lanes in simulated radio meshes: for tests and `make lanes`.
     .target(
       name: "MeshSimulation",
-      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting"],
+      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting", "Values"],
       path: "Tests/MeshSimulation"
     ),
     .executableTarget(
@@ -154,16 +151,14 @@ let package = Package(
     ),
 
     // The full-screen stepper as values; only the program draws.
-    .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut"]),
+    .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut", "Values"]),
     // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
     .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
 
     // The two programs.
     .executableTarget(
       name: "settle",
-      dependencies: [
-        "Arguments", "Control", "Devices", "JSON", "JSONParsing", "LastOut",
-      ],
+      dependencies: ["Arguments", "Control", "JSON", "JSONParsing", "Values"],
       // It is started for every tap: no dynamic linker, no symbols, and still position independent.
       // lld, because gold warns about a dlopen in the Swift runtime that is never reached.
       linkerSettings: [
@@ -183,7 +178,7 @@ let package = Package(
         "Arguments", "CNcurses", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
         "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Screen",
         "Setup",
-        "Simulation",
+        "Simulation", "Values",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
       // bound at the start, after which their table is read-only. The build ID names the debug file.
@@ -210,29 +205,29 @@ let package = Package(
       dependencies: ["LastOut", "LastOutTesting"],
       path: "Tests/LastOutStress"
     ),
-    .testTarget(name: "DevicesTests", dependencies: ["Devices", "JSON", "LastOut"]),
+    .testTarget(name: "DevicesTests", dependencies: ["Devices", "JSON", "LastOut", "Values"]),
     .testTarget(
       name: "ConfigurationTests",
-      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "Routing"],
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "Routing", "Values"],
       exclude: ["Fixtures"]
     ),
     .testTarget(
       name: "CommandsTests",
-      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting"]
+      dependencies: ["Commands", "Devices", "JSON", "LastOut", "LastOutTesting", "Values"]
     ),
     .testTarget(
       name: "ControlTests",
-      dependencies: ["Control", "Devices", "JSON", "JSONParsing", "LastOut"]
+      dependencies: ["Control", "Devices", "JSON", "JSONParsing", "Values"]
     ),
     .testTarget(
       name: "ScreenTests",
-      dependencies: ["Control", "Devices", "JSON", "LastOut", "Screen"]
+      dependencies: ["Control", "Devices", "JSON", "LastOut", "Screen", "Values"]
     ),
     .testTarget(
       name: "GatewayCoreTests",
       dependencies: [
         "Commands", "Devices", "Durability", "GatewayCore", "JSON", "JSONParsing", "LastOut",
-        "Routing",
+        "Routing", "Values",
       ]
     ),
     .testTarget(
@@ -287,7 +282,7 @@ let package = Package(
       dependencies: [
         "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON",
         "JSONParsing", "LastOut", "LastOutTesting", "MQTT", "Operations", "PrivateBroker",
-        "Simulation", "TestBroker",
+        "Simulation", "TestBroker", "Values",
       ]
     ),
     .testTarget(
@@ -301,7 +296,7 @@ let package = Package(
       name: "ImportTests",
       dependencies: [
         "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOutTesting", "Operations",
-        "PrivateBroker", "Routing", "TestBroker",
+        "PrivateBroker", "Routing", "TestBroker", "Values",
       ],
       exclude: ["Fixtures"]
     ),

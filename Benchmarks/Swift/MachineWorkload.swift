@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The cost of a plain MQTT set after its topic and payload are read: no origin, no watchers.
 struct MachineWorkload: ~Copyable {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// A program with commands: reads its command line, and writes its help.
 package struct Program: Sendable {

@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+import Devices
 package import LastOut
+package import Values
 
 /// Groups: their keys stand for keys of other devices and never have a value of their own in flight.
 extension CommandStateMachine {

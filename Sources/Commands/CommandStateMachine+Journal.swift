@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
 package import LastOut
+package import Values
 
 /// What a journal asks for.
 extension CommandStateMachine {

@@ -3,6 +3,7 @@
 
 import Devices
 package import LastOut
+import Values
 
 /// The rules between keys: which commands of other keys a value ends.
 extension CommandStateMachine {

@@ -3,6 +3,7 @@
 
 package import Devices
 package import LastOut
+import Values
 
 /// Continuing with other devices and policies, in the steps of a ``DefinitionReload``.
 extension CommandStateMachine {

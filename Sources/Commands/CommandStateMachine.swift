@@ -4,6 +4,7 @@
 package import Devices
 package import JSON
 package import LastOut
+import Values
 
 /// Decides what becomes of every change: events and the time go in, messages and events come out.
 ///

@@ -3,6 +3,7 @@
 
 import Devices
 import LastOut
+import Values
 
 /// The other keys of its device that a key's commands concern.
 struct Relations {

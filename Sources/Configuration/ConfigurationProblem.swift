@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 package import JSON
+internal import Values
 
 /// One mistake in a configuration file: its position, a message and a suggestion.
 package struct ConfigurationProblem: Error, Hashable, Sendable {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// Settings from environment variables, which override the settings file.
 struct EnvironmentOverrides {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// The default policy of each property type: the settings' fields over built-in ones.
 package struct PolicyTable: Hashable, Sendable {

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
 internal import JSONParsing
+package import Values
 
 /// One line of the grammar that the socket, `simulate` and `demo --script` share.
 package struct ControlRequest: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
+package import Values
 
 /// One event of a command's life cycle, the same object on every surface.
 package struct EventObject: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
+package import Values
 
 /// Writes an event of a command's life cycle, members in the contract's order.
 package enum EventText {

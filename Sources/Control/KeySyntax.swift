@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// The syntax of keys, independent of whether a key exists.
 package enum KeySyntax: Hashable, Sendable {

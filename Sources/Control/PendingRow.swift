@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 package import JSON
 
 /// One line of `pending`: a value that is not sent yet, and what it waits for.

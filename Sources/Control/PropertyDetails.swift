@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 internal import JSON
 
 /// What `describe` of a single key says beside its ``PropertyRow``: topics, and the message that

@@ -1,12 +1,33 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
-package import LastOut
+package import Values
 
 /// One line of `describe`: the type and the policy of a key; constant until devices are reloaded.
 package struct PropertyRow: Hashable, Sendable {
+  /// When the property settles.
+  package struct Policy: Hashable, Sendable {
+    package var delay: Duration
+    /// `nil` for no limit.
+    package var maxWait: Duration?
+    /// Whether the first change of a burst is sent at once.
+    package var leading: Bool
+    package var minInterval: Duration
+
+    package init(
+      delay: Duration,
+      maxWait: Duration? = nil,
+      leading: Bool = false,
+      minInterval: Duration = .zero
+    ) {
+      self.delay = delay
+      self.maxWait = maxWait
+      self.leading = leading
+      self.minInterval = minInterval
+    }
+  }
+
   package var key: String
   /// The display name of the device.
   package var deviceName: String
@@ -74,7 +95,7 @@ extension PropertyRow {
   private func number(_ number: Double) -> JSONValue { JSONValue(shortest: number) }
 
   private func milliseconds(_ duration: Duration) -> JSONValue {
-    JSONValue(shortest: Double(duration.wholeNanoseconds) / 1e6)
+    JSONValue(shortest: (duration / .nanoseconds(1)).rounded() / 1e6)
   }
 }
 

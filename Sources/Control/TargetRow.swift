@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
+package import Values
 
 /// One line of `get`: a key's last target and the last value that the device reported.
 package struct TargetRow: Hashable, Sendable {

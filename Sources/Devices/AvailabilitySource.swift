@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Values
 package import JSON
 
 /// A topic on which a device, or its bridge, reports whether it is online.

@@ -3,6 +3,7 @@
 
 import JSON
 import LastOut
+import Values
 
 /// What makes a device a group: the devices that it stands for.
 package struct DeviceGroup: Hashable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import JSON
+import Values
 
 /// A device whose strings have marks, from which devices are made that differ in what fills them.
 package struct DeviceTemplate: Hashable, Sendable {

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Values
 package import JSON
 
 /// A command's payload: a JSON structure in which `$value` is replaced by the typed value.

@@ -1,9 +1,30 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import JSON
+package import JSON
+package import Values
 
 extension Property {
+  /// Reads a value that a user gave: a JSON value, or a bare word as a string.
+  ///
+  /// Numbers are snapped to the step and never clamped. A text such as `50%` is that part of the
+  /// range, and one such as `red` that color.
+  ///
+  /// - Throws: ``ValidationError`` when the input is not a value of this property.
+  package func value(from input: JSONValue) throws(ValidationError) -> Value {
+    try kind.value(from: input)
+  }
+
+  /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
+  ///
+  /// Text that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
+  ///
+  /// - Throws: ``ValidationError`` when the text is not a value of this property.
+  package func value(fromText text: String) throws(ValidationError) -> Value {
+    if case .text = kind { return .text(text) }
+    return try value(from: .string(text))
+  }
+
   /// Reads a bare payload from bytes.
   ///
   /// Creates no `String` for numbers and booleans.
@@ -30,7 +51,7 @@ extension ValueKind {
         return try checked(number, rule, wholeOnly: true)
       }
     case .boolean:
-      if let flag = Property.flag(word: word) { return .boolean(flag) }
+      if let flag = Self.flag(word: word) { return .boolean(flag) }
     case .choice(let words):
       for choice in words where Self.isSame(choice, word) { return .text(choice) }
     case .text: return .text(try Self.text(of: bytes))

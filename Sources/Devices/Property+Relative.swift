@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Values
+
 extension Property {
   /// The sum of `base` and `amount`, clamped to the range and snapped to the step.
   ///

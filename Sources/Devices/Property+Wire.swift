@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import JSON
+package import Values
 
 extension Property {
   /// The value as the device expects it: scaled, rounded, mapped and encoded.
@@ -67,7 +68,7 @@ extension Property {
   private func boolean(fromWire reported: JSONValue) -> Bool? {
     if let on = wire.on, reported.isSameScalar(as: on) { return true }
     if let off = wire.off, reported.isSameScalar(as: off) { return false }
-    return Self.flag(reported)
+    return ValueKind.flag(reported)
   }
 
   private func word(fromWire reported: JSONValue, of words: [String]) -> String? {

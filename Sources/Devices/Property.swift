@@ -3,6 +3,7 @@
 
 package import JSON
 package import LastOut
+package import Values
 
 /// One controllable value of a device, with all inherited settings resolved.
 package struct Property: Hashable, Sendable {

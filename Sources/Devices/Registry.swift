@@ -3,6 +3,7 @@
 
 package import JSON
 package import LastOut
+package import Values
 
 /// All devices and their properties, numbered densely.
 ///

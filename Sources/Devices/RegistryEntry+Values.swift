@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import JSON
+package import Values
 
 /// Conversions that run for every message, with a fast path for unscaled numbers.
 extension Registry.Entry {

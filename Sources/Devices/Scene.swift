@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LastOut
+package import Values
 
 /// Named values of several properties, which are set at one instant.
 package struct Scene: Hashable, Sendable {

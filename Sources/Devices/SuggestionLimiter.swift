@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LastOut
+package import Values
 
 /// Bounds the work for suggestions: at most one search a second.
 ///

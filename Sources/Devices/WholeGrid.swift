@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Values
+
 /// A fast reader for whole numbers that are in a property's range and on its step.
 ///
 /// Most payloads are such numbers; reading their digits suffices.

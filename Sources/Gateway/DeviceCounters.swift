@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import Values
 
 /// Counts the changes and commands of one device, for metrics.
 struct DeviceCounters: Sendable {

@@ -7,6 +7,7 @@ import GatewayCore
 import Journal
 import LastOut
 import Operations
+import Values
 
 /// Performing what the core decided.
 extension GatewayHost {

@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import Values
 
 extension CommandEvent {
   /// Whether anyone receives this event.

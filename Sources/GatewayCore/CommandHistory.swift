@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-package import Devices
 package import JSON
 package import LastOut
+package import Values
 
 /// The last commands of each key, bounded in number per key and in all.
 ///

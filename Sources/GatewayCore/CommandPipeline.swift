@@ -6,6 +6,7 @@ import Devices
 import Durability
 import JSON
 import LastOut
+import Values
 
 /// The command state machine and its journal: which change is accepted and recorded, and which event
 /// of a command may be emitted.

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import Durability
 import LastOut
+import Values
 
 /// Events of commands: which of them may be emitted now, and which wait for a commit.
 extension DurabilityGate {

@@ -6,6 +6,7 @@ import Devices
 package import Durability
 package import LastOut
 import Routing
+import Values
 
 /// Decides which event waits for which commit.
 ///

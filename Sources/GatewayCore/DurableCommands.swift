@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
-import Devices
 import Durability
 import JSON
 import LastOut
+import Values
 
 /// A command whose value a restart would send again.
 ///

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-internal import Devices
 import Durability
 package import JSON
+internal import Values
 
 /// What the journal stores of an accepted value: enough to send it after a restart and to report
 /// its outcome under the same id.

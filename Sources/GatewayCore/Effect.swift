@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-package import Devices
 package import Durability
 package import JSON
 package import LastOut
 package import Routing
+package import Values
 
 /// What the host must do; ``GatewayCore/nextEffect(at:host:)`` returns effects in a fixed order.
 package enum Effect: Sendable {

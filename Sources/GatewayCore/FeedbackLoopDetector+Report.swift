@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import LastOut
+import Values
 
 extension FeedbackLoopDetector {
   /// A change that is part of a loop.

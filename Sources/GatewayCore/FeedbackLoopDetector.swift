@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
 package import LastOut
+package import Values
 
 /// Finds a command topic that is fed from a state topic: a bridge or an automation turns what the
 /// device reports back into commands, a step late, so that two values chase each other for ever.

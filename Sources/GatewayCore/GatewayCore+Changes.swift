@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-package import Devices
+import Devices
 import JSON
 package import LastOut
 import Routing
+package import Values
 
 /// Changes from every surface.
 extension GatewayCore {

@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import LastOut
+import Values
 
 /// What a change of a group becomes: a change of each member, and one command that follows them.
 extension GroupCommands {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
-import Devices
 import LastOut
+import Values
 
 /// Commands of groups: each follows the commands of its members, and ends when all of those have.
 ///

@@ -5,6 +5,7 @@ import Commands
 import Devices
 package import Durability
 import LastOut
+import Values
 
 /// The journal's rows by key: the sequence number of each command that a restart would send again,
 /// and what the disk still holds of older ones.

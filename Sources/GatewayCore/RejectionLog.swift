@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// Counts rejections of one kind and limits their log lines: for each topic the first at once, then
 /// at most one in ten seconds, with the count.

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import Durability
 import LastOut
+import Values
 
 /// Decides what becomes of the values that an earlier process left: resumed as commands, expired, or
 /// dropped.

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The payloads of the gateway's retained topics.
 extension StatePublisher.Item {

@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import Values
 
 /// The payloads with which a property opens, closes and stops a cover.
 struct CoverPayloads {

@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import Values
 
 /// Groups a device's properties into entities.
 ///

@@ -3,6 +3,7 @@
 
 import Devices
 import JSON
+import Values
 
 /// Home Assistant templates that convert between its values and Settle's payloads.
 enum Templates {

@@ -3,6 +3,7 @@
 
 package import Devices
 import Glibc
+import Values
 
 /// What to do after `settle init`.
 package struct NextSteps: Hashable, Sendable {

@@ -3,8 +3,8 @@
 
 import Arguments
 import Control
-import Devices
 import JSON
+import Values
 
 /// A command that changes one property: `set`, `step`, `toggle`.
 protocol ChangeCommand: GatewayCommand {
@@ -82,7 +82,12 @@ extension ChangeCommand {
         value: "D",
         help: "Stop waiting after D, such as 5s, with exit code 75; the change stays in effect."
       ),
-      .option("id", { $0.options.id = $1 }, value: "ID", help: "The id of the change in all its events."),
+      .option(
+        "id",
+        { $0.options.id = $1 },
+        value: "ID",
+        help: "The id of the change in all its events."
+      ),
       .option(
         "source",
         { $0.options.source = $1 },

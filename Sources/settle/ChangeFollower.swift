@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 
 /// Sends one change and prints its events.
 ///

@@ -3,9 +3,8 @@
 
 import Arguments
 import Control
-import Devices
 import JSON
-import LastOut
+import Values
 
 struct DescribeCommand: GatewayCommand {
   static let name = "describe"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import Glibc
+import Values
 
 /// One event as a line: aligned and colored on a terminal, tab separated in a pipe.
 enum EventLine {

@@ -29,7 +29,8 @@ extension GatewayCommand {
   /// The parameters that all these commands share.
   static var connectionParameters: [Parameter<Self>] {
     [
-      .flag("json", { $0.connection.json = true }, help: "Print JSON, one object per line."), socketParameter,
+      .flag("json", { $0.connection.json = true }, help: "Print JSON, one object per line."),
+      socketParameter,
     ]
   }
 

@@ -3,8 +3,8 @@
 
 import Arguments
 import Control
-import Devices
 import JSON
+import Values
 
 struct GetCommand: PatternCommand {
   static let name = "get"
@@ -26,7 +26,13 @@ struct GetCommand: PatternCommand {
     Example("settle get --json | jq -r .actual", "All actual values."),
   ]
   static let parameters =
-    [Parameter<Self>.flag("value", { $0.isBare = true }, help: "Print the bare value of one property.")]
+    [
+      Parameter<Self>.flag(
+        "value",
+        { $0.isBare = true },
+        help: "Print the bare value of one property."
+      )
+    ]
     + patternParameters(isOptional: true)
 
   var pattern = "*"

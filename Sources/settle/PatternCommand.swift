@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 import JSON
 
 /// A command about all keys that match a pattern: `get`, `pending`, `flush`, `cancel`, `watch`.

@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 
 struct PendingCommand: PatternCommand {
   static let name = "pending"

@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 import Glibc
 import JSON
 

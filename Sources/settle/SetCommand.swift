@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 import JSON
 
 struct SetCommand: ChangeCommand {

@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 
 /// Sends a change, and waits until its keys are quiet and done, from any source.
 struct SettledFollower {

@@ -3,8 +3,8 @@
 
 import Arguments
 import Control
-import Devices
 import JSON
+import Values
 
 /// Waits until keys that are watched already are quiet and done.
 struct SettledWait {

@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 
 struct StepCommand: ChangeCommand {
   static let name = "step"
@@ -23,7 +23,11 @@ struct StepCommand: ChangeCommand {
   ]
   static let parameters = changeParameters(
     [
-      .argument("n", { $0.amount = $1 }, help: "The amount to add: 5, +5, -0.5, or +10% of the range.")
+      .argument(
+        "n",
+        { $0.amount = $1 },
+        help: "The amount to add: 5, +5, -0.5, or +10% of the range."
+      )
     ],
     keys: .keysOf("step")
   )

@@ -3,8 +3,8 @@
 
 import Arguments
 import Control
-import Devices
 import Glibc
+import Values
 
 /// The properties of standard output, colors on it, and messages beside it.
 enum Terminal {

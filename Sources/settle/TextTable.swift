@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
-import Devices
+import Values
 
 /// Rows of text: aligned under headings on a terminal, tab separated in a pipe.
 struct TextTable {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
 import JSONParsing
+import Values
 
 /// Parses and formats values for the terminal.
 enum ValueText {

@@ -3,8 +3,8 @@
 
 import Arguments
 import Control
-import Devices
 import Glibc
+import Values
 
 struct WatchCommand: PatternCommand {
   static let name = "watch"

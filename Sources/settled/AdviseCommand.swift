@@ -9,6 +9,7 @@ import JSON
 import LastOut
 import Operations
 import Simulation
+import Values
 
 /// `settle advise`: tries policies on recorded changes.
 struct AdviseCommand: DaemonCommand {

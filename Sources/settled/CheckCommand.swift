@@ -8,7 +8,7 @@ import JSON
 import Operations
 
 /// `settle check`: validates configuration and devices.
-struct CheckCommand: DaemonCommand {
+struct CheckCommand: ConfiguredCommand {
   static let name = "check"
   static let summary = "Validate configuration and devices."
   static let discussion = """
@@ -23,7 +23,7 @@ struct CheckCommand: DaemonCommand {
     ),
   ]
   static let parameters: [Parameter<Self>] =
-    configurationParameters(config: \.config, devices: \.devices)
+    configurationParameters
     + [.flag("json", { $0.json = true }, help: "Print JSON, one object per line.")]
 
   var config: String?

@@ -12,16 +12,21 @@ protocol DaemonCommand: Command {
   func run() -> ExitCode
 }
 
-extension DaemonCommand {
+/// A command that reads the configuration.
+protocol ConfiguredCommand: DaemonCommand {
+  /// The settings file that was named.
+  var config: String? { get set }
+  /// The folder with device files that was named.
+  var devices: String? { get set }
+}
+
+extension ConfiguredCommand {
   /// The options that name the configuration.
-  static func configurationParameters(
-    config: any WritableKeyPath<Self, String?> & Sendable,
-    devices: any WritableKeyPath<Self, String?> & Sendable
-  ) -> [Parameter<Self>] {
+  static var configurationParameters: [Parameter<Self>] {
     [
       .option(
         "config",
-        config,
+        { $0.config = $1 },
         value: "F",
         completion: .files,
         help: "The settings file; default: SETTLE_CONFIG, then \(ConfigurationLoader.standardPath),"
@@ -29,14 +34,16 @@ extension DaemonCommand {
       ),
       .option(
         "devices",
-        devices,
+        { $0.devices = $1 },
         value: "DIR",
         completion: .directories,
         help: "The folder with the device files; default: the one in the settings."
       ),
     ]
   }
+}
 
+extension DaemonCommand {
   /// Writes a message to standard error, after the command's name.
   func complain(_ message: String) {
     StandardError.write("settle \(Self.name): \(message)")

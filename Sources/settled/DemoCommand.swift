@@ -47,7 +47,11 @@ struct DemoCommand: DaemonCommand {
       value: "X",
       help: "Play X times as fast; policies stay (default: 1)."
     ),
-    .flag("keep", { $0.keeps = true }, help: "Keep running after the script, and print commands to try."),
+    .flag(
+      "keep",
+      { $0.keeps = true },
+      help: "Keep running after the script, and print commands to try."
+    ),
     .flag("verbose", short: "v", { $0.isVerbose = true }, help: "Show the gateway's log."),
   ]
 

@@ -3,15 +3,15 @@
 
 import Arguments
 import Configuration
-import Devices
 import Glibc
 import Import
 import LastOut
 import MQTTTopics
 import Operations
+import Values
 
 /// `settle import`: writes device files for the devices that the broker announces.
-struct ImportCommand: DaemonCommand {
+struct ImportCommand: ConfiguredCommand {
   static let name = "import"
   static let summary = "Write device files for the devices that the broker announces."
   static let discussion = """
@@ -42,7 +42,7 @@ struct ImportCommand: DaemonCommand {
     ),
   ]
   static let parameters: [Parameter<Self>] =
-    configurationParameters(config: \.config, devices: \.devices)
+    configurationParameters
     + [
       .flag("dry-run", short: "n", { $0.isDry = true }, help: "Write nothing; print a diff."),
       .option(

@@ -4,6 +4,7 @@
 import Arguments
 import Configuration
 import Devices
+import Values
 
 /// The value of `--lane`: the limits of a lane, as `rate=10/s,burst=5` or `window=8`.
 struct LaneArgument: ArgumentValue {

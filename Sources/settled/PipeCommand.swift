@@ -15,7 +15,7 @@ import Operations
 ///
 /// The gateway runs on its event loop; a second thread sends the lines through its control socket,
 /// which is in a private folder.
-struct PipeCommand: DaemonCommand {
+struct PipeCommand: ConfiguredCommand {
   static let name = "pipe"
   static let summary =
     "Read changes from standard input, with a gateway for the duration of the pipe."
@@ -30,9 +30,19 @@ struct PipeCommand: DaemonCommand {
     ),
   ]
   static let parameters: [Parameter<Self>] =
-    configurationParameters(config: \.config, devices: \.devices) + [
-      .option("timeout", { $0.timeout = $1 }, value: "D", help: "Wait at most D after the end of the input."),
-      .option("source", { $0.source = $1 }, value: "NAME", help: "The source of lines that name none."),
+    configurationParameters + [
+      .option(
+        "timeout",
+        { $0.timeout = $1 },
+        value: "D",
+        help: "Wait at most D after the end of the input."
+      ),
+      .option(
+        "source",
+        { $0.source = $1 },
+        value: "NAME",
+        help: "The source of lines that name none."
+      ),
     ]
 
   var config: String?

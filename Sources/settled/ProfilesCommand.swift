@@ -3,8 +3,8 @@
 
 import Arguments
 import Configuration
-import Devices
 import JSON
+import Values
 
 /// `settle profiles`: the built-in profiles, and what each holds.
 struct ProfilesCommand: DaemonCommand {

@@ -49,7 +49,13 @@ struct RunCommand: Command {
       completion: .directories,
       help: "The folder with the device files."
     ),
-    .option("socket", { $0.socket = $1 }, value: "PATH", completion: .files, help: "The control socket."),
+    .option(
+      "socket",
+      { $0.socket = $1 },
+      value: "PATH",
+      completion: .files,
+      help: "The control socket."
+    ),
     .flag("verbose", short: "v", { $0.isVerbose = true }, help: "Log debug messages."),
   ]
 

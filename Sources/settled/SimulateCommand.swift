@@ -65,7 +65,11 @@ struct SimulateCommand: DaemonCommand {
       completion: .directories,
       help: "Use the devices in this folder, with their types and policies."
     ),
-    .flag("plot", { $0.draws = true }, help: "Draw changes against commands, instead of one line per command."),
+    .flag(
+      "plot",
+      { $0.draws = true },
+      help: "Draw changes against commands, instead of one line per command."
+    ),
   ]
 
   var file: String?

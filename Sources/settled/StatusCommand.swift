@@ -10,7 +10,7 @@ import JSON
 import Operations
 
 /// `settle status` without a gateway: what one would use, and what is found.
-struct StatusCommand: DaemonCommand {
+struct StatusCommand: ConfiguredCommand {
   static let name = "status"
   static let summary = "Show what a gateway would use, and what is found."
   static let examples = [
@@ -18,7 +18,7 @@ struct StatusCommand: DaemonCommand {
     Example("settled status --json", "One object, for a script."),
   ]
   static let parameters: [Parameter<Self>] =
-    configurationParameters(config: \.config, devices: \.devices) + [
+    configurationParameters + [
       .option(
         "socket",
         { $0.socket = $1 },

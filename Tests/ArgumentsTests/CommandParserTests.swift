@@ -19,8 +19,20 @@ struct CommandParserTests {
     static let parameters: [Parameter<Self>] = [
       .argument("key", { $0.key = $1 }, help: "The key."),
       .argument("amount", { $0.amount = $1 }, isOptional: true, help: "How much."),
-      .option("wait", { $0.wait = $1 }, value: "sent|confirmed", alone: "confirmed", help: "Wait for it."),
-      .option("timeout", short: "t", { $0.timeout = $1 }, value: "D", help: "Give up after D, such as 2s."),
+      .option(
+        "wait",
+        { $0.wait = $1 },
+        value: "sent|confirmed",
+        alone: "confirmed",
+        help: "Wait for it."
+      ),
+      .option(
+        "timeout",
+        short: "t",
+        { $0.timeout = $1 },
+        value: "D",
+        help: "Give up after D, such as 2s."
+      ),
       .option("count", { $0.count = $1 }, value: "N", help: "How often."),
       .option(
         "really-long-name-of-option",

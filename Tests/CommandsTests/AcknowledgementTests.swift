@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// A device's own word that it has taken a value.
 @Suite struct AcknowledgementTests {

@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// Presses of a button: each is a command of its own.
 struct ActionTests {

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// A machine under test with its clock, and a shorthand for what it said.
 struct Bench: ~Copyable {

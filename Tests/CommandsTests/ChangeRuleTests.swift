@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 @Suite struct ChangeRuleTests {
   @Test func `a step counts from the pending value first`() throws {

@@ -5,6 +5,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 @testable import Commands
 

@@ -7,6 +7,7 @@ import Glibc
 import JSON
 import LastOut
 import Testing
+import Values
 
 @Suite struct FootprintTests {
   @Test func `an hour of traffic on 100,000 keys leaves no wake-up behind`() throws {

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import LastOut
 import Testing
+import Values
 
 /// A change that a person made keeps other sources away for a time.
 @Suite struct HandHoldTests {

@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// What a journal beside the machine asks of it.
 @Suite struct JournalTests {

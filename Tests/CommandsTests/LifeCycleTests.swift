@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 @Suite struct LifeCycleTests {
   @Test func `only the last value of a burst leaves, and says how many it stands for`() throws {

@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// What `pending` says of each value: what it waits for, and for how long.
 @Suite struct PendingTests {

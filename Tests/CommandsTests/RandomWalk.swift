@@ -6,6 +6,7 @@ import JSON
 import LastOut
 import LastOutTesting
 import Testing
+import Values
 
 @testable import Commands
 

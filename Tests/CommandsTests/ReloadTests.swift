@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 @Suite struct ReloadTests {
   private func reload(_ bench: inout Bench, _ devices: Device...) { reload(&bench, devices) }

@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// What the reports of a device do to its targets and to the commands for it.
 @Suite struct ReportTests {

@@ -6,6 +6,7 @@ import Devices
 import LastOut
 import LastOutTesting
 import Testing
+import Values
 
 /// Several values at once find room all together, or are refused before the first.
 @Suite struct RoomTests {

@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// Values for a device that sleeps wait until it reports itself.
 @Suite struct SleeperTests {

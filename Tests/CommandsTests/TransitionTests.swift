@@ -3,6 +3,7 @@
 
 import Devices
 import Testing
+import Values
 
 @testable import Commands
 

@@ -3,6 +3,7 @@
 
 import Devices
 import LastOut
+import Values
 
 @testable import Commands
 

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import LastOut
 import Testing
+import Values
 
 @testable import Commands
 

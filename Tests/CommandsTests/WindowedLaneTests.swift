@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// What the command machine keeps in flight in a lane with a window.
 struct WindowedLaneTests {

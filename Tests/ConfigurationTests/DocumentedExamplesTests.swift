@@ -8,6 +8,7 @@ import JSON
 import LastOut
 import Routing
 import Testing
+import Values
 
 /// The examples of the documentation, verbatim.
 struct DocumentedExamplesTests {

@@ -1,12 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import Configuration
 import Devices
 import FoundationEssentials
 import JSON
 import LastOut
 import Testing
+import Values
+@testable import Configuration
 
 struct ProfileTests {
   /// Loads the text of a device file, with optional files in `profiles/`.

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
-import LastOut
 import Testing
+import Values
 
 struct ControlReplyTests {
   private static let event = EventObject(
@@ -26,7 +25,7 @@ struct ControlReplyTests {
       key: "blind/position",
       deviceName: "Blind",
       kind: .integer(NumberRule(range: 0...100, step: 5, unit: "%")),
-      policy: Policy(delay: .milliseconds(500))
+      policy: .init(delay: .milliseconds(500))
     )
     row.confirmWithin = .seconds(5)
     return row
@@ -37,7 +36,12 @@ struct ControlReplyTests {
       key: "boiler/mode",
       deviceName: "boiler",
       kind: .choice(["off", "heat"]),
-      policy: .live
+      policy: .init(
+        delay: .milliseconds(200),
+        maxWait: .milliseconds(200),
+        leading: true,
+        minInterval: .milliseconds(200)
+      )
     )
     row.name = "Mode"
     row.urgent = ["off"]

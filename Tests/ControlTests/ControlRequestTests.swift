@@ -5,6 +5,7 @@ import Control
 import Devices
 import JSON
 import Testing
+import Values
 
 struct ControlRequestTests {
   private static func request(

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import Glibc
 import JSON
 import Testing
+import Values
 
 /// The program `settle` against a gateway with scripted replies.
 struct SettleCommandTests {

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
-import LastOut
 import Testing
+import Values
 
 /// When keys are quiet and done.
 struct SettlingTests {
@@ -16,7 +15,7 @@ struct SettlingTests {
       key: "a/b",
       deviceName: "A",
       kind: .boolean,
-      policy: Policy(delay: .zero)
+      policy: .init(delay: .zero)
     )
     row.confirmWithin = confirms ? .seconds(1) : nil
     #expect(settling.receive(.described([row], id: nil)).isEmpty)

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
 import Testing
+import Values
 
 /// What a person types, and the program `settle` makes of it.
 struct TypedCommandTests {

@@ -5,6 +5,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 /// Which keys a device may have that appears later.
 struct AwaitedDevicesTests {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import Testing
+import Values
 
 struct DurationTextTests {
   @Test(arguments: [

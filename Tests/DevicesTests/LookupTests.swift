@@ -5,6 +5,7 @@ import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 struct LookupTests {
   private let registry: Registry = {

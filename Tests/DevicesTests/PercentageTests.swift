@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import JSON
 import Testing
+import Values
 
 /// Percentages and color words, as people type them.
 struct PercentageTests {

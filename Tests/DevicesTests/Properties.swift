@@ -4,6 +4,7 @@
 import Devices
 import JSON
 import LastOut
+import Values
 
 extension Property {
   /// A property of a kind, with default settings.

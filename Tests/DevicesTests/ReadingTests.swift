@@ -4,6 +4,7 @@
 import Devices
 import JSON
 import Testing
+import Values
 
 struct ReadingTests {
   @Test(arguments: [

@@ -4,6 +4,7 @@
 import Devices
 import LastOut
 import Testing
+import Values
 
 struct SuggestionTests {
   @Test(arguments: [

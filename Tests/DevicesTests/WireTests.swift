@@ -4,6 +4,7 @@
 import Devices
 import JSON
 import Testing
+import Values
 
 struct WireTests {
   private static let percent = Scale.linear(

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
-import Devices
 import JSON
 import LastOut
 import Routing
+import Values
 
 /// The planned events outside the gateway, in order of time; equal times keep the order of planning.
 struct Agenda {

@@ -3,6 +3,7 @@
 
 import Devices
 import LastOut
+import Values
 
 /// The durability of accepted values over all restarts, and what a crash must not do to them.
 ///

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
-import Devices
 import LastOut
+import Values
 
 /// An event that the machine must emit, as far as the model predicts it.
 struct ExpectedEvent: Hashable {

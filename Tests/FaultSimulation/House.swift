@@ -6,6 +6,7 @@ import Devices
 import JSON
 import LastOut
 import Routing
+import Values
 
 /// The devices of every run: each rule of the command machine is used by one of them.
 enum House {

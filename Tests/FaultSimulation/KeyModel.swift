@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import LastOut
+import Values
 
 /// The state of one key in the slow model: plain fields, no derived values.
 struct KeyModel {

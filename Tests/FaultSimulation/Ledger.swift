@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The ledger of all commands: their events, and which events or publishes must never follow.
 ///

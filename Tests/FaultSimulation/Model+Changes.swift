@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import LastOut
+import Values
 
 /// Requests of clients.
 extension Model {

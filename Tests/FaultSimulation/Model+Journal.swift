@@ -3,6 +3,7 @@
 
 import Devices
 import LastOut
+import Values
 
 /// The effects of a journal on the machine.
 extension Model {

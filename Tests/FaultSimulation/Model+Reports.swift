@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// Reports of devices, availability, and the passage of time.
 extension Model {

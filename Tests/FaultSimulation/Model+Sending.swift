@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// Sending, and the broker's replies.
 extension Model {

@@ -4,6 +4,7 @@
 import Commands
 import Devices
 import LastOut
+import Values
 
 /// A slow and obvious model: the events and replies of the machine, derived from the contract alone.
 ///

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import GatewayCore
 import LastOut
+import Values
 
 /// The checks.
 extension SimulatedLife {

@@ -7,6 +7,7 @@ import Durability
 import GatewayCore
 import LastOut
 import LastOutTesting
+import Values
 
 /// The part of the host: performs the effects of the core on the simulated world.
 extension SimulatedLife {

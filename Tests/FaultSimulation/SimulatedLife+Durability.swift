@@ -8,6 +8,7 @@ import GatewayCore
 import JSON
 import LastOut
 import LastOutTesting
+import Values
 
 /// The disk, restarts, and the values that must survive them.
 extension SimulatedLife {

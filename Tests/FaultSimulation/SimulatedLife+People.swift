@@ -8,6 +8,7 @@ import GatewayCore
 import JSON
 import LastOut
 import LastOutTesting
+import Values
 
 /// Actions of users and operators.
 extension SimulatedLife {

@@ -7,6 +7,7 @@ import GatewayCore
 import JSON
 import LastOut
 import LastOutTesting
+import Values
 
 /// The gateway's own retained topics at the broker.
 extension SimulatedLife {

@@ -7,6 +7,7 @@ import GatewayCore
 import JSON
 import LastOut
 import LastOutTesting
+import Values
 
 /// The link, the broker and the devices.
 extension SimulatedLife {

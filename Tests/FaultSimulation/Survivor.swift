@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// An accepted value that is not sent yet.
 package struct Survivor: Hashable, Sendable {

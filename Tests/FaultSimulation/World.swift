@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The world outside: the link to the broker, and the devices behind it.
 struct World {

@@ -1,12 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-@testable import Commands
-import Devices
 import GatewayCore
 import JSON
 import LastOut
 import Testing
+import Values
+@testable import Commands
 
 @Suite struct CommandHistoryTests {
   private let lamp = KeyIndex(0)

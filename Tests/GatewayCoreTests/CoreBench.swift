@@ -6,6 +6,7 @@ import Devices
 import Durability
 import JSON
 import LastOut
+import Values
 
 @testable import GatewayCore
 

@@ -7,6 +7,7 @@ import Durability
 import JSON
 import LastOut
 import Testing
+import Values
 
 @testable import GatewayCore
 

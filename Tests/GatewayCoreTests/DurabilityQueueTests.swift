@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import GatewayCore
 import LastOut
 import Testing
+import Values
 
 @testable import Commands
 

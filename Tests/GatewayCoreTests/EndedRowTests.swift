@@ -5,6 +5,7 @@ import Devices
 import GatewayCore
 import LastOut
 import Testing
+import Values
 
 /// A row on the disk that a command ends is removed before the command is published.
 @Suite struct EndedRowTests {

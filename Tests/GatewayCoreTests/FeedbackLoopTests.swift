@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import GatewayCore
-import Devices
 import JSON
 import LastOut
 import Testing
+import Values
 
 @Suite struct FeedbackLoopTests {
   /// One step of a story: so much later a value is asked for, or reported.

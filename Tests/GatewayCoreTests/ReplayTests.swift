@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import Durability
 import JSON
 import LastOut
 import Testing
+import Values
 
 @testable import GatewayCore
 

@@ -5,6 +5,7 @@ import Devices
 import GatewayCore
 import LastOut
 import Testing
+import Values
 
 @Suite struct StepTests {
   @Test func `a step writes, publishes, emits, and then publishes the states`() throws {

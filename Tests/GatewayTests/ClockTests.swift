@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import GatewayCore
 import Glibc
 import JSON
 import LastOut
 import Testing
+import Values
 
 @testable import Commands
 @testable import Gateway

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import GatewayCore
 import JSON
 import LastOut
 import Testing
+import Values
 
 @testable import Commands
 @testable import Gateway

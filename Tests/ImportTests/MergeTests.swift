@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
-@testable import Import
 import JSON
 import JSONParsing
 import LastOutTesting
 import Testing
+import Values
+@testable import Import
 
 /// A second import keeps edits.
 struct MergeTests {

@@ -4,6 +4,7 @@
 import Commands
 package import Devices
 import LastOut
+import Values
 
 /// A house in which an ``Evening`` is played: sixty devices in one mesh.
 package struct House: ~Copyable {

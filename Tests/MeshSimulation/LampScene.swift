@@ -5,6 +5,7 @@ import Commands
 package import Devices
 import LastOut
 import LastOutTesting
+import Values
 
 /// Lamps that share a lane, driven by the gateway's command machine through a ``Mesh``.
 ///

@@ -5,6 +5,7 @@ import Commands
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The gateway's command machine, a ``Mesh`` behind it, and the clock of both.
 ///

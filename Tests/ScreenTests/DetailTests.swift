@@ -4,8 +4,9 @@
 import Control
 import Devices
 import JSON
-@testable import Screen
 import Testing
+import Values
+@testable import Screen
 
 /// The page about one property, and what it shares with the help.
 struct DetailTests {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
 import LastOut
-@testable import Screen
 import Testing
+import Values
+@testable import Screen
 
 /// The progress of changes on the screen.
 struct LifeTests {

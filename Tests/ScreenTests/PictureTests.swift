@@ -5,8 +5,9 @@ import Control
 import Devices
 import JSON
 import LastOut
-@testable import Screen
 import Testing
+import Values
+@testable import Screen
 
 /// Complete drawings of the screen.
 struct PictureTests {

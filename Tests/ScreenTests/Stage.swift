@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
 import LastOut
+import Values
 @testable import Screen
 
 /// A screen with the properties of four devices, and ways to press its keys.
@@ -63,7 +63,7 @@ struct Stage {
       key: key,
       deviceName: names[device] ?? device,
       kind: kind,
-      policy: Policy(
+      policy: .init(
         delay: .milliseconds(delay),
         maxWait: maxWait.map { .milliseconds($0) }
       )

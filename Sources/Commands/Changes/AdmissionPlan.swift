@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import LastOut
+import Values
 
 /// Whether several values would all find room, if they were accepted one after the other.
 ///

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// A step or toggle that waited for its device's state, as the value that it resulted in.
 ///

@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+import Devices
 package import LastOut
+package import Values
 
 /// Which keys a person has changed lately: automation must leave them alone for a time.
 ///

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import JSON
 import LastOut
+import Values
 
 /// An accepted value, with what its command and its events need.
 struct PendingChange: Sendable {

@@ -1,7 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+import Devices
+package import Values
 
 /// What a requester asks of one key.
 package enum ValueChange: Hashable, Sendable {

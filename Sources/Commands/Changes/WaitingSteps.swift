@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import LastOut
+import Values
 
 /// Steps and toggles that wait for their device's state, because there is nothing to count from.
 ///

@@ -4,6 +4,7 @@
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The deliveries of all keys, with what they share: publishes, deadlines, and whether a device
 /// responds.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import Values
 
 /// The values a device may report while it moves to a command's value, without anyone touching it.
 ///

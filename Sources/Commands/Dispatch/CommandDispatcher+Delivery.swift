@@ -4,6 +4,7 @@
 import Devices
 import JSON
 package import LastOut
+import Values
 
 /// What becomes of commands that were sent: the broker answers, the device reports, time passes.
 extension CommandDispatcher {

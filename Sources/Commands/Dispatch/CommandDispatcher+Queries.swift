@@ -1,8 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
+import Devices
 package import LastOut
+package import Values
 
 /// What keys show, and what waits of them.
 ///

@@ -3,6 +3,7 @@
 
 import Devices
 import LastOut
+import Values
 
 /// A key's new definition; ``DefinitionReload`` decides when a key gets it at the latest.
 extension CommandDispatcher {

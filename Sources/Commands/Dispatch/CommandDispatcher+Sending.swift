@@ -3,6 +3,7 @@
 
 import Devices
 package import LastOut
+import Values
 
 /// Settled values: they wait to be sent as commands, and are sent.
 extension CommandDispatcher {

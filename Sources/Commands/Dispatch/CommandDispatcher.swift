@@ -3,6 +3,7 @@
 
 package import Devices
 package import LastOut
+import Values
 
 /// The way of an accepted value to its device.
 ///

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// What happened to commands, until the owner removes it: events, counts, and what keys show.
 ///

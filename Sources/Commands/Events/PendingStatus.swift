@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// The value of a key that waits to be sent; of an action, the one that is sent next.
 package struct PendingStatus: Sendable {

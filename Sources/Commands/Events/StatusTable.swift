@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import LastOut
+package import Values
 
 /// What each key shows beside its actual value, and which keys show something new.
 package struct StatusTable {

@@ -3,6 +3,7 @@
 
 import Devices
 import LastOut
+import Values
 
 /// A reload in progress: what is prepared of the new definitions, and which keys may still have
 /// values that were accepted under the old ones.

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import JSON
+import Values
 
 /// A value that has settled, and is sent or about to be.
 struct Command {

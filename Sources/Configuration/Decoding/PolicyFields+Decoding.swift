@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import LastOut
+internal import Values
 
 extension PolicyFields {
   /// Reads `live` or a mapping of fields.

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 extension Section {
   /// A non-empty scalar, quoted or not.

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// A mapping with known keys, or several such mappings as layers.
 ///

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// Words of other programs for keys and types of the files.
 enum Synonyms {

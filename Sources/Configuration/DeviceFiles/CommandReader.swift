@@ -4,6 +4,7 @@
 internal import Devices
 import JSON
 internal import MQTTTopics
+internal import Values
 
 /// Reads `command:`, a property's topic and payload for commands.
 struct CommandReader {

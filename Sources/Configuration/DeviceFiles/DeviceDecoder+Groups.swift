@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import Values
 
 /// Reads `groups:` at the top level of device files, once all devices are known.
 extension DeviceDecoder {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import Values
 
 /// Reads `scenes:` at the top level of device files, once all devices and groups are known.
 extension DeviceDecoder {

@@ -4,6 +4,7 @@
 internal import Devices
 internal import JSON
 internal import MQTTTopics
+internal import Values
 
 /// Reads devices from the nodes of device files.
 struct DeviceDecoder {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import LastOut
+internal import Values
 
 /// Reads `hold:` and `hands:` of a property.
 struct HoldReader {

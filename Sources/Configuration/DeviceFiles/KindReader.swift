@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import Values
 
 /// Reads a property's type and the keys that depend on it.
 struct KindReader {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import Values
 
 /// Expands `$topic`, `$root` and a profile's parameters in topics, pointers and payloads.
 struct Placeholders {

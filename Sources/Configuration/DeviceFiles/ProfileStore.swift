@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 package import JSON
+import Values
 
 /// The profiles that devices can use: those in the binary, and those beside the device files.
 ///

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import Values
 
 extension PropertyReader {
   /// Resolves `ends` and `excludes` to identifiers, and makes `excludes` symmetric.

@@ -4,6 +4,7 @@
 internal import Devices
 import JSON
 internal import LastOut
+internal import Values
 
 /// Reads the properties of one device, both its own and those of its profile.
 struct PropertyReader {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import MQTTTopics
+internal import Values
 
 /// What makes a template of a device: `for:`, or `from:`.
 ///

@@ -4,6 +4,7 @@
 internal import Devices
 import JSON
 internal import MQTTTopics
+internal import Values
 
 /// Reads one entry of `inputs:`.
 struct InputReader {

@@ -1,9 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import JSON
 import Routing
+internal import Values
 
 /// Reads `pass` and `urgent` of a route: payloads, members, and members with a value.
 struct MessagePatternReader {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// Rates as text: `10/s`, `30/m`, `5/h`.
 package enum RateText {

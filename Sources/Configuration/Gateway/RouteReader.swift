@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import LastOut
 internal import MQTTTopics
 import Routing
+internal import Values
 
 /// Reads one entry of `routes:`.
 struct RouteReader {

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// Lists the settings in force: what the gateway works with, and what stated it.
 struct SettingsInForce {

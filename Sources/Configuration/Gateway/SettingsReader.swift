@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import MQTTTopics
+internal import Values
 
 /// Reads the settings file.
 struct SettingsReader {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CFYAML
-internal import Devices
+internal import Values
 
 /// Parses a YAML 1.2 file into nodes with positions.
 ///

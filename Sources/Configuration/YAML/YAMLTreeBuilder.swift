@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// Builds nodes from the parser's events, without recursion.
 struct YAMLTreeBuilder {

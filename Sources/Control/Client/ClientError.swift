@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 
 /// Why a request to the gateway failed, in words for a terminal.
 package enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {

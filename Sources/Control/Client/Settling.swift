@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 package import JSON
+package import Values
 
 /// Decides when keys are quiet and their last commands done, from any source.
 ///

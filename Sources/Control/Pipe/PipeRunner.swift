@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 internal import Glibc
 
 /// Moves the bytes of a ``PipeSession`` between input, gateway and results.

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
+internal import Values
 internal import JSON
 
 /// The decisions of a pipe: lines go in, requests to the gateway and results come out.

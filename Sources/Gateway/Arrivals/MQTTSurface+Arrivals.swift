@@ -7,6 +7,7 @@ import LastOut
 import MQTT
 import Operations
 import Routing
+import Values
 
 /// Messages that name new devices.
 extension MQTTSurface {

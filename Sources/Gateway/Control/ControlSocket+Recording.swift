@@ -5,6 +5,7 @@ import Control
 import Devices
 import GatewayCore
 import LastOut
+import Values
 
 /// Recording: accepted changes, as lines that `simulate` plays.
 extension ControlSocket {

@@ -10,6 +10,7 @@ import LastOut
 import MQTT
 import MQTTTopics
 import Routing
+import Values
 
 /// Announces devices to Home Assistant: on each connection, when it starts, and after a reload.
 final class DiscoverySurface {

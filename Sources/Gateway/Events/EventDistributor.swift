@@ -8,6 +8,7 @@ import GatewayCore
 import JSON
 import LastOut
 import Operations
+import Values
 
 /// Delivers each event: to its requester, to watchers, to event streams, and on its event topic.
 final class EventDistributor {

@@ -8,6 +8,7 @@ import GatewayCore
 import JSON
 import LastOut
 import Operations
+import Values
 
 /// Encodes events for every surface: numbers become identifiers, and moments become times of day.
 struct EventEncoder {

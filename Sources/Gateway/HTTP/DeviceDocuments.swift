@@ -8,6 +8,7 @@ import GatewayCore
 import JSON
 import LastOut
 import Operations
+import Values
 
 /// Builds the JSON objects of devices and properties.
 final class DeviceDocuments {

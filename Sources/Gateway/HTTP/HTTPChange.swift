@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import JSON
+import Values
 
 /// One change or query over HTTP that waits for its replies.
 final class HTTPChange: Requester {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Control
-import Devices
 import HTTP
 import JSON
+import Values
 
 /// Translates rejections and errors into problems of HTTP.
 enum HTTPProblems {

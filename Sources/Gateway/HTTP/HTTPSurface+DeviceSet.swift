@@ -6,6 +6,7 @@ import Devices
 import HTTP
 import JSON
 import Operations
+import Values
 
 /// Several properties of a device in one request.
 extension HTTPSurface {

@@ -6,10 +6,11 @@ import Control
 import Devices
 import GatewayCore
 import HTTP
-import Journal
 import JSON
+import Journal
 import LastOut
 import Operations
+import Values
 
 /// What each path does.
 extension HTTPSurface {

@@ -7,6 +7,7 @@ import Devices
 import HTTP
 import LastOut
 import Operations
+import Values
 
 /// Requests for event streams, and the room that they leave for others.
 extension HTTPSurface {

@@ -4,12 +4,12 @@
 import Commands
 import Configuration
 import Control
-import Devices
 import Glibc
 import HTTP
 import JSON
 import LastOut
 import Operations
+import Values
 
 /// HTTP: the same requests as on the control socket, for programs on other hosts and for browsers.
 ///

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-import Devices
 import GatewayCore
 import HTTP
 import JSON
 import LastOut
 import Operations
+import Values
 
 /// Decides which requests are admitted: by the host that they name, the page that they come from,
 /// their token, their path and the type of their body.

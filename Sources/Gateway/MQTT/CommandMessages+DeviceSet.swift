@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
-import Devices
 import GatewayCore
 import JSON
 import LastOut
 import Routing
+import Values
 
 /// Messages on `settle/<device>/set`: several properties of a device change at one instant.
 extension CommandMessages {

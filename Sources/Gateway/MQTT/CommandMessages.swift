@@ -8,6 +8,7 @@ import GatewayCore
 import JSON
 import LastOut
 import Routing
+import Values
 
 /// Translates messages on command topics and inputs into changes.
 struct CommandMessages {

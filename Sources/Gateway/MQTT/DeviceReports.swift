@@ -5,6 +5,7 @@ import Devices
 import GatewayCore
 import JSON
 import LastOut
+import Values
 
 /// Translates what devices report: their states, their availability, and replies to commands.
 struct DeviceReports {

@@ -11,6 +11,7 @@ import LastOut
 import MQTT
 import Operations
 import Routing
+import Values
 
 /// Receiving messages: the roles of their topic decide how they are read.
 extension MQTTSurface {

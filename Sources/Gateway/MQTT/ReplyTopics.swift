@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-import Devices
 import MQTTTopics
+import Values
 
 /// Which MQTT 5 response topics get replies: those below `<base>/reply/`, and those that a filter
 /// of `mqtt.reply_topics` matches.

@@ -6,6 +6,7 @@ import JSON
 import JSONParsing
 import LastOut
 import Routing
+import Values
 
 /// Reads the payload of a `…/set` topic: a bare value, JSON, or an envelope with the value, an id
 /// and a source.

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import Devices
 import JSON
 import JSONParsing
 import LastOut
 import Routing
+import Values
 
 /// Reads the payload of a `…/step` topic: a signed number or percentage, or an object with it as
 /// `value`.

@@ -4,6 +4,7 @@
 import Devices
 import LastOut
 import MQTT
+import Values
 
 /// The host's part of a reload, in steps of bounded size.
 ///

@@ -6,6 +6,7 @@ import Devices
 import GatewayCore
 import JSON
 import LastOut
+import Values
 
 /// Several properties of a device that change at one instant, on whatever surface they were asked
 /// for; they are accepted or rejected together.

@@ -6,6 +6,7 @@ import Control
 import Devices
 import GatewayCore
 import LastOut
+import Values
 
 /// The rows of replies, as the core and the registry describe a key.
 
@@ -61,7 +62,12 @@ extension PropertyRow {
       key: entry.key,
       deviceName: device.name,
       kind: property.kind,
-      policy: property.policy
+      policy: PropertyRow.Policy(
+        delay: property.policy.delay,
+        maxWait: property.policy.maxWait,
+        leading: property.policy.leading,
+        minInterval: property.policy.minInterval
+      )
     )
     name = property.name
     confirmWithin = property.confirm?.within

@@ -9,6 +9,7 @@ import JSON
 import LastOut
 import MQTT
 import Operations
+import Values
 
 /// Answers to "why": the details of a property, the message of a value, the last commands of a key.
 extension RequestHandler {

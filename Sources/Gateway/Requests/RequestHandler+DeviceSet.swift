@@ -7,6 +7,7 @@ import Devices
 import GatewayCore
 import JSON
 import LastOut
+import Values
 
 /// Changes of several properties of a device at one instant.
 extension RequestHandler {

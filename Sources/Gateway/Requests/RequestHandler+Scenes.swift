@@ -6,6 +6,7 @@ import Control
 import Devices
 import GatewayCore
 import LastOut
+import Values
 
 /// Scenes: values of several devices at one instant.
 extension RequestHandler {

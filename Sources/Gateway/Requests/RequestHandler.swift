@@ -9,6 +9,7 @@ import GatewayCore
 import JSON
 import LastOut
 import Operations
+import Values
 
 /// Executes the requests of the control socket and of HTTP.
 ///

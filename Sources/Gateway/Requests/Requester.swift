@@ -3,7 +3,7 @@
 
 import Commands
 import Control
-import Devices
+import Values
 
 /// The sender of a request, which receives its replies: a client of the control socket, or a request
 /// over HTTP.

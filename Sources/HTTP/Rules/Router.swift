@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 import JSON
+internal import Values
 
 /// The resource that a path names.
 package enum Endpoint: Hashable, Sendable {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CMicroHTTPD
-internal import Devices
 internal import LastOut
 internal import Operations
+internal import Values
 
 /// One request and its response, which may follow later.
 @safe package final class HTTPExchange {

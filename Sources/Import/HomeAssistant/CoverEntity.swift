@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// Covers and valves: a command, a position and a tilt.
 enum CoverEntity {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// One entity in Home Assistant's discovery messages, with long names.
 struct Entity {

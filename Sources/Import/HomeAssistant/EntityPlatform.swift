@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import JSON
+internal import Values
 
 /// The platforms of entities: which of them can be imported, and how.
 enum EntityPlatform {

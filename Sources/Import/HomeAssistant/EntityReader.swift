@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import Values
 
 /// Creates the properties of one entity.
 struct EntityReader {

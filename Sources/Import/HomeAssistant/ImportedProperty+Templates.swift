@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// Templates of commands and states as fields of a device file.
 extension ImportedProperty {

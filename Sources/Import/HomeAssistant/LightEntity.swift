@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import JSON
+internal import Values
 
 /// Lights with the schemas `default` and `json`; the schema `template` cannot be imported.
 enum LightEntity {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// Entities with one value: switch, number, select, text, button, scene, lock and siren.
 enum SingleValueEntity {

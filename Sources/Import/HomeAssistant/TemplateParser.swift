@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import JSON
+internal import Values
 
 /// Parses template expressions that only pick, scale or look up a value.
 struct TemplateParser {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import JSON
+internal import Values
 
 /// Reads Homie 5 devices from their `$description`.
 struct HomieReader {

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import JSON
 internal import JSONParsing
 internal import MQTT
 import MQTTTopics
+internal import Values
 
 /// A retained message that announces devices.
 package struct Announcement: Hashable, Sendable {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 extension JSONValue {
   /// The elements of an array.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Configuration
-internal import Devices
 internal import JSON
+internal import Values
 
 /// Updates a device file and keeps every edited part of it, byte for byte.
 ///

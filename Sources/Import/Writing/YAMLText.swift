@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 package import JSON
+internal import Values
 
 /// Writes values as readable YAML 1.2: words without quotes, short mappings on one line.
 package enum YAMLText {

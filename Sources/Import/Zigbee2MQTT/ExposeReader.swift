@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import Values
 
 /// Converts the exposes of a Zigbee2MQTT device to properties.
 struct ExposeReader {

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// The features that all members of a group share, as exposes without endpoints.
 enum GroupExposes {

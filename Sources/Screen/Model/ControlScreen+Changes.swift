@@ -5,6 +5,7 @@ internal import Control
 internal import Devices
 internal import JSON
 internal import LastOut
+import Values
 
 /// Key presses that become requests to the gateway.
 extension ControlScreen {

@@ -4,6 +4,7 @@
 internal import Control
 internal import Devices
 package import LastOut
+import Values
 
 /// The meaning of keys in each mode.
 extension ControlScreen {

@@ -5,6 +5,7 @@ package import Control
 internal import Devices
 import JSON
 package import LastOut
+import Values
 
 /// The replies of the gateway.
 extension ControlScreen {

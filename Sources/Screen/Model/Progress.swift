@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Control
-package import Devices
 package import LastOut
+package import Values
 
 /// The progress of a property's newest change, as far as the screen knows.
 package enum Progress: Hashable, Sendable {

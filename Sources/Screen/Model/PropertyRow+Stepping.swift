@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Control
-internal import Devices
 internal import JSON
 internal import LastOut
+internal import Values
 
 /// The values that key presses select.
 extension PropertyRow {

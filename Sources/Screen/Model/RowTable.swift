@@ -4,6 +4,7 @@
 internal import Control
 internal import Devices
 internal import JSON
+import Values
 
 /// The properties on the screen, in the gateway's order.
 package struct RowTable: RandomAccessCollection, MutableCollection, Sendable {

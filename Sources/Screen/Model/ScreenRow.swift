@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Control
-internal import Devices
 package import JSON
 internal import LastOut
+internal import Values
 
 /// One property: its description, its values and the progress of its newest change.
 ///

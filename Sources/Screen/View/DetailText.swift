@@ -4,6 +4,7 @@
 internal import Control
 internal import Devices
 internal import LastOut
+import Values
 
 /// Everything about the selected property and the last error, in lines that fit the screen.
 struct DetailText {

@@ -4,6 +4,7 @@
 internal import Control
 internal import Devices
 internal import LastOut
+import Values
 
 /// The lines below the list.
 extension ScreenRenderer {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 internal import LastOut
+internal import Values
 
 /// The advice on one key as text: a table, a picture of one gesture, and what to paste.
 package struct AdviceText {

@@ -4,6 +4,7 @@
 internal import Devices
 package import JSON
 internal import LastOut
+import Values
 
 extension KeyAdvice {
   /// One object for each policy, in the order of ``rows``.

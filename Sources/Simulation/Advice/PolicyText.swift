@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 package import LastOut
+internal import Values
 
 /// A policy as text.
 package enum PolicyText {

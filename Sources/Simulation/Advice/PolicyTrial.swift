@@ -5,6 +5,7 @@ import Commands
 package import Devices
 internal import JSON
 import LastOut
+import Values
 
 /// The lanes in which a trial paces commands.
 package struct TrialLanes: Sendable {

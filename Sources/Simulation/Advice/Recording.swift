@@ -6,6 +6,7 @@ internal import Control
 package import Devices
 internal import JSON
 package import LastOut
+import Values
 
 /// The changes of a recording, in order, with what policies need to know of them.
 ///

@@ -4,6 +4,7 @@
 import Devices
 import JSON
 import LastOut
+import Values
 
 /// The devices of a recording for a trial: their values are positions in the recording.
 struct TrialRegistry {

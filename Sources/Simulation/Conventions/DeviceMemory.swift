@@ -4,6 +4,7 @@
 internal import Devices
 package import JSON
 package import LastOut
+import Values
 
 /// The values of a simulated device's parts, some of which may be moving.
 package struct DeviceMemory: Sendable {

@@ -4,6 +4,7 @@
 internal import Devices
 package import JSON
 package import LastOut
+import Values
 
 /// An ESPHome node with its MQTT component: `…/command` in, retained `…/state` out.
 ///

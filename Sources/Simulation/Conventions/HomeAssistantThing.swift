@@ -4,6 +4,7 @@
 import Devices
 internal import JSON
 package import LastOut
+import Values
 
 /// A device with the topics of the examples in Home Assistant's documentation.
 ///

@@ -4,6 +4,7 @@
 internal import Devices
 package import JSON
 package import LastOut
+import Values
 
 /// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.
 ///

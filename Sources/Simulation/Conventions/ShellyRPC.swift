@@ -4,6 +4,7 @@
 internal import Devices
 package import JSON
 package import LastOut
+import Values
 
 /// A Shelly of the second or a later generation: JSON-RPC with replies and status notifications.
 ///

@@ -1,10 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Devices
 package import JSON
 import JSONParsing
 package import LastOut
+internal import Values
 
 /// The messages of one convention: the meaning of commands and the form of reports.
 ///

@@ -4,6 +4,7 @@
 internal import Devices
 package import JSON
 package import LastOut
+import Values
 
 /// A node behind Z-Wave JS UI, with topics of the type ValueID.
 ///

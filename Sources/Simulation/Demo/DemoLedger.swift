@@ -6,6 +6,7 @@ package import Control
 package import Devices
 package import JSON
 package import LastOut
+package import Values
 
 /// Counts changes, commands and reports per key, and decides whether the demo succeeded.
 package struct DemoLedger: Sendable {

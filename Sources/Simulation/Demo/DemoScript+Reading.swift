@@ -4,6 +4,7 @@
 import Control
 package import Devices
 import JSON
+import Values
 
 extension DemoScript {
   /// A line of a script that cannot be played.

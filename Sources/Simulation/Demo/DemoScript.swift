@@ -4,6 +4,7 @@
 package import Control
 import Devices
 import JSON
+import Values
 
 /// A script of timed changes.
 package struct DemoScript: Sendable {

@@ -10,6 +10,7 @@ import JSON
 import LastOut
 import Operations
 import PrivateBroker
+import Values
 
 /// The output of the demo while it runs.
 extension DemoStage {

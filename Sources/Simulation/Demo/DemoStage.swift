@@ -12,6 +12,7 @@ import JSONParsing
 import LastOut
 package import Operations
 import PrivateBroker
+import Values
 
 /// The demo: a private broker process, and the gateway, the simulated devices and the script player on
 /// one event loop.

@@ -6,6 +6,7 @@ package import Devices
 package import JSON
 import JSONParsing
 import LastOut
+import Values
 
 /// A replay of a script without Settle, in which every change is a command.
 ///

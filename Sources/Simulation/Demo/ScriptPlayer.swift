@@ -6,6 +6,7 @@ package import Devices
 internal import JSON
 package import LastOut
 package import Operations
+import Values
 
 /// Plays a script over MQTT: one message per change, at its time.
 package final class ScriptPlayer {

@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-package import Devices
 internal import JSON
+package import Values
 
 /// Why a line of a timeline is left out.
 package enum TimelineError: Error, Hashable, Sendable {

@@ -5,6 +5,7 @@ package import Control
 package import Devices
 internal import JSON
 package import LastOut
+import Values
 
 /// Plays timed changes through the queue on a virtual clock.
 ///

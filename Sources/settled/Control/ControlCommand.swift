@@ -3,7 +3,7 @@
 
 import Arguments
 import Control
-import Devices
+import Values
 
 /// `settle control`: the full screen, an ordinary client of the control socket.
 struct ControlCommand: DaemonCommand {

@@ -3,9 +3,9 @@
 
 import CNcurses
 import Control
-import Devices
 import Glibc
 import Screen
+import Values
 
 /// The terminal while a full screen is shown on it; there is one at a time.
 ///

@@ -3,13 +3,13 @@
 
 import Arguments
 import Configuration
-import Devices
 import Gateway
 import Glibc
 import Import
 import MQTT
 import Operations
 import Setup
+import Values
 
 /// The broker of `settle init`: asked for, tested, and asked for again if the test fails.
 struct InitBroker {

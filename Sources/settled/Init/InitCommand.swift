@@ -61,7 +61,13 @@ struct InitCommand: DaemonCommand {
       completion: .files,
       help: "The client's certificate, in PEM."
     ),
-    .option("key", { $0.key = $1 }, value: "FILE", completion: .files, help: "The key of that certificate."),
+    .option(
+      "key",
+      { $0.key = $1 },
+      value: "FILE",
+      completion: .files,
+      help: "The key of that certificate."
+    ),
     .flag("yes", short: "y", { $0.isUnattended = true }, help: "Ask nothing, and write."),
     .option(
       "timeout",

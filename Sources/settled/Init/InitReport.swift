@@ -8,6 +8,7 @@ import Import
 import JSON
 import MQTT
 import Setup
+import Values
 
 /// The output of `settle init`.
 struct InitReport {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Configuration
-import Devices
 import PrivateBroker
 import Simulation
 import TestBroker
 import Testing
+import Values
 
 /// The completions of real shells with `settle completions` and a running gateway.
 @Suite(.blocking) struct CompletionScenarios {

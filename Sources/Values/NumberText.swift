@@ -84,7 +84,7 @@ package enum NumberText {
   }
 
   /// Decodes UTF-8 and replaces invalid sequences.
-  static func text(_ bytes: Span<UInt8>) -> String {
+  package static func text(_ bytes: Span<UInt8>) -> String {
     var copy: [UInt8] = []
     copy.reserveCapacity(bytes.count)
     for index in bytes.indices { copy.append(bytes[index]) }
@@ -95,4 +95,15 @@ package enum NumberText {
     1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
     1e18, 1e19, 1e20, 1e21, 1e22,
   ]
+}
+
+extension StringProtocol {
+  /// The text without leading and trailing spaces, tabs and line breaks.
+  package var trimmed: SubSequence {
+    let isSpace = { (scalar: Character) in scalar.isWhitespace && scalar.isASCII }
+    guard let first = firstIndex(where: { !isSpace($0) }),
+      let last = lastIndex(where: { !isSpace($0) })
+    else { return self[endIndex...] }
+    return self[first...last]
+  }
 }

@@ -26,7 +26,7 @@ extension NumberRule {
   /// The number that stands at `percentage` of the range, not yet checked.
   ///
   /// - Throws: For a percentage with a sign, one beyond the range, or a number without a range.
-  func number(
+  package func number(
     at percentage: Percentage,
     wholeOnly: Bool
   ) throws(ValidationError) -> Double {
@@ -49,7 +49,8 @@ extension NumberRule {
   /// The amount that a step by `percent` of the range adds: whole steps, and at least one.
   ///
   /// - Throws: For a number without a range.
-  func amount(ofPercent percent: Double, wholeOnly: Bool) throws(ValidationError) -> Double {
+  package func amount(ofPercent percent: Double, wholeOnly: Bool) throws(ValidationError) -> Double
+  {
     let amount: Double
     if unit == Self.percent {
       amount = percent

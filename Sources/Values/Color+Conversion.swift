@@ -5,16 +5,16 @@ private import Glibc
 
 extension Color {
   /// Three channels, 0 to 255.
-  struct RGB: Hashable, Sendable {
-    var red: UInt8
-    var green: UInt8
-    var blue: UInt8
+  package struct RGB: Hashable, Sendable {
+    package var red: UInt8
+    package var green: UInt8
+    package var blue: UInt8
   }
 
   /// The sRGB channels.
   ///
   /// Coordinates and hues carry no brightness and convert at full brightness.
-  var rgb: RGB {
+  package var rgb: RGB {
     switch self {
     case .rgb(let red, let green, let blue): RGB(red: red, green: green, blue: blue)
     case .xy(let x, let y): Self.rgb(x: x, y: y)
@@ -25,7 +25,7 @@ extension Color {
   /// CIE 1931 coordinates for illuminant D65.
   ///
   /// Black converts to the white point.
-  var xy: (x: Double, y: Double) {
+  package var xy: (x: Double, y: Double) {
     if case .xy(let x, let y) = self { return (x, y) }
     let rgb = rgb
     let (r, g, b) = (Self.linear(rgb.red), Self.linear(rgb.green), Self.linear(rgb.blue))
@@ -37,7 +37,7 @@ extension Color {
   }
 
   /// Hue in degrees (0 to 360), saturation and brightness in percent.
-  var hsb: (hue: Double, saturation: Double, brightness: Double) {
+  package var hsb: (hue: Double, saturation: Double, brightness: Double) {
     if case .hs(let hue, let saturation) = self { return (hue, saturation, 100) }
     let rgb = rgb
     let (r, g, b) = (Double(rgb.red), Double(rgb.green), Double(rgb.blue))

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import JSON
+package import JSON
 
 extension Color {
   /// The accepted forms, for error messages.
@@ -23,7 +23,7 @@ extension Color {
   }
 
   /// Reads an object that has exactly the members of one form, each within its bounds.
-  init?(object: JSONValue) {
+  package init?(object: JSONValue) {
     guard case .object(let members) = object else { return nil }
     switch members.map(\.name).sorted() {
     case ["b", "g", "r"]: self.init(channels: ["r", "g", "b"], of: object)
@@ -36,7 +36,7 @@ extension Color {
   /// Reads a report.
   ///
   /// The form of `encoding` has precedence over others; extra members are ignored.
-  init?(wire: JSONValue, encoding: ColorEncoding) {
+  package init?(wire: JSONValue, encoding: ColorEncoding) {
     if let text = wire.string {
       self.init(wireText: text, encoding: encoding)
       return

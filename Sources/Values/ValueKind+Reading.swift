@@ -3,65 +3,13 @@
 
 package import JSON
 
-extension Property {
+extension ValueKind {
   /// Reads a value that a user gave: a JSON value, or a bare word as a string.
   ///
   /// Numbers are snapped to the step and never clamped. A text such as `50%` is that part of the
   /// range, and one such as `red` that color.
   ///
-  /// - Throws: ``ValidationError`` when the input is not a value of this property.
-  package func value(from input: JSONValue) throws(ValidationError) -> Value {
-    try kind.value(from: input)
-  }
-
-  /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
-  ///
-  /// Text that starts with `{`, `[` or `"` is JSON: parse it and use ``value(from:)``.
-  ///
-  /// - Throws: ``ValidationError`` when the text is not a value of this property.
-  package func value(fromText text: String) throws(ValidationError) -> Value {
-    if case .text = kind { return .text(text) }
-    return try value(from: .string(text))
-  }
-
-  /// Reads `true/false`, `on/off` or `1/0`, ignoring case.
-  static func flag(_ input: JSONValue) -> Bool? {
-    switch input {
-    case .boolean(let flag): return flag
-    case .integer, .number:
-      if input.double == 1 { return true }
-      return input.double == 0 ? false : nil
-    case .string(let text):
-      let bytes = Array(text.trimmed.utf8)
-      return flag(word: bytes.span)
-    case .null, .array, .object: return nil
-    }
-  }
-
-  /// Reads `true/false`, `on/off` or `1/0` from bytes without surrounding spaces.
-  static func flag(word bytes: Span<UInt8>) -> Bool? {
-    func isWord(_ word: StaticString) -> Bool {
-      guard bytes.count == word.utf8CodeUnitCount else { return false }
-      var index = 0
-      for byte in word.description.utf8 {
-        if bytes[index] | 0x20 != byte { return false }
-        index += 1
-      }
-      return true
-    }
-    if isWord("true") || isWord("on") { return true }
-    if isWord("false") || isWord("off") { return false }
-    guard bytes.count == 1 else { return nil }
-    switch bytes[0] {
-    case UInt8(ascii: "1"): return true
-    case UInt8(ascii: "0"): return false
-    default: return nil
-    }
-  }
-}
-
-extension ValueKind {
-  /// Reads a value; see ``Property/value(from:)``.
+  /// - Throws: ``ValidationError`` when the input is not a value of this type.
   package func value(from input: JSONValue) throws(ValidationError) -> Value {
     switch self {
     case .number(let rule): try number(from: input, rule, wholeOnly: false)
@@ -103,7 +51,7 @@ extension ValueKind {
   }
 
   /// Checks that a number is finite, in range and, if `wholeOnly`, whole; then snaps it to the step.
-  func checked(
+  package func checked(
     _ number: Double,
     _ rule: NumberRule,
     wholeOnly: Bool
@@ -125,7 +73,7 @@ extension ValueKind {
   }
 
   private func boolean(from input: JSONValue) throws(ValidationError) -> Value {
-    if let flag = Property.flag(input) { return .boolean(flag) }
+    if let flag = Self.flag(input) { return .boolean(flag) }
     let suggestion = input.string.flatMap {
       Suggestion.nearest(to: $0, in: ["true", "false", "on", "off"])
     }
@@ -174,15 +122,39 @@ extension ValueKind {
     }
     return .color(color)
   }
-}
 
-extension StringProtocol {
-  /// The text without leading and trailing spaces, tabs and line breaks.
-  var trimmed: SubSequence {
-    let isSpace = { (scalar: Character) in scalar.isWhitespace && scalar.isASCII }
-    guard let first = firstIndex(where: { !isSpace($0) }),
-      let last = lastIndex(where: { !isSpace($0) })
-    else { return self[endIndex...] }
-    return self[first...last]
+  /// Reads `true/false`, `on/off` or `1/0`, ignoring case.
+  package static func flag(_ input: JSONValue) -> Bool? {
+    switch input {
+    case .boolean(let flag): return flag
+    case .integer, .number:
+      if input.double == 1 { return true }
+      return input.double == 0 ? false : nil
+    case .string(let text):
+      let bytes = Array(text.trimmed.utf8)
+      return flag(word: bytes.span)
+    case .null, .array, .object: return nil
+    }
+  }
+
+  /// Reads `true/false`, `on/off` or `1/0` from bytes without surrounding spaces.
+  package static func flag(word bytes: Span<UInt8>) -> Bool? {
+    func isWord(_ word: StaticString) -> Bool {
+      guard bytes.count == word.utf8CodeUnitCount else { return false }
+      var index = 0
+      for byte in word.description.utf8 {
+        if bytes[index] | 0x20 != byte { return false }
+        index += 1
+      }
+      return true
+    }
+    if isWord("true") || isWord("on") { return true }
+    if isWord("false") || isWord("off") { return false }
+    guard bytes.count == 1 else { return nil }
+    switch bytes[0] {
+    case UInt8(ascii: "1"): return true
+    case UInt8(ascii: "0"): return false
+    default: return nil
+    }
   }
 }
