@@ -65,6 +65,23 @@ def fleet(count):
     ]
 
 
+def report_fleet(port, count):
+    """Reports every property of every device of `fleet(count)`, the last one's at the end."""
+    values = {"power": "true", "level": "50", "mode": "eco", "target": "20.5"}
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        # MQTT 3.1.1: CONNECT with a clean session, then messages at quality of service 0.
+        client.sendall(bytes([0x10, 14]) + b"\0\4MQTT\4\2\0\0\0\2re")
+        client.recv(4)
+        packets = bytearray()
+        for number in range(1, count + 1):
+            for name, value in values.items():
+                topic = f"fleet/{number}/{name}".encode()
+                body = len(topic).to_bytes(2, "big") + topic + value.encode()
+                packets += bytes([0x30, len(body)]) + body
+        client.sendall(packets)
+        client.sendall(bytes([0xE0, 0]))
+
+
 class Gateway:
     """A context manager."""
 
@@ -137,6 +154,20 @@ class Gateway:
         self.process.send_signal(signal.SIGTERM)
         spent = programs.wait(self.process, patience)
         return time.monotonic() - begin, spent, self.text()
+
+    def shows(self, key, value, patience=120):
+        """Waits until the device of a key has reported a value."""
+        begin = time.monotonic()
+        wanted = f'"actual":{value}'.encode()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(self.socket)
+            replies = client.makefile("rb")
+            while time.monotonic() - begin < patience:
+                client.sendall(f'{{"get":"{key}"}}\n'.encode())
+                if wanted in replies.readline():
+                    return
+                time.sleep(0.05)
+        sys.exit(f"bench: {key} does not become {value}")
 
     def change(self, lines, count):
         """Sends changes down the control socket in one go and reads all replies."""

@@ -6,7 +6,7 @@ import time
 
 from . import programs
 from .broker import Broker
-from .gateway import Gateway, fleet, lamps
+from .gateway import Gateway, fleet, lamps, report_fleet
 from .programs import BENCH, output
 from .rows_inbound import flood
 
@@ -83,18 +83,36 @@ def gateway_with(count):
 
 
 def templates(table):
-    """Devices of one template, four properties each, before any of them reports."""
-    sizes = (10, 100, 1000) if table.quick else (100, 1000, 10_000)
-    start, memory = [], []
+    """Devices of one template, four properties each, before and after each has reported them."""
+    sizes = (10, 100, 1000) if table.quick else (1000, 10_000, 100_000)
+    names = ("start", "memory", "reported")
+    figures = {name: [] for name in names}
     for count in sizes:
-        with Gateway(None, fleet(1)) as gateway:
-            least, _ = programs.resident_of(gateway.process)
-        with Gateway(None, fleet(count)) as gateway:
-            most, _ = programs.resident_of(gateway.process)
-            start.append((count, gateway.seconds_to_ready * 1000))
-        memory.append((count, max(most - least, 0) / count))
-    table.curve("settled: start to ready, by devices of a template", "ms", start, True)
-    table.curve("settled: memory, by devices of a template", "bytes per device", memory)
+        least = fleet_of(1)
+        most = fleet_of(count)
+        figures["start"].append((count, most[0]))
+        for name, few, many in zip(names[1:], least[1:], most[1:]):
+            figures[name].append((count, max(many - few, 0) / count))
+    table.curve("settled: start to ready, by devices of a template", "ms", figures["start"], True)
+    table.curve(
+        "settled: memory, by devices of a template", "bytes per device", figures["memory"]
+    )
+    table.curve(
+        "settled: memory, by devices of a template that reported",
+        "bytes per device",
+        figures["reported"],
+    )
+
+
+def fleet_of(count):
+    """Milliseconds until so many devices are ready, and bytes before and after their reports."""
+    with Broker() as broker, Gateway(broker.port, fleet(count)) as gateway:
+        gateway.connected()
+        before, _ = programs.resident_of(gateway.process)
+        report_fleet(broker.port, count)
+        gateway.shows(f"fleet-{count}/target", "20.5")
+        after, _ = programs.resident_of(gateway.process)
+        return gateway.seconds_to_ready * 1000, before, after
 
 
 def routes(table):

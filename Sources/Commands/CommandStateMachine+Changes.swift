@@ -35,7 +35,7 @@ extension CommandStateMachine {
       } else {
         try waitForState(change, of: key, options, at: now)
       }
-      if hasHold, let rule = registry[key].property.hold {
+      if hasHold, let rule = registry.definition(of: key).property.hold {
         holds.record(options.origin?.source, of: key, rule, at: now)
       }
     } catch {
@@ -52,7 +52,7 @@ extension CommandStateMachine {
     of key: KeyIndex
   ) throws(ValidationError) -> Value? {
     if case .set(let value) = change { return value }
-    return try change.value(from: base(of: key), of: registry[key].property)
+    return try change.value(from: base(of: key), of: registry.definition(of: key).property)
   }
 
   /// What a step of `key` counts from: what the device will have once its commands are done.
@@ -224,7 +224,7 @@ extension CommandStateMachine {
     _ options: ChangeOptions,
     at now: Moment
   ) throws(ValidationError) {
-    try change.check(registry[key].property)
+    try change.check(registry.definition(of: key).property)
     guard dispatcher.facts[key].canAsk, dispatcher.sendQueue.isConnected else { throw .noBase }
     try waitingSteps.checkLimit(of: key)
     guard waitingSteps.contains(key) || hasRoom(for: key) else {

@@ -34,7 +34,7 @@ extension CommandStateMachine {
   /// Of keys that exclude each other the newer keeps its value.
   mutating func endExcluded(by key: KeyIndex, among keys: [KeyIndex]? = nil, at now: Moment) {
     guard dispatcher.facts[key].hasExcluded else { return }
-    let reason = "replaced by \(registry[key].property.id)"
+    let reason = "replaced by \(registry.definition(of: key).property.id)"
     for other in dispatcher.relations[key].excluded where keys?.contains(other) ?? true {
       end(other, as: .superseded, reason: reason, at: now)
     }

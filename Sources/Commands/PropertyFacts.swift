@@ -9,35 +9,38 @@ import LastOut
 /// A ``Property`` is large: copying one costs a dozen reference counts. These are plain numbers, which
 /// cost nothing to read.
 struct PropertyFacts {
-  let device: Int
-  /// Whether the key stands for momentary commands rather than a value.
-  let isAction: Bool
-  let hasUrgent: Bool
-  /// Whether a person's change keeps other sources away.
-  let hasHold: Bool
-  /// Whether `sent` is followed by `confirmed` or `failed`.
-  let canConfirm: Bool
+  private struct Flags: OptionSet {
+    let rawValue: UInt16
+    static let isAction = Flags(rawValue: 1 << 0)
+    static let hasUrgent = Flags(rawValue: 1 << 1)
+    static let hasHold = Flags(rawValue: 1 << 2)
+    static let canConfirm = Flags(rawValue: 1 << 3)
+    static let hasExcluded = Flags(rawValue: 1 << 4)
+    static let sleeps = Flags(rawValue: 1 << 5)
+    static let isGroup = Flags(rawValue: 1 << 6)
+    static let isMember = Flags(rawValue: 1 << 7)
+  }
+
+  // In this order and these sizes, the facts of a key take sixteen bytes.
+  private let timeToLive: UInt64
+  private var deviceNumber: Int32
+  private var flags: Flags = []
   /// How many messages ask the device for the state.
   let requestCount: UInt8
-  /// Whether ``Relations/excluded`` has keys.
-  private(set) var hasExcluded = false
-  /// Whether commands wait until the device reports itself.
-  private(set) var sleeps = false
-  /// Whether the key stands for keys of other devices, each of which gets a command of its own.
-  private(set) var isGroup = false
-  /// Whether a group's key stands for this one.
-  private(set) var isMember = false
-  private let timeToLive: UInt64
 
   /// The facts of all properties.
   static func all(
     in registry: Registry,
     _ relations: LazyArray<Relations>
   ) -> KeyArray<PropertyFacts> {
-    KeyArray(
+    var known: [PropertyFacts?] = Array(repeating: nil, count: registry.definitionCount)
+    return KeyArray(
       relations.indices.map { place in
         let key = KeyIndex(Int32(place))
-        var facts = PropertyFacts(registry[key])
+        let number = registry.definitionNumber(of: key)
+        var facts = known[number] ?? PropertyFacts(registry[key])
+        if known[number] == nil { known[number] = facts }
+        facts.deviceNumber = Int32(registry.device(of: key))
         facts.relate(relations[key], of: key, in: registry)
         return facts
       }
@@ -46,25 +49,48 @@ struct PropertyFacts {
 
   /// The facts of a property that no other one excludes; see ``relate(_:of:in:)``.
   init(_ entry: Registry.Entry) {
-    let property = entry.property
-    device = entry.device
-    isAction = property.isAction
-    hasUrgent = !property.urgent.isEmpty
-    hasHold = property.hold != nil
-    canConfirm = property.confirm != nil && !property.states.isEmpty && !isAction
-    requestCount = UInt8(clamping: property.states.count { $0.get != nil })
-    timeToLive = UInt64(max(property.ttl.wholeNanoseconds, 0))
+    let definition = entry.definition
+    deviceNumber = Int32(entry.device)
+    requestCount = UInt8(clamping: definition.property.states.count { $0.get != nil })
+    timeToLive = UInt64(max(definition.property.ttl.wholeNanoseconds, 0))
+    let canConfirm = definition.property.confirm != nil && !definition.property.states.isEmpty
+    if definition.property.isAction {
+      flags.insert(.isAction)
+    } else if canConfirm {
+      flags.insert(.canConfirm)
+    }
+    if !definition.property.urgent.isEmpty { flags.insert(.hasUrgent) }
+    if definition.property.hold != nil { flags.insert(.hasHold) }
   }
+
+  var device: Int { Int(deviceNumber) }
+  /// Whether the key stands for momentary commands rather than a value.
+  var isAction: Bool { flags.contains(.isAction) }
+  var hasUrgent: Bool { flags.contains(.hasUrgent) }
+  /// Whether a person's change keeps other sources away.
+  var hasHold: Bool { flags.contains(.hasHold) }
+  /// Whether `sent` is followed by `confirmed` or `failed`.
+  var canConfirm: Bool { flags.contains(.canConfirm) }
+  /// Whether ``Relations/excluded`` has keys.
+  var hasExcluded: Bool { flags.contains(.hasExcluded) }
+  /// Whether commands wait until the device reports itself.
+  var sleeps: Bool { flags.contains(.sleeps) }
+  /// Whether the key stands for keys of other devices, each of which gets a command of its own.
+  var isGroup: Bool { flags.contains(.isGroup) }
+  /// Whether a group's key stands for this one.
+  var isMember: Bool { flags.contains(.isMember) }
 
   /// Whether the device can be asked for the state.
   var canAsk: Bool { requestCount > 0 }
 
   /// Adds what follows from the property's relations and its device.
   mutating func relate(_ relations: Relations, of key: KeyIndex, in registry: Registry) {
-    hasExcluded = !relations.excluded.isEmpty
-    sleeps = registry.devices[device].awake != nil
-    isGroup = registry.devices[device].group != nil
-    isMember = !registry.groups.isEmpty && !registry.groups.groups(of: key).isEmpty
+    if !relations.excluded.isEmpty { flags.insert(.hasExcluded) }
+    if registry.sleeps(device) { flags.insert(.sleeps) }
+    if registry.isGroup(device) { flags.insert(.isGroup) }
+    if !registry.groups.isEmpty, !registry.groups.groups(of: key).isEmpty {
+      flags.insert(.isMember)
+    }
   }
 
   /// Until when a value that is accepted at `now` may wait.

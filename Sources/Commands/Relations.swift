@@ -28,22 +28,23 @@ struct Relations {
     in registry: Registry,
     _ all: inout LazyArray<Relations>
   ) {
-    let device = registry.devices[number]
-    let isRelated = device.properties.contains { !$0.ends.isEmpty || !$0.excludes.isEmpty }
-    guard isRelated || device.merge else { return }
+    let definition = registry.definition(ofDevice: number)
+    let (isRelated, merges) = (definition.isRelated, definition.pattern.merge)
+    guard isRelated || merges else { return }
     let keys = registry.indices(ofDevice: number).map { KeyIndex($0) }
-    let groups = device.merge ? mergeGroups(of: keys, in: registry) : [:]
+    let groups = merges ? mergeGroups(of: keys, in: registry) : [:]
     for key in keys {
       if isRelated { all[key].relate(key, to: keys, in: registry) }
-      let property = registry[key].property
-      if canMerge(property) { all[key].mergeGroup = groups[property.command.topic] ?? [] }
+      if merges, canMerge(registry.definition(of: key).property) {
+        all[key].mergeGroup = groups[registry[key].commandTopic] ?? []
+      }
     }
   }
 
   private mutating func relate(_ key: KeyIndex, to keys: [KeyIndex], in registry: Registry) {
-    let property = registry[key].property
+    let property = registry.definition(of: key).property
     for otherKey in keys where otherKey != key {
-      let other = registry[otherKey].property
+      let other = registry.definition(of: otherKey).property
       if Self.names(property.ends, other) { ends.append(otherKey) }
       if Self.names(property.excludes, other) || Self.names(other.excludes, property) {
         excluded.append(otherKey)
@@ -58,9 +59,8 @@ struct Relations {
     in registry: Registry
   ) -> [String: [KeyIndex]] {
     var groups: [String: [KeyIndex]] = [:]
-    for key in keys {
-      let property = registry[key].property
-      if canMerge(property) { groups[property.command.topic, default: []].append(key) }
+    for key in keys where canMerge(registry.definition(of: key).property) {
+      groups[registry[key].commandTopic, default: []].append(key)
     }
     return groups.filter { $0.value.count > 1 }
   }

@@ -47,7 +47,7 @@ package struct DeviceTemplate: Hashable, Sendable {
 }
 
 /// Fills in the parts of a device; a part without a mark keeps its storage.
-private struct Filler {
+struct Filler {
   /// By the number of the mark.
   let fillings: [Int: DeviceTemplate.Filling]
 
@@ -63,8 +63,7 @@ private struct Filler {
     var filled = property
     filled.name = property.name.map { fill($0) }
     filled.kind = fill(property.kind)
-    filled.command.topic = fill(property.command.topic)
-    filled.command.payload = fill(property.command.payload)
+    filled.command = fill(property.command)
     filled.states = property.states.map { fill($0) }
     filled.urgent = property.urgent.map { fill($0) }
     filled.wire.on = property.wire.on.map { fill($0) }
@@ -73,6 +72,13 @@ private struct Filler {
       filled.wire.words = [:]
       for (word, value) in property.wire.words { filled.wire.words[fill(word)] = fill(value) }
     }
+    return filled
+  }
+
+  func fill(_ command: CommandEndpoint) -> CommandEndpoint {
+    var filled = command
+    filled.topic = fill(command.topic)
+    filled.payload = fill(command.payload)
     return filled
   }
 
@@ -94,7 +100,7 @@ private struct Filler {
     if case .text(let text) = value { .text(fill(text)) } else { value }
   }
 
-  private func fill(_ source: StateSource) -> StateSource {
+  func fill(_ source: StateSource) -> StateSource {
     var filled = source
     filled.topic = fill(source.topic)
     filled.value = fill(source.value)

@@ -9,7 +9,10 @@ package struct GroupTable: Sendable {
   private var groups: [KeyIndex: [KeyIndex]] = [:]
 
   /// The groups among `devices`, each with its keys; `find` returns the key of a name.
-  init(_ devices: [(device: Device, keys: [Int32])], find: (String) -> KeyIndex?) {
+  init(
+    _ devices: some Sequence<(device: Device, keys: DeviceKeys)>,
+    find: (String) -> KeyIndex?
+  ) {
     for (device, keys) in devices {
       guard let group = device.group else { continue }
       for (number, property) in zip(keys, device.properties) {

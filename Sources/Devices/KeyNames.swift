@@ -14,6 +14,23 @@ struct KeyNames: Sendable {
   /// The count is a power of two; at most half of the slots are in use.
   private var slots: [Int32] = [Int32](repeating: 0, count: 16)
 
+  /// The number of names.
+  var count: Int { targets.count }
+
+  /// Reserves memory for so many names.
+  mutating func reserve(_ count: Int) {
+    starts.reserveCapacity(count + 1)
+    targets.reserveCapacity(count)
+    var size = slots.count
+    while count * 2 > size { size *= 2 }
+    if size > slots.count { grow(to: size) }
+  }
+
+  /// The name that was added after so many others.
+  func name(_ entry: Int) -> String {
+    String(decoding: bytes[Int(starts[entry])..<Int(starts[entry + 1])], as: UTF8.self)
+  }
+
   /// Adds a name.
   ///
   /// A name that is already present keeps its first target.
@@ -23,7 +40,11 @@ struct KeyNames: Sendable {
     bytes.append(contentsOf: key)
     starts.append(Int32(bytes.count))
     targets.append(target)
-    if targets.count * 2 > slots.count { grow() } else { place(targets.count - 1) }
+    if targets.count * 2 > slots.count {
+      grow(to: slots.count * 2)
+    } else {
+      place(targets.count - 1)
+    }
   }
 
   /// The target of `name`; expected constant time in the number of names.
@@ -45,8 +66,8 @@ struct KeyNames: Sendable {
     return true
   }
 
-  private mutating func grow() {
-    slots = [Int32](repeating: 0, count: slots.count * 2)
+  private mutating func grow(to size: Int) {
+    slots = [Int32](repeating: 0, count: size)
     for entry in targets.indices { place(entry) }
   }
 

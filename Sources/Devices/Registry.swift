@@ -8,47 +8,10 @@ package import Values
 /// All devices and their properties, numbered densely.
 ///
 /// A property's ``KeyIndex`` is its position in ``properties``; the queue uses the same number.
-/// A registry is immutable and can be shared.
+/// A registry is immutable and can be shared. Devices of a template share one definition, so that
+/// each costs less than a hundred bytes here.
 package final class Registry: Sendable {
-  /// One key and its property.
-  ///
-  /// A class, because copying a ``Property`` retains a dozen references.
-  package final class Entry: Sendable {
-    /// `device/property`.
-    package let key: String
-    /// The device's position in ``Registry/devices``.
-    package let device: Int
-    package let property: Property
-    /// Whether a reload removed the property; its key can no longer be resolved.
-    package let isRetired: Bool
-    /// A fast reader for whole numbers; `nil` where it does not apply.
-    let grid: WholeGrid?
-
-    init(key: String, device: Int, property: Property, isRetired: Bool = false) {
-      self.key = key
-      self.device = device
-      self.property = property
-      self.isRetired = isRetired
-      grid = property.kind.numberRule.flatMap { WholeGrid($0) }
-    }
-
-    /// A copy that is marked as removed.
-    var retired: Entry { Entry(key: key, device: device, property: property, isRetired: true) }
-  }
-
-  /// Devices by number.
-  ///
-  /// A device that a reload removed keeps its place, without properties.
-  package let devices: [Device]
-  package let properties: [Entry]
-
-  /// Keys and their aliases.
-  private let keys: KeyNames
-  private let deviceIDs: KeyNames
-  /// The properties of each device, in order of definition.
-  private let members: [[Int32]]
-  /// The numbers of the current devices, in order of definition.
-  private let order: [Int]
+  let tables: RegistryTables
   /// Groups and their members.
   package let groups: GroupTable
   /// In order of definition.
@@ -57,54 +20,136 @@ package final class Registry: Sendable {
   /// Numbers the properties of `devices` in the given order.
   package convenience init(_ devices: [Device]) { self.init(devices, continuing: nil) }
 
+  /// Numbers the properties of `devices`; see ``init(_:continuing:scenes:)``.
+  package convenience init(
+    _ devices: [Device],
+    continuing old: Registry?,
+    scenes: [Scene]? = nil
+  ) {
+    self.init(devices.map { DeviceInstance($0) }, continuing: old, scenes: scenes)
+  }
+
   /// Numbers the properties of `devices`.
   ///
-  /// Keys that `old` contains keep their numbers, and unchanged properties their entries; new ones
-  /// follow.
+  /// Keys that `old` contains keep their numbers, and unchanged properties their definitions; new
+  /// ones follow.
   ///
   /// A key that is only in `old` is retired. Its number stays reserved, because commands may still
   /// be in flight for it, and the key gets the same number again when it returns.
   ///
   /// `scenes` are those of `old` unless given.
-  package init(_ devices: [Device], continuing old: Registry?, scenes: [Scene]? = nil) {
-    var numbering = RegistryNumbering(old)
+  package init(_ devices: [DeviceInstance], continuing old: Registry?, scenes: [Scene]? = nil) {
+    var numbering = RegistryNumbering(old?.tables, count: devices.count)
     for device in devices { numbering.add(device) }
-    numbering.retireOthers()
-    self.devices = numbering.devices
-    properties = numbering.properties
-    members = numbering.members
-    order = numbering.order
-    var keys = KeyNames()
-    var deviceIDs = KeyNames()
-    for number in order {
-      let device = numbering.devices[number]
-      deviceIDs.insert(device.id, target: Int32(number))
-      for index in numbering.members[number] {
-        keys.insert(numbering.properties[Int(index)].key, target: index)
-      }
-      for index in numbering.members[number] {
-        for alias in numbering.properties[Int(index)].property.aliases {
-          keys.insert("\(device.id)/\(alias)", target: index)
-        }
-      }
-    }
-    self.keys = keys
-    self.deviceIDs = deviceIDs
+    let tables = numbering.finish()
+    self.tables = tables
     self.scenes = scenes ?? old?.scenes ?? []
     groups = GroupTable(
-      order.filter { numbering.devices[$0].group != nil }
-        .map { (numbering.devices[$0], numbering.members[$0]) }
-    ) { name in keys.find(name.utf8.span).map { KeyIndex($0) } }
+      tables.order.lazy.filter { tables.definition(ofDevice: $0).pattern.group != nil }
+        .map { (tables.definition(ofDevice: $0).pattern, tables.members(ofDevice: $0)) }
+    ) { name in tables.key(named: name.utf8.span) }
   }
 
+  /// Devices by number.
+  ///
+  /// A device that a reload removed keeps its place, without properties. The device of a template
+  /// is made for each call; see ``definition(ofDevice:)``.
+  package var devices: Devices { Devices(registry: self) }
+
+  /// Properties by the number of their key.
+  package var properties: Properties { Properties(registry: self) }
+
   /// The numbers of the current devices, in order of definition.
-  package var deviceNumbers: [Int] { order }
+  package var deviceNumbers: [Int] { tables.order }
 
   /// The number of properties that are not retired.
-  package var keyCount: Int { members.reduce(0) { $0 + $1.count } }
+  package var keyCount: Int { tables.order.reduce(0) { $0 + tables.members(ofDevice: $1).count } }
+
+  // MARK: - Devices
+
+  /// The identifier of a device.
+  package func id(ofDevice number: Int) -> String { tables.names.name(number) }
+
+  /// What a device has in common with the others of its template; its texts may have marks.
+  ///
+  /// A removed device has its last one.
+  package func definition(ofDevice number: Int) -> DeviceDefinition {
+    tables.definition(ofDevice: number)
+  }
+
+  /// The definitions of templates, each with the number of its devices.
+  package var templates: [(definition: DeviceDefinition, count: Int)] { tables.templates }
+
+  /// A device as it is defined, to be continued by another registry.
+  package func instance(_ number: Int) -> DeviceInstance {
+    DeviceInstance(
+      id: id(ofDevice: number),
+      tables.definition(ofDevice: number),
+      tables.fillings(ofDevice: number)
+    )
+  }
+
+  /// Whether a device is as it was in an earlier registry, apart from its properties.
+  package func hasSameDevice(_ number: Int, as old: Registry) -> Bool {
+    if hasSameDefinition(number, as: old) { return true }
+    if hasSameTexts(number, as: old) {
+      return definition(ofDevice: number).hasSameHead(as: old.definition(ofDevice: number))
+    }
+    var (before, after) = (old.devices[number], devices[number])
+    before.properties = []
+    after.properties = []
+    return before == after
+  }
+
+  /// Whether a device and its properties are as they were in an earlier registry.
+  package func isSame(_ number: Int, as old: Registry) -> Bool {
+    if hasSameDefinition(number, as: old) { return true }
+    if hasSameTexts(number, as: old) {
+      return definition(ofDevice: number).pattern == old.definition(ofDevice: number).pattern
+    }
+    return devices[number] == old.devices[number]
+  }
+
+  /// Whether a device has the availability sources that it had in an earlier registry.
+  package func hasSameAvailability(_ number: Int, as old: Registry) -> Bool {
+    hasSameDefinition(number, as: old)
+      || hasSameTexts(number, as: old)
+        && definition(ofDevice: number).hasSameHead(as: old.definition(ofDevice: number))
+      || availability(ofDevice: number) == old.availability(ofDevice: number)
+  }
+
+  /// Whether nothing of a device has changed since an earlier registry, without a comparison.
+  private func hasSameDefinition(_ number: Int, as old: Registry) -> Bool {
+    definition(ofDevice: number) === old.definition(ofDevice: number)
+      && tables.isRemoved(number) == old.tables.isRemoved(number)
+      && tables.fillings(ofDevice: number) == old.tables.fillings(ofDevice: number)
+  }
+
+  /// Whether a device was and is one of a template, and the same texts fill both.
+  private func hasSameTexts(_ number: Int, as old: Registry) -> Bool {
+    definition(ofDevice: number).isShared && old.definition(ofDevice: number).isShared
+      && tables.isRemoved(number) == old.tables.isRemoved(number)
+      && tables.fillings(ofDevice: number) == old.tables.fillings(ofDevice: number)
+  }
+
+  // MARK: - Keys
+
+  /// What a property has in common with those of the template's other devices.
+  package func definition(of key: KeyIndex) -> PropertyDefinition { tables.definition(of: key) }
+
+  /// A number of that definition, which keys of alike devices have in common.
+  package func definitionNumber(of key: KeyIndex) -> Int {
+    Int(tables.keys[Int(key.rawValue)].property)
+  }
+
+  /// What the numbers of definitions are less than.
+  package var definitionCount: Int { tables.properties.count }
+
+  /// The number of the device of a key.
+  package func device(of key: KeyIndex) -> Int { tables.device(of: key) }
 
   /// The entry of a key.
-  package subscript(index: KeyIndex) -> Entry { properties[Int(index.rawValue)] }
+  package subscript(index: KeyIndex) -> Entry { Entry(index, in: self) }
 
   /// Resolves `device/property`; aliases are accepted.
   ///
@@ -123,7 +168,7 @@ package final class Registry: Sendable {
 
   /// Resolves the bytes of `device/property`, as in a topic; aliases are accepted.
   package func index(ofKey bytes: Span<UInt8>) -> KeyIndex? {
-    keys.find(bytes).map { KeyIndex($0) }
+    tables.key(named: bytes)
   }
 
   /// The scene called `id`.
@@ -144,7 +189,7 @@ package final class Registry: Sendable {
 
   /// The number of the device whose identifier has these bytes.
   package func deviceIndex(ofID bytes: Span<UInt8>) -> Int? {
-    deviceIDs.find(bytes).map { Int($0) }
+    tables.device(named: bytes)
   }
 
   /// Resolves a property of a device, by identifier or alias.
@@ -154,12 +199,8 @@ package final class Registry: Sendable {
     of property: String,
     inDevice device: Int
   ) throws(ValidationError) -> KeyIndex {
-    let owner = devices[device]
-    let bytes = Array("\(owner.id)/\(property)".utf8)
-    if !property.utf8.contains(UInt8(ascii: "/")), let found = index(ofKey: bytes.span) {
-      return found
-    }
-    throw .unknownProperty(property, device: owner.id, suggestion: nil)
+    if let found = tables.key(named: property.utf8.span, ofDevice: device) { return found }
+    throw .unknownProperty(property, device: id(ofDevice: device), suggestion: nil)
   }
 
   /// An error about an unknown key with the name that was probably meant, if one is near.
@@ -168,11 +209,11 @@ package final class Registry: Sendable {
   package func suggesting(_ error: ValidationError) -> ValidationError {
     switch error {
     case .unknownDevice(let id, nil):
-      let names = order.lazy.map { self.devices[$0].id }
+      let names = deviceNumbers.lazy.map { self.id(ofDevice: $0) }
       return .unknownDevice(id, suggestion: Suggestion.nearest(to: id, in: names))
     case .unknownProperty(let property, let device, nil, _):
       guard let number = deviceIndex(ofID: device.utf8.span) else { return error }
-      let properties = devices[number].properties
+      let properties = definition(ofDevice: number).pattern.properties
       let names = properties.lazy.flatMap { [$0.id] + $0.aliases }
       return .unknownProperty(
         property,
@@ -195,7 +236,7 @@ package final class Registry: Sendable {
     guard case .unknownProperty(let property, let device, nil, _) = error,
       let number = deviceIndex(ofID: device.utf8.span)
     else { return error }
-    let names = devices[number].properties.map(\.id)
+    let names = definition(ofDevice: number).pattern.properties.map(\.id)
     return .unknownProperty(property, device: device, suggestion: nil, has: names)
   }
 
@@ -204,11 +245,10 @@ package final class Registry: Sendable {
   private func key(meantBy word: String) -> String? {
     guard !word.isEmpty, !word.utf8.contains(UInt8(ascii: "/")) else { return nil }
     if deviceIndex(ofID: word.utf8.span) != nil { return "\(word)/*" }
-    for number in order {
-      let bytes = Array("\(devices[number].id)/\(word)".utf8)
-      if let found = index(ofKey: bytes.span) { return properties[Int(found.rawValue)].key }
+    for number in deviceNumbers {
+      if let found = tables.key(named: word.utf8.span, ofDevice: number) { return self[found].key }
     }
-    let near = Suggestion.nearest(to: word, in: order.lazy.map { self.devices[$0].id })
+    let near = Suggestion.nearest(to: word, in: deviceNumbers.lazy.map { self.id(ofDevice: $0) })
     return near.map { "\($0)/*" }
   }
 
@@ -223,7 +263,7 @@ package final class Registry: Sendable {
     of key: KeyIndex
   ) throws(ValidationError) -> Value {
     // The kind is small; copying the property would cost more than reading the value.
-    try properties[Int(key.rawValue)].property.kind.value(from: input)
+    try definition(of: key).property.kind.value(from: input)
   }
 
   /// Reads a bare payload; see ``Property/value(fromPayload:)``.
@@ -231,11 +271,11 @@ package final class Registry: Sendable {
     fromPayload bytes: Span<UInt8>,
     of key: KeyIndex
   ) throws(ValidationError) -> Value {
-    try properties[Int(key.rawValue)].value(fromPayload: bytes)
+    try definition(of: key).value(fromPayload: bytes)
   }
 
   /// The properties of a device, in order of definition; empty for a device that was removed.
-  package func indices(ofDevice device: Int) -> [Int32] { members[device] }
+  package func indices(ofDevice device: Int) -> DeviceKeys { tables.members(ofDevice: device) }
 
   /// Keys that match a ``Pattern``, in order of definition.
   ///
@@ -246,8 +286,8 @@ package final class Registry: Sendable {
     if matcher.isLiteral {
       return index(ofKey: pattern.utf8.span).map { [$0] } ?? []
     }
-    return order.flatMap { members[$0] }
-      .filter { matcher.matches(properties[Int($0)].key) }
+    return deviceNumbers.flatMap { tables.members(ofDevice: $0) }
+      .filter { matcher.matches(self[KeyIndex($0)].key) }
       .map { KeyIndex($0) }
   }
 }

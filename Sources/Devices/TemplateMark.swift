@@ -11,6 +11,8 @@ package enum TemplateMark {
   private static let prefix: [UInt8] = [0xF4, 0x8F, 0xA0]
   private static let first: UInt8 = 0x80
   package static let count = 10
+  /// The mark of the items of a list.
+  package static let item = 0
 
   /// The mark with a number from 0 to 9.
   package static func text(_ number: Int) -> String {
@@ -80,6 +82,18 @@ package enum TemplateMark {
       }
     }
     return pieces
+  }
+
+  /// The bytes before each mark of `text` with the number of the mark, then those behind the last.
+  static func parts(of text: String) -> [(text: [UInt8], mark: Int?)] {
+    var marks: [Int] = []
+    _ = replaced(text) { number in
+      marks.append(number)
+      return []
+    }
+    return pieces(of: text).enumerated().map { place, piece in
+      (piece, place < marks.count ? marks[place] : nil)
+    }
   }
 
   private static func isMark(_ text: [UInt8], at index: Int) -> Bool {

@@ -53,15 +53,15 @@ extension GatewayHost {
       guard devices.away.count < Self.shownDevices else { continue }
       devices.away.append(
         .init(
-          id: registry.devices[number].id,
+          id: registry.id(ofDevice: number),
           sinceMilliseconds: context.awaySince[number]?.milliseconds(to: now)
         )
       )
     }
-    let sleepers = registry.deviceNumbers.filter { registry.devices[$0].awake != nil }
+    let sleepers = registry.deviceNumbers.filter { registry.sleeps($0) }
     devices.sleepers = sleepers.prefix(Self.shownDevices).map { number in
       .init(
-        id: registry.devices[number].id,
+        id: registry.id(ofDevice: number),
         sinceMilliseconds: context.awakeSince[number]?.milliseconds(to: now)
       )
     }

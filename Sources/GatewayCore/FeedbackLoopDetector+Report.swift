@@ -32,7 +32,7 @@ extension FeedbackLoopDetector {
     case .set(let given): value = given
     case .toggle:
       guard let base = commands.base(of: key) else { return nil }
-      value = try commands.registry[key].property.toggled(from: base)
+      value = try commands.registry.definition(of: key).property.toggled(from: base)
     case .step: return nil  // It adds to what is known and cannot alternate between two values.
     }
     return check(key, value, commands, receivedOn: topic(), at: now)
@@ -48,7 +48,7 @@ extension FeedbackLoopDetector {
   ) -> Loop? {
     guard case .loop(let source, let isNew) = requested(key, value, at: now) else { return nil }
     let entry = commands.registry[key]
-    let (command, state) = (topic(), entry.property.states[source].topic)
+    let (command, state) = (topic(), entry.states[source].topic)
     let values = [commands.dispatcher.status(key).target, value].compactMap { $0?.bareText }
     var loop = Loop(error: .feedbackLoop(commands: command, states: state, values: values))
     guard isNew else { return loop }

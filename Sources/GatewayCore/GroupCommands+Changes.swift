@@ -24,7 +24,7 @@ extension GroupCommands {
     let part = GroupPart(
       key: key,
       number: number,
-      name: registry.devices[registry[key].device].id
+      name: registry.id(ofDevice: registry.device(of: key))
     )
     var members = options
     members.origin = ChangeOrigin(
@@ -64,7 +64,7 @@ extension GroupCommands {
       members: accepted,
       rejected: rejected.map { (Self.name($0.key, in: registry), $0.error.description) },
       origin: options.origin,
-      canConfirm: registry[key].property.confirm != nil,
+      canConfirm: registry.definition(of: key).property.confirm != nil,
       at: now
     )
   }
@@ -93,6 +93,6 @@ extension GroupCommands {
 
   /// How a reason names a member.
   private static func name(_ key: KeyIndex, in registry: Registry) -> String {
-    registry.devices[registry[key].device].id
+    registry.id(ofDevice: registry.device(of: key))
   }
 }

@@ -160,7 +160,7 @@ struct Replay {
     guard !commands.dispatcher.isAction(key), name == entry.key else {
       throw .unsupported("\(name) has taken its place and is not journalled under that name")
     }
-    let property = registry[key].property
+    let property = registry.definition(of: key).property
     let value = try property.value(from: stored.value)
     let isUrgent = property.urgent.contains(value)
     let others = commands.keysEnded(by: key, isUrgent: isUrgent)
@@ -216,7 +216,7 @@ struct Replay {
       return
     }
     commands.dispatcher.log.expireUnresumed(
-      try? commands.registry[key].property.value(from: stored.value),
+      try? commands.registry.definition(of: key).property.value(from: stored.value),
       of: key,
       at: now,
       origin: stored.origin,

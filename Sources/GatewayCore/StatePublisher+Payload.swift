@@ -35,7 +35,7 @@ extension StatePublisher.Item {
       }
       output.append(separator)
       separator = UInt8(ascii: ",")
-      JSONWriter.appendString(registry[KeyIndex(raw)].property.id, to: &output)
+      JSONWriter.appendString(registry.definition(of: KeyIndex(raw)).property.id, to: &output)
       output.append(UInt8(ascii: ":"))
       JSONWriter.append(target.json, to: &output)
     }
@@ -57,7 +57,7 @@ extension StatePublisher.Item {
       let status = commands.dispatcher.status(KeyIndex(raw))
       output.append(separator)
       separator = UInt8(ascii: ",")
-      JSONWriter.appendString(registry[KeyIndex(raw)].property.id, to: &output)
+      JSONWriter.appendString(registry.definition(of: KeyIndex(raw)).property.id, to: &output)
       output.append(contentsOf: #":{"target":"#.utf8)
       JSONWriter.append(status.target?.json ?? .null, to: &output)
       output.append(contentsOf: #","actual":"#.utf8)

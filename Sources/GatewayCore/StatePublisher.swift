@@ -95,7 +95,7 @@ package struct StatePublisher: ~Copyable {
     commands.dispatcher.log.statuses.changedKeys.removeAll(keepingCapacity: true)
     let registry = commands.registry
     for key in keys {
-      let device = registry[key].device
+      let device = registry.device(of: key)
       if commands.dispatcher.log.statuses.takeNewTarget(of: key) {
         changed(key, device: device, at: now)
       } else {

@@ -56,7 +56,7 @@ import Testing
 
   @Test func `a key begins to migrate once, and only after the new definitions count`() {
     var reload = Self.reload(from: Self.devices(1), to: Self.devices(2))
-    #expect(reload.beginMigration(of: .first) === nil)
+    #expect(reload.beginMigration(of: .first) == nil)
     _ = Self.prepare(&reload, 100)
     var (facts, relations) = (
       KeyArray<PropertyFacts>(), LazyArray<Relations>(repeating: Relations(), count: 0)
@@ -64,8 +64,8 @@ import Testing
     reload.replace(&facts, &relations)
     #expect(facts.count == 6)
     #expect(reload.beginMigration(of: .first)?.key == "d0/a")
-    #expect(reload.beginMigration(of: .first) === nil)
-    #expect(reload.beginMigration(of: KeyIndex(3)) === nil)  // A new key.
+    #expect(reload.beginMigration(of: .first) == nil)
+    #expect(reload.beginMigration(of: KeyIndex(3)) == nil)  // A new key.
   }
 
   @Test func `the slices cover every key from before and every device`() {

@@ -18,7 +18,7 @@ extension AnnouncedDevices {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Data(text.utf8).write(to: URL(filePath: folder + "/devices.yaml"))
     let loaded = try ConfigurationLoader.loadDevices(in: folder)
-    return loaded.registry.devices
+    return Array(loaded.registry.devices)
   }
 
   func announcer(

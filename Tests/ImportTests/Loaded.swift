@@ -15,7 +15,7 @@ enum Loaded {
     defer { TemporaryFolder.remove(folder) }
     for (name, text) in files { try TextFile.write(text, to: "\(folder)/\(name)") }
     do throws(ConfigurationFailure) {
-      return try ConfigurationLoader.loadDevices(in: folder).registry.devices
+      return try ConfigurationLoader.loadDevices(in: folder).registry.devices.map { $0 }
     } catch {
       for problem in error.problems { Issue.record("\(problem)") }
       return []

@@ -38,7 +38,8 @@ package struct HandHolds {
     in dispatcher: borrowing CommandDispatcher,
     at now: Moment
   ) throws(ValidationError) {
-    guard dispatcher.facts[key].hasHold, let rule = dispatcher.registry[key].property.hold,
+    guard dispatcher.facts[key].hasHold,
+      let rule = dispatcher.registry.definition(of: key).property.hold,
       let holder = holder(of: key, at: now)
     else { return }
     if case .set(let value) = change, dispatcher.isUrgent(value, of: key) { return }
@@ -60,7 +61,7 @@ package struct HandHolds {
       do throws(ValidationError) {
         try check(.set(value), of: key, from: origin, in: dispatcher, at: now)
       } catch {
-        throw .inProperty(dispatcher.registry[key].property.id, error)
+        throw .inProperty(dispatcher.registry.definition(of: key).property.id, error)
       }
     }
   }

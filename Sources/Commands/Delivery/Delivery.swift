@@ -266,7 +266,9 @@ struct Delivery {
   ///
   /// A command in flight ends if its value is one of them, or if no device confirms it any more.
   mutating func adopt(_ entry: Registry.Entry, confirms: Bool) -> Verdict {
-    if let value = actual, entry.isRetired || !entry.property.canReport(value) { actual = nil }
+    if let value = actual, entry.isRetired || !entry.definition.property.canReport(value) {
+      actual = nil
+    }
     if let value = lastSent, entry.reasonToEnd(value) != nil { lastSent = nil }
     if let value = arriving, entry.reasonToEnd(value) != nil { arriving = nil }
     guard let flight = inFlight else { return .none }

@@ -34,7 +34,7 @@ extension CommandDispatcher {
     }
     let verdict = deliveries.acknowledge(
       key,
-      confirmation: facts[key].canConfirm ? registry[key].property.confirm : nil,
+      confirmation: facts[key].canConfirm ? registry.definition(of: key).property.confirm : nil,
       isAction: isAction(key),
       at: now
     )
@@ -57,7 +57,7 @@ extension CommandDispatcher {
 
   /// The device did not show the value in time.
   mutating func confirmationOverdue(_ key: KeyIndex, at now: Moment) {
-    guard let confirmation = registry[key].property.confirm else {
+    guard let confirmation = registry.definition(of: key).property.confirm else {
       preconditionFailure("A confirmation is overdue that nothing asks for.")
     }
     sendQueue.lost(key, at: now)
@@ -83,11 +83,11 @@ extension CommandDispatcher {
     at now: Moment
   ) -> (value: Value, isByHand: Bool)? {
     deliveries.deviceResponded(facts[key].device)
-    let entry = registry[key]
-    guard let value = entry.property.value(fromWire: wire) else { return nil }
+    let property = registry.definition(of: key).property
+    guard let value = property.value(fromWire: wire) else { return nil }
     let repetition = sendQueue.hasRepetition(key) ? sendQueue[key] : nil
     let report = deliveries.update(key) {
-      $0.report(value, wire, repetition: repetition, entry.property)
+      $0.report(value, wire, repetition: repetition, property)
     }
     if report.isNew { log.statuses.recordReport(for: key, at: now) }
     if repetition != nil, case .ended = report.verdict { _ = sendQueue.remove(key) }
@@ -97,8 +97,8 @@ extension CommandDispatcher {
 
   /// Takes a device's own acknowledgement of a value; its state may follow.
   mutating func accepted(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
-    let entry = registry[key]
-    apply(deliveries.update(key) { $0.accept(wire, entry.property) }, to: key, at: now)
+    let definition = registry.definition(of: key)
+    apply(deliveries.update(key) { $0.accept(wire, definition.property) }, to: key, at: now)
   }
 
   /// Takes a device's reply to the message with the number `message`; `problem` is why it refused.

@@ -20,7 +20,7 @@ extension CommandDispatcher {
   /// Whether `value` is one that is sent at once.
   @inline(__always)
   package func isUrgent(_ value: Value, of key: KeyIndex) -> Bool {
-    facts[key].hasUrgent && registry[key].property.urgent.contains(value)
+    facts[key].hasUrgent && registry.definition(of: key).property.urgent.contains(value)
   }
 
   /// When the values that wait in lanes are sent; see ``PendingStatus/all(of:in:at:)``.

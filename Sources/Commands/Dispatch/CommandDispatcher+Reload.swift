@@ -21,8 +21,8 @@ extension CommandDispatcher {
   private mutating func migrateInReload(_ key: KeyIndex, at now: Moment) -> Bool {
     guard let before = reload?.beginMigration(of: key) else { return false }
     let entry = registry[key]
-    if before !== entry {
-      queue.setPolicy(entry.property.policy, for: key)
+    if !entry.isSame(as: before) {
+      queue.setPolicy(entry.definition.property.policy, for: key)
       endForeignValues(of: key, entry, at: now)
       let confirms = facts[key].canConfirm
       apply(deliveries.update(key) { $0.adopt(entry, confirms: confirms) }, to: key, at: now)

@@ -116,8 +116,8 @@ extension CommandDispatcher {
 
   /// Whether the device is online and known to have `value` already.
   func deviceHas(_ value: Value, _ key: KeyIndex) -> Bool {
-    sendQueue.isOnline(key) && !isAction(key) && !registry[key].property.always
-      && deliveries[key].shows(value, registry[key].property)
+    sendQueue.isOnline(key) && !isAction(key) && !registry.definition(of: key).property.always
+      && deliveries[key].shows(value, registry.definition(of: key).property)
   }
 
   // MARK: - To the broker

@@ -12,7 +12,7 @@ extension CommandDispatcher {
   /// A sleeping device reported itself: what waits of it is sent, even before it is quiet, because
   /// the device may not listen for long.
   package mutating func deviceAwoke(_ device: Int, at now: Moment) {
-    guard registry.devices[device].awake != nil else { return }
+    guard registry.sleeps(device) else { return }
     deliveries.deviceResponded(device)
     for number in registry.indices(ofDevice: device) {
       migrate(KeyIndex(number), at: now)

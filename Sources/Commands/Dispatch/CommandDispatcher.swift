@@ -39,7 +39,18 @@ package struct CommandDispatcher: ~Copyable {
     sendQueue = SendQueue(registry: registry, facts, relations, limits: settings.lanes)
     deliveries = DeliveryTable(keys: facts.count, devices: registry.devices.count)
     log = EventLog(keys: facts.count)
-    for key in facts.keys { queue.setPolicy(registry[key].property.policy, for: key) }
+    setPolicies()
+  }
+
+  private mutating func setPolicies() {
+    var rules: [Int32?] = Array(repeating: nil, count: registry.definitionCount)
+    for key in facts.keys {
+      let number = registry.definitionNumber(of: key)
+      let policy = registry.definition(of: key)
+      let rule = rules[number] ?? queue.addPolicy(policy.property.policy)
+      rules[number] = rule
+      queue.setRule(rule, for: key)
+    }
   }
 
   // MARK: - Into the queue

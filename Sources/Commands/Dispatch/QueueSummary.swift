@@ -37,7 +37,7 @@ extension QueueSummary {
     quiet = dispatcher.queue.pendingCount
     let registry = dispatcher.registry
     for device in registry.deviceNumbers {
-      let name = registry.devices[device].lane
+      let name = registry.lane(ofDevice: device)
       let place = places[name] ?? lanes.count
       if place == lanes.count {
         places[name] = place

@@ -6,75 +6,94 @@ package import Values
 
 /// What each key shows beside its actual value, and which keys show something new.
 package struct StatusTable {
-  /// The newest command of a key.
-  private struct Newest {
-    var phase: Phase?
+  /// What a key shows, and the newest command of it.
+  private struct Row {
+    var target: Value?
+    /// When the phase or the reported value last changed; meaningful once ``hasSince`` is set.
+    var since = Moment.zero
     /// The number of the newest command that had a phase.
     var number: UInt64 = 0
-    /// When the phase or the reported value last changed.
-    var since: Moment?
+    var phase: Phase?
+    var hasSince = false
     /// Whether the target changed since ``StatusTable/takeNewTarget(of:)``.
     var hasNewTarget = false
   }
 
-  private var targets: KeyArray<Value?>
-  private var newest: KeyArray<Newest>
+  private var rows: LazyArray<Row>
   /// Keys that changed, until the owner removes them; a key may be there more than once.
   package var changedKeys: [KeyIndex] = []
 
-  init(keys: Int) {
-    targets = KeyArray(repeating: nil, count: keys)
-    newest = KeyArray(repeating: Newest(), count: keys)
-  }
+  init(keys: Int) { rows = LazyArray(repeating: Row(), count: keys) }
 
   /// Makes room for more keys.
-  mutating func extend(keys: Int) {
-    targets.extend(to: keys, with: nil)
-    newest.extend(to: keys, with: Newest())
-  }
+  mutating func extend(keys: Int) { rows.extend(to: keys) }
 
   func status(_ key: KeyIndex, actual: Value?) -> KeyStatus {
-    let newest = newest[key]
-    return KeyStatus(target: targets[key], actual: actual, phase: newest.phase, since: newest.since)
+    let row = rows[key]
+    return KeyStatus(
+      target: row.target,
+      actual: actual,
+      phase: row.phase,
+      since: row.hasSince ? row.since : nil
+    )
   }
 
   /// What was requested of a key last.
-  package func target(of key: KeyIndex) -> Value? { targets[key] }
+  package func target(of key: KeyIndex) -> Value? { rows[key].target }
 
   /// Whether the target of `key` changed since the last call.
   package mutating func takeNewTarget(of key: KeyIndex) -> Bool {
-    guard newest[key].hasNewTarget else { return false }
-    newest[key].hasNewTarget = false
+    guard rows[key].hasNewTarget else { return false }
+    rows[key].hasNewTarget = false
     return true
   }
 
   @inline(__always)
   mutating func setTarget(_ target: Value?, of key: KeyIndex) {
     // Most targets are numbers, which need no call to be compared.
-    if case .number(let new)? = target, case .number(let old)? = targets[key] {
+    if case .number(let new)? = target, case .number(let old)? = rows[key].target {
       if new == old { return }
-    } else if targets[key] == target {
+    } else if rows[key].target == target {
       return
     }
-    targets[key] = target
-    newest[key].hasNewTarget = true
+    Self.set(target, in: &rows[key])
     markChanged(key)
+  }
+
+  private static func set(_ target: Value?, in row: inout Row) {
+    row.target = target
+    row.hasNewTarget = true
   }
 
   /// Records a phase of the command numbered `number`; one that is not the newest is ignored.
   @inline(__always)
   mutating func record(_ phase: Phase, of number: UInt64, for key: KeyIndex, at now: Moment) {
-    guard number >= newest[key].number else { return }
-    newest[key].number = number
-    newest[key].phase = phase
-    newest[key].since = now
+    guard number >= rows[key].number else { return }
+    Self.record(phase, of: number, in: &rows[key], at: now)
     markChanged(key)
+  }
+
+  private static func record(
+    _ phase: Phase,
+    of number: UInt64,
+    in row: inout Row,
+    at now: Moment
+  ) {
+    row.number = number
+    row.phase = phase
+    row.since = now
+    row.hasSince = true
   }
 
   /// Records that the device reported another value.
   mutating func recordReport(for key: KeyIndex, at now: Moment) {
-    newest[key].since = now
+    Self.recordReport(in: &rows[key], at: now)
     markChanged(key)
+  }
+
+  private static func recordReport(in row: inout Row, at now: Moment) {
+    row.since = now
+    row.hasSince = true
   }
 
   @inline(__always)

@@ -65,7 +65,7 @@ extension DefinitionReload {
     dispatcher.deliveries.extend(keys: keys.upperBound, devices: devices)
     dispatcher.log.statuses.extend(keys: keys.upperBound)
     for place in keys {
-      let policy = registry.properties[place].property.policy
+      let policy = registry.definition(of: KeyIndex(Int32(place))).property.policy
       dispatcher.queue.setPolicy(policy, for: KeyIndex(Int32(place)))
     }
   }

@@ -90,10 +90,9 @@ struct DefinitionReload {
   }
 
   private mutating func prepareDevice(_ number: Int) {
-    let device = registry.devices[number]
-    lanes.add(device)
+    lanes.add(registry.lane(ofDevice: number))
     hasOtherSources.append(
-      number >= old.devices.count || old.devices[number].availability != device.availability
+      number >= old.devices.count || !registry.hasSameAvailability(number, as: old)
     )
     Relations.derive(ofDevice: number, in: registry, &relations)
     for raw in registry.indices(ofDevice: number) {
@@ -154,6 +153,6 @@ extension Registry.Entry {
   /// Why a command with this value ends; `nil` if it may be sent.
   func reasonToEnd(_ value: Value) -> String? {
     if isRetired { return Self.goneReason }
-    return property.allows(value) ? nil : Self.changedReason
+    return definition.property.allows(value) ? nil : Self.changedReason
   }
 }

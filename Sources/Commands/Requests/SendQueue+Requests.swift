@@ -17,7 +17,7 @@ extension SendQueue {
 
   /// Whether a device is there to answer; one that is away or asleep is asked when it is back.
   private func canAnswer(_ device: Int) -> Bool {
-    isDeviceOnline(device) && registry.devices[device].awake == nil
+    isDeviceOnline(device) && !registry.sleeps(device)
   }
 
   /// Asks for every state, because the connection is new; for none, because it ended.

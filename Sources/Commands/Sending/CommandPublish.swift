@@ -43,8 +43,8 @@ package struct CommandPublish: Sendable {
     var qos = 0
     var expiresAt = Moment(nanoseconds: .max)
     for (key, command) in zip(keys, commands) {
-      let endpoint = registry[key].property.command
-      parts.append((endpoint.payload, registry[key].wireValue(of: command.value)))
+      let endpoint = registry[key].command
+      parts.append((endpoint.payload, registry.definition(of: key).wireValue(of: command.value)))
       if endpoint.payload.isObject { options += command.change.members ?? [] }
       qos = max(qos, endpoint.qos)
       expiresAt = min(expiresAt, command.change.expiresAt)
@@ -57,7 +57,7 @@ package struct CommandPublish: Sendable {
       into: &payload
     )
     self.token = token
-    topic = registry[keys[0]].property.command.topic
+    topic = registry[keys[0]].commandTopic
     self.payload = payload
     self.qos = qos
     timeLeft = Self.timeLeft(from: now, until: expiresAt)

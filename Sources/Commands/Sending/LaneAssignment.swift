@@ -8,7 +8,7 @@ struct LaneAssignment {
   /// By lane.
   let limits: [String: LaneLimits]
   private let numbers: [String: Int]
-  private(set) var laneOfDevice: [Int] = []
+  private(set) var laneOfDevice: [Int32] = []
 
   /// `numbers` has the number of each lane that has a limit.
   init(limits: [String: LaneLimits], numbers: [String: Int]) {
@@ -17,8 +17,8 @@ struct LaneAssignment {
   }
 
   /// Assigns the next device, to the lane without a limit if its own has none.
-  mutating func add(_ device: Device) {
-    let limited = device.lane.flatMap { limits[$0] == nil ? nil : numbers[$0] }
-    laneOfDevice.append(limited ?? 0)
+  mutating func add(_ lane: String?) {
+    let limited = lane.flatMap { limits[$0] == nil ? nil : numbers[$0] }
+    laneOfDevice.append(Int32(limited ?? 0))
   }
 }

@@ -59,12 +59,12 @@ struct LaneTable {
   /// The lanes that have or had a limit, by name.
   private var numbers: [String: Int] = [:]
   /// The lane of each device, where an owner's keys move when it is touched.
-  private var laneOfDevice: [Int] = []
+  private var laneOfDevice: [Int32] = []
 
   /// The lanes of all devices, empty; the first is for everything that has no limit.
   init(registry: Registry, limits: [String: LaneLimits]) {
     var assignment = assignment(limits: limits)
-    for device in registry.devices { assignment.add(device) }
+    for number in registry.devices.indices { assignment.add(registry.lane(ofDevice: number)) }
     extend(keys: registry.properties.count, devices: registry.devices.count)
     replace(assignment, at: .zero)
   }
@@ -229,7 +229,7 @@ struct LaneTable {
   }
 
   /// The number of a device's lane.
-  func lane(ofDevice device: Int) -> Int { laneOfDevice[device] }
+  func lane(ofDevice device: Int) -> Int { Int(laneOfDevice[device]) }
 
   /// The name of a device's lane; `nil` for the one without a limit.
   func name(ofDevice device: Int) -> String? {
@@ -290,7 +290,7 @@ struct LaneTable {
   /// Moves what waits of a device to its lane, behind what waits there; an urgent key stays until it
   /// is added again.
   mutating func moveDevice(_ device: Int) {
-    let (old, new) = (owners[device].lane, laneOfDevice[device])
+    let (old, new) = (owners[device].lane, lane(ofDevice: device))
     guard old != new else { return }
     owners[device].lane = new
     guard !owners[device].keys.isEmpty else { return }

@@ -56,7 +56,7 @@ extension DeviceDecoder {
 
   private mutating func group(
     _ pair: YAMLNode.Pair,
-    of devices: [Device],
+    of devices: [DeviceInstance],
     groups: Set<String>
   ) -> Device? {
     let what = "group '\(Excerpt.of(pair.key))'"
@@ -84,7 +84,7 @@ extension DeviceDecoder {
   /// The members, each once and in order; `nil` after a mistake.
   private func members(
     _ section: Section,
-    of devices: [Device],
+    of devices: [DeviceInstance],
     groups: Set<String>,
     what: String
   ) -> [Device]? {
@@ -95,9 +95,10 @@ extension DeviceDecoder {
     guard let words = section.words("members") else { return nil }
     let ids = devices.map(\.id)
     var found: [Device] = []
+    var names: Set<String> = []
     var isValid = true
-    func add(_ device: Device) {
-      if !found.contains(where: { $0.id == device.id }) { found.append(device) }
+    func add(_ device: DeviceInstance) {
+      if names.insert(device.id).inserted { found.append(device.device) }
     }
     func refuse(_ word: YAMLNode, _ message: String, suggestion: String? = nil) {
       isValid = false

@@ -34,7 +34,7 @@ extension DeviceDecoder {
 
   /// The values of one device or group; a group's are those of its members.
   private func parts(_ entry: YAMLNode.Pair, of what: String) -> [Scene.Part] {
-    guard let device = devices.first(where: { $0.id == entry.key }) else {
+    guard let device = devices.first(where: { $0.id == entry.key })?.device else {
       // A device with a mistake is reported already.
       if definition(of: entry.key) == nil {
         problems.add(

@@ -14,7 +14,7 @@ struct DeviceDecoder {
   let context: DeviceContext
   let profiles: ProfileStore
   let problems: Problems
-  private(set) var devices: [Device] = []
+  private(set) var devices: [DeviceInstance] = []
   /// Devices that appear with their first message.
   private(set) var sources: [DeviceSource] = []
   /// The entries of `groups:` and `scenes:` of all files.
@@ -67,7 +67,7 @@ struct DeviceDecoder {
         continue
       }
       positions[pair.key] = pair.keyPosition
-      if let device = device(pair, count: 1) { devices.append(device) }
+      if let device = device(pair, count: 1) { devices.append(DeviceInstance(device)) }
     }
   }
 
@@ -81,7 +81,7 @@ struct DeviceDecoder {
     case .invalid: break
     case .items(let items):
       makeDevices(
-        of: template,
+        of: TemplateDevices(template),
         for: items,
         at: head.pair.keyPosition,
         isUsable: problems.count == before
@@ -98,18 +98,19 @@ struct DeviceDecoder {
 
   /// Makes the devices of a list; of each entry the first mistake is reported.
   private mutating func makeDevices(
-    of template: DeviceTemplate,
+    of devices: TemplateDevices,
     for items: TemplateItems,
     at position: SourcePosition,
     isUsable: Bool
   ) {
-    guard items.count <= context.deviceLimit - devices.count,
-      TemplateMark.numbers(in: template.pattern.id) == [0]
+    guard items.count <= context.deviceLimit - self.devices.count,
+      TemplateMark.numbers(in: devices.template.pattern.id) == [0]
     else { return }
+    positions.reserveCapacity(positions.count + items.count)
     for (entry, node) in items.entries {
       for text in entry.texts {
-        let filling = [0: DeviceTemplate.Filling(text)]
-        let id = template.id(filling)
+        let device = devices.device(item: text)
+        let id = device.id
         if let problem = Identifiers.problem(inDevice: id) {
           problems.add(node.position, "for: \(problem.message)")
           break
@@ -124,7 +125,7 @@ struct DeviceDecoder {
           break
         }
         positions[id] = position
-        if isUsable { devices.append(template.device(filling)) }
+        if isUsable { self.devices.append(device) }
       }
     }
   }
@@ -135,7 +136,7 @@ struct DeviceDecoder {
   mutating func define(_ name: String, at position: SourcePosition) { positions[name] = position }
 
   /// Adds a group, which appears as a device.
-  mutating func add(_ group: Device) { devices.append(group) }
+  mutating func add(_ group: Device) { devices.append(DeviceInstance(group)) }
 
   private mutating func device(_ pair: YAMLNode.Pair, count: Int) -> Device? {
     guard let own = Section(pair.value, .device, problems, what: "device '\(pair.key)'") else {

@@ -200,9 +200,11 @@ struct DeviceArrivals {
   }
 
   /// The devices of some arrivals, by the templates of today; those without a template are left out.
-  static func devices(_ arrivals: [Arrival], of sources: [DeviceSource]) -> [Device] {
-    var templates: [String: DeviceTemplate] = [:]
-    for source in sources { templates[source.template.pattern.id] = source.template }
+  static func devices(_ arrivals: [Arrival], of sources: [DeviceSource]) -> [DeviceInstance] {
+    var templates: [String: TemplateDevices] = [:]
+    for source in sources {
+      templates[source.template.pattern.id] = TemplateDevices(source.template)
+    }
     return arrivals.compactMap { templates[$0.template]?.device($0.fillings) }
   }
 }

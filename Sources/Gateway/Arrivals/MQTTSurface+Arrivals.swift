@@ -37,11 +37,11 @@ extension MQTTSurface {
   /// Receives messages that waited for devices that have appeared now, and for no other device.
   func receiveKept(_ messages: [DeviceArrivals.Message], at now: Moment) {
     let registry = context.registry
-    let isNew = { [context] in context.arrivals.isNew(registry.devices[$0].id) }
+    let isNew = { [context] in context.arrivals.isNew(registry.id(ofDevice: $0)) }
     for message in messages {
       let roles = topics.roles(of: message.topic.utf8.span).filter { role in
         switch role {
-        case .state(let key, _): isNew(registry[key].device)
+        case .state(let key, _): isNew(registry.device(of: key))
         case .availability(let device, _): isNew(device)
         case .command, .awake, .deviceGet, .status: false
         }

@@ -80,7 +80,7 @@ final class EventDistributor {
   func deliver(_ rejection: EventObject, ofDevice device: Int) {
     deliver(rejection, key: nil)
     context.counters[device].rejected += 1
-    mqtt.publishEvent(rejection.bytes, of: context.registry.devices[device].id)
+    mqtt.publishEvent(rejection.bytes, of: context.registry.id(ofDevice: device))
   }
 
   /// Reports to the core whether there are listeners, watchers, event streams or recorders.

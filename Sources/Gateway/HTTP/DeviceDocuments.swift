@@ -33,7 +33,10 @@ final class DeviceDocuments {
     let device = registry.devices[number]
     let properties = registry.indices(ofDevice: number).map { raw in
       let key = KeyIndex(raw)
-      return JSONValue.Member(registry[key].property.id, propertyObject(key, at: now))
+      return JSONValue.Member(
+        registry.definition(of: key).property.id,
+        propertyObject(key, at: now)
+      )
     }
     return .object([
       "id": .string(device.id), "name": .string(device.name),
@@ -81,7 +84,7 @@ final class DeviceDocuments {
     let target = TargetRow(key, in: context.core, at: now)
     var members: [JSONValue.Member] = []
     if case .object(let row) = target.json { members = row }
-    let device = context.registry[key].device
+    let device = context.registry.device(of: key)
     let isOnline = context.core.commands.dispatcher.sendQueue.isDeviceOnline(device)
     members.append(.init("online", .boolean(isOnline)))
     members.append(.init("pending", pendingObject(key, at: now)))

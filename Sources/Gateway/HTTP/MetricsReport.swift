@@ -70,7 +70,7 @@ struct MetricsReport: PartialDocument {
     let name = "settle_\(family.0)_total"
     if devices.startIndex == 0 { text.family(name, .counter, family.1) }
     for number in devices.prefix(Self.partSize) {
-      let id = context.registry.devices[number].id
+      let id = context.registry.id(ofDevice: number)
       text.sample(name, ["device": id], context.counters[number][keyPath: family.2])
     }
     devices = devices.dropFirst(Self.partSize)

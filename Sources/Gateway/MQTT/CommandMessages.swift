@@ -30,7 +30,11 @@ struct CommandMessages {
     case .set(let key): try set(key, topic, payload, origin, at: now)
     case .step(let key):
       try change(key, topic, origin, at: now) { () throws(ValidationError) in
-        .step(try StepPayload.read(payload).number(for: context.registry[key].property.kind))
+        .step(
+          try StepPayload.read(payload).number(
+            for: context.registry.definition(of: key).property.kind
+          )
+        )
       }
     case .toggle(let key):
       try change(key, topic, origin, at: now) { () throws(ValidationError) in .toggle }
@@ -98,7 +102,7 @@ struct CommandMessages {
     _ read: () throws(ValidationError) -> ValueChange
   ) throws(ValidationError) {
     do throws(ValidationError) {
-      context.counters[context.registry[key].device].changes += 1
+      context.counters[context.registry.device(of: key)].changes += 1
       try context.core.change(
         try read(),
         of: key,

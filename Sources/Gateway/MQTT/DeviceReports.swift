@@ -18,7 +18,7 @@ struct DeviceReports {
     _ document: JSONValue,
     at now: Moment
   ) {
-    let state = context.registry[key].property.states[source]
+    let state = context.registry[key].states[source]
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
     guard let wire = state.value.value(in: document) else { return }
     if state.acknowledges { return context.core.pipeline.acknowledged(key, wire, at: now) }
@@ -34,7 +34,7 @@ struct DeviceReports {
     _ document: JSONValue,
     at now: Moment
   ) -> Bool {
-    let availability = context.registry.devices[device].availability[source]
+    let availability = context.registry.availability(ofDevice: device)[source]
     guard let isOnline = availability.isOnline(in: document) else { return false }
     return context.core.pipeline.availability(
       ofDevice: device,
@@ -46,7 +46,7 @@ struct DeviceReports {
 
   /// Receives a live message on the topic on which a sleeping device reports itself.
   func receiveAwake(of device: Int, _ document: JSONValue, at now: Moment) {
-    guard let awake = context.registry.devices[device].awake, awake.isAwake(in: document) else {
+    guard let awake = context.registry.awake(ofDevice: device), awake.isAwake(in: document) else {
       return
     }
     context.awakeSince[device] = now

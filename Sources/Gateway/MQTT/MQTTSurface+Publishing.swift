@@ -108,8 +108,8 @@ extension MQTTSurface {
     let topic =
       switch item {
       case .target(let key): topics.target(registry[key].key)
-      case .targets(let device): topics.target(registry.devices[device].id)
-      case .info(let device): topics.info(registry.devices[device].id)
+      case .targets(let device): topics.target(registry.id(ofDevice: device))
+      case .info(let device): topics.info(registry.id(ofDevice: device))
       }
     return own.publishRetained(payload, on: topic)
   }

@@ -128,7 +128,7 @@ extension MQTTSurface {
         at: now
       )
       if case .deviceSet(let device) = command {
-        let id = context.registry.devices[device].id
+        let id = context.registry.id(ofDevice: device)
         let origin = self.origin(of: message)
         let object = rejection(key: id, of: origin, reason: reason, at: now)
         if !commandMessages.namesProperty(payload, ofDevice: device) {

@@ -22,6 +22,9 @@ final class TopicMap {
   let baseBytes: [UInt8]
   private let inputs: [InputConfiguration]
   private var table = TopicTable()
+  private var patterns = TopicPatterns()
+  /// The devices whose topics ``patterns`` has.
+  private var registry: Registry?
   /// Inputs whose topic has wildcards, by their number.
   private var wildInputs: [(filter: String, number: Int)] = []
 
@@ -64,26 +67,17 @@ final class TopicMap {
   ///
   /// - Returns: Whether all were added.
   func add(_ limit: Int, of registry: Registry) -> Bool {
-    let lastKey = min(addedKeys + limit, registry.properties.count)
-    for place in addedKeys..<lastKey where !registry.properties[place].isRetired {
-      let key = KeyIndex(Int32(place))
-      let entry = registry[key]
-      for (number, source) in entry.property.states.enumerated() {
-        table.add(.state(key, source: number), for: source.topic)
-      }
+    if self.registry == nil {
+      for template in registry.templates { patterns.add(template.definition) }
+      self.registry = registry
     }
+    let lastKey = min(addedKeys + limit, registry.properties.count)
+    for place in addedKeys..<lastKey { addStates(of: KeyIndex(Int32(place)), in: registry) }
     let rest = limit - (lastKey - addedKeys)
     addedKeys = lastKey
     let numbers = registry.deviceNumbers
     let lastDevice = min(addedDevices + rest, numbers.count)
-    for number in numbers[addedDevices..<lastDevice] {
-      let device = registry.devices[number]
-      for (place, source) in device.availability.enumerated() {
-        table.add(.availability(device: number, source: place), for: source.topic)
-      }
-      // After its states: a value that the device turns out to have need not be sent.
-      if let awake = device.awake { table.add(.awake(device: number), for: awake.topic) }
-    }
+    for number in numbers[addedDevices..<lastDevice] { addDevice(number, in: registry) }
     addedDevices = lastDevice
     guard rest > 0, lastDevice == numbers.count else { return false }
     for scene in registry.scenes {
@@ -91,6 +85,36 @@ final class TopicMap {
     }
     addInputs()
     return true
+  }
+
+  /// Adds the states of a property that ``patterns`` does not have.
+  private func addStates(of key: KeyIndex, in registry: Registry) {
+    let definition = registry.definition(of: key)
+    guard definition.matchedStates.isEmpty || definition.matchedStates.contains(false) else {
+      return
+    }
+    let entry = registry[key]
+    guard !entry.isRetired else { return }
+    for (number, source) in entry.states.enumerated()
+    where definition.matchedStates.isEmpty || !definition.matchedStates[number] {
+      table.add(.state(key, source: number), for: source.topic)
+    }
+  }
+
+  /// Adds the topics of a device that ``patterns`` does not have.
+  private func addDevice(_ number: Int, in registry: Registry) {
+    let definition = registry.definition(ofDevice: number)
+    let isMatched = definition.matchedAvailability
+    if isMatched.isEmpty || isMatched.contains(false) {
+      for (place, source) in registry.availability(ofDevice: number).enumerated()
+      where isMatched.isEmpty || !isMatched[place] {
+        table.add(.availability(device: number, source: place), for: source.topic)
+      }
+    }
+    // After its states: a value that the device turns out to have need not be sent.
+    if !definition.matchesAwake, let awake = registry.awake(ofDevice: number) {
+      table.add(.awake(device: number), for: awake.topic)
+    }
   }
 
   private func addInputs() {
@@ -107,7 +131,20 @@ final class TopicMap {
   /// Frees the memory of some topics of a map that is not used any more.
   ///
   /// - Returns: Whether nothing is left.
-  func free(_ limit: Int) -> Bool { table.free(limit) }
+  func free(_ limit: Int) -> Bool {
+    registry = nil
+    patterns = TopicPatterns()
+    return table.free(limit)
+  }
+
+  /// The roles of a topic that has no wildcard.
+  private func deviceRoles(of topic: Span<UInt8>) -> [TopicTable.Role] {
+    let own = table.roles(of: topic)
+    guard !patterns.isEmpty, let registry else { return own }
+    let shared = patterns.roles(of: topic, in: registry)
+    guard !shared.isEmpty else { return own }
+    return (own + shared).sorted { $0.rank < $1.rank }
+  }
 
   /// The user property that names the gateways that a routed message has passed.
   static let routeMark = "settle-route"
@@ -126,7 +163,7 @@ final class TopicMap {
 
   /// The roles of a topic; empty for one that has none.
   func roles(of topic: Span<UInt8>) -> [TopicTable.Role] {
-    let roles = table.roles(of: topic)
+    let roles = deviceRoles(of: topic)
     guard !wildInputs.isEmpty else { return roles }
     let name = Text.of(topic)
     return roles

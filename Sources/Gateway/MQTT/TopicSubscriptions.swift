@@ -31,16 +31,12 @@ struct TopicSubscriptions: Sendable {
     routes = configuration.routes
     isPublic = configuration.isPublic
     self.announcer = announcer
-    var states: [String] = []
-    for entry in registry.properties where !entry.isRetired {
-      for source in entry.property.states { states.append(source.topic) }
-    }
-    for number in registry.deviceNumbers {
-      states += registry.devices[number].availability.map(\.topic)
-    }
-    stateTopics = Self.unique(states + sources.map(\.filter))
-    let awake = registry.deviceNumbers.compactMap { registry.devices[$0].awake?.topic }
-    liveTopics = Self.unique(configuration.inputs.map(\.topic) + awake)
+    let inputs = configuration.inputs.map(\.topic)
+    var others = ["\(base)/#"] + inputs + routes.map(\.from.topic)
+    if let announcer { others += [announcer.birthTopic] + announcer.filters }
+    let devices = DeviceTopics(registry, apartFrom: others)
+    stateTopics = Self.unique(devices.states + sources.map(\.filter))
+    liveTopics = Self.unique(inputs + devices.awake)
   }
 
   private static func unique<Item: Hashable>(_ items: [Item]) -> [Item] {

@@ -17,6 +17,19 @@ struct TopicTable: ~Copyable {
     case awake(device: Int)
     /// The status of a gateway at this base topic: this one's or another's.
     case status
+
+    /// The order in which the roles of a topic receive a message: a value that a device turns out to
+    /// have need not be sent when it reports itself.
+    var rank: Int {
+      switch self {
+      case .command: 0
+      case .deviceGet: 1
+      case .state: 2
+      case .availability: 3
+      case .awake: 4
+      case .status: 5
+      }
+    }
   }
 
   enum Command {

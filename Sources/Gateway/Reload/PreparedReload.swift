@@ -50,7 +50,7 @@ struct PreparedReload: Sendable {
   init(_ loaded: LoadedConfiguration, continuing base: Base) {
     var configuration = base.configuration
     configuration.adoptReloadable(from: loaded.gateway)
-    var devices = loaded.registry.deviceNumbers.map { loaded.registry.devices[$0] }
+    var devices = loaded.registry.deviceNumbers.map { loaded.registry.instance($0) }
     devices += DeviceArrivals.devices(base.created, of: loaded.sources).filter {
       loaded.registry.deviceIndex(ofID: $0.id.utf8.span) == nil
     }
@@ -72,7 +72,7 @@ struct PreparedReload: Sendable {
     let old = base.registry
     let new = DeviceArrivals.devices(arrivals, of: base.sources)
     self.init(
-      old.deviceNumbers.map { old.devices[$0] } + new,
+      old.deviceNumbers.map { old.instance($0) } + new,
       scenes: old.scenes,
       of: base.sources,
       base.configuration,
@@ -85,7 +85,7 @@ struct PreparedReload: Sendable {
   }
 
   private init(
-    _ devices: [Device],
+    _ devices: [DeviceInstance],
     scenes: [Scene],
     of sources: [DeviceSource],
     _ configuration: GatewayConfiguration,
@@ -103,9 +103,9 @@ struct PreparedReload: Sendable {
     report.restart = restart
     report.warnings = warnings
     self.report = report
-    let old = base.registry.devices
+    let old = base.registry
     changedDevices = registry.devices.indices.filter { number in
-      number >= old.count || old[number] != registry.devices[number]
+      number >= old.devices.count || !registry.isSame(number, as: old)
     }
     subscriptions = TopicSubscriptions(
       configuration: configuration,
@@ -125,11 +125,12 @@ struct PreparedReload: Sendable {
   /// The keys with other requests for their states than before.
   private static func requests(from old: Registry, to new: Registry) -> [KeyIndex] {
     let requests = { (entry: Registry.Entry) in
-      entry.isRetired ? [] : entry.property.states.compactMap(\.get)
+      let canAsk = entry.definition.property.states.contains { $0.get != nil }
+      return entry.isRetired || !canAsk ? [] : entry.states.compactMap(\.get)
     }
     return new.properties.indices.filter { place in
       let before = place < old.properties.count ? old.properties[place] : nil
-      if before === new.properties[place] { return false }
+      if let before, new.properties[place].isSame(as: before) { return false }
       let wanted = requests(new.properties[place])
       return !wanted.isEmpty && wanted != before.map(requests)
     }.map { KeyIndex(Int32($0)) }
@@ -151,11 +152,8 @@ struct PreparedReload: Sendable {
   private static func differences(from old: Registry, to new: Registry) -> ReloadReport {
     var report = ReloadReport(devices: new.deviceNumbers.count, keys: new.keyCount)
     var otherDevices: Set<Int> = []
-    for number in old.devices.indices {
-      var (before, after) = (old.devices[number], new.devices[number])
-      before.properties = []
-      after.properties = []
-      if before != after { otherDevices.insert(number) }
+    for number in old.devices.indices where !new.hasSameDevice(number, as: old) {
+      otherDevices.insert(number)
     }
     for (place, entry) in new.properties.enumerated() {
       let before = place < old.properties.count ? old.properties[place] : nil
@@ -164,8 +162,7 @@ struct PreparedReload: Sendable {
       case (true, false): report.added.append(entry.key)
       case (false, true): report.removed.append(entry.key)
       case (false, false):
-        // An unchanged property keeps its entry.
-        if before !== entry || otherDevices.contains(entry.device) {
+        if before.map({ !entry.isSame(as: $0) }) ?? true || otherDevices.contains(entry.device) {
           report.changed.append(entry.key)
         }
       }

@@ -41,7 +41,7 @@ struct DeviceSet {
           changes.values.append((key, value))
         }
       } catch {
-        throw .inProperty(registry[key].property.id, error)
+        throw .inProperty(registry.definition(of: key).property.id, error)
       }
     }
     guard !changes.values.isEmpty else {

@@ -50,7 +50,7 @@ struct KeyWalk {
       let number = registry.deviceNumbers[place.device]
       place.device += 1
       work -= TurnBudget.Cost.key
-      if pattern.matches(registry.devices[number].id) { return number }
+      if pattern.matches(registry.id(ofDevice: number)) { return number }
     }
     return nil
   }

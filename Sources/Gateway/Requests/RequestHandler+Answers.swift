@@ -105,7 +105,7 @@ extension RequestHandler {
         qos: publish.qos,
         keys: publish.keys.map { registry[$0].key },
         reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
-          ? "the device has this value" : host.obstacle(to: registry[key].device, at: now)
+          ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
       )
     }
   }
@@ -137,7 +137,8 @@ extension RequestHandler {
     let change: ValueChange
     switch request.operation {
     case .set(let value): change = .set(try registry.value(from: value, of: key))
-    case .step(let amount): change = .step(try amount.number(for: registry[key].property.kind))
+    case .step(let amount):
+      change = .step(try amount.number(for: registry.definition(of: key).property.kind))
     case .toggle: change = .toggle
     case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
       .log, .devices:
@@ -167,7 +168,7 @@ extension RequestHandler {
   func rowsOfDevices(matching text: String, at now: Moment) -> [DeviceRow] {
     let pattern = Pattern(text)
     return context.registry.deviceNumbers
-      .filter { pattern.matches(context.registry.devices[$0].id) }
+      .filter { pattern.matches(context.registry.id(ofDevice: $0)) }
       .map { row(ofDevice: $0, at: now) }
   }
 

@@ -50,7 +50,7 @@ extension GatewayContext {
     onRejection: (ValidationError) -> Void = { _ in }
   ) {
     let values = scene.values(in: registry)
-    for (key, _) in values { counters[registry[key].device].changes += 1 }
+    for (key, _) in values { counters[registry.device(of: key)].changes += 1 }
     let results = core.changeEach(values, at: now, options)
     for ((key, value), error) in zip(values, results) {
       guard let error else { continue }

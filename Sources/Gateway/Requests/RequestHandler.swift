@@ -136,13 +136,14 @@ final class RequestHandler {
       let change: ValueChange
       switch request.operation {
       case .set(let value): change = .set(try registry.value(from: value, of: key))
-      case .step(let amount): change = .step(try amount.number(for: registry[key].property.kind))
+      case .step(let amount):
+        change = .step(try amount.number(for: registry.definition(of: key).property.kind))
       case .toggle: change = .toggle
       case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
         .status, .log, .devices:
         preconditionFailure("Only changes are made here.")
       }
-      context.counters[registry[key].device].changes += 1
+      context.counters[registry.device(of: key)].changes += 1
       try context.core.change(
         change,
         of: key,
@@ -157,7 +158,9 @@ final class RequestHandler {
   }
 
   /// Whether the device reports the property, so that a command can be confirmed.
-  func canConfirm(_ key: KeyIndex) -> Bool { context.registry[key].property.confirm != nil }
+  func canConfirm(_ key: KeyIndex) -> Bool {
+    context.registry.definition(of: key).property.confirm != nil
+  }
 
   /// Refuses to wait for a confirmation that never comes.
   func cannotConfirm(

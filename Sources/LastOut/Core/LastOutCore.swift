@@ -48,7 +48,18 @@ package struct LastOutCore<Value>: ~Copyable {
   /// Other keys have the default policy.
   @usableFromInline
   package mutating func setPolicy(_ policy: Policy, for key: KeyIndex) {
-    let number = rules.add(policy, to: &schedule.lists)
+    setRule(addPolicy(policy), for: key)
+  }
+
+  /// The number of a policy's rule, for keys that share it; see ``setRule(_:for:)``.
+  @usableFromInline
+  package mutating func addPolicy(_ policy: Policy) -> Int32 {
+    rules.add(policy, to: &schedule.lists)
+  }
+
+  /// Sets the policy of `key` by the number that ``addPolicy(_:)`` returned.
+  @usableFromInline
+  package mutating func setRule(_ number: Int32, for key: KeyIndex) {
     addEntry(of: key)
     entries[key.rawValue].rule = number
   }

@@ -5,7 +5,7 @@ package import JSON
 package import Values
 
 /// Conversions that run for every message, with a fast path for unscaled numbers.
-extension Registry.Entry {
+extension PropertyDefinition {
   /// Reads a bare payload; see ``Property/value(fromPayload:)``.
   func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
     if let number = grid?.value(of: bytes) { return .number(number) }
