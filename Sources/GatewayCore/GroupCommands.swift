@@ -22,6 +22,8 @@ struct GroupCommands {
     let origin: ChangeOrigin?
     let canConfirm: Bool
     var stages: [KeyIndex: Stage] = [:]
+    /// How many members are in each stage: there may be thousands of them, and each has several events.
+    var counts = [0, 0, 0, 0]
     var collapsed = 0
     /// What keeps the command from being confirmed, by the member's name, in order.
     var failures: [(name: String, phase: Phase, reason: String?)] = []
@@ -57,7 +59,7 @@ struct GroupCommands {
       origin: origin,
       canConfirm: canConfirm
     )
-    for member in members { command.stages[member] = .waiting }
+    for member in members { command.advance(member, to: .waiting) }
     command.failures = rejected.map { ($0.name, .rejected, $0.reason) }
     running[number] = command
   }
@@ -74,36 +76,42 @@ struct GroupCommands {
     of part: GroupPart,
     named name: String
   ) -> [CommandEvent] {
-    guard var command = running[part.number], let stage = command.stages[event.key],
-      stage != .ended
-    else { return [] }
-    command.observe(event, named: name)
-    let events = command.newEvents(number: part.number, at: event.at)
-    running[part.number] = command.isDone ? nil : command
+    guard let stage = running[part.number]?.stages[event.key], stage != .ended else { return [] }
+    // In place: a copy would cost as much as there are members.
+    running[part.number]?.observe(event, named: name)
+    let events = running[part.number]?.newEvents(number: part.number, at: event.at) ?? []
+    if running[part.number]?.isDone == true { running[part.number] = nil }
     if !events.isEmpty { hasNews = true }
     return events
   }
 }
 
 extension GroupCommands.Running {
-  var isDone: Bool { stages.values.allSatisfy { $0 == .ended } }
+  var isDone: Bool { count(.ended) == stages.count }
+
+  private func count(_ stage: GroupCommands.Stage) -> Int { counts[stage.rawValue] }
+
+  mutating func advance(_ member: KeyIndex, to stage: GroupCommands.Stage) {
+    if let before = stages.updateValue(stage, forKey: member) { counts[before.rawValue] -= 1 }
+    counts[stage.rawValue] += 1
+  }
 
   private var hasAnswered: Bool { newestPhase != nil }
 
   mutating func observe(_ event: CommandEvent, named name: String) {
     collapsed = max(collapsed, event.collapsed)
     switch event.phase {
-    case .accepted: stages[event.key] = .accepted
+    case .accepted: advance(event.key, to: .accepted)
     case .sending: break
     case .sent:
       wasSent = true
-      stages[event.key] = event.isFinal ? .ended : .sent
+      advance(event.key, to: event.isFinal ? .ended : .sent)
     case .confirmed:
       wasSent = true
-      stages[event.key] = .ended
-    case .unchanged: stages[event.key] = .ended
+      advance(event.key, to: .ended)
+    case .unchanged: advance(event.key, to: .ended)
     case .superseded, .cancelled, .rejected, .failed, .expired:
-      stages[event.key] = .ended
+      advance(event.key, to: .ended)
       failures.append((name, event.phase, event.reason))
     }
   }
@@ -112,10 +120,10 @@ extension GroupCommands.Running {
   mutating func newEvents(number: UInt64, at now: Moment) -> [CommandEvent] {
     var events: [CommandEvent] = []
     let isRejected = isDone && !wasSent && !hasAnswered && failures.count >= stages.count
-    if !hasAnswered, !isRejected, stages.values.allSatisfy({ $0 != .waiting }) {
+    if !hasAnswered, !isRejected, count(.waiting) == 0 {
       events.append(event(.accepted, number: number, at: now))
     }
-    let areSent = stages.values.allSatisfy { $0 == .sent || $0 == .ended }
+    let areSent = count(.waiting) + count(.accepted) == 0
     if canConfirm, areSent, wasSent, newestPhase == .accepted, !isDone {
       events.append(event(.sent, number: number, at: now))
     }
