@@ -18,8 +18,8 @@ package struct DeviceGroup: Hashable, Sendable {
 
   /// The properties that all members have, each with what all of them allow.
   ///
-  /// The order is that of the first member. A group's own properties are never sent: each change of
-  /// one is a change of each member's.
+  /// The order is that of the first member. Each change of a group's property is a change of each
+  /// member's; where it has a command topic, one message there may carry the commands of all.
   package static func sharedProperties(of members: [Device]) -> [Property] {
     guard let first = members.first else { return [] }
     return first.properties.compactMap { property in
@@ -32,7 +32,7 @@ package struct DeviceGroup: Hashable, Sendable {
     }
   }
 
-  /// A member's property as the group's: nothing of it is about a topic.
+  /// A member's property as the group's, without a command topic.
   private static func asGroup(_ property: Property) -> Property {
     var shared = Property(
       id: property.id,

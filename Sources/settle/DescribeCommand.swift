@@ -146,7 +146,13 @@ private struct Description {
 
   private mutating func add(_ details: PropertyDetails, _ row: PropertyRow) {
     guard details.members.isEmpty else {
-      return add("group of", details.members.joined(separator: ", "))
+      add("group of", details.members.joined(separator: ", "))
+      guard !details.commandTopic.isEmpty else { return }
+      add("lane", details.lane ?? "none")
+      return add(
+        "sends to",
+        "\(details.commandTopic) (QoS \(details.qos)), for all members at once"
+      )
     }
     add("lane", details.lane ?? "none")
     add("sends to", "\(details.commandTopic) (QoS \(details.qos))")

@@ -18,6 +18,8 @@ struct CoreBench: ~Copyable {
   var now = Moment(nanoseconds: 1_000_000_000)
   /// The last message that was published.
   private var lastPublish: UInt64?
+  /// The messages that the broker has not answered.
+  private var unanswered: [UInt64] = []
 
   /// The boot of the process that stored the journal's entries, and of this one.
   static let boot = BootIdentifier(high: 1, low: 1)
@@ -31,15 +33,19 @@ struct CoreBench: ~Copyable {
   ///   - entries: What an earlier process left.
   ///   - fault: Why the journal's file cannot be opened; then ``fileOpens(with:)`` opens it.
   ///   - devices: Instead of the blind, the light and the fan.
+  ///   - lanes: The limits of their lanes.
   init(
     isJournalled: Bool = true,
     entries: [JournalEntry] = [],
     fault: JournalFault? = nil,
-    devices: [Device] = Self.devices
+    devices: [Device] = Self.devices,
+    lanes: [String: LaneLimits] = [:]
   ) {
+    var settings = GatewayCoreSettings()
+    settings.commands.lanes = lanes
     core = GatewayCore(
       registry: Registry(devices),
-      settings: GatewayCoreSettings(),
+      settings: settings,
       identifiers: CommandIdentifiers(wallMilliseconds: 0, now: now, session: 0)
     )
     if isJournalled {
@@ -105,6 +111,26 @@ struct CoreBench: ~Copyable {
     core.commandFinished(lastPublish, .acknowledged, at: now)
   }
 
+  /// The broker acknowledges all messages that were published.
+  mutating func acknowledgeAll() { finishAll(.acknowledged) }
+
+  /// The connection ends before the broker has answered, and is made again.
+  mutating func loseAll() {
+    core.connectionChanged(isUp: false, at: now)
+    finishAll(.lost)
+    core.connectionChanged(isUp: true, at: now)
+  }
+
+  private mutating func finishAll(_ outcome: CommandPublish.Outcome) {
+    for token in unanswered { core.commandFinished(token, outcome, at: now) }
+    unanswered = []
+  }
+
+  /// The phase of the last command of a key.
+  func phase(of key: String) throws -> Phase? {
+    core.status(try core.registry.index(of: key)).phase
+  }
+
   /// The effects of one step, in words; the clocks are read when the core asks for it.
   mutating func step() -> [String] {
     var host = HostState()
@@ -112,7 +138,10 @@ struct CoreBench: ~Copyable {
     var effects: [String] = []
     while let effect = core.nextEffect(at: now, host: host) {
       effects.append(words(effect))
-      if case .publish(let publish) = effect { lastPublish = publish.token }
+      if case .publish(let publish) = effect {
+        lastPublish = publish.token
+        unanswered.append(publish.token)
+      }
       if case .readClock = effect { core.pipeline.clockRead(clock) }
     }
     return effects

@@ -27,7 +27,14 @@ extension CommandDispatcher {
   ///
   /// Takes time in proportion to everything that waits in lanes.
   package func sendTimes(after now: Moment) -> [KeyIndex: Moment] {
-    sendQueue.sendTimes(after: now, ignoresLimits: isClosing)
+    var isAlone: Set<UInt64> = []
+    return sendQueue.sendTimes(after: now, ignoresLimits: isClosing) { key in
+      guard let number = sendQueue[key]?.change.origin?.group?.number, !isAlone.contains(number)
+      else { return sendQueue.companions(of: key) }
+      if let keys = GroupMessage.keys(ledBy: key, in: self) { return keys }
+      isAlone.insert(number)
+      return sendQueue.companions(of: key)
+    }
   }
 
   /// The number of values that wait for quiet or to be sent.

@@ -146,10 +146,12 @@ extension CommandDispatcher {
     return !command.isRepeated && !command.isUrgent && deviceHas(command.value, key)
   }
 
-  /// Sends the command of `lead`, in one message with those that merge with it.
+  /// Sends the command of `lead`, in one message with those that merge with it, or with those of its
+  /// group.
   private mutating func send(_ lead: KeyIndex, at now: Moment) -> CommandPublish {
-    let keys = gather(lead, at: now)
-    let commands = sendQueue.dequeue(keys, at: now)
+    let group = GroupMessage.led(by: lead, in: &self, at: now)
+    let keys = group?.keys ?? gather(lead, at: now)
+    let commands = sendQueue.dequeue(keys, for: group?.name, at: now)
     let message = messageNumber(of: commands)
     let transitionTime = commands.map(\.transitionTime).max() ?? .zero
     for (key, command) in zip(keys, commands) {
@@ -163,6 +165,7 @@ extension CommandDispatcher {
     return CommandPublish(
       commands,
       of: keys,
+      as: group?.parts,
       in: registry,
       token: deliveries.publish(keys),
       message: message,
@@ -181,6 +184,7 @@ extension CommandDispatcher {
   private mutating func gather(_ lead: KeyIndex, at now: Moment) -> [KeyIndex] {
     sendQueue.companions(of: lead).filter { key in
       if key != lead {
+        guard !GroupMessage.mayCarry(key, in: self) else { return false }
         migrate(key, at: now)
         flush(key, at: now)
       }

@@ -25,6 +25,8 @@ package struct CommandDispatcher: ~Copyable {
   /// Commands in flight, and what devices have.
   var deliveries: DeliveryTable
   package var log: EventLog
+  /// Changes of groups whose way to the members is settled.
+  var groupDecisions = GroupDecisions()
   /// A reload in progress.
   var reload: DefinitionReload?
   /// Whether lanes hold nothing back and nothing is sent again for want of a confirmation.
@@ -130,9 +132,10 @@ package struct CommandDispatcher: ~Copyable {
     queue.pending(key)?.value.value ?? sendQueue[key]?.value ?? deliveries[key].expected
   }
 
-  /// Shows as the target what the device will have.
+  /// Shows as the target what the device will have; a group's key shows what its members will.
   mutating func refreshTarget(_ key: KeyIndex) {
-    if !isAction(key) { log.statuses.setTarget(expectedValue(of: key), of: key) }
+    guard !isAction(key), !facts[key].isGroup else { return }
+    log.statuses.setTarget(expectedValue(of: key), of: key)
   }
 
   @inline(__always)

@@ -29,35 +29,41 @@ package struct CommandPublish: Sendable {
 
   /// Composes the message for `commands` of `keys`, which share a topic.
   ///
-  /// Several commands, or one with options, are merged into one JSON object.
+  /// Several commands, or one with options, are merged into one JSON object. A message for a group has
+  /// `parts`: its keys, which say how it is built, and the place of a command with the value of each.
   init(
     _ commands: [Command],
     of keys: [KeyIndex],
+    as parts: [(group: KeyIndex, place: Int)]? = nil,
     in registry: Registry,
     token: UInt64,
     message: Int64,
     at now: Moment
   ) {
-    var parts: [(template: PayloadTemplate, wire: JSONValue)] = []
+    var values: [(template: PayloadTemplate, wire: JSONValue)] = []
     var options: [JSONValue.Member] = []
     var qos = 0
-    var expiresAt = Moment(nanoseconds: .max)
-    for (key, command) in zip(keys, commands) {
+    func add(_ command: Command, of key: KeyIndex) {
       let endpoint = registry[key].command
-      parts.append((endpoint.payload, registry.definition(of: key).wireValue(of: command.value)))
+      values.append((endpoint.payload, registry.definition(of: key).wireValue(of: command.value)))
       if endpoint.payload.isObject { options += command.change.members ?? [] }
       qos = max(qos, endpoint.qos)
-      expiresAt = min(expiresAt, command.change.expiresAt)
     }
+    var expiresAt = Moment(nanoseconds: .max)
+    for (key, command) in zip(keys, commands) {
+      expiresAt = min(expiresAt, command.change.expiresAt)
+      if parts == nil { add(command, of: key) }
+    }
+    for part in parts ?? [] { add(commands[part.place], of: part.group) }
     var payload: [UInt8] = []
     PayloadTemplate.render(
-      merging: parts,
+      merging: values,
       options: Self.newest(of: options),
       id: message,
       into: &payload
     )
     self.token = token
-    topic = registry[keys[0]].commandTopic
+    topic = registry[parts?.first?.group ?? keys[0]].commandTopic
     self.payload = payload
     self.qos = qos
     timeLeft = Self.timeLeft(from: now, until: expiresAt)

@@ -7,11 +7,13 @@ import LastOut
 ///
 /// A message is known by the key that it was sent for. It takes up room until its command ends or is
 /// presumed to have ended, and is remembered until its command ends, because a late confirmation
-/// tells most about the mesh.
+/// tells most about the mesh. A message for a group is known by the group's key, and ends with the
+/// last command that it carries.
 struct LaneFlights {
   struct Flight {
     let lane: Int
-    let device: Int
+    /// The device that it was sent to; `nil` for a group, which says nothing about one device.
+    let device: Int?
     let sentAt: Moment
     /// Whether the time until its confirmation says something about the mesh.
     let isMeasured: Bool
@@ -24,6 +26,8 @@ struct LaneFlights {
   private var presumptions: KeyDeadlines
   /// The room of commands that no key names any more, the first to be free at the front.
   private var detached: [(lane: Int, until: Moment)] = []
+  /// Messages that carry commands of several members of a group.
+  private var shared = SharedFlights()
   /// Devices that have not confirmed their last command.
   private var isSilent: [Bool]
 
@@ -48,6 +52,17 @@ struct LaneFlights {
 
   subscript(key: KeyIndex) -> Flight? { flights[key] }
 
+  /// Begins a message that carries the commands of `members`; an older one of the group has ended.
+  mutating func begin(
+    _ flight: Flight,
+    for group: KeyIndex,
+    carrying members: [KeyIndex],
+    until moment: Moment
+  ) {
+    shared.begin(group, carrying: members)
+    begin(flight, for: group, until: moment)
+  }
+
   /// Presumes that a command that takes up room ends at `moment`.
   mutating func presume(_ key: KeyIndex, endsAt moment: Moment) {
     if flights[key]?.hasRoom == true { presumptions.set(key, at: moment) }
@@ -71,12 +86,22 @@ struct LaneFlights {
     detached.insert((flight.lane, until), at: place)
   }
 
-  /// Forgets the flight of `key`, and returns it.
+  /// Forgets the flight of `key`, and returns it; a shared one once its other commands have ended.
   mutating func end(_ key: KeyIndex) -> Flight? {
-    guard !flights.isEmpty else { return nil }
-    presumptions.remove(key)
-    return flights.removeValue(forKey: key)
+    guard !flights.isEmpty, let name = shared.end(key) else { return nil }
+    presumptions.remove(name)
+    return flights.removeValue(forKey: name)
   }
+
+  /// Forgets the message to a group, whatever has become of the commands in it.
+  mutating func endMessage(of group: KeyIndex) -> Flight? {
+    presumptions.remove(group)
+    return flights.removeValue(forKey: group)
+  }
+
+  /// The key that the message with the command of `key`, which nothing confirms, is known by; `nil`
+  /// while other commands in it are in flight.
+  mutating func lastName(of key: KeyIndex) -> KeyIndex? { shared.end(key) }
 
   /// Records whether a device confirmed a command; `false` if it did not, and did not before.
   mutating func record(isSilent: Bool, of device: Int) -> Bool {

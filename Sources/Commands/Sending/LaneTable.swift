@@ -85,6 +85,9 @@ struct LaneTable {
     keyLinks.append(key.rawValue, to: &owners[device].keys)
   }
 
+  /// Whether a key waits in a lane.
+  func contains(_ key: KeyIndex) -> Bool { places[key] != .nowhere }
+
   /// Removes a key from its lane, if it is in it.
   mutating func remove(_ key: KeyIndex, device: Int) {
     let lane: Int
@@ -137,12 +140,22 @@ struct LaneTable {
 
   /// A message for `device` was sent: it takes a token and room, and the device has had its turn.
   ///
-  /// `key` is the one that it was sent for; `isMeasured` states whether the time until it is confirmed
-  /// says something about the mesh.
-  mutating func sent(_ key: KeyIndex, device: Int, isMeasured: Bool, at now: Moment) {
+  /// `key` is the one that it was sent for, or that of the group whose `members` it carries;
+  /// `isMeasured` states whether the time until it is confirmed says something about the mesh.
+  mutating func sent(
+    _ key: KeyIndex,
+    carrying members: [KeyIndex] = [],
+    device: Int,
+    isMeasured: Bool,
+    at now: Moment
+  ) {
     let lane = owners[device].lane
     _ = lanes[lane].bucket?.take(at: now)
-    if lanes[lane].window != nil { begin(key, device, in: lane, isMeasured, at: now) }
+    if members.isEmpty, lanes[lane].window != nil {
+      begin(key, device, in: lane, isMeasured, at: now)
+    } else if lanes[lane].window != nil {
+      begin(key, carrying: members, in: lane, at: now)
+    }
     lanes[lane].isForNewest.toggle()
     guard !owners[device].keys.isEmpty else { return }
     turnLinks.remove(Int32(device), from: &lanes[lane].turn)
@@ -179,14 +192,35 @@ struct LaneTable {
     )
   }
 
+  /// Begins a message to a group: how soon its members confirm it, or how many of them, says nothing
+  /// about the commands of single devices that the window counts.
+  private mutating func begin(
+    _ group: KeyIndex,
+    carrying members: [KeyIndex],
+    in lane: Int,
+    at now: Moment
+  ) {
+    for member in members { ended(member) }
+    if let older = flights.endMessage(of: group) { free(older) }
+    lanes[lane].window?.begin()
+    flights.begin(
+      .init(lane: lane, device: nil, sentAt: now, isMeasured: false),
+      for: group,
+      carrying: members,
+      until: now.advanced(by: lanes[lane].window?.patience ?? .zero)
+    )
+  }
+
   /// The next command of `key`, an action, does not replace the one before: that keeps its room until
   /// it is presumed to have ended.
   mutating func keepRoom(of key: KeyIndex) { flights.detach(key) }
 
   /// The broker has a command that nothing can confirm.
   mutating func cannotConfirm(_ key: KeyIndex, at now: Moment) {
-    guard let flight = flights[key], let window = lanes[flight.lane].window else { return }
-    flights.presume(key, endsAt: now.advanced(by: window.presumedTime))
+    guard let name = flights.lastName(of: key), let flight = flights[name],
+      let window = lanes[flight.lane].window
+    else { return }
+    flights.presume(name, endsAt: now.advanced(by: window.presumedTime))
   }
 
   /// A command ended, and its end says nothing about the mesh.
@@ -198,7 +232,7 @@ struct LaneTable {
   mutating func confirmed(_ key: KeyIndex, at now: Moment) {
     guard let flight = flights.end(key) else { return }
     free(flight)
-    _ = flights.record(isSilent: false, of: flight.device)
+    if let device = flight.device { _ = flights.record(isSilent: false, of: device) }
     guard flight.isMeasured else { return }
     let time = flight.sentAt.duration(to: now)
     let isFull = lanes[flight.lane].count > 0
@@ -209,7 +243,7 @@ struct LaneTable {
   mutating func lost(_ key: KeyIndex, at now: Moment) {
     guard let flight = flights.end(key) else { return }
     free(flight)
-    guard flights.record(isSilent: true, of: flight.device) else { return }
+    guard let device = flight.device, flights.record(isSilent: true, of: device) else { return }
     lanes[flight.lane].window?.lose(sent: flight.sentAt, at: now)
   }
 

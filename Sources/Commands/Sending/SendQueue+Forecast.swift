@@ -26,11 +26,16 @@ extension SendQueue {
 
   /// When everything in a lane gets its token if nothing changes; empty without a connection.
   ///
-  /// Takes time in proportion to everything that waits in lanes.
-  func sendTimes(after now: Moment, ignoresLimits: Bool) -> [KeyIndex: Moment] {
+  /// `companions` names the keys that are sent with another one, if they have commands. Takes time in
+  /// proportion to everything that waits in lanes.
+  func sendTimes(
+    after now: Moment,
+    ignoresLimits: Bool,
+    companions: (KeyIndex) -> [KeyIndex]
+  ) -> [KeyIndex: Moment] {
     guard isConnected, lanes.count > 0 else { return [:] }
     return lanes.sendTimes(after: now, ignoresLimits: ignoresLimits) { key in
-      companions(of: key).filter { self[$0] != nil }
+      companions(key).filter { self[$0] != nil }
     }
   }
 }

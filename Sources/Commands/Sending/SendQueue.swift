@@ -102,6 +102,23 @@ package struct SendQueue {
   /// Whether the broker has not acknowledged the key's previous command.
   func awaitsAcknowledgement(_ key: KeyIndex) -> Bool { holds[key].awaitsAcknowledgement }
 
+  /// The number of a key's lane.
+  func lane(of key: KeyIndex) -> Int { lanes.lane(ofDevice: facts[key].device) }
+
+  /// Whether nothing but its lane keeps the command of a key back.
+  func isInLane(_ key: KeyIndex) -> Bool { lanes.contains(key) }
+
+  /// Whether nothing of a key can be sent now that is not urgent, whatever its device does.
+  func isBlocked(_ key: KeyIndex) -> Bool {
+    holds[key].awaitsAcknowledgement || holds[key].isWithheld
+  }
+
+  /// Whether the command of `key` waits for its device alone, which is offline or asleep.
+  func waitsForDevice(_ key: KeyIndex) -> Bool {
+    guard let command = commands[key], !holds[key].blocks(command) else { return false }
+    return !isDeviceOnline(facts[key].device) || isAsleep(key)
+  }
+
   /// The keys whose commands, if they have any, are sent in one message with that of `lead`, which is
   /// among them; in order of definition.
   func companions(of lead: KeyIndex) -> [KeyIndex] {
@@ -167,10 +184,12 @@ package struct SendQueue {
     return lanes.next(at: now, ignoresLimits: ignoresLimits)
   }
 
-  /// Removes the commands that are sent in one message, which costs one token.
+  /// Removes the commands that are sent in one message, which costs one token; `group` is the key of
+  /// the group that it is for.
   ///
   /// Nothing more of these keys is sent until ``acknowledge(_:)``.
-  mutating func dequeue(_ keys: [KeyIndex], at now: Moment) -> [Command] {
+  mutating func dequeue(_ keys: [KeyIndex], for group: KeyIndex? = nil, at now: Moment) -> [Command]
+  {
     // First, so that an action behind one of them does not join its lane.
     for key in keys { holds[key].awaitsAcknowledgement = true }
     let commands = keys.compactMap { remove($0) }
@@ -178,8 +197,14 @@ package struct SendQueue {
       let isPlain = commands.allSatisfy { !$0.isRepeated && $0.transitionTime == .zero }
       // How soon a sleeping device confirms says nothing about the mesh.
       let isMeasured = isPlain && !facts[lead].sleeps
-      if facts[lead].isAction { lanes.keepRoom(of: lead) }
-      lanes.sent(lead, device: facts[lead].device, isMeasured: isMeasured, at: now)
+      if facts[lead].isAction { lanes.keepRoom(of: group ?? lead) }
+      lanes.sent(
+        group ?? lead,
+        carrying: group == nil ? [] : keys,
+        device: facts[lead].device,
+        isMeasured: isMeasured,
+        at: now
+      )
     }
     unacknowledgedCount += keys.count
     return commands

@@ -78,6 +78,11 @@ extension DeviceDecoder {
     }
     var group = Device(id: pair.key, name: name, properties: shared)
     group.group = DeviceGroup(members: members.map(\.id), area: area)
+    group.options = members[0].options.filter { option in
+      members.allSatisfy { $0.options.contains(option) }
+    }
+    GroupTopicReader(section: section, members: members, what: what, problems: problems)
+      .complete(&group, with: self)
     return group
   }
 

@@ -21,6 +21,8 @@ struct DeviceDecoder {
   var groupNodes: [YAMLNode.Pair] = []
   var sceneNodes: [YAMLNode.Pair] = []
   private var positions: [String: SourcePosition] = [:]
+  /// What each device was read from.
+  private(set) var entries: [String: DeviceEntry] = [:]
   private var propertyCount = 0
   /// The names of lanes that devices have and the settings do not define.
   private var undefinedLanes: Set<String> = []
@@ -67,7 +69,10 @@ struct DeviceDecoder {
         continue
       }
       positions[pair.key] = pair.keyPosition
-      if let device = device(pair, count: 1) { devices.append(DeviceInstance(device)) }
+      if let device = device(pair, count: 1) {
+        devices.append(DeviceInstance(device))
+        entries[device.id] = DeviceEntry(pair: pair)
+      }
     }
   }
 
@@ -83,7 +88,7 @@ struct DeviceDecoder {
       makeDevices(
         of: TemplateDevices(template),
         for: items,
-        at: head.pair.keyPosition,
+        from: head.pair,
         isUsable: problems.count == before
       )
     case .filter(let filter, let wildcards):
@@ -100,9 +105,10 @@ struct DeviceDecoder {
   private mutating func makeDevices(
     of devices: TemplateDevices,
     for items: TemplateItems,
-    at position: SourcePosition,
+    from pair: YAMLNode.Pair,
     isUsable: Bool
   ) {
+    let position = pair.keyPosition
     guard items.count <= context.deviceLimit - self.devices.count,
       TemplateMark.numbers(in: devices.template.pattern.id) == [0]
     else { return }
@@ -125,7 +131,10 @@ struct DeviceDecoder {
           break
         }
         positions[id] = position
-        if isUsable { self.devices.append(device) }
+        if isUsable {
+          self.devices.append(device)
+          entries[id] = DeviceEntry(pair: pair, item: text)
+        }
       }
     }
   }
@@ -138,7 +147,8 @@ struct DeviceDecoder {
   /// Adds a group, which appears as a device.
   mutating func add(_ group: Device) { devices.append(DeviceInstance(group)) }
 
-  private mutating func device(_ pair: YAMLNode.Pair, count: Int) -> Device? {
+  /// Reads one device, or the pattern of `count` devices.
+  mutating func device(_ pair: YAMLNode.Pair, count: Int) -> Device? {
     guard let own = Section(pair.value, .device, problems, what: "device '\(pair.key)'") else {
       return nil
     }

@@ -65,7 +65,9 @@ extension RequestHandler {
     }
     details.obstacle = host.obstacle(to: entry.device, at: now)
     let status = context.core.status(key)
-    if device.group == nil, let value = status.target ?? status.actual ?? property.kind.example {
+    if device.group == nil || !property.command.topic.isEmpty,
+      let value = status.target ?? status.actual ?? property.kind.example
+    {
       details.message = preview([(key, value)], at: now).first
     }
     return details
@@ -75,38 +77,67 @@ extension RequestHandler {
   private func preview(
     _ values: [(key: KeyIndex, value: Value)],
     options: [JSONValue.Member]? = nil,
+    from origin: ChangeOrigin? = nil,
     at now: Moment
   ) -> [MessagePreview] {
     let registry = context.registry
-    var members: [(key: KeyIndex, value: Value)] = []
-    for (key, value) in values {
-      guard context.core.commands.isGroup(key) else {
-        members.append((key, value))
-        continue
-      }
-      for member in registry.groups.members(of: key) { members.append((member, value)) }
-    }
-    let values = members
     let publishes = CommandPublish.previews(
       of: values,
       options: options,
       in: context.core.commands.dispatcher,
+      allows: { allows($1, of: $0, from: origin, at: now) },
       at: now
     )
     return publishes.compactMap { publish in
-      guard let (key, value) = values.first(where: { publish.keys.contains($0.key) }) else {
-        return nil
+      for (asked, value) in values {
+        let keys = [asked] + registry.groups.members(of: asked)
+        guard let carried = keys.first(where: { publish.keys.contains($0) }) else { continue }
+        let isGroups = registry[asked].commandTopic == publish.topic
+        return preview(publish, isGroups ? asked : carried, value, at: now)
       }
-      return MessagePreview(
-        key: registry[key].key,
-        value: value.json,
-        topic: publish.topic,
-        payload: String(decoding: publish.payload, as: UTF8.self),
-        qos: publish.qos,
-        keys: publish.keys.map { registry[$0].key },
-        reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
-          ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
+      return nil
+    }
+  }
+
+  private func preview(
+    _ publish: CommandPublish,
+    _ key: KeyIndex,
+    _ value: Value,
+    at now: Moment
+  ) -> MessagePreview {
+    let registry = context.registry
+    return MessagePreview(
+      key: registry[key].key,
+      value: value.json,
+      topic: publish.topic,
+      payload: String(decoding: publish.payload, as: UTF8.self),
+      qos: publish.qos,
+      keys: publish.keys.map { registry[$0].key },
+      reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
+        ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
+    )
+  }
+
+  /// Whether a member of a group would accept a value.
+  private func allows(
+    _ value: Value,
+    of member: KeyIndex,
+    from origin: ChangeOrigin?,
+    at now: Moment
+  ) -> Bool {
+    do throws(ValidationError) {
+      let change = try context.core.commands.memberChange(.set(value), for: member)
+      guard change == .set(value) else { return false }
+      try context.core.commands.holds.check(
+        change,
+        of: member,
+        from: origin,
+        in: context.core.commands.dispatcher,
+        at: now
       )
+      return true
+    } catch {
+      return false
     }
   }
 
@@ -128,10 +159,10 @@ extension RequestHandler {
         in: context.core.commands.dispatcher,
         at: now
       )
-      return preview(changes.values, options: changes.options, at: now)
+      return preview(changes.values, options: changes.options, from: origin, at: now)
     }
     if request.operation == .scene {
-      return preview(try registry.scene(request.key).values(in: registry), at: now)
+      return preview(try registry.scene(request.key).values(in: registry), from: origin, at: now)
     }
     let key = try registry.index(of: request.key)
     let change: ValueChange
@@ -154,7 +185,7 @@ extension RequestHandler {
       in: context.core.commands.dispatcher,
       at: now
     )
-    return preview([(key, value)], at: now)
+    return preview([(key, value)], from: origin, at: now)
   }
 
   /// The last commands of a key as events, the oldest first.
@@ -182,7 +213,7 @@ extension RequestHandler {
       properties: device.properties.map(\.id),
       types: device.properties.map(\.kind.name),
       availability: !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online,
-      topic: DeviceRow.shared(device.properties.map(\.command.topic))
+      topic: DeviceRow.shared(device.properties.map(\.command.topic).filter { !$0.isEmpty })
     )
     row.lane = device.lane
     row.members = device.group?.members ?? []

@@ -1,0 +1,308 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Devices
+import JSON
+import LastOut
+import Testing
+
+@testable import GatewayCore
+import Values
+
+/// One message on a group's own topic, in place of one for each member, where it can do no harm.
+@Suite struct GroupMessageTests {
+  private static func property(_ id: String, _ kind: ValueKind, of device: String) -> Property {
+    var property = Property(
+      id: id,
+      kind: kind,
+      policy: Policy(delay: .milliseconds(300)),
+      command: endpoint(id, "\(device)/set")
+    )
+    property.state = StateSource(topic: device, value: .whole)
+    property.confirm = Confirmation(retries: 1)
+    return property
+  }
+
+  private static func endpoint(_ id: String, _ topic: String) -> CommandEndpoint {
+    CommandEndpoint(
+      topic: topic,
+      payload: PayloadTemplate(.object([.init(id, .string(PayloadTemplate.placeholder))]))
+    )
+  }
+
+  private static func lamp(_ id: String, hold: HoldRule? = nil) -> Device {
+    var level = property("level", .number(NumberRule(range: 0...100, step: 1)), of: id)
+    level.hold = hold
+    level.urgent = [.number(0)]
+    var power = property("power", .boolean, of: id)
+    power.policy = Policy(delay: .milliseconds(20))
+    let button = Property(
+      id: "button",
+      kind: .action(["blink"]),
+      policy: Policy(delay: .zero),
+      command: endpoint("button", "\(id)/set")
+    )
+    var device = Device(id: id, name: id, properties: [level, power, button])
+    device.lane = "mesh"
+    device.merge = true
+    device.availability = [
+      AvailabilitySource(topic: "\(id)/up", value: .whole, online: "yes", offline: "no")
+    ]
+    return device
+  }
+
+  private static func house(
+    _ lamps: [Device] = ["a", "b", "c"].map { lamp($0) },
+    isJournalled: Bool = false,
+    window: Int? = nil,
+    rate: Double? = nil
+  ) -> CoreBench {
+    var group = Device(id: "all", name: "All", properties: DeviceGroup.sharedProperties(of: lamps))
+    group.group = DeviceGroup(members: lamps.map(\.id))
+    group.merge = true
+    for place in group.properties.indices {
+      group.properties[place].command = endpoint(group.properties[place].id, "all/set")
+    }
+    let limits = LaneLimits(
+      rate: rate.map { .init(perSecond: $0, burst: 1) },
+      window: window.map { .init(start: $0, min: $0, max: $0) }
+    )
+    return CoreBench(isJournalled: isJournalled, devices: lamps + [group], lanes: ["mesh": limits])
+  }
+
+  /// What is published until nothing more is; the broker acknowledges all of it.
+  private static func published(_ bench: inout CoreBench, after milliseconds: Int = 0) -> [String] {
+    bench.pass(milliseconds)
+    var published: [String] = []
+    while case let new = bench.published(), !new.isEmpty {
+      published += new
+      bench.acknowledgeAll()
+    }
+    return published
+  }
+
+  private static func report(_ key: String, _ value: JSONValue, in bench: inout CoreBench) throws {
+    let index = try bench.core.registry.index(of: key)
+    bench.core.reported(index, value, source: 0, at: bench.now)
+  }
+
+  private static func change(
+    _ change: ValueChange,
+    of key: String,
+    in bench: inout CoreBench
+  ) throws {
+    try bench.core.change(change, of: bench.core.registry.index(of: key), at: bench.now)
+  }
+
+  private static func setAvailable(_ id: String, _ isOnline: Bool, in bench: inout CoreBench) throws
+  {
+    let device = try bench.core.registry.deviceIndex(of: id)
+    bench.core.pipeline.commands.dispatcher.availabilityChanged(
+      of: device,
+      source: 0,
+      isOnline: isOnline,
+      at: bench.now
+    )
+  }
+
+  private static func single(_ payload: String, _ members: String...) -> [String] {
+    members.map { "publish \($0)/set \(payload)" }
+  }
+
+  // MARK: - One message
+
+  @Test func `a change of the group is one message for all members`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300) == [#"publish all/set {"level":40}"#])
+  }
+
+  @Test func `the newest of several changes is one message`() throws {
+    var bench = Self.house()
+    for value in 1...20 { try bench.set("all/level", .number(Double(value))) }
+    #expect(Self.published(&bench, after: 300) == [#"publish all/set {"level":20}"#])
+  }
+
+  @Test func `properties that change at one instant share the message`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(40))
+    try bench.set("all/power", .boolean(true))
+    #expect(
+      Self.published(&bench, after: 20) == [#"publish all/set {"power":true,"level":40}"#]
+    )
+    #expect(Self.published(&bench, after: 300).isEmpty)
+  }
+
+  @Test func `an urgent value is one message at once`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(0))
+    #expect(Self.published(&bench) == [#"publish all/set {"level":0}"#])
+  }
+
+  @Test func `each press of a button is one message`() throws {
+    var bench = Self.house(window: 1)
+    for _ in 1...2 { try bench.set("all/button", .text("blink")) }
+    let press = #"publish all/set {"button":"blink"}"#
+    #expect(Self.published(&bench) == [press])
+    #expect(Self.published(&bench, after: 2000) == [press])
+  }
+
+  @Test func `an offline member gets its own message later`() throws {
+    var bench = Self.house()
+    try Self.setAvailable("b", false, in: &bench)
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300) == [#"publish all/set {"level":40}"#])
+    try Self.setAvailable("b", true, in: &bench)
+    #expect(Self.published(&bench) == Self.single(#"{"level":40}"#, "b"))
+  }
+
+  @Test func `a member that has the value is not waited for`() throws {
+    var bench = Self.house()
+    try Self.report("a/level", 40, in: &bench)
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300) == [#"publish all/set {"level":40}"#])
+    #expect(try bench.phase(of: "a/level") == .unchanged)
+    #expect(try bench.phase(of: "b/level") == .sent)
+  }
+
+  @Test func `a member that comes to have the value before its turn is not waited for`() throws {
+    var bench = Self.house(rate: 1)
+    try bench.set("a/power", .boolean(true))
+    _ = Self.published(&bench, after: 20)
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300).isEmpty)
+    try Self.report("b/level", 40, in: &bench)
+    #expect(Self.published(&bench, after: 700) == [#"publish all/set {"level":40}"#])
+    #expect(try bench.phase(of: "b/level") == .unchanged)
+  }
+
+  // MARK: - One by one
+
+  @Test func `a single member that needs the value gets its own message`() throws {
+    var bench = Self.house()
+    for lamp in ["a", "b"] { try Self.report("\(lamp)/level", 40, in: &bench) }
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300) == Self.single(#"{"level":40}"#, "c"))
+  }
+
+  @Test func `a member with a newer value keeps it`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(40))
+    try bench.set("b/level", .number(50))
+    #expect(
+      Set(Self.published(&bench, after: 300))
+        == Set(Self.single(#"{"level":40}"#, "a", "c") + Self.single(#"{"level":50}"#, "b"))
+    )
+  }
+
+  @Test func `a member that got a newer value at once keeps it`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(40))
+    try bench.set("b/level", .number(50), skipsQuiet: true)
+    #expect(Self.published(&bench) == Self.single(#"{"level":50}"#, "b"))
+    #expect(Self.published(&bench, after: 300) == Self.single(#"{"level":40}"#, "a", "c"))
+  }
+
+  @Test func `a member that a person holds is left alone`() throws {
+    let rule = HoldRule(duration: .seconds(60), hands: ["panel"])
+    var bench = Self.house([Self.lamp("a"), Self.lamp("b", hold: rule), Self.lamp("c")])
+    let panel = ChangeOptions(origin: ChangeOrigin(source: "panel"), skipsQuiet: true)
+    let key = try bench.core.registry.index(of: "b/level")
+    try bench.core.change(.set(.number(10)), of: key, at: bench.now, panel)
+    _ = Self.published(&bench)
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300) == Self.single(#"{"level":40}"#, "a", "c"))
+  }
+
+  @Test func `members that step to different values get a message each`() throws {
+    var bench = Self.house()
+    for (lamp, level) in [("a", 10), ("b", 20), ("c", 20)] {
+      try Self.report("\(lamp)/level", .integer(Int64(level)), in: &bench)
+    }
+    try Self.change(.step(5), of: "all/level", in: &bench)
+    #expect(
+      Self.published(&bench, after: 300)
+        == Self.single(#"{"level":15}"#, "a") + Self.single(#"{"level":25}"#, "b", "c")
+    )
+  }
+
+  @Test func `a member whose broker answer is missing gets a message of its own`() throws {
+    var bench = Self.house()
+    try bench.set("b/level", .number(50))
+    bench.pass(300)
+    #expect(bench.published() == Self.single(#"{"level":50}"#, "b"))
+    try bench.set("all/level", .number(40))
+    bench.pass(300)
+    #expect(bench.published() == Self.single(#"{"level":40}"#, "a", "c"))
+    bench.acknowledgeAll()
+    #expect(Self.published(&bench) == Self.single(#"{"level":40}"#, "b"))
+  }
+
+  @Test func `an attempt after the first goes to the member alone`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300).count == 1)
+    for lamp in ["a", "b"] { try Self.report("\(lamp)/level", 40, in: &bench) }
+    #expect(Self.published(&bench, after: 5000) == Self.single(#"{"level":40}"#, "c"))
+    try Self.report("c/level", 40, in: &bench)
+    _ = bench.step()
+    #expect(try bench.phase(of: "all/level") == .confirmed)
+  }
+
+  @Test func `what is lost with the connection is sent to each member`() throws {
+    var bench = Self.house()
+    try bench.set("all/level", .number(40))
+    bench.pass(300)
+    #expect(bench.published() == [#"publish all/set {"level":40}"#])
+    bench.loseAll()
+    #expect(Self.published(&bench) == Self.single(#"{"level":40}"#, "a", "b", "c"))
+  }
+
+  // MARK: - The lane
+
+  @Test func `the message takes one token`() throws {
+    var bench = Self.house(rate: 1)
+    try bench.set("all/level", .number(40))
+    try bench.set("all/power", .boolean(true))
+    #expect(Self.published(&bench, after: 300).count == 1)
+    try bench.set("a/power", .boolean(false))
+    #expect(Self.published(&bench, after: 300).isEmpty)
+    #expect(Self.published(&bench, after: 700).count == 1)
+  }
+
+  @Test func `the message has one place in the window until the last member confirms it`() throws {
+    var bench = Self.house(window: 1)
+    try bench.set("all/level", .number(40))
+    #expect(Self.published(&bench, after: 300).count == 1)
+    try bench.set("a/power", .boolean(true))
+    #expect(Self.published(&bench, after: 20).isEmpty)
+    for lamp in ["a", "b"] {
+      try Self.report("\(lamp)/level", 40, in: &bench)
+      #expect(Self.published(&bench).isEmpty)
+    }
+    try Self.report("c/level", 40, in: &bench)
+    #expect(Self.published(&bench) == Self.single(#"{"power":true}"#, "a"))
+  }
+
+  @Test func `a newer message of the group takes the place of the older one`() throws {
+    var bench = Self.house(window: 2)
+    for value in [40, 50, 60] {
+      try bench.set("all/level", .number(Double(value)))
+      #expect(Self.published(&bench, after: 300).count == 1)
+    }
+    #expect(bench.core.commands.dispatcher.sendQueue.laneStatuses.first?.inFlight == 1)
+    for lamp in ["a", "b", "c"] { try Self.report("\(lamp)/level", 60, in: &bench) }
+    #expect(bench.core.commands.dispatcher.sendQueue.laneStatuses.first?.inFlight == 0)
+  }
+
+  // MARK: - The journal
+
+  @Test func `with a journal the message waits until all members are on the disk`() throws {
+    var bench = Self.house(isJournalled: true)
+    try bench.set("all/level", .number(40))
+    _ = bench.step()
+    bench.commitEnds()
+    #expect(Self.published(&bench, after: 300) == [#"publish all/set {"level":40}"#])
+  }
+}
