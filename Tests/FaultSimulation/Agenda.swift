@@ -36,8 +36,8 @@ struct Agenda {
   /// One message in flight from the gateway to a device.
   struct Message {
     let token: UInt64
-    let device: Int
-    let values: [(key: KeyIndex, value: Value)]
+    var device: Int
+    var values: [(key: KeyIndex, value: Value)]
     /// The number of the publish.
     let order: Int
     let generation: Int

@@ -5,6 +5,9 @@
 package struct Coverage: Sendable {
   package internal(set) var changes = 0
   package internal(set) var refusedChanges = 0
+  /// Changes of groups, and messages for all members of one.
+  package internal(set) var groupChanges = 0
+  package internal(set) var groupMessages = 0
   package internal(set) var publishes = 0
   package internal(set) var repetitions = 0
   package internal(set) var cuts = 0
@@ -49,6 +52,8 @@ package struct Coverage: Sendable {
   package mutating func add(_ other: Coverage) {
     changes += other.changes
     refusedChanges += other.refusedChanges
+    groupChanges += other.groupChanges
+    groupMessages += other.groupMessages
     publishes += other.publishes
     repetitions += other.repetitions
     cuts += other.cuts

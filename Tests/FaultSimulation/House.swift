@@ -22,7 +22,43 @@ enum House {
     lamp.properties[0].policy.delay = .milliseconds(variant.isMultiple(of: 2) ? 300 : 150)
     var siren = siren
     siren.properties[1].policy.delay = .milliseconds(variant / 2 % 2 == 0 ? 20 : 0)
-    return [valve, light, blind, lamp, fan, siren]
+    let row = (1...3).map { rowLamp($0) }
+    let horns = (1...2).map { horn($0) }
+    return [valve, light, blind, lamp, fan, siren] + row + horns
+      + [group("row", of: row, variant), group("horns", of: horns, variant)]
+  }
+
+  /// Three lamps of one bridge, which merges what they get at one instant.
+  private static func rowLamp(_ place: Int) -> Device {
+    var level = number("level", confirm: Confirmation(within: .seconds(3), retries: 1))
+    level.urgent = [.number(0)]
+    var power = word("power", kind: .boolean, delay: 20)
+    power.state = StateSource(topic: "row/state", value: .whole)
+    power.confirm = Confirmation(within: .seconds(2))
+    level.command = member("level", of: "row-\(place)")
+    power.command = member("power", of: "row-\(place)")
+    var lamp = device("row-\(place)", lane: "bus", [level, power])
+    lamp.merge = true
+    return lamp
+  }
+
+  /// What nothing confirms, in a lane with a window.
+  private static func horn(_ number: Int) -> Device {
+    let tone = word("tone", kind: .choice(["low", "mid", "high"]), delay: 20)
+    let button = word("blow", kind: .action(["blow"]), delay: 0)
+    return device("horn-\(number)", lane: "mesh", [tone, button], sources: 0)
+  }
+
+  /// A group, in three of four variants with a topic of its own.
+  private static func group(_ id: String, of members: [Device], _ variant: UInt64) -> Device {
+    var group = Device(id: id, name: id, properties: DeviceGroup.sharedProperties(of: members))
+    group.group = DeviceGroup(members: members.map(\.id))
+    group.merge = members.allSatisfy(\.merge)
+    for (place, property) in members[0].properties.enumerated() {
+      group.properties[place].command = property.command
+      group.properties[place].command.topic = variant % 4 == 3 ? "" : "\(id)/all/set"
+    }
+    return group
   }
 
   /// The brokers beside the gateway's own.
@@ -209,9 +245,9 @@ enum House {
     )
   }
 
-  private static func member(_ name: String) -> CommandEndpoint {
+  private static func member(_ name: String, of device: String = "light") -> CommandEndpoint {
     CommandEndpoint(
-      topic: "light/set",
+      topic: "\(device)/set",
       payload: PayloadTemplate(.object([.init(name, .string(PayloadTemplate.placeholder))]))
     )
   }

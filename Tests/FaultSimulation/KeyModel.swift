@@ -19,6 +19,8 @@ struct KeyModel {
     var attempt = 1
     var retries = 0
     var isUrgent = false
+    /// The group's command that it is a part of.
+    var group: Model.GroupTag?
     /// The order of the value of an earlier process that it resumes.
     var resumedOrder: UInt64?
   }
@@ -84,6 +86,10 @@ struct KeyModel {
   /// All values that were abandoned since then.
   var passed: [Value] = []
 
+  // What the members of a group have in common.
+  var isGroup = false
+  var common: Value?
+
   // The published state.
   var phase: Phase?
   var newest: UInt64 = 0
@@ -95,7 +101,8 @@ struct KeyModel {
   }
 
   var target: Value? {
-    isAction ? nil : queued?.value ?? ready?.value ?? standing ?? lastSent ?? actual
+    if isGroup { return common }
+    return isAction ? nil : queued?.value ?? ready?.value ?? standing ?? lastSent ?? actual
   }
 
   var isSending: Bool { flight?.isSending ?? false }

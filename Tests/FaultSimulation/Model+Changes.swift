@@ -98,6 +98,7 @@ extension Model {
       caller: options.caller,
       transition: options.transition
     )
+    entry.group = options.group
     emit(.accepted, entry, place)
     if isUrgent {
       for other in [place] + keys[place].ends.map({ Int($0.rawValue) }) {
@@ -205,7 +206,14 @@ extension Model {
   }
 
   mutating func cancel(_ key: KeyIndex) -> Bool {
-    endWaiting(Int(key.rawValue), as: .cancelled, reason: nil)
+    let places = groups[Int(key.rawValue)] ?? [Int(key.rawValue)]
+    return places.count { endWaiting($0, as: .cancelled, reason: nil) } > 0
+  }
+
+  /// Ends the quiet period of a key, or of each member of a group.
+  mutating func flush(_ key: KeyIndex, at now: Moment) -> Bool {
+    let places = groups[Int(key.rawValue)] ?? [Int(key.rawValue)]
+    return places.count { flush($0, at: now) } > 0
   }
 
   @discardableResult

@@ -75,6 +75,7 @@ extension Model {
     guard publish.keys.contains(where: { isInLane(Int($0.rawValue)) }) else {
       return "left though none of its keys may"
     }
+    if isForGroup(publish) { return leavesForGroup(publish, at: now) }
     let leaders = leaders(of: publish)
     guard leaders.count > 1 else { return leaves(publish, leader: leaders[0], at: now) }
     // The events show whose turn it was: the key whose newer value stays.
@@ -97,25 +98,9 @@ extension Model {
     leader: Int,
     at now: Moment
   ) -> String? {
-    let device = keys[leader].device
+    if let wrong = turnIsWrong(of: leader, at: now) { return wrong }
+    guard leavesAlone(leader) else { return "left alone, and one message reaches all of its group" }
     let lane = keys[leader].lane
-    let isUrgent = keys[leader].ready?.isUrgent ?? false
-    if let waiting = urgentWaiting(in: lane), !isUrgent {
-      return "left before \(keys[waiting].property.id), which is urgent"
-    }
-    if !isClosing, !fitsWindow(leader) {
-      return "left although \(lanes.windows.inFlight(in: lane)) are in flight in its lane"
-    }
-    if let wrong = lanes.left(
-      device: device,
-      lane: lane,
-      isUrgent: isUrgent,
-      ignoresLimits: isClosing,
-      waiting: devicesWaiting(in: lane),
-      at: now
-    ) {
-      return wrong
-    }
     let leaving = gather(publish, leader: leader, at: now)
     guard leaving.map({ KeyIndex(Int32($0)) }) == publish.keys else {
       return "carries \(publish.keys.map(\.rawValue)), not \(leaving)"
@@ -131,11 +116,38 @@ extension Model {
     return nil
   }
 
+  private func isForGroup(_ publish: CommandPublish) -> Bool {
+    groups.keys.contains { keys[$0].property.command.topic == publish.topic }
+  }
+
+  /// Records the turn of a key in its lane; returns what is wrong with it, if anything.
+  mutating func turnIsWrong(of leader: Int, at now: Moment) -> String? {
+    let device = keys[leader].device
+    let lane = keys[leader].lane
+    let isUrgent = keys[leader].ready?.isUrgent ?? false
+    if let waiting = urgentWaiting(in: lane), !isUrgent {
+      return "left before \(keys[waiting].property.id), which is urgent"
+    }
+    if !isClosing, !fitsWindow(leader) {
+      return "left although \(lanes.windows.inFlight(in: lane)) are in flight in its lane"
+    }
+    return lanes.left(
+      device: device,
+      lane: lane,
+      isUrgent: isUrgent,
+      ignoresLimits: isClosing,
+      waiting: devicesWaiting(in: lane),
+      at: now
+    )
+  }
+
   /// The keys whose turn it may have been: the urgent one, or all waiting ones.
   private func leaders(of publish: CommandPublish) -> [Int] {
     let waiting = publish.keys.map { Int($0.rawValue) }.filter { isInLane($0) }
     if let urgent = waiting.first(where: { keys[$0].ready?.isUrgent ?? false }) { return [urgent] }
-    return waiting.contains { keys[$0].queued != nil } ? waiting : [waiting[0]]
+    if waiting.contains(where: { keys[$0].queued != nil }) { return waiting }
+    // A value that its group's message may carry is never sent along with another one's.
+    return [waiting.first { undecided($0) != nil } ?? waiting[0]]
   }
 
   private func urgentWaiting(in lane: Int) -> Int? {
@@ -169,7 +181,7 @@ extension Model {
         continue
       }
       guard keys[place].hasNewer, !keys[place].isSending, !keys[place].isAction,
-        !keys[place].isWithheld,
+        !keys[place].isWithheld, !waitsForGroup(place),
         keys[place].property.command.topic == road.topic
       else { continue }
       flush(place, at: now)
@@ -210,7 +222,7 @@ extension Model {
     String(decoding: JSONWriter.bytes(wire), as: UTF8.self)
   }
 
-  private mutating func leave(_ place: Int, _ entry: KeyModel.Entry, grace: Duration) {
+  mutating func leave(_ place: Int, _ entry: KeyModel.Entry, grace: Duration) {
     if let older = keys[place].flight {
       keys[place].passed.append(older.entry.value)
       emit(.superseded, older.entry, place, reason: "newer value")

@@ -18,6 +18,8 @@ struct Model {
     var ttl: Duration?
     var transition: Double?
     var skipsQuiet: Bool
+    /// The group's command that the change is a part of.
+    var group: GroupTag?
   }
 
   struct DeviceModel {
@@ -48,6 +50,12 @@ struct Model {
   let isWatched: Bool
   /// Whether there is a journal.
   let isJournalled: Bool
+  /// Whether a reload is in progress.
+  var isReloading = false
+  /// The members' places by the place of their group's key.
+  var groups: [Int: [Int]]
+  /// The newest command of each group that was sent, in one message or one by one.
+  var decidedGroups: [Int: UInt64] = [:]
   var lastNumber: UInt64 = 0
   /// The events that are expected since the last comparison.
   var expected: [ExpectedEvent] = []
@@ -65,6 +73,7 @@ struct Model {
     patience = settings.stepPatience
     lanes = LaneMeter(registry, settings.lanes)
     requests = RequestModel(keys: registry.properties.count)
+    groups = Self.groups(in: registry)
     devices = registry.devices.map {
       DeviceModel(sources: Array(repeating: true, count: $0.availability.count))
     }
@@ -72,6 +81,7 @@ struct Model {
     for (place, entry) in registry.properties.enumerated() {
       keys.append(Self.key(place, entry, registry, lane: lanes.laneOfDevice[entry.device]))
     }
+    for place in groups.keys { keys[place].isGroup = true }
     self.keys = keys
   }
 
@@ -215,7 +225,7 @@ struct Model {
     }
     switch phase {
     case .accepted, .superseded, .sending:
-      guard isWatched || isJournalled || entry.caller != 0 else { return }
+      guard isWatched || isJournalled || entry.caller != 0 || entry.group != nil else { return }
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: break
     }
     expected.append(
@@ -235,16 +245,27 @@ struct Model {
   }
 
   mutating func emit(_ phase: Phase, held: KeyModel.Held, _ place: Int, reason: String?) {
+    emitEnd(phase, held.number, place, reason: reason, caller: held.options.caller)
+  }
+
+  /// The only event of a change that was not accepted.
+  mutating func emitEnd(
+    _ phase: Phase,
+    _ number: UInt64,
+    _ place: Int,
+    reason: String?,
+    caller: UInt64 = 0
+  ) {
     expected.append(
       ExpectedEvent(
         key: KeyIndex(Int32(place)),
         phase: phase,
         value: nil,
-        number: held.number,
+        number: number,
         collapsed: 0,
         attempt: 1,
         reason: reason,
-        caller: held.options.caller,
+        caller: caller,
         isFinal: true
       )
     )

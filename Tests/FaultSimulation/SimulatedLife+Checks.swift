@@ -75,6 +75,7 @@ extension SimulatedLife {
   /// Compares every reply of the machine with the model's.
   mutating func check() {
     guard breach == nil else { return }
+    model.refreshGroups(groups.phases)
     for place in model.places {
       let key = KeyIndex(Int32(place))
       checkPending(key, place)
@@ -192,7 +193,9 @@ extension SimulatedLife {
     {
       fail("something waits for ever: \(core.commands.unsentKeys().map { name($0) })")
     }
-    if let unfinished = ledger.unfinished ?? invariants.unfinished { fail(unfinished) }
+    if let unfinished = ledger.unfinished ?? invariants.unfinished ?? groups.unfinished {
+      fail(unfinished)
+    }
     if isJournalled, !isDiskIdle || images.contains(where: { !$0.isEmpty }) {
       fail("the journal never comes to rest")
     }

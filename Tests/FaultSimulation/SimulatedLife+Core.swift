@@ -36,6 +36,7 @@ extension SimulatedLife {
     if hasRoom, model.isConnected, let kept = routes.keptBack(for: 0, at: now) { fail(kept) }
     if hasFarRoom, world.isFarConnected, let kept = routes.keptBack(for: 1, at: now) { fail(kept) }
     compareEvents("after a step")
+    model.refreshGroups(groups.phases)
     if hasRoom, !core.isShuttingDown { checkStates() }
     checkQuiet()
   }
@@ -100,6 +101,11 @@ extension SimulatedLife {
   /// Handles an event for the requester and the watchers.
   private mutating func emitted(_ event: CommandEvent) {
     if isTraced { log("  out: #\(event.number) \(event.phase)") }
+    if model.groups[Int(event.key.rawValue)] != nil {
+      if let wrong = groups.emitted(event) { fail("\(name(event.key)) \(wrong)") }
+      return
+    }
+    if let part = event.origin?.group { groups.emitted(event, of: part.number) }
     guard isJournalled else { return }
     let isDurable = event.phase == .accepted && event.reason == nil && !event.isAction
     if let wrong = invariants.emitted(event.phase, number: event.number, isDurable: isDurable) {
@@ -122,6 +128,7 @@ extension SimulatedLife {
     withhold()
     acceptUnchanged()
     guard breach == nil else { return }
+    model.isReloading = core.isReloading
     if let wrong = model.leaves(publish, emitted: decided, at: now) {
       return fail("\(publish.keys.map { name($0) }) \(wrong)")
     }

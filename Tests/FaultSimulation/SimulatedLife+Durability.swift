@@ -40,12 +40,17 @@ extension SimulatedLife {
     if case .set(let value) = change, property.urgent.contains(value) {
       return fail("an urgent value of \(name(key)) is refused by the disk")
     }
+    checkRefusalByDisk()
+    compareEvents("after a refusal")
+  }
+
+  /// A change may be refused for durability only if the disk fails or is too slow.
+  mutating func checkRefusalByDisk() {
     let waiting = core.durability?.queue.count ?? 0
     let isFull = waiting >= settings.commands.pendingLimit
     if !isJournalled || !(disk.isFailing || isFull) {
       fail("a change is refused by a disk that works")
     }
-    compareEvents("after a refusal")
   }
 
   // MARK: - Events
@@ -123,7 +128,8 @@ extension SimulatedLife {
     switch event.phase {
     case .unchanged, .cancelled, .rejected, .sent, .confirmed, .failed, .expired: true
     case .accepted: model.isWatched || event.origin != nil
-    case .superseded, .sending: model.isWatched || (event.origin != nil && event.value == nil)
+    case .superseded, .sending:
+      model.isWatched || event.origin.map { $0.wantsPhases || event.value == nil } ?? false
     }
   }
 

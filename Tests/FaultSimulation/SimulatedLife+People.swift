@@ -48,7 +48,9 @@ extension SimulatedLife {
     }
     // The favourites differ from seed to seed.
     if random.chance(80) {
-      return KeyIndex(Int32((Int(seed % 14) + random.below(probabilities.favourites)) % count))
+      return KeyIndex(
+        Int32((Int(seed % UInt64(count)) + random.below(probabilities.favourites)) % count)
+      )
     }
     return KeyIndex(Int32(random.below(count)))
   }
@@ -96,7 +98,8 @@ extension SimulatedLife {
       lastCaller += 1
       options.caller = lastCaller
     }
-    if options.caller != 0, random.chance(15) {
+    let isGroup = model.groups[Int(key.rawValue)] != nil
+    if options.caller != 0, !isGroup, random.chance(15) {
       options.ttl = .milliseconds(random.within(0...4000))
     }
     let device = registry[key].device
@@ -142,6 +145,7 @@ extension SimulatedLife {
       found = error
       seen.refusedChanges += 1
     }
+    if model.groups[Int(key.rawValue)] != nil { return askGroup(change, of: key, options, found) }
     if case .notDurable? = found { return refusedByDisk(change, of: key) }
     let expected = model.change(change, of: key, options, at: now)
     if expected == nil, options.caller != 0 {
@@ -153,6 +157,48 @@ extension SimulatedLife {
       )
     }
     compareEvents("after a change")
+  }
+
+  /// Passes a change of a group, which was answered with `found`, to the model.
+  private mutating func askGroup(
+    _ change: ValueChange,
+    of key: KeyIndex,
+    _ options: Model.Options,
+    _ found: ValidationError?
+  ) {
+    seen.groupChanges += 1
+    let place = Int(key.rawValue)
+    let number = model.lastNumber + 1
+    var refused: [Int: ValidationError] = [:]
+    for event in core.commands.dispatcher.log.events
+    where event.phase == .rejected && event.origin?.group?.number == number {
+      guard let reason = event.reason, reason.contains("journal") else { continue }
+      refused[Int(event.key.rawValue)] = .notDurable(reason)
+    }
+    if !refused.isEmpty { checkRefusalByDisk() }
+    let before = model
+    let result = model.changeGroup(change, of: place, options, refused: refused, at: now)
+    if let found, found != result.error, isJournalled {
+      // All were rejected, and of some the reason was the disk, which the model does not know.
+      model = before
+      model.lastNumber = number
+      return checkRefusalByDisk()
+    }
+    if found != result.error {
+      return fail(
+        "\(name(key)) \(change) was answered \(Self.text(found)), not \(Self.text(result.error))"
+      )
+    }
+    if result.error == nil {
+      groups.began(
+        number,
+        place,
+        canConfirm: registry[key].property.confirm != nil,
+        accepted: result.accepted,
+        rejected: (model.groups[place]?.count ?? 0) - result.accepted.count
+      )
+    }
+    compareEvents("after a change of a group")
   }
 
   private static func text(_ error: ValidationError?) -> String {
@@ -176,7 +222,7 @@ extension SimulatedLife {
     guard breach == nil else { return }
     let key = anyKey()
     if isTraced { log("\(name(key)) flush") }
-    let expected = model.flush(Int(key.rawValue), at: now)
+    let expected = model.flush(key, at: now)
     if core.flush(key, at: now, source: "test") != expected {
       fail("flush of \(name(key)) answers wrongly")
     }
@@ -199,6 +245,7 @@ extension SimulatedLife {
 
   private mutating func switchPower() {
     let device = random.below(world.devices.count)
+    guard registry.devices[device].group == nil else { return }
     if random.chance(40) {
       world.devices[device].isDeaf.toggle()
       if isTraced { log("device \(device) deaf: \(world.devices[device].isDeaf)") }
@@ -269,6 +316,7 @@ extension SimulatedLife {
       isJournalled: isJournalled
     )
     ledger.restart()
+    groups.restart()
     routes.restart()
     retained.restart()
     outstanding = []

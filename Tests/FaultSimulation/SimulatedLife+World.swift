@@ -69,6 +69,10 @@ extension SimulatedLife {
       }
       if !invariants.isExempt(entry.number) { ledger.left(entry.number) }
     }
+    if let group = groupValues(of: publish) {
+      seen.groupMessages += 1
+      values = group
+    }
     let message = Agenda.Message(
       token: publish.token,
       device: registry[publish.keys[0]].device,
@@ -90,6 +94,23 @@ extension SimulatedLife {
     agenda.plan(.arrival(message), at: after(isSlow ? 50...2500 : 0...20))
   }
 
+  /// The values that all members of a group get by a message for it; `nil` for any other message.
+  private func groupValues(of publish: CommandPublish) -> [(key: KeyIndex, value: Value)]? {
+    let groups = model.groups.filter {
+      registry.properties[$0.key].property.command.topic == publish.topic
+    }
+    guard !groups.isEmpty else { return nil }
+    var found: [(key: KeyIndex, value: Value)] = []
+    for members in groups.values.sorted(by: { $0[0] < $1[0] }) {
+      let carried = publish.keys.first { members.contains(Int($0.rawValue)) }
+      guard let carried, let entry = model.keys[Int(carried.rawValue)].flight?.entry else {
+        continue
+      }
+      found += members.map { (KeyIndex(Int32($0)), entry.value) }
+    }
+    return found
+  }
+
   private mutating func arrive(_ message: Agenda.Message) {
     if message.isRefused {
       let outcome = CommandPublish.Outcome.refused("not authorized")
@@ -105,7 +126,21 @@ extension SimulatedLife {
       )
       for (key, _) in message.values { world.lastAcknowledged[Int(key.rawValue)] = message.order }
     }
-    planDelivery(message)
+    planDeliveries(message)
+  }
+
+  /// Hands a message to each device that it is for.
+  private mutating func planDeliveries(_ message: Agenda.Message) {
+    var devices: [Int] = []
+    for (key, _) in message.values where devices.last != registry[key].device {
+      if !devices.contains(registry[key].device) { devices.append(registry[key].device) }
+    }
+    for device in devices {
+      var own = message
+      own.device = device
+      own.values = message.values.filter { registry[$0.key].device == device }
+      planDelivery(own)
+    }
   }
 
   private mutating func planDelivery(_ message: Agenda.Message) {
@@ -191,7 +226,7 @@ extension SimulatedLife {
     world.generation += 1
     world.isHalfOpen = false
     for message in agenda.removeArrivals() where message.survivesCut && !message.isRefused {
-      planDelivery(message)
+      planDeliveries(message)
     }
   }
 

@@ -34,6 +34,7 @@ package struct SimulatedLife: ~Copyable {
   var core: GatewayCore
   var model: Model
   var ledger: Ledger
+  var groups = GroupLedger()
   var routes: RouteLedger
   var retained = RetainedTopics()
   var world: World

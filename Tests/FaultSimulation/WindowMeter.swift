@@ -15,6 +15,8 @@ struct WindowMeter {
     enum Owner: Equatable {
       /// The command of this key.
       case key(Int)
+      /// The commands of ``Flight/members``, in one message for the group with this key.
+      case group(Int)
       /// The answer to a request.
       case device(Int)
       /// Nothing but time: a newer press of its button was sent.
@@ -22,6 +24,8 @@ struct WindowMeter {
     }
 
     var owner: Owner
+    /// The keys whose commands have not ended, of a message for a group.
+    var members: Set<Int> = []
     var lane: Int
     var until: Moment
   }
@@ -57,14 +61,46 @@ struct WindowMeter {
     flights.append(Flight(owner: owner, lane: lane, until: now.advanced(by: Self.patience)))
   }
 
+  /// A message for a group was sent; it replaces an older one, unless it is an action.
+  mutating func sent(
+    group: Int,
+    _ members: [Int],
+    lane: Int,
+    isAction: Bool,
+    at now: Moment
+  ) {
+    guard sizes[lane] != nil else { return }
+    if isAction, let before = flights.firstIndex(where: { $0.owner == .group(group) }) {
+      flights[before].owner = .nobody
+      flights[before].members = []
+    }
+    for member in members { ended(.key(member)) }
+    ended(.group(group))
+    let until = now.advanced(by: Self.patience)
+    flights.append(
+      Flight(owner: .group(group), members: Set(members), lane: lane, until: until)
+    )
+  }
+
   /// The broker has a command.
   mutating func acknowledged(_ place: Int, at now: Moment) {
+    for index in flights.indices
+    where flights[index].members.remove(place) != nil && flights[index].members.isEmpty {
+      flights[index].until = now.advanced(by: Self.presumedTime)
+    }
     for index in flights.indices where flights[index].owner == .key(place) {
       flights[index].until = now.advanced(by: Self.presumedTime)
     }
   }
 
-  mutating func ended(_ owner: Flight.Owner) { flights.removeAll { $0.owner == owner } }
+  mutating func ended(_ owner: Flight.Owner) {
+    flights.removeAll { $0.owner == owner }
+    guard case .key(let place) = owner else { return }
+    for index in flights.indices.reversed()
+    where flights[index].members.remove(place) != nil && flights[index].members.isEmpty {
+      flights.remove(at: index)
+    }
+  }
 
   mutating func requestsEnded() {
     flights.removeAll { if case .device = $0.owner { true } else { false } }
