@@ -51,6 +51,17 @@ package struct Contest: Sendable {
     )
   }
 
+  /// Plays the first scene as a change of a group, which one message reaches.
+  package func playGroup(_ limits: LaneLimits?) -> Result {
+    Result(
+      (0..<UInt64(scenes)).map { number in
+        let seed = 1_000 + number
+        var scene = LampScene(mesh, lamps: lamps, limits: limits, seed: seed, isGrouped: true)
+        return scene.play()
+      }
+    )
+  }
+
   /// Plays the second scene, whose lanes have learned from the first.
   package func playSecond(_ limits: LaneLimits?) -> Result {
     Result(

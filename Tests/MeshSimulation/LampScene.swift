@@ -41,6 +41,7 @@ package struct LampScene: ~Copyable {
   private var generator: SeededGenerator
   private let lamps: Int
   private let silent: Set<Int>
+  private let isGrouped: Bool
   private var round = 0
   private var start = Moment.zero
   /// Changes that were accepted and whose end was not emitted.
@@ -56,20 +57,24 @@ package struct LampScene: ~Copyable {
   ///   - limits: The limits of their lane; `nil` for a house without lanes.
   ///   - seed: Where the numbers of chance begin.
   ///   - silent: Lamps that are without power.
+  ///   - isGrouped: Whether the scene is a change of a group, which one message reaches.
   package init(
     _ mesh: MeshParameters,
     lamps: Int,
     limits: LaneLimits?,
     seed: UInt64,
-    silent: Set<Int> = []
+    silent: Set<Int> = [],
+    isGrouped: Bool = false
   ) {
+    self.isGrouped = isGrouped
     self.lamps = lamps
     self.silent = silent
     generator = SeededGenerator(seed: ~seed)
     station = Station(
       (0..<lamps).map { Station.device("lamp\($0)", policy: Policy(delay: .zero)) },
       limits,
-      Mesh(mesh, seed: seed, silent: silent)
+      Mesh(mesh, seed: seed, silent: silent),
+      isGrouped: isGrouped
     )
   }
 
@@ -81,7 +86,12 @@ package struct LampScene: ~Copyable {
     windows = []
     start = station.now
     var outcome = Outcome()
-    for lamp in shuffled() { station.change(lamp, to: round) }
+    let order = shuffled()
+    if isGrouped {
+      station.changeGroup(order, to: round)
+    } else {
+      for lamp in order { station.change(lamp, to: round) }
+    }
     let urgent = delay.map { start.advanced(by: .milliseconds($0)) }
     var stop = urgent
     while true {

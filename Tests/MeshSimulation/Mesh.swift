@@ -22,7 +22,7 @@ package struct Mesh {
     case reported(lamp: Int, value: Int)
   }
 
-  private enum Leg { case command, acknowledgement, report }
+  private enum Leg { case command, acknowledgement, report, broadcast }
 
   private struct Message {
     let lamp: Int
@@ -47,6 +47,7 @@ package struct Mesh {
   private enum Action {
     case frameEnds(Int)
     case startsAgain(Int)
+    case lampHears(lamp: Int, value: Int)
     case lampReports(lamp: Int)
     case lampWakes(lamp: Int)
   }
@@ -70,6 +71,8 @@ package struct Mesh {
   private var awakeUntil: [Int: Double] = [:]
   /// Lamps that are without power.
   private let silent: Set<Int>
+  /// The newest broadcast, and who has heard it.
+  private var broadcast: Broadcast?
   /// What is planned, the latest first.
   private var agenda: [(at: Double, action: Action)] = []
 
@@ -106,8 +109,11 @@ package struct Mesh {
       isBusy = false
       defer { sendFrame(at: now) }
       return frameEnded(message, at: now)
+    case .lampHears(let lamp, let value):
+      acts(lamp, on: value, at: now)
+      return .arrived(lamp: lamp, value: value)
     case .startsAgain(let message):
-      messages[message].hop = 0
+      if messages[message].leg != .broadcast { messages[message].hop = 0 }
       messages[message].frameTries = 0
       contenders.append(message)
     case .lampReports(let lamp): join(Message(lamp: lamp, value: 0, leg: .report))
@@ -118,6 +124,61 @@ package struct Mesh {
     }
     sendFrame(at: now)
     return nil
+  }
+
+  // MARK: - Broadcasts
+
+  /// One message for all lamps, which every router passes on.
+  private struct Broadcast {
+    /// How far away each lamp is that has not heard it.
+    var missing: [Int: Int]
+    /// How far away routers are that are no lamps, where there is no lamp at that distance.
+    var gaps: Set<Int>
+  }
+
+  /// The adapter gets a command for all of so many lamps.
+  package mutating func sendToAll(_ value: Int, lamps: Int, at now: Double) -> Event? {
+    guard held < mesh.adapter else { return .dropped(lamp: 0) }
+    held += 1
+    var missing: [Int: Int] = [:]
+    for lamp in 0..<lamps where !silent.contains(lamp) {
+      missing[lamp] = mesh.hops[lamp % mesh.hops.count]
+    }
+    let gaps = Set(1...(missing.values.max() ?? 1)).subtracting(missing.values)
+    broadcast = Broadcast(missing: missing, gaps: gaps)
+    contenders.append(messages.count)
+    messages.append(Message(lamp: -1, value: value, leg: .broadcast))
+    sendFrame(at: now)
+    return nil
+  }
+
+  /// A frame of a broadcast has ended: all that are one hop further, or as near, may have heard it.
+  private mutating func broadcastEnded(_ place: Int, at now: Double) {
+    let message = messages[place]
+    let loss = min(0.9, mesh.loss + mesh.collision * Double(contenders.count))
+    messages[place].messageTries += 1
+    if message.hop == 0, message.messageTries == 0 { held -= 1 }
+    let near = { (distance: Int) in abs(distance - message.hop) <= 1 }
+    for (lamp, distance) in (broadcast?.missing ?? [:]).sorted(by: { $0.key < $1.key })
+    where near(distance) && part() >= loss {
+      broadcast?.missing[lamp] = nil
+      plan(.lampHears(lamp: lamp, value: message.value), at: now)
+      planRelay(message.value, from: distance, at: now)
+    }
+    for distance in (broadcast?.gaps ?? []).sorted() where near(distance) && part() >= loss {
+      broadcast?.gaps.remove(distance)
+      planRelay(message.value, from: distance, at: now)
+    }
+    let isMissed =
+      broadcast.map { $0.missing.values.contains(where: near) || $0.gaps.contains(where: near) }
+    if isMissed == true, messages[place].messageTries < mesh.broadcastTries {
+      plan(.startsAgain(place), at: now + mesh.broadcastPatience)
+    }
+  }
+
+  private mutating func planRelay(_ value: Int, from distance: Int, at now: Double) {
+    messages.append(Message(lamp: -1, value: value, leg: .broadcast, hop: distance))
+    plan(.startsAgain(messages.count - 1), at: now + mesh.relayDelay * part())
   }
 
   // MARK: - Turns
@@ -164,6 +225,10 @@ package struct Mesh {
 
   private mutating func frameEnded(_ place: Int, at now: Double) -> Event? {
     let message = messages[place]
+    guard message.leg != .broadcast else {
+      broadcastEnded(place, at: now)
+      return nil
+    }
     let isLastHop = message.hop + 1 >= mesh.hops[message.lamp % mesh.hops.count]
     let loss = min(0.9, mesh.loss + mesh.collision * Double(contenders.count))
     let isHeard = message.leg != .command || !isLastHop || listens(message.lamp, at: now)
@@ -204,16 +269,21 @@ package struct Mesh {
     leave(message)
     switch message.leg {
     case .command:
-      values[lamp] = message.value
-      if periods[lamp] != nil { awakeUntil[lamp] = now + Self.listening }
       contenders.append(messages.count)
       messages.append(Message(lamp: lamp, value: message.value, leg: .acknowledgement))
-      let time = mesh.lamp * (1 - mesh.jitter / 2 + mesh.jitter * part())
-      plan(.lampReports(lamp: lamp), at: now + time)
+      acts(lamp, on: message.value, at: now)
       return .arrived(lamp: lamp, value: message.value)
-    case .acknowledgement: return nil
+    case .acknowledgement, .broadcast: return nil
     case .report: return .reported(lamp: lamp, value: message.value)
     }
+  }
+
+  /// A lamp has a value, and reports it soon.
+  private mutating func acts(_ lamp: Int, on value: Int, at now: Double) {
+    values[lamp] = value
+    if periods[lamp] != nil { awakeUntil[lamp] = now + Self.listening }
+    let time = mesh.lamp * (1 - mesh.jitter / 2 + mesh.jitter * part())
+    plan(.lampReports(lamp: lamp), at: now + time)
   }
 
   private mutating func plan(_ action: Action, at time: Double) {

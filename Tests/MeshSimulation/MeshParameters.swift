@@ -18,6 +18,9 @@
 /// - zigbee-herdsman issue 450: "requests to the same device will never be send simultaneously", so a
 ///   newer value does not overtake an older one that is sent again. zigpy pull request 1630 lets two
 ///   at a time pass, so there it can.
+/// - Zigbee specification R22, broadcasts: every router that hears one for the first time sends it once
+///   after up to 64 ms, and again, three times in all and half a second apart, while it has not heard
+///   all routers around it do the same.
 /// - zha issue 422: 17 commands at once fail, 4 at a time with pauses pass.
 package struct MeshParameters: Sendable {
   package var name: String
@@ -36,6 +39,11 @@ package struct MeshParameters: Sendable {
   package var messageTries = 3
   /// How long a sender waits before it sends a message again.
   package var patience = 1600.0
+  /// How long a router waits at most before it passes a broadcast on, how often it sends it at most,
+  /// and how long it waits for others to do the same.
+  package var relayDelay = 64.0
+  package var broadcastTries = 3
+  package var broadcastPatience = 500.0
   /// How many commands for one lamp the adapter works on at a time; others of that lamp wait in it.
   package var perLamp = 1
   /// How long a lamp takes to act on a command and report it, on average.

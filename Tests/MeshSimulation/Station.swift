@@ -24,12 +24,23 @@ struct Station: ~Copyable {
   /// What each device has.
   private(set) var shown: [Int: Int] = [:]
 
+  /// The key of the group of all devices, if there is one.
+  private let group: KeyIndex?
+
+  /// - Parameters:
+  ///   - devices: The devices, numbered from 0.
+  ///   - limits: The limits of their lane.
+  ///   - mesh: The mesh between the gateway and the devices.
+  ///   - isGrouped: Whether there is a group of all devices, which one message reaches.
   init(
     _ devices: [Device],
     _ limits: LaneLimits?,
-    _ mesh: Mesh
+    _ mesh: Mesh,
+    isGrouped: Bool = false
   ) {
     self.mesh = mesh
+    group = isGrouped ? KeyIndex(Int32(devices.count)) : nil
+    let devices = devices + (isGrouped ? [Self.group(of: devices)] : [])
     var settings = CommandSettings()
     if let limits { settings.lanes[Self.lane] = limits }
     machine = CommandStateMachine(registry: Registry(devices), settings: settings)
@@ -60,6 +71,17 @@ struct Station: ~Copyable {
     return device
   }
 
+  private static func group(of devices: [Device]) -> Device {
+    var group = Device(
+      id: "all",
+      name: "all",
+      properties: DeviceGroup.sharedProperties(of: devices)
+    )
+    group.group = DeviceGroup(members: devices.map(\.id))
+    group.properties[0].command.topic = "all/set"
+    return group
+  }
+
   /// When something happens next.
   var next: Moment? { Moment.earlier(meshNext, machine.nextDeadline(after: now)) }
 
@@ -71,18 +93,28 @@ struct Station: ~Copyable {
   var lane: LaneStatus? { machine.dispatcher.sendQueue.laneStatuses.first }
 
   /// Somebody asks the gateway for a value.
-  mutating func change(_ device: Int, to value: Int) {
+  ///
+  /// `part` is the command of the group that it is a part of.
+  mutating func change(_ device: Int, to value: Int, part: GroupPart? = nil) {
     do {
       try machine.change(
         .set(.number(Double(value))),
         of: KeyIndex(Int32(device)),
         at: now,
-        ChangeOptions()
+        ChangeOptions(origin: part.map { ChangeOrigin(wantsPhases: true, group: $0) })
       )
     } catch {
       preconditionFailure("A value is rejected: \(error)")
     }
     machine.advance(to: now)
+  }
+
+  /// Somebody asks the gateway for a value of the group: each device, in this order, gets a change.
+  mutating func changeGroup(_ devices: [Int], to value: Int) {
+    guard let group else { preconditionFailure("There is no group.") }
+    let number = machine.dispatcher.log.nextNumber()
+    let part = GroupPart(key: group, number: number, name: "all")
+    for device in devices { change(device, to: value, part: part) }
   }
 
   /// Hands the adapter all that may leave now.
@@ -95,9 +127,18 @@ struct Station: ~Copyable {
       let device = Int(publish.keys[0].rawValue)
       let value = Int(String(decoding: publish.payload, as: UTF8.self)) ?? 0
       values.append(value)
-      if self.publish(value, to: device) { dropped += 1 }
+      let isForAll = publish.keys.count > 1
+      if isForAll ? publishToAll(value) : self.publish(value, to: device) { dropped += 1 }
     }
     return (values, dropped)
+  }
+
+  /// Hands the adapter a value for all devices; returns whether the adapter dropped it.
+  private mutating func publishToAll(_ value: Int) -> Bool {
+    let lamps = machine.registry.devices.count - 1
+    let event = mesh.sendToAll(value, lamps: lamps, at: Double(now.nanoseconds) / 1e6)
+    if case .dropped = event { return true }
+    return false
   }
 
   /// Hands the adapter a value without asking the gateway.

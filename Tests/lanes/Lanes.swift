@@ -7,7 +7,7 @@ import MeshSimulation
 /// Compares lanes in simulated meshes, and prints tables in Markdown.
 ///
 /// `lanes` plays the three meshes, `lanes vary` also each of them with its assumptions halved and
-/// doubled. `lanes plot` writes the pictures of docs/lanes.md, and `lanes evening` plays an evening in
+/// doubled. `lanes groups` plays them as changes of groups. `lanes plot` writes the pictures of docs/lanes.md, and `lanes evening` plays an evening in
 /// a house.
 @main struct Lanes {
   private static let scenes = 40
@@ -17,9 +17,10 @@ import MeshSimulation
     switch arguments.first {
     case nil: compareAll(varies: false)
     case "vary": compareAll(varies: true)
+    case "groups": compareGroups()
     case "plot": LanePictures.write(scenes: scenes)
     case "evening": playEvenings(arguments.dropFirst().compactMap { UInt64($0) })
-    case let word?: print("lanes: unknown word \(word); vary, plot and evening are known")
+    case let word?: print("lanes: unknown word \(word); vary, groups, plot and evening are known")
     }
   }
 
@@ -41,6 +42,23 @@ import MeshSimulation
     for mesh in MeshParameters.all {
       for variation in [mesh] + (varies ? mesh.variations : []) {
         for lamps in [10, 30, 80] { compare(Contest(variation, lamps: lamps, scenes: scenes)) }
+      }
+    }
+  }
+
+  /// One message for all lamps against one for each.
+  private static func compareGroups() {
+    MarkdownTable.row(["mesh", "lamps", "one by one", "one message", "ratio", "sent again"])
+    MarkdownTable.row(Array(repeating: "---", count: 6))
+    for mesh in MeshParameters.all {
+      for lamps in [30, 60] {
+        let contest = Contest(mesh, lamps: lamps, scenes: scenes)
+        let single = contest.play(LaneLimits(window: .auto))
+        let group = contest.playGroup(LaneLimits(window: .auto))
+        MarkdownTable.row([
+          mesh.name, "\(lamps)", text(single), text(group), ratio(group, single),
+          "\(group.repeated) of \(lamps * scenes)",
+        ])
       }
     }
   }
