@@ -23,20 +23,6 @@ extension CommandDispatcher {
     facts[key].hasUrgent && registry.definition(of: key).property.urgent.contains(value)
   }
 
-  /// When the values that wait in lanes are sent; see ``PendingStatus/all(of:in:at:)``.
-  ///
-  /// Takes time in proportion to everything that waits in lanes.
-  package func sendTimes(after now: Moment) -> [KeyIndex: Moment] {
-    var isAlone: Set<UInt64> = []
-    return sendQueue.sendTimes(after: now, ignoresLimits: isClosing) { key in
-      guard let number = sendQueue[key]?.change.origin?.group?.number, !isAlone.contains(number)
-      else { return sendQueue.companions(of: key) }
-      if let keys = GroupMessage.keys(ledBy: key, in: self) { return keys }
-      isAlone.insert(number)
-      return sendQueue.companions(of: key)
-    }
-  }
-
   /// The number of values that wait for quiet or to be sent.
   @inline(__always)
   package var pendingCount: Int { queue.pendingCount + sendQueue.count }

@@ -42,7 +42,7 @@ extension PendingStatus {
     in dispatcher: borrowing CommandDispatcher,
     at now: Moment
   ) -> [PendingStatus] {
-    let times = dispatcher.sendTimes(after: now)
+    let times = sendTimes(in: dispatcher, after: now)
     var all: [PendingStatus] = []
     for key in keys {
       guard var status = PendingStatus(of: key, in: dispatcher) else { continue }
@@ -50,6 +50,24 @@ extension PendingStatus {
       all.append(status)
     }
     return all
+  }
+
+  /// When the values that wait in lanes are sent; see ``all(of:in:at:)``.
+  ///
+  /// Takes time in proportion to everything that waits in lanes.
+  package static func sendTimes(
+    in dispatcher: borrowing CommandDispatcher,
+    after now: Moment
+  ) -> [KeyIndex: Moment] {
+    let queue = dispatcher.sendQueue
+    var isAlone: Set<UInt64> = []
+    return queue.sendTimes(after: now, ignoresLimits: dispatcher.isClosing) { key in
+      guard let number = queue[key]?.change.origin?.group?.number, !isAlone.contains(number)
+      else { return queue.companions(of: key) }
+      if let keys = GroupMessage.keys(ledBy: key, in: dispatcher) { return keys }
+      isAlone.insert(number)
+      return queue.companions(of: key)
+    }
   }
 
   /// What waits for `key`, the newest value; `nil` when nothing does.

@@ -28,7 +28,8 @@ extension RequestHandler {
     at now: Moment
   ) {
     do throws(ValidationError) {
-      requester.send(.previewed(try preview(request, at: now), id: request.replyID))
+      let messages = try ChangePreview(context, host, at: now).messages(for: request)
+      requester.send(.previewed(messages, id: request.replyID))
     } catch {
       let message = "\(request.key): \(suggesting(error, at: now).description)"
       requester.send(.failure(ErrorReply(.badValue, message, line: line), id: request.replyID))
@@ -68,124 +69,9 @@ extension RequestHandler {
     if device.group == nil || !property.command.topic.isEmpty,
       let value = status.target ?? status.actual ?? property.kind.example
     {
-      details.message = preview([(key, value)], at: now).first
+      details.message = ChangePreview(context, host, at: now).messages([(key, value)]).first
     }
     return details
-  }
-
-  /// The messages that values would be sent in now, and why they would not be.
-  private func preview(
-    _ values: [(key: KeyIndex, value: Value)],
-    options: [JSONValue.Member]? = nil,
-    from origin: ChangeOrigin? = nil,
-    at now: Moment
-  ) -> [MessagePreview] {
-    let registry = context.registry
-    let publishes = CommandPublish.previews(
-      of: values,
-      options: options,
-      in: context.core.commands.dispatcher,
-      allows: { allows($1, of: $0, from: origin, at: now) },
-      at: now
-    )
-    return publishes.compactMap { publish in
-      for (asked, value) in values {
-        let keys = [asked] + registry.groups.members(of: asked)
-        guard let carried = keys.first(where: { publish.keys.contains($0) }) else { continue }
-        let isGroups = registry[asked].commandTopic == publish.topic
-        return preview(publish, isGroups ? asked : carried, value, at: now)
-      }
-      return nil
-    }
-  }
-
-  private func preview(
-    _ publish: CommandPublish,
-    _ key: KeyIndex,
-    _ value: Value,
-    at now: Moment
-  ) -> MessagePreview {
-    let registry = context.registry
-    return MessagePreview(
-      key: registry[key].key,
-      value: value.json,
-      topic: publish.topic,
-      payload: String(decoding: publish.payload, as: UTF8.self),
-      qos: publish.qos,
-      keys: publish.keys.map { registry[$0].key },
-      reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
-        ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
-    )
-  }
-
-  /// Whether a member of a group would accept a value.
-  private func allows(
-    _ value: Value,
-    of member: KeyIndex,
-    from origin: ChangeOrigin?,
-    at now: Moment
-  ) -> Bool {
-    do throws(ValidationError) {
-      let change = try context.core.commands.memberChange(.set(value), for: member)
-      guard change == .set(value) else { return false }
-      try context.core.commands.holds.check(
-        change,
-        of: member,
-        from: origin,
-        in: context.core.commands.dispatcher,
-        at: now
-      )
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  /// Answers a change that is not to be made with the messages that it would be sent in.
-  ///
-  /// - Throws: Why the change would be rejected.
-  private func preview(
-    _ request: ControlRequest,
-    at now: Moment
-  ) throws(ValidationError) -> [MessagePreview] {
-    let registry = context.registry
-    let origin = ChangeOrigin(source: request.source ?? "socket")
-    if let members = request.deviceMembers {
-      let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
-      let changes = try set.changes(in: registry)
-      try context.core.commands.holds.check(
-        changes.values,
-        from: origin,
-        in: context.core.commands.dispatcher,
-        at: now
-      )
-      return preview(changes.values, options: changes.options, from: origin, at: now)
-    }
-    if request.operation == .scene {
-      return preview(try registry.scene(request.key).values(in: registry), from: origin, at: now)
-    }
-    let key = try registry.index(of: request.key)
-    let change: ValueChange
-    switch request.operation {
-    case .set(let value): change = .set(try registry.value(from: value, of: key))
-    case .step(let amount):
-      change = .step(try amount.number(for: registry.definition(of: key).property.kind))
-    case .toggle: change = .toggle
-    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
-      .log, .devices:
-      preconditionFailure("Only changes have a message.")
-    }
-    guard let value = try context.core.commands.value(after: change, of: key) else {
-      throw .noBase
-    }
-    try context.core.commands.holds.check(
-      .set(value),
-      of: key,
-      from: origin,
-      in: context.core.commands.dispatcher,
-      at: now
-    )
-    return preview([(key, value)], from: origin, at: now)
   }
 
   /// The last commands of a key as events, the oldest first.

@@ -65,7 +65,8 @@ extension RequestHandler {
     }
     guard status.waits == .lane else { return status }
     if !forecast.isUsable(for: key, at: now) {
-      forecast = LaneForecast(context.core.commands.dispatcher.sendTimes(after: now), at: now)
+      let times = PendingStatus.sendTimes(in: context.core.commands.dispatcher, after: now)
+      forecast = LaneForecast(times, at: now)
       work -= forecast.cost
     }
     status.due = forecast[key]

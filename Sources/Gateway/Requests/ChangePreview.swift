@@ -1,0 +1,132 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Commands
+import Control
+import Devices
+import GatewayCore
+import JSON
+import LastOut
+import Values
+
+/// The messages of a change that is not to be made.
+struct ChangePreview {
+  private let context: GatewayContext
+  private let host: GatewayHost
+  private let now: Moment
+
+  init(_ context: GatewayContext, _ host: GatewayHost, at now: Moment) {
+    self.context = context
+    self.host = host
+    self.now = now
+  }
+
+  /// The messages that values would be sent in now, and why they would not be.
+  func messages(
+    _ values: [(key: KeyIndex, value: Value)],
+    options: [JSONValue.Member]? = nil,
+    from origin: ChangeOrigin? = nil
+  ) -> [MessagePreview] {
+    let registry = context.registry
+    let publishes = CommandPublish.previews(
+      of: values,
+      options: options,
+      in: context.core.commands.dispatcher,
+      allows: { allows($1, of: $0, from: origin) },
+      at: now
+    )
+    return publishes.compactMap { publish in
+      for (asked, value) in values {
+        let keys = [asked] + registry.groups.members(of: asked)
+        guard let carried = keys.first(where: { publish.keys.contains($0) }) else { continue }
+        let isGroups = registry[asked].commandTopic == publish.topic
+        return message(publish, isGroups ? asked : carried, value)
+      }
+      return nil
+    }
+  }
+
+  private func message(
+    _ publish: CommandPublish,
+    _ key: KeyIndex,
+    _ value: Value
+  ) -> MessagePreview {
+    let registry = context.registry
+    return MessagePreview(
+      key: registry[key].key,
+      value: value.json,
+      topic: publish.topic,
+      payload: String(decoding: publish.payload, as: UTF8.self),
+      qos: publish.qos,
+      keys: publish.keys.map { registry[$0].key },
+      reason: context.core.commands.dispatcher.isUnchanged(value, of: key)
+        ? "the device has this value" : host.obstacle(to: registry.device(of: key), at: now)
+    )
+  }
+
+  /// Whether a member of a group would accept a value.
+  private func allows(
+    _ value: Value,
+    of member: KeyIndex,
+    from origin: ChangeOrigin?
+  ) -> Bool {
+    do throws(ValidationError) {
+      let change = try context.core.commands.memberChange(.set(value), for: member)
+      guard change == .set(value) else { return false }
+      try context.core.commands.holds.check(
+        change,
+        of: member,
+        from: origin,
+        in: context.core.commands.dispatcher,
+        at: now
+      )
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// The messages that a requested change would be sent in.
+  ///
+  /// - Throws: Why the change would be rejected.
+  func messages(for request: ControlRequest) throws(ValidationError) -> [MessagePreview] {
+    let registry = context.registry
+    let origin = ChangeOrigin(source: request.source ?? "socket")
+    if let members = request.deviceMembers {
+      let set = DeviceSet(device: try registry.deviceIndex(of: request.key), members: members)
+      let changes = try set.changes(in: registry)
+      try context.core.commands.holds.check(
+        changes.values,
+        from: origin,
+        in: context.core.commands.dispatcher,
+        at: now
+      )
+      return messages(changes.values, options: changes.options, from: origin)
+    }
+    if request.operation == .scene {
+      return messages(try registry.scene(request.key).values(in: registry), from: origin)
+    }
+    let key = try registry.index(of: request.key)
+    let change: ValueChange
+    switch request.operation {
+    case .set(let value): change = .set(try registry.value(from: value, of: key))
+    case .step(let amount):
+      change = .step(try amount.number(for: registry.definition(of: key).property.kind))
+    case .toggle: change = .toggle
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log, .devices:
+      preconditionFailure("Only changes have a message.")
+    }
+    guard let value = try context.core.commands.value(after: change, of: key) else {
+      throw .noBase
+    }
+    try context.core.commands.holds.check(
+      .set(value),
+      of: key,
+      from: origin,
+      in: context.core.commands.dispatcher,
+      at: now
+    )
+    return messages([(key, value)], from: origin)
+  }
+}
