@@ -128,7 +128,7 @@ extension Model {
         {
           return nil
         }
-      } else {
+      } else if unnecessaryParts[place] != tag {
         guard !key.hasNewer, key.flight == nil, !key.isUncertain, let actual = key.actual,
           key.property.isSameOnWire(actual, value)
         else { return nil }
@@ -178,7 +178,8 @@ extension Model {
       guard let newest = keys[member].queued ?? keys[member].ready, let tag = newest.group,
         tag.place == other, tag.number > decidedGroups[other] ?? 0,
         flushMembers(of: tag, newest.value, at: now),
-        let carried = carried(tag, newest.value, in: keys[member].lane), !carried.isEmpty
+        let carried = carried(tag, newest.value, in: keys[member].lane),
+        carried.contains(where: { isNeeded($0) })
       else { continue }
       decidedGroups[other] = tag.number
       leaving += carried
@@ -199,6 +200,12 @@ extension Model {
     for place in leaving where place != leader { lanes.interrupted(device: keys[place].device) }
     for (place, entry) in zip(leaving, entries) { leave(place, entry, grace: .zero) }
     return nil
+  }
+
+  /// Whether the device does not have what waits for it, as far as is known, or must get it anyway.
+  private func isNeeded(_ place: Int) -> Bool {
+    guard let ready = keys[place].ready else { return false }
+    return ready.isUrgent || !isKnown(ready.value, place)
   }
 
   /// The other keys of a group that share messages with `place`.

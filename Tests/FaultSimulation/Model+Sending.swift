@@ -60,6 +60,7 @@ extension Model {
       return "is said to be unchanged, but has to leave"
     }
     keys[place].ready = nil
+    unnecessaryParts[place] = ready.group
     lanes.interrupted(device: keys[place].device)
     emit(.unchanged, ready, place)
     return nil

@@ -56,6 +56,9 @@ struct Model {
   var groups: [Int: [Int]]
   /// The newest command of each group that was sent, in one message or one by one.
   var decidedGroups: [Int: UInt64] = [:]
+  /// The parts of changes of groups that proved unnecessary just before a message left: their
+  /// devices have the value, even if something newer of theirs waits for quiet.
+  var unnecessaryParts: [Int: GroupTag] = [:]
   var lastNumber: UInt64 = 0
   /// The events that are expected since the last comparison.
   var expected: [ExpectedEvent] = []

@@ -126,6 +126,7 @@ extension SimulatedLife {
 
   private mutating func leave(_ publish: CommandPublish) {
     withhold()
+    model.unnecessaryParts = [:]
     acceptUnchanged()
     guard breach == nil else { return }
     model.isReloading = core.isReloading
