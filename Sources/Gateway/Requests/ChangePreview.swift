@@ -107,16 +107,7 @@ struct ChangePreview {
       return messages(try registry.scene(request.key).values(in: registry), from: origin)
     }
     let key = try registry.index(of: request.key)
-    let change: ValueChange
-    switch request.operation {
-    case .set(let value): change = .set(try registry.value(from: value, of: key))
-    case .step(let amount):
-      change = .step(try amount.number(for: registry.definition(of: key).property.kind))
-    case .toggle: change = .toggle
-    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
-      .log, .devices:
-      preconditionFailure("Only changes have a message.")
-    }
+    let change = try request.change(of: key, in: registry)
     guard let value = try context.core.commands.value(after: change, of: key) else {
       throw .noBase
     }
@@ -128,5 +119,22 @@ struct ChangePreview {
       at: now
     )
     return messages([(key, value)], from: origin)
+  }
+}
+
+extension ControlRequest {
+  /// The change of one property that this requests.
+  ///
+  /// - Throws: Why the property does not allow it.
+  func change(of key: KeyIndex, in registry: Registry) throws(ValidationError) -> ValueChange {
+    switch operation {
+    case .set(let value): .set(try registry.value(from: value, of: key))
+    case .step(let amount):
+      .step(try amount.number(for: registry.definition(of: key).property.kind))
+    case .toggle: .toggle
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log, .devices:
+      preconditionFailure("Only a change of one property has a value.")
+    }
   }
 }

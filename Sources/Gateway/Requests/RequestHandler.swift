@@ -133,16 +133,7 @@ final class RequestHandler {
       if request.wait == .confirmed, !canConfirm(key) {
         return cannotConfirm(request.key, request, for: requester, line: line)
       }
-      let change: ValueChange
-      switch request.operation {
-      case .set(let value): change = .set(try registry.value(from: value, of: key))
-      case .step(let amount):
-        change = .step(try amount.number(for: registry.definition(of: key).property.kind))
-      case .toggle: change = .toggle
-      case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload,
-        .status, .log, .devices:
-        preconditionFailure("Only changes are made here.")
-      }
+      let change = try request.change(of: key, in: registry)
       context.counters[registry.device(of: key)].changes += 1
       try context.core.change(
         change,
