@@ -61,8 +61,14 @@ import Testing
     #expect(run.lines.count { $0.phase == "confirmed" } == 2)
     #expect(witness.texts(on: "zigbee/downstairs/set").count == 1)
     #expect(Self.commands(witness).isEmpty)
-    let events = witness.texts(on: "settle/desk/level/event")
-    #expect(events.contains { $0.contains(#""phase":"sent""#) && $0.contains(#""group":"down""#) })
+    // The witness may receive the events later than the client its replies.
+    let isAnnounced = witness.waitFor {
+      $0.contains {
+        $0.topic == "settle/desk/level/event" && $0.text.contains(#""phase":"sent""#)
+          && $0.text.contains(#""group":"down""#)
+      }
+    }
+    #expect(isAnnounced)
   }
 
   @Test func `a member that does not confirm gets another attempt of its own`() throws {
