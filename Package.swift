@@ -66,7 +66,7 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .target(
       name: "MQTT",
-      dependencies: ["CMosquitto", "COpenSSL", "LastOut", "MQTTTopics", "Operations"]
+      dependencies: ["CMosquitto", "COpenSSL", "LastOut", "MQTTTopics", "Operations", "Values"]
     ),
     .systemLibrary(name: "CFYAML", pkgConfig: "libfyaml", providers: [.apt(["libfyaml-dev"])]),
     .target(

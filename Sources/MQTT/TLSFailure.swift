@@ -3,6 +3,7 @@
 
 import CMosquitto
 import COpenSSL
+import Values
 
 /// Why TLS failed, in words that name the fix.
 ///
@@ -23,11 +24,11 @@ enum TLSFailure {
     host: String,
     authority: String?
   ) -> String? {
-    if complaint.contains("certificate verify failed"), let verdict {
+    if complaint.has("certificate verify failed"), let verdict {
       return words(verdict, host: host, authority: authority)
     }
-    if complaint.contains("host name verification failed") { return otherName(host) }
-    return alerts.first { complaint.contains($0.alert) }?.words
+    if complaint.has("host name verification failed") { return otherName(host) }
+    return alerts.first { complaint.has($0.alert) }?.words
   }
 
   /// TLS alerts of the broker about the client certificate.

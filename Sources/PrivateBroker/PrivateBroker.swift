@@ -161,8 +161,8 @@ package final class PrivateBroker {
     for _ in 0..<2000 {
       let ending = process?.wait(milliseconds: 5)
       let fresh = String(decoding: log().utf8.dropFirst(start), as: UTF8.self)
+      let lines = fresh.split(separator: "\n")
       guard let ending else {
-        let lines = fresh.split(separator: "\n")
         if lines.contains(where: { $0.hasSuffix(" running") }) { return true }
         continue
       }
@@ -170,7 +170,7 @@ package final class PrivateBroker {
       processID = nil
       lifeline?.release()
       lifeline = nil
-      if fresh.contains("Error: Address already in use") { return false }
+      if lines.contains(where: { $0.hasSuffix("Error: Address already in use") }) { return false }
       throw PrivateBrokerError("mosquitto ended (\(ending)): \(fresh)")
     }
     stop()

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Values
+
 /// A broker's address as people type it: `broker.lan`, `mqtt://anna:secret@broker.lan:1883`.
 package struct BrokerAddress: Hashable, Sendable {
   /// The address for the settings, without user name and password.
@@ -20,7 +22,7 @@ package struct BrokerAddress: Hashable, Sendable {
       url = text
       return
     }
-    let start = text.firstRange(of: "://")?.upperBound
+    let start = text.firstPlace(of: "://")?.upperBound
     let scheme = start.map { String(text[..<$0]) } ?? "mqtt://"
     var rest = start.map { text[$0...] } ?? text[...]
     // A password may contain "@"; a host cannot.

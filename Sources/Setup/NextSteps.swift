@@ -69,6 +69,6 @@ package struct NextSteps: Hashable, Sendable {
     let isPlain = path.unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || marks.contains($0)
     }
-    return isPlain ? path : "'" + path.replacing("'", with: #"'\''"#) + "'"
+    return isPlain ? path : "'" + path.replaced("'", by: #"'\''"#) + "'"
   }
 }

@@ -5,6 +5,7 @@ import Glibc
 import Arguments
 import Configuration
 import Operations
+import Values
 
 /// A command that `settled` runs in this process.
 protocol DaemonCommand: Command {
@@ -66,6 +67,6 @@ enum TerminalLocale {
   static var isUTF8: Bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"]
     let locale = names.compactMap { Environment[$0] }.first { !$0.isEmpty }?.lowercased() ?? ""
-    return locale.contains("utf-8") || locale.contains("utf8")
+    return locale.has("utf-8") || locale.has("utf8")
   }
 }

@@ -64,7 +64,9 @@ struct ImportReport {
     guard !silent.isEmpty else { return }
     var counts: [String: Int] = [:]
     for diagnostic in silent {
-      for name in diagnostic.reason.split(separator: ", ") { counts[String(name), default: 0] += 1 }
+      for name in diagnostic.reason.split(separator: ",") {
+        counts[String(name.drop { $0 == " " }), default: 0] += 1
+      }
     }
     let most = counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
     let shown = most.prefix(8).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")

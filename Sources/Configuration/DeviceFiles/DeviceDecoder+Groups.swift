@@ -35,9 +35,8 @@ extension DeviceDecoder {
 
   /// Whether a group's or a scene's name is allowed and not in use.
   mutating func checkName(_ pair: YAMLNode.Pair, of kind: String) -> Bool {
-    if let problem = Identifiers.problem(inDevice: pair.key) {
-      let message = problem.message.replacing("device identifier", with: "name of a \(kind)")
-      problems.add(pair.keyPosition, message, suggestion: problem.suggestion)
+    if let problem = Identifiers.problem(inDevice: pair.key, called: "name of a \(kind)") {
+      problems.add(pair.keyPosition, problem.message, suggestion: problem.suggestion)
       return false
     }
     let scope = kind == "scene" ? "scene \(pair.key)" : pair.key

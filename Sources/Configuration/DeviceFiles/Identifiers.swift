@@ -9,9 +9,14 @@ package enum Identifiers {
   ]
 
   /// Why a device identifier is invalid and a valid alternative; `nil` if it is valid.
-  package static func problem(inDevice id: String) -> (message: String, suggestion: String?)? {
+  ///
+  /// `role` is what the message calls it.
+  package static func problem(
+    inDevice id: String,
+    called role: String = "device identifier"
+  ) -> (message: String, suggestion: String?)? {
     if reservedDevices.contains(id) {
-      return ("the device identifier '\(id)' is reserved", nil)
+      return ("the \(role) '\(id)' is reserved", nil)
     }
     let bytes = Array(id.utf8)
     let isGood =
@@ -20,7 +25,7 @@ package enum Identifiers {
     if isGood { return nil }
     let slug = DeviceSlug.slug(id)
     return (
-      "'\(id.prefix(80))' is not a device identifier; allowed: small letters, digits, '-' and '_', "
+      "'\(id.prefix(80))' is not a \(role); allowed: small letters, digits, '-' and '_', "
         + "beginning with a letter or digit, 64 at most",
       slug == id || slug.isEmpty ? nil : slug
     )

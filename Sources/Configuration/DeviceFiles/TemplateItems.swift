@@ -64,8 +64,10 @@ struct TemplateItems {
       )
       return nil
     }
-    let parts = text.split(separator: "..", omittingEmptySubsequences: false).map(String.init)
-    if parts.count == 2, let first = number(parts[0]), let last = number(parts[1]) {
+    if let dots = text.firstPlace(of: ".."),
+      case let parts = [String(text[..<dots.lowerBound]), String(text[dots.upperBound...])],
+      let first = number(parts[0]), let last = number(parts[1])
+    {
       guard first <= last else {
         problems.add(
           node.position,
@@ -99,7 +101,7 @@ struct TemplateItems {
   private static func meantRange(_ text: String) -> String? {
     let parts = text.split { $0 == "." || $0 == "-" || $0 == " " || $0 == "<" }.map(String.init)
     let isNumber =
-      text.split(separator: ".").count == 2 && !text.contains("..")
+      text.split(separator: ".").count == 2 && !text.has("..")
       && text.utf8.count { $0 == UInt8(ascii: ".") } == 1
     guard parts.count == 2, !isNumber, let first = number(parts[0]), let last = number(parts[1])
     else { return nil }

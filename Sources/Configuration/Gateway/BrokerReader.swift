@@ -3,6 +3,7 @@
 
 internal import Glibc
 internal import Devices
+import Values
 
 /// Reads the connection to a broker: `mqtt:`, and each entry of `brokers:`.
 struct BrokerReader {
@@ -50,7 +51,7 @@ struct BrokerReader {
 
   private func clientID(_ fields: Section) -> String? {
     guard let text = fields.text("client_id"), let node = fields["client_id"] else { return nil }
-    let id = text.replacing(Self.hostPlaceholder, with: HostName.current)
+    let id = text.replaced(Self.hostPlaceholder, by: HostName.current)
     guard id.utf8.count <= 65_535, !id.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
       return fields.reject(node, "client_id", expected: "text without control characters")
     }

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Values
+
 /// Messages of the YAML parser in words that name the likely fix.
 enum YAMLComplaint {
   /// The words for a message; the message itself where its cause is not a usual one.
@@ -11,7 +13,7 @@ enum YAMLComplaint {
     {
       return "a text that begins with \(sign) needs quotes"
     }
-    return table.first { message.contains($0.part) }?.words ?? message
+    return table.first { message.has($0.part) }?.words ?? message
   }
 
   /// Words by a part of the message; the first part that matches counts.

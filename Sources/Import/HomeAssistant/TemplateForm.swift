@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// The meaning of a Home Assistant template, if a device file can express it.
 enum TemplateForm: Hashable {
@@ -41,17 +42,17 @@ enum TemplateForm: Hashable {
     text = String(text.dropFirst(2).dropLast(2))
     if text.hasPrefix("-") { text.removeFirst() }
     if text.hasSuffix("-") { text.removeLast() }
-    return text.contains("{{") || text.contains("{%") ? Optional.none : text
+    return text.has("{{") || text.has("{%") ? Optional.none : text
   }
 
   /// Reads a template that is JSON with expressions for the value.
   private static func structure(_ template: String, _ variables: Set<String>) -> TemplateForm? {
-    guard template.utf8.count <= 4096, !template.contains("{%") else { return nil }
+    guard template.utf8.count <= 4096, !template.has("{%") else { return nil }
     var text = ""
     var isText = false
     var rest = template[...]
-    while let start = rest.firstRange(of: "{{") {
-      guard let end = rest[start.upperBound...].firstRange(of: "}}") else { return nil }
+    while let start = rest.firstPlace(of: "{{") {
+      guard let end = rest[start.upperBound...].firstPlace(of: "}}") else { return nil }
       let inner = String(rest[start.upperBound..<end.lowerBound])
       guard TemplateParser.parse(inner, variables: variables) == .plain([]) else { return nil }
       text += rest[..<start.lowerBound]

@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+import Values
 
 /// A property in the terms of a device file.
 struct ImportedProperty: Hashable, Sendable {
@@ -67,14 +68,13 @@ enum PlaceholderText {
   /// Expands `$topic` and `$$`.
   static func expanded(_ text: String, topic: String) -> String {
     let mark = "\u{0}"
-    return text.replacing("$$", with: mark).replacing("$topic", with: topic)
-      .replacing(mark, with: "$")
+    return text.replaced("$$", by: mark).replaced("$topic", by: topic).replaced(mark, by: "$")
   }
 
   /// A JSON Pointer along `path`, with every `$` escaped.
   static func pointer(_ path: [String]) -> String {
     escaped(
-      path.map { "/" + $0.replacing("~", with: "~0").replacing("/", with: "~1") }.joined()
+      path.map { "/" + $0.replaced("~", by: "~0").replaced("/", by: "~1") }.joined()
     )
   }
 }

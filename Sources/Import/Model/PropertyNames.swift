@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Configuration
+import Values
 
 /// Assigns valid and unique identifiers to the properties of one device.
 struct PropertyNames {
@@ -31,7 +32,7 @@ struct PropertyNames {
 
   /// Converts a name to lowercase words joined by `_`: `Max Level` becomes `max_level`.
   static func word(_ name: String) -> String {
-    DeviceSlug.slug(name).replacing("-", with: "_")
+    DeviceSlug.slug(name).replaced("-", by: "_")
   }
 
   private static func allowed(_ wanted: String) -> String {

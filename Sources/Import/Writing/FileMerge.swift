@@ -236,7 +236,7 @@ struct FileMerge {
 
   /// The path as `device/property/field`.
   private static func shown(_ path: String) -> String {
-    path.replacing("/properties/", with: "/")
+    path.replaced("/properties/", by: "/")
   }
 
   private static func short(_ value: JSONValue) -> String {

@@ -201,7 +201,7 @@ struct ExposeReader {
         property["values"]?.elements ?? property["values"]?.members?.map { .string($0.name) }
       property["urgent"] = .array(words ?? [])
     case ("climate", _)
-    where property.id.contains("temperature") || property.id.contains("setpoint"):
+    where property.id.has("temperature") || property.id.has("setpoint"):
       guard ["number", "integer"].contains(property["type"]?.string) else { break }
       property["policy"] = .object(["delay": "800ms", "max_wait": "none"])
       if property["state"] != nil { property["confirm"] = .object(["within": "30s"]) }

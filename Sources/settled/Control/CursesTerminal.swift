@@ -117,12 +117,7 @@ struct CursesTerminal: ~Copyable {
   /// If the named locale is not installed, the C library's own takes its place.
   private static func isUTF8() -> Bool {
     if unsafe setlocale(LC_ALL, "") == nil {
-      let names = ["LC_ALL", "LC_CTYPE", "LANG"]
-      let named = names.compactMap { SocketPath.environment($0) }.first { !$0.isEmpty }
-      let wanted = (named ?? "").lowercased()
-      guard wanted.contains("utf-8") || wanted.contains("utf8"),
-        unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil
-      else { return false }
+      guard TerminalLocale.isUTF8, unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil else { return false }
     }
     return unsafe String(cString: nl_langinfo(nl_item(CODESET))) == "UTF-8"
   }
