@@ -2,92 +2,71 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Counts of the events in a run.
-package struct Coverage: Sendable {
-  package internal(set) var changes = 0
-  package internal(set) var refusedChanges = 0
-  /// Changes of groups, and messages for all members of one.
-  package internal(set) var groupChanges = 0
-  package internal(set) var groupMessages = 0
-  package internal(set) var publishes = 0
-  package internal(set) var repetitions = 0
-  package internal(set) var cuts = 0
-  package internal(set) var restarts = 0
-  package internal(set) var shutdowns = 0
-  package internal(set) var pauses = 0
-  package internal(set) var confirmed = 0
-  package internal(set) var failed = 0
-  package internal(set) var expired = 0
-  package internal(set) var cancelled = 0
-  package internal(set) var unchanged = 0
-  package internal(set) var superseded = 0
-  package internal(set) var byHand = 0
-  package internal(set) var replayed = 0
-  package internal(set) var powerCuts = 0
-  package internal(set) var sleeps = 0
-  package internal(set) var diskFaults = 0
-  package internal(set) var unkept = 0
-  package internal(set) var expiredAtStart = 0
-  package internal(set) var withheld = 0
-  package internal(set) var reloads = 0
-  /// Reloads that no restart interrupted.
-  package internal(set) var finishedReloads = 0
-  package internal(set) var routed = 0
-  package internal(set) var forwarded = 0
-  package internal(set) var passed = 0
-  /// Urgent messages of routes.
-  package internal(set) var urgent = 0
-  package internal(set) var lostRoutes = 0
-  package internal(set) var states = 0
-  package internal(set) var clearedStates = 0
-  package internal(set) var clearedAfterReconnect = 0
-  package internal(set) var brokerLosses = 0
-  package internal(set) var lateOpenings = 0
-  package internal(set) var relatedChanges = 0
-  package internal(set) var resumedLate = 0
-  package internal(set) var requests = 0
+package struct Coverage: CustomStringConvertible, Sendable {
+  /// What is counted.
+  package enum Kind: Int, CaseIterable, Sendable {
+    case changes
+    case refusedChanges
+    /// Changes of groups, and messages for all members of one.
+    case groupChanges
+    case groupMessages
+    case publishes
+    case repetitions
+    case cuts
+    case restarts
+    case shutdowns
+    case pauses
+    case confirmed
+    case failed
+    case expired
+    case cancelled
+    case unchanged
+    case superseded
+    case byHand
+    case replayed
+    case powerCuts
+    case sleeps
+    case diskFaults
+    case unkept
+    case expiredAtStart
+    case withheld
+    case reloads
+    /// Reloads that no restart interrupted.
+    case finishedReloads
+    case routed
+    case forwarded
+    case passed
+    /// Urgent messages of routes.
+    case urgent
+    case lostRoutes
+    case states
+    case clearedStates
+    case clearedAfterReconnect
+    case brokerLosses
+    case lateOpenings
+    case relatedChanges
+    case resumedLate
+    case requests
+  }
+
+  private var counts = Array(repeating: 0, count: Kind.allCases.count)
 
   package init() {}
 
+  package internal(set) subscript(kind: Kind) -> Int {
+    get { counts[kind.rawValue] }
+    set { counts[kind.rawValue] = newValue }
+  }
+
+  /// What never happened.
+  package var missing: [Kind] { Kind.allCases.filter { self[$0] == 0 } }
+
+  package var description: String {
+    Kind.allCases.map { "\($0): \(self[$0])" }.joined(separator: ", ")
+  }
+
   /// Adds the counts of another run.
   package mutating func add(_ other: Coverage) {
-    changes += other.changes
-    refusedChanges += other.refusedChanges
-    groupChanges += other.groupChanges
-    groupMessages += other.groupMessages
-    publishes += other.publishes
-    repetitions += other.repetitions
-    cuts += other.cuts
-    restarts += other.restarts
-    shutdowns += other.shutdowns
-    pauses += other.pauses
-    confirmed += other.confirmed
-    failed += other.failed
-    expired += other.expired
-    cancelled += other.cancelled
-    unchanged += other.unchanged
-    superseded += other.superseded
-    byHand += other.byHand
-    replayed += other.replayed
-    powerCuts += other.powerCuts
-    sleeps += other.sleeps
-    diskFaults += other.diskFaults
-    unkept += other.unkept
-    expiredAtStart += other.expiredAtStart
-    withheld += other.withheld
-    reloads += other.reloads
-    finishedReloads += other.finishedReloads
-    routed += other.routed
-    forwarded += other.forwarded
-    passed += other.passed
-    urgent += other.urgent
-    lostRoutes += other.lostRoutes
-    states += other.states
-    clearedStates += other.clearedStates
-    clearedAfterReconnect += other.clearedAfterReconnect
-    brokerLosses += other.brokerLosses
-    lateOpenings += other.lateOpenings
-    relatedChanges += other.relatedChanges
-    resumedLate += other.resumedLate
-    requests += other.requests
+    for kind in Kind.allCases { self[kind] += other[kind] }
   }
 }

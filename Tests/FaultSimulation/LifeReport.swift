@@ -12,7 +12,7 @@ package struct LifeReport: Sendable {
 
   /// Runs `seed`: `steps` with faults, then without; `listener` receives every event.
   package init(seed: UInt64, steps: Int, listener: ((String) -> Void)? = nil) {
-    var life = Self.life(of: seed, isTraced: false, listener)
+    let life = Self.life(of: seed, isTraced: false, listener)
     life.live(steps: steps)
     self.steps = life.steps
     seen = life.seen
@@ -20,7 +20,7 @@ package struct LifeReport: Sendable {
       breach = nil
       return
     }
-    var again = Self.life(of: seed, isTraced: true)
+    let again = Self.life(of: seed, isTraced: true)
     again.live(steps: steps)
     let isSame = again.breach == broken && again.steps == life.steps
     let replay = isSame ? "" : "\nThe replay differs: \(again.breach ?? "no invariant violated")"

@@ -9,14 +9,14 @@ import Values
 
 /// The checks.
 extension SimulatedLife {
-  mutating func fail(_ words: String) {
+  func fail(_ words: String) {
     guard breach == nil else { return }
     breach = words
     if isTraced { log("BROKEN: \(words)") }
   }
 
   /// Compares the decided events with those that the model expects.
-  mutating func compareEvents(_ moment: String) {
+  func compareEvents(_ moment: String) {
     guard breach == nil else { return }
     collect()
     guard breach == nil else { return }
@@ -44,7 +44,7 @@ extension SimulatedLife {
   }
 
   /// Records an event in the ledgers, before it is compared.
-  mutating func enter(_ event: CommandEvent) {
+  func enter(_ event: CommandEvent) {
     if isTraced { log("  decided \(ExpectedEvent(event)), value \(acceptedCount)") }
     count(event)
     if isJournalled, recordOutcomeOfDisk(event) { return }
@@ -58,22 +58,22 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func count(_ event: CommandEvent) {
+  private func count(_ event: CommandEvent) {
     switch event.phase {
-    case .confirmed: seen.confirmed += 1
-    case .failed: seen.failed += 1
-    case .expired: seen.expired += 1
-    case .cancelled: seen.cancelled += 1
-    case .unchanged: seen.unchanged += 1
+    case .confirmed: seen[.confirmed] += 1
+    case .failed: seen[.failed] += 1
+    case .expired: seen[.expired] += 1
+    case .cancelled: seen[.cancelled] += 1
+    case .unchanged: seen[.unchanged] += 1
     case .superseded:
-      seen.superseded += 1
-      if event.reason == "changed at the device" { seen.byHand += 1 }
+      seen[.superseded] += 1
+      if event.reason == "changed at the device" { seen[.byHand] += 1 }
     case .accepted, .rejected, .sending, .sent: break
     }
   }
 
   /// Compares every reply of the machine with the model's.
-  mutating func check() {
+  func check() {
     guard breach == nil else { return }
     model.refreshGroups(groups.phases)
     for place in model.places {
@@ -105,7 +105,7 @@ extension SimulatedLife {
     if isJournalled { checkDurability() }
   }
 
-  private mutating func checkPending(_ key: KeyIndex, _ place: Int) {
+  private func checkPending(_ key: KeyIndex, _ place: Int) {
     let found = PendingStatus(of: key, in: core.commands.dispatcher).map {
       Model.PendingAnswer(
         value: $0.value,
@@ -128,7 +128,7 @@ extension SimulatedLife {
       + "\(pending.count) in all"
   }
 
-  private mutating func checkStatus(_ key: KeyIndex, _ place: Int) {
+  private func checkStatus(_ key: KeyIndex, _ place: Int) {
     let status = core.commands.dispatcher.status(key)
     let due = model.keys[place]
     guard status.target != due.target || status.actual != due.actual || status.phase != due.phase
@@ -143,7 +143,7 @@ extension SimulatedLife {
   private static func text(_ value: Value?) -> String { value?.bareText ?? "unknown" }
 
   /// If nothing can be sent, no wake-up may be in the past, or the loop would spin.
-  mutating func checkQuiet() {
+  func checkQuiet() {
     guard breach == nil, let wake = core.commands.nextDeadline(after: now), wake <= now else {
       return
     }
@@ -153,7 +153,7 @@ extension SimulatedLife {
   // MARK: - The end
 
   /// Connects and powers everything and stops requests: every command must end.
-  mutating func endFaults() {
+  func endFaults() {
     if isTraced { log("calm") }
     isFaultFree = true
     disk.heal()
@@ -186,7 +186,7 @@ extension SimulatedLife {
     agenda.count > 0 || core.nextDeadline(after: now) != nil || disk.endsAt != nil
   }
 
-  private mutating func checkEnd() {
+  private func checkEnd() {
     guard breach == nil else { return }
     if core.commands.hasUnsent || !core.commands.dispatcher.isDrained
       || core.commands.dispatcher.pendingCount > 0
@@ -212,7 +212,7 @@ extension SimulatedLife {
 
 extension SimulatedLife {
   /// At rest the gateway knows the state of each device, and its target equals it.
-  private mutating func checkShown(_ key: KeyIndex, at place: Int) {
+  private func checkShown(_ key: KeyIndex, at place: Int) {
     guard let wire = world.retained[place] else { return }
     let shown = registry[key].property.value(fromWire: wire)
     let status = core.commands.dispatcher.status(key)

@@ -12,7 +12,7 @@ import Values
 /// The part of the host: performs the effects of the core on the simulated world.
 extension SimulatedLife {
   /// Performs one step of the core, as the host does after a batch.
-  mutating func stepCore(hasRoom: Bool) {
+  func stepCore(hasRoom: Bool) {
     let hasFarRoom = hasRoom
     guard breach == nil else { return }
     wake()
@@ -42,7 +42,7 @@ extension SimulatedLife {
   }
 
   /// Emits ready events outside a step, as a surface does before it replies.
-  mutating func drain() {
+  func drain() {
     var hasRoom = false
     while breach == nil, let effect = core.nextReply(at: now) { perform(effect, &hasRoom) }
     guard breach == nil else { return }
@@ -52,7 +52,7 @@ extension SimulatedLife {
   }
 
   /// Performs one effect; `hasRoom` becomes false when the client accepts no more messages.
-  private mutating func perform(_ effect: Effect, _ hasRoom: inout Bool) {
+  private func perform(_ effect: Effect, _ hasRoom: inout Bool) {
     // A resumed value precedes the events that its resumption causes.
     if case .resumed(let value) = effect { return resumed(value) }
     collect()
@@ -69,7 +69,7 @@ extension SimulatedLife {
       if fault != nil, !disk.isFailing { fail("the journal is said to fail, and the disk works") }
     case .closeStore: core.pipeline.storeClosed()
     case .definitionsReplaced: definitionsReplaced()
-    case .reloaded: seen.finishedReloads += 1
+    case .reloaded: seen[.finishedReloads] += 1
     case .end(let report): ended(report)
     case .publishState(let item, let payload, let place):
       if !publishState(item, payload, place) { hasRoom = false }
@@ -80,7 +80,7 @@ extension SimulatedLife {
   // MARK: - Events
 
   /// Collects the decisions of the core since the last call, before they wait for the disk.
-  mutating func collect() {
+  func collect() {
     var found = core.pipeline.transcript ?? []
     if !found.isEmpty { core.pipeline.transcript = [] }
     let known = min(decidedCount, found.count)
@@ -99,7 +99,7 @@ extension SimulatedLife {
   }
 
   /// Handles an event for the requester and the watchers.
-  private mutating func emitted(_ event: CommandEvent) {
+  private func emitted(_ event: CommandEvent) {
     if isTraced { log("  out: #\(event.number) \(event.phase)") }
     if model.groups[Int(event.key.rawValue)] != nil {
       if let wrong = groups.emitted(event) { fail("\(name(event.key)) \(wrong)") }
@@ -116,7 +116,7 @@ extension SimulatedLife {
   // MARK: - Publishing
 
   /// Records waiting values that were skipped as unchanged.
-  private mutating func acceptUnchanged() {
+  private func acceptUnchanged() {
     for event in decided where event.phase == .unchanged && breach == nil {
       let place = Int(event.key.rawValue)
       guard model.keys[place].ready?.number == event.number else { continue }
@@ -124,7 +124,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func leave(_ publish: CommandPublish) {
+  private func leave(_ publish: CommandPublish) {
     withhold()
     model.unnecessaryParts = [:]
     acceptUnchanged()
@@ -138,7 +138,7 @@ extension SimulatedLife {
     send(publish)
   }
 
-  private mutating func ask(_ request: StateRequestMessage) {
+  private func ask(_ request: StateRequestMessage) {
     withhold()
     acceptUnchanged()
     guard breach == nil else { return }
@@ -147,7 +147,7 @@ extension SimulatedLife {
 
   // MARK: - The end of a shutdown
 
-  private mutating func ended(_ report: ShutdownReport) {
+  private func ended(_ report: ShutdownReport) {
     // Values that were unchanged in this step no longer wait.
     acceptUnchanged()
     guard breach == nil else { return }
@@ -169,7 +169,7 @@ extension SimulatedLife {
   }
 
   /// The kept values of the report must be those that the next start finds: the newest of each key.
-  private mutating func checkKept(_ name: String) {
+  private func checkKept(_ name: String) {
     guard let key = try? registry.index(of: name) else {
       return fail("the report keeps \(name), which there is not")
     }

@@ -14,27 +14,27 @@ import Values
 extension SimulatedLife {
   // MARK: - Faults
 
-  mutating func startDiskFault() {
+  func startDiskFault() {
     let trouble = DiskFault.allCases[random.below(DiskFault.allCases.count)]
     let end = now.advanced(by: .milliseconds(random.within(50...20_000)))
     if isTraced { log("the disk is \(trouble)") }
-    seen.diskFaults += 1
+    seen[.diskFaults] += 1
     disk.startFault(trouble, until: end)
   }
 
   /// Suspends the machine; the monotonic clock stops meanwhile.
-  mutating func sleep() {
+  func sleep() {
     let length = Duration.milliseconds(random.within(1000...90_000))
     if isTraced { log("the machine sleeps for \(length)") }
-    seen.sleeps += 1
+    seen[.sleeps] += 1
     slept += length
     disk.sleep(for: length)
   }
 
   /// Checks a change that was refused for durability: correct only after the disk has failed, and never
   /// for an urgent value.
-  mutating func refusedByDisk(_ change: ValueChange, of key: KeyIndex) {
-    seen.unkept += 1
+  func refusedByDisk(_ change: ValueChange, of key: KeyIndex) {
+    seen[.unkept] += 1
     if isTraced { log("\(name(key)) is refused by the disk") }
     let property = registry[key].property
     if case .set(let value) = change, property.urgent.contains(value) {
@@ -45,7 +45,7 @@ extension SimulatedLife {
   }
 
   /// A change may be refused for durability only if the disk fails or is too slow.
-  mutating func checkRefusalByDisk() {
+  func checkRefusalByDisk() {
     let waiting = core.durability?.queue.count ?? 0
     let isFull = waiting >= settings.commands.pendingLimit
     if !isJournalled || !(disk.isFailing || isFull) {
@@ -58,10 +58,10 @@ extension SimulatedLife {
   /// Records an event that depends on the disk: the model cannot predict those, only their effect.
   ///
   /// - Returns: Whether the event is one that the ledger does not know.
-  mutating func recordOutcomeOfDisk(_ event: CommandEvent) -> Bool {
+  func recordOutcomeOfDisk(_ event: CommandEvent) -> Bool {
     if event.phase == .expired, let survivor = stored[event.key], ledger.isUnknown(event.number) {
       stored[event.key] = nil
-      seen.expiredAtStart += 1
+      seen[.expiredAtStart] += 1
       if let wrong = invariants.expired(
         survivor,
         sleep: slept,
@@ -85,7 +85,7 @@ extension SimulatedLife {
   }
 
   /// Records an event in the durability invariants.
-  private mutating func remember(_ event: CommandEvent) {
+  private func remember(_ event: CommandEvent) {
     if event.phase == .accepted, !event.isAction, let value = event.value,
       let expiresAt = event.expiresAt
     {
@@ -135,8 +135,8 @@ extension SimulatedLife {
 
   // MARK: - Restart
 
-  mutating func resumed(_ value: ResumedValue) {
-    seen.replayed += 1
+  func resumed(_ value: ResumedValue) {
+    seen[.replayed] += 1
     guard let order = orders[Self.text(value.id)], var survivor = stored[value.key] else {
       return fail("\(name(value.key)) resumes a value that nobody set")
     }
@@ -149,7 +149,7 @@ extension SimulatedLife {
     }
     if let wrong = invariants.resumes(survivor, at: now) { return fail(wrong) }
     invariants.resumed(survivor, as: value.number, at: now)
-    if model.keys.contains(where: { $0.hasNewer || $0.flight != nil }) { seen.resumedLate += 1 }
+    if model.keys.contains(where: { $0.hasNewer || $0.flight != nil }) { seen[.resumedLate] += 1 }
     model.resume(survivor, number: value.number)
     ledger.resumed(survivor, as: value.number)
   }
@@ -173,10 +173,10 @@ extension SimulatedLife {
   private static func text(_ id: JSONValue) -> String { JSONWriter.text(id) }
 
   /// Makes the model withhold the keys that the core withholds; the crash checks verify which ones.
-  mutating func withhold() {
+  func withhold() {
     guard breach == nil else { return }
     let withheld = Set(core.durability?.withheld ?? [])
-    if !withheld.isEmpty { seen.withheld += 1 }
+    if !withheld.isEmpty { seen[.withheld] += 1 }
     invariants.withheld(withheld, isDiskFailing: disk.isFailing, at: now)
     let (known, moment) = (invariants, now)
     model.withhold(withheld) { known.isDue($0, at: moment) }
@@ -195,7 +195,7 @@ extension SimulatedLife {
   }
 
   /// Checks that a kill or a power cut at this point would violate no invariant.
-  mutating func checkDurability() {
+  func checkDurability() {
     guard let plan = core.durability?.plan else { return }
     let isPrompt =
       plan.fault != nil || disk.isBusy
@@ -215,16 +215,16 @@ extension SimulatedLife {
   /// Reloads the device files, in which only some policies differ.
   ///
   /// The core replaces the definitions in one of its next steps.
-  mutating func reload() {
+  func reload() {
     guard !core.isReloading else { return }
-    seen.reloads += 1
+    seen[.reloads] += 1
     if isTraced { log("the devices are read again") }
     let next = Registry(House.devices(UInt64(random.below(4))), continuing: registry)
     core.beginReload(next, lanes: House.lanes)
   }
 
   /// The definitions of a reload count from now on.
-  mutating func definitionsReplaced() {
+  func definitionsReplaced() {
     if isTraced { log("the devices are replaced") }
     registry = core.registry
     model.reload(registry)

@@ -12,7 +12,7 @@ import Values
 
 /// Actions of users and operators.
 extension SimulatedLife {
-  mutating func act() {
+  func act() {
     let draw = random.below(100)
     if draw < probabilities.cut { return breakLink() }
     if draw < 10 + probabilities.hand { return moveByHand() }
@@ -39,11 +39,11 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func anyKey() -> KeyIndex {
+  private func anyKey() -> KeyIndex {
     let count = registry.properties.count
     // After a restart, newer values meet the stored ones of their devices.
     if !stored.isEmpty, random.chance(40) {
-      seen.relatedChanges += 1
+      seen[.relatedChanges] += 1
       return anyKeyRelatedToStored()
     }
     // The favourites differ from seed to seed.
@@ -56,7 +56,7 @@ extension SimulatedLife {
   }
 
   /// A key of the same device as a stored value, or one whose commands the stored value would end.
-  private mutating func anyKeyRelatedToStored() -> KeyIndex {
+  private func anyKeyRelatedToStored() -> KeyIndex {
     let values = stored.values.sorted { $0.order < $1.order }
     let value = values.last { $0.isUrgent } ?? values[random.below(values.count)]
     let property = registry[value.key].property
@@ -66,7 +66,7 @@ extension SimulatedLife {
     return related[random.below(related.count)]
   }
 
-  private mutating func anyValue(of property: Property) -> Value {
+  private func anyValue(of property: Property) -> Value {
     if !property.urgent.isEmpty, random.chance(15) { return property.urgent[0] }
     return switch property.kind {
     case .number, .integer, .color:
@@ -77,7 +77,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func anyChange(of property: Property) -> ValueChange {
+  private func anyChange(of property: Property) -> ValueChange {
     switch property.kind {
     case .number, .integer:
       if random.chance(25) { return .step(Double(random.within(-20...20))) }
@@ -90,7 +90,7 @@ extension SimulatedLife {
     return .set(anyValue(of: property))
   }
 
-  mutating func change() {
+  func change() {
     let key = anyKey()
     let change = anyChange(of: registry[key].property)
     var options = Model.Options(caller: 0, skipsQuiet: random.chance(20))
@@ -117,14 +117,14 @@ extension SimulatedLife {
   }
 
   /// Passes one change to the machine and to the model.
-  mutating func ask(
+  func ask(
     _ change: ValueChange,
     of key: KeyIndex,
     _ options: Model.Options
   ) {
     wake()
     guard breach == nil else { return }
-    seen.changes += 1
+    seen[.changes] += 1
     if isTraced {
       log("\(name(key)) \(change), caller \(options.caller), skips quiet \(options.skipsQuiet)")
     }
@@ -143,7 +143,7 @@ extension SimulatedLife {
       )
     } catch {
       found = error
-      seen.refusedChanges += 1
+      seen[.refusedChanges] += 1
     }
     if model.groups[Int(key.rawValue)] != nil { return askGroup(change, of: key, options, found) }
     if case .notDurable? = found { return refusedByDisk(change, of: key) }
@@ -160,13 +160,13 @@ extension SimulatedLife {
   }
 
   /// Passes a change of a group, which was answered with `found`, to the model.
-  private mutating func askGroup(
+  private func askGroup(
     _ change: ValueChange,
     of key: KeyIndex,
     _ options: Model.Options,
     _ found: ValidationError?
   ) {
-    seen.groupChanges += 1
+    seen[.groupChanges] += 1
     let place = Int(key.rawValue)
     let number = model.lastNumber + 1
     var refused: [Int: ValidationError] = [:]
@@ -205,7 +205,7 @@ extension SimulatedLife {
     error.map { "'\($0)'" } ?? "with yes"
   }
 
-  private mutating func cancel() {
+  private func cancel() {
     wake()
     guard breach == nil else { return }
     let key = anyKey()
@@ -217,7 +217,7 @@ extension SimulatedLife {
     compareEvents("after a cancel")
   }
 
-  private mutating func flush() {
+  private func flush() {
     wake()
     guard breach == nil else { return }
     let key = anyKey()
@@ -231,7 +231,7 @@ extension SimulatedLife {
 
   // MARK: - At the device
 
-  private mutating func moveByHand() {
+  private func moveByHand() {
     let key = anyKey()
     let property = registry[key].property
     guard property.state != nil else { return change() }
@@ -243,7 +243,7 @@ extension SimulatedLife {
     planReport(key, property.wireValue(of: value))
   }
 
-  private mutating func switchPower() {
+  private func switchPower() {
     let device = random.below(world.devices.count)
     guard registry.devices[device].group == nil else { return }
     if random.chance(40) {
@@ -256,17 +256,17 @@ extension SimulatedLife {
 
   // MARK: - The gateway's own end
 
-  private mutating func pickAnswered() -> UInt64? {
+  private func pickAnswered() -> UInt64? {
     answered.isEmpty ? nil : answered[random.below(answered.count)]
   }
 
   /// Starts a shutdown.
-  private mutating func beginClosing() {
+  private func beginClosing() {
     guard !core.isShuttingDown else { return }
     wake()
     guard breach == nil else { return }
     if isTraced { log("the gateway shuts down") }
-    seen.shutdowns += 1
+    seen[.shutdowns] += 1
     core.beginShutdown(at: now)
     collect()
     model.close(at: now)
@@ -274,13 +274,13 @@ extension SimulatedLife {
     routes.closed()
   }
 
-  private mutating func kill() {
+  private func kill() {
     guard isJournalled, random.chance(40) else {
       if isTraced { log("the gateway is killed") }
       return restart(after: .killed)
     }
     if isTraced { log("the power is cut") }
-    seen.powerCuts += 1
+    seen[.powerCuts] += 1
     let start = now.advanced(by: .milliseconds(random.within(0...40_000)))
     var clockSet = start
     var isFrozen = false
@@ -293,8 +293,8 @@ extension SimulatedLife {
   }
 
   /// Starts a new gateway with the rows of the disk.
-  mutating func restart(after end: GatewayEnd, start: Moment? = nil) {
-    seen.restarts += 1
+  func restart(after end: GatewayEnd, start: Moment? = nil) {
+    seen[.restarts] += 1
     disk.restart(after: end, at: now, start: start ?? now)
     let found = disk.contents.entries.map { survivor($0) }
     let opensLate = isJournalled && random.chance(probabilities.lateOpening)
@@ -303,7 +303,7 @@ extension SimulatedLife {
     for survivor in found { stored[survivor.key] = survivor }
     now = start ?? now
     let isWatched = model.isWatched
-    core = Self.makeCore(registry, settings, session: seen.restarts, at: now)
+    core = Self.makeCore(registry, settings, session: seen[.restarts], at: now)
     core.isWatched = isWatched
     if isJournalled { core.openStore(openJournal(isLate: opensLate), path: "journal") }
     core.pipeline.transcript = []
@@ -330,11 +330,11 @@ extension SimulatedLife {
   }
 
   /// The journal of a new process, whose file cannot be opened for some time if `isLate`.
-  private mutating func openJournal(isLate: Bool) -> JournalPlan {
+  private func openJournal(isLate: Bool) -> JournalPlan {
     guard isLate else { return JournalPlan(contents: disk.contents) }
     let delay = Duration.milliseconds(random.within(100...20_000))
     if isTraced { log("the journal's file cannot be opened for \(delay)") }
-    seen.lateOpenings += 1
+    seen[.lateOpenings] += 1
     disk.stayClosed(until: now.advanced(by: delay))
     return JournalPlan(fault: .readOnly, at: now)
   }

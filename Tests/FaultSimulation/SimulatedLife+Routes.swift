@@ -10,17 +10,17 @@ import Routing
 /// Messages that routes carry from one topic, or broker, to another.
 extension SimulatedLife {
   /// Publishes on a topic that a route matches, often several times, or disconnects the second broker.
-  mutating func routedMessages() {
+  func routedMessages() {
     if random.chance(8) { return cutFar() }
     let topic = House.routedTopics[random.below(House.routedTopics.count)]
     routedMessage(on: topic)
     while breach == nil, random.chance(50) { routedMessage(on: topic) }
   }
 
-  private mutating func routedMessage(on topic: House.RoutedTopic) {
+  private func routedMessage(on topic: House.RoutedTopic) {
     wake()
     guard breach == nil else { return }
-    seen.routed += 1
+    seen[.routed] += 1
     let name = Array(topic.name.utf8)
     let message = anyMessage(on: topic)
     let payload = Self.payload(of: message)
@@ -43,15 +43,15 @@ extension SimulatedLife {
     )
     guard isOpen, !isLoop, !isStale else { return }
     let isAccepted = core.rejections.total(.overflow) == rejected
-    if isAccepted, message.isPassed, topic.isDebounced { seen.passed += 1 }
-    if isAccepted, message.isUrgent { seen.urgent += 1 }
+    if isAccepted, message.isPassed, topic.isDebounced { seen[.passed] += 1 }
+    if isAccepted, message.isUrgent { seen[.urgent] += 1 }
     routes.received(message, on: topic, isAccepted: isAccepted)
   }
 
   /// Any message; it carries the number of all routed ones, unless it has to be one of a list.
-  private mutating func anyMessage(on topic: House.RoutedTopic) -> RouteLedger.Message {
-    let number = JSONValue.integer(Int64(seen.routed))
-    var body = RouteLedger.Message.Body.bytes(Array("\(seen.routed)".utf8))
+  private func anyMessage(on topic: House.RoutedTopic) -> RouteLedger.Message {
+    let number = JSONValue.integer(Int64(seen[.routed]))
+    var body = RouteLedger.Message.Body.bytes(Array("\(seen[.routed])".utf8))
     var isPassed = !topic.isDebounced
     var isUrgent = false
     if topic.isDebounced, random.chance(35) {
@@ -62,7 +62,7 @@ extension SimulatedLife {
         isPassed = true
         isUrgent = random.chance(40)
         let payloads = isUrgent ? House.urgentPayloads : House.passedPayloads
-        body = .bytes(Array(payloads[seen.routed % payloads.count].utf8))
+        body = .bytes(Array(payloads[seen[.routed] % payloads.count].utf8))
       }
     } else if topic.merges, random.chance(85) {
       var members: [JSONValue.Member] = []
@@ -106,8 +106,8 @@ extension SimulatedLife {
   // MARK: - To the brokers
 
   /// Performs the forwarding of a message.
-  mutating func forward(_ publish: RouteMachine.Publish, to broker: Int) {
-    seen.forwarded += 1
+  func forward(_ publish: RouteMachine.Publish, to broker: Int) {
+    seen[.forwarded] += 1
     if isTraced {
       log("forwards: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
     }
@@ -121,26 +121,26 @@ extension SimulatedLife {
       }
     let isSlow = !isFaultFree && random.chance(probabilities.slowLink)
     agenda.plan(
-      .routeAnswer(publish.number, outcome, life: seen.restarts),
+      .routeAnswer(publish.number, outcome, life: seen[.restarts]),
       at: now.advanced(by: .milliseconds(random.within(isSlow ? 50...2500 : 0...40)))
     )
   }
 
   /// Handles the reply to a routed message, or its loss.
-  mutating func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
+  func answerRoute(_ number: UInt64, _ outcome: RouteMachine.Outcome) {
     routes.answered(number, outcome)
     core.routes.finish(number, outcome)
   }
 
   /// Loses the messages in flight to a broker whose connection has ended.
-  mutating func loseRoutes(to broker: Int) {
+  func loseRoutes(to broker: Int) {
     for number in routes.inFlight(to: broker) {
-      seen.lostRoutes += 1
+      seen[.lostRoutes] += 1
       answerRoute(number, .lost)
     }
   }
 
-  private mutating func cutFar() {
+  private func cutFar() {
     guard world.isFarConnected else { return }
     if isTraced { log("the second broker is gone") }
     world.isFarConnected = false

@@ -14,7 +14,7 @@ extension SimulatedLife {
   /// Performs the publication of a retained topic.
   ///
   /// - Returns: Whether the client accepted the message; if not, it has no room for others either.
-  mutating func publishState(_ item: StatePublisher.Item, _ payload: [UInt8], _ place: Int32)
+  func publishState(_ item: StatePublisher.Item, _ payload: [UInt8], _ place: Int32)
     -> Bool
   {
     guard isFaultFree || !random.chance(probabilities.missedTurn / 10) else {
@@ -26,11 +26,11 @@ extension SimulatedLife {
       fail("\(item) is published without a broker")
       return false
     }
-    seen.states += 1
+    seen[.states] += 1
     if isTraced { log("shows: \(item) \(String(decoding: payload, as: UTF8.self))") }
     if payload.isEmpty {
-      seen.clearedStates += 1
-      if retained.isKept(item) { seen.clearedAfterReconnect += 1 }
+      seen[.clearedStates] += 1
+      if retained.isKept(item) { seen[.clearedAfterReconnect] += 1 }
     }
     let wrong = retained.published(
       item,
@@ -44,7 +44,7 @@ extension SimulatedLife {
   }
 
   /// Checks that every retained topic shows what the model expects, or did so a moment ago.
-  mutating func checkStates() {
+  func checkStates() {
     guard breach == nil, model.isConnected else { return }
     if let wrong = retained.stale(model.retainedTopics, at: now) { fail(wrong) }
   }

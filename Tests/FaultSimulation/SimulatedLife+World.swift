@@ -12,7 +12,7 @@ import Values
 /// The link, the broker and the devices.
 extension SimulatedLife {
   /// Performs the next planned event.
-  mutating func performNextEvent() {
+  func performNextEvent() {
     guard let entry = agenda.removeNext() else { return }
     switch entry.item {
     case .arrival(let message): arrive(message)
@@ -32,19 +32,19 @@ extension SimulatedLife {
     case .reconnection(let generation): if generation == world.generation { reconnect() }
     case .power(let device, let isOn): power(device, isOn: isOn)
     case .routeAnswer(let number, let outcome, let life):
-      if life == seen.restarts { answerRoute(number, outcome) }
+      if life == seen[.restarts] { answerRoute(number, outcome) }
     case .farReconnection: world.isFarConnected = true
     }
   }
 
-  private mutating func after(_ range: ClosedRange<Int>) -> Moment {
+  private func after(_ range: ClosedRange<Int>) -> Moment {
     now.advanced(by: .milliseconds(random.within(range)))
   }
 
   // MARK: - To the broker
 
-  mutating func send(_ publish: CommandPublish) {
-    seen.publishes += 1
+  func send(_ publish: CommandPublish) {
+    seen[.publishes] += 1
     publishCount += 1
     if isTraced {
       log("leaves: \(publish.topic) \(String(decoding: publish.payload, as: UTF8.self))")
@@ -58,7 +58,7 @@ extension SimulatedLife {
     var values: [(key: KeyIndex, value: Value)] = []
     for key in publish.keys {
       guard let entry = model.keys[Int(key.rawValue)].flight?.entry else { continue }
-      if entry.attempt > 1 { seen.repetitions += 1 }
+      if entry.attempt > 1 { seen[.repetitions] += 1 }
       values.append((key, entry.value))
       if let wrong = invariants.left(
         number: entry.number,
@@ -70,7 +70,7 @@ extension SimulatedLife {
       if !invariants.isExempt(entry.number) { ledger.left(entry.number) }
     }
     if let group = groupValues(of: publish) {
-      seen.groupMessages += 1
+      seen[.groupMessages] += 1
       values = group
     }
     let message = Agenda.Message(
@@ -111,7 +111,7 @@ extension SimulatedLife {
     return found
   }
 
-  private mutating func arrive(_ message: Agenda.Message) {
+  private func arrive(_ message: Agenda.Message) {
     if message.isRefused {
       let outcome = CommandPublish.Outcome.refused("not authorized")
       return agenda.plan(
@@ -130,7 +130,7 @@ extension SimulatedLife {
   }
 
   /// Hands a message to each device that it is for.
-  private mutating func planDeliveries(_ message: Agenda.Message) {
+  private func planDeliveries(_ message: Agenda.Message) {
     var devices: [Int] = []
     for (key, _) in message.values where devices.last != registry[key].device {
       if !devices.contains(registry[key].device) { devices.append(registry[key].device) }
@@ -143,7 +143,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func planDelivery(_ message: Agenda.Message) {
+  private func planDelivery(_ message: Agenda.Message) {
     let device = message.device
     let isSlow = !isFaultFree && random.chance(probabilities.slowDevice)
     let moment = max(world.devices[device].nextDelivery, after(isSlow ? 100...4000 : 1...60))
@@ -151,7 +151,7 @@ extension SimulatedLife {
     agenda.plan(.delivery(message), at: moment)
   }
 
-  mutating func answer(_ token: UInt64, _ outcome: CommandPublish.Outcome) {
+  func answer(_ token: UInt64, _ outcome: CommandPublish.Outcome) {
     guard let place = outstanding.firstIndex(where: { $0.message.token == token }) else { return }
     let keys = outstanding.remove(at: place).keys
     if isTraced { log("answer to \(keys.map { name($0) }): \(outcome)") }
@@ -164,7 +164,7 @@ extension SimulatedLife {
   }
 
   /// A duplicate reply must have no effect.
-  private mutating func duplicateAnswer(_ token: UInt64) {
+  private func duplicateAnswer(_ token: UInt64) {
     guard !outstanding.contains(where: { $0.message.token == token }) else { return }
     if isTraced { log("a stray answer") }
     core.commandFinished(token, random.chance(50) ? .acknowledged : .lost, at: now)
@@ -172,8 +172,8 @@ extension SimulatedLife {
   }
 
   /// Sends a request for the state of a device, which may answer.
-  mutating func send(_ request: StateRequestMessage) {
-    seen.requests += 1
+  func send(_ request: StateRequestMessage) {
+    seen[.requests] += 1
     let payload = String(decoding: request.payload, as: UTF8.self)
     if isTraced { log("asks: \(request.topic) \(payload)") }
     if let wrong = model.asked(request, at: now) {
@@ -190,7 +190,7 @@ extension SimulatedLife {
 
   // MARK: - The connection
 
-  mutating func breakLink() {
+  func breakLink() {
     guard model.isConnected else { return }
     if random.chance(30) {
       world.isHalfOpen = true
@@ -202,9 +202,9 @@ extension SimulatedLife {
   }
 
   /// Ends the connection; unanswered publishes are lost.
-  mutating func cut() {
+  func cut() {
     guard model.isConnected else { return }
-    seen.cuts += 1
+    seen[.cuts] += 1
     if isTraced { log("the connection ends") }
     let isReportedFirst = random.chance(50)
     if isReportedFirst { reportConnection(false) }
@@ -222,7 +222,7 @@ extension SimulatedLife {
   }
 
   /// Delivers or drops messages in flight before the next connection.
-  mutating func dropMessages() {
+  func dropMessages() {
     world.generation += 1
     world.isHalfOpen = false
     for message in agenda.removeArrivals() where message.survivesCut && !message.isRefused {
@@ -230,17 +230,17 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func reportConnection(_ isUp: Bool) {
+  private func reportConnection(_ isUp: Bool) {
     core.connectionChanged(isUp: isUp, at: now)
     model.connection(isUp: isUp, at: now)
     compareEvents(isUp ? "after the connection came" : "after the connection went")
   }
 
-  private mutating func reconnect() {
+  private func reconnect() {
     guard !model.isConnected else { return }
     if isTraced { log("connected") }
     let hasLostAll = random.chance(20)
-    if hasLostAll { seen.brokerLosses += 1 }
+    if hasLostAll { seen[.brokerLosses] += 1 }
     retained.connected(hasLostAll: hasLostAll)
     reportConnection(true)
     // Retained messages carry the missed reports.
@@ -263,7 +263,7 @@ extension SimulatedLife {
 
   // MARK: - Devices
 
-  private mutating func deliver(_ message: Agenda.Message) {
+  private func deliver(_ message: Agenda.Message) {
     let device = message.device
     guard world.devices[device].isPowered else {
       world.devices[device].backlog.append(message)
@@ -277,7 +277,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func apply(_ value: Value, _ key: KeyIndex, _ device: Int) {
+  private func apply(_ value: Value, _ key: KeyIndex, _ device: Int) {
     let place = Int(key.rawValue)
     let property = registry[key].property
     guard isFaultFree || (!world.devices[device].isDeaf && !random.chance(probabilities.drop))
@@ -301,7 +301,7 @@ extension SimulatedLife {
     }
   }
 
-  mutating func planReport(_ key: KeyIndex, _ wire: JSONValue) {
+  func planReport(_ key: KeyIndex, _ wire: JSONValue) {
     let device = registry[key].device
     let isSlow = !isFaultFree && random.chance(probabilities.slowDevice)
     let moment = max(world.devices[device].nextReport, after(isSlow ? 100...3000 : 1...40))
@@ -309,7 +309,7 @@ extension SimulatedLife {
     agenda.plan(.report(key, wire), at: moment)
   }
 
-  private mutating func deliverReport(_ key: KeyIndex) {
+  private func deliverReport(_ key: KeyIndex) {
     guard model.isConnected, !world.isHalfOpen, let wire = world.retained[Int(key.rawValue)]
     else { return }
     wake()
@@ -321,7 +321,7 @@ extension SimulatedLife {
     compareEvents("after a report")
   }
 
-  mutating func power(_ device: Int, isOn: Bool) {
+  func power(_ device: Int, isOn: Bool) {
     guard world.devices[device].isPowered != isOn else { return }
     if isTraced { log("device \(device) powered: \(isOn)") }
     world.devices[device].isPowered = isOn
@@ -350,7 +350,7 @@ extension SimulatedLife {
     }
   }
 
-  private mutating func deliverAvailability(_ device: Int, _ source: Int) {
+  private func deliverAvailability(_ device: Int, _ source: Int) {
     guard model.isConnected, !world.isHalfOpen else { return }
     wake()
     guard breach == nil else { return }

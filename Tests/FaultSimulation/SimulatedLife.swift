@@ -13,7 +13,7 @@ package import LastOutTesting
 /// It drives the ``GatewayCore`` that ships on virtual time, through the calls that the host makes,
 /// performs its effects on a simulated world, and after every step checks everything against a slow
 /// model and a ledger. The same seed gives the same run.
-package struct SimulatedLife: ~Copyable {
+package final class SimulatedLife {
   /// The first violated rule, which ends the run.
   package internal(set) var breach: String?
   /// The number of steps so far.
@@ -126,7 +126,7 @@ package struct SimulatedLife: ~Copyable {
   }
 
   /// Runs `count` steps, then without faults until nothing waits; it can be called again.
-  package mutating func live(steps count: Int) {
+  package func live(steps count: Int) {
     isFaultFree = false
     for _ in 0..<count where breach == nil {
       step()
@@ -137,7 +137,7 @@ package struct SimulatedLife: ~Copyable {
   }
 
   /// Performs one step.
-  private mutating func step() {
+  private func step() {
     if let due = agenda.next, due.at <= now, random.chance(85) {
       performNextEvent()
     } else if random.chance(probabilities.time) {
@@ -147,7 +147,7 @@ package struct SimulatedLife: ~Copyable {
     }
   }
 
-  mutating func finishStep() {
+  func finishStep() {
     steps += 1
     guard breach == nil else { return }
     stepCore(hasRoom: isFaultFree || !random.chance(probabilities.missedTurn))
@@ -156,10 +156,10 @@ package struct SimulatedLife: ~Copyable {
 
   // MARK: - Time
 
-  private mutating func passTime() {
+  private func passTime() {
     if random.chance(probabilities.pause) {
       // The machine slept, or the process was stopped: everything is late.
-      seen.pauses += 1
+      seen[.pauses] += 1
       if isJournalled, random.chance(30) { return sleep() }
       now = now.advanced(by: .milliseconds(random.within(1000...90_000)))
       if isTraced { log("the clock jumps") }
@@ -173,7 +173,7 @@ package struct SimulatedLife: ~Copyable {
   }
 
   /// Advances to the next planned event or deadline of the gateway or its disk.
-  mutating func moveToNext() {
+  func moveToNext() {
     var next = agenda.next?.at
     if let deadline = core.nextDeadline(after: now) { next = min(next ?? deadline, deadline) }
     if let end = disk.endsAt { next = min(next ?? end, end) }
@@ -181,7 +181,7 @@ package struct SimulatedLife: ~Copyable {
   }
 
   /// Wakes the loop.
-  mutating func wake() {
+  func wake() {
     guard breach == nil else { return }
     core.advance(to: now)
     collect()
@@ -196,7 +196,7 @@ package struct SimulatedLife: ~Copyable {
     drain()
   }
 
-  mutating func log(_ text: String) {
+  func log(_ text: String) {
     let milliseconds = Double(now.nanoseconds / 1000) / 1000
     trace.append("\(milliseconds) ms: \(text)")
     listener?(trace[trace.count - 1])

@@ -50,7 +50,7 @@ struct CommandReader {
     }
     let before = problems.count
     let structure = node.json(problems) { text, scalar in
-      if text != PayloadTemplate.placeholder, text.contains(PayloadTemplate.placeholder) {
+      if text != PayloadTemplate.placeholder, text.has(PayloadTemplate.placeholder) {
         problems.add(
           scalar.position,
           "payload: '$value' must be a whole string, found '\(Excerpt.of(text))'; payloads are "
