@@ -180,14 +180,14 @@ extension Completions {
     }
   }
 
-  /// NAME= waits for its value.
+  /// NAME= waits for its value, and DEVICE/ for its property.
   private var withoutSpace: String {
-    "; [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null"
+    "; [[ ${COMPREPLY[*]} != *[=/] ]] || compopt -o nospace 2>/dev/null"
   }
 
   /// The keys that start with the word, which `compgen` need not filter: it takes 0.1 s for 40,000.
   private func keyReply(_ keys: String) -> String {
-    "COMPREPLY=(\(answer(#"--keys=\#(keys) --starting="$word""#)))"
+    "COMPREPLY=(\(answer(#"--keys=\#(keys) --starting="$word""#)))" + withoutSpace
   }
 
   private func answerReply(_ question: String) -> String {

@@ -205,12 +205,12 @@ package final class Registry: Sendable {
 
   /// An error about an unknown key with the name that was probably meant, if one is near.
   ///
-  /// Linear in the number of devices; a gateway asks through a ``SuggestionLimiter``.
+  /// Linear in the number of devices, of which it compares the first ``comparedDevices``; a gateway
+  /// asks through a ``SuggestionLimiter``.
   package func suggesting(_ error: ValidationError) -> ValidationError {
     switch error {
     case .unknownDevice(let id, nil):
-      let names = deviceNumbers.lazy.map { self.id(ofDevice: $0) }
-      return .unknownDevice(id, suggestion: Suggestion.nearest(to: id, in: names))
+      return .unknownDevice(id, suggestion: Suggestion.nearest(to: id, in: comparedNames))
     case .unknownProperty(let property, let device, nil, _):
       guard let number = deviceIndex(ofID: device.utf8.span) else { return error }
       let properties = definition(ofDevice: number).pattern.properties
@@ -245,11 +245,18 @@ package final class Registry: Sendable {
   private func key(meantBy word: String) -> String? {
     guard !word.isEmpty, !word.utf8.contains(UInt8(ascii: "/")) else { return nil }
     if deviceIndex(ofID: word.utf8.span) != nil { return "\(word)/*" }
-    for number in deviceNumbers {
+    for number in deviceNumbers.prefix(Self.comparedDevices) {
       if let found = tables.key(named: word.utf8.span, ofDevice: number) { return self[found].key }
     }
-    let near = Suggestion.nearest(to: word, in: deviceNumbers.lazy.map { self.id(ofDevice: $0) })
-    return near.map { "\($0)/*" }
+    return Suggestion.nearest(to: word, in: comparedNames).map { "\($0)/*" }
+  }
+
+  /// How many devices a suggestion compares: ten milliseconds' worth of the loop's time.
+  private static let comparedDevices = 8192
+
+  /// The identifiers that a suggestion compares.
+  private var comparedNames: some Sequence<String> {
+    deviceNumbers.prefix(Self.comparedDevices).lazy.map { self.id(ofDevice: $0) }
   }
 
   /// The pattern `DEVICE/*` for the name of a device; anything else as it is.

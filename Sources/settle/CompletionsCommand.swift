@@ -37,7 +37,8 @@ struct CompletionsCommand: GatewayCommand {
       value: Keys.allCases.map(\.rawValue).joined(separator: "|"),
       completion: .words(Keys.allCases.map(\.rawValue)),
       help: "Print keys instead: any, those that can be stepped or toggled, what can be set,"
-        + " which includes devices, or the names of scenes."
+        + " which includes devices, or the names of scenes; of more than 1,000 keys, DEVICE/ for each"
+        + " device."
     ),
     .option(
       "starting",
@@ -84,12 +85,7 @@ struct CompletionsCommand: GatewayCommand {
     switch reply {
     case .status(let report, _): words = report.devices.scenes.filter { $0.hasPrefix(start) }
     case .devices(let rows, _):
-      let all = rows.flatMap { row in
-        zip(row.properties, row.types).compactMap { name, type in
-          keys?.accepts(type) ?? false ? "\(row.id)/\(name)" : nil
-        } + (keys == .set ? [row.id] : [])
-      }
-      words = start.isEmpty ? all : all.filter { $0.hasPrefix(start) }
+      words = self.words(of: rows)
     case .described(let rows, _) where subject?.contains("/") == false:
       words = rows.compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
     case .described(let rows, _):
@@ -101,6 +97,23 @@ struct CompletionsCommand: GatewayCommand {
     StandardOutput.show(words.map { $0 + "\n" }.joined())
     return .done
   }
+
+  /// The keys, or where they are too many to choose from, the devices that have one.
+  private func words(of rows: [DeviceRow]) -> [String] {
+    let accepts = { (type: String) in keys?.accepts(type) ?? false }
+    let count = rows.reduce(0) { $0 + $1.types.count(where: accepts) }
+    if count > Self.mostKeys, !start.contains("/") {
+      return rows.compactMap { $0.types.contains(where: accepts) ? "\($0.id)/" : nil }
+    }
+    let all = rows.flatMap { row in
+      zip(row.properties, row.types).compactMap { accepts($1) ? "\(row.id)/\($0)" : nil }
+        + (keys == .set ? [row.id] : [])
+    }
+    return start.isEmpty ? all : all.filter { $0.hasPrefix(start) }
+  }
+
+  /// The longest list of keys that is offered.
+  private static let mostKeys = 1000
 
   /// The pattern of the devices that have the keys.
   private static func devices(startingWith start: String) -> String {

@@ -98,8 +98,8 @@ struct CompletionsTests {
       'send '*)
         _tool_scan '--socket --count'
         case $place in
-        0) COMPREPLY=($(ask --keys=any --starting="$word" ${socket:+"$socket"} 2>/dev/null)) ;;
-        1) COMPREPLY=($(compgen -W "$(ask --values="$key" ${socket:+"$socket"} 2>/dev/null)" -- "$word")); [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null ;;
+        0) COMPREPLY=($(ask --keys=any --starting="$word" ${socket:+"$socket"} 2>/dev/null)); [[ ${COMPREPLY[*]} != *[=/] ]] || compopt -o nospace 2>/dev/null ;;
+        1) COMPREPLY=($(compgen -W "$(ask --values="$key" ${socket:+"$socket"} 2>/dev/null)" -- "$word")); [[ ${COMPREPLY[*]} != *[=/] ]] || compopt -o nospace 2>/dev/null ;;
         esac ;;
       esac
     }

@@ -162,6 +162,40 @@ import Values
     }
   }
 
+  @Test func `of more than a thousand keys the devices are offered first`() throws {
+    let house = try ExampleHouse(withGateway: true)
+    let many = """
+      sensor-$n:
+        for: [1..600]
+        properties:
+          level: {type: integer, range: [0, 9], command: {topic: fleet/$n/level}}
+          power: {type: boolean, command: {topic: fleet/$n/power}}
+
+      """
+    try TextFile.write(many, to: house.folder + "/devices/many.yaml")
+    let run = try ExampleRun("settle reload", in: house)
+    try #require(run.waitForExit() == 0, "\(run.output) \(run.errors)")
+    let lines = [
+      ["get", ""], ["toggle", ""], ["get", "sensor-59"], ["get", "sensor-599"],
+      ["get", "sensor-599/"],
+    ]
+    let all = (1...600).map { "sensor-\($0)" }
+    for shell in CompletingShell.allCases where !Self.isMissing(shell) {
+      let offers = try shell.offers(for: lines, in: house)
+      try #require(offers.count == lines.count)
+      let devices = Set(Self.keys.map { String($0.prefix { $0 != "/" }) })
+      #expect(offers[0].allSatisfy { $0.hasSuffix("/") })
+      #expect(Self.plain(offers[0]) == devices.union(all))
+      // 602 can be toggled: not too many.
+      #expect(Self.plain(offers[1]).isSuperset(of: all.map { "\($0)/power" }))
+      let keys = ([59] + Array(590...599)).flatMap { ["sensor-\($0)/level", "sensor-\($0)/power"] }
+      #expect(Self.plain(offers[2]) == Set(keys))
+      for offered in offers[3...] {
+        #expect(Self.plain(offered) == ["sensor-599/level", "sensor-599/power"])
+      }
+    }
+  }
+
   @Test func `without a gateway no key is offered, and nothing is printed`() throws {
     let house = try ExampleHouse(withGateway: false)
     for shell in CompletingShell.allCases where !Self.isMissing(shell) {
