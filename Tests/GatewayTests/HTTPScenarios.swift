@@ -145,6 +145,32 @@ import Testing
     #expect(try curl("/healthz").status == 200)
   }
 
+  @Test func `the status is what the control socket says, with the lanes`() throws {
+    let (bench, curl) = try Bench.serving(
+      devices: DeviceText.levels(3, policy: slow)
+        .replacing("  properties:", with: "  lane: mesh\n  properties:"),
+      settings: "lanes: {mesh: {window: 7}}"
+    )
+    let status = try curl("/v1/status").json
+    #expect(status["running"] == true)
+    #expect(status["devices"]?["count"] == 3)
+    guard case .array(let lanes)? = status["queue"]?["lanes"], lanes.count == 1 else {
+      Issue.record("one lane: \(status)")
+      return
+    }
+    #expect(lanes[0]["name"] == "mesh")
+    #expect(lanes[0]["window"]?["size"] == 7)
+    let client = try bench.client()
+    client.send(#"{"status":true}"#)
+    let told = try client.next()
+    for name in ["version", "settings", "devices", "journal", "warnings", "problems", "socket"] {
+      #expect(status[name] != nil, "\(name)")
+      #expect(status[name] == told["status"]?[name], "\(name)")
+    }
+    #expect(try curl("/v1/status", "-X", "POST").status == 405)
+    #expect(try curl("/v1/status?key=dev0").status == 400)
+  }
+
   @Test func `pending values are listed, flushed and cancelled by pattern`() throws {
     let (bench, curl) = try Bench.serving(devices: DeviceText.levels(3, policy: slow))
     for number in 0..<3 {

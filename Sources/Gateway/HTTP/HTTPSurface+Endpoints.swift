@@ -39,7 +39,7 @@ extension HTTPSurface {
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
     case .events: try serveEvents(exchange)
     case .panel(let name): try servePanel(name, exchange)
-    case .devices, .device, .metrics, .health, .readiness, .openAPI:
+    case .devices, .device, .status, .metrics, .health, .readiness, .openAPI:
       try ChangeBody.checkQuery(request, allowed: [])
       try serveDocument(endpoint, exchange)
     }
@@ -62,6 +62,7 @@ extension HTTPSurface {
     case .metrics:
       let report = MetricsReport(context, mqtt: gateway.mqtt, http: self)
       answer(exchange, type: MetricsText.mediaType, report)
+    case .status: answer(exchange, gateway.status(at: EventLoop.now()).json)
     case .health: answer(exchange, .object(["status": "alive"]))
     case .readiness:
       if let (code, reason) = trouble {
