@@ -66,7 +66,7 @@ struct Relations {
   }
 
   private static func canMerge(_ property: Property) -> Bool {
-    if case .action = property.kind { return false }
+    if property.isAction || property.isReadOnly { return false }
     return property.command.payload.isObject
   }
 

@@ -13,11 +13,15 @@ package struct DeviceRow: Hashable, Sendable {
 
   package var id: String
   package var name: String
+  /// Where it is; `nil` if nothing says so.
+  package var area: String?
   package var lane: String?
   /// The ids of its properties, in order of definition.
   package var properties: [String]
   /// Their types, in the same order.
   package var types: [String]
+  /// The ids of those that only the device changes.
+  package var readOnly: [String] = []
   package var availability: Availability
   /// How long it has been offline, if that is known.
   package var awayMilliseconds: Int?
@@ -48,8 +52,8 @@ package struct DeviceRow: Hashable, Sendable {
 
   package var json: JSONValue {
     .object([
-      "device": .string(id), "name": .string(name), "lane": .text(lane),
-      "properties": .texts(properties), "types": .texts(types),
+      "device": .string(id), "name": .string(name), "area": .text(area), "lane": .text(lane),
+      "properties": .texts(properties), "types": .texts(types), "read_only": .texts(readOnly),
       "availability": .string(availability.rawValue), "away_ms": .count(awayMilliseconds),
       "sleeps": .boolean(sleeps), "obstacle": .text(obstacle), "members": .texts(members),
       "topic": .string(topic),
@@ -67,11 +71,24 @@ package struct DeviceRow: Hashable, Sendable {
       availability: json["availability"]?.string.flatMap(Availability.init) ?? .unknown,
       topic: json["topic"]?.string ?? ""
     )
+    area = json["area"]?.string
+    readOnly = json.texts("read_only")
     lane = json["lane"]?.string
     awayMilliseconds = json["away_ms"]?.count
     sleeps = json["sleeps"] == true
     obstacle = json["obstacle"]?.string
     members = json.texts("members")
+  }
+
+  /// Whether it is in an area; see ``AreaName``.
+  package func isIn(_ area: String) -> Bool {
+    self.area.map { AreaName.word($0) == AreaName.word(area) } ?? false
+  }
+
+  /// The areas of devices, each once, in order.
+  package static func areas(of rows: [DeviceRow]) -> [String] {
+    var seen: Set<String> = []
+    return rows.compactMap(\.area).filter { seen.insert(AreaName.word($0)).inserted }.sorted()
   }
 
   /// What topics have in common: the topic if it is the same, else their shared levels and `/…`.

@@ -36,6 +36,8 @@ package struct PropertyRow: Hashable, Sendable {
   /// The type, with range, step, unit and words.
   package var kind: ValueKind
   package var policy: Policy
+  /// Whether only the device changes it.
+  package var isReadOnly = false
   /// How long the device may take to confirm; `nil` where nothing can confirm.
   package var confirmWithin: Duration?
   /// Values that are sent immediately.
@@ -68,6 +70,7 @@ extension PropertyRow {
     add("step", rule?.step.map(number))
     add("unit", rule?.unit.map(JSONValue.string))
     add("values", words.map { .array($0.map(JSONValue.string)) })
+    add("read_only", .boolean(isReadOnly))
     add("policy", policyJSON)
     add("confirm_ms", confirmWithin.map(milliseconds))
     add("urgent", .array(urgent))
@@ -109,6 +112,7 @@ extension PropertyRow {
     else { return nil }
     self.init(key: key, deviceName: device, kind: kind, policy: policy)
     name = json["name"]?.string
+    isReadOnly = json["read_only"] == true
     confirmWithin = Self.duration(json["confirm_ms"])
     urgent = Self.elements(json["urgent"])
     ends = Self.elements(json["ends"]).compactMap(\.string)

@@ -1,10 +1,14 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A controllable device: its properties and the settings that they share.
+/// A device: its properties and the settings that they share.
 package struct Device: Hashable, Sendable {
   package var id: String
   package var name: String
+  /// Where it is, such as a room; `nil` if nothing says so.
+  package var area: String?
+  /// Whether the panel shows it.
+  package var isOnPanel = true
   /// The lane that its commands pass; `nil` for the default lane.
   package var lane: String?
   /// Whether pending properties with the same command topic share one message.

@@ -9,20 +9,16 @@ import Values
 package struct DeviceGroup: Hashable, Sendable {
   /// The ids of its members, in order; none is a group.
   package var members: [String]
-  package var area: String?
 
-  package init(members: [String], area: String? = nil) {
-    self.members = members
-    self.area = area
-  }
+  package init(members: [String]) { self.members = members }
 
-  /// The properties that all members have, each with what all of them allow.
+  /// The properties that all members have and that can be changed, each with what all of them allow.
   ///
   /// The order is that of the first member. Each change of a group's property is a change of each
   /// member's; where it has a command topic, one message there may carry the commands of all.
   package static func sharedProperties(of members: [Device]) -> [Property] {
     guard let first = members.first else { return [] }
-    return first.properties.compactMap { property in
+    return first.properties.filter { !$0.isReadOnly }.compactMap { property in
       members.dropFirst().reduce(Optional(asGroup(property))) { shared, member in
         guard let shared, let other = member.properties.first(where: { $0.id == shared.id }) else {
           return nil
@@ -38,7 +34,7 @@ package struct DeviceGroup: Hashable, Sendable {
       id: property.id,
       kind: property.kind,
       policy: property.policy,
-      command: CommandEndpoint(topic: "", payload: PayloadTemplate("$value")),
+      command: .none,
       ttl: property.ttl
     )
     shared.name = property.name
@@ -52,7 +48,7 @@ package struct DeviceGroup: Hashable, Sendable {
 extension Property {
   /// The property with what `other` allows too; `nil` where no value is allowed by both.
   fileprivate func shared(with other: Property) -> Property? {
-    guard let kind = kind.shared(with: other.kind) else { return nil }
+    guard !other.isReadOnly, let kind = kind.shared(with: other.kind) else { return nil }
     var shared = self
     shared.kind = kind
     shared.aliases = aliases.filter { other.aliases.contains($0) }

@@ -37,6 +37,7 @@ package struct DeviceTemplate: Hashable, Sendable {
     var device = pattern
     device.id = filler.fill(pattern.id)
     device.name = filler.fill(pattern.name)
+    device.area = pattern.area.map { filler.fill($0) }
     device.lane = pattern.lane.map { filler.fill($0) }
     device.options = pattern.options.map { filler.fill($0) }
     device.availability = pattern.availability.map { filler.fill($0) }

@@ -12,7 +12,8 @@ extension Property {
   ///
   /// - Throws: ``ValidationError`` when the input is not a value of this property.
   package func value(from input: JSONValue) throws(ValidationError) -> Value {
-    try kind.value(from: input)
+    try checkHasCommands()
+    return try kind.value(from: input)
   }
 
   /// Reads a bare payload or argument: `40`, `on`, `heat`, `#ff8800`.
@@ -21,7 +22,7 @@ extension Property {
   ///
   /// - Throws: ``ValidationError`` when the text is not a value of this property.
   package func value(fromText text: String) throws(ValidationError) -> Value {
-    if case .text = kind { return .text(text) }
+    if case .text = kind, !isReadOnly { return .text(text) }
     return try value(from: .string(text))
   }
 
@@ -33,7 +34,8 @@ extension Property {
   ///
   /// - Throws: ``ValidationError`` when the payload is not a value of this property.
   package func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
-    try kind.value(fromPayload: bytes)
+    try checkHasCommands()
+    return try kind.value(fromPayload: bytes)
   }
 }
 

@@ -8,6 +8,7 @@ extension Property {
   ///
   /// - Throws: ``ValidationError`` when the property is not numeric, or `amount` does not fit it.
   package func stepped(from base: Value, by amount: Double) throws(ValidationError) -> Value {
+    try checkHasCommands()
     let rule: NumberRule
     switch kind {
     case .number(let own): rule = own
@@ -36,6 +37,7 @@ extension Property {
   ///
   /// - Throws: ``ValidationError`` when the property is not a boolean.
   package func toggled(from base: Value) throws(ValidationError) -> Value {
+    try checkHasCommands()
     guard case .boolean = kind else {
       throw .unsupported("toggle needs a boolean; '\(id)' is of type \(kind.name)")
     }

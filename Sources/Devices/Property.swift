@@ -5,7 +5,7 @@ package import JSON
 package import LastOut
 package import Values
 
-/// One controllable value of a device, with all inherited settings resolved.
+/// One value of a device, with all inherited settings resolved.
 package struct Property: Hashable, Sendable {
   package var id: String
   package var aliases: [String] = []
@@ -14,6 +14,8 @@ package struct Property: Hashable, Sendable {
   package var kind: ValueKind
   package var policy: Policy
   package var command: CommandEndpoint
+  /// Whether only the device changes it; ``command`` means nothing then.
+  package private(set) var isReadOnly = false
   /// Where the device reports the property.
   ///
   /// A report at any of them counts; most have one.
@@ -49,6 +51,20 @@ package struct Property: Hashable, Sendable {
     self.ttl = ttl
   }
 
+  /// A property that only the device changes.
+  package init(readOnly id: String, kind: ValueKind) {
+    self.init(id: id, kind: kind, policy: Policy(delay: .zero), command: .none)
+    isReadOnly = true
+  }
+
+  /// Checks that the property has commands.
+  ///
+  /// - Throws: ``ValidationError`` when only the device changes it.
+  func checkHasCommands() throws(ValidationError) {
+    guard isReadOnly else { return }
+    throw .unsupported("'\(id)' is read-only: only the device changes it")
+  }
+
   /// Whether it stands for momentary commands, which are not collapsed, rather than a value.
   package var isAction: Bool { if case .action = kind { true } else { false } }
 
@@ -65,6 +81,9 @@ package struct CommandEndpoint: Hashable, Sendable {
   package var payload: PayloadTemplate
   /// The MQTT quality of service: 0, 1 or 2.
   package var qos: Int
+
+  /// That of a property without a topic of its own.
+  static let none = CommandEndpoint(topic: "", payload: PayloadTemplate("$value"))
 
   package init(topic: String, payload: PayloadTemplate, qos: Int = 1) {
     self.topic = topic

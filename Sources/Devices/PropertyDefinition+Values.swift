@@ -9,6 +9,7 @@ extension PropertyDefinition {
   /// Reads a bare payload; see ``Property/value(fromPayload:)``.
   func value(fromPayload bytes: Span<UInt8>) throws(ValidationError) -> Value {
     if let number = grid?.value(of: bytes) { return .number(number) }
+    if property.isReadOnly { try property.checkHasCommands() }
     return try property.kind.value(fromPayload: bytes)
   }
 

@@ -26,7 +26,7 @@ package final class PropertyDefinition: Sendable {
     key = "\(device)/\(property.id)"
     (variesCommand, variesStates, variesName) = (false, false, false)
     matchedStates = []
-    grid = property.kind.numberRule.flatMap { WholeGrid($0) }
+    grid = Self.grid(of: property)
   }
 
   /// A property of a template, of which one device has `filled`.
@@ -44,7 +44,12 @@ package final class PropertyDefinition: Sendable {
     self.property = property
     key = nil
     matchedStates = property.states.map { MarkedTopic($0.topic, marks: marks) != nil }
-    grid = property.kind.numberRule.flatMap { WholeGrid($0) }
+    grid = Self.grid(of: property)
+  }
+
+  /// `nil` for a read-only property too: reading a value of it then says so.
+  private static func grid(of property: Property) -> WholeGrid? {
+    property.isReadOnly ? nil : property.kind.numberRule.flatMap { WholeGrid($0) }
   }
 
   /// Whether each device of the template has a property of its own.

@@ -269,8 +269,10 @@ package final class Registry: Sendable {
     from input: JSONValue,
     of key: KeyIndex
   ) throws(ValidationError) -> Value {
+    let definition = definition(of: key)
+    guard !definition.property.isReadOnly else { return try definition.property.value(from: input) }
     // The kind is small; copying the property would cost more than reading the value.
-    try definition(of: key).property.kind.value(from: input)
+    return try definition.property.kind.value(from: input)
   }
 
   /// Reads a bare payload; see ``Property/value(fromPayload:)``.

@@ -19,6 +19,8 @@ struct EntityPlan {
   init(_ device: Device, base: String) {
     self.device = device
     self.base = base
+    // Entities of read-only properties are sensors.
+    used = Set(device.properties.filter(\.isReadOnly).map(\.id))
     addLight()
     addFan()
     addCover()

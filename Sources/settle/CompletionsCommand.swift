@@ -37,8 +37,8 @@ struct CompletionsCommand: GatewayCommand {
       value: Keys.allCases.map(\.rawValue).joined(separator: "|"),
       completion: .words(Keys.allCases.map(\.rawValue)),
       help: "Print keys instead: any, those that can be stepped or toggled, what can be set,"
-        + " which includes devices, or the names of scenes; of more than 1,000 keys, DEVICE/ for each"
-        + " device."
+        + " which includes devices, the names of scenes, or areas as one word each; of more than 1,000"
+        + " keys, DEVICE/ for each device."
     ),
     .option(
       "starting",
@@ -61,6 +61,8 @@ struct CompletionsCommand: GatewayCommand {
     case any, step, toggle, set
     /// The names of scenes.
     case scene
+    /// Areas, each as one word.
+    case area
   }
 
   var shell: Completions.Shell?
@@ -79,17 +81,20 @@ struct CompletionsCommand: GatewayCommand {
       subject.map { ControlRequest(.describe, key: $0) }
       ?? (keys == .scene ? ControlRequest(.status, key: "") : nil)
       // There is one short row for each device.
-      ?? ControlRequest(.devices, key: Self.devices(startingWith: start))
+      ?? ControlRequest(.devices, key: keys == .area ? "*" : Self.devices(startingWith: start))
     let reply = try ask(question)
     let words: [String]
     switch reply {
     case .status(let report, _): words = report.devices.scenes.filter { $0.hasPrefix(start) }
+    case .devices(let rows, _) where keys == .area:
+      words = DeviceRow.areas(of: rows).map(AreaName.word).filter { $0.hasPrefix(start) }
     case .devices(let rows, _):
       words = self.words(of: rows)
     case .described(let rows, _) where subject?.contains("/") == false:
-      words = rows.compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
+      words = rows.filter { !$0.isReadOnly }
+        .compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
     case .described(let rows, _):
-      words = rows.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
+      words = rows.filter { !$0.isReadOnly }.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
     case .event, .watched, .recorded, .targets, .pending, .flushed, .cancelled, .reloaded, .logged,
       .previewed, .failure:
       return .unexpected(reply)
@@ -100,14 +105,19 @@ struct CompletionsCommand: GatewayCommand {
 
   /// The keys, or where they are too many to choose from, the devices that have one.
   private func words(of rows: [DeviceRow]) -> [String] {
-    let accepts = { (type: String) in keys?.accepts(type) ?? false }
-    let count = rows.reduce(0) { $0 + $1.types.count(where: accepts) }
-    if count > Self.mostKeys, !start.contains("/") {
-      return rows.compactMap { $0.types.contains(where: accepts) ? "\($0.id)/" : nil }
+    /// The properties of a device that the command accepts.
+    func accepted(_ row: DeviceRow) -> [String] {
+      guard let keys else { return [] }
+      let readOnly = keys == .any ? [] : Set(row.readOnly)
+      return zip(row.properties, row.types)
+        .compactMap { keys.accepts($1) && !readOnly.contains($0) ? $0 : nil }
     }
-    let all = rows.flatMap { row in
-      zip(row.properties, row.types).compactMap { accepts($1) ? "\(row.id)/\($0)" : nil }
-        + (keys == .set ? [row.id] : [])
+    let devices = rows.map { ($0.id, accepted($0)) }
+    if devices.reduce(0, { $0 + $1.1.count }) > Self.mostKeys, !start.contains("/") {
+      return devices.compactMap { $1.isEmpty ? nil : "\($0)/" }
+    }
+    let all = devices.flatMap { id, properties in
+      properties.map { "\(id)/\($0)" } + (keys == .set && !properties.isEmpty ? [id] : [])
     }
     return start.isEmpty ? all : all.filter { $0.hasPrefix(start) }
   }
@@ -141,7 +151,7 @@ extension CompletionsCommand.Keys {
   fileprivate func accepts(_ type: String) -> Bool {
     switch self {
     case .any, .set: true
-    case .scene: false
+    case .scene, .area: false
     case .step: type == "number" || type == "integer"
     case .toggle: type == "boolean"
     }

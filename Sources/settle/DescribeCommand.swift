@@ -130,7 +130,7 @@ private struct Description {
     let name = row.name.map { "\(row.deviceName): \($0)" } ?? row.deviceName
     add("key", "\(row.key) (\(name))")
     add("type", Self.type(row))
-    add("settles", Self.policy(row))
+    if !row.isReadOnly { add("settles", Self.policy(row)) }
     if !row.urgent.isEmpty {
       let words = row.urgent.map { ValueText.text($0) }.joined(separator: ", ")
       let ends = row.ends.isEmpty ? "" : ", and end \(row.ends.joined(separator: ", "))"
@@ -154,8 +154,12 @@ private struct Description {
         "\(details.commandTopic) (QoS \(details.qos)), for all members at once"
       )
     }
-    add("lane", details.lane ?? "none")
-    add("sends to", "\(details.commandTopic) (QoS \(details.qos))")
+    if row.isReadOnly {
+      add("sends to", "nothing: it is read-only, and only the device changes it")
+    } else {
+      add("lane", details.lane ?? "none")
+      add("sends to", "\(details.commandTopic) (QoS \(details.qos))")
+    }
     for source in details.states {
       let place = source.pointer.isEmpty ? "" : ", value at \(source.pointer)"
       add("reads", source.topic + place + (source.acknowledges ? ", acknowledgements only" : ""))
@@ -166,6 +170,7 @@ private struct Description {
       let again = details.retries > 0 ? ", sent again \(details.retries) times at most" : ""
       add("confirms", "within \(DurationText.text(within))\(again)")
     }
+    if row.isReadOnly { return }
     if let topic = details.awake { add("awake", "\(topic): until then values wait") }
     let held = AgeText.text(details.ttlMilliseconds)
     add(

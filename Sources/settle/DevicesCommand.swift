@@ -4,6 +4,7 @@
 import Arguments
 import Control
 import JSON
+import Values
 
 struct DevicesCommand: GatewayCommand {
   static let name = "devices"
@@ -12,11 +13,14 @@ struct DevicesCommand: GatewayCommand {
     A device is "unknown" where no topic says whether it is online; values are sent to it all the \
     same.
 
-    In a pipe the columns are separated by tabs: device, name, availability, topic, properties.
+    An area is written as in the device file or as one word: "Living room" or living-room.
+
+    In a pipe the columns are separated by tabs: device, name, availability, topic, properties, area.
     """
   static let examples = [
     Example("settle devices", "All of them."),
     Example("settle devices '*lamp*' --json", "Some of them, one object per line."),
+    Example("settle devices --area hall", "Those in the hall."),
   ]
   static let parameters: [Parameter<Self>] =
     [
@@ -25,33 +29,68 @@ struct DevicesCommand: GatewayCommand {
         { $0.pattern = $1 },
         isOptional: true,
         help: "The id of a device, or a pattern: * any characters, ? one (default: *)."
-      )
+      ),
+      .option(
+        "area",
+        { $0.area = $1 },
+        value: "AREA",
+        completion: .keysOf("area"),
+        help: "Only the devices and groups in this area."
+      ),
     ] + connectionParameters
 
   var pattern = "*"
+  var area: String?
   var connection = ConnectionOptions()
 
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.devices, key: pattern))
-    guard case .devices(let rows, _) = reply else { return .unexpected(reply) }
+    guard case .devices(var rows, _) = reply else { return .unexpected(reply) }
+    if let area {
+      let found = rows.filter { $0.isIn(area) }
+      guard !found.isEmpty else { return refuse(area, among: rows) }
+      rows = found
+    }
     if connection.json {
       for row in rows { StandardOutput.print(bytes: JSONWriter.bytes(row.json)) }
-      return .done
+    } else {
+      show(rows)
     }
-    var table = TextTable(["DEVICE", "NAME", "STATE", "TOPIC", "PROPERTIES"])
+    return .done
+  }
+
+  private func show(_ rows: [DeviceRow]) {
+    // On a terminal the area is beside the name, if there is one at all.
+    let place = Terminal.isInteractive ? 2 : 5
+    let hasAreas = !Terminal.isInteractive || rows.contains { $0.area != nil }
+    var headings = ["DEVICE", "NAME", "STATE", "TOPIC", "PROPERTIES"]
+    if hasAreas { headings.insert("AREA", at: place) }
+    var table = TextTable(headings)
     for row in rows {
       let age = row.awayMilliseconds.map { " for \(AgeText.text($0))" } ?? ""
-      table.rows.append([
+      var cells: [TextTable.Cell] = [
         .init(row.id, .bold), .init(row.name),
         .init(
           row.availability.rawValue + age + (row.sleeps ? ", sleeps" : ""),
           Self.color(row.availability)
         ), .init(row.topic),
         .init(row.properties.joined(separator: ", ")),
-      ])
+      ]
+      if hasAreas { cells.insert(.init(row.area ?? "-"), at: place) }
+      table.rows.append(cells)
     }
     table.print()
-    return .done
+  }
+
+  /// Says which areas there are.
+  private func refuse(_ area: String, among rows: [DeviceRow]) -> ExitCode {
+    let areas = DeviceRow.areas(of: rows)
+    let known = areas.map { Excerpt.of($0) }.joined(separator: ", ")
+    let hint =
+      Suggestion.nearest(to: area, in: areas).map { "did you mean '\(Excerpt.of($0))'?" }
+      ?? (areas.isEmpty ? "no device has an area" : "areas: \(known)")
+    Terminal.complain("no device is in '\(Excerpt.of(area))'; \(hint)")
+    return .badInput
   }
 
   private static func color(_ availability: DeviceRow.Availability) -> Terminal.Color? {

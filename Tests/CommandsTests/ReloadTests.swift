@@ -92,6 +92,28 @@ import Values
     #expect(bench.send() == ["40"])
   }
 
+  @Test func `what waits of a property that becomes read-only is cancelled`() throws {
+    var readOnly = Property(readOnly: "a", kind: .number(NumberRule()))
+    readOnly.states = Property.seen("a").states
+    var bench = Bench([.of("d", [.seen("a", retries: 2), .level("b")])])
+    try bench.set("a", 5, now: true)
+    bench.send()
+    try bench.set("a", 6)
+    _ = bench.told()
+    reload(&bench, .of("d", [readOnly, .level("b")]))
+    #expect(
+      bench.told() == [
+        "a cancelled 6: its device file was changed", "a superseded 5: its device file was changed",
+      ]
+    )
+    bench.pass(10_000)
+    #expect(bench.send() == [])
+    try bench.report("a", 7)
+    #expect(try bench.actual("a") == 7)
+    #expect(try bench.target("a") == 7)
+    #expect(throws: ValidationError.self) { try bench.step("a", 1) }
+  }
+
   @Test func `a command whose proof is gone ends, and nothing awaits it`() throws {
     var bench = Bench(.seen("a"))
     try bench.set("a", 5, now: true)

@@ -70,7 +70,7 @@ struct DocumentationTests {
     (.profile, "devices", "$defs/profile"),
     (.property, "devices", "$defs/property"),
     (.policyFields, "devices", "$defs/property/properties/policy/oneOf/1"),
-    (.command, "devices", "$defs/property/properties/command"),
+    (.command, "devices", "$defs/property/properties/command/oneOf/1"),
     (.state, "devices", "$defs/property/properties/state/oneOf/1"),
     (.stateGet, "devices", "$defs/property/properties/state/oneOf/1/properties/get/oneOf/1"),
     (.scale, "devices", "$defs/property/properties/scale/oneOf/1"),

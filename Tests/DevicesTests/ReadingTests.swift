@@ -27,6 +27,31 @@ struct ReadingTests {
   }
 
   @Test(arguments: [
+    ValueKind.number(NumberRule()), .integer(NumberRule(range: 0...9, step: 1)), .boolean, .text,
+    .color, .choice(["1"]),
+  ])
+  func `a read-only property has no values to set`(kind: ValueKind) throws {
+    let property = Property(readOnly: "p", kind: kind)
+    let refusal = "'p' is read-only: only the device changes it"
+    #expect(property.reading("1") == refusal)
+    #expect(property.reading(JSONValue.integer(1)) == refusal)
+    #expect(property.readingPayload("1") == refusal)
+    #expect(throws: ValidationError.unsupported(refusal)) {
+      try property.stepped(from: .number(1), by: 1)
+    }
+    #expect(throws: ValidationError.unsupported(refusal)) {
+      try property.toggled(from: .boolean(true))
+    }
+    let registry = Registry([Device(id: "d", name: "D", properties: [property])])
+    let key = try registry.index(of: "d/p")
+    #expect(throws: ValidationError.unsupported(refusal)) { try registry.value(from: 1, of: key) }
+    let bytes = Array("1".utf8)
+    #expect(throws: ValidationError.unsupported(refusal)) {
+      try registry.value(fromPayload: bytes.span, of: key)
+    }
+  }
+
+  @Test(arguments: [
     ("5", "5"), ("5.2", "5"), ("5.25", "5.5"), ("5.3", "5.5"), ("20.7", "20.5"), ("29.9", "30"),
     ("30", "30"),
   ])

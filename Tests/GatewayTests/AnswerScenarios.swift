@@ -225,6 +225,6 @@ import Testing
     let lines = run.output.split(separator: "\n").map { $0.split(separator: "\t").map(String.init) }
     #expect(lines.map(\.first) == ["desk-lamp", "dev0"])
     #expect(lines[0][2].hasPrefix("offline for "))
-    #expect(lines[1][1...] == ["dev0", "unknown", "cmd/dev0", "level"])
+    #expect(lines[1][1...] == ["dev0", "unknown", "cmd/dev0", "level", "-"])
   }
 }

@@ -5,6 +5,7 @@ import Control
 import Devices
 @testable import Screen
 import Testing
+import Values
 
 /// The requests that keys cause.
 struct KeyTests {
@@ -118,6 +119,21 @@ struct KeyTests {
     stage.type("100\n>")
     #expect(stage.changes() == [#"{"key":"blind/position","set":100}"#])
     #expect(stage.screen.notice?.text == "the range is 0 to 100 %")
+  }
+
+  @Test(arguments: ["+", "-", " ", "\n", "4"])
+  func `a read-only property is shown, and no key changes it`(key: String) {
+    var row = Stage.property("boiler/pressure", .number(NumberRule(unit: "bar")), 0)
+    row.isReadOnly = true
+    var stage = Stage(facts: [row])
+    _ = stage.requests()
+    stage.type(key)
+    #expect(stage.requests() == [])
+    #expect(stage.screen.mode == .browsing)
+    #expect(stage.screen.notice?.text == "pressure is read-only: only the device changes it")
+    stage.type("i")
+    #expect(stage.texts().contains { $0.contains("read-only") })
+    #expect(!stage.texts().contains { $0.contains("accepts") })
   }
 
   @Test(arguments: [

@@ -58,8 +58,8 @@ package enum KeyTable: String, CaseIterable, Sendable {
       ["pending", "payload", "announcement", "line", "http_clients", "events", "devices"]
     case .device:
       [
-        "for", "from", "name", "profile", "topic", "parameters", "lane", "merge", "options",
-        "availability", "awake", "ttl", "properties",
+        "for", "from", "name", "area", "panel", "profile", "topic", "parameters", "lane", "merge",
+        "options", "availability", "awake", "ttl", "properties",
       ]
     case .profile:
       [
@@ -80,7 +80,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .confirm: ["within", "tolerance", "retries"]
     case .availability: ["topic", "value", "online", "offline"]
     case .awake: ["topic", "value"]
-    case .group: ["name", "members", "topic", "profile", "area"]
+    case .group: ["name", "members", "topic", "profile", "area", "panel"]
     }
   }
 

@@ -16,7 +16,7 @@ struct CommandReader {
   {
     guard section["command"] != nil else {
       if !section.hasMisspelled("command") {
-        problems.add(position, "'command' is missing: where do values of this property go?")
+        problems.add(position, "'command' is missing: where do the words of this action go?")
       }
       return nil
     }

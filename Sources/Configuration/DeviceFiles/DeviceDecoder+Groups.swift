@@ -61,7 +61,6 @@ extension DeviceDecoder {
     let what = "group '\(Excerpt.of(pair.key))'"
     guard let section = Section(pair.value, .group, problems, what: what) else { return nil }
     let members = members(section, of: devices, groups: groups, what: what)
-    let area = section.text("area")
     let name = section.text("name") ?? pair.key
     guard let members else { return nil }
     let shared = DeviceGroup.sharedProperties(of: members)
@@ -71,12 +70,14 @@ extension DeviceDecoder {
       }
       problems.add(
         pair.keyPosition,
-        "\(what): its members share no property; \(has.joined(separator: "; "))"
+        "\(what): its members share no property that can be set; \(has.joined(separator: "; "))"
       )
       return nil
     }
     var group = Device(id: pair.key, name: name, properties: shared)
-    group.group = DeviceGroup(members: members.map(\.id), area: area)
+    group.area = section.text("area")
+    group.isOnPanel = section.flag("panel") ?? true
+    group.group = DeviceGroup(members: members.map(\.id))
     group.options = members[0].options.filter { option in
       members.allSatisfy { $0.options.contains(option) }
     }

@@ -189,6 +189,8 @@ struct DeviceDecoder {
       name: own.text("name") ?? pair.key,
       properties: properties
     )
+    device.area = own.text("area")
+    device.isOnPanel = own.flag("panel") ?? true
     device.lane = lane(section)
     device.merge = section.flag("merge") ?? false
     device.options = options(section, device: device)

@@ -13,7 +13,7 @@ extension PropertyReader {
   ) -> [Property] {
     var related = properties
     for index in related.indices {
-      guard let section = sections[related[index].id] else { continue }
+      guard !related[index].isReadOnly, let section = sections[related[index].id] else { continue }
       related[index].ends = names(in: "ends", of: properties[index], section, properties, declared)
       warnAboutUnusedEnds(section, related[index])
       related[index].excludes = names(
@@ -92,7 +92,8 @@ extension PropertyReader {
             + (others.isEmpty ? "other properties, but the device has none" : Section.list(others))
         )
       } else if let found {
-        if !names.contains(found.id) { names.append(found.id) }
+        // A read-only property has no commands to end or to exclude.
+        if !found.isReadOnly, !names.contains(found.id) { names.append(found.id) }
       } else if !declared.contains(word.text) {
         // A declared but absent property is removed, or has a mistake that is already reported.
         problems.add(

@@ -107,14 +107,24 @@ struct PropertyReader {
     let kindReader = KindReader(section: section, problems: problems)
     let kind = kindReader.kind()
     let wire = kind.map { kindReader.wire(for: $0) }
+    let states = StateReader(placeholders: placeholders, problems: problems)
+      .sources(section, at: pair.keyPosition)
+    if isReadOnly(section, type: kindReader.typeName) {
+      checkReadOnly(section, at: pair)
+      guard let kind, let wire else { return nil }
+      var property = Property(readOnly: pair.key, kind: kind)
+      property.name = section.text("name")
+      property.aliases = aliases(section)
+      property.wire = wire
+      property.states = states
+      return property
+    }
     let command = CommandReader(
       baseTopic: context.baseTopic,
       placeholders: placeholders,
       problems: problems
     )
     .endpoint(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
-    let states = StateReader(placeholders: placeholders, problems: problems)
-      .sources(section, at: pair.keyPosition)
     let hasState = section["state"].map { $0.text != "none" } ?? false
     let confirm = confirmation(section, hasState: hasState)
     let policy = policy(section, type: kindReader.typeName)

@@ -40,6 +40,7 @@ final class DeviceDocuments {
     }
     return .object([
       "id": .string(device.id), "name": .string(device.name),
+      "area": device.area.map { .string($0) } ?? .null, "panel": .boolean(device.isOnPanel),
       "online": .boolean(context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)),
       "properties": .object(properties),
     ])
@@ -50,6 +51,7 @@ final class DeviceDocuments {
     let property = context.registry[key].property
     var members = stateMembers(key, at: now)
     members.append(.init("type", .string(property.kind.name)))
+    members.append(.init("read_only", .boolean(property.isReadOnly)))
     if let name = property.name { members.append(.init("name", .string(name))) }
     if let rule = property.kind.numberRule {
       if let range = rule.range {

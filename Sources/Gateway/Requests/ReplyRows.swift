@@ -70,6 +70,7 @@ extension PropertyRow {
       )
     )
     name = property.name
+    isReadOnly = property.isReadOnly
     confirmWithin = property.confirm?.within
     urgent = property.urgent.map(\.json)
     ends = property.ends.map { other in

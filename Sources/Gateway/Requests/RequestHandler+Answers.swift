@@ -66,7 +66,7 @@ extension RequestHandler {
     }
     details.obstacle = host.obstacle(to: entry.device, at: now)
     let status = context.core.status(key)
-    if device.group == nil || !property.command.topic.isEmpty,
+    if !property.isReadOnly, device.group == nil || !property.command.topic.isEmpty,
       let value = status.target ?? status.actual ?? property.kind.example
     {
       details.message = ChangePreview(context, host, at: now).messages([(key, value)]).first
@@ -101,6 +101,8 @@ extension RequestHandler {
       availability: !isOnline ? .offline : device.availability.isEmpty ? .unknown : .online,
       topic: DeviceRow.shared(device.properties.map(\.command.topic).filter { !$0.isEmpty })
     )
+    row.area = device.area
+    row.readOnly = device.properties.filter(\.isReadOnly).map(\.id)
     row.lane = device.lane
     row.members = device.group?.members ?? []
     row.sleeps = device.awake != nil

@@ -11,7 +11,7 @@ import Values
 extension ControlScreen {
   /// Changes the selected value by `count` of the property's steps.
   mutating func step(by count: Int, at now: Moment) {
-    guard let index = selectedIndex else { return }
+    guard let index = selectedIndex, isChangeable(at: now) else { return }
     let row = rows[index]
     switch row.property.kind {
     case .action(let words):
@@ -43,7 +43,7 @@ extension ControlScreen {
 
   /// Toggles a boolean, selects the next word of a choice, or triggers an action.
   mutating func toggle(at now: Moment) {
-    guard let row = selectedRow else { return }
+    guard let row = selectedRow, isChangeable(at: now) else { return }
     switch row.property.kind {
     case .boolean:
       guard case .boolean(let flag) = row.target ?? row.actual else {
@@ -61,7 +61,7 @@ extension ControlScreen {
 
   /// Starts typing a value, or toggles a property that has no typed values.
   mutating func enter(at now: Moment) {
-    guard let row = selectedRow else { return }
+    guard let row = selectedRow, isChangeable(at: now) else { return }
     switch row.property.kind {
     case .boolean, .choice: toggle(at: now)
     case .action(let words) where !words.isEmpty: toggle(at: now)
@@ -113,6 +113,13 @@ extension ControlScreen {
     if rows[index].property.key != row.property.key {
       show("\(rows[index].property.key) \(ValueFormat.text(value)), at once", at: now)
     }
+  }
+
+  /// Whether the selected property has commands; says so if not.
+  mutating func isChangeable(at now: Moment) -> Bool {
+    guard let row = selectedRow, row.property.isReadOnly else { return true }
+    show("\(row.label) is read-only: only the device changes it", at: now)
+    return false
   }
 
   private mutating func isReady(at now: Moment) -> Bool {

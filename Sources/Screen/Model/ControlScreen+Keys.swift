@@ -47,15 +47,15 @@ extension ControlScreen {
       notice = nil
       list.update(rows)
     case .character(let character) where character.isNumber || ".#".contains(character):
-      startTyping(String(character))
+      startTyping(String(character), at: now)
     case .backspace, .redraw, .character: break
     }
   }
 
   // MARK: - Typing
 
-  private mutating func startTyping(_ text: String) {
-    guard let row = selectedRow else { return }
+  private mutating func startTyping(_ text: String, at now: Moment) {
+    guard let row = selectedRow, isChangeable(at: now) else { return }
     switch row.property.kind {
     case .number, .integer: if text != "#" { mode = .typing(text) }
     case .text, .color: mode = .typing(text)

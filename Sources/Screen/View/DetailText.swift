@@ -32,7 +32,7 @@ struct DetailText {
     if let word = row.lastSent { add("sent last \(ValueFormat.text(word))") }
     add(Self.state(row.progress, isBrokerAway: isBrokerAway))
     add("")
-    add("accepts \(ValueFormat.rule(property))")
+    if !property.isReadOnly { add("accepts \(ValueFormat.rule(property))") }
     add(ValueFormat.policy(property))
     if !property.urgent.isEmpty {
       add("urgent \(property.urgent.map { ValueFormat.text($0) }.joined(separator: ", "))")

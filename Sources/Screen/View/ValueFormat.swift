@@ -48,6 +48,7 @@ enum ValueFormat {
 
   /// A property's policy, such as `settles 300ms, at most 2s`.
   static func policy(_ property: PropertyRow) -> String {
+    if property.isReadOnly { return "read-only" }
     let policy = property.policy
     let apart =
       policy.minInterval > .zero ? ", \(DurationText.text(policy.minInterval)) apart" : ""

@@ -125,6 +125,7 @@ import Values
     case "DIR": folders
     case "D|none": ["none"]
     case "P": Phase.allCases.map(\.rawValue)
+    case "AREA": ["hall"]
     case "CONVENTION": ConventionName.allCases.map(\.rawValue)
     default: name.contains("|") ? name.split(separator: "|").map(String.init) : []
     }
