@@ -25,17 +25,27 @@ package struct PanelFile: Sendable {
 
   private static let files = [
     "icon.svg": PanelFile(PackageResources.icon_svg, "image/svg+xml"),
-    "panel.css": PanelFile(PackageResources.panel_css, style),
     "controls.css": PanelFile(PackageResources.controls_css, style),
-    "panel.js": PanelFile(PackageResources.panel_js, script),
-    "link.js": PanelFile(PackageResources.link_js, script),
-    "house.js": PanelFile(PackageResources.house_js, script),
+    "panel.css": PanelFile(PackageResources.panel_css, style),
     "cards.js": PanelFile(PackageResources.cards_js, script),
-    "dom.js": PanelFile(PackageResources.dom_js, script),
+    "color-control.js": PanelFile(PackageResources.color_control_js, script),
+    "colors.js": PanelFile(PackageResources.colors_js, script),
     "controls.js": PanelFile(PackageResources.controls_js, script),
+    "dom.js": PanelFile(PackageResources.dom_js, script),
+    "house.js": PanelFile(PackageResources.house_js, script),
+    "key.js": PanelFile(PackageResources.key_js, script),
+    "link.js": PanelFile(PackageResources.link_js, script),
     "mark.js": PanelFile(PackageResources.mark_js, script),
+    "number-control.js": PanelFile(PackageResources.number_control_js, script),
+    "outbox.js": PanelFile(PackageResources.outbox_js, script),
+    "panel.js": PanelFile(PackageResources.panel_js, script),
+    "pointer.js": PanelFile(PackageResources.pointer_js, script),
+    "problem.js": PanelFile(PackageResources.problem_js, script),
+    "storage.js": PanelFile(PackageResources.storage_js, script),
+    "stream.js": PanelFile(PackageResources.stream_js, script),
     "timeline.js": PanelFile(PackageResources.timeline_js, script),
     "values.js": PanelFile(PackageResources.values_js, script),
+    "words.js": PanelFile(PackageResources.words_js, script),
   ]
 
   /// The content security policy of the page: only resources of its own origin, nothing inline.

@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 from mqtt import Client
+from serve import Server
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -128,9 +129,17 @@ class Stage:
             self.start_broker()
             self.start_devices()
             self.start_gateway()
+            if os.environ.get("PANEL") == "source":
+                self.serve_source()
         except BaseException:
             self.close()
             raise
+
+    def serve_source(self):
+        """Serves the files of the source tree instead of those that were built: `PANEL=source Tests/panel/run`."""
+        server = Server(f"127.0.0.1:{self.port}")
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{server.server_port}/"
 
     def write(self, name, content):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:

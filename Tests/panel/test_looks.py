@@ -110,11 +110,11 @@ class Looks(Case):
         before = self.figure(key)
         told = len(self.stage.told(key))
         self.browser.click(f"{row(key)} .label")
-        for name in ("Send now", "Cancel it"):
+        for name in ("Send now", "Cancel"):
             self.assertTrue(self.browser.run("return [...document.querySelectorAll('#timeline button')].find((b) => b.textContent === arguments[0]).disabled", name))
         self.stage.send({"key": key, "set": 9})
         self.browser.wait("return !document.querySelector('#timeline .primary').disabled")
-        self.browser.run("[...document.querySelectorAll('#timeline button')].find((b) => b.textContent === 'Cancel it').click()")
+        self.browser.run("[...document.querySelectorAll('#timeline button')].find((b) => b.textContent === 'Cancel').click()")
         self.await_progress(key, "cancelled")
         self.assertEqual(self.figure(key), before)
         self.stage.send({"key": key, "set": 9})

@@ -3,8 +3,11 @@
 """The page's decisions, without network and drawing."""
 
 import json
+import os
+import re
 
 from case import Browsers, Case
+from stage import ROOT
 
 
 def setUpModule():
@@ -22,7 +25,7 @@ class Parts(Case):
 
     def key(self, body):
         facts = json.dumps(self.FACTS)
-        return self.module("house", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
+        return self.module("key", f"const facts = {facts}; const key = new m.Key(facts, {{}}, 'b'); key.row(facts, 0); const seen = [];"
                            f"const look = (now) => seen.push([key.shown, key.progress(now).name]); {body} return seen;")
 
     def test_between_accepted_and_its_result_the_value_does_not_fall_back(self):
@@ -65,7 +68,7 @@ class Parts(Case):
         self.assertEqual(seen, [[10, "failed"], 20, "no", [30, "settling"]])
 
     def test_a_stream_may_be_cut_anywhere(self):
-        seen = self.module("link", r"""
+        seen = self.module("stream", r"""
             const text = 'retry: 2000\n\n: \n\nid: 7\ndata: {"a":1}\n\nevent: state\ndata: {"b":"é"}\r\n\r\nid: 8\ndata: x\ndata: y\n\n';
             const results = new Set();
             for (let size = 1; size < text.length; size += 1) {
@@ -82,6 +85,28 @@ class Parts(Case):
         seen = self.module("values", """
             const key = { type: "number", range: [5, 30], step: 0.5 };
             return [m.snapped(key, 21.26), m.snapped(key, 99), m.snapped({ ...key, range: [0.1, 1], step: 0.1 }, 0.30000000000000004),
-                    m.textOf(key, 21), m.textOf({ type: "integer" }, 40), m.textOf(key, null), m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }),
-                    m.hueOf("#ff8000").h, m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.plural(1, "change")];""")
-        self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "#ff0000", "#00ff00", 30, "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
+                    m.textOf(key, 21), m.textOf({ type: "integer" }, 40), m.textOf(key, null),
+                    m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.changes(1)];""")
+        self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
+
+    def test_colors_keep_their_hue_and_brightness(self):
+        seen = self.module("colors", """
+            return [m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }), m.hueOf("#ff8000").h, m.recolored("#800000", 120, 100),
+                    m.recolored("#000000", 120, 100), m.recolored({ h: 3, s: 4 }, 120, 50), m.recolored("#ff0000", 200, 0)];""")
+        self.assertEqual(seen, ["#ff0000", "#00ff00", 30, "#008000", "#00ff00", {"h": 120, "s": 50}, "#ffffff"])
+
+    def test_numbers_are_read_as_people_write_them(self):
+        seen = self.module("values", """
+            const german = { digits: [..."0123456789"], point: "," }, arabic = { digits: [..."٠١٢٣٤٥٦٧٨٩"], point: "٫" };
+            const english = { digits: german.digits, point: "." };
+            return [m.readNumber("21,5", german), m.readNumber("21.5", german), m.readNumber("1.500", german), m.readNumber("1.500,5", german),
+                    m.readNumber("٢١٫٥", arabic), m.readNumber("21.5", english), m.readNumber("21,5", english), m.readNumber("−3", german), m.readNumber("warm", german)];""")
+        self.assertEqual(seen, [21.5, 21.5, None, None, 21.5, 21.5, None, -3, None])
+
+    def test_every_language_has_every_text(self):
+        with open(os.path.join(ROOT, "Sources/Panel/Resources/words.js"), encoding="utf-8") as file:
+            text = file.read()
+        tables = {name: sorted(re.findall(r"(?<![\w.])(\w+): (?:[\"(]|n =>)", block)) for name, block in re.findall(r"^  (\w\w): \{\n(.*?)^  \},", text, re.M | re.S)}
+        self.assertGreater(len(tables["en"]), 80)
+        for name, words in tables.items():
+            self.assertEqual(words, tables["en"], name)

@@ -101,8 +101,10 @@ final class EventStreams {
 
   /// Where a client that names its last event continues, and what it receives first.
   private func beginning(_ lastID: String?) -> (cursor: UInt64, opening: [UInt8]) {
+    guard let lastID, !lastID.isEmpty else {
+      return (buffer.next, EventStreamText.opening(retry: Self.retry, after: buffer.next - 1))
+    }
     let opening = EventStreamText.opening(retry: Self.retry)
-    guard let lastID, !lastID.isEmpty else { return (buffer.next, opening) }
     if let last = UInt64(lastID), last < buffer.next, last >= buffer.first - 1 {
       return (last + 1, opening)
     }

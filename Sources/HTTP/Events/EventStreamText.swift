@@ -7,9 +7,10 @@ package enum EventStreamText {
   /// A comment that keeps the connection alive.
   package static let heartbeat = Array(": \n\n".utf8)
 
-  /// The start of a stream, with the reconnection time.
-  package static func opening(retry milliseconds: Int) -> [UInt8] {
-    Array("retry: \(milliseconds)\n\n".utf8)
+  /// The start of a stream, with the reconnection time, and the number of the event before it, from
+  /// which a client continues that has received none.
+  package static func opening(retry milliseconds: Int, after last: UInt64? = nil) -> [UInt8] {
+    Array("\(last.map { "id: \($0)\n" } ?? "")retry: \(milliseconds)\n\n".utf8)
   }
 
   /// An event with a name and without a number, which is not kept.

@@ -1,280 +1,82 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// The page's state: devices, keys and the progress of each key's newest change. It uses neither network
-// nor DOM. Times are milliseconds of performance.now().
+// All devices, as the gateway lists them. It uses neither network nor DOM.
 
-import { same } from "./values.js";
+import { Key } from "./key.js";
 
-/** The maximum number of events per key for its timeline. */
-const HISTORY = 240;
-/** How many milliseconds after its due time a value still counts as settling. */
-export const OVERDUE = 250;
+/** How many keys have a long history at once. */
+const FOLLOWED = 24;
 
-/**
- * One property. A change moves the shown value immediately. Messages about older changes do not move it
- * back until the gateway has accepted the newest one and the control is released.
- */
-export class Key {
-  constructor(facts, device, id) {
-    this.device = device;
-    this.id = id;
-    this.history = [];
-    this.tally = null;
-    this.held = false;
-    this.draft = undefined;
-    this.newest = null;
-    this.landed = undefined;
-    this.isAccepted = true;
-    this.awaitsRow = false;
-    this.isOwn = false;
-    this.refusal = null;
-    this.reason = null;
-    this.asked = null;
-    this.acceptedCount = 0;
-    this.unsent = false;
-    this.base = null;
-    this.lastSending = null;
-    this.lastChange = null;
-    this.describe(facts);
-  }
-
-  describe(facts) {
-    this.key = facts.key;
-    this.name = facts.name ?? null;
-    this.type = facts.type;
-    this.range = facts.range ?? null;
-    this.step = facts.step ?? null;
-    this.unit = facts.unit ?? null;
-    this.values = facts.values ?? null;
-    this.canConfirm = facts.can_confirm;
-    this.delay = facts.delay_ms ?? 0;
-    this.maxWait = facts.max_wait_ms ?? null;
-    this.leading = facts.leading ?? false;
-    this.minInterval = facts.min_interval_ms ?? 0;
-    this.urgent = facts.urgent ?? [];
-  }
-
-  /** The longest time, in milliseconds, that a value usually waits. */
-  get span() { return Math.max(this.delay, this.minInterval); }
-
-  /** The shown value: the draft, otherwise the target, otherwise the actual value. */
-  get shown() {
-    return this.draft !== undefined ? this.draft : this.target ?? this.actual ?? null;
-  }
-
-  /** The actual value if it differs from the shown one, otherwise null. */
-  get elsewhere() {
-    return this.actual !== null && this.actual !== undefined && !same(this.actual, this.shown) ? this.actual : null;
-  }
-
-  // Changes of this page
-
-  /** Records a requested change; `value` is undefined if the gateway computes it. */
-  ask(value, now) {
-    if (value !== undefined) this.draft = value;
-    this.isAccepted = false;
-    this.awaitsRow = false;
-    this.isOwn = true;
-    this.refusal = null;
-    this.reason = null;
-    const isFirst = this.lastChange === null || now - this.lastChange >= this.delay;
-    if (isFirst) this.base = now;
-    this.lastChange = now;
-    let due = this.leading && isFirst ? now : now + this.delay;
-    if (this.maxWait !== null && this.base !== null) {
-      due = Math.min(due, Math.max(now, this.base + Math.max(this.maxWait, this.delay)));
-    }
-    if (this.lastSending !== null) due = Math.max(due, this.lastSending + this.minInterval);
-    const isUrgent = this.urgent.some((u) => same(u, value));
-    this.asked = isUrgent || due <= now ? { name: "sending" } : { name: "settling", due, span: this.span };
-  }
-
-  /** Records that a change is sent. */
-  sent(id) {
-    this.newest = id;
-    this.isAccepted = false;
-    this.unsent = false;
-  }
-
-  hold(isHeld) {
-    this.held = isHeld;
-    if (!isHeld) this.release();
-  }
-
-  /** Records that the gateway has accepted a change. */
-  answered(id) {
-    if (id !== this.newest || this.unsent) return;
-    this.isAccepted = true;
-    // Keeps the draft until the next row, which has the new target, so that the old one does not flash.
-    this.awaitsRow = true;
-  }
-
-  /** Records that a change is delivered. The stream or the next snapshot reports its acceptance. */
-  arrived(id) { this.landed = id; }
-
-  refused(id, reason, now) {
-    if (id !== this.newest || this.unsent) return;
-    const value = this.draft;
-    this.isAccepted = true;
-    this.awaitsRow = false;
-    this.asked = null;
-    if (!this.held) this.draft = undefined;
-    this.refusal = { value, reason, at: now };
-  }
-
-  release() {
-    if (!this.isAccepted || this.awaitsRow) return;
-    this.asked = null;
-    if (!this.held) this.draft = undefined;
-  }
-
-  // Messages from the gateway
-
-  /** Applies the state of the key. */
-  row(row, now) {
-    this.target = row.target ?? null;
-    this.actual = row.actual ?? null;
-    this.phase = row.phase ?? null;
-    this.since = row.age_ms === null || row.age_ms === undefined ? null : now - row.age_ms;
-    this.failure = row.failure ?? null;
-    const pending = row.pending ?? null;
-    this.pending = pending && {
-      value: pending.value,
-      waits: pending.waits,
-      due: pending.due_ms === null ? null : now + pending.due_ms,
-    };
-    this.acceptedCount = pending ? pending.waiting ?? pending.collapsed + 1 : 0;
-    if (row.online !== undefined) this.device.online = row.online;
-    this.awaitsRow = false;
-    this.release();
-  }
-
-  /** Applies an event of a change. */
-  event(event, at, now) {
-    this.history.push({ at, phase: event.phase, value: event.value, collapsed: event.collapsed, id: event.id, attempt: event.attempt, reason: event.reason });
-    if (this.history.length > HISTORY) this.history.splice(0, this.history.length - HISTORY);
-    const isNewest = event.id === this.newest;
-    switch (event.phase) {
-      case "accepted":
-        if (isNewest) this.answered(event.id);
-        else if (this.isAccepted) this.isOwn = false;
-        this.reason = null;
-        this.refusal = null;
-        break;
-      case "rejected":
-        this.refused(event.id, event.reason ?? "refused", now);
-        break;
-      case "sending":
-        this.base = now;
-        this.lastSending = now;
-        if (event.attempt === 1) this.tally = { changes: event.collapsed + 1, commands: 1 };
-        break;
-      case "unchanged":
-        this.tally = { changes: event.collapsed + 1, commands: 0 };
-        this.reason = event.reason;
-        break;
-      case "cancelled":
-      case "superseded":
-      case "failed":
-      case "expired":
-        this.reason = event.reason;
-        break;
-      default: break;
-    }
-  }
-
-  /** The progress of the newest change: a name, with its due time or reason. */
-  progress(now) {
-    if (this.asked) {
-      return this.unsent ? { name: "unsent" } : this.asked;
-    }
-    if (this.refusal) return { name: "failed", reason: this.refusal.reason, value: this.refusal.value };
-    if (this.pending) {
-      if (this.pending.waits === "quiet" && !(this.pending.due !== null && now > this.pending.due + OVERDUE)) {
-        return { name: "settling", due: this.pending.due ?? now, span: this.span };
-      }
-      return { name: "waiting", waits: this.pending.waits, due: this.pending.due };
-    }
-    switch (this.phase) {
-      case "accepted": return { name: "settling", due: now, span: this.span };
-      case "sending": return { name: "sending" };
-      case "sent": return { name: this.canConfirm ? "sent" : "done" };
-      case "confirmed": return { name: "confirmed" };
-      case "unchanged": return { name: "unchanged" };
-      case "failed":
-      case "expired":
-        return {
-          name: "failed",
-          reason: this.failure?.reason || this.reason || (this.phase === "expired" ? "it waited too long" : "it was not confirmed"),
-          value: this.failure ? this.failure.value : this.target,
-          isExpired: this.phase === "expired",
-        };
-      case "superseded":
-      case "cancelled":
-        return { name: this.phase, reason: this.reason };
-      default: return { name: "idle" };
-    }
-  }
-
-  /** Whether a value is not sent yet. */
-  isOpen(now) {
-    const name = this.progress(now).name;
-    return name === "settling" || name === "waiting" || name === "unsent";
-  }
-}
-
-/** All devices. */
 export class House {
   constructor() {
     this.devices = [];
+    this.scenes = [];
     this.keys = new Map();
+    /** Keys of devices that the panel does not show. */
+    this.hidden = new Set();
     this.totals = { changes: 0, commands: 0 };
     this.hasBroker = true;
-    this.shape = "";
+    this.followed = [];
     this.offset = null;
   }
 
-  /** Loads a snapshot. Returns true if devices or properties changed. */
+  /**
+   * Loads a snapshot. A device whose description is the same as before stays the same object. Returns true
+   * if any device or property is another one.
+   */
   load(answer, now) {
     this.hasBroker = answer.broker?.connected ?? true;
-    const shape = JSON.stringify(answer.devices.map((device) => [
-      device.id, device.name, Object.entries(device.properties).map(([id, facts]) => {
-        const { target, actual, phase, age_ms, online, pending, failure, ...fixed } = facts;
-        return [id, fixed];
-      }),
-    ]));
-    const isOther = shape !== this.shape;
-    if (isOther) {
-      this.shape = shape;
-      const old = this.keys;
-      this.keys = new Map();
-      this.devices = answer.devices.map((device) => {
-        const mine = { id: device.id, name: device.name, online: device.online, keys: [] };
-        for (const [id, facts] of Object.entries(device.properties)) {
-          const known = old.get(facts.key);
-          const key = known && known.type === facts.type ? known : new Key(facts, mine, id);
-          key.device = mine;
-          key.describe(facts);
-          mine.keys.push(key);
-          this.keys.set(key.key, key);
-        }
-        return mine;
-      });
-    }
-    answer.devices.forEach((device, place) => {
-      this.devices[place].online = device.online;
-      for (const facts of Object.values(device.properties)) {
-        const key = this.keys.get(facts.key);
+    const old = new Map(this.devices.map((device) => [device.id, device]));
+    const scenes = answer.scenes ?? [];
+    const shown = answer.devices.filter((device) => device.panel !== false);
+    let isOther = shown.length !== this.devices.length || JSON.stringify(scenes) !== JSON.stringify(this.scenes);
+    this.scenes = scenes;
+    this.devices = shown.map((facts, place) => {
+      const shape = shapeOf(facts);
+      const known = old.get(facts.id);
+      isOther ||= this.devices[place]?.id !== facts.id || known?.shape !== shape;
+      return known?.shape === shape ? known : this.device(facts, shape);
+    });
+    this.hidden = new Set(answer.devices.filter((device) => device.panel === false)
+      .flatMap((device) => Object.values(device.properties).map((row) => row.key)));
+    this.keys = new Map(this.devices.flatMap((device) => device.keys.map((key) => [key.key, key])));
+    shown.forEach((facts, place) => {
+      this.devices[place].online = facts.online;
+      for (const row of Object.values(facts.properties)) {
+        const key = this.keys.get(row.key);
         if (key.landed === key.newest) key.answered(key.newest);
-        key.row(facts, now);
+        key.row(row, now);
       }
     });
     return isOther;
   }
 
+  device(facts, shape) {
+    const device = {
+      id: facts.id, name: facts.name, area: facts.area ?? null, isGroup: facts.members !== undefined,
+      members: facts.members ?? [], online: facts.online, shape, keys: [],
+    };
+    for (const [id, row] of Object.entries(facts.properties)) {
+      const known = this.keys.get(row.key);
+      const key = known && known.type === row.type ? known : new Key(row, device, id);
+      key.device = device;
+      key.describe(row);
+      device.keys.push(key);
+    }
+    return device;
+  }
+
   /** The key called `name`; null if it is unknown. */
   find(name) { return this.keys.get(name) ?? null; }
+
+  /** Keeps a long history of a key from now on, and of few others. */
+  follow(key) {
+    if (this.followed[0] === key) return;
+    this.followed = [key, ...this.followed.filter((other) => other !== key)];
+    key.isFollowed = true;
+    for (const other of this.followed.splice(FOLLOWED)) other.isFollowed = false;
+  }
 
   /** Converts a time of the gateway's clock to the page's clock. */
   moment(at, now) {
@@ -290,4 +92,13 @@ export class House {
     if (event.phase === "accepted") this.totals.changes += 1;
     if (event.phase === "sending" && event.attempt === 1) this.totals.commands += 1;
   }
+}
+
+/** What a snapshot says about a device apart from its state. */
+function shapeOf(facts) {
+  const { online, properties, ...fixed } = facts;
+  return JSON.stringify([fixed, Object.entries(properties).map(([id, row]) => {
+    const { target, actual, phase, age_ms, online, pending, failure, ...rest } = row;
+    return [id, rest];
+  })]);
 }

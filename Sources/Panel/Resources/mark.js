@@ -4,11 +4,12 @@
 // The mark beside each value: a ring that empties while the key settles, then a tick.
 
 import { svg } from "./dom.js";
+import { t } from "./words.js";
 
-/** The label of each state. */
+/** The text of each state; those that are not here have none. */
 const WORDS = {
-  idle: "", settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
-  confirmed: "Confirmed", done: "Sent", unchanged: "Already there", failed: "Failed", superseded: "", cancelled: "Cancelled",
+  settling: "settling", waiting: "waiting", unsent: "unsent", sending: "sending", sent: "sent", confirmed: "confirmed",
+  done: "sent", unchanged: "unchanged", failed: "failed", cancelled: "cancelled",
 };
 
 const template = svg(
@@ -38,7 +39,7 @@ export class Mark {
     this.node.dataset.progress = progress.name;
     const word = WORDS[progress.name];
     if (word) {
-      this.node.setAttribute("aria-label", word);
+      this.node.setAttribute("aria-label", t(word));
       this.node.removeAttribute("aria-hidden");
     } else {
       this.node.removeAttribute("aria-label");

@@ -6,10 +6,12 @@
 import { CardView } from "./cards.js";
 import { say, set } from "./dom.js";
 import { House } from "./house.js";
+import { FADE } from "./key.js";
 import { Link } from "./link.js";
 import { Rings } from "./mark.js";
 import { Timeline } from "./timeline.js";
-import { spoken } from "./values.js";
+import { counted, spoken } from "./values.js";
+import { t, translate } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -22,13 +24,14 @@ class Panel {
     this.dirty = new Set();
     this.isAllDirty = false;
     this.frame = 0;
-    this.wanted = "";
+    this.wanted = [];
     this.only = null;
     this.kept = new Set();
     this.isLoaded = false;
     this.columnCount = 0;
     this.totalsAt = 0;
     this.progress = new Map();
+    this.later = new Set();
     this.link = new Link({
       state: (name, reason) => this.showLink(name, reason),
       snapshot: (answer) => this.load(answer),
@@ -37,9 +40,9 @@ class Panel {
       sent: (key, id) => this.house.find(key)?.sent(id),
       answer: (id, key, refusal) => this.answer(id, key, refusal),
       unsent: (keys) => keys.forEach((name) => this.mark(name, (key) => { key.unsent = true; })),
-      dropped: (name, entry) => this.mark(name, (key) => {
+      dropped: (name, id, reason) => this.mark(name, (key) => {
         key.unsent = false;
-        key.refused(entry.id, "the gateway could not be reached, so it was not sent", performance.now());
+        key.refused(id, reason, performance.now());
       }),
     });
     this.timeline = new Timeline(byId("timeline"), this);
@@ -49,7 +52,7 @@ class Panel {
   listen() {
     const filter = byId("filter");
     filter.addEventListener("input", () => {
-      this.wanted = filter.value.trim().toLowerCase();
+      this.wanted = filter.value.trim().toLowerCase().split(/\s+/).filter((word) => word);
       this.showFiltered();
     });
     addEventListener("keydown", (event) => {
@@ -65,6 +68,11 @@ class Panel {
     new ResizeObserver(() => this.spread(false)).observe(byId("cards"));
     const login = byId("login");
     login.addEventListener("cancel", (event) => event.preventDefault());
+    // A browser closes a dialog at the second Escape whatever the page says.
+    login.addEventListener("close", () => { if (this.linkState === "locked") login.showModal(); });
+    new ResizeObserver(() => {
+      document.documentElement.style.setProperty("--bar", `${byId("bar").offsetHeight}px`);
+    }).observe(byId("bar"));
     byId("login-form").addEventListener("submit", (event) => {
       event.preventDefault();
       const token = byId("token").value.trim();
@@ -85,7 +93,7 @@ class Panel {
 
   row(row) {
     const key = this.house.find(row.key);
-    if (!key) return this.link.refresh();
+    if (!key) return this.house.hidden.has(row.key) ? undefined : this.link.refresh();
     key.row(row, performance.now());
     this.touch(key);
   }
@@ -99,7 +107,7 @@ class Panel {
     key.event(event, this.house.moment(event.at, now), now);
     if (event.phase === "confirmed" && key.isOwn && event.id === key.newest) {
       const view = this.views.get(key);
-      if (view) say(byId("announcements"), `${view.label} ${spoken(key, event.value)}, confirmed`);
+      if (view) say(byId("announcements"), t("confirmedSpoken", view.label, spoken(key, event.value)));
     }
     this.touch(key);
   }
@@ -128,12 +136,13 @@ class Panel {
     key.ask(value, performance.now());
     // Drawn now and not with the next frame, so that the number follows the pointer.
     this.views.get(key)?.update(performance.now());
-    this.link.change(key.key, operation);
+    this.link.outbox.add(key.key, operation);
     this.touch(key);
   }
 
   hold(key, isHeld) {
     if (key.held === isHeld) return;
+    if (isHeld) this.house.follow(key);
     key.hold(isHeld);
     this.touch(key);
   }
@@ -171,7 +180,7 @@ class Panel {
     const now = performance.now();
     const views = this.isAllDirty ? this.views.values() : [...this.dirty].map((key) => this.views.get(key));
     for (const view of views) {
-      if (view) this.progress.set(view.key, view.update(now).name);
+      if (view) this.watch(view.key, view.update(now), now);
     }
     if (this.isAllDirty) {
       for (const card of this.cards) card.update();
@@ -183,19 +192,37 @@ class Panel {
     this.showTotals();
   }
 
+  /** Counts a key's progress, and draws the key again when its text changes by itself. */
+  watch(key, progress, now) {
+    this.progress.set(key, progress.name);
+    if (progress.name === "waiting" && progress.due !== null) this.drawLater(key, 1000);
+    else if (key.isFresh(now)) this.drawLater(key, key.endedAt + FADE - now + 20);
+  }
+
+  drawLater(key, delay) {
+    if (this.later.has(key)) return;
+    this.later.add(key);
+    setTimeout(() => {
+      this.later.delete(key);
+      this.touch(key);
+    }, delay);
+  }
+
   build() {
     // Cards are not rebuilt while a control is held.
     if ([...this.views.keys()].some((key) => key.held)) {
       setTimeout(() => this.build(), 300);
       return;
     }
-    this.cards = this.house.devices.map((device) => new CardView(device, this));
+    // A card of the same device stays, with its focus.
+    const old = new Map(this.cards.map((card) => [card.device, card]));
+    this.cards = this.house.devices.map((device) => old.get(device) ?? new CardView(device, this));
     this.cardOf = new Map(this.cards.map((card) => [card.device, card]));
     this.views = new Map(this.cards.flatMap((card) => card.views.map((view) => [view.key, view])));
-    this.rings.views.clear();
-    this.progress.clear();
+    for (const view of this.rings.views.keys()) if (this.views.get(view.key) !== view) this.rings.views.delete(view);
+    for (const key of this.progress.keys()) if (!this.views.has(key)) this.progress.delete(key);
     const now = performance.now();
-    for (const view of this.views.values()) this.progress.set(view.key, view.update(now).name);
+    for (const view of this.views.values()) this.watch(view.key, view.update(now), now);
     for (const card of this.cards) card.update();
     this.showFiltered();
   }
@@ -212,13 +239,13 @@ class Panel {
     const count = Math.min(most, Math.max(1, shown.length));
     if (!isForced && count === this.columnCount) return;
     this.columnCount = count;
+    const focused = document.activeElement;
     const columns = Array.from({ length: count }, () => ({ node: document.createElement("div"), height: 0 }));
     for (const card of shown) {
       const column = columns.reduce((best, other) => (other.height < best.height - 0.01 ? other : best));
       column.node.append(card.node);
       column.height += card.height;
     }
-    const focused = document.activeElement;
     for (const column of columns) column.node.className = "column";
     box.replaceChildren(...columns.map((column) => column.node));
     set(box, "data-columns", count < most ? "few" : "all");
@@ -252,8 +279,8 @@ class Panel {
     const empty = byId("empty");
     empty.hidden = count > 0;
     if (count === 0) {
-      say(empty, this.cards.length === 0 ? "No devices yet. They are read from the gateway’s device files."
-        : this.wanted ? `Nothing is called “${byId("filter").value.trim()}”.` : "Nothing to show.");
+      say(empty, this.cards.length === 0 ? t("noDevices")
+        : this.wanted.length > 0 ? t("nothingCalled", byId("filter").value.trim()) : t("nothing"));
     }
   }
 
@@ -279,16 +306,15 @@ class Panel {
     }
     const { changes, commands } = this.house.totals;
     byId("tally").hidden = changes === 0;
-    say(byId("tally-changes"), changes.toLocaleString("en"));
-    say(byId("tally-commands"), commands.toLocaleString("en"));
+    say(byId("tally-changes"), counted(changes));
+    say(byId("tally-commands"), counted(commands));
     this.showBanner();
   }
 
   showLink(name, reason) {
     this.linkState = name;
     this.linkReason = reason;
-    set(byId("link"), "data-state", name);
-    say(byId("link-text"), { live: "Live", lost: "Reconnecting", locked: "Locked", connecting: "Connecting" }[name]);
+    if (name === "asleep") return;
     const login = byId("login");
     if (name === "locked") {
       if (!login.open) login.showModal();
@@ -303,9 +329,12 @@ class Panel {
   }
 
   showBanner() {
+    const state = this.linkState === "live" && !this.house.hasBroker ? "noBroker" : this.linkState ?? "connecting";
+    set(byId("link"), "data-state", state);
+    say(byId("link-text"), t(state));
     const banner = byId("banner");
-    const text = this.linkState === "lost" ? `${sentence(this.linkReason)} What you change is sent when it is back.`
-      : this.linkState === "live" && !this.house.hasBroker ? "The MQTT broker is away. Changes wait for it." : "";
+    const text = state === "lost" ? t("lostBanner", this.linkReason.charAt(0).toUpperCase() + this.linkReason.slice(1))
+      : state === "noBroker" ? t("brokerBanner") : "";
     banner.hidden = text === "";
     say(banner, text);
     set(document.body, "data-link", this.linkState ?? "connecting");
@@ -319,8 +348,7 @@ class Panel {
   }
 }
 
-function sentence(text) { return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`; }
-
+translate();
 const panel = new Panel();
 panel.link.run();
 // For tests.

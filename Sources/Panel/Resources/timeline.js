@@ -4,7 +4,8 @@
 // One key over time: all changes and the commands that were sent.
 
 import { h, icon, say, set } from "./dom.js";
-import { duration, plural, readable, spoken, textOf } from "./values.js";
+import { changes, commands, duration, spoken, textOf } from "./values.js";
+import { t } from "./words.js";
 
 const LISTED = 8;
 const ENDS = new Set(["confirmed", "failed", "expired", "superseded", "unchanged", "cancelled"]);
@@ -19,12 +20,12 @@ export class Timeline {
     this.policy = h("p", { class: "quiet" });
     this.canvas = h("canvas", { class: "plot", role: "img" });
     this.legend = h("p", { class: "legend" },
-      h("span", { class: "legend-change" }, "changes"), h("span", { class: "legend-command" }, "commands"),
-      h("span", { class: "legend-quiet" }, "quiet period"));
-    this.list = h("ol", { class: "log", "aria-label": "Commands, the newest first" });
-    this.flush = h("button", { type: "button", class: "button primary", onclick: () => app.order("flush", this.key) }, "Send now");
-    this.cancel = h("button", { type: "button", class: "button", onclick: () => app.order("cancel", this.key) }, "Cancel it");
-    this.close = h("button", { type: "button", class: "round", "aria-label": "Close", onclick: () => dialog.close() }, icon("close"));
+      h("span", { class: "legend-change" }, t("changesNoun")), h("span", { class: "legend-command" }, t("commandsNoun")),
+      h("span", { class: "legend-quiet" }, t("quietPeriod")));
+    this.list = h("ol", { class: "log", "aria-label": t("commandsList") });
+    this.flush = h("button", { type: "button", class: "button primary", onclick: () => app.order("flush", this.key) }, t("sendNow"));
+    this.cancel = h("button", { type: "button", class: "button", onclick: () => app.order("cancel", this.key) }, t("cancel"));
+    this.close = h("button", { type: "button", class: "round", "aria-label": t("close"), onclick: () => dialog.close() }, icon("close"));
     dialog.append(h("div", { class: "sheet-inner" },
       h("div", { class: "sheet-head" }, h("div", {}, this.title, this.policy), this.close),
       this.canvas, this.legend, h("div", { class: "sheet-buttons" }, this.flush, this.cancel), this.list));
@@ -34,10 +35,11 @@ export class Timeline {
 
   open(key, label) {
     this.key = key;
+    this.app.house.follow(key);
     say(this.title, label);
-    const most = key.maxWait === null ? "" : `, ${duration(key.maxWait)} at most`;
-    const apart = key.minInterval === 0 ? "" : `, ${duration(key.minInterval)} apart`;
-    say(this.policy, key.delay === 0 ? `Each change is sent immediately${apart}` : `Sent when quiet for ${duration(key.delay)}${most}${apart}`);
+    const most = key.maxWait === null ? "" : t("atMost", duration(key.maxWait));
+    const apart = key.minInterval === 0 ? "" : t("apart", duration(key.minInterval));
+    say(this.policy, key.delay === 0 ? t("immediately", apart) : t("whenQuiet", duration(key.delay), most, apart));
     this.shownList = "";
     this.span = Math.max(12_000, key.delay * 10);
     this.low = undefined;
@@ -96,11 +98,11 @@ export class Timeline {
     }
 
     // Changes, and the quiet period after the last one of each command
-    const changes = events.filter((event) => event.phase === "accepted");
-    const commands = events.filter((event) => (event.phase === "sending" || event.phase === "unchanged") && event.attempt === 1);
+    const asked = events.filter((event) => event.phase === "accepted");
+    const sent = events.filter((event) => (event.phase === "sending" || event.phase === "unchanged") && event.attempt === 1);
     pen.fillStyle = color("--quiet");
-    for (const command of [...commands, ...(key.isOpen(now) ? [{ at: now }] : [])]) {
-      const last = changes.findLast((change) => change.at <= command.at);
+    for (const command of [...sent, ...(key.isOpen(now) ? [{ at: now }] : [])]) {
+      const last = asked.findLast((change) => change.at <= command.at);
       if (!last || command.at - last.at < 20) continue;
       pen.fillRect(x(last.at), frame.top - size, x(command.at) - x(last.at), frame.bottom - frame.top + size);
     }
@@ -108,21 +110,21 @@ export class Timeline {
     pen.fillStyle = color("--change");
     pen.lineWidth = 1.5;
     pen.beginPath();
-    changes.forEach((change, place) => {
+    asked.forEach((change, place) => {
       const [px, py] = [x(change.at), y(change.value)];
       if (place === 0) return pen.moveTo(px, py);
       // Each burst is a line of its own.
-      if (change.at - changes[place - 1].at > Math.max(600, key.delay)) return pen.moveTo(px, py);
-      pen.lineTo(px, y(changes[place - 1].value));
+      if (change.at - asked[place - 1].at > Math.max(600, key.delay)) return pen.moveTo(px, py);
+      pen.lineTo(px, y(asked[place - 1].value));
       pen.lineTo(px, py);
     });
     pen.globalAlpha = 0.45;
     pen.stroke();
     pen.globalAlpha = 1;
-    for (const change of changes) disc(pen, x(change.at), y(change.value), 2.2);
+    for (const change of asked) disc(pen, x(change.at), y(change.value), 2.2);
 
     // Commands
-    for (const command of commands) this.drawCommand(pen, command, { x, y, frame, color, size, now });
+    for (const command of sent) this.drawCommand(pen, command, { x, y, frame, color, size, now });
     set(canvas, "aria-label", this.summary(now));
   }
 
@@ -204,17 +206,17 @@ export class Timeline {
 
   summary(now) {
     const recent = this.key.history.filter((event) => event.at > now - this.span);
-    const changes = recent.filter((event) => event.phase === "accepted").length;
-    const commands = recent.filter((event) => event.phase === "sending" && event.attempt === 1).length;
-    return `In the last ${Math.round(this.span / 1000)} seconds ${plural(changes, "change")} became ${plural(commands, "command")}`;
+    const asked = recent.filter((event) => event.phase === "accepted").length;
+    const sent = recent.filter((event) => event.phase === "sending" && event.attempt === 1).length;
+    return t("summary", Math.round(this.span / 1000), changes(asked), commands(sent));
   }
 
   // The commands as a list
 
   showList() {
     const { key } = this;
-    const commands = key.history.filter((event) => (event.phase === "sending" && event.attempt === 1) || event.phase === "unchanged").slice(-LISTED).reverse();
-    const lines = commands.map((command) => {
+    const sent = key.history.filter((event) => (event.phase === "sending" && event.attempt === 1) || event.phase === "unchanged").slice(-LISTED).reverse();
+    const lines = sent.map((command) => {
       const end = this.endOf(command);
       const reason = key.history.findLast((event) => event.id === command.id && event.reason)?.reason;
       return { command, end, reason, mark: `${command.id}${end}${reason}` };
@@ -227,10 +229,10 @@ export class Timeline {
       const time = new Date(performance.timeOrigin + command.at).toLocaleTimeString([], { hour12: false });
       return h("li", { class: isBad ? "bad" : null },
         h("span", { class: "log-time" }, time), h("span", { class: "log-value" }, spoken(key, command.value)),
-        h("span", { class: "log-tally" }, `${plural(command.collapsed + 1, "change")} → ${command.phase === "unchanged" ? "0 commands" : "1 command"}`),
-        h("span", { class: "log-end" }, readable(end ?? (key.canConfirm ? "under way" : "sent")) + (reason ? `: ${reason}` : "")));
+        h("span", { class: "log-tally" }, `${changes(command.collapsed + 1)} → ${commands(command.phase === "unchanged" ? 0 : 1)}`),
+        h("span", { class: "log-end" }, t(end ?? (key.canConfirm ? "underWay" : "sent")) + (reason ? `: ${reason}` : "")));
     }));
-    if (lines.length === 0) this.list.append(h("li", { class: "quiet" }, "No command since this page was opened."));
+    if (lines.length === 0) this.list.append(h("li", { class: "quiet" }, t("noCommand")));
   }
 }
 

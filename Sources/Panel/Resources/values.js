@@ -1,7 +1,10 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// Formats values, and converts colors between the forms of devices.
+// Reads and formats values, in the number format of the browser.
+
+import { hexOf } from "./colors.js";
+import { t } from "./words.js";
 
 /** The number of decimals of a step. */
 export function decimalsOf(step) {
@@ -37,6 +40,49 @@ export function snapped(key, number) {
   return Number(value.toFixed(Math.max(decimalsOf(step), decimalsOf(low), 0)));
 }
 
+/** The value of the first press on a number that is not known: the middle of its range, otherwise one step. */
+export function firstValue(key, count) {
+  return key.range ? snapped(key, (key.range[0] + key.range[1]) / 2) : snapped(key, count * stepOf(key));
+}
+
+// Numbers as people of this browser's language write them
+
+const formats = new Map();
+
+/** A number with that many decimals, without grouping, as it is typed. */
+export function typed(value, decimals) {
+  if (!formats.has(decimals)) {
+    formats.set(decimals, new Intl.NumberFormat(undefined, {
+      useGrouping: false, minimumFractionDigits: decimals, maximumFractionDigits: decimals,
+    }));
+  }
+  return formats.get(decimals).format(value).replace("−", "-");
+}
+
+/** A count, with grouping. */
+export function counted(value) { return value.toLocaleString(); }
+
+/** The digits and the decimal separator of the browser's language. */
+const script = (() => {
+  const format = new Intl.NumberFormat(undefined, { useGrouping: false });
+  const digits = [...format.format(9876543210)].reverse();
+  return { digits, point: format.formatToParts(1.5).find((part) => part.type === "decimal")?.value ?? "." };
+})();
+
+/**
+ * Reads a number; null if the text is none. The browser's own digits and separator are understood. Where a
+ * comma separates, a point does too, unless three digits follow: that could be grouping.
+ */
+export function readNumber(text, { digits, point } = script) {
+  let plain = text.trim().replace(/[−–]/g, "-");
+  for (const [value, digit] of digits.entries()) plain = plain.replaceAll(digit, String(value));
+  if (point !== ".") {
+    if (/\.\d{3}$/.test(plain)) return null;
+    plain = plain.replace(point, ".");
+  }
+  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(plain) ? Number(plain) : null;
+}
+
 /** The text of a value; a dash for none. */
 export function textOf(key, value) {
   if (value === null || value === undefined) return "–";
@@ -45,9 +91,9 @@ export function textOf(key, value) {
     case "integer": {
       if (typeof value !== "number") return String(value);
       const own = decimalsOf(Number(value.toPrecision(12)));
-      return value.toFixed(Math.max(decimalsOf(key.step), Math.min(own, 3)));
+      return typed(value, Math.max(decimalsOf(key.step), Math.min(own, 3)));
     }
-    case "boolean": return value ? "On" : "Off";
+    case "boolean": return value ? t("on") : t("off");
     case "color": return hexOf(value) ?? "–";
     default: return String(value);
   }
@@ -55,6 +101,7 @@ export function textOf(key, value) {
 
 /** The text of a value with its unit, for sentences and screen readers. */
 export function spoken(key, value) {
+  if (value === null || value === undefined) return t("unknown");
   const text = textOf(key, value);
   return key.unit && typeof value === "number" ? `${text} ${key.unit}` : text;
 }
@@ -72,63 +119,13 @@ export function same(a, b) {
 
 /** Formats milliseconds: 43000 as "43 s", 300 as "300 ms". */
 export function duration(milliseconds) {
-  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 1000) return t("ms", Math.round(milliseconds));
   const seconds = milliseconds / 1000;
-  if (seconds < 120) return `${seconds < 10 && seconds % 1 ? seconds.toFixed(1) : Math.round(seconds)} s`;
-  return `${Math.round(seconds / 60)} min`;
+  if (seconds < 120) return t("s", seconds < 10 && seconds % 1 ? typed(seconds, 1) : Math.round(seconds));
+  return t("min", Math.round(seconds / 60));
 }
 
-export function plural(count, noun) {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
-}
+/** "1 change", "1,200 changes". */
+export function changes(count) { return t("changes", count, counted(count)); }
 
-// Colors
-
-/** Converts a color in any form to #rrggbb; null if it is not a color. */
-export function hexOf(color) {
-  if (typeof color === "string") return /^#[0-9a-f]{6}$/i.test(color) ? color.toLowerCase() : null;
-  if (!color || typeof color !== "object") return null;
-  if ("r" in color) return hex([color.r, color.g, color.b]);
-  if ("h" in color) return hex(rgbOfHue(color.h, color.s));
-  if ("x" in color) return hex(rgbOfXY(color.x, color.y));
-  return null;
-}
-
-/** Converts a color to hue in degrees and saturation in percent. */
-export function hueOf(color) {
-  if (color && typeof color === "object" && "h" in color) return { h: color.h, s: color.s };
-  const text = hexOf(color);
-  if (!text) return { h: 0, s: 0 };
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16) / 255);
-  const high = Math.max(r, g, b);
-  const span = high - Math.min(r, g, b);
-  if (span === 0) return { h: 0, s: 0 };
-  const turn = high === r ? ((g - b) / span) % 6 : high === g ? (b - r) / span + 2 : (r - g) / span + 4;
-  return { h: Math.round((turn * 60 + 360) % 360), s: Math.round((span / high) * 100) };
-}
-
-function hex(channels) {
-  return "#" + channels.map((c) => Math.round(Math.min(255, Math.max(0, c))).toString(16).padStart(2, "0")).join("");
-}
-
-function rgbOfHue(hue, saturation) {
-  const part = (n) => {
-    const k = (n + hue / 60) % 6;
-    return 255 * (1 - (saturation / 100) * Math.max(0, Math.min(k, 4 - k, 1)));
-  };
-  return [part(5), part(3), part(1)];
-}
-
-function rgbOfXY(x, y) {
-  if (!(y > 0)) return [255, 255, 255];
-  const X = x / y;
-  const Z = (1 - x - y) / y;
-  const linear = [
-    3.2406 * X - 1.5372 - 0.4986 * Z, -0.9689 * X + 1.8758 + 0.0415 * Z, 0.0557 * X - 0.204 + 1.057 * Z,
-  ].map((c) => Math.max(0, c));
-  const high = Math.max(...linear, 1e-6);
-  return linear.map((c) => {
-    const share = c / high;
-    return 255 * (share <= 0.0031308 ? 12.92 * share : 1.055 * share ** (1 / 2.4) - 0.055);
-  });
-}
+export function commands(count) { return t("commands", count, counted(count)); }

@@ -1,0 +1,240 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// One property: its values, and the progress of its newest change. It uses neither network nor DOM. Times
+// are milliseconds of performance.now().
+
+import { same } from "./values.js";
+import { t } from "./words.js";
+
+/** The maximum number of events for the timeline of a key that somebody looks at, and of any other. */
+const FOLLOWED_HISTORY = 240;
+const HISTORY = 12;
+/** How many milliseconds after its due time a value still counts as settling. */
+export const OVERDUE = 250;
+/** How long the result of a change is shown. */
+export const FADE = 8000;
+
+/**
+ * One property. A change moves the shown value immediately. Messages about older changes do not move it
+ * back until the gateway has accepted the newest one and the control is released.
+ */
+export class Key {
+  constructor(facts, device, id) {
+    this.device = device;
+    this.id = id;
+    this.history = [];
+    this.tally = null;
+    this.held = false;
+    this.draft = undefined;
+    this.newest = null;
+    this.landed = undefined;
+    this.isAccepted = true;
+    this.awaitsRow = false;
+    this.isOwn = false;
+    this.refusal = null;
+    this.reason = null;
+    this.asked = null;
+    this.acceptedCount = 0;
+    this.unsent = false;
+    this.base = null;
+    this.lastSending = null;
+    this.lastChange = null;
+    this.endedAt = null;
+    this.isFollowed = false;
+    this.describe(facts);
+  }
+
+  describe(facts) {
+    this.key = facts.key;
+    this.name = facts.name ?? null;
+    this.type = facts.type;
+    this.range = facts.range ?? null;
+    this.step = facts.step ?? null;
+    this.unit = facts.unit ?? null;
+    this.values = facts.values ?? null;
+    this.canConfirm = facts.can_confirm;
+    this.delay = facts.delay_ms ?? 0;
+    this.maxWait = facts.max_wait_ms ?? null;
+    this.leading = facts.leading ?? false;
+    this.minInterval = facts.min_interval_ms ?? 0;
+    this.urgent = facts.urgent ?? [];
+    this.isReadOnly = facts.read_only ?? false;
+  }
+
+  /** The longest time, in milliseconds, that a value usually waits. */
+  get span() { return Math.max(this.delay, this.minInterval); }
+
+  /** The shown value: the draft, otherwise the target, otherwise the actual value. */
+  get shown() {
+    return this.draft !== undefined ? this.draft : this.target ?? this.actual ?? null;
+  }
+
+  /** The actual value if it differs from the shown one, otherwise null. */
+  get elsewhere() {
+    return this.actual !== null && this.actual !== undefined && !same(this.actual, this.shown) ? this.actual : null;
+  }
+
+  // Changes of this page
+
+  /** Records a requested change; `value` is undefined if the gateway computes it. */
+  ask(value, now) {
+    if (value !== undefined) this.draft = value;
+    this.isAccepted = false;
+    this.awaitsRow = false;
+    this.isOwn = true;
+    this.refusal = null;
+    this.reason = null;
+    const isFirst = this.lastChange === null || now - this.lastChange >= this.delay;
+    if (isFirst) this.base = now;
+    this.lastChange = now;
+    let due = this.leading && isFirst ? now : now + this.delay;
+    if (this.maxWait !== null && this.base !== null) {
+      due = Math.min(due, Math.max(now, this.base + Math.max(this.maxWait, this.delay)));
+    }
+    if (this.lastSending !== null) due = Math.max(due, this.lastSending + this.minInterval);
+    const isUrgent = this.urgent.some((u) => same(u, value));
+    this.asked = isUrgent || due <= now ? { name: "sending" } : { name: "settling", due, span: this.span };
+  }
+
+  /** Records that a change is sent. */
+  sent(id) {
+    this.newest = id;
+    this.isAccepted = false;
+    this.unsent = false;
+  }
+
+  hold(isHeld) {
+    this.held = isHeld;
+    if (!isHeld) this.release();
+  }
+
+  /** Records that the gateway has accepted a change. */
+  answered(id) {
+    if (id !== this.newest || this.unsent) return;
+    this.isAccepted = true;
+    // Keeps the draft until the next row, which has the new target, so that the old one does not flash.
+    this.awaitsRow = true;
+  }
+
+  /** Records that a change is delivered. The stream or the next snapshot reports its acceptance. */
+  arrived(id) { this.landed = id; }
+
+  refused(id, reason, now) {
+    if (id !== this.newest || this.unsent) return;
+    const value = this.draft;
+    this.isAccepted = true;
+    this.awaitsRow = false;
+    this.asked = null;
+    if (!this.held) this.draft = undefined;
+    this.refusal = { value, reason, at: now };
+  }
+
+  release() {
+    if (!this.isAccepted || this.awaitsRow) return;
+    this.asked = null;
+    if (!this.held) this.draft = undefined;
+  }
+
+  // Messages from the gateway
+
+  /** Applies the state of the key. */
+  row(row, now) {
+    this.target = row.target ?? null;
+    this.actual = row.actual ?? null;
+    this.phase = row.phase ?? null;
+    this.endedAt = row.age_ms === null || row.age_ms === undefined ? null : now - row.age_ms;
+    this.failure = row.failure ?? null;
+    const pending = row.pending ?? null;
+    this.pending = pending && {
+      value: pending.value,
+      waits: pending.waits,
+      due: pending.due_ms === null ? null : now + pending.due_ms,
+    };
+    this.acceptedCount = pending ? pending.waiting ?? pending.collapsed + 1 : 0;
+    if (row.online !== undefined) this.device.online = row.online;
+    this.awaitsRow = false;
+    this.release();
+  }
+
+  /** Applies an event of a change. */
+  event(event, at, now) {
+    this.history.push({ at, phase: event.phase, value: event.value, collapsed: event.collapsed, id: event.id, attempt: event.attempt, reason: event.reason });
+    const most = this.isFollowed ? FOLLOWED_HISTORY : HISTORY;
+    if (this.history.length > most) this.history.splice(0, this.history.length - most);
+    const isNewest = event.id === this.newest;
+    switch (event.phase) {
+      case "accepted":
+        if (isNewest) {
+          this.unsent = false;
+          this.answered(event.id);
+        } else if (this.isAccepted) {
+          this.isOwn = false;
+        }
+        this.reason = null;
+        this.refusal = null;
+        break;
+      case "rejected":
+        this.refused(event.id, event.reason ?? t("refused"), now);
+        break;
+      case "sending":
+        this.base = now;
+        this.lastSending = now;
+        if (event.attempt === 1) this.tally = { changes: event.collapsed + 1, commands: 1 };
+        break;
+      case "unchanged":
+        this.tally = { changes: event.collapsed + 1, commands: 0 };
+        this.reason = event.reason;
+        break;
+      case "cancelled":
+      case "superseded":
+      case "failed":
+      case "expired":
+        this.reason = event.reason;
+        break;
+      default: break;
+    }
+  }
+
+  /** The progress of the newest change: a name, with its due time or reason. */
+  progress(now) {
+    if (this.asked) {
+      return this.unsent ? { name: "unsent" } : this.asked;
+    }
+    if (this.refusal) return { name: "failed", reason: this.refusal.reason, value: this.refusal.value };
+    if (this.pending) {
+      if (this.pending.waits === "quiet" && !(this.pending.due !== null && now > this.pending.due + OVERDUE)) {
+        return { name: "settling", due: this.pending.due ?? now, span: this.span };
+      }
+      return { name: "waiting", waits: this.pending.waits, due: this.pending.due };
+    }
+    switch (this.phase) {
+      case "accepted": return { name: "settling", due: now, span: this.span };
+      case "sending": return { name: "sending" };
+      case "sent": return { name: this.canConfirm ? "sent" : "done" };
+      case "confirmed": return { name: "confirmed" };
+      case "unchanged": return { name: "unchanged" };
+      case "failed":
+      case "expired":
+        return {
+          name: "failed",
+          reason: this.failure?.reason || this.reason || t(this.phase === "expired" ? "tooLong" : "notConfirmed"),
+          value: this.failure ? this.failure.value : this.target,
+          isExpired: this.phase === "expired",
+        };
+      case "superseded":
+      case "cancelled":
+        return { name: this.phase, reason: this.reason };
+      default: return { name: "idle" };
+    }
+  }
+
+  /** Whether the result of the newest change is still shown. */
+  isFresh(now) { return this.endedAt !== null && now - this.endedAt < FADE; }
+
+  /** Whether a value is not sent yet. */
+  isOpen(now) {
+    const name = this.progress(now).name;
+    return name === "settling" || name === "waiting" || name === "unsent";
+  }
+}

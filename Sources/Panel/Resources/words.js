@@ -1,0 +1,139 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// All texts of the panel, in one table. To add a language, copy the block `en`, and translate it. A text
+// that takes values is a function. Reasons of failures come from the gateway, and are English.
+
+const TABLE = {
+  en: {
+    // The page
+    title: "Settle", find: "Find", findLabel: "Find a device or a property", skip: "Skip to the devices",
+    devices: "Devices", showOnly: "Show only", settings: "Settings", close: "Close", home: "Home",
+    failedCount: "failed", offlineCount: "offline", settlingCount: "settling",
+    favourites: "Favourites", scenes: "Scenes", groups: "Groups", otherArea: "Other", areas: "Areas",
+    changesNoun: "changes", commandsNoun: "commands", tallyTitle: "Since this page was opened",
+    noDevices: "No devices yet. They are read from the gateway’s device files.",
+    nothingCalled: (text) => `Nothing is called “${text}”.`, nothing: "Nothing to show.",
+    // The connection
+    live: "Live", lost: "Reconnecting", locked: "Locked", connecting: "Connecting", noBroker: "Broker away",
+    lostBanner: (reason) => `${reason}. What you change is sent when it is back.`,
+    brokerBanner: "The MQTT broker is away. Changes wait for it.",
+    streamEnded: "The gateway ended the connection", unreachable: "The gateway cannot be reached",
+    browserOffline: "This device is offline", wrongToken: "That token is wrong.",
+    notReached: "the gateway could not be reached, so it was not sent",
+    noAnswer: "the gateway did not answer, so it is not known whether it arrived",
+    // The token
+    loginTitle: "This gateway requires a token", token: "Token", remember: "Remember it in this browser",
+    loginHint: "It is in the gateway’s http.token_file.", unlock: "Unlock",
+    // Values
+    on: "On", off: "Off", unknown: "Unknown", open: "Open", closed: "Closed", offline: "Offline",
+    less: "less", more: "more", send: "send", typeValue: "type a value", pick: "pick a color",
+    hue: "hue", saturation: "saturation", degrees: (n) => `${n} degrees`, power: "power",
+    turnOn: "turn on", turnOff: "turn off", press: "Press",
+    // Progress
+    settling: "Settling", waiting: "Waiting", unsent: "Not sent yet", sending: "Sending", sent: "Sent",
+    confirmed: "Confirmed", unchanged: "Already there", failed: "Failed", expired: "Expired", cancelled: "Cancelled",
+    superseded: "Superseded",
+    settlingMany: (changes) => `Settling · ${changes}`, now: (value) => `Now ${value}`,
+    held: "Held", heldFor: (time) => `Held · ${time} left`, asleep: "Asleep, held",
+    asleepFor: (time) => `Asleep, held · ${time} left`,
+    inFlight: "Waits for the answer to the last one", turn: "Waits for its turn",
+    turns: (n) => `${n} wait for their turn`, atDevice: "Changed at the device",
+    cancelledBy: (reason) => `Cancelled: ${reason}`, failedBy: (reason) => `Failed: ${reason}`,
+    expiredBy: (reason) => `Expired: ${reason}`, tooLong: "it waited too long", notConfirmed: "it was not confirmed",
+    refused: "refused", retry: "Retry", sendNow: "Send now", cancel: "Cancel", offlineNote: "Offline · changes wait",
+    confirmedSpoken: (label, value) => `${label} ${value}, confirmed`,
+    changes: (n, text) => `${text} ${n === 1 ? "change" : "changes"}`,
+    commands: (n, text) => `${text} ${n === 1 ? "command" : "commands"}`,
+    // The timeline
+    timeline: "timeline", underWay: "Under way", noCommand: "No command since this page was opened.",
+    commandsList: "Commands, the newest first", quietPeriod: "quiet period",
+    immediately: (apart) => `Each change is sent immediately${apart}`,
+    whenQuiet: (delay, most, apart) => `Sent when quiet for ${delay}${most}${apart}`,
+    atMost: (time) => `, ${time} at most`, apart: (time) => `, ${time} apart`,
+    summary: (seconds, changes, commands) => `In the last ${seconds} seconds ${changes} became ${commands}`,
+    // A device's sheet, settings
+    favourite: "Favourite", earlier: "Move earlier", later: "Move later",
+    theme: "Theme", auto: "Automatic", light: "Light", dark: "Dark", language: "Language",
+    kiosk: "Wall display", kioskHint: "Opens this page without its bar, with larger figures.",
+    share: "Sign in another device", shareHint: "This code contains the token. Show it only to people who may use this gateway.",
+    run: "Run", scene: "Scene", group: "Group", members: (n) => `${n} devices`,
+    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`,
+  },
+  de: {
+    title: "Settle", find: "Suchen", findLabel: "Gerät oder Eigenschaft suchen", skip: "Zu den Geräten",
+    devices: "Geräte", showOnly: "Nur zeigen", settings: "Einstellungen", close: "Schließen", home: "Zuhause",
+    failedCount: "fehlgeschlagen", offlineCount: "offline", settlingCount: "warten",
+    favourites: "Favoriten", scenes: "Szenen", groups: "Gruppen", otherArea: "Weitere", areas: "Bereiche",
+    changesNoun: "Änderungen", commandsNoun: "Befehle", tallyTitle: "Seit diese Seite geöffnet wurde",
+    noDevices: "Noch keine Geräte. Sie stehen in den Gerätedateien des Gateways.",
+    nothingCalled: (text) => `Nichts heißt „${text}“.`, nothing: "Nichts zu zeigen.",
+    live: "Verbunden", lost: "Verbindet neu", locked: "Gesperrt", connecting: "Verbindet", noBroker: "Broker fehlt",
+    lostBanner: (reason) => `${reason}. Änderungen werden gesendet, sobald es wieder da ist.`,
+    brokerBanner: "Der MQTT-Broker ist nicht erreichbar. Änderungen warten auf ihn.",
+    streamEnded: "Das Gateway hat die Verbindung beendet", unreachable: "Das Gateway ist nicht erreichbar",
+    browserOffline: "Dieses Gerät ist offline", wrongToken: "Dieser Token ist falsch.",
+    notReached: "das Gateway war nicht erreichbar, es wurde nicht gesendet",
+    noAnswer: "das Gateway hat nicht geantwortet, ob es ankam, ist nicht bekannt",
+    loginTitle: "Dieses Gateway verlangt einen Token", token: "Token", remember: "In diesem Browser merken",
+    loginHint: "Er steht in http.token_file des Gateways.", unlock: "Entsperren",
+    on: "An", off: "Aus", unknown: "Unbekannt", open: "Offen", closed: "Geschlossen", offline: "Offline",
+    less: "weniger", more: "mehr", send: "senden", typeValue: "Wert eingeben", pick: "Farbe wählen",
+    hue: "Farbton", saturation: "Sättigung", degrees: (n) => `${n} Grad`, power: "Strom",
+    turnOn: "einschalten", turnOff: "ausschalten", press: "Drücken",
+    settling: "Beruhigt sich", waiting: "Wartet", unsent: "Noch nicht gesendet", sending: "Sendet", sent: "Gesendet",
+    confirmed: "Bestätigt", unchanged: "Schon so", failed: "Fehlgeschlagen", expired: "Abgelaufen", cancelled: "Abgebrochen",
+    superseded: "Überholt",
+    settlingMany: (changes) => `Beruhigt sich · ${changes}`, now: (value) => `Jetzt ${value}`,
+    held: "Gehalten", heldFor: (time) => `Gehalten · noch ${time}`, asleep: "Schläft, gehalten",
+    asleepFor: (time) => `Schläft, gehalten · noch ${time}`,
+    inFlight: "Wartet auf die Antwort zum letzten", turn: "Wartet, bis es dran ist",
+    turns: (n) => `${n} warten, bis sie dran sind`, atDevice: "Am Gerät geändert",
+    cancelledBy: (reason) => `Abgebrochen: ${reason}`, failedBy: (reason) => `Fehlgeschlagen: ${reason}`,
+    expiredBy: (reason) => `Abgelaufen: ${reason}`, tooLong: "es hat zu lange gewartet", notConfirmed: "es wurde nicht bestätigt",
+    refused: "abgelehnt", retry: "Wiederholen", sendNow: "Jetzt senden", cancel: "Abbrechen", offlineNote: "Offline · Änderungen warten",
+    confirmedSpoken: (label, value) => `${label} ${value}, bestätigt`,
+    changes: (n, text) => `${text} ${n === 1 ? "Änderung" : "Änderungen"}`,
+    commands: (n, text) => `${text} ${n === 1 ? "Befehl" : "Befehle"}`,
+    timeline: "Verlauf", underWay: "Unterwegs", noCommand: "Kein Befehl, seit diese Seite geöffnet wurde.",
+    commandsList: "Befehle, der neueste zuerst", quietPeriod: "Ruhezeit",
+    immediately: (apart) => `Jede Änderung wird sofort gesendet${apart}`,
+    whenQuiet: (delay, most, apart) => `Gesendet nach ${delay} Ruhe${most}${apart}`,
+    atMost: (time) => `, spätestens nach ${time}`, apart: (time) => `, im Abstand von ${time}`,
+    summary: (seconds, changes, commands) => `In den letzten ${seconds} Sekunden wurden aus ${changes} ${commands}`,
+    favourite: "Favorit", earlier: "Nach vorn", later: "Nach hinten",
+    theme: "Farben", auto: "Automatisch", light: "Hell", dark: "Dunkel", language: "Sprache",
+    kiosk: "Wandanzeige", kioskHint: "Öffnet diese Seite ohne Leiste, mit größeren Zahlen.",
+    share: "Anderes Gerät anmelden", shareHint: "Dieser Code enthält den Token. Nur zeigen, wer dieses Gateway benutzen darf.",
+    run: "Ausführen", scene: "Szene", group: "Gruppe", members: (n) => `${n} Geräte`,
+    ms: (n) => `${n} ms`, s: (n) => `${n} s`, min: (n) => `${n} min`,
+  },
+};
+
+/** The languages of the table. */
+export const LANGUAGES = Object.keys(TABLE);
+
+/** The language of the page: the chosen one, otherwise the first of the browser's that is in the table. */
+export let language = "en";
+
+export function choose(wanted) {
+  const known = [wanted, ...navigator.languages].map((name) => String(name ?? "").toLowerCase().split("-")[0]);
+  language = known.find((name) => Object.hasOwn(TABLE, name)) ?? "en";
+  document.documentElement.lang = language;
+}
+
+/** The text called `name`, with the values that it takes. */
+export function t(name, ...values) {
+  const text = TABLE[language][name];
+  return typeof text === "function" ? text(...values) : text ?? name;
+}
+
+/** Sets the texts of the page itself: those of elements with `data-t`, and attributes of `data-t-…`. */
+export function translate(root = document) {
+  for (const node of root.querySelectorAll("[data-t]")) node.textContent = t(node.dataset.t);
+  for (const node of root.querySelectorAll("[data-t-label]")) node.setAttribute("aria-label", t(node.dataset.tLabel));
+  for (const node of root.querySelectorAll("[data-t-hint]")) node.setAttribute("placeholder", t(node.dataset.tHint));
+  for (const node of root.querySelectorAll("[data-t-title]")) node.setAttribute("title", t(node.dataset.tTitle));
+}
+
+choose(null);
