@@ -160,7 +160,7 @@ class Hands(Case):
             shown = self.figure(key)
             self.browser.click(f"{row('hall-blind/command')} .button")
             self.await_progress(key, "unsent", seconds=30)
-            time.sleep(25)
+            time.sleep(12)
         finally:
             self.stage.gateway.send_signal(signal.SIGCONT)
         self.await_progress(key, "confirmed")
