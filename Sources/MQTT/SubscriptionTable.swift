@@ -8,17 +8,20 @@ import MQTTTopics
 /// Filters without a wildcard are looked up by their text, because there may be one state topic per
 /// property: tens of thousands. Only filters with wildcards are matched one by one.
 struct SubscriptionTable {
-  private(set) var all: [Subscription] = []
-  /// The index of each filter in `all`.
+  /// In the order of subscribing; `nil` where one was removed.
+  private var entries: [Subscription?] = []
+  /// The index of each filter in `entries`.
   private var places: [String: Int] = [:]
   /// The indices of filters with wildcards.
   private var wild: [Int] = []
+
+  var all: [Subscription] { entries.compactMap { $0 } }
 
   /// Adds a subscription; one with the same filter is replaced in its place.
   mutating func put(_ subscription: Subscription) {
     let filter = subscription.filter
     if let place = places[filter] {
-      all[place] = subscription
+      entries[place] = subscription
     } else {
       append(subscription)
     }
@@ -26,14 +29,18 @@ struct SubscriptionTable {
 
   /// Removes filters; returns those that existed, in the given order.
   ///
-  /// Linear in the number of subscriptions.
+  /// The table is rebuilt once half of it was removed.
   mutating func remove(_ filters: [String]) -> [String] {
-    let known = filters.filter { places[$0] != nil }
-    guard !known.isEmpty else { return [] }
-    let leaving = Set(known)
-    let staying = all.filter { !leaving.contains($0.filter) }
-    self = SubscriptionTable()
-    for subscription in staying { append(subscription) }
+    let known = filters.filter { filter in
+      guard let place = places.removeValue(forKey: filter) else { return false }
+      entries[place] = nil
+      return true
+    }
+    if places.count < entries.count / 2 {
+      let staying = all
+      self = SubscriptionTable()
+      for subscription in staying { append(subscription) }
+    }
     return known
   }
 
@@ -42,9 +49,10 @@ struct SubscriptionTable {
     matching topic: String,
     where isChosen: (Subscription) -> Bool
   ) -> Bool {
-    if let place = places[topic], isChosen(all[place]) { return true }
+    if let place = places[topic], let exact = entries[place], isChosen(exact) { return true }
     return wild.contains {
-      isChosen(all[$0]) && Topic.matches(filter: all[$0].filter, name: topic)
+      guard let entry = entries[$0] else { return false }
+      return isChosen(entry) && Topic.matches(filter: entry.filter, name: topic)
     }
   }
 
@@ -55,8 +63,8 @@ struct SubscriptionTable {
   }
 
   private mutating func append(_ subscription: Subscription) {
-    places[subscription.filter] = all.count
-    if Topic.hasWildcard(subscription.filter) { wild.append(all.count) }
-    all.append(subscription)
+    places[subscription.filter] = entries.count
+    if Topic.hasWildcard(subscription.filter) { wild.append(entries.count) }
+    entries.append(subscription)
   }
 }

@@ -30,6 +30,25 @@ import Testing
     #expect(table.remove(["a"]) == [])
   }
 
+  @Test func `what is added and removed many times stays in order`() {
+    var table = SubscriptionTable()
+    var model: [String] = []
+    for round in 0..<40 {
+      for number in 0..<10 {
+        let filter = number.isMultiple(of: 3) ? "a/\(round)/\(number)/+" : "a/\(round)/\(number)"
+        table.put(.init(filter: filter, wantsRetained: true))
+        model.append(filter)
+      }
+      let leaving = stride(from: 0, to: model.count, by: round.isMultiple(of: 7) ? 1 : 3)
+        .map { model[$0] }
+      #expect(table.remove(leaving) == leaving)
+      model.removeAll(where: leaving.contains)
+      #expect(table.all.map(\.filter) == model)
+      #expect(model.allSatisfy { filter in table.contains(matching: filter) { $0.filter == filter } })
+      #expect(!leaving.contains { filter in table.contains(matching: filter) { _ in true } })
+    }
+  }
+
   @Test(arguments: [
     ("state/lamp", true), ("state/other", true), ("exact", true), ("exact/more", false),
     ("quiet", false), ("quiet/a", false),
