@@ -153,6 +153,7 @@ let package = Package(
     // The full-screen stepper as values; only the program draws.
     .target(name: "Screen", dependencies: ["Control", "Devices", "JSON", "LastOut", "Values"]),
     // No pkgConfig: SwiftPM warns about its feature macros; the module map names the libraries.
+    .systemLibrary(name: "CMalloc"),
     .systemLibrary(name: "CNcurses", providers: [.apt(["libncurses-dev"])]),
 
     // The two programs.
@@ -175,10 +176,9 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "CNcurses", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
-        "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations", "Screen",
-        "Setup",
-        "Simulation", "Values",
+        "Arguments", "CMalloc", "CNcurses", "Configuration", "Control", "Devices", "Gateway",
+        "GatewayCore", "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations",
+        "Screen", "Setup", "Simulation", "Values",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
       // bound at the start, after which their table is read-only. The build ID names the debug file.

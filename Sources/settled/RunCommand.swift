@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import CMalloc
 import Configuration
 import Control
 import Devices
@@ -159,6 +160,8 @@ struct RunCommand: Command {
     let feeding = try ServiceWatchdog.period().map { period throws(OperationsError) in
       try ServiceWatchdog(loop, every: period)
     }
+    // What reading the files freed lies between what is kept: 2 MB of 23 with 1,000 devices.
+    malloc_trim(0)
     loop.run()
     withExtendedLifetime((watchdog, feeding)) {}
     return exitCode
