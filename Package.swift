@@ -94,7 +94,10 @@ let package = Package(
       resources: [.embedInCode("Resources")]
     ),
     // What other programs are told about devices.
-    .target(name: "HomeAssistant", dependencies: ["Configuration", "Devices", "JSON", "Values"]),
+    .target(
+      name: "HomeAssistant",
+      dependencies: ["Configuration", "Devices", "JSON", "LastOut", "Values"]
+    ),
     // The page that people touch: HTML, styles and scripts inside the binary.
     .target(name: "Panel", resources: [.embedInCode("Resources")]),
     .target(
@@ -243,7 +246,10 @@ let package = Package(
     ),
     .testTarget(
       name: "HomeAssistantTests",
-      dependencies: ["Configuration", "Devices", "HomeAssistant", "JSON"]
+      dependencies: [
+        "Configuration", "Devices", "HomeAssistant", "JSON", "JSONParsing", "LastOut", "Values",
+      ],
+      exclude: ["Fixtures"]
     ),
     .testTarget(name: "JSONParsingTests", dependencies: ["JSON", "JSONParsing"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),

@@ -175,6 +175,3 @@ class HomeAssistant:
     def call(self, service, entity, **data):
         domain, name = service.split(".")
         return self.ask("POST", f"services/{domain}/{name}", {"entity_id": entity, **data})
-
-    def render(self, template, **variables):
-        return self.ask("POST", "template", {"template": template, "variables": variables})

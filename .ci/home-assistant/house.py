@@ -12,7 +12,13 @@ from mqtt import Client
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 HOUSE = """\
-desk-lamp: {name: Desk lamp, profile: zigbee2mqtt/light, topic: zigbee2mqtt/desk_lamp}
+desk-lamp:
+  name: Desk lamp
+  profile: zigbee2mqtt/light
+  topic: zigbee2mqtt/desk_lamp
+  properties:
+    effect: {type: action, values: [blink, okay], command: {topic: zigbee2mqtt/desk_lamp/set,
+      payload: {effect: $value}}}
 hall-blind: {name: Hall blind, profile: zigbee2mqtt/cover, topic: zigbee2mqtt/hall_blind}
 hall-thermostat:
   {name: Hall thermostat, profile: zigbee2mqtt/thermostat, topic: zigbee2mqtt/hall_thermostat}

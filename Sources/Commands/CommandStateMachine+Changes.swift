@@ -101,7 +101,7 @@ extension CommandStateMachine {
         at: now
       )
     }
-    dispatcher.enqueue(consume change, for: key, at: now)
+    dispatcher.enqueue(consume change, for: key, at: now, delay: options.delay)
     if dispatcher.facts[key].hasExcluded { endExcluded(by: key, at: now) }
     dispatcher.setTarget(value, of: key)
     dispatcher.settleReady(at: now)

@@ -29,6 +29,8 @@ final class GatewayContext {
   var settings: [SettingInForce]
   /// Sections that changed in the files and count only after a restart.
   var restart: [String] = []
+  /// What lamps show in Home Assistant.
+  var lights = LightStates()
   /// Devices that appear with their first message.
   var arrivals: DeviceArrivals
   /// What the files warn about.

@@ -81,8 +81,22 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) throws(ValidationError) {
-    for (key, value) in values { try change(.set(value), of: key, at: now, options.settling) }
+    var settling = options.settling
+    let longest = options.isJoint ? longestDelay(of: values.map(\.key)) : .zero
+    for (key, value) in values {
+      settling.delay =
+        registry.definition(of: key).property.policy.delay < longest ? longest : nil
+      try change(.set(value), of: key, at: now, settling)
+    }
     skipQuiet(of: values, at: now, options)
+  }
+
+  /// The longest quiet period of these keys, without momentary commands.
+  private func longestDelay(of keys: [KeyIndex]) -> Duration {
+    keys.map { key in
+      let property = registry.definition(of: key).property
+      return property.isAction ? .zero : property.policy.delay
+    }.max() ?? .zero
   }
 
   /// Accepts values of several devices at one instant, each for itself.

@@ -58,6 +58,13 @@ package struct DiscoveryAnnouncer: Sendable {
   /// The device identifier `status` is reserved, so no property has this topic.
   package func availabilityTopic(ofDevice id: String) -> String { "\(statusTopic)/\(id)" }
 
+  /// The retained topics on which the gateway shows the lamps of a device.
+  package func lightTopics(of device: Device) -> [String] {
+    Light.all(in: device.properties).map { light in
+      "\(base)/\(device.id)/\(device.properties[light.main].id)/light"
+    }
+  }
+
   /// The availability message of a device; `nil` for a device that does not report it.
   package func availability(of device: Device, isOnline: Bool) -> Message? {
     guard !device.availability.isEmpty else { return nil }
@@ -78,7 +85,8 @@ package struct DiscoveryAnnouncer: Sendable {
   /// There is one message for the device or one for each entity, depending on the format, and none
   /// for a device without properties. `earlier` has the platforms of the entities in the previous
   /// announcement by name. A device's message names those that are gone, because Home Assistant
-  /// keeps an entity that is merely left out.
+  /// keeps an entity that is merely left out. Where an entity has another platform now, a message
+  /// before removes it from the old one.
   package func messages(
     for device: Device,
     replacing earlier: [String: String] = [:]
@@ -87,20 +95,29 @@ package struct DiscoveryAnnouncer: Sendable {
     guard !entities.isEmpty else { return [] }
     switch format {
     case .device:
+      let now = Dictionary(uniqueKeysWithValues: entities.map { ($0.name, $0.platform) })
+      let gone = earlier.filter { now[$0.key] != $0.value }.sorted { $0.key < $1.key }
       let components = entities.map { entity in
         JSONValue.Member(entity.name, .object(entity.members(of: device, base: base)))
       }
-      let names = Set(entities.map(\.name))
-      let gone = earlier.filter { !names.contains($0.key) }.sorted { $0.key < $1.key }
-        .map { JSONValue.Member($0.key, .object(["p": .string($0.value)])) }
-      let members =
-        about(device) + [.init("cmps", .object(components + gone))] + availability(of: device)
-        + [.init("qos", 1)]
-      return [.init(topic: topic(ofDevice: device.id), payload: .object(members))]
+      func message(_ keeps: (String) -> Bool, _ gone: [(key: String, value: String)]) -> Message {
+        let removed = gone.map { JSONValue.Member($0.key, .object(["p": .string($0.value)])) }
+        let members =
+          about(device) + [.init("cmps", .object(components.filter { keeps($0.name) } + removed))]
+          + availability(of: device) + [.init("qos", 1)]
+        return Message(topic: topic(ofDevice: device.id), payload: .object(members))
+      }
+      let moved = gone.filter { now[$0.key] != nil }
+      let last = message({ _ in true }, gone.filter { now[$0.key] == nil })
+      guard !moved.isEmpty else { return [last] }
+      return [message({ name in !moved.contains { $0.key == name } }, gone), last]
     case .component:
       return entities.map { entity in
+        // Home Assistant before 2025.3 needs this with color modes, and newer ones warn of it.
+        let more: [JSONValue.Member] =
+          entity.platform == "light" ? [.init("color_mode", true)] : []
         let members =
-          entity.members(of: device, base: base).filter { $0.name != "p" } + about(device)
+          entity.members(of: device, base: base).filter { $0.name != "p" } + more + about(device)
           + availability(of: device) + [.init("qos", 1)]
         let topic = "\(prefix)/\(entity.platform)/\(device.id)/\(entity.name)/config"
         return .init(topic: topic, payload: .object(members))
@@ -131,6 +148,18 @@ package struct DiscoveryAnnouncer: Sendable {
     }
     let topic = sources[1]["topic"]?.string
     return topic?.hasPrefix("\(statusTopic)/") == true ? topic : nil
+  }
+
+  /// The topics of lamps in one of this program's announcements.
+  package func lightTopics(in announcement: JSONValue) -> [String] {
+    var entities = [announcement]
+    if case .object(let components) = announcement["cmps"] { entities += components.map(\.value) }
+    return entities.compactMap { entity in
+      guard entity["schema"] == "json", let topic = entity["state_topic"]?.string,
+        topic.hasPrefix("\(base)/"), topic.hasSuffix("/light")
+      else { return nil }
+      return topic
+    }
   }
 
   private var statusTopic: String { "\(base)/status" }

@@ -40,10 +40,12 @@ struct Entity {
 
 extension Property {
   /// The display name, derived from the identifier if none is set.
-  ///
-  /// `target_temperature` becomes `Target temperature`.
   var title: String {
-    if let name { return name }
+    name ?? Self.title(of: id)
+  }
+
+  /// An identifier as words: `target_temperature` becomes `Target temperature`.
+  static func title(of id: String) -> String {
     let words = id.split(whereSeparator: { $0 == "_" || $0 == "-" }).joined(separator: " ")
     return words.prefix(1).uppercased() + words.dropFirst()
   }

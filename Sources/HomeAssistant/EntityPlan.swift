@@ -21,7 +21,7 @@ struct EntityPlan {
     self.base = base
     // Entities of read-only properties are sensors.
     used = Set(device.properties.filter(\.isReadOnly).map(\.id))
-    addLight()
+    addLights()
     addFan()
     addCover()
     addClimate()
@@ -43,25 +43,8 @@ struct EntityPlan {
 
   private static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
-  /// Whether numbers are mireds or kelvin.
-  ///
-  /// Other units, such as percent, make a number entity.
-  private static func isWhiteTone(_ kind: ValueKind) -> Bool {
-    guard let rule = kind.numberRule, let range = rule.range else { return false }
-    if isKelvin(rule) { return range.lowerBound > 0 }
-    return range.lowerBound >= 50 && range.upperBound <= 1000
-  }
-
-  private static func isKelvin(_ rule: NumberRule) -> Bool {
-    rule.unit == "K" || rule.unit == "kelvin" || (rule.range?.lowerBound ?? 0) >= 1000
-  }
-
   private static func isBoolean(_ kind: ValueKind) -> Bool {
     if case .boolean = kind { true } else { false }
-  }
-
-  private static func isColor(_ kind: ValueKind) -> Bool {
-    if case .color = kind { true } else { false }
   }
 
   private static func isChoice(_ kind: ValueKind) -> Bool {
@@ -107,69 +90,20 @@ struct EntityPlan {
 
   // MARK: - Entities of several properties
 
-  private mutating func addLight() {
-    guard let power else { return }
-    let brightness = find(["brightness", "level"], where: Self.isNumber)
-    let temperature = find(["color_temp", "color_temperature", "ct"], where: Self.isWhiteTone)
-    let color = find(["color", "colour"], where: Self.isColor)
-    guard brightness != nil || temperature != nil || color != nil else { return }
-    var fields = topics(power)
-    fields += [
-      .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-      // Home Assistant sends the power last, when the other values are pending and can share its
-      // message.
-      .init("on_command_type", "last"),
-    ]
-    if let brightness {
-      fields += topics(brightness, "brightness_") + scale(of: brightness)
+  private mutating func addLights() {
+    for light in Light.all(in: device.properties) {
+      let main = device.properties[light.main]
+      let topic = "\(base)/\(device.id)/\(main.id)"
+      // A lamp with a name of its own is one of several endpoints.
+      let title = light.ending.isEmpty ? nil : Property.title(of: String(light.ending.dropFirst()))
+      add(
+        "light",
+        main,
+        titled: title,
+        light.fields(device.properties, below: topic),
+        using: light.places.map { device.properties[$0] }
+      )
     }
-    if let temperature { fields += self.temperature(temperature) }
-    if let color {
-      fields += topics(color, "rgb_")
-      fields += [
-        .init("rgb_command_template", .string(Templates.colorFromRGB)),
-        .init("rgb_value_template", .string(Templates.rgbFromColor)),
-      ]
-    }
-    add("light", power, titled: nil, fields, using: [brightness, temperature, color])
-  }
-
-  /// The brightness scale.
-  ///
-  /// Home Assistant has whole levels from 1; others are mapped to its 255.
-  private func scale(of brightness: Property) -> [JSONValue.Member] {
-    let range = brightness.kind.numberRule?.range ?? 0...255
-    let (low, high) = (range.lowerBound, range.upperBound)
-    guard high < 2 || high != high.rounded() else {
-      return number("brightness_scale", high)
-        + (low > 1
-          ? [.init("brightness_command_template", .string(Templates.atLeast(low)))] : [])
-    }
-    return [
-      .init("brightness_scale", 255),
-      .init("brightness_command_template", .string(Templates.fraction(of: high, atLeast: low))),
-      .init("brightness_value_template", .string(Templates.share(of: high))),
-    ]
-  }
-
-  private func temperature(_ property: Property) -> [JSONValue.Member] {
-    var fields = topics(property, "color_temp_")
-    guard let rule = property.kind.numberRule, let range = rule.range else { return fields }
-    if Self.isKelvin(rule) {
-      fields += [
-        .init("color_temp_command_template", .string(Templates.kelvin(within: range))),
-        .init("color_temp_value_template", .string(Templates.mireds)),
-        .init("min_mireds", .integer(Int64((1_000_000 / range.upperBound).rounded(.up)))),
-        .init("max_mireds", .integer(Int64((1_000_000 / range.lowerBound).rounded(.down)))),
-      ]
-    } else {
-      fields += [
-        .init("color_temp_command_template", .string(Templates.within(range))),
-        .init("min_mireds", .integer(Int64(range.lowerBound.rounded(.up)))),
-        .init("max_mireds", .integer(Int64(range.upperBound.rounded(.down)))),
-      ]
-    }
-    return fields
   }
 
   private mutating func addFan() {

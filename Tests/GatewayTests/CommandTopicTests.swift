@@ -4,6 +4,7 @@
 import Values
 import Devices
 import JSON
+import HomeAssistant
 import LastOut
 import Testing
 
@@ -24,10 +25,19 @@ import Testing
   }()
 
   /// What a topic below a base of two levels means, as text; `nil` for nothing.
-  private static func meaning(of topic: String) -> String? {
+  private static func meaning(of topic: String, withDiscovery: Bool = false) -> String? {
     var configuration = GatewayConfiguration()
     configuration.baseTopic = "home/settle"
-    let map = TopicMap(configuration: configuration, registry: registry, announcer: nil)
+    let announcer = DiscoveryAnnouncer(
+      baseTopic: configuration.baseTopic,
+      configuration: DiscoveryConfiguration(),
+      version: "1"
+    )
+    let map = TopicMap(
+      configuration: configuration,
+      registry: registry,
+      announcer: withDiscovery ? announcer : nil
+    )
     #expect(map.roles(of: topic.utf8.span).isEmpty)
     return map.commandRole(of: topic.utf8.span, in: registry).map { role in
       switch role {
@@ -37,6 +47,7 @@ import Testing
       case .command(.flush): "flush"
       case .command(.cancel): "cancel"
       case .command(.deviceSet): "set of the device"
+      case .command(.light): "set of the lamp"
       case .deviceGet: "get of the device"
       case .command(.scene), .command(.input), .state, .availability, .awake, .status: "another"
       }
@@ -47,6 +58,15 @@ import Testing
   func `a key's topics are known by its name and its alias`(verb: String) {
     #expect(Self.meaning(of: "home/settle/d/level/\(verb)") == verb)
     #expect(Self.meaning(of: "home/settle/d/dim/\(verb)") == verb)
+  }
+
+  @Test func `with discovery a lamp has a topic below its property's`() {
+    let topic = "home/settle/d/level/light/set"
+    #expect(Self.meaning(of: topic, withDiscovery: true) == "set of the lamp")
+    #expect(Self.meaning(of: topic) == nil)
+    for other in ["d/level/light/step", "d/other/light/set", "d/light/set", "d/level/lights/set"] {
+      #expect(Self.meaning(of: "home/settle/\(other)", withDiscovery: true) == nil)
+    }
   }
 
   @Test func `a device has topics of its own`() {

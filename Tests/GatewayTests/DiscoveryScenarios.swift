@@ -24,7 +24,7 @@ import Testing
     let witness = try bench.witness()
     #expect(witness.waitFor { $0.contains { $0.topic == topic } })
     let message = try #require(witness.messages.first { $0.topic == topic })
-    #expect(message.text.contains(#""brightness_command_topic":"settle/desk-lamp/brightness/set""#))
+    #expect(message.text.contains(#""command_topic":"settle/desk-lamp/power/light/set""#))
 
     witness.publish("homeassistant/status", "offline")
     witness.publish("homeassistant/status", "online")
@@ -159,6 +159,61 @@ import Testing
 
     #expect(witness.waitFor("settle/status/desk-lamp", "offline"))
     #expect(witness.texts(on: "settle/status/desk-lamp") == ["offline"])
+  }
+
+  // MARK: - Lamps
+
+  private let light = "settle/desk-lamp/power/light"
+
+  @Test func `a lamp that is off and swept gets one message`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
+    let witness = try bench.witness()
+    witness.publish("zigbee2mqtt/desk_lamp", #"{"state":"OFF","brightness":10}"#, retain: true)
+    #expect(
+      witness.waitFor(light, #"{"state":"OFF","brightness":10}"#)
+    )
+
+    for level in 1...39 {
+      witness.publish("\(light)/set", #"{"state":"ON","brightness":\#(level),"transition":1}"#)
+    }
+    let command = #"{"state":"ON","brightness":39,"transition":1}"#
+    #expect(witness.waitFor("zigbee2mqtt/desk_lamp/set", command))
+    #expect(witness.texts(on: "zigbee2mqtt/desk_lamp/set") == [command])
+    #expect(witness.waitFor(light, #"{"state":"ON","brightness":39}"#))
+  }
+
+  @Test func `a lamp shows its color mode, and nothing follows from what it cannot do`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
+    let witness = try bench.witness()
+    witness.publish("\(light)/set", #"{"state":"ON","color":{"x":0.7,"y":0.3}}"#)
+    #expect(
+      witness.waitFor(light, #"{"state":"ON","color_mode":"xy","color":{"x":0.7,"y":0.3}}"#)
+    )
+    witness.publish("\(light)/set", #"{"state":"ON","color_temp":300}"#)
+    #expect(witness.waitFor(light, #"{"state":"ON","color_mode":"color_temp","color_temp":300}"#))
+
+    for payload in ["ON", "{}", #"{"color":"mauve"}"#] {
+      witness.publish("\(light)/set", payload)
+    }
+    witness.publish("settle/desk-lamp/color/light/set", #"{"state":"ON"}"#)
+    witness.publish("\(light)/set", #"{"state":"OFF"}"#)
+    let last = #"{"state":"OFF","color_mode":"color_temp","color_temp":300}"#
+    #expect(witness.waitFor(light, last))
+    #expect(witness.texts(on: light).last == last)
+  }
+
+  @Test func `the state of a lamp that is removed is removed`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp(), settings: "discovery: {}")
+    let witness = try bench.witness()
+    witness.publish("\(light)/set", #"{"state":"ON"}"#)
+    #expect(witness.waitFor(light, #"{"state":"ON"}"#))
+
+    try TextFile.write(
+      DeviceText.lamp().replacing("desk-lamp", with: "floor"),
+      to: bench.folder + "/devices/devices.yaml"
+    )
+    _ = try bench.client().ask(#"{"reload":true}"#)
+    #expect(witness.waitFor(light, ""))
   }
 
   @Test func `a thousand devices are all announced, even to a slow broker`() throws {

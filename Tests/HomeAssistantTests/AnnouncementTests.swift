@@ -113,11 +113,27 @@ import Testing
     #expect(DiscoveryAnnouncer.entities(in: nil) == [:])
   }
 
+  @Test func `an entity with another platform is removed from the old one first`() throws {
+    let device = try #require(
+      try devices("d: {properties: {x: {type: boolean, command: {topic: a}}}}").first
+    )
+    let messages = announcer().messages(for: device, replacing: ["x": "light", "gone": "number"])
+
+    #expect(messages.map(\.topic) == Array(repeating: "homeassistant/device/d/config", count: 2))
+    #expect(
+      messages.first?.payload?["cmps"]
+        == .object(["gone": .object(["p": "number"]), "x": .object(["p": "light"])])
+    )
+    #expect(
+      DiscoveryAnnouncer.entities(in: messages.last?.payload) == ["gone": "number", "x": "switch"]
+    )
+  }
+
   @Test func `with the component format each entity has its own message`() throws {
     let device = try #require(
       try devices(
         profile("zigbee2mqtt/light", "  name: Lamp\n  properties:\n    color: none\n")
-          + "    effect: {type: choice, values: [a, b], command: {topic: x, payload: $value}}\n"
+          + "    style: {type: choice, values: [a, b], command: {topic: x, payload: $value}}\n"
       ).first
     )
 
@@ -125,7 +141,7 @@ import Testing
 
     #expect(
       messages.map(\.topic) == [
-        "homeassistant/light/lamp/power/config", "homeassistant/select/lamp/effect/config",
+        "homeassistant/light/lamp/power/config", "homeassistant/select/lamp/style/config",
       ]
     )
     for message in messages {
@@ -135,7 +151,9 @@ import Testing
       #expect(message.payload?["availability_mode"] == "all")
       #expect(message.payload?["optimistic"] == false)
     }
-    #expect(messages.last?.payload?["name"] == "Effect")
+    #expect(messages.first?.payload?["color_mode"] == true)
+    #expect(messages.last?.payload?["color_mode"] == nil)
+    #expect(messages.last?.payload?["name"] == "Style")
   }
 
   // MARK: - Own announcements

@@ -42,27 +42,30 @@ import Testing
     for device in all {
       let message = try #require(announcer().messages(for: device).first)
       let shown = JSONWriter.text(message.payload ?? .null)
-      for property in device.properties {
-        #expect(shown.contains("settle/lamp/\(property.id)/set"), "\(property.id)")
+      let lights = Light.all(in: device.properties)
+      for (place, property) in device.properties.enumerated() {
+        let light = lights.first { $0.places.contains(place) }
+        let topic = light.map { "\(device.properties[$0.main].id)/light" } ?? property.id
+        #expect(shown.contains("settle/lamp/\(topic)/set"), "\(property.id)")
       }
     }
   }
 
   // MARK: - Details
 
-  @Test func `a light has its scale, its white tones in mireds, and its color`() throws {
+  @Test func `a light has its scale, its color modes and its white tones in mireds`() throws {
     let light = try #require(try entities(profile("zigbee2mqtt/light"))["power"])
     #expect(light["name"] == .null)
-    #expect(light["payload_on"] == "true")
-    #expect(light["brightness_command_topic"] == "settle/lamp/brightness/set")
-    #expect(light["brightness_state_topic"] == "settle/lamp/brightness")
+    #expect(light["schema"] == "json")
+    #expect(light["command_topic"] == "settle/lamp/power/light/set")
+    #expect(light["state_topic"] == "settle/lamp/power/light")
+    #expect(light["brightness"] == true)
     #expect(light["brightness_scale"] == 254)
+    #expect(light["supported_color_modes"] == ["color_temp", "xy"])
     #expect(light["min_mireds"] == 150)
     #expect(light["max_mireds"] == 500)
-    #expect(light["rgb_command_topic"] == "settle/lamp/color/set")
     #expect(light["optimistic"] == false)
-    // The power is set last, so that pending values share its message.
-    #expect(light["on_command_type"] == "last")
+    #expect(light["effect"] == nil)
   }
 
   @Test func `a light in kelvin is announced in mireds`() throws {
@@ -79,33 +82,16 @@ import Testing
     )
     #expect(light["min_mireds"] == 154)
     #expect(light["max_mireds"] == 500)
-    #expect(
-      light["color_temp_command_template"]?.string
-        == "{{ [[(1000000 / value) | round | int, 2000] | max, 6500] | min }}"
-    )
   }
 
-  private static let levels: [(String, [String: JSONValue])] = [
-    ("[0, 254]", ["brightness_scale": 254]),
-    (
-      "[10, 100]",
-      ["brightness_scale": 100, "brightness_command_template": "{{ [value, 10] | max }}"]
-    ),
-    (
-      "[0, 1]",
-      [
-        "brightness_scale": 255,
-        "brightness_command_template": "{{ [value / 255 * 1, 0] | max | round(4) }}",
-        "brightness_value_template":
-          "{{ (value | float / 1 * 255) | round | int if value else '' }}",
-      ]
-    ),
+  private static let levels: [(String, JSONValue)] = [
+    ("[0, 254]", 254), ("[10, 100]", 100), ("[0, 1]", 255), ("[0, 99.5]", 255),
   ]
 
   @Test(arguments: levels)
   func `a level that Home Assistant cannot represent is announced on its scale of 255`(
     _ range: String,
-    _ expected: [String: JSONValue]
+    _ expected: JSONValue
   ) throws {
     let light = try #require(
       try entities(
@@ -117,11 +103,7 @@ import Testing
         """
       )["power"]
     )
-    guard case .object(let members) = light else { return }
-    let found = members.filter {
-      $0.name.hasPrefix("brightness_") && !$0.name.hasSuffix("_topic")
-    }
-    #expect(Dictionary(uniqueKeysWithValues: found.map { ($0.name, $0.value) }) == expected)
+    #expect(light["brightness_scale"] == expected)
   }
 
   @Test func `a white tone in percent is a number of its own`() throws {
@@ -134,7 +116,7 @@ import Testing
           color_temp: {type: integer, range: [0, 100], unit: "%", command: {topic: c}}
       """
     )
-    #expect(found["power"]?["color_temp_command_topic"] == nil)
+    #expect(found["power"]?["supported_color_modes"] == ["brightness"])
     #expect(found["color_temp"]?["p"] == "number")
   }
 

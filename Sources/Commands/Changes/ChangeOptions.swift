@@ -12,17 +12,23 @@ package struct ChangeOptions: Sendable {
   package var members: [JSONValue.Member]?
   /// Whether the quiet period is skipped.
   package var skipsQuiet = false
+  /// Whether values that are accepted together wait for the longest of their quiet periods.
+  package var isJoint = false
+  /// The quiet period in place of the policy's.
+  package var delay: Duration?
 
   package init(
     origin: ChangeOrigin? = nil,
     ttl: Duration? = nil,
     members: [JSONValue.Member]? = nil,
-    skipsQuiet: Bool = false
+    skipsQuiet: Bool = false,
+    isJoint: Bool = false
   ) {
     self.origin = origin
     self.ttl = ttl
     self.members = members
     self.skipsQuiet = skipsQuiet
+    self.isJoint = isJoint
   }
 
   /// The same, with the quiet period.

@@ -59,8 +59,13 @@ package struct CommandDispatcher: ~Copyable {
 
   /// Lets an accepted value settle, in place of an older one that waits for quiet or to be repeated.
   @inline(__always)
-  mutating func enqueue(_ change: consuming PendingChange, for key: KeyIndex, at now: Moment) {
-    if let replaced = queue.enqueue(change, for: key, at: now) {
+  mutating func enqueue(
+    _ change: consuming PendingChange,
+    for key: KeyIndex,
+    at now: Moment,
+    delay: Duration? = nil
+  ) {
+    if let replaced = queue.enqueue(change, for: key, at: now, delay: delay) {
       log.statistics.collapsed += 1
       if log.hasReader(of: replaced) { emitReplaced(replaced, of: key, at: now) }
     }

@@ -84,15 +84,16 @@ struct Announcements {
   mutating func found(_ topic: String, _ announcement: JSONValue) {
     guard announcer.isOwn(announcement) else { return }
     let earlier = DiscoveryAnnouncer.entities(in: announcement)
-    let count = entities[topic, default: [:]].count
-    entities[topic, default: [:]].merge(earlier) { now, _ in now }
+    let now = entities[topic, default: [:]]
+    entities[topic] = now.merging(earlier) { _, earlier in earlier }
     if let number = known[topic] {
       // Its message was made before these entities, which it must remove, were known.
-      if entities[topic, default: [:]].count > count { announce(CollectionOfOne(number)) }
+      if entities[topic] != now { announce(CollectionOfOne(number)) }
       return
     }
     strays.append(topic)
     if let more = announcer.availabilityTopic(in: announcement) { strays.append(more) }
+    strays += announcer.lightTopics(in: announcement)
   }
 
   /// The next message; return it with ``putBack(_:)`` when there is no room for it.
@@ -104,7 +105,11 @@ struct Announcements {
       let device = registry.devices[number]
       let wanted = messages(for: device)
       let status = announcer.availability(of: device, isOnline: true)
-      let names = wanted.isEmpty ? [] : wanted.map(\.topic) + (status.map { [$0.topic] } ?? [])
+      let names =
+        wanted.isEmpty
+        ? []
+        : wanted.map(\.topic) + (status.map { [$0.topic] } ?? [])
+          + announcer.lightTopics(of: device)
       let gone = topics[number].filter { !names.contains($0) }
       for name in gone { known[name] = nil }
       for name in names { known[name] = number }

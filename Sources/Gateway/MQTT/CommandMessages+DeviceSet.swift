@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Commands
+import Devices
 import GatewayCore
 import JSON
 import LastOut
@@ -18,6 +19,40 @@ extension CommandMessages {
     at now: Moment
   ) throws(ValidationError) {
     let set = DeviceSet(device: device, members: try SetPayload.members(payload))
+    try change(set, topic, origin, at: now)
+  }
+
+  /// Messages on `settle/<device>/<property>/light/set`: a lamp in Home Assistant's JSON schema.
+  ///
+  /// Its power waits for the levels beside it: a lamp that is off and swept gets one message.
+  func set(
+    light key: KeyIndex,
+    _ topic: Span<UInt8>,
+    _ payload: Span<UInt8>,
+    _ origin: ChangeOrigin?,
+    at now: Moment
+  ) throws(ValidationError) {
+    let device = context.registry.device(of: key)
+    let command = try SetPayload.members(payload)
+    guard let members = context.lights.members(for: .object(command), of: key, in: context.registry)
+    else { throw .unsupported("the property belongs to no lamp") }
+    try change(
+      DeviceSet(device: device, members: members),
+      topic,
+      origin,
+      isJoint: true,
+      at: now
+    )
+  }
+
+  private func change(
+    _ set: DeviceSet,
+    _ topic: Span<UInt8>,
+    _ origin: ChangeOrigin?,
+    isJoint: Bool = false,
+    at now: Moment
+  ) throws(ValidationError) {
+    let device = set.device
     do throws(ValidationError) {
       let changes = try set.changes(in: context.registry)
       let members = changes.options.isEmpty ? nil : changes.options
@@ -25,7 +60,7 @@ extension CommandMessages {
         changes.values,
         receivedOn: Text.of(topic),
         at: now,
-        ChangeOptions(origin: origin, members: members)
+        ChangeOptions(origin: origin, members: members, isJoint: isJoint)
       )
       context.counters[device].changes += UInt64(changes.values.count)
     } catch {

@@ -44,6 +44,7 @@ struct CommandMessages {
       let scene = try context.registry.scene(id)
       context.setScene(scene, ChangeOptions(origin: origin), at: now)
     case .deviceSet(let device): try set(device: device, topic, payload, origin, at: now)
+    case .light(let key): try set(light: key, topic, payload, origin, at: now)
     case .input(let number):
       try receive(context.configuration.inputs[number], topic, payload, at: now)
     }

@@ -95,10 +95,12 @@ extension MQTTSurface {
 
   // MARK: - The gateway's own topics
 
-  /// Publishes what waits for room: replies and events, then announcements.
+  /// Publishes what waits for room: replies and events, then lamps and
+  /// announcements.
   func publishWaiting() {
     guard own.isConnected else { return }
     own.sendMessages()
+    publishLights()
     discovery?.publishWaiting()
   }
 
@@ -111,7 +113,30 @@ extension MQTTSurface {
       case .targets(let device): topics.target(registry.id(ofDevice: device))
       case .info(let device): topics.info(registry.id(ofDevice: device))
       }
-    return own.publishRetained(payload, on: topic)
+    guard own.publishRetained(payload, on: topic) else { return false }
+    if discovery != nil {
+      switch item {
+      case .target: break
+      case .targets(let device), .info(let device): context.lights.deviceChanged(device)
+      }
+    }
+    return true
+  }
+
+  /// Publishes what lamps show in Home Assistant's schema, while there is room.
+  private func publishLights() {
+    while !context.lights.isEmpty, own.client.canPublish {
+      let next = context.lights.next(in: context.registry) {
+        context.core.commands.dispatcher.status($0)
+      }
+      guard let next else { return }
+      var payload: [UInt8] = []
+      JSONWriter.append(next.state, to: &payload)
+      let topic = topics.light(context.registry[next.main].key)
+      guard own.publishRetained(payload, on: topic) else {
+        return context.lights.putBack(next.main, in: context.registry)
+      }
+    }
   }
 
   /// Publishes an event on the topic of its key, once, to those who subscribe now.

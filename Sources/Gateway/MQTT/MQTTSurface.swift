@@ -95,6 +95,7 @@ final class MQTTSurface {
   /// devices that changed.
   func definitionsReplaced(_ reload: ReloadProgress) {
     swap(&topics, &reload.topics)
+    context.lights.redefined(reload.prepared.changedDevices)
     discovery?.announce(reload.prepared.changedDevices)
   }
 
@@ -197,6 +198,7 @@ final class MQTTSurface {
       connectionCount += 1
       own.logDroppedMessages()
       publishStatus()
+      context.lights.connected()
       discovery?.connected()
     }
     onConnection?(isUp)

@@ -19,8 +19,9 @@ extension TopicMap {
     let verb = topic.extracting(end + 1..<topic.count)
     // Identifiers have no slash, so that a name with one is a key.
     for place in name.indices where name[place] == UInt8(ascii: "/") {
-      guard let known = KeyVerb(verb), let key = registry.index(ofKey: name) else { return nil }
-      return .command(known.command(key))
+      guard let known = KeyVerb(verb) else { return nil }
+      if let key = registry.index(ofKey: name) { return .command(known.command(key)) }
+      return known == .set ? light(name, in: registry).map { .command(.light($0)) } : nil
     }
     if Bytes.areEqual(verb, Self.set) {
       return registry.deviceIndex(ofID: name).map { .command(.deviceSet($0)) }
@@ -31,6 +32,16 @@ extension TopicMap {
     return nil
   }
 
+  /// The key in the name of a lamp: `device/property/light`.
+  private func light(_ name: Span<UInt8>, in registry: Registry) -> KeyIndex? {
+    let ending = Self.light
+    guard subscriptions.hasLights, name.count > ending.count else { return nil }
+    let start = name.count - ending.count
+    guard Bytes.areEqual(name.extracting(start..<name.count), ending) else { return nil }
+    return registry.index(ofKey: name.extracting(0..<start))
+  }
+
+  private static let light = Array("/light".utf8)
   private static let set = Array("set".utf8)
   private static let get = Array("get".utf8)
 }

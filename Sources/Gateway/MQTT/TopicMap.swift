@@ -175,6 +175,7 @@ final class TopicMap {
   /// The retained target of a key, or the targets of a device.
   func target(_ name: String) -> String { topic(name, "") }
   func info(_ device: String) -> String { topic(device, "/info") }
+  func light(_ key: String) -> String { topic(key, "/light") }
   func event(_ key: String) -> String { topic(key, "/event") }
 
   /// `base/name` and an ending, in one allocation: every published message needs a topic.

@@ -47,8 +47,11 @@ struct TopicSubscriptions: Sendable {
   /// The filters of command topics.
   var commandFilters: [String] {
     ["set", "step", "toggle", "flush", "cancel"].map { "\(base)/+/+/\($0)" }
-      + ["\(base)/+/set", "\(base)/+/get"]
+      + ["\(base)/+/set", "\(base)/+/get"] + (hasLights ? ["\(base)/+/+/light/set"] : [])
   }
+
+  /// Whether lamps have topics in Home Assistant's schema.
+  var hasLights: Bool { announcer != nil }
 
   /// The subscriptions at a broker.
   func all(forBroker name: String?, isOwn: Bool) -> [Subscription] {

@@ -40,6 +40,8 @@ struct TopicTable: ~Copyable {
     case cancel(KeyIndex)
     /// `settle/<device>/set`.
     case deviceSet(Int)
+    /// `settle/<device>/<property>/light/set`, in Home Assistant's JSON schema.
+    case light(KeyIndex)
     /// `settle/scene/<name>/set`.
     case scene(String)
     /// A foreign event that becomes a change.
