@@ -58,6 +58,7 @@ extension GatewayCore {
     switch rejection {
     case nil: break
     case .retained: rejectRetained(topic: Text.of(topic))
+    case .unread: outbox.log(rejections.recordUnread(topic: Text.of(topic), size: payload.count))
     case .other(let kind, let reason):
       reject(kind, topic: Text.of(topic), reason: reason, at: now)
     }

@@ -69,6 +69,7 @@ package struct RejectionLog {
 
   private var tallies: [Kind: RejectionTally] = [:]
   private var retainedTopics: Set<String> = []
+  private var unreadTopics: Set<String> = []
   /// How many topics of retained commands are named in the log.
   private static let retainedLimit = 1000
 
@@ -93,6 +94,20 @@ package struct RejectionLog {
         "kind": kind.rawValue, "topic": topic, "reason": reason(),
         "count": "\(unlogged)", "total": "\(total(kind))",
       ]
+    )
+  }
+
+  /// Records an announcement that is passed on as it came, because it cannot be read; each topic is
+  /// logged once.
+  mutating func recordUnread(topic: String, size: Int) -> LogEntry? {
+    let topic = Excerpt.of(topic)
+    guard unreadTopics.count < Self.retainedLimit, unreadTopics.insert(topic).inserted else {
+      return nil
+    }
+    return LogEntry(
+      .warning,
+      "Announcement passed on unchanged: it is no JSON object, or larger than limits.payload",
+      ["topic": topic, "bytes": "\(size)"]
     )
   }
 

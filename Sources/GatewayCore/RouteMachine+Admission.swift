@@ -6,10 +6,12 @@ import LastOut
 import Routing
 
 extension RouteMachine {
-  /// Why a routed message is rejected.
+  /// Why a routed message is rejected, or what is wrong with it.
   enum Rejection: Hashable {
     /// It is retained, and so may be stale.
     case retained
+    /// It is accepted all the same, unchanged: no announcement that could be read.
+    case unread
     case other(RejectionLog.Kind, reason: String)
   }
 
@@ -41,6 +43,7 @@ extension RouteMachine {
     )
     switch verdict {
     case .noRoute, .accepted: return nil
+    case .acceptedUnread: return .unread
     case .retained: return .retained
     case .overflow: return overflow
     }

@@ -14,12 +14,13 @@ package struct InBetween: Sendable {
   package let base: String
   /// The new base topic of Zigbee2MQTT.
   package let inner: String
+  private let prefix: String
   /// The entries of `routes:`, in order.
   private let routes: [JSONValue]
 
   /// The topics on which Zigbee2MQTT reports its own state.
   private static let bridge = [
-    "state", "info", "devices", "groups", "definitions", "extensions", "converters", "logging",
+    "info", "devices", "groups", "definitions", "extensions", "converters", "logging",
     "event", "health",
   ]
   /// Members without an absolute value, which must not be debounced.
@@ -32,7 +33,9 @@ package struct InBetween: Sendable {
     + ["read", "write", "command", "zclcommand"]
 
   /// Creates routes for the devices and groups below `base`; `nil` if none are announced.
-  package init?(_ announcements: [Announcement], base: String, inner: String) {
+  ///
+  /// `prefix` is that of Home Assistant's discovery topics.
+  package init?(_ announcements: [Announcement], base: String, inner: String, prefix: String) {
     var names: [String] = []
     var endpoints: [String: Set<String>] = [:]
     for list in ["devices", "groups"] {
@@ -58,8 +61,17 @@ package struct InBetween: Sendable {
     guard !names.isEmpty else { return nil }
     self.base = base
     self.inner = inner
-    routes = Self.routes(base: base, inner: inner, names: names, endpoints: endpoints)
+    self.prefix = prefix
+    let carried: JSONValue = .object([
+      "from": .string("\(Self.announcements(of: inner))/#"), "to": .string("\(prefix)/#"),
+      "policy": "none", "announcements": true,
+    ])
+    routes =
+      Self.routes(base: base, inner: inner, names: names, endpoints: endpoints) + [carried]
   }
+
+  /// Where Zigbee2MQTT announces its devices while Settle is in between.
+  static func announcements(of inner: String) -> String { "\(inner)-discovery" }
 
   private static func routes(
     base: String,
@@ -104,6 +116,13 @@ package struct InBetween: Sendable {
     for name in nested {
       routes += [direct(inner, base, name), direct(inner, base, "\(name)/availability")]
     }
+    // Once Settle is gone, nothing carries commands, and the bridge does not say online.
+    routes.append(
+      .object([
+        "from": .string("\(inner)/bridge/state"), "to": .string("\(base)/bridge/state"),
+        "policy": "none", "will": #"{"state":"offline"}"#,
+      ])
+    )
     routes += bridge.map { direct(inner, base, "bridge/\($0)") }
     routes.append(direct(base, inner, "bridge/request/#"))
     routes.append(direct(inner, base, "bridge/response/#"))
@@ -113,9 +132,14 @@ package struct InBetween: Sendable {
   /// Instructions for the change in Zigbee2MQTT's configuration.
   package var advice: String {
     """
-    One line to change, in Zigbee2MQTT's configuration.yaml, below "mqtt:":
-      base_topic: \(inner)
-    Start Settle first, then restart Zigbee2MQTT. Automations and dashboards keep using \(base)/…
+    Three lines to change in Zigbee2MQTT's configuration.yaml:
+      mqtt:
+        base_topic: \(inner)
+      homeassistant:
+        discovery_topic: \(Self.announcements(of: inner))
+        status_topic: \(prefix)/status
+    The last two only if it announces devices to Home Assistant. Restart Settle first, then Zigbee2MQTT.
+    Automations and dashboards keep using \(base)/…, and Home Assistant keeps its entities.
     """
   }
 

@@ -24,7 +24,14 @@ extension RouteMachine {
     var verdict = Verdict.accepted
     for key in keys {
       let route = routes[outputs[Int(key.rawValue)].route]
-      if route.configuration.policy == nil {
+      if let rewriter = route.rewriter {
+        let message = announcement(payload, document, for: key, by: rewriter)
+        if !forward(message.payload.span, trail, for: key, retain: true, at: now) {
+          verdict = .overflow
+        } else if !message.isRead {
+          verdict = .acceptedUnread
+        }
+      } else if route.configuration.policy == nil {
         if !forward(payload, trail, for: key, retain: retained, at: now) { verdict = .overflow }
       } else if retained {
         verdict = .retained
@@ -33,6 +40,24 @@ extension RouteMachine {
       }
     }
     return verdict
+  }
+
+  /// An announcement whose commands take the routes; one that cannot be read is as it came, and so is
+  /// an empty one, which removes it.
+  private func announcement(
+    _ payload: Span<UInt8>,
+    _ document: JSONValue?,
+    for key: KeyIndex,
+    by rewriter: AnnouncementRewriter
+  ) -> (payload: [UInt8], isRead: Bool) {
+    let topic = outputs[Int(key.rawValue)].topic
+    guard !payload.isEmpty, AnnouncementRewriter.isAnnouncement(topic) else {
+      return (Bytes.of(payload), true)
+    }
+    guard let document, let rewritten = rewriter.rewritten(document) else {
+      return (Bytes.of(payload), false)
+    }
+    return (rewritten == document ? Bytes.of(payload) : JSONWriter.bytes(rewritten), true)
   }
 
   /// Queues a message unchanged; `false` when too many wait.

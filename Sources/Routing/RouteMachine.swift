@@ -32,6 +32,8 @@ package struct RouteMachine: ~Copyable {
     /// No route matches the topic.
     case noRoute
     case accepted
+    /// Accepted, although it is no announcement that could be rewritten.
+    case acceptedUnread
     /// A retained message on a debounced route.
     case retained
     /// The table of topics is full, or too many messages wait.
@@ -55,17 +57,25 @@ package struct RouteMachine: ~Copyable {
     let readsDocument: Bool
     /// The quiet period of messages without a number, where it is the shorter one.
     let wordDelay: Duration?
+    /// Rewrites announcements; `nil` for a route with other messages.
+    let rewriter: AnnouncementRewriter?
 
-    init(_ configuration: RouteConfiguration, from: Int, to: Int) {
+    init(
+      _ configuration: RouteConfiguration,
+      from: Int,
+      to: Int,
+      rewriter: AnnouncementRewriter?
+    ) {
       self.configuration = configuration
       self.from = from
       self.to = to
+      self.rewriter = rewriter
       let delay = configuration.policy?.delay
       wordDelay = configuration.wordDelay.flatMap { word in
         delay.map { word < $0 ? word : nil } ?? nil
       }
       readsDocument =
-        configuration.mergesJSON || configuration.wordDelay != nil
+        configuration.mergesJSON || configuration.wordDelay != nil || rewriter != nil
         || (configuration.pass + configuration.urgent).contains(where: \.needsDocument)
     }
   }
@@ -121,8 +131,19 @@ package struct RouteMachine: ~Copyable {
     func number(_ name: String?) -> Int {
       name.flatMap { brokers.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
     }
-    self.routes = routes.map {
-      Route($0, from: number($0.from.broker), to: number($0.to.broker))
+    self.routes = routes.map { route in
+      let (from, to) = (number(route.from.broker), number(route.to.broker))
+      // Commands take the opposite way.
+      let opposite = routes.filter {
+        !$0.announces && number($0.from.broker) == to && number($0.to.broker) == from
+      }
+      return Route(
+        route,
+        from: from,
+        to: to,
+        rewriter: route.announces
+          ? AnnouncementRewriter(opposite.map { ($0.from.topic, $0.to.topic) }) : nil
+      )
     }
     self.ttl = ttl
     self.limit = limit

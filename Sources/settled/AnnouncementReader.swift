@@ -41,11 +41,19 @@ struct AnnouncementReader {
     _ request: ImportPlan.Request,
     onConnected: @escaping (String) -> Void = { _ in }
   ) throws(Failure) -> [Announcement] {
+    try read(request.filters, onConnected: onConnected)
+  }
+
+  /// Collects the retained messages of these topics.
+  func read(
+    _ filters: [String],
+    onConnected: @escaping (String) -> Void = { _ in }
+  ) throws(Failure) -> [Announcement] {
     let collector: Collector
     do throws(OperationsError) {
       collector = try Collector(
         configuration,
-        filters: request.filters,
+        filters: filters,
         quiet: Self.quiet,
         timeout: timeout,
         loop: EventLoop(),
@@ -56,6 +64,38 @@ struct AnnouncementReader {
     }
     collector.onConnected = { [address] in onConnected(address) }
     return try judge(collector.collect(), collector)
+  }
+
+  /// Removes retained messages, unless a gateway carries the probe.
+  func remove(
+    _ topics: [String],
+    probe: (topic: String, carried: String)
+  ) throws(Failure) {
+    let outcome: Remover.Outcome
+    do throws(OperationsError) {
+      outcome = try Remover(
+        configuration,
+        topics: topics,
+        probe: probe,
+        wait: Self.quiet,
+        timeout: timeout,
+        loop: EventLoop(),
+        log: Logger(level: .error)
+      ).remove()
+    } catch {
+      throw Failure(code: .failed, reason: error.description)
+    }
+    switch outcome {
+    case .removed: break
+    case .isCarried:
+      throw Failure(
+        code: .unavailable,
+        reason: "a gateway still carries announcements to \(probe.carried): restart it first,"
+          + " or Home Assistant would lose its entities"
+      )
+    case .failed(let reason):
+      throw Failure(code: .unavailable, reason: "no connection to \(address): \(reason)")
+    }
   }
 
   /// That nothing is announced.

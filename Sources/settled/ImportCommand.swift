@@ -25,9 +25,10 @@ struct ImportCommand: ConfiguredCommand {
 
     --in-between is for automations that publish to zigbee2mqtt/NAME/set and cannot be changed: \
     Settle listens there, and Zigbee2MQTT moves to another base topic. It adds routes to the \
-    settings file, and prints the one line to change in Zigbee2MQTT.
+    settings file, and prints the three lines to change in Zigbee2MQTT. --undo removes the routes \
+    and prints what to put back; a second --undo removes what is left at the broker.
 
-    Nothing is published. The exit code is 65 if some announcements could not be read.
+    Nothing else is published. The exit code is 65 if some announcements could not be read.
     """
   static let examples = [
     Example("settle import --dry-run", "Show what would be written, as a diff."),
@@ -40,6 +41,7 @@ struct ImportCommand: ConfiguredCommand {
       "settle import --in-between --dry-run",
       "Show the routes for automations that cannot change."
     ),
+    Example("settle import --in-between --undo", "Take Settle out from in between again."),
   ]
   static let parameters: [Parameter<Self>] =
     configurationParameters
@@ -72,6 +74,7 @@ struct ImportCommand: ConfiguredCommand {
         help: "Write routes instead; TOPIC is the base topic that Zigbee2MQTT moves to "
           + "(default: zigbee2mqtt-direct)."
       ),
+      .flag("undo", { $0.isUndone = true }, help: "With --in-between: undo it."),
       .option(
         "timeout",
         { $0.timeout = $1 },
@@ -88,6 +91,7 @@ struct ImportCommand: ConfiguredCommand {
   var base: String?
   var prefix: String?
   var inner: String?
+  var isUndone = false
   var timeout: Duration = .seconds(10)
   var json = false
 
@@ -102,6 +106,9 @@ struct ImportCommand: ConfiguredCommand {
     let environment = Environment.all
     do throws(ConfigurationFailure) {
       let loaded = try ConfigurationLoader.load(overrides, environment: environment, drafts: [:])
+      if isUndone, let inner {
+        return try undo(inner: inner, loaded.gateway, overrides, environment)
+      }
       let request = request(loaded.gateway)
       let reader = AnnouncementReader(loaded.gateway, clientID: "settle-import", timeout: timeout)
       let announcements: [Announcement]
@@ -115,7 +122,13 @@ struct ImportCommand: ConfiguredCommand {
         return error.code
       }
       if let inner {
-        return try routes(announcements, inner: inner, overrides, environment)
+        return try routes(
+          announcements,
+          inner: inner,
+          prefix: request.prefix,
+          overrides,
+          environment
+        )
       }
       let planner = ImportPlanner(
         overrides,
@@ -138,6 +151,7 @@ struct ImportCommand: ConfiguredCommand {
         return "\(option): '\(Excerpt.of(topic))' is not a base topic: \(problem)"
       }
     }
+    if isUndone, inner == nil { return "--undo: only with --in-between" }
     if timeout <= .zero { return "--timeout must be more than 0" }
     if inner != nil, inner == base ?? "zigbee2mqtt" {
       return "--in-between: Zigbee2MQTT must move to a base topic other than \(inner ?? "")"
@@ -192,64 +206,5 @@ struct ImportCommand: ConfiguredCommand {
     report.show(plan.diagnostics)
     if plan.files.isEmpty { complain("no device that can be set is announced") }
     return plan.diagnostics.contains { $0.kind == .refused } ? .badInput : .done
-  }
-
-  // MARK: - Routes
-
-  private func routes(
-    _ announcements: [Announcement],
-    inner: String,
-    _ overrides: ConfigurationLoader.Overrides,
-    _ environment: [String: String]
-  ) throws(ConfigurationFailure) -> ExitCode {
-    let suffix = "/bridge/devices"
-    let bases = announcements.map(\.topic).filter { $0.hasSuffix(suffix) }
-      .map { String($0.dropLast(suffix.count)) }.filter { $0 != inner }
-    guard let found = base ?? bases.first, bases.contains(found) else {
-      complain("no Zigbee2MQTT is announced at \(base ?? "any base topic")")
-      return .unavailable
-    }
-    guard base != nil || Set(bases).count == 1 else {
-      let list = Set(bases).sorted().joined(separator: ", ")
-      complain("several Zigbee2MQTT instances are announced (\(list)); choose one with --base")
-      return .usage
-    }
-    guard let routes = InBetween(announcements, base: found, inner: inner) else {
-      complain("\(found)/bridge/devices cannot be read, or names no device")
-      return .badInput
-    }
-    let report = ImportReport(json: json, isDry: isDry)
-    let old: [UInt8]
-    guard let path = settingsPath(environment) else {
-      StandardOutput.show(routes.section)
-      report.advise(routes.advice)
-      return .done
-    }
-    do throws(FileError) {
-      old = try AtomicFile.read(path) ?? []
-    } catch {
-      complain(error.description)
-      return .failed
-    }
-    let (new, count) = try routes.added(to: old, file: path)
-    var drafted = overrides
-    drafted.config = path
-    _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
-    do throws(FileError) {
-      if !isDry, count > 0 { try AtomicFile.write(new, to: path) }
-    } catch {
-      complain(error.description)
-      return .failed
-    }
-    report.showRoutes(path, old: old, new: new, count: count)
-    report.advise(routes.advice)
-    return .done
-  }
-
-  /// The settings file that routes are added to; `nil` if there is none.
-  private func settingsPath(_ environment: [String: String]) -> String? {
-    if let path = config ?? environment["SETTLE_CONFIG"], !path.isEmpty { return path }
-    let standard = ConfigurationLoader.standardPath
-    return unsafe access(standard, R_OK) == 0 ? standard : nil
   }
 }

@@ -77,17 +77,31 @@ struct ImportReport {
     )
   }
 
-  /// Routes that were added to the settings.
+  /// Routes that were added to the settings, or removed where `count` is negative.
   func showRoutes(_ path: String, old: [UInt8], new: [UInt8], count: Int) {
     if json {
       print([
         "file": .string(path), "routes": .integer(Int64(count)),
-        "written": .boolean(!isDry && count > 0),
+        "written": .boolean(!isDry && count != 0),
       ])
     } else if isDry {
       showDifference(path, old, new)
     } else {
-      StandardOutput.print("\(path): \(Self.count(count, "route")) added")
+      let word = count < 0 ? "removed" : "added"
+      StandardOutput.print("\(path): \(Self.count(abs(count), "route")) \(word)")
+    }
+  }
+
+  /// Retained messages that were removed from the broker.
+  func showRemoved(_ topics: [String]) {
+    if json {
+      print(["removed": .integer(Int64(topics.count)), "written": .boolean(!isDry)])
+    } else if isDry {
+      for topic in topics { StandardOutput.print(topic) }
+    } else {
+      StandardOutput.print(
+        "\(Self.count(topics.count, "retained message")) removed from the broker"
+      )
     }
   }
 

@@ -88,6 +88,13 @@ final class ImportHome {
     if !isOnline { Issue.record("\(TextFile.read("\(folder)/gateway-errors") ?? "no gateway")") }
   }
 
+  /// Ends the gateway, and returns when it has ended.
+  func stopGateway(by signal: Int32 = SIGTERM) {
+    gateway?.signal(signal)
+    gateway?.wait(milliseconds: 20_000)
+    gateway = nil
+  }
+
   /// The text of a file in the folder of devices.
   func device(file name: String) -> String { TextFile.read("\(folder)/devices/\(name)") ?? "" }
 

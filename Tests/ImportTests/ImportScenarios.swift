@@ -188,6 +188,7 @@ import Testing
     (["import", "--only", "zigbee"], #"did you mean "zigbee2mqtt"?"#),
     (["import", "--timeout", "0"], "--timeout must be more than 0"),
     (["import", "--in-between=zigbee2mqtt"], "must move to a base topic other than"),
+    (["import", "--undo"], "--undo: only with --in-between"),
   ])
   func `a wrong command line is explained`(arguments: [String], message: String) throws {
     let home = try ImportHome([])
@@ -210,6 +211,8 @@ import Testing
     let run = try home.settled(["import", "--in-between"])
     #expect(run.code == 0)
     #expect(run.errors.contains("  base_topic: zigbee2mqtt-direct\n"))
+    #expect(run.errors.contains("  discovery_topic: zigbee2mqtt-direct-discovery\n"))
+    #expect(run.errors.contains("  status_topic: homeassistant/status\n"))
     #expect(try #require(TextFile.read(path)).hasPrefix(before))
     let again = try home.settled(["import", "--in-between"])
     #expect(again.output.hasSuffix("0 routes added\n"))
@@ -243,5 +246,108 @@ import Testing
     ] {
       #expect(client.waitFor { $0.contains { $0.topic == topic && $0.text == text } }, "\(topic)")
     }
+  }
+  private let lamp = "light/0x1/light/config"
+
+  /// Announces a lamp as Zigbee2MQTT does at this base topic.
+  private func announce(_ base: String, on prefix: String, with client: RecordingSubscriber) {
+    client.publish(
+      "\(prefix)/\(lamp)",
+      #"{"command_topic":"\#(base)/Essplatz/set","state_topic":"\#(base)/Essplatz","#
+        + #""unique_id":"0x1_light_zigbee2mqtt"}"#,
+      retain: true
+    )
+  }
+
+  @Test func `announcements are carried in between, and nothing is left after an undo`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let path = "\(home.folder)/settle.yaml"
+    let before = try #require(TextFile.read(path))
+    #expect(try home.settled(["import", "--in-between"]).code == 0)
+    #expect(try home.settled(["import"]).code == 0)
+    try home.startGateway()
+    let client = home.client
+    let prefix = "zigbee2mqtt-direct-discovery"
+    announce("zigbee2mqtt-direct", on: prefix, with: client)
+    let carried =
+      #"{"command_topic":"zigbee2mqtt/Essplatz/set","state_topic":"zigbee2mqtt-direct/Essplatz","#
+      + #""unique_id":"0x1_light_zigbee2mqtt"}"#
+    #expect(client.waitFor("homeassistant/\(lamp)", carried))
+    client.publish("zigbee2mqtt-direct/bridge/state", #"{"state":"online"}"#, retain: true)
+    #expect(client.waitFor("zigbee2mqtt/bridge/state", #"{"state":"online"}"#))
+
+    // First the settings are as before.
+    let undo = ["import", "--in-between", "--undo"]
+    let dry = try home.settled(undo + ["--dry-run"])
+    #expect(dry.code == 0)
+    #expect(dry.output.contains("\n-routes:\n"))
+    #expect(TextFile.read(path) != before)
+    let first = try home.settled(undo)
+    #expect(first.code == 0)
+    #expect(TextFile.read(path) == before)
+    #expect(first.errors.contains("  base_topic: zigbee2mqtt\n"))
+    #expect(first.errors.contains("  discovery_topic: homeassistant\n"))
+
+    // Nothing is removed while Zigbee2MQTT has not moved back, or a gateway still carries.
+    let early = try home.settled(undo)
+    #expect(early.code == 69)
+    #expect(early.errors.contains("Zigbee2MQTT is still at zigbee2mqtt-direct"))
+    client.publish("zigbee2mqtt-direct/bridge/state", #"{"state":"offline"}"#, retain: true)
+    #expect(client.waitFor("zigbee2mqtt/bridge/state", #"{"state":"offline"}"#))
+    let carrying = try home.settled(undo)
+    #expect(carrying.code == 69)
+    #expect(carrying.errors.contains("a gateway still carries announcements"))
+    #expect(!client.messages.contains { $0.topic == "homeassistant/\(lamp)" && $0.text.isEmpty })
+
+    home.stopGateway()
+    announce("zigbee2mqtt", on: "homeassistant", with: client)
+    let last = try home.settled(undo)
+    #expect(last.code == 0)
+    #expect(last.output == "2 retained messages removed from the broker\n")
+    #expect(try home.settled(undo).output == "0 retained messages removed from the broker\n")
+    #expect(!client.messages.contains { $0.topic == "homeassistant/\(lamp)" && $0.text.isEmpty })
+  }
+
+  @Test func `an undo keeps other routes`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let path = "\(home.folder)/settle.yaml"
+    let before =
+      try #require(TextFile.read(path))
+      + "routes:\n  - {from: a, to: b}  # mine\n  - {from: c, to: d, policy: none}\n"
+    try TextFile.write(before + "limits: {pending: 9}\n", to: path)
+    #expect(try home.settled(["import", "--in-between"]).code == 0)
+    #expect(TextFile.read(path) != before + "limits: {pending: 9}\n")
+    #expect(try home.settled(["import", "--in-between", "--undo"]).code == 0)
+    #expect(TextFile.read(path) == before + "limits: {pending: 9}\n")
+  }
+
+  @Test func `once the gateway is killed the bridge does not say online`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    #expect(try home.settled(["import", "--in-between"]).code == 0)
+    #expect(try home.settled(["import"]).code == 0)
+    try home.startGateway()
+    let (inner, outer) = ("zigbee2mqtt-direct/bridge/state", "zigbee2mqtt/bridge/state")
+    let online = #"{"state":"online"}"#
+    home.client.publish(inner, online, retain: true)
+    #expect(home.client.waitFor(outer, online))
+
+    home.client.clear()
+    home.stopGateway(by: SIGKILL)
+    #expect(home.client.waitFor(outer, #"{"state":"offline"}"#))
+
+    // And after a restart it says what Zigbee2MQTT says, whatever is published last.
+    home.client.clear()
+    try home.startGateway()
+    #expect(home.client.waitFor(outer, online))
+    home.client.clear()
+    home.stopGateway(by: SIGTERM)
+    #expect(home.client.waitFor(outer, #"{"state":"offline"}"#))
+  }
+}
+
+extension RecordingSubscriber {
+  /// Whether this message arrives, or has arrived.
+  fileprivate func waitFor(_ topic: String, _ text: String) -> Bool {
+    waitFor { $0.contains { $0.topic == topic && $0.text == text } }
   }
 }

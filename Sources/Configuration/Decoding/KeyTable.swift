@@ -49,7 +49,11 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .shutdown: ["timeout"]
     case .lane: ["rate", "burst", "window"]
     case .window: ["start", "min", "max"]
-    case .route: ["from", "to", "policy", "merge", "pass", "urgent", "word_delay", "qos"]
+    case .route:
+      [
+        "from", "to", "policy", "merge", "pass", "urgent", "word_delay", "announcements", "will",
+        "qos",
+      ]
     case .routeEnd: ["broker", "topic"]
     case .input: ["topic", "value", "source", "map"]
     case .inputChange: ["key", "set", "step", "toggle"]

@@ -30,6 +30,8 @@ struct RouteReader {
     let pass = patterns.patterns("pass")
     let urgent = patterns.patterns("urgent", without: pass)
     let wordDelay = fields.duration("word_delay")
+    let announces = fields.flag("announcements")
+    let will = fields.text("will")
     guard let from, let to else { return nil }
     checkWildcards(from: from, to: to)
     var route = RouteConfiguration(from: from.end, to: to.end, policy: policy)
@@ -38,6 +40,14 @@ struct RouteReader {
     route.pass = pass.map(\.pattern)
     route.urgent = urgent.map(\.pattern)
     route.wordDelay = wordDelay
+    route.announces = announces ?? false
+    route.will = will
+    if let node = fields["announcements"], route.announces, policy != nil {
+      problems.add(node.position, "announcements: needs 'policy: none', for none may be left out")
+    }
+    if let node = fields["will"], policy != nil || Topic.hasWildcard(to.end.topic) {
+      problems.add(node.position, "will: needs 'policy: none', and a 'to' without wildcards")
+    }
     if policy == nil {
       if let node = fields["merge"], route.mergesJSON {
         problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")

@@ -60,7 +60,8 @@ extension MQTTSurface {
       properties: topics.routeProperties(trail: publish.trail),
       token: BrokerLink.Sender.route.token(publish.number)
     )
-    if !isAccepted { context.core.routes.finish(publish.number, .lost) }
+    guard isAccepted else { return context.core.routes.finish(publish.number, .lost) }
+    wills.forwarded(publish, to: broker)
   }
 
   /// Reports the outcome of a publish to the core, which decides what follows from it.

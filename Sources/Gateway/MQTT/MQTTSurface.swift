@@ -28,6 +28,7 @@ final class MQTTSurface {
   private(set) var links: [BrokerLink] = []
   private(set) var topics: TopicMap
   var replyTopics: ReplyTopics
+  let wills: RouteWills
   /// `nil` without discovery.
   private(set) var discovery: DiscoverySurface?
   var acknowledgementLatency = AcknowledgementLatency()
@@ -67,6 +68,7 @@ final class MQTTSurface {
     )
     routes = RouteMessages(context, mark: topics.routeName)
     replyTopics = ReplyTopics(configuration)
+    wills = try RouteWills(context)
     try addLinks(configuration)
     discovery = announcer.map { DiscoverySurface($0, context, link: own) }
   }
@@ -81,6 +83,7 @@ final class MQTTSurface {
   /// Starts connecting.
   func start() {
     for link in links { link.client.start() }
+    wills.start()
   }
 
   /// Closes the connections, once the newest messages are written.

@@ -54,7 +54,10 @@ struct RouteMessages {
     guard hasRoutes else { return false }
     let outputs = context.core.routes.outputs(fedBy: topic, broker: broker)
     if let outputs, outputs.isEmpty { return false }
-    let needsDocument = outputs.map { context.core.routes.needsDocument($0) } ?? false
+    // A large payload is not read: it would take too much of a turn.
+    let needsDocument =
+      payload.count <= context.configuration.limits.payload
+      && outputs.map { context.core.routes.needsDocument($0) } ?? false
     context.core.route(
       payload,
       document: needsDocument ? try? JSONParser.parse(payload) : nil,

@@ -1,0 +1,79 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Configuration
+import LastOut
+import MQTT
+import Operations
+import Routing
+
+/// Connections whose only purpose is a last will: what a route's output shows once the gateway is
+/// gone.
+///
+/// A connection has one will, and the gateway's own is that of its status. These are never closed in
+/// an orderly way, because a broker drops the will of a client that takes its leave.
+final class RouteWills {
+  private struct Output {
+    let topic: String
+    let broker: Int
+    let client: MQTTClient
+  }
+
+  private var outputs: [Output] = []
+  /// What a route forwarded last, by output.
+  private var shown: [[UInt8]?] = []
+
+  init(_ context: GatewayContext) throws(OperationsError) {
+    let configuration = context.configuration
+    let names = configuration.brokers.keys.sorted()
+    for route in configuration.routes {
+      guard let will = route.will else { continue }
+      let number = outputs.count
+      let broker = route.to.broker.flatMap { configuration.brokers[$0] } ?? configuration.mqtt
+      var settings = MQTTConfiguration(
+        broker,
+        fallbackID: configuration.standardClientID,
+        limits: configuration.limits
+      )
+      settings.clientID += "-will-\(number + 1)"
+      settings.will = .init(topic: route.to.topic, payload: Array(will.utf8), qos: route.qos)
+      let client = try MQTTClient(configuration: settings, loop: context.loop, log: context.log)
+      client.onState = { [unowned self] in if case .connected = $0 { connected(number) } }
+      outputs.append(
+        Output(
+          topic: route.to.topic,
+          broker: route.to.broker.flatMap { names.firstIndex(of: $0) }.map { $0 + 1 } ?? 0,
+          client: client
+        )
+      )
+      shown.append(nil)
+    }
+  }
+
+  deinit {
+    for output in outputs { output.client.onState = nil }
+  }
+
+  func start() {
+    for output in outputs { output.client.start() }
+  }
+
+  /// A route forwarded a message.
+  func forwarded(_ publish: RouteMachine.Publish, to broker: Int) {
+    for number in outputs.indices
+    where outputs[number].broker == broker && outputs[number].topic == publish.topic {
+      shown[number] = publish.payload
+    }
+  }
+
+  /// The broker may have published the will of the connection before.
+  private func connected(_ number: Int) {
+    guard let payload = shown[number] else { return }
+    _ = outputs[number].client.publish(
+      topic: outputs[number].topic,
+      payload: payload,
+      retain: true,
+      token: BrokerLink.Sender.own.token(0)
+    )
+  }
+}

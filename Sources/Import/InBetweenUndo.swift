@@ -1,0 +1,107 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Configuration
+internal import JSON
+
+/// Takes Settle out from between automations and Zigbee2MQTT again.
+///
+/// It happens in two parts: first the routes leave the settings, and once Zigbee2MQTT is back at its
+/// old base topic, what is left at the broker is removed.
+package struct InBetweenUndo: Sendable {
+  /// The base topic of Zigbee2MQTT while Settle is in between.
+  package let inner: String
+
+  package init(inner: String) { self.inner = inner }
+
+  /// The topics on which something may be left.
+  package var filters: [String] { ["\(inner)/#", "\(InBetween.announcements(of: inner))/#"] }
+
+  /// The base topic that the routes in a settings file put back; `nil` if it has none of them.
+  private func base(_ elements: [YAMLOutline]) -> String? {
+    let ending = "/+/set"
+    for element in elements where Self.topic(element, "to") == "\(inner)\(ending)" {
+      let from = Self.topic(element, "from")
+      if from.hasSuffix(ending) { return String(from.dropLast(ending.count)) }
+    }
+    return nil
+  }
+
+  /// Removes the routes from a settings file.
+  ///
+  /// - Returns: The file without them, how many there were, and the base topic that Zigbee2MQTT had;
+  ///   `nil` if there are none.
+  /// - Throws: ``ConfigurationFailure`` when the file is no YAML.
+  package func removed(
+    from bytes: [UInt8],
+    file: String
+  ) throws(ConfigurationFailure) -> (bytes: [UInt8], removed: Int, base: String)? {
+    let outline = try YAMLOutline.read(bytes, file: file)
+    guard let entry = outline?.entries?.first(where: { $0.key == "routes" }),
+      case .sequence(let elements) = entry.value.content, let base = base(elements)
+    else { return nil }
+    let ours = elements.filter { isOurs($0, base) }
+    var kept = bytes
+    if ours.count == elements.count {
+      let start = Self.lineStart(of: entry.start, in: bytes)
+      kept.removeSubrange(start..<Self.lineEnd(of: entry.value.range.upperBound, in: bytes))
+      // The empty line that stood before the section.
+      if start >= 2, kept[start - 1] == 0x0A, kept[start - 2] == 0x0A { kept.remove(at: start - 1) }
+    } else {
+      for element in ours.reversed() {
+        let start = Self.lineStart(of: element.range.lowerBound, in: bytes)
+        kept.removeSubrange(start..<Self.lineEnd(of: element.range.upperBound, in: bytes))
+      }
+    }
+    return (kept, ours.count, base)
+  }
+
+  /// Whether a route leads between the two base topics, or carries announcements.
+  private func isOurs(_ element: YAMLOutline, _ base: String) -> Bool {
+    let (from, to) = (Self.topic(element, "from"), Self.topic(element, "to"))
+    if from.hasPrefix("\(InBetween.announcements(of: inner))/") { return true }
+    return (from.hasPrefix("\(base)/") && to.hasPrefix("\(inner)/"))
+      || (from.hasPrefix("\(inner)/") && to.hasPrefix("\(base)/"))
+  }
+
+  /// What to do once the routes are removed.
+  package func advice(base: String) -> String {
+    """
+    Restart Settle first. Then put these lines back in Zigbee2MQTT's configuration.yaml, and restart it:
+      mqtt:
+        base_topic: \(base)
+      homeassistant:
+        discovery_topic: homeassistant
+    At last run this command again: it removes what is left at the broker below \(inner).
+    """
+  }
+
+  /// Why what is left must stay; `nil` if it may be removed.
+  package func problem(_ left: [Announcement]) -> String? {
+    let state = left.last { $0.topic == "\(inner)/bridge/state" }
+    guard let state, String(decoding: state.payload, as: UTF8.self).contains("online") else {
+      return nil
+    }
+    return "Zigbee2MQTT is still at \(inner): put its configuration.yaml back first, and restart it"
+  }
+
+  /// An announcement that does not exist, and where a gateway in between would carry it.
+  package func probe(prefix: String, process: Int32) -> (topic: String, carried: String) {
+    let name = "sensor/settle-undo-\(process)/config"
+    return ("\(InBetween.announcements(of: inner))/\(name)", "\(prefix)/\(name)")
+  }
+
+  private static func topic(_ element: YAMLOutline, _ end: String) -> String {
+    let value = element[end]?.json
+    return value?.string ?? value?["topic"]?.string ?? ""
+  }
+
+  private static func lineStart(of place: Int, in bytes: [UInt8]) -> Int {
+    (bytes[..<place].lastIndex(of: 0x0A) ?? -1) + 1
+  }
+
+  private static func lineEnd(of place: Int, in bytes: [UInt8]) -> Int {
+    if place > 0, place <= bytes.count, bytes[place - 1] == 0x0A { return place }
+    return bytes[place...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
+  }
+}
