@@ -21,7 +21,16 @@ desk-lamp:
       payload: {effect: $value}}}
 hall-blind: {name: Hall blind, profile: zigbee2mqtt/cover, topic: zigbee2mqtt/hall_blind}
 hall-thermostat:
-  {name: Hall thermostat, profile: zigbee2mqtt/thermostat, topic: zigbee2mqtt/hall_thermostat}
+  name: Hall thermostat
+  profile: zigbee2mqtt/thermostat
+  topic: zigbee2mqtt/hall_thermostat
+  properties:
+    local_temperature: {type: number, unit: °C,
+      state: {topic: zigbee2mqtt/hall_thermostat, value: /local_temperature}}
+    running_state: {type: choice, values: [idle, heat, cool],
+      state: {topic: zigbee2mqtt/hall_thermostat, value: /running_state}}
+    preset: {type: choice, values: [none, eco], command: {topic: zigbee2mqtt/hall_thermostat/set,
+      payload: {preset: $value}}, state: {topic: zigbee2mqtt/hall_thermostat, value: /preset}}
 plug: {name: Plug, profile: zigbee2mqtt/switch, topic: zigbee2mqtt/plug}
 ceiling-fan:
   name: Ceiling fan
@@ -31,6 +40,25 @@ ceiling-fan:
   properties:
     mode: {type: choice, values: [breeze, sleep], command: {topic: node/mode/set},
       state: {topic: node/mode}}
+porch:
+  name: Porch
+  merge: true
+  properties:
+    power_l1: {type: boolean, on: "ON", off: "OFF", command: {topic: zigbee2mqtt/porch/set,
+      payload: {state_l1: $value}}, state: {topic: zigbee2mqtt/porch, value: /state_l1}}
+    brightness_l1: {type: integer, range: [0, 254], step: 1, command: {topic: zigbee2mqtt/porch/set,
+      payload: {brightness_l1: $value}}, state: {topic: zigbee2mqtt/porch, value: /brightness_l1}}
+    power_l2: {type: boolean, on: "ON", off: "OFF", command: {topic: zigbee2mqtt/porch/set,
+      payload: {state_l2: $value}}, state: {topic: zigbee2mqtt/porch, value: /state_l2}}
+    brightness_l2: {type: integer, range: [0, 254], step: 1, command: {topic: zigbee2mqtt/porch/set,
+      payload: {brightness_l2: $value}}, state: {topic: zigbee2mqtt/porch, value: /brightness_l2}}
+hallway: {name: Hallway, profile: zwave-js/dimmer, topic: zwave/7}
+front-door:
+  name: Front door
+  properties:
+    lock: {type: boolean, on: LOCK, off: UNLOCK, command: {topic: lock/set}, state: {topic: lock}}
+    sound_volume: {type: integer, range: [0, 10], command: {topic: lock/volume/set},
+      state: {topic: lock/volume}}
 strip:
   name: Strip
   properties:
@@ -52,6 +80,7 @@ mixer:
     label: {type: text, command: {topic: mixer/label/set}, state: {topic: mixer/label}}
     loud: {type: boolean, command: {topic: mixer/loud/set}, state: {topic: mixer/loud}}
     tint: {type: color, command: {topic: mixer/tint/set}, state: {topic: mixer/tint}}
+    spare: {type: boolean, command: {topic: mixer/spare/set}}
     chime: {type: action, values: [ring, "mute it"], command: {topic: mixer/chime/set}}
 slats:
   name: Slats
@@ -131,6 +160,10 @@ class House:
         state = self.states.setdefault(device, {})
         if "blind" in device and changes.get("state") in ("OPEN", "CLOSE", "STOP"):
             changes = {"position": {"OPEN": 100, "CLOSE": 0}.get(changes["state"], 50)}
+        if "lamp" in device and "color_mode" not in changes:
+            # Zigbee2MQTT says which of both a lamp shows.
+            modes = {"color": "xy", "color_temp": "color_temp"}
+            changes |= {"color_mode": mode for member, mode in modes.items() if member in changes}
         state.update(changes)
         self.client.publish(f"zigbee2mqtt/{device}", json.dumps(state), retain=True)
 

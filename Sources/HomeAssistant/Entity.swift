@@ -11,7 +11,9 @@ struct Entity {
   /// The identifier of the property, or of the main one of several; unique in its device.
   let name: String
   /// The display name; `nil` for the name of the device.
-  let title: String?
+  var title: String?
+  /// `config` where the entity sets up its device; `nil` where it is what the device is for.
+  var category: String?
   /// The topics, payloads and options in the announcement.
   var fields: [JSONValue.Member]
 
@@ -21,7 +23,7 @@ struct Entity {
       .init("p", .string(platform)),
       .init("unique_id", .string(Self.uniqueID(base, device.id, name))),
       .init("name", title.map { .string($0) } ?? .null),
-    ] + fields
+    ] + (category.map { [.init("entity_category", .string($0))] } ?? []) + fields
   }
 
   /// Joins parts to an identifier of letters, digits, `_` and `-`.
@@ -48,10 +50,5 @@ extension Property {
   static func title(of id: String) -> String {
     let words = id.split(whereSeparator: { $0 == "_" || $0 == "-" }).joined(separator: " ")
     return words.prefix(1).uppercased() + words.dropFirst()
-  }
-
-  /// Whether the identifier or an alias is one of `names`.
-  func isCalled(_ names: Set<String>) -> Bool {
-    names.contains(id) || aliases.contains { names.contains($0) }
   }
 }

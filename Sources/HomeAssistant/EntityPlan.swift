@@ -11,10 +11,10 @@ import Values
 /// one entity. Any other property becomes an entity for its type.
 struct EntityPlan {
   private(set) var entities: [Entity] = []
-  private let device: Device
-  private let base: String
+  let device: Device
+  let base: String
   /// The identifiers of properties that are part of an entity.
-  private var used: Set<String> = []
+  var used: Set<String> = []
 
   init(_ device: Device, base: String) {
     self.device = device
@@ -25,58 +25,66 @@ struct EntityPlan {
     addFan()
     addCover()
     addClimate()
-    for property in device.properties where !used.contains(property.id) { addSingle(property) }
-    if entities.count == 1, let only = entities.first {
-      // Home Assistant's convention: a device's only entity has the device's name.
-      entities = [
-        Entity(platform: only.platform, name: only.name, title: nil, fields: only.fields)
-      ]
+    let hasMain = !entities.isEmpty
+    for property in device.properties where !used.contains(property.id) {
+      let place = entities.count
+      addSingle(property)
+      guard property.isSetting(besideMain: hasMain) else { continue }
+      for new in entities.indices.dropFirst(place) { entities[new].category = "config" }
     }
+    // Home Assistant's convention: a device's only entity has the device's name.
+    if entities.count == 1 { entities[0].title = nil }
   }
 
   // MARK: - Finding properties
 
-  private func find(_ names: Set<String>, where fits: (ValueKind) -> Bool) -> Property? {
+  /// What the device reports and nobody sets.
+  func reading(_ names: Set<String>, where fits: (ValueKind) -> Bool) -> Property? {
+    let all = device.properties.filter { $0.isReadOnly && fits($0.kind) }
+    return all.first { names.contains($0.id) } ?? all.first { $0.isCalled(names) }
+  }
+
+  func find(_ names: Set<String>, where fits: (ValueKind) -> Bool) -> Property? {
     let free = device.properties.filter { !used.contains($0.id) && fits($0.kind) }
     return free.first { names.contains($0.id) } ?? free.first { $0.isCalled(names) }
   }
 
-  private static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
+  static func isNumber(_ kind: ValueKind) -> Bool { kind.numberRule != nil }
 
   private static func isBoolean(_ kind: ValueKind) -> Bool {
     if case .boolean = kind { true } else { false }
   }
 
-  private static func isChoice(_ kind: ValueKind) -> Bool {
+  static func isChoice(_ kind: ValueKind) -> Bool {
     if case .choice = kind { true } else { false }
   }
 
   /// The property that switches a lamp or fan.
-  private var power: Property? { find(["power", "state", "on"], where: Self.isBoolean) }
+  var power: Property? { find(["power", "state", "on"], where: Self.isBoolean) }
 
   // MARK: - Fields
 
-  private func target(_ property: Property) -> JSONValue {
+  func target(_ property: Property) -> JSONValue {
     .string("\(base)/\(device.id)/\(property.id)")
   }
 
-  private func command(_ property: Property) -> JSONValue {
+  func command(_ property: Property) -> JSONValue {
     .string("\(base)/\(device.id)/\(property.id)/set")
   }
 
   /// The command and state topics: `brightness_command_topic` for the prefix `brightness_`.
-  private func topics(_ property: Property, _ prefix: String = "") -> [JSONValue.Member] {
+  func topics(_ property: Property, _ prefix: String = "") -> [JSONValue.Member] {
     [
       .init("\(prefix)command_topic", command(property)),
       .init("\(prefix)state_topic", target(property)),
     ]
   }
 
-  private func number(_ name: String, _ value: Double?) -> [JSONValue.Member] {
+  func number(_ name: String, _ value: Double?) -> [JSONValue.Member] {
     value.map { [.init(name, JSONValue(shortest: $0))] } ?? []
   }
 
-  private mutating func add(
+  mutating func add(
     _ platform: String,
     _ main: Property,
     titled title: String?,
@@ -106,105 +114,18 @@ struct EntityPlan {
     }
   }
 
-  private mutating func addFan() {
-    guard let power,
-      let speed = find(["speed", "percentage", "fan_speed", "speed_level"], where: Self.isNumber)
-    else { return }
-    var fields = topics(power)
-    fields += [
-      .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),
-    ]
-    fields += topics(speed, "percentage_")
-    let range = speed.kind.numberRule?.range ?? 0...100
-    fields += number("speed_range_min", max(1, range.lowerBound))
-    fields += number("speed_range_max", max(2, range.upperBound))
-    let preset = find(["mode", "preset", "preset_mode"], where: Self.isChoice)
-    if let preset, case .choice(let words) = preset.kind {
-      fields += topics(preset, "preset_mode_")
-      fields.append(.init("preset_modes", .array(words.map { .string($0) })))
-    }
-    add("fan", power, titled: nil, fields, using: [speed, preset])
-  }
-
-  private mutating func addCover() {
-    let position = find(["position"], where: Self.isNumber)
-    var movement: (Property, CoverPayloads)?
-    for property in device.properties where movement == nil && !used.contains(property.id) {
-      movement = CoverPayloads(property).map { (property, $0) }
-    }
-    guard let main = movement?.0 ?? position, movement != nil || position != nil else { return }
-    var fields: [JSONValue.Member] = []
-    let range = position?.kind.numberRule?.range ?? 0...100
-    if let (property, payloads) = movement {
-      fields.append(.init("command_topic", command(property)))
-      fields += payloads.fields
-    } else if let position {
-      fields += [
-        .init("command_topic", command(position)),
-        .init("payload_open", .string(JSONWriter.text(JSONValue(shortest: range.upperBound)))),
-        .init("payload_close", .string(JSONWriter.text(JSONValue(shortest: range.lowerBound)))),
-        .init("payload_stop", .null),
-      ]
-    }
-    if let position {
-      fields += [
-        .init("set_position_topic", command(position)), .init("position_topic", target(position)),
-      ]
-      fields += number("position_open", range.upperBound)
-      fields += number("position_closed", range.lowerBound)
-    }
-    if let tilt = find(["tilt", "slats"], where: Self.isNumber) {
-      fields += [
-        .init("tilt_command_topic", command(tilt)), .init("tilt_status_topic", target(tilt)),
-      ]
-      let range = tilt.kind.numberRule?.range ?? 0...100
-      fields += number("tilt_min", range.lowerBound) + number("tilt_max", range.upperBound)
-      fields += number("tilt_opened_value", range.upperBound)
-      fields += number("tilt_closed_value", range.lowerBound)
-      used.insert(tilt.id)
-    }
-    fields.append(.init("optimistic", false))
-    add("cover", main, titled: nil, fields, using: [position])
-  }
-
-  /// The modes of Home Assistant's climate controls.
-  private static let climateModes = [
-    "auto", "off", "cool", "heat", "dry", "fan_only", "heat_cool",
-  ]
-
-  private mutating func addClimate() {
-    let names: Set = ["target_temperature", "setpoint", "occupied_heating_setpoint"]
-    guard let target = find(names, where: Self.isNumber), let rule = target.kind.numberRule else {
-      return
-    }
-    var fields = topics(target, "temperature_")
-    fields += number("min_temp", rule.range?.lowerBound)
-    fields += number("max_temp", rule.range?.upperBound)
-    fields += number("temp_step", rule.step)
-    fields.append(.init("temperature_unit", rule.unit?.hasSuffix("F") == true ? "F" : "C"))
-    let mode = find(["mode", "system_mode"]) { kind in
-      guard case .choice(let words) = kind else { return false }
-      return words.allSatisfy { Self.climateModes.contains($0) }
-    }
-    if let mode, case .choice(let words) = mode.kind {
-      fields += topics(mode, "mode_")
-      fields.append(.init("modes", .array(words.map { .string($0) })))
-    } else {
-      // A thermostat without modes always heats.
-      fields += [
-        .init("modes", ["heat"]), .init("mode_state_topic", self.target(target)),
-        .init("mode_state_template", "heat"),
-      ]
-    }
-    fields.append(.init("optimistic", false))
-    add("climate", target, titled: nil, fields, using: [mode])
-  }
-
   // MARK: - Entities of one property
 
   private mutating func addSingle(_ property: Property) {
     var fields = topics(property)
     switch property.kind {
+    case .boolean where property.isLock:
+      fields += [
+        .init("payload_lock", "true"), .init("payload_unlock", "false"),
+        .init("state_locked", "true"), .init("state_unlocked", "false"),
+        .init("optimistic", false),
+      ]
+      add("lock", property, titled: property.title, fields)
     case .boolean:
       fields += [
         .init("payload_on", "true"), .init("payload_off", "false"), .init("optimistic", false),

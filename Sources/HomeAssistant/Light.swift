@@ -47,8 +47,14 @@ package struct Light: Hashable, Sendable {
   }
 
   private init(of properties: [Property], ending: String, used: Set<Int>) {
-    func find(_ names: [String], _ fits: (Property) -> Bool) -> Int? {
-      let free = properties.indices.filter { !used.contains($0) && fits(properties[$0]) }
+    func find(
+      _ names: [String],
+      isReadOnly: Bool = false,
+      _ fits: (Property) -> Bool
+    ) -> Int? {
+      let free = properties.indices.filter {
+        !used.contains($0) && properties[$0].isReadOnly == isReadOnly && fits(properties[$0])
+      }
       let wanted = Set(names.map { $0 + ending })
       return free.first { wanted.contains(properties[$0].id) }
         ?? free.first { properties[$0].isCalled(wanted) }
@@ -58,7 +64,7 @@ package struct Light: Hashable, Sendable {
     brightness = find(["brightness", "level"]) { $0.kind.numberRule != nil }
     temperature = find(["color_temp", "color_temperature", "ct"]) { $0.kind.isWhiteTone }
     color = find(["color", "colour"]) { $0.kind == .color }
-    mode = find(["color_mode"]) { $0.kind.words != nil || $0.kind == .text }
+    mode = find(["color_mode"], isReadOnly: true) { $0.kind.words != nil || $0.kind == .text }
     effect = find(["effect"]) { $0.kind.words?.isEmpty == false }
   }
 
@@ -119,13 +125,5 @@ extension ValueKind {
 extension NumberRule {
   var isKelvin: Bool {
     unit == "K" || unit == "kelvin" || (range?.lowerBound ?? 0) >= 1000
-  }
-}
-
-extension Property {
-  /// Whether it locks and unlocks something.
-  var isLock: Bool {
-    guard kind == .boolean else { return false }
-    return wire.on?.string?.lowercased() == "lock" || isCalled(["lock", "locked"])
   }
 }

@@ -43,7 +43,9 @@ struct DocumentedExamplesTests {
     #expect(lamp.lane == "zigbee")
     #expect(lamp.merge)
     #expect(lamp.options == ["transition"])
-    #expect(lamp.properties.map(\.id) == ["power", "brightness", "color_temp", "color"])
+    #expect(
+      lamp.properties.map(\.id) == ["power", "brightness", "color_temp", "color", "color_mode"]
+    )
     #expect(
       lamp.availability.map(\.topic) == [
         "zigbee2mqtt/desk_lamp/availability", "zigbee2mqtt/bridge/state",

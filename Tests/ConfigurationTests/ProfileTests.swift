@@ -155,7 +155,9 @@ struct ProfileTests {
       """
     )
     #expect(
-      registry.devices[0].properties.map(\.id) == ["power", "brightness", "color_temp", "effect"]
+      registry.devices[0].properties.map(\.id) == [
+        "power", "brightness", "color_temp", "color_mode", "effect",
+      ]
     )
     let brightness = try property("d/brightness", in: registry)
     #expect(brightness.kind == .integer(NumberRule(range: 10...100, step: 1)))

@@ -50,7 +50,9 @@ struct ReadOnlyTests {
       """
     )
     let lamp = try #require(registry.devices.first)
-    #expect(lamp.properties.filter(\.isReadOnly).map(\.id) == ["brightness", "color_temp"])
+    #expect(
+      lamp.properties.filter(\.isReadOnly).map(\.id) == ["brightness", "color_temp", "color_mode"]
+    )
     let color = try #require(lamp.properties.first { $0.id == "color" })
     #expect(color.excludes.isEmpty)
   }

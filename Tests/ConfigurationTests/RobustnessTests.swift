@@ -165,7 +165,7 @@ struct RobustnessTests {
       Issue.record("The devices were refused.")
       return
     }
-    #expect(loaded.registry.properties.count == 4_000)
+    #expect(loaded.registry.properties.count == 5_000)
   }
 }
 

@@ -43,10 +43,13 @@ import Testing
       let message = try #require(announcer().messages(for: device).first)
       let shown = JSONWriter.text(message.payload ?? .null)
       let lights = Light.all(in: device.properties)
-      for (place, property) in device.properties.enumerated() {
+      for (place, property) in device.properties.enumerated() where !property.isReadOnly {
         let light = lights.first { $0.places.contains(place) }
         let topic = light.map { "\(device.properties[$0.main].id)/light" } ?? property.id
-        #expect(shown.contains("settle/lamp/\(topic)/set"), "\(property.id)")
+        // The speed of a fan is set together with its power.
+        let isAnnounced =
+          shown.contains("settle/lamp/\(topic)/set") || shown.contains(#"{\"\#(property.id)\":"#)
+        #expect(isAnnounced, "\(property.id)")
       }
     }
   }
@@ -195,14 +198,89 @@ import Testing
     #expect(found["mode"]?["options"] == ["party", "away"])
   }
 
-  @Test func `a fan has its speed`() throws {
+  @Test func `a fan has its speed, and is turned off by 0`() throws {
     let fan = try #require(
       try entities(profile("esphome/fan", "  parameters: {object: o}\n"))["power"]
     )
     #expect(fan["p"] == "fan")
-    #expect(fan["percentage_command_topic"] == "settle/lamp/speed/set")
+    #expect(fan["percentage_command_topic"] == "settle/lamp/set")
+    #expect(
+      fan["percentage_command_template"]
+        == #"{{ '{"power":false}' if value == 0 else '{"speed":%s}' % value }}"#
+    )
     #expect(fan["speed_range_min"] == 1)
     #expect(fan["speed_range_max"] == 100)
+  }
+
+  @Test func `presets of a thermostat are without none, which Home Assistant adds`() throws {
+    let climate = try #require(
+      try entities(
+        profile("zigbee2mqtt/thermostat", "  properties:\n")
+          + "    preset: {type: choice, values: [none, eco, away], command: {topic: x}}\n"
+      )["target_temperature"]
+    )
+    #expect(climate["preset_modes"] == ["eco", "away"])
+    #expect(climate["preset_mode_command_topic"] == "settle/lamp/preset/set")
+  }
+
+  @Test func `a thermostat shows what it measures and does`() throws {
+    let found = try entities(
+      profile("zigbee2mqtt/thermostat", "  properties:\n")
+        + "    local_temperature: {type: number, state: {topic: x, value: /local_temperature}}\n"
+        + "    running_state: {type: text, state: {topic: x, value: /running_state}}\n"
+    )
+    let climate = try #require(found["target_temperature"])
+    #expect(climate["current_temperature_topic"] == "settle/lamp/local_temperature")
+    #expect(climate["action_topic"] == "settle/lamp/running_state")
+    #expect(climate["action_template"]?.string?.contains("'heat': 'heating'") == true)
+  }
+
+  @Test func `a lock is a lock`() throws {
+    let found = try entities(
+      """
+      door:
+        properties:
+          lock: {type: boolean, command: {topic: a}}
+          child_lock: {type: boolean, on: LOCK, off: UNLOCK, command: {topic: b}}
+          power: {type: boolean, command: {topic: c}}
+      """
+    )
+    #expect(
+      found.mapValues { $0["p"]?.string } == [
+        "lock": "lock", "child_lock": "lock", "power": "switch",
+      ]
+    )
+    #expect(found["lock"]?["payload_unlock"] == "false")
+    #expect(found["child_lock"]?["entity_category"] == "config")
+    #expect(found["lock"]?["entity_category"] == nil)
+  }
+
+  @Test func `what sets up a device is in the category for that`() throws {
+    let lamp = try entities(
+      profile("zigbee2mqtt/light", "  properties:\n")
+        + "    motor_speed: {type: number, command: {topic: x}}\n"
+        + "    power_on_behavior: {type: choice, values: [a], command: {topic: x}}\n"
+        + "    power_2: {type: boolean, command: {topic: x}}\n"
+    )
+    #expect(
+      lamp.mapValues { $0["entity_category"]?.string } == [
+        "power": nil, "power_2": nil, "motor_speed": "config", "power_on_behavior": "config",
+      ]
+    )
+    let player = try entities(
+      """
+      player:
+        properties:
+          power: {type: boolean, command: {topic: a}}
+          volume: {type: integer, range: [0, 100], command: {topic: b}}
+          led_mode: {type: choice, values: [a], command: {topic: c}}
+      """
+    )
+    #expect(
+      player.mapValues { $0["entity_category"]?.string } == [
+        "power": nil, "volume": nil, "led_mode": "config",
+      ]
+    )
   }
 
   @Test func `an action is a button for each word`() throws {

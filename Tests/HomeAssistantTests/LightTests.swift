@@ -69,9 +69,6 @@ import Values
     return light.state(properties) { values[properties[$0].id] ?? Light.Reading(nil) }
   }
 
-  private static let modes =
-    "  properties:\n    color_mode: {type: text, command: {topic: none}}\n"
-
   private static let reports: [[String]] = {
     let folder = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast()
       .joined(separator: "/")
@@ -90,8 +87,10 @@ import Values
   @Test(arguments: reports)
   func `the color mode of a real lamp is the one that it reports`(_ report: [String]) throws {
     try #require(report.count == 4)
-    let left = ["both": "", "white": "    color: none\n", "color": "    color_temp: none\n"]
-    let text = profile("zigbee2mqtt/light", Self.modes + (left[report[0]] ?? ""))
+    let left = [
+      "white": "  properties: {color: none}\n", "color": "  properties: {color_temp: none}\n",
+    ]
+    let text = profile("zigbee2mqtt/light", left[report[0]] ?? "")
     let document = try JSONParser.parse(Array(report[2].utf8).span)
     let properties = try #require(try devices(text).first).properties
     var values: [String: Light.Reading] = [:]
@@ -114,7 +113,7 @@ import Values
   }
 
   @Test func `what was requested last counts until the lamp shows it`() throws {
-    let text = profile("zigbee2mqtt/light", Self.modes)
+    let text = profile("zigbee2mqtt/light")
     let color = Light.Reading(.color(.xy(x: 0.7, y: 0.3)), isPending: true)
     let shown = try state(
       text,

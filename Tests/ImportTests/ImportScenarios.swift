@@ -19,7 +19,7 @@ import Testing
     #expect(imported.output.contains("62 devices, 326 properties; 62 added"))
     let checked = try home.settled(["check"])
     #expect(checked.code == 0)
-    #expect(checked.output.hasPrefix("OK: 62 devices, 326 properties ("))
+    #expect(checked.output.hasPrefix("OK: 62 devices, 347 properties ("))
 
     try home.startGateway()
     let rows = try Fixture.text("changes.txt").split(separator: "\n").map {

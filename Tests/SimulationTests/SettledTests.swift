@@ -141,7 +141,7 @@ import Testing
       ]
     )
     #expect(run.code == 0)
-    #expect(run.output.hasPrefix("OK: 1 device, 4 properties ("), "\(run.output)")
+    #expect(run.output.hasPrefix("OK: 1 device, 5 properties ("), "\(run.output)")
     #expect(run.errors.isEmpty)
   }
 

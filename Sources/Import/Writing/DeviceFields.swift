@@ -74,12 +74,14 @@ enum ProfileOverrides {
       guard let fields = fields(property.fields, over: base) else { return nil }
       if !fields.isEmpty { entries.append(.init(property.id, .object(fields))) }
     }
-    for member in inherited where !own.contains(where: { $0.id == member.name }) {
+    // What a profile only reads is not announced as something to set.
+    let settable = inherited.filter { $0.value["command"] != nil }
+    for member in settable where !own.contains(where: { $0.id == member.name }) {
       entries.append(.init(member.name, "none"))
     }
     // A profile that shares no property with the device does not suit it.
     let removed = entries.count { $0.value == "none" }
-    return removed > 0 && removed == inherited.count ? nil : entries
+    return removed > 0 && removed == settable.count ? nil : entries
   }
 
   /// Fields of a profile's property that a device file cannot remove.
