@@ -88,9 +88,12 @@ let package = Package(
       pkgConfig: "libmicrohttpd",
       providers: [.apt(["libmicrohttpd-dev"])]
     ),
+    .systemLibrary(name: "CZLib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "HTTP",
-      dependencies: ["CMicroHTTPD", "Devices", "JSON", "LastOut", "Operations", "Values"],
+      dependencies: [
+        "CMicroHTTPD", "CZLib", "Devices", "JSON", "LastOut", "Operations", "Values",
+      ],
       resources: [.embedInCode("Resources")]
     ),
     // What other programs are told about devices.

@@ -69,6 +69,33 @@ import Testing
     #expect(try curl.send("POST", "/", "1").status == 405)
   }
 
+  @Test func `long answers are compressed for clients that read it, and events are not`() throws {
+    let (bench, curl) = try Bench.serving(devices: DeviceText.levels(200, policy: quick))
+    defer { withExtendedLifetime(bench) {} }
+
+    let script = try curl("/panel/panel.js")
+    #expect(script.headers["content-encoding"] == nil)
+    let packed = try curl("/panel/panel.js", "--compressed")
+    #expect(packed.headers["content-encoding"] == "gzip")
+    #expect(packed.headers["vary"] == "Accept-Encoding")
+    #expect(packed.text == script.text)
+    let tag = try #require(packed.headers["etag"])
+    #expect(tag != script.headers["etag"])
+    #expect(
+      try curl("/panel/panel.js", "--compressed", "-H", "If-None-Match: \(tag)").status == 304
+    )
+    #expect(
+      try curl("/panel/icon-192.png", "--compressed", "-I")
+        .headers["content-encoding"] == nil
+    )
+
+    let all = try curl("/v1/devices", "--compressed")
+    #expect(all.headers["content-encoding"] == "gzip")
+    #expect(all.json["broker"]?["connected"] == true)
+    #expect(all.text.contains(#""id":"dev199""#))
+    #expect(try curl("/readyz", "--compressed").headers["content-encoding"] == nil)
+  }
+
   @Test func `a property has its pending value, its policy and its failure`() throws {
     let (bench, curl) = try Bench.serving(
       devices: """

@@ -3,13 +3,44 @@
 """A stage, a browser on it, and the gestures of a finger."""
 
 import os
+import re
 import time
 import unittest
 
 from stage import Stage
-from webdriver import Driver
+from webdriver import Browser, Driver
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Panel(Browser):
+    """A browser on the panel. A command that names a property's row opens the sheet of its device first."""
+
+    def reveal(self, *texts):
+        devices = [device for text in texts if isinstance(text, str) for device in re.findall(r"\[data-key='([^/']+)/", text)]
+        if not devices or super().run("return globalThis.settlePanel?.sheet.device?.id === arguments[0]", devices[0]):
+            return
+        self.wait("return globalThis.settlePanel?.isLoaded")
+        super().run("location.hash = '#-/' + arguments[0]", devices[0])
+        self.wait("return settlePanel.sheet.device?.id === arguments[0] && settlePanel.sheet.dialog.getAnimations().length === 0", devices[0], seconds=10)
+
+    def fold(self):
+        """Closes the sheet."""
+        super().run("settlePanel.sheet.dialog.close()")
+        self.wait("return !settlePanel.sheet.dialog.open && !location.hash.includes('/')")
+
+    def open(self, url):
+        # An address that differs in its fragment alone is no new page.
+        super().open("about:blank")
+        super().open(url)
+
+    def run(self, script, *arguments):
+        self.reveal(script, *arguments)
+        return super().run(script, *arguments)
+
+    def find(self, selector):
+        self.reveal(selector)
+        return super().find(selector)
 
 
 class Browsers:
@@ -24,7 +55,7 @@ class Browsers:
 
     @classmethod
     def browser(cls, **options):
-        return cls.driver.browser(**options)
+        return Panel(cls.driver, **options)
 
 
 def row(key):
@@ -48,7 +79,7 @@ class Case(unittest.TestCase):
 
     def open(self, browser):
         browser.open(self.stage.url)
-        browser.wait("return document.querySelectorAll('.property').length >= 13 && document.getElementById('link').dataset.state === 'live'",
+        browser.wait("return document.querySelectorAll('.tile').length >= 8 && document.getElementById('link').dataset.state === 'live'",
                      what="the page is live")
         # The requests of the previous test have ended.
         browser.wait("return !document.querySelector('[data-progress=settling], [data-progress=sending], [data-progress=sent]')")
@@ -89,7 +120,7 @@ class Case(unittest.TestCase):
     def place(self, key, share, browser=None):
         """The position on a slider for a share of its range."""
         box = (browser or self.browser).box(f"{row(key)} .range")
-        inset = 14
+        inset = 18
         return box["x"] + inset + share * (box["width"] - 2 * inset), box["y"] + box["height"] / 2
 
     def take(self, key, share, browser=None):

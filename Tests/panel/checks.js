@@ -6,7 +6,11 @@
 const problems = [];
 const INTERACTIVE = "a[href], button, input, select, textarea, [role=switch], [role=slider], [tabindex='0']";
 
+// What an open dialog covers cannot be reached.
+const modal = document.querySelector("dialog:modal");
+
 const isShown = (node) => {
+  if (modal && !modal.contains(node)) return false;
   if (node.closest("[hidden], .visually-hidden, dialog:not([open])")) return false;
   const style = getComputedStyle(node);
   const box = node.getBoundingClientRect();
@@ -74,7 +78,8 @@ for (const attribute of ["aria-labelledby", "aria-describedby", "for"]) {
 for (const group of document.querySelectorAll("[role=group], [role=radiogroup], section, dialog[open]")) {
   if (isShown(group) && !nameOf(group)) problems.push(`a group without a name: ${where(group)}`);
 }
-let level = 0;
+// The headings of a dialog are below that of the page.
+let level = modal ? 1 : 0;
 for (const heading of document.querySelectorAll("h1, h2, h3")) {
   if (!isShown(heading)) continue;
   const own = Number(heading.tagName[1]);

@@ -40,6 +40,8 @@ class Handler(BaseHTTPRequestHandler):
             found = gateway.getresponse()
             self.send_response(found.status)
             for key, value in found.getheaders():
+                if key.lower() == "content-security-policy" and "manifest-src" not in value:
+                    value = value.replace("base-uri", "manifest-src 'self'; base-uri")
                 if key.lower() in KEPT - ({"content-type", "etag"} if name else set()):
                     self.send_header(key, value)
             if name:

@@ -40,16 +40,16 @@ class Doors(Case):
 
     def test_the_page_requests_the_token_and_remembers_it_if_allowed(self):
         self.browser.wait("return document.querySelector('#login').matches(':modal')")
-        self.assertEqual(self.browser.run("return document.querySelectorAll('.property').length"), 0)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.tile').length"), 0)
         self.browser.type("#token", "wrong" + KEYS["enter"])
         self.await_text("#login-error", "wrong")
         self.browser.run("document.querySelector('#token').select()")
         self.browser.type("#token", "correct-horse-battery" + KEYS["enter"])
-        self.browser.wait("return !document.querySelector('#login').open && document.querySelectorAll('.property').length >= 13")
+        self.browser.wait("return !document.querySelector('#login').open && document.querySelectorAll('.tile').length >= 8")
         self.browser.click(f"{row('boiler/target_temperature')} [aria-label$=': more']")
         self.await_progress("boiler/target_temperature", "confirmed")
         self.browser.open(self.stage.url)
-        self.browser.wait("return document.querySelectorAll('.property').length >= 13")
+        self.browser.wait("return document.querySelectorAll('.tile').length >= 8")
         self.assertEqual(self.browser.run("return [sessionStorage.length, localStorage.length]"), [1, 0])
         other = Browsers.browser()
         self.addCleanup(other.close)
@@ -66,7 +66,7 @@ class Doors(Case):
         names = re.findall(r'(?:href|src)="([^"#]+)"', body.decode())
         self.assertGreater(len(names), 8)
         for name in names:
-            self.assertRegex(name, r"^panel/[a-z-]+\.(js|css|svg)$")
+            self.assertRegex(name, r"^panel/[a-z0-9-]+\.(js|css|svg|png|webmanifest)$")
             status, headers, _ = self.fetch(name)
             self.assertEqual(status, 200)
             status, again, body = self.fetch(name, **{"If-None-Match": headers["ETag"]})
@@ -106,7 +106,7 @@ class Demo(unittest.TestCase):
         self.addCleanup(browser.close)
         wait_for(lambda: answers(url), what=url)
         browser.open(url)
-        browser.wait("return document.querySelectorAll('.card').length === 4")
+        browser.wait("return document.querySelectorAll('.tile').length === 4")
         figure = "return document.querySelector(\"[data-key='desk-lamp/brightness'] .figure\").value"
         browser.wait(figure + " === '40'", what="what the hands asked is shown")
         box = browser.box("[data-key='desk-lamp/brightness'] .range")

@@ -77,7 +77,7 @@ class Hands(Case):
         time.sleep(0.4)
         self.assertNotEqual(self.browser.run(looks, track), on)
         for key in ("desk-lamp/brightness", "strip/color"):
-            self.assertEqual(self.browser.run("return getComputedStyle(document.querySelector(arguments[0] + ' .slider')).forcedColorAdjust", row(key)), "none")
+            self.assertEqual(self.browser.run("return getComputedStyle(document.querySelector(arguments[0] + ' :is(.thick, .slider)')).forcedColorAdjust", row(key)), "none")
 
     def test_a_hex_color_keeps_its_hue_and_its_brightness(self):
         key = "strip/color"
@@ -179,11 +179,11 @@ class Page(Case):
         return "net::ERR" in complaint
 
     def test_a_search_matches_words_of_device_and_property(self):
-        shown = "return [...document.querySelectorAll('.property')].filter((p) => p.offsetParent).map((p) => p.dataset.key)"
+        shown = "return [...document.querySelectorAll('.tile')].filter((p) => p.offsetParent).map((p) => p.dataset.device)"
         self.browser.type("#filter", "lamp bright")
-        self.assertEqual(self.browser.run(shown), ["desk-lamp/brightness"])
+        self.assertEqual(self.browser.run(shown), ["desk-lamp"])
         self.browser.run("const f = document.querySelector('#filter'); f.value = 'light effect'; f.dispatchEvent(new Event('input'))")
-        self.assertEqual(self.browser.run(shown), ["strip/effect"])
+        self.assertEqual(self.browser.run(shown), ["strip"])
 
     def test_a_reload_keeps_cards_and_focus(self):
         self.browser.run("""
@@ -257,6 +257,6 @@ class Locked(Case):
     def test_the_token_of_an_address_is_used_and_removed(self):
         self.browser.open("about:blank")
         self.browser.open(self.stage.url + "#token=correct-horse-battery")
-        self.browser.wait("return document.querySelectorAll('.property').length >= 13")
+        self.browser.wait("return document.querySelectorAll('.tile').length >= 8")
         self.assertEqual(self.browser.run("return location.hash"), "")
         self.browser.run("sessionStorage.clear()")

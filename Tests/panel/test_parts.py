@@ -89,6 +89,14 @@ class Parts(Case):
                     m.readable("OPEN"), m.readable("target_temperature"), m.duration(300), m.duration(2500), m.changes(1)];""")
         self.assertEqual(seen, [21.5, 30, 0.3, "21.0", "40", "–", "Open", "Target temperature", "300 ms", "2.5 s", "1 change"])
 
+    def test_numbers_are_shown_as_people_read_them(self):
+        seen = self.module("values", """
+            const percent = { type: "integer", range: [0, 254], step: 1, display: { unit: "%", scale: { from: [0, 254], to: [0, 100] } } };
+            const kelvin = { type: "integer", range: [150, 500], step: 1, unit: "mired", display: { unit: "K", scale: "mired" } };
+            return [m.spoken(percent, 127), m.inward(percent, 50), m.stepped(percent, 127, 1), m.stepped(percent, 254, 1),
+                    m.spoken(kelvin, 250), m.inward(kelvin, 2700), m.stepped(kelvin, 250, 1), m.short(percent, 254)];""")
+        self.assertEqual(seen, ["50 %", 127, 130, 254, "4000 K", 370, 244, "100 %"])
+
     def test_colors_keep_their_hue_and_brightness(self):
         seen = self.module("colors", """
             return [m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }), m.hueOf("#ff8000").h, m.recolored("#800000", 120, 100),

@@ -64,7 +64,7 @@ class Trouble(Case):
         card = "[data-device='attic-fan']"
         try:
             self.browser.wait("return document.querySelector(arguments[0]).hasAttribute('data-offline')", card)
-            self.await_text(f"{card} .card-note", "Offline")
+            self.await_text(f"{card} .tile-state", "Offline")
             self.await_text("[data-only=offline]", "1 offline")
             self.browser.click(f"{row(key)} [aria-label$=': more']")
             self.await_progress(key, "waiting")
@@ -102,7 +102,7 @@ class Trouble(Case):
         self.await_progress(key, "confirmed")
         self.assertEqual(self.figure(key), shown)
         self.assertEqual(self.stage.told(key)[-1], shown)
-        self.await_figure("sign/volume", "0.25")
+        self.browser.wait("return settlePanel.house.find('sign/volume').shown === 0.25")
         # The finger is still down and holds the control.
         self.slide(key, 0.6)
         later = self.figure(key)
@@ -151,6 +151,7 @@ class Together(Case):
         self.addCleanup(other.close)
         self.open(other)
         key = "desk-lamp/brightness"
+        self.figure(key, other)
         self.drag(key, [0.5, 0.6, 0.7])
         shown = self.figure(key)
         self.await_figure(key, shown, other)

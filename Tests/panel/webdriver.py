@@ -116,7 +116,7 @@ class Browser:
         """Runs a function body in the page; awaits its result."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, script, *arguments, seconds=60, what=None):
+    def wait(self, script, *arguments, seconds=float(os.environ.get("PATIENCE", 60)), what=None):
         """Waits until a function body returns a true value, and returns it."""
         end = time.monotonic() + seconds
         while True:

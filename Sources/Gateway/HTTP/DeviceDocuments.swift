@@ -41,6 +41,7 @@ final class DeviceDocuments {
     return .object([
       "id": .string(device.id), "name": .string(device.name),
       "area": device.area.map { .string($0) } ?? .null, "panel": .boolean(device.isOnPanel),
+      "members": device.group.map { .array($0.members.map { .string($0) }) } ?? .null,
       "online": .boolean(context.core.commands.dispatcher.sendQueue.isDeviceOnline(number)),
       "properties": .object(properties),
     ])

@@ -6,7 +6,7 @@ import GatewayCore
 import JSON
 import Operations
 
-/// All devices and the broker, as `GET /v1/devices` lists them; each device as it is when written.
+/// All devices, the scenes and the broker, as `GET /v1/devices` lists them; each device as it is when written.
 ///
 /// A device's number stays valid after a reload, even if the device is gone.
 struct DeviceListing: PartialDocument {
@@ -25,7 +25,10 @@ struct DeviceListing: PartialDocument {
     if !hasBegun { bytes.append(contentsOf: #"{"devices":["#.utf8) }
     guard let number = rest.popFirst() else {
       let broker = JSONValue.object(["connected": .boolean(context.core.isConnected)])
-      bytes.append(contentsOf: #"],"broker":"#.utf8)
+      bytes.append(contentsOf: #"],"scenes":"#.utf8)
+      let scenes = context.registry.scenes.map { JSONValue.object(["id": .string($0.id)]) }
+      JSONWriter.append(.array(scenes), to: &bytes)
+      bytes.append(contentsOf: #","broker":"#.utf8)
       JSONWriter.append(broker, to: &bytes)
       bytes.append(contentsOf: "}\n".utf8)
       return false

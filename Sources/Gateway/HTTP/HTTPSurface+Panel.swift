@@ -10,16 +10,28 @@ extension HTTPSurface {
     guard let file = name.map(PanelFile.named) ?? .page else {
       throw Problem(404, "not_found", "the panel has no file of that name")
     }
+    let isCompressed = file.isText && acceptsGzip(exchange)
+    let tag = isCompressed ? "\(file.tag.dropLast())-gzip\"" : file.tag
     var headers = [
       // A browser may keep a copy, and asks each time whether it is current.
-      HTTPHeader("Cache-Control", "no-cache"), HTTPHeader("ETag", file.tag),
-      HTTPHeader("Content-Security-Policy", PanelFile.contentSecurityPolicy),
+      HTTPHeader("Cache-Control", "no-cache"), HTTPHeader("ETag", tag),
+      HTTPHeader("Content-Security-Policy", PanelFile.contentSecurityPolicy), Self.varies,
     ]
-    guard !isKnown(file.tag, to: exchange.request) else {
+    guard !isKnown(tag, to: exchange.request) else {
       return answer(exchange, HTTPResponse(status: 304, headers: headers, body: .bytes([])))
     }
     headers.append(HTTPHeader("Content-Type", file.mediaType))
-    answer(exchange, HTTPResponse(status: 200, headers: headers, body: .bytes(file.bytes)))
+    if isCompressed { headers.append(Self.gzip) }
+    let bytes = isCompressed ? compressed(file) : file.bytes
+    answer(exchange, HTTPResponse(status: 200, headers: headers, body: .bytes(bytes)))
+  }
+
+  /// The compressed file, which is made at the first request for it.
+  private func compressed(_ file: PanelFile) -> [UInt8] {
+    if let bytes = compressedFiles[file.tag] { return bytes }
+    let bytes = GzipWriter.best(file.bytes)
+    compressedFiles[file.tag] = bytes
+    return bytes
   }
 
   /// Whether the client has this version already.

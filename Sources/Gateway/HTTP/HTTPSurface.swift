@@ -27,6 +27,8 @@ final class HTTPSurface: HTTPService {
   private(set) var addresses: [String] = []
   private(set) var admission: RequestAdmission
   private let description = APIDescription()
+  /// The panel's files as they are sent, by their tags.
+  var compressedFiles: [String: [UInt8]] = [:]
   /// Requests that wait for replies.
   private var changes: [UInt64: HTTPChange] = [:]
   private var batches: [ObjectIdentifier: ChangeBatch] = [:]
@@ -198,18 +200,31 @@ final class HTTPSurface: HTTPService {
   }
 
   func answer(_ exchange: HTTPExchange, _ json: JSONValue, status: Int = 200) {
-    answer(
-      exchange,
-      HTTPResponse(status: status, type: "application/json", JSONWriter.bytes(json) + [0x0A])
-    )
+    let bytes = JSONWriter.bytes(json) + [0x0A]
+    var response = HTTPResponse(status: status, type: "application/json", bytes)
+    if bytes.count >= DocumentStream.compressedSize, acceptsGzip(exchange) {
+      var packed: [UInt8] = []
+      GzipWriter().append(bytes, isLast: true, to: &packed)
+      response.body = .bytes(packed)
+      response.headers += [Self.gzip, Self.varies]
+    }
+    answer(exchange, response)
   }
 
   /// Answers with a document that may be long.
   func answer(_ exchange: HTTPExchange, type: String, _ document: some PartialDocument) {
-    let headers = [HTTPHeader("Content-Type", type)]
-    let body = DocumentStream.body(document)
-    answer(exchange, HTTPResponse(status: 200, headers: headers, body: body))
+    let stream = DocumentStream(document, isCompressed: acceptsGzip(exchange))
+    var headers = [HTTPHeader("Content-Type", type)]
+    if stream.isCompressed { headers += [Self.gzip, Self.varies] }
+    answer(exchange, HTTPResponse(status: 200, headers: headers, body: stream.body))
   }
+
+  func acceptsGzip(_ exchange: HTTPExchange) -> Bool {
+    ContentCoding.acceptsGzip(exchange.request.values(of: "Accept-Encoding"))
+  }
+
+  static let gzip = HTTPHeader("Content-Encoding", "gzip")
+  static let varies = HTTPHeader("Vary", "Accept-Encoding")
 
   func refuse(_ exchange: HTTPExchange, _ problem: Problem) {
     answer(exchange, problem.response)

@@ -26,11 +26,11 @@ export function controlFor(key, label, app) {
 }
 
 /** A switch; while the value is unknown, a button for each value, because there is nothing to toggle. */
-export function toggle(key, label, app) {
+export function toggle(key, label, app, words = []) {
   const put = (value) => app.change(key, { set: value }, value);
   const button = h("button", {
     type: "button", class: "switch", role: "switch", "aria-label": label, onclick: () => put(key.shown !== true),
-  }, h("span", { class: "switch-track" }, h("span", { class: "switch-thumb" })));
+  }, h("span", { class: "switch-track", "aria-hidden": "true" }, ...words, h("span", { class: "switch-thumb" })));
   const choices = h("span", { class: "either", role: "group", "aria-label": `${label}: ${t("unknown")}` },
     ...[[true, "on"], [false, "off"]].map(([value, word]) => h("button", {
       type: "button", class: "button", "aria-label": `${label}: ${t(word)}`, onclick: () => {

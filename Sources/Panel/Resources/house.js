@@ -54,7 +54,7 @@ export class House {
 
   device(facts, shape) {
     const device = {
-      id: facts.id, name: facts.name, area: facts.area ?? null, isGroup: facts.members !== undefined,
+      id: facts.id, name: facts.name, area: facts.area ?? null, isGroup: Boolean(facts.members),
       members: facts.members ?? [], online: facts.online, shape, keys: [],
     };
     for (const [id, row] of Object.entries(facts.properties)) {

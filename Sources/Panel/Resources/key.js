@@ -59,6 +59,7 @@ export class Key {
     this.leading = facts.leading ?? false;
     this.minInterval = facts.min_interval_ms ?? 0;
     this.urgent = facts.urgent ?? [];
+    this.display = facts.display ?? null;
     this.isReadOnly = facts.read_only ?? false;
   }
 

@@ -36,6 +36,8 @@ export class Link {
     this.isWaking = false;
     for (const name of ["online", "pageshow"]) addEventListener(name, () => this.retryNow());
     document.addEventListener("visibilitychange", () => this.visibilityChanged());
+    // A page that the browser keeps for "back" would keep its connection too.
+    addEventListener("pagehide", () => this.fallAsleep());
   }
 
   // The stream

@@ -1,7 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// The mark beside each value: a ring that empties while the key settles, then a tick.
+// The ring around a thumb or a figure: it empties while the key settles, and becomes a tick.
 
 import { svg } from "./dom.js";
 import { t } from "./words.js";
@@ -23,8 +23,8 @@ const template = svg(
 );
 
 export class Mark {
-  constructor() {
-    this.node = template.cloneNode(true);
+  constructor(drawing = template) {
+    this.node = drawing.cloneNode(true);
     this.ring = this.node.children[1];
     this.name = null;
     this.left = null;
@@ -54,6 +54,19 @@ export class Mark {
     this.left = text;
     this.ring.style.strokeDashoffset = `${(1 - left) * 100}px`;
   }
+}
+
+const box = svg(
+  "svg", { class: "mark mark-box", role: "img" },
+  svg("rect", { class: "mark-track" }), svg("rect", { class: "mark-ring", pathLength: 100 }),
+  svg("svg", { class: "mark-corner", viewBox: "0 0 24 24", "aria-hidden": "true" },
+    svg("circle", { class: "mark-dot", cx: 12, cy: 12, r: 3.5 }), svg("path", { class: "mark-pause", d: "M9.5 8.5v7M14.5 8.5v7" }),
+    svg("path", { class: "mark-tick", d: "m7.5 12.4 3.2 3.2 6-6.6", pathLength: 100 }), svg("path", { class: "mark-bang", d: "M12 6.5v6.5M12 16.7v.1" })),
+);
+
+/** A ring around a figure, in the shape of its box. */
+export class BoxMark extends Mark {
+  constructor() { super(box); }
 }
 
 /** Animates the rings of all settling keys; runs only while there are any. */

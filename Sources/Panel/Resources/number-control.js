@@ -4,24 +4,48 @@
 // A number: a slider where it has a range, steps, and a field to type it.
 
 import { h, icon, set } from "./dom.js";
-import { bindPointer } from "./pointer.js";
-import { firstValue, readNumber, same, snapped, spoken, stepOf, textOf } from "./values.js";
+import { BoxMark } from "./mark.js";
+import { ThickSlider } from "./thick.js";
+import { firstValue, inward, outward, readNumber, same, snapped, spoken, stepOf, stepped, textOf, unitOf } from "./values.js";
 import { t } from "./words.js";
 
-export function number(key, label, app) {
+/** A function that moves a number by so many steps. */
+export function stepper(key, app) {
   const put = (value) => app.change(key, { set: value }, value);
-  const stepBy = (count) => {
+  return (count) => {
     const base = key.shown;
     if (typeof base !== "number") {
       // Each member of a group counts from its own value; a device has nothing to count from.
       return key.device.isGroup ? app.change(key, { step: count * stepOf(key) }, undefined) : put(firstValue(key, count));
     }
-    const value = snapped(key, base + count * stepOf(key));
+    const value = stepped(key, base, count);
     if (!same(value, base)) put(value);
   };
+}
+
+export function number(key, label, app) {
+  const stepBy = stepper(key, app);
+  const { field, update: updateField } = figureField(key, label, app, stepBy);
+  const thick = key.range ? new ThickSlider(key, label, app) : null;
+  const box = thick ? null : new BoxMark();
+  const aside = h("span", { class: "reading boxed" }, ...(box ? [box.node] : []), field, ...(unitOf(key) ? [h("span", { class: "unit" }, unitOf(key))] : []));
+  const body = h("div", { class: thick ? "sliding" : "stepping" },
+    stepButton("minus", `${label}: ${t("less")}`, () => stepBy(-1), thick), ...(thick ? [thick.node] : []),
+    stepButton("plus", `${label}: ${t("more")}`, () => stepBy(1), thick));
+  const update = () => {
+    updateField();
+    thick?.update();
+  };
+  return { aside, body, update, mark: (thick ?? { mark: box }).mark };
+}
+
+/** The value as a field, in which it can be typed. */
+function figureField(key, label, app, stepBy) {
+  let isTyped = false;
+  const ends = key.range?.map((end) => outward(key, end));
   const field = h("input", {
     class: "figure", type: "text", inputmode: "decimal", role: "spinbutton", autocomplete: "off", "aria-label": `${label}, ${t("typeValue")}`,
-    "aria-valuemin": key.range?.[0], "aria-valuemax": key.range?.[1], enterkeyhint: "send", size: widthOf(key),
+    "aria-valuemin": ends && Math.min(...ends), "aria-valuemax": ends && Math.max(...ends), enterkeyhint: "send", size: widthOf(key),
     onfocus: () => field.select(),
     onkeydown: (event) => {
       const count = { ArrowUp: 1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
@@ -33,6 +57,8 @@ export function number(key, label, app) {
         commit();
         field.select();
       } else if (event.key === "Escape") {
+        // The first Escape restores the value and leaves the field; the next one closes the sheet.
+        event.preventDefault();
         isTyped = false;
         update();
         field.blur();
@@ -44,58 +70,29 @@ export function number(key, label, app) {
       update();
     },
   });
-  let isTyped = false;
   const commit = () => {
     if (!isTyped) return;
     isTyped = false;
-    const typed = field.value.trim();
-    if (typed === "") return;
+    const text = field.value.trim();
+    if (text === "") return;
     // The gateway rejects text that is not a number, with a suggestion.
-    const value = readNumber(typed) ?? typed;
+    const number = readNumber(text);
+    const value = number === null ? text : inward(key, number);
     app.change(key, { set: value }, typeof value === "number" ? value : undefined);
-  };
-  const aside = h("span", { class: "reading" }, field);
-  if (key.unit) aside.append(h("span", { class: "unit" }, key.unit));
-
-  const slider = key.range && h("input", {
-    class: "range", type: "range", min: key.range[0], max: key.range[1], step: stepOf(key), "aria-label": label,
-  });
-  if (slider) bindPointer(slider, key, app, () => put(snapped(key, slider.valueAsNumber)), () => update());
-  const actual = h("span", { class: "actual", "aria-hidden": "true" });
-  const body = h("div", { class: slider ? "sliding" : "stepping" });
-  const track = slider && h("div", { class: "slider" }, slider, actual);
-  if (track && (key.unit === "mired" || key.unit === "K")) track.dataset.tint = key.unit;
-  body.append(stepper("minus", `${label}: ${t("less")}`, () => stepBy(-1), slider), ...(track ? [track] : []),
-    stepper("plus", `${label}: ${t("more")}`, () => stepBy(1), slider));
-
-  const share = (value) => {
-    const [low, high] = key.range;
-    return high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0;
   };
   const update = () => {
     const value = key.shown;
-    if (!isTyped) {
-      const shown = textOf(key, value);
-      if (field.value !== shown) {
-        field.value = shown;
-        // What is typed next replaces it.
-        if (document.activeElement === field) field.select();
-      }
+    const shown = textOf(key, value);
+    if (!isTyped && field.value !== shown) {
+      field.value = shown;
+      // What is typed next replaces it.
+      if (document.activeElement === field) field.select();
     }
-    const isKnown = typeof value === "number";
-    set(field, "aria-valuenow", isKnown ? value : null);
+    set(field, "aria-valuenow", typeof value === "number" ? outward(key, value) : null);
     set(field, "aria-valuetext", spoken(key, value));
     set(field, "aria-invalid", key.refusal ? "true" : null);
-    if (!slider) return;
-    const place = isKnown ? value : key.range[0];
-    if (slider.valueAsNumber !== place) slider.valueAsNumber = place;
-    set(slider, "aria-valuetext", spoken(key, value));
-    track.style.setProperty("--fill", isKnown ? share(value) : 0);
-    const elsewhere = key.elsewhere;
-    actual.hidden = typeof elsewhere !== "number";
-    if (!actual.hidden) track.style.setProperty("--actual", share(elsewhere));
   };
-  return { aside, body, update };
+  return { field, update };
 }
 
 function widthOf(key) {
@@ -104,7 +101,7 @@ function widthOf(key) {
 }
 
 /** A button that steps once, and repeats while it is held. */
-function stepper(name, label, step, isExtra) {
+export function stepButton(name, label, step, isExtra) {
   let timer = 0;
   let isRepeating = false;
   const end = () => {

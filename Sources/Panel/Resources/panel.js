@@ -3,35 +3,37 @@
 
 // The panel: handles messages from the gateway and changes of the user, and draws once per frame.
 
-import { CardView } from "./cards.js";
-import { say, set } from "./dom.js";
+import { Bar } from "./bar.js";
+import { say } from "./dom.js";
 import { House } from "./house.js";
-import { FADE } from "./key.js";
+import { FADE, OVERDUE } from "./key.js";
+import { startKiosk } from "./kiosk.js";
 import { Link } from "./link.js";
 import { Rings } from "./mark.js";
-import { Timeline } from "./timeline.js";
-import { counted, spoken } from "./values.js";
-import { t, translate } from "./words.js";
+import { Order } from "./order.js";
+import { Page } from "./page.js";
+import { PendingBar } from "./pending.js";
+import { failureText } from "./progress.js";
+import { labelOf } from "./rows.js";
+import { Settings, showTheme } from "./settings.js";
+import { Sheet } from "./sheet.js";
+import { Choices } from "./storage.js";
+import { spoken } from "./values.js";
+import { choose, t, translate } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
 
 class Panel {
-  constructor() {
+  constructor(choices) {
     this.house = new House();
     this.rings = new Rings();
-    this.cards = [];
-    this.views = new Map();
+    this.places = new Order(choices);
     this.dirty = new Set();
     this.isAllDirty = false;
     this.frame = 0;
-    this.wanted = [];
-    this.only = null;
-    this.kept = new Set();
-    this.isLoaded = false;
-    this.columnCount = 0;
-    this.totalsAt = 0;
     this.progress = new Map();
     this.later = new Set();
+    this.looked = new WeakMap();
     this.link = new Link({
       state: (name, reason) => this.showLink(name, reason),
       snapshot: (answer) => this.load(answer),
@@ -45,50 +47,28 @@ class Panel {
         key.refused(id, reason, performance.now());
       }),
     });
-    this.timeline = new Timeline(byId("timeline"), this);
-    this.listen();
-  }
-
-  listen() {
-    const filter = byId("filter");
-    filter.addEventListener("input", () => {
-      this.wanted = filter.value.trim().toLowerCase().split(/\s+/).filter((word) => word);
-      this.showFiltered();
-    });
-    addEventListener("keydown", (event) => {
-      const isTyping = event.target.closest("input:not([type=range], [type=radio], [type=color]), select, dialog");
-      if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
-        event.preventDefault();
-        filter.focus();
-      }
-    });
-    for (const chip of document.querySelectorAll("[data-only]")) {
-      chip.addEventListener("click", () => this.showOnly(this.only === chip.dataset.only ? null : chip.dataset.only));
-    }
-    new ResizeObserver(() => this.spread(false)).observe(byId("cards"));
-    const login = byId("login");
-    login.addEventListener("cancel", (event) => event.preventDefault());
-    // A browser closes a dialog at the second Escape whatever the page says.
-    login.addEventListener("close", () => { if (this.linkState === "locked") login.showModal(); });
-    new ResizeObserver(() => {
-      document.documentElement.style.setProperty("--bar", `${byId("bar").offsetHeight}px`);
-    }).observe(byId("bar"));
-    byId("login-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const token = byId("token").value.trim();
-      if (token === "") return;
-      say(byId("login-error"), "");
-      this.link.unlock(token, byId("remember").checked);
-    });
+    this.bar = new Bar(this);
+    this.page = new Page(this);
+    this.pending = new PendingBar(byId("pending"), this);
+    this.sheet = new Sheet(byId("sheet"), this);
+    this.settings = new Settings(byId("settings"), this, choices);
+    addEventListener("hashchange", () => this.page.route());
+    addEventListener("popstate", () => this.page.route());
   }
 
   // Messages from the gateway
 
   load(answer) {
     const isOther = this.house.load(answer, performance.now());
-    if (isOther || !this.isLoaded) this.build();
+    if (isOther || !this.isLoaded) {
+      for (const key of this.progress.keys()) if (this.house.find(key.key) !== key) this.progress.delete(key);
+      this.page.build();
+    }
+    const isFirst = !this.isLoaded;
     this.isLoaded = true;
-    this.showAll();
+    for (const key of this.house.keys.values()) this.dirty.add(key);
+    this.draw();
+    if (isFirst) this.page.route();
   }
 
   row(row) {
@@ -106,21 +86,17 @@ class Panel {
     this.house.count(event);
     key.event(event, this.house.moment(event.at, now), now);
     if (event.phase === "confirmed" && key.isOwn && event.id === key.newest) {
-      const view = this.views.get(key);
-      if (view) say(byId("announcements"), t("confirmedSpoken", view.label, spoken(key, event.value)));
+      say(byId("announcements"), t("confirmedSpoken", labelOf(key), spoken(key, event.value)));
     }
     this.touch(key);
   }
 
   answer(id, name, refusal) {
-    const key = this.house.find(name);
-    if (!key) return;
-    if (refusal === null) key.arrived(id);
-    else key.refused(id, refusal, performance.now());
-    this.touch(key);
+    this.mark(name, (key) => {
+      if (refusal === null) key.arrived(id);
+      else key.refused(id, refusal, performance.now());
+    });
   }
-
-  refreshKey(key) { this.link.refreshKey(key.key); }
 
   mark(name, change) {
     const key = this.house.find(name);
@@ -134,10 +110,16 @@ class Panel {
   /** Requests a change; `value` is undefined if the gateway computes it. */
   change(key, operation, value) {
     key.ask(value, performance.now());
+    this.pending.follow(key);
     // Drawn now and not with the next frame, so that the number follows the pointer.
-    this.views.get(key)?.update(performance.now());
+    this.show(key, performance.now());
     this.link.outbox.add(key.key, operation);
     this.touch(key);
+  }
+
+  retry(key, value) {
+    if (key.type === "action") this.change(key, { set: value, isPress: true }, undefined);
+    else this.change(key, { set: value }, value);
   }
 
   hold(key, isHeld) {
@@ -147,56 +129,86 @@ class Panel {
     this.touch(key);
   }
 
-  async order(name, key) {
-    if (!key) return;
+  /** Sends or cancels what waits. */
+  order(name, key) { return this.post(`v1/${name}`, { key: key.key }); }
+
+  runScene(id) { return this.post(`v1/scenes/${encodeURIComponent(id)}`); }
+
+  async post(path, body) {
     try {
-      await this.link.post(`v1/${name}`, { key: key.key });
+      await this.link.post(path, body);
     } catch (problem) {
       this.alert(problem.message);
     }
   }
 
-  openTimeline(key) { this.timeline.open(key, this.views.get(key)?.label ?? key.key); }
+  // The open device, and its place
+
+  open(device) { this.page.open(device); }
+
+  sheetClosed(device) { this.page.sheetClosed(device); }
+
+  toggleFavourite(device) {
+    this.places.toggleFavourite(device);
+    this.page.build();
+    this.sheet.update(performance.now());
+  }
+
+  move(device, by) {
+    this.places.move(device, this.page.neighbours(device), by);
+    this.page.build();
+  }
 
   // Drawing
 
   touch(key) {
     this.dirty.add(key);
-    this.schedule();
+    this.frame ||= requestAnimationFrame(() => this.draw());
   }
 
-  showAll() {
-    this.isAllDirty = true;
-    this.schedule();
-  }
-
-  schedule() {
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => this.draw());
+  /** Draws a key in its tile and its row, where they are on the page. */
+  show(key, now) {
+    this.page.tileOf(key.device)?.update(now);
+    this.sheet.rows.get(key)?.update(now);
   }
 
   draw() {
     this.frame = 0;
     const now = performance.now();
-    const views = this.isAllDirty ? this.views.values() : [...this.dirty].map((key) => this.views.get(key));
-    for (const view of views) {
-      if (view) this.watch(view.key, view.update(now), now);
-    }
-    if (this.isAllDirty) {
-      for (const card of this.cards) card.update();
-    } else {
-      for (const device of new Set([...this.dirty].map((key) => key.device))) this.cardOf.get(device)?.update();
+    const devices = new Set();
+    for (const key of this.dirty) {
+      this.watch(key, key.progress(now), now);
+      devices.add(key.device);
+      this.sheet.rows.get(key)?.update(now);
     }
     this.dirty.clear();
-    this.isAllDirty = false;
-    this.showTotals();
+    for (const device of devices) this.page.tileOf(device)?.update(now);
+    if (devices.has(this.sheet.device)) this.sheet.update(now);
+    this.pending.update(now);
+    this.bar.update();
   }
 
-  /** Counts a key's progress, and draws the key again when its text changes by itself. */
+  /** Counts a key's progress, announces a failure, and draws the key again when its text changes by itself. */
   watch(key, progress, now) {
+    const before = this.progress.get(key);
     this.progress.set(key, progress.name);
+    // A failure from before the page was loaded is not announced.
+    if (progress.name === "failed" && before && before !== "failed") this.alert(`${labelOf(key)}: ${failureText(progress)}`);
+    if (progress.name === "waiting" && this.page.tileOf(key.device)?.isNear) this.lookAgain(key, 2000, 2000);
     if (progress.name === "waiting" && progress.due !== null) this.drawLater(key, 1000);
     else if (key.isFresh(now)) this.drawLater(key, key.endedAt + FADE - now + 20);
+  }
+
+  /** Reads a key again when its quiet period should have ended. */
+  overdue(key, by) {
+    if (by > OVERDUE) this.lookAgain(key, 1000, 0);
+  }
+
+  lookAgain(key, pause, delay) {
+    const now = performance.now();
+    if (now - (this.looked.get(key) ?? -pause) < pause) return;
+    this.looked.set(key, now);
+    setTimeout(() => this.link.refreshKey(key.key), delay);
   }
 
   drawLater(key, delay) {
@@ -208,136 +220,10 @@ class Panel {
     }, delay);
   }
 
-  build() {
-    // Cards are not rebuilt while a control is held.
-    if ([...this.views.keys()].some((key) => key.held)) {
-      setTimeout(() => this.build(), 300);
-      return;
-    }
-    // A card of the same device stays, with its focus.
-    const old = new Map(this.cards.map((card) => [card.device, card]));
-    this.cards = this.house.devices.map((device) => old.get(device) ?? new CardView(device, this));
-    this.cardOf = new Map(this.cards.map((card) => [card.device, card]));
-    this.views = new Map(this.cards.flatMap((card) => card.views.map((view) => [view.key, view])));
-    for (const view of this.rings.views.keys()) if (this.views.get(view.key) !== view) this.rings.views.delete(view);
-    for (const key of this.progress.keys()) if (!this.views.has(key)) this.progress.delete(key);
-    const now = performance.now();
-    for (const view of this.views.values()) this.watch(view.key, view.update(now), now);
-    for (const card of this.cards) card.update();
-    this.showFiltered();
-  }
-
-  // Columns: a card stays in its column when others change.
-
-  spread(isForced) {
-    const box = byId("cards");
-    const style = getComputedStyle(box);
-    const unit = parseFloat(getComputedStyle(document.documentElement).fontSize);
-    const gap = parseFloat(style.columnGap) || unit;
-    const most = Math.max(1, Math.floor((box.clientWidth + gap) / (20.5 * unit + gap)));
-    const shown = this.cards.filter((card) => !card.node.hidden);
-    const count = Math.min(most, Math.max(1, shown.length));
-    if (!isForced && count === this.columnCount) return;
-    this.columnCount = count;
-    const focused = document.activeElement;
-    const columns = Array.from({ length: count }, () => ({ node: document.createElement("div"), height: 0 }));
-    for (const card of shown) {
-      const column = columns.reduce((best, other) => (other.height < best.height - 0.01 ? other : best));
-      column.node.append(card.node);
-      column.height += card.height;
-    }
-    for (const column of columns) column.node.className = "column";
-    box.replaceChildren(...columns.map((column) => column.node));
-    set(box, "data-columns", count < most ? "few" : "all");
-    if (focused && focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
-  }
-
-  showOnly(only) {
-    this.only = only;
-    this.kept = new Set();
-    this.showFiltered();
-  }
-
-  belongs(card) {
-    if (this.only === null) return true;
-    if (this.kept.has(card)) return true;
-    const names = { settling: ["settling", "waiting", "unsent"], failed: ["failed"] }[this.only];
-    return names ? card.views.some((view) => names.includes(this.progress.get(view.key))) : !card.device.online;
-  }
-
-  showFiltered() {
-    let count = 0;
-    for (const card of this.cards) {
-      const isShown = card.filter(this.wanted) && this.belongs(card);
-      card.node.hidden = !isShown;
-      // A shown card stays until the filter changes, so that no card vanishes under the pointer.
-      if (isShown && this.only !== null) this.kept.add(card);
-      if (isShown) count += 1;
-    }
-    for (const chip of document.querySelectorAll("[data-only]")) set(chip, "aria-pressed", String(chip.dataset.only === this.only));
-    this.spread(true);
-    const empty = byId("empty");
-    empty.hidden = count > 0;
-    if (count === 0) {
-      say(empty, this.cards.length === 0 ? t("noDevices")
-        : this.wanted.length > 0 ? t("nothingCalled", byId("filter").value.trim()) : t("nothing"));
-    }
-  }
-
-  showTotals() {
-    const now = performance.now();
-    if (now - this.totalsAt < 200) {
-      this.totalsTimer ??= setTimeout(() => {
-        this.totalsTimer = null;
-        this.showTotals();
-      }, 220);
-      return;
-    }
-    this.totalsAt = now;
-    const counts = { settling: 0, failed: 0, offline: this.house.devices.filter((device) => !device.online).length };
-    for (const name of this.progress.values()) {
-      if (name === "settling" || name === "waiting" || name === "unsent") counts.settling += 1;
-      if (name === "failed") counts.failed += 1;
-    }
-    for (const chip of document.querySelectorAll("[data-only]")) {
-      const count = counts[chip.dataset.only];
-      chip.hidden = count === 0 && this.only !== chip.dataset.only;
-      say(chip.firstElementChild, String(count));
-    }
-    const { changes, commands } = this.house.totals;
-    byId("tally").hidden = changes === 0;
-    say(byId("tally-changes"), counted(changes));
-    say(byId("tally-commands"), counted(commands));
-    this.showBanner();
-  }
-
   showLink(name, reason) {
-    this.linkState = name;
-    this.linkReason = reason;
     if (name === "asleep") return;
-    const login = byId("login");
-    if (name === "locked") {
-      if (!login.open) login.showModal();
-      say(byId("login-error"), reason ?? "");
-      byId("token").select();
-    } else if (login.open && name === "live") {
-      login.close();
-      byId("token").value = "";
-    }
-    this.showBanner();
-    this.showAll();
-  }
-
-  showBanner() {
-    const state = this.linkState === "live" && !this.house.hasBroker ? "noBroker" : this.linkState ?? "connecting";
-    set(byId("link"), "data-state", state);
-    say(byId("link-text"), t(state));
-    const banner = byId("banner");
-    const text = state === "lost" ? t("lostBanner", this.linkReason.charAt(0).toUpperCase() + this.linkReason.slice(1))
-      : state === "noBroker" ? t("brokerBanner") : "";
-    banner.hidden = text === "";
-    say(banner, text);
-    set(document.body, "data-link", this.linkState ?? "connecting");
+    this.bar.showLink(name, reason);
+    for (const key of this.house.keys.values()) if (key.unsent || key.asked) this.touch(key);
   }
 
   alert(text) {
@@ -348,8 +234,12 @@ class Panel {
   }
 }
 
+const choices = new Choices();
+choose(choices.get("language", null));
+showTheme(choices.get("theme", "auto"));
 translate();
-const panel = new Panel();
+const panel = new Panel(choices);
+startKiosk(panel);
 panel.link.run();
 // For tests.
 globalThis.settlePanel = panel;

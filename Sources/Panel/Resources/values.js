@@ -40,6 +40,38 @@ export function snapped(key, number) {
   return Number(value.toFixed(Math.max(decimalsOf(step), decimalsOf(low), 0)));
 }
 
+// What people read: `display` of a property says in which unit, and how to convert. The wire never changes.
+
+/** A number as people read it. */
+export function outward({ display }, value) {
+  const scale = display?.scale;
+  if (!scale) return value;
+  if (scale === "mired") return value > 0 ? 1e6 / value : 0;
+  const [[low, high], [from, to]] = [scale.from, scale.to];
+  return from + ((value - low) * (to - from)) / (high - low);
+}
+
+/** The number of the property that people read as `value`. */
+export function inward(key, value) {
+  const scale = key.display?.scale;
+  if (!scale) return value;
+  if (scale === "mired") return value > 0 ? snapped(key, 1e6 / value) : key.range?.[1] ?? 0;
+  const [[low, high], [from, to]] = [scale.from, scale.to];
+  return snapped(key, low + ((value - from) * (high - low)) / (to - from));
+}
+
+export function unitOf(key) { return key.display?.unit ?? key.unit; }
+
+/** The number after so many presses, in steps that people see. */
+export function stepped(key, value, count) {
+  const scale = key.display?.scale;
+  if (!scale) return snapped(key, value + count * stepOf(key));
+  const step = scale === "mired" ? 100 : 10 ** -(scale.decimals ?? 0);
+  const next = inward(key, Math.round(outward(key, value) / step) * step + count * step);
+  // Where a step of the property is larger than that, one step of the property.
+  return next === value ? snapped(key, value + Math.sign(count) * stepOf(key)) : next;
+}
+
 /** The value of the first press on a number that is not known: the middle of its range, otherwise one step. */
 export function firstValue(key, count) {
   return key.range ? snapped(key, (key.range[0] + key.range[1]) / 2) : snapped(key, count * stepOf(key));
@@ -90,6 +122,7 @@ export function textOf(key, value) {
     case "number":
     case "integer": {
       if (typeof value !== "number") return String(value);
+      if (key.display?.scale) return typed(outward(key, value), key.display.scale.decimals ?? 0);
       const own = decimalsOf(Number(value.toPrecision(12)));
       return typed(value, Math.max(decimalsOf(key.step), Math.min(own, 3)));
     }
@@ -103,7 +136,16 @@ export function textOf(key, value) {
 export function spoken(key, value) {
   if (value === null || value === undefined) return t("unknown");
   const text = textOf(key, value);
-  return key.unit && typeof value === "number" ? `${text} ${key.unit}` : text;
+  const unit = unitOf(key);
+  return unit && typeof value === "number" ? `${text} ${unit}` : text;
+}
+
+/** The text of a value where there is little room: degrees without their scale, and no long unit. */
+export function short(key, value) {
+  const text = textOf(key, value);
+  const unit = unitOf(key);
+  if (!unit || typeof value !== "number") return text;
+  return unit.startsWith("°") ? `${text}°` : unit.length > 2 ? text : `${text} ${unit}`;
 }
 
 /** Makes identifiers readable: OPEN becomes Open, target_temperature becomes Target temperature. */

@@ -1,0 +1,109 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// The bar: the connection, the search, the filters, the count, and the page that asks for the token.
+
+import { say, set } from "./dom.js";
+import { counted } from "./values.js";
+import { t } from "./words.js";
+
+const byId = (id) => document.getElementById(id);
+/** The least time, in milliseconds, between two counts. */
+const PACE = 200;
+
+export class Bar {
+  constructor(app) {
+    this.app = app;
+    this.state = "connecting";
+    this.countedAt = 0;
+    this.timer = null;
+    const filter = byId("filter");
+    filter.addEventListener("input", () => app.page.search(filter.value));
+    addEventListener("keydown", (event) => {
+      const isTyping = event.target.closest("input:not([type=range], [type=radio], [type=color]), select, dialog");
+      if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        filter.focus();
+      }
+    });
+    this.chips = [...document.querySelectorAll("[data-only]")];
+    for (const chip of this.chips) {
+      chip.addEventListener("click", () => app.page.showOnly(app.page.only === chip.dataset.only ? null : chip.dataset.only));
+    }
+    byId("open-settings").addEventListener("click", () => app.settings.open());
+    new ResizeObserver(() => {
+      document.documentElement.style.setProperty("--bar", `${byId("bar").offsetHeight}px`);
+    }).observe(byId("bar"));
+    this.listenToLogin();
+  }
+
+  listenToLogin() {
+    const login = byId("login");
+    login.addEventListener("cancel", (event) => event.preventDefault());
+    // A browser closes a dialog at the second Escape whatever the page says.
+    login.addEventListener("close", () => { if (this.state === "locked") login.showModal(); });
+    byId("login-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const token = byId("token").value.trim();
+      if (token === "") return;
+      say(byId("login-error"), "");
+      this.app.link.unlock(token, byId("remember").checked);
+    });
+  }
+
+  showLink(name, reason) {
+    this.state = name;
+    this.reason = reason;
+    const login = byId("login");
+    if (name === "locked") {
+      if (!login.open) login.showModal();
+      say(byId("login-error"), reason ?? "");
+      byId("token").select();
+    } else if (login.open && name === "live") {
+      login.close();
+      byId("token").value = "";
+    }
+    this.showBanner();
+  }
+
+  showBanner() {
+    const state = this.state === "live" && !this.app.house.hasBroker ? "noBroker" : this.state;
+    set(byId("link"), "data-state", state);
+    say(byId("link-text"), t(state));
+    const text = state === "lost" ? t("lostBanner", this.reason.charAt(0).toUpperCase() + this.reason.slice(1))
+      : state === "noBroker" ? t("brokerBanner") : "";
+    byId("banner").hidden = text === "";
+    say(byId("banner"), text);
+    set(document.body, "data-link", this.state);
+  }
+
+  /** Counts, but not at every frame. */
+  update() {
+    const now = performance.now();
+    if (now - this.countedAt < PACE) {
+      this.timer ??= setTimeout(() => {
+        this.timer = null;
+        this.update();
+      }, PACE + 20);
+      return;
+    }
+    this.countedAt = now;
+    const { house, progress, page } = this.app;
+    const counts = { settling: 0, failed: 0, offline: house.devices.filter((device) => !device.online).length };
+    for (const name of progress.values()) {
+      if (name === "settling" || name === "waiting" || name === "unsent") counts.settling += 1;
+      if (name === "failed") counts.failed += 1;
+    }
+    for (const chip of this.chips) {
+      const count = counts[chip.dataset.only];
+      chip.hidden = count === 0 && page.only !== chip.dataset.only;
+      say(chip.firstElementChild, String(count));
+      set(chip, "aria-pressed", String(chip.dataset.only === page.only));
+    }
+    const { changes, commands } = house.totals;
+    byId("tally").hidden = changes === 0;
+    say(byId("tally-changes"), counted(changes));
+    say(byId("tally-commands"), counted(commands));
+    this.showBanner();
+  }
+}

@@ -1,0 +1,184 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// The tiles of the house, by area: what is shown of them, in which order, and the address of each.
+
+import { h, say, set } from "./dom.js";
+import { slugOf } from "./order.js";
+import { TileView } from "./tiles.js";
+import { readable } from "./values.js";
+import { t } from "./words.js";
+
+const byId = (id) => document.getElementById(id);
+const OPEN = new Set(["settling", "waiting", "unsent"]);
+
+export class Page {
+  constructor(app) {
+    this.app = app;
+    this.tiles = new Map();
+    this.sections = [];
+    this.words = [];
+    this.only = null;
+    this.kept = new Set();
+    this.area = null;
+    this.house = byId("house");
+    // A tile is drawn if it is on the page or less than half a page away.
+    this.observer = new IntersectionObserver((entries) => this.moved(entries), { rootMargin: "50% 0px" });
+    new ResizeObserver(() => this.spread()).observe(this.house);
+  }
+
+  tileOf(device) { return this.tiles.get(device) ?? null; }
+
+  moved(entries) {
+    const now = performance.now();
+    for (const { target, isIntersecting } of entries) {
+      target.tile.isNear = isIntersecting;
+      if (isIntersecting) target.tile.update(now);
+      else target.tile.rest();
+    }
+    // For tests: when the first tiles were on the screen.
+    if (!this.app.drawnAt) requestAnimationFrame(() => setTimeout(() => { this.app.drawnAt ||= performance.now(); }));
+  }
+
+  /** Puts the tiles into their sections; a tile of the same device stays, with its focus. */
+  build() {
+    const { house } = this.app;
+    const focused = document.activeElement;
+    const old = this.tiles;
+    this.tiles = new Map(house.devices.map((device) => [device, old.get(device) ?? new TileView(device, this.app)]));
+    for (const [device, tile] of old) if (!this.tiles.has(device)) this.observer.unobserve(tile.node);
+    for (const [device, tile] of this.tiles) if (!old.has(device)) this.observer.observe(tile.node);
+    this.sections = this.app.places.sections(house.devices).map(({ name, slug, devices }) => {
+      const tiles = devices.map((device) => this.tiles.get(device));
+      const id = `area-${slug}`;
+      const node = h("section", { class: "area", "aria-labelledby": id }, h("h2", { id, dir: "auto" }, name), ...tiles.map((tile) => tile.node));
+      return { name, slug, tiles, node };
+    });
+    this.house.replaceChildren(...this.sceneSection(house.scenes), ...this.sections.map((section) => section.node));
+    byId("areas").replaceChildren(...this.areaLinks());
+    const sheetDevice = this.app.sheet?.device;
+    if (sheetDevice && !this.tiles.has(sheetDevice)) this.reopen(sheetDevice);
+    this.filter();
+    if (focused && focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+  }
+
+  /** The configuration has changed: shows the same device as it is now, if it still exists. */
+  reopen(device) {
+    const now = this.app.house.devices.find((other) => other.id === device.id);
+    if (now) this.app.sheet.open(now);
+    else this.app.sheet.dialog.close();
+  }
+
+  sceneSection(scenes) {
+    if (scenes.length === 0) return [];
+    const buttons = scenes.map(({ id, name }) => h("button", { type: "button", class: "button scene", onclick: () => this.app.runScene(id) }, name ?? readable(id)));
+    return [h("section", { class: "area scenes", "aria-labelledby": "area-scenes" }, h("h2", { id: "area-scenes" }, t("scenes")), h("div", { class: "scene-row" }, ...buttons))];
+  }
+
+  areaLinks() {
+    if (this.sections.length < 2) return [];
+    return [["", t("home")], ...this.sections.map(({ slug, name }) => [slug, name])]
+      .map(([slug, name]) => h("a", { class: "area-link", href: `#${encodeURIComponent(slug)}`, "data-slug": slug, dir: "auto" }, name));
+  }
+
+  // What is shown
+
+  search(text) {
+    this.text = text.trim();
+    this.words = this.text.toLowerCase().split(/\s+/).filter((word) => word);
+    this.filter();
+  }
+
+  showOnly(only) {
+    this.only = only;
+    this.kept = new Set();
+    this.filter();
+    this.app.bar.countedAt = 0;
+    this.app.bar.update();
+  }
+
+  belongs(tile) {
+    if (this.only === null || this.kept.has(tile)) return true;
+    if (this.only === "offline") return !tile.device.online;
+    return tile.device.keys.some((key) => {
+      const name = this.app.progress.get(key);
+      return this.only === "failed" ? name === "failed" : OPEN.has(name);
+    });
+  }
+
+  filter() {
+    let count = 0;
+    const isAreaShown = this.words.length === 0 && this.only === null && this.sections.some((section) => section.slug === this.area);
+    for (const section of this.sections) {
+      let shown = 0;
+      for (const tile of section.tiles) {
+        const isShown = (!isAreaShown || section.slug === this.area) && tile.matches(this.words) && this.belongs(tile);
+        tile.node.hidden = !isShown;
+        // A shown tile stays until the filter changes, so that none vanishes under the pointer.
+        if (isShown && this.only !== null) this.kept.add(tile);
+        if (isShown) shown += 1;
+      }
+      section.node.hidden = shown === 0;
+      section.shown = shown;
+      count += shown;
+    }
+    const scenes = this.house.querySelector(".scenes");
+    if (scenes) scenes.hidden = this.words.length > 0 || this.only !== null || isAreaShown;
+    for (const link of byId("areas").children) set(link, "aria-current", link.dataset.slug === (isAreaShown ? this.area : "") ? "page" : null);
+    const empty = byId("empty");
+    empty.hidden = count > 0 || !this.app.isLoaded && this.tiles.size > 0;
+    if (count === 0) say(empty, this.tiles.size === 0 ? t("noDevices") : this.words.length > 0 ? t("nothingCalled", this.text) : t("nothing"));
+    this.spread();
+  }
+
+  /** A section is as wide as its tiles, so that small areas share a row. */
+  spread() {
+    // Spans that are too wide would add columns of their own.
+    this.house.toggleAttribute("data-measured", true);
+    const columns = getComputedStyle(this.house).gridTemplateColumns.split(" ").length;
+    this.house.toggleAttribute("data-measured", false);
+    for (const section of this.sections) {
+      const span = String(Math.max(1, Math.min(columns, Math.max(section.shown, columns > 3 ? 2 : columns))));
+      if (section.span === span) continue;
+      section.span = span;
+      section.node.style.setProperty("--span", span);
+    }
+  }
+
+  neighbours(device) {
+    return this.sections.find((section) => section.tiles.some((tile) => tile.device === device))?.tiles.map((tile) => tile.device) ?? [];
+  }
+
+  // Addresses: #kitchen, #kitchen/desk-lamp
+
+  addressOf(device) { return `#${encodeURIComponent(device.area ? slugOf(device.area) : "devices")}/${encodeURIComponent(device.id)}`; }
+
+  route() {
+    const [slug = "", id] = location.hash.slice(1).split("/").map(decoded);
+    const device = id === undefined ? null : this.app.house.devices.find((other) => other.id === id);
+    if (device) return this.app.sheet.open(device);
+    if (this.app.sheet.dialog.open) this.app.sheet.dialog.close();
+    if (id !== undefined) return;
+    this.area = slug === "" ? null : slug;
+    this.filter();
+  }
+
+  open(device) {
+    history.pushState({ isSheet: true }, "", this.addressOf(device));
+    this.app.sheet.open(device);
+    // What the search has found comes first.
+    const found = this.words.length > 0 ? this.tileOf(device)?.found(this.words) : null;
+    if (found) this.app.sheet.point(found);
+  }
+
+  sheetClosed() {
+    const address = this.area === null ? location.pathname + location.search : `#${encodeURIComponent(this.area)}`;
+    if (history.state?.isSheet) history.back();
+    else if (location.hash.includes("/")) history.replaceState(null, "", address);
+  }
+}
+
+/** A part of an address; as it is if it is not encoded. */
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
+}

@@ -1,0 +1,34 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// The value that waits after the finger was lifted, with "Send now" and "Cancel", at the end of the page.
+
+import { h, say } from "./dom.js";
+import { labelOf } from "./rows.js";
+import { spoken } from "./values.js";
+import { t } from "./words.js";
+
+/** Quiet periods below this, in milliseconds, are over before a finger gets there. */
+const LONG = 1000;
+
+export class PendingBar {
+  constructor(node, app) {
+    this.node = node;
+    this.key = null;
+    this.text = h("span", { class: "pending-text", dir: "auto" });
+    const order = (name, word, style) => h("button", { type: "button", class: `button ${style}`, onclick: () => app.order(name, this.key) }, t(word));
+    node.append(this.text, order("cancel", "cancel", ""), order("flush", "sendNow", "primary"));
+  }
+
+  /** Follows the key that was changed last on this page. */
+  follow(key) { this.key = key; }
+
+  update(now) {
+    const { key } = this;
+    if (!key) return;
+    const { name } = key.progress(now);
+    const isShown = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
+    this.node.hidden = !isShown;
+    if (isShown) say(this.text, `${labelOf(key)}: ${spoken(key, key.pending?.value ?? key.shown)}`);
+  }
+}

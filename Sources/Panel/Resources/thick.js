@@ -1,0 +1,71 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+// The thick slider: a filled bar with the value inside, and the ring around its thumb.
+
+import { h, set } from "./dom.js";
+import { Mark } from "./mark.js";
+import { bindPointer } from "./pointer.js";
+import { short, snapped, spoken, stepOf } from "./values.js";
+
+/** The share of its range, from 0 to 1, at which a value is. */
+export function shareOf(key, value) {
+  const [low, high] = key.range;
+  return high > low ? Math.min(1, Math.max(0, (value - low) / (high - low))) : 0;
+}
+
+export class ThickSlider {
+  constructor(key, label, app) {
+    this.key = key;
+    this.mark = new Mark();
+    this.range = h("input", {
+      class: "range", type: "range", min: key.range[0], max: key.range[1], step: stepOf(key), "aria-label": label,
+    });
+    // The value is there twice, in the color of either ground; one is hidden by the bar or by the side.
+    this.base = h("span", { class: "thick-value" });
+    this.lit = h("span", { class: "thick-value" });
+    this.actual = h("span", { class: "actual" });
+    this.node = h("div", { class: "thick", "data-side": "right" },
+      h("div", { class: "thick-base", "aria-hidden": "true" }, this.base),
+      h("div", { class: "thick-lit", "aria-hidden": "true" }, this.lit),
+      this.actual, h("div", { class: "thick-thumb" }, this.mark.node), this.range);
+    if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = key.unit;
+    const put = () => {
+      const value = snapped(key, this.range.valueAsNumber);
+      app.change(key, { set: value }, value);
+    };
+    bindPointer(this.range, key, app, put, () => this.follow());
+  }
+
+  /** Shows what the finger points at, before it is a change. */
+  follow() { this.draw(this.range.valueAsNumber); }
+
+  update(isOff = false, offText = "") {
+    const { key, range } = this;
+    const value = key.shown;
+    const isKnown = typeof value === "number";
+    const place = isKnown ? value : key.range[0];
+    if (range.valueAsNumber !== place) range.valueAsNumber = place;
+    set(range, "aria-valuetext", spoken(key, value));
+    set(range, "aria-invalid", key.refusal ? "true" : null);
+    set(this.node, "data-off", isOff ? "" : null);
+    set(this.node, "data-unknown", isKnown ? null : "");
+    this.draw(isKnown ? value : null, isOff ? offText : null);
+    const elsewhere = key.elsewhere;
+    this.actual.hidden = typeof elsewhere !== "number";
+    if (!this.actual.hidden) this.node.style.setProperty("--actual", shareOf(key, elsewhere).toFixed(4));
+  }
+
+  draw(value, text = null) {
+    const share = value === null ? 0 : shareOf(this.key, value);
+    const shown = text ?? short(this.key, value);
+    if (this.share !== share) {
+      this.share = share;
+      this.node.style.setProperty("--fill", share.toFixed(4));
+    }
+    // With some slack, so that the text does not flicker from side to side.
+    const side = this.node.dataset.side === "left" ? (share < 0.45 ? "right" : "left") : share > 0.55 ? "left" : "right";
+    if (this.node.dataset.side !== side) this.node.dataset.side = side;
+    for (const node of [this.base, this.lit]) if (node.textContent !== shown) node.textContent = shown;
+  }
+}

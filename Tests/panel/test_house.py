@@ -1,0 +1,210 @@
+# Settle
+# SPDX-License-Identifier: Apache-2.0
+"""Areas, tiles, addresses, order, scenes, the wall, settings."""
+
+from case import Browsers, Case
+from stage import wait_for
+
+HOME = """
+desk-lamp:
+  name: Desk lamp
+  area: Living room
+  properties:
+    power: {type: boolean, command: {topic: cmd/desk-lamp/power, payload: $value}, state: {topic: state/desk-lamp/power}}
+    brightness: {type: integer, range: [0, 100], unit: "%", command: {topic: cmd/desk-lamp/brightness, payload: $value}, state: {topic: state/desk-lamp/brightness}, policy: {delay: 600ms, max_wait: none}}
+    color_temp: {type: integer, range: [150, 500], unit: mired, command: {topic: cmd/desk-lamp/color_temp, payload: $value}, state: {topic: state/desk-lamp/color_temp}}
+ceiling:
+  name: Ceiling
+  area: Living room
+  properties:
+    brightness: {type: integer, range: [0, 100], unit: "%", command: {topic: cmd/ceiling/brightness, payload: $value}, state: {topic: state/ceiling/brightness}}
+boiler:
+  name: Boiler
+  area: Cellar
+  properties:
+    target_temperature: {type: number, range: [5, 30], step: 0.5, unit: °C, command: {topic: cmd/boiler/target_temperature, payload: $value}, state: {topic: state/boiler/target_temperature}, policy: {delay: 2s, max_wait: none}}
+    local_temperature: {type: number, unit: °C, state: {topic: state/boiler/local_temperature}}
+blind:
+  name: Blind
+  area: Living room
+  properties:
+    position: {type: integer, range: [0, 100], unit: "%", command: {topic: cmd/blind/position, payload: $value}, state: {topic: state/blind/position}}
+    command: {type: action, values: [OPEN, CLOSE, STOP], urgent: [STOP], command: {topic: cmd/blind/command, payload: $value}}
+air:
+  name: Air
+  properties:
+    temperature: {type: number, unit: °C, state: {topic: state/air/temperature}}
+    humidity: {type: number, unit: "%", state: {topic: state/air/humidity}}
+hidden:
+  panel: false
+  properties:
+    power: {type: boolean, command: {topic: cmd/hidden/power, payload: $value}, state: {topic: state/hidden/power}}
+plug:
+  name: Plug
+  properties:
+    power: {type: boolean, command: {topic: cmd/plug/power, payload: $value}, state: {topic: state/plug/power}}
+fan:
+  name: Fan
+  properties:
+    speed: {type: integer, range: [0, 5], command: {topic: cmd/fan/speed, payload: $value}, state: {topic: state/fan/speed}}
+groups:
+  lamps: {name: All lamps, members: [desk-lamp, ceiling]}
+scenes:
+  evening: {desk-lamp: {brightness: 20}}
+"""
+STATES = {"desk-lamp/power": "true", "desk-lamp/brightness": "72", "desk-lamp/color_temp": "400", "ceiling/brightness": "10", "boiler/target_temperature": "21.5",
+          "boiler/local_temperature": "19.8", "blind/position": "35", "air/temperature": "22.4", "air/humidity": "51", "hidden/power": "true", "plug/power": "false", "fan/speed": "2"}
+SHOWN = "return [...document.querySelectorAll('.tile')].filter((tile) => tile.offsetParent).map((tile) => tile.dataset.device)"
+
+
+def setUpModule():
+    Browsers.start()
+
+
+class House(Case):
+    settings = {"devices": HOME, "states": STATES}
+
+    def setUp(self):
+        self.open(self.browser)
+        self.addCleanup(self.browser.run, "localStorage.clear()")
+
+    def text(self, selector):
+        return self.browser.run("return document.querySelector(arguments[0])?.textContent ?? null", selector)
+
+    def test_tiles_say_what_their_devices_are(self):
+        kinds = dict(self.browser.run("return [...document.querySelectorAll('.tile')].map((tile) => [tile.dataset.device, tile.dataset.kind])"))
+        self.assertEqual(kinds, {"desk-lamp": "light", "ceiling": "light", "lamps": "light", "boiler": "climate", "blind": "cover", "air": "reading", "plug": "switch", "fan": "number"})
+        self.stage.send({"key": "boiler/target_temperature", "set": 21.5, "now": True})
+        self.browser.wait("return document.querySelector('[data-device=boiler] .tile-figure').textContent === '21.5°'")
+        self.browser.wait("return document.querySelector('[data-device=boiler] .tile-state').textContent.startsWith('Now 19.8 °C')")
+        self.assertEqual([self.text(f"[data-device=air] .reading-cell:nth-child({n}) b") for n in (1, 2)], ["22.4 °C", "51 %"])
+        stop, up = (self.browser.box(f"[data-device=blind] .move-{name}")["width"] for name in ("stop", "up"))
+        self.assertGreater(stop, up)
+        # The lamp has the color of its light: warm, and gray when it is off.
+        color = "return getComputedStyle(document.querySelector('[data-device=desk-lamp] .thick-lit')).backgroundColor"
+        red, _, blue = (int(part) for part in self.browser.run(color)[4:-1].split(",")[:3])
+        self.assertGreater(red, blue + 60)
+        self.stage.report("desk-lamp/power", "false")
+        self.browser.wait("return document.querySelector('[data-device=desk-lamp] .thick').hasAttribute('data-off')")
+        self.stage.report("desk-lamp/power", "true")
+        self.browser.wait("return !document.querySelector('[data-device=desk-lamp] .thick').hasAttribute('data-off')")
+
+    def test_a_tile_is_a_slider_with_a_ring_around_its_thumb(self):
+        box = self.browser.box("[data-device=desk-lamp] .range")
+        self.assertGreaterEqual(box["height"], 44)
+        y = box["y"] + box["height"] / 2
+        told = len(self.stage.told("desk-lamp/brightness"))
+        self.browser.press_at(box["x"] + box["width"] * 0.3, y)
+        for step in range(20):
+            self.browser.slide_to(box["x"] + box["width"] * (0.3 + step / 40), y)
+        mark = "return document.querySelector('[data-device=desk-lamp] .thick-thumb .mark').dataset.progress"
+        self.assertEqual(self.browser.run(mark), "settling")
+        self.browser.lift()
+        self.browser.wait(mark + " === 'confirmed'")
+        self.assertEqual(len(self.stage.told("desk-lamp/brightness")), told + 1)
+        self.assertIn(self.stage.told("desk-lamp/brightness")[-1], self.text("[data-device=desk-lamp] .thick-lit .thick-value"))
+
+    def test_a_value_that_waits_can_be_sent_or_cancelled_from_the_page(self):
+        more = "[data-device=boiler] [aria-label$=': more']"
+        for button, end in (("#pending .button:not(.primary)", "cancelled"), ("#pending .primary", "confirmed")):
+            self.stage.send({"key": "boiler/target_temperature", "set": 21.5, "now": True})
+            self.browser.wait("return document.querySelector('[data-device=boiler] .tile-figure').textContent === '21.5°'")
+            self.browser.click(more)
+            self.browser.wait("return !document.querySelector('#pending').hidden")
+            self.assertIn("Boiler, Target temperature: 22", self.text(".pending-text"))
+            self.browser.run("document.querySelector(arguments[0]).click()", button)
+            self.browser.wait("return settlePanel.house.find('boiler/target_temperature').phase === arguments[0]", end)
+        self.browser.wait("return document.querySelector('#pending').hidden")
+
+    def test_areas_have_addresses_and_so_have_devices(self):
+        names = "return [...document.querySelectorAll('.area h2')].map((title) => title.textContent)"
+        self.assertEqual(self.browser.run(names), ["Scenes", "Living room", "Cellar", "Other"])
+        self.assertNotIn("hidden", self.browser.run(SHOWN))
+        self.browser.click("[data-slug=cellar]")
+        self.assertEqual(self.browser.run(SHOWN), ["boiler"])
+        self.browser.open(self.stage.url + "#living-room/desk-lamp")
+        self.browser.wait("return document.querySelector('#sheet').open")
+        self.assertEqual(self.text("#sheet-title"), "Desk lamp")
+        self.browser.fold()
+        self.browser.click("[data-device=boiler] .tile-name")
+        self.assertEqual(self.browser.run("return location.hash"), "#cellar/boiler")
+        self.browser.run("history.back()")
+        self.browser.wait("return !document.querySelector('#sheet').open")
+
+    def test_favourites_and_order_are_kept(self):
+        self.browser.click("[data-device=blind] .tile-name")
+        self.browser.click("#sheet [aria-label='Move earlier']")
+        self.browser.fold()
+        self.assertEqual(self.browser.run(SHOWN)[:3], ["desk-lamp", "blind", "ceiling"])
+        self.browser.click("[data-device=fan] .tile-name")
+        self.browser.click("#sheet [aria-label=Favourite]")
+        self.browser.fold()
+        self.open(self.browser)
+        self.assertEqual(self.browser.run(SHOWN)[:4], ["fan", "desk-lamp", "blind", "ceiling"])
+
+    def test_a_scene_is_a_button_and_a_group_is_a_tile(self):
+        self.browser.click(".scene")
+        wait_for(lambda: self.stage.told("desk-lamp/brightness")[-1:] == ["20"])
+        self.browser.click("[data-device=lamps] .tile-name")
+        self.assertIn("2 devices", self.text("#sheet-note"))
+        self.browser.fold()
+
+    def test_on_a_phone_there_is_room_for_six_devices_of_three_areas(self):
+        self.browser.resize(360, 740, 2, touch=True)
+        self.addCleanup(self.browser.resize, 1280, 900)
+        self.browser.run("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        seen = self.browser.run("return [...document.querySelectorAll('.tile')].filter((tile) => tile.getBoundingClientRect().bottom <= innerHeight).length")
+        self.assertGreaterEqual(seen, 6)
+
+    def test_only_tiles_in_view_are_drawn(self):
+        self.browser.resize(360, 300)
+        self.addCleanup(self.browser.resize, 1280, 900)
+        self.open(self.browser)
+        self.assertLess(self.browser.run("return document.querySelectorAll('.tile-body').length"), 8)
+        self.browser.run("window.scrollTo(0, 1e6)")
+        self.browser.wait("return document.querySelector('[data-device=fan] .tile-body')")
+
+    def test_the_wall_has_large_figures_in_at_most_five_columns(self):
+        self.browser.resize(1920, 1080)
+        self.addCleanup(self.browser.resize, 1280, 900)
+        self.browser.open(self.stage.url + "?kiosk")
+        self.browser.wait("return document.querySelector('[data-device=boiler] .tile-figure')")
+        self.assertFalse(self.browser.run("return document.querySelector('#filter').offsetParent !== null"))
+        self.assertGreaterEqual(self.browser.run("return parseFloat(getComputedStyle(document.querySelector('.tile-figure')).fontSize)"), 40)
+        self.assertLessEqual(self.browser.run("return getComputedStyle(document.querySelector('#house')).gridTemplateColumns.split(' ').length"), 5)
+
+    def test_theme_and_language_are_chosen(self):
+        self.browser.click("#open-settings")
+        self.browser.run("const theme = document.querySelector('#settings select'); theme.value = 'dark'; theme.dispatchEvent(new Event('change'));")
+        self.assertEqual(self.browser.run("return getComputedStyle(document.documentElement).colorScheme"), "dark")
+        self.browser.run("settlePanel.settings.choices.set('language', 'de')")
+        self.open(self.browser)
+        self.assertEqual(self.browser.run("return [document.documentElement.lang, document.documentElement.dataset.theme]"), ["de", "dark"])
+        self.assertEqual(self.text("#link-text"), "Verbunden")
+
+    def test_the_page_can_be_installed(self):
+        manifest = self.stage.get("panel/panel.webmanifest")
+        self.assertEqual([icon["sizes"] for icon in manifest["icons"]], ["192x192", "512x512", "any"])
+        self.assertEqual(self.browser.run("return fetch('panel/icon-512.png').then((answer) => answer.headers.get('content-type'))"), "image/png")
+
+
+class Shared(Case):
+    """Signing in another device."""
+
+    settings = {"token": "correct-horse-battery"}
+
+    def is_expected(self, complaint):
+        return "401" in complaint
+
+    def setUp(self):
+        self.browser.open(self.stage.url + "#token=correct-horse-battery")
+        self.browser.wait("return document.querySelectorAll('.tile').length >= 8")
+
+    def test_the_signed_in_panel_shows_a_code_for_another_device(self):
+        self.browser.click("#open-settings")
+        self.browser.click(".share summary")
+        self.assertGreater(self.browser.box(".qr")["width"], 100)
+        rows = self.browser.run("return import('/panel/qr.js').then((module) => module.qrRows('https://a').map((row) => row.map(Number).join('')))")
+        # Version 1, with its three corners.
+        self.assertEqual(len(rows), 21)
+        self.assertEqual([rows[0][:7], rows[0][14:], rows[20][:7]], ["1111111"] * 3)
