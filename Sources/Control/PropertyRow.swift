@@ -69,6 +69,7 @@ extension PropertyRow {
     add("range", rule?.range.map { .array([number($0.lowerBound), number($0.upperBound)]) })
     add("step", rule?.step.map(number))
     add("unit", rule?.unit.map(JSONValue.string))
+    add("display", rule?.display?.json)
     add("values", words.map { .array($0.map(JSONValue.string)) })
     add("read_only", .boolean(isReadOnly))
     add("policy", policyJSON)
@@ -136,11 +137,13 @@ extension PropertyRow {
   private static func rule(_ json: JSONValue) -> NumberRule {
     let ends = elements(json["range"]).compactMap(\.double)
     let isRange = ends.count == 2 && ends[0] <= ends[1]
-    return NumberRule(
+    var rule = NumberRule(
       range: isRange ? ends[0]...ends[1] : nil,
       step: json["step"]?.double,
       unit: json["unit"]?.string
     )
+    rule.display = Display(json["display"])
+    return rule
   }
 
   private static func policy(_ json: JSONValue) -> Policy? {

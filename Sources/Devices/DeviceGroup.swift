@@ -102,6 +102,7 @@ extension NumberRule {
     }
     if step != other.step { rule.step = nil }
     if unit != other.unit { rule.unit = nil }
+    if display != other.display { rule.display = nil }
     return rule
   }
 }

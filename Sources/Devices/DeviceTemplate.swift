@@ -83,14 +83,17 @@ struct Filler {
     return filled
   }
 
+  private func fill(_ rule: NumberRule) -> NumberRule {
+    var filled = rule
+    filled.unit = rule.unit.map { fill($0) }
+    filled.display?.unit = fill(rule.display?.unit ?? "")
+    return filled
+  }
+
   private func fill(_ kind: ValueKind) -> ValueKind {
     switch kind {
-    case .number(var rule):
-      rule.unit = rule.unit.map { fill($0) }
-      return .number(rule)
-    case .integer(var rule):
-      rule.unit = rule.unit.map { fill($0) }
-      return .integer(rule)
+    case .number(let rule): return .number(fill(rule))
+    case .integer(let rule): return .integer(fill(rule))
     case .choice(let words): return .choice(words.map { fill($0) })
     case .action(let words): return .action(words.map { fill($0) })
     case .boolean, .text, .color: return kind

@@ -8,7 +8,7 @@ extension Property {
   /// The value as the device expects it: scaled, rounded, mapped and encoded.
   package func wireValue(of value: Value) -> JSONValue {
     switch value {
-    case .number(let number): JSONValue(shortest: wire.scale?.wire(number) ?? number)
+    case .number(let number): JSONValue(shortest: wire.scale?.converted(number) ?? number)
     case .boolean(let flag): (flag ? wire.on : wire.off) ?? .boolean(flag)
     case .text(let text): wire.words[text] ?? .string(text)
     case .color(let color): color.wire(wire.encoding)
@@ -37,7 +37,7 @@ extension Property {
     switch value {
     case .number(let number):
       guard let found = Self.wireNumber(reported) else { return false }
-      let expected = wire.scale?.wire(number) ?? number
+      let expected = wire.scale?.converted(number) ?? number
       let slack = confirm?.tolerance ?? tolerance(around: number)
       return (found - expected).magnitude <= slack + 1e-9 * max(1, expected.magnitude)
     case .boolean(let flag): return boolean(fromWire: reported) == flag
@@ -58,7 +58,7 @@ extension Property {
   private func number(fromWire reported: JSONValue, _ rule: NumberRule) -> Double? {
     guard let number = Self.wireNumber(reported) else { return nil }
     guard let scale = wire.scale else { return number }
-    guard let unscaled = scale.number(fromWire: number), unscaled.isFinite else { return nil }
+    guard let unscaled = scale.number(for: number), unscaled.isFinite else { return nil }
     // The wire may be coarser than the step: prefer the step that maps to exactly this number.
     let snapped = rule.snapped(unscaled)
     if (scale.exact(snapped) - number).magnitude <= tolerance(around: snapped) { return snapped }

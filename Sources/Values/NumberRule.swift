@@ -1,13 +1,15 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// The range and step of a number.
+/// The range and step of a number, and how people read it.
 package struct NumberRule: Hashable, Sendable {
   /// The allowed numbers; `nil` allows any finite number.
   package var range: ClosedRange<Double>?
   /// The distance between allowed values, counted from the lower bound, or from zero without a range.
   package var step: Double?
   package var unit: String?
+  /// How people read and type it; `nil` where that is the number with ``unit``.
+  package var display: Display?
 
   package init(range: ClosedRange<Double>? = nil, step: Double? = nil, unit: String? = nil) {
     self.range = range

@@ -3,7 +3,7 @@
 
 /// A part of a number's range, as people write it: `50%`, or `+10%` for a step.
 ///
-/// Where the unit of a number is itself `%`, a percentage is that number.
+/// Where people read a number in `%`, a percentage is that number.
 package struct Percentage: Hashable, Sendable {
   package let number: Double
   /// Whether it was written with a sign.
@@ -37,7 +37,9 @@ extension NumberRule {
         "\(sign)\(text) is a step; step adds it, and a percentage without a sign is set"
       )
     }
-    guard unit != Self.percent else { return percentage.number }
+    guard shownUnit != Self.percent else {
+      return try self.number(fromShown: percentage.number, wholeOnly: wholeOnly)
+    }
     let range = try rangeOfPercentages()
     guard (0...100).contains(percentage.number) else {
       throw .outOfRange(found: text, allowed: "0% to 100%")
@@ -52,8 +54,8 @@ extension NumberRule {
   package func amount(ofPercent percent: Double, wholeOnly: Bool) throws(ValidationError) -> Double
   {
     let amount: Double
-    if unit == Self.percent {
-      amount = percent
+    if shownUnit == Self.percent, let slope = display.map(\.scale.slope) ?? 1 {
+      amount = percent * slope
     } else {
       let range = try rangeOfPercentages()
       amount = (range.upperBound - range.lowerBound) * percent / 100
@@ -70,12 +72,5 @@ extension NumberRule {
       throw .unsupported("a percentage is of a range, and the property has none; give a number")
     }
     return range
-  }
-
-  /// Without the binary rounding error of the product: 20.7, never 20.700000000000003.
-  private func rounded(_ number: Double, wholeOnly: Bool) -> Double {
-    if wholeOnly { return number.rounded(.toNearestOrAwayFromZero) }
-    guard number.magnitude < 1e9 else { return number }
-    return (number * 1e6).rounded() / 1e6
   }
 }

@@ -37,6 +37,8 @@ extension ValueKind {
         number = parsed
       } else if let percentage = Percentage(text) {
         number = try rule.number(at: percentage, wholeOnly: wholeOnly)
+      } else if let written = try rule.number(withUnit: text, wholeOnly: wholeOnly) {
+        number = written
       } else {
         throw .wrongType(
           found: Excerpt.of(input),

@@ -201,8 +201,11 @@ private struct Description {
   private static func type(_ row: PropertyRow) -> String {
     let unit = row.kind.numberRule?.unit.map { " \($0)" } ?? ""
     let allowed = row.kind.numberRule.map { ", \($0.allowed)" } ?? ""
+    let display = row.kind.numberRule.flatMap { rule in
+      rule.display.map { _ in ", shown as \(rule.shownAllowed)" }
+    }
     let words = row.words.map { ", \($0.joined(separator: ", "))" } ?? ""
-    return row.kind.name + allowed + unit + words
+    return row.kind.name + allowed + unit + words + (display ?? "")
   }
 
   private static func policy(_ row: PropertyRow) -> String {

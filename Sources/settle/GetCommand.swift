@@ -10,8 +10,9 @@ struct GetCommand: PatternCommand {
   static let name = "get"
   static let summary = "Show targets and the values that devices report."
   static let discussion = """
-    On a terminal, values have their unit, and the name of the device and the property follows. \
-    Colors are shown as #rrggbb.
+    On a terminal, values have their unit, or that of "display" in the device file, and the name of \
+    the device and the property follows. Colors are shown as #rrggbb. Everywhere else numbers are in \
+    the property's own unit.
 
     In a pipe the columns are separated by tabs: key, target, actual, phase, age in milliseconds; \
     "-" means none. On a terminal, the phase of an action says how many commands wait, if several do.
@@ -64,10 +65,7 @@ struct GetCommand: PatternCommand {
     )
     for row in rows {
       let property = properties[row.key]
-      let unit = property?.kind.numberRule?.unit.map { " \($0)" } ?? ""
-      func text(_ value: JSONValue?) -> String {
-        ValueText.text(value) + (value == nil ? "" : unit)
-      }
+      func text(_ value: JSONValue?) -> String { ValueText.text(value, of: property?.kind) }
       let age = isNamed ? ValueText.age(row.ageMilliseconds) : row.ageMilliseconds.map { "\($0)" }
       table.rows.append([
         .init(row.key), .init(text(row.target), .bold), .init(text(row.actual)),

@@ -29,6 +29,13 @@ enum ValueText {
     }
   }
 
+  /// A value for people: a number of this type as they read it, with its unit.
+  static func text(_ value: JSONValue?, of kind: ValueKind?) -> String {
+    guard let number = value?.double, let rule = kind?.numberRule else { return text(value) }
+    let (shown, unit) = rule.shown(number)
+    return NumberText.shortest(shown) + (unit.map { " \($0)" } ?? "")
+  }
+
   /// A value without quotes; of all values only colors are objects.
   static func shown(_ value: JSONValue) -> String {
     switch value {

@@ -172,6 +172,31 @@ struct ProfileTests {
     #expect(white.excludes.isEmpty)
   }
 
+  @Test(
+    arguments: [
+      ("", "0 to 100 %", "2000 to 6667 K"),
+      // The profile's display is for its own numbers.
+      ("brightness: {range: [0, 100]}", "0 to 100", "2000 to 6667 K"),
+      ("brightness: {unit: lm}", "0 to 254 lm", "2000 to 6667 K"),
+      ("brightness: {display: none}", "0 to 254", "2000 to 6667 K"),
+      ("brightness: {display: {unit: x}}", "0 to 100 x", "2000 to 6667 K"),
+      ("color_temp: {range: [200, 400]}", "0 to 100 %", "2500 to 5000 K"),
+    ]
+  )
+  func `people read a lamp in percent and kelvin`(
+    own: String,
+    brightness: String,
+    white: String
+  ) throws {
+    let registry = try registry(
+      "d: {profile: zigbee2mqtt/light, topic: t, properties: {\(own)}}"
+    )
+    let rule = try #require(try property("d/brightness", in: registry).kind.numberRule)
+    #expect(rule.shownAllowed == brightness)
+    let other = try #require(try property("d/color_temp", in: registry).kind.numberRule)
+    #expect(other.shownAllowed == white)
+  }
+
   @Test func `another type does not inherit the profile's range`() throws {
     let registry = try registry(
       "d: {profile: zigbee2mqtt/light, topic: t, properties: {brightness: {type: choice, values: [low]}}}"

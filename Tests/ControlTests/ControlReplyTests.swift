@@ -97,7 +97,7 @@ struct ControlReplyTests {
     (
       .described([position], id: "d"),
       #"{"describe":[{"key":"blind/position","device":"Blind","name":null,"type":"integer","#
-        + #""range":[0,100],"step":5,"unit":"%","values":null,"#
+        + #""range":[0,100],"step":5,"unit":"%","display":null,"values":null,"#
         + #""read_only":false,"#
         + #""policy":{"delay_ms":500,"max_wait_ms":null,"leading":false,"min_interval_ms":0},"#
         + #""confirm_ms":5000,"#
@@ -106,7 +106,7 @@ struct ControlReplyTests {
     (
       .described([mode], id: nil),
       #"{"describe":[{"key":"boiler/mode","device":"boiler","name":"Mode","type":"choice","#
-        + #""range":null,"step":null,"unit":null,"values":["off","heat"],"#
+        + #""range":null,"step":null,"unit":null,"display":null,"values":["off","heat"],"#
         + #""read_only":false,"#
         + #""policy":{"delay_ms":200,"max_wait_ms":200,"leading":true,"min_interval_ms":200},"#
         + #""confirm_ms":null,"#

@@ -3,6 +3,7 @@
 
 import Control
 import Devices
+import JSON
 @testable import Screen
 import Testing
 import Values
@@ -121,6 +122,49 @@ struct KeyTests {
     #expect(stage.screen.notice?.text == "the range is 0 to 100 %")
   }
 
+  private static let lit = Stage.property("lamp/level", .integer(shown(0...254, .percent)), 0)
+  private static let white = Stage.property("lamp/white", .integer(shown(150...500, .kelvin)), 0)
+
+  private static func shown(_ range: ClosedRange<Double>, _ display: Display) -> NumberRule {
+    var rule = NumberRule(range: range, step: 1)
+    rule.display = display
+    return rule
+  }
+
+  @Test(
+    arguments: [
+      // Each press moves what people read by one.
+      (lit, 127, "+", #""set":130"#), (lit, 127, "-", #""set":124"#), (lit, 0, "+", #""set":3"#),
+      (lit, 254, "-", #""set":251"#), (lit, 127, "40\n", #""set":102"#),
+      (lit, 127, "40%\n", #""set":102"#),
+      // Warmer is fewer kelvin and more mired.
+      (white, 250, "+", #""set":249"#), (white, 250, "-", #""set":251"#),
+      (white, 250, "3000\n", #""set":333"#), (white, 250, "3000K\n", #""set":333"#),
+    ] as [(PropertyRow, Int64, String, String)]
+  )
+  func `values are shown, stepped and typed in the unit that people read`(
+    row: PropertyRow,
+    value: Int64,
+    keys: String,
+    request: String
+  ) {
+    var stage = Stage(facts: [row])
+    stage.show(row.key, value)
+    _ = stage.requests()
+    stage.type(keys)
+    #expect(stage.requests().contains { $0.contains(request) })
+  }
+
+  @Test func `a value outside is refused in the unit that people read`() {
+    var stage = Stage(facts: [Self.white])
+    stage.show("lamp/white", 250)
+    #expect(stage.texts().contains { $0.contains("4000 K") })
+    _ = stage.requests()
+    stage.type("9000\n")
+    #expect(stage.requests() == [])
+    #expect(stage.screen.notice?.text == "9000 K is outside 2000 to 6667 K")
+  }
+
   @Test(arguments: ["+", "-", " ", "\n", "4"])
   func `a read-only property is shown, and no key changes it`(key: String) {
     var row = Stage.property("boiler/pressure", .number(NumberRule(unit: "bar")), 0)
@@ -194,4 +238,25 @@ struct KeyTests {
     #expect(stage.screen.mode == .help(offset: KeyHelp.count - stage.screen.list.height))
     #expect(stage.texts().contains { $0.contains("changes, and commands") })
   }
+}
+
+extension Stage {
+  fileprivate mutating func show(_ key: String, _ value: Int64) {
+    let row = TargetRow(
+      key: key,
+      target: .integer(value),
+      actual: .integer(value),
+      phase: nil,
+      ageMilliseconds: nil
+    )
+    screen.receive(.targets([row], id: "get"), at: now)
+  }
+}
+
+extension Display {
+  fileprivate static let percent = Display(
+    unit: "%",
+    scale: .linear(from: .init(0, 254), to: .init(0, 100), decimals: 0)
+  )
+  fileprivate static let kelvin = Display(unit: "K", scale: .mired)
 }

@@ -28,6 +28,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case state = "properties.<id>.state"
   case stateGet = "properties.<id>.state.get"
   case scale = "properties.<id>.scale"
+  case display = "properties.<id>.display"
   case confirm = "properties.<id>.confirm"
   case availability = "availability[]"
   case awake
@@ -73,7 +74,8 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .property:
       [
         "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale",
-        "encode", "policy", "command", "state", "confirm", "ttl", "urgent", "ends", "excludes",
+        "display", "encode", "policy", "command", "state", "confirm", "ttl", "urgent", "ends",
+        "excludes",
         "always", "hold", "hands",
       ]
     case .policyFields: ["delay", "max_wait", "leading", "min_interval"]
@@ -81,6 +83,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .state: ["topic", "value", "get", "acknowledges", "id", "error"]
     case .stateGet: ["topic", "payload"]
     case .scale: ["from", "to", "decimals"]
+    case .display: ["unit", "scale"]
     case .confirm: ["within", "tolerance", "retries"]
     case .availability: ["topic", "value", "online", "offline"]
     case .awake: ["topic", "value"]

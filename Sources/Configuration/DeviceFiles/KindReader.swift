@@ -83,6 +83,7 @@ struct KindReader {
   private static let owners: [(key: String, types: [String])] = [
     ("range", ["number", "integer"]), ("step", ["number", "integer"]),
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
+    ("display", ["number", "integer"]),
     ("values", ["choice", "action"]), ("on", ["boolean"]), ("off", ["boolean"]),
     ("encode", ["color"]),
   ]
@@ -132,6 +133,7 @@ struct KindReader {
         rule.step = step
       }
     }
+    rule.display = display(of: rule.range)
     return rule
   }
 
@@ -157,24 +159,34 @@ struct KindReader {
   }
 
   private func scale(_ kind: ValueKind) -> Scale? {
-    guard let node = typed["scale"], kind.numberRule != nil else { return nil }
+    guard kind.numberRule != nil else { return nil }
+    return scale(in: typed, of: kind.numberRule?.range, mired: "kelvin")
+  }
+
+  /// Reads `scale` of a section; `mired` is the unit that a scale to or from mired starts from.
+  private func scale(
+    in section: Section,
+    of range: ClosedRange<Double>?,
+    mired unit: String
+  ) -> Scale? {
+    guard let node = section["scale"] else { return nil }
     if let text = node.text {
       guard text == "mired" else {
         if text == "none" { return nil }
-        return typed.reject(
+        return section.reject(
           node,
           "scale",
           expected: "mired, or a mapping with from and to",
           suggestion: Suggestion.nearest(to: text, in: ["mired"])
         )
       }
-      guard let range = kind.numberRule?.range, range.lowerBound > 0 else {
-        problems.add(node.position, "scale: mired needs a range in kelvin, above 0")
+      guard let range, range.lowerBound > 0 else {
+        problems.add(node.position, "scale: mired needs a range in \(unit), above 0")
         return nil
       }
       return .mired
     }
-    guard let fields = typed.nested("scale", .scale) else { return nil }
+    guard let fields = section.nested("scale", .scale) else { return nil }
     for key in ["from", "to"] where fields[key] == nil {
       fields.missing(key, "a scale needs both ends, such as from: [0, 100], to: [0, 254]")
     }
@@ -191,6 +203,31 @@ struct KindReader {
       to: to,
       decimals: decimals ?? ((to.last - to.first).magnitude >= 10 ? 0 : 3)
     )
+  }
+
+  /// How people read the numbers of a property.
+  ///
+  /// That of a profile is for the profile's numbers: it does not apply where the device states its
+  /// own `unit` or `scale`, or its own `range` for a linear scale.
+  private func display(of range: ClosedRange<Double>?) -> Display? {
+    guard let node = typed["display"], node.text != "none" else { return nil }
+    let own = typed.layers.prefix { !($0.pairs?.contains { $0.key == "display" } ?? false) }
+    func states(_ key: String) -> Bool {
+      own.contains { $0.pairs?.contains { $0.key == key } ?? false }
+    }
+    // Not every range can be in mired.
+    if states("range"), (range?.lowerBound ?? 0) <= 0 { return nil }
+    guard let fields = typed.nested("display", .display) else { return nil }
+    for key in ["unit", "scale"] where fields[key] == nil {
+      let example = #"{unit: "%", scale: {from: [0, 254], to: [0, 100]}}"#
+      fields.missing(key, "a display is such as \(example)")
+    }
+    guard let unit = fields.text("unit"),
+      let scale = scale(in: fields, of: range, mired: "mired")
+    else { return nil }
+    let isLinear = if case .linear = scale { true } else { false }
+    if states("unit") || states("scale") || isLinear && states("range") { return nil }
+    return Display(unit: unit, scale: scale)
   }
 
   private func interval(_ node: YAMLNode, _ key: String) -> Scale.Interval? {

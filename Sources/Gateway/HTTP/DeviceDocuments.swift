@@ -61,6 +61,7 @@ final class DeviceDocuments {
       }
       if let step = rule.step { members.append(.init("step", JSONValue(shortest: step))) }
       if let unit = rule.unit { members.append(.init("unit", .string(unit))) }
+      if let display = rule.display { members.append(.init("display", display.json)) }
     }
     switch property.kind {
     case .choice(let words), .action(let words):

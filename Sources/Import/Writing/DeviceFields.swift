@@ -89,7 +89,9 @@ enum ProfileOverrides {
     "range", "step", "unit", "values", "on", "off", "scale", "encode",
   ]
   /// Fields that the device inherits from the profile when the announcement lacks them.
-  private static let inheritable = ["name", "aliases", "policy", "always", "ends", "excludes"]
+  private static let inheritable = [
+    "name", "aliases", "policy", "always", "ends", "excludes", "display",
+  ]
 
   private static func fields(
     _ own: [JSONValue.Member],

@@ -22,7 +22,7 @@ extension ControlScreen {
     case .number, .integer:
       guard let base = row.target ?? row.actual else {
         // The gateway knows the value, or asks the device for it.
-        return change(to: nil, .step(.number(Double(count) * row.property.stepAmount)), at: now)
+        return change(to: nil, .step(.number(row.property.amount(ofSteps: count))), at: now)
       }
       move(from: base, by: count, at: now)
     case .boolean, .choice:
@@ -35,7 +35,9 @@ extension ControlScreen {
       return
     }
     if value == base, row.target != nil {
-      if let rule = row.property.kind.numberRule { show("the range is \(rule.allowed)", at: now) }
+      if let rule = row.property.kind.numberRule {
+        show("the range is \(rule.shownAllowed)", at: now)
+      }
       return
     }
     change(to: value, .set(value), at: now)

@@ -20,6 +20,22 @@ extension PropertyRow {
     return amount
   }
 
+  /// The amount that `count` presses add to a number.
+  ///
+  /// Where people read another unit, a press moves what they read: by whole numbers on a linear
+  /// scale, and up is where that number grows.
+  func amount(ofSteps count: Int, from number: Double? = nil) -> Double {
+    let plain = Double(count) * stepAmount
+    guard let rule = kind.numberRule, let display = rule.display else { return plain }
+    guard let slope = display.scale.slope else { return -plain }
+    let unit = display.scale.resolution * Double(count)
+    guard let number, let shown = display.shown(number),
+      let end = display.scale.inverse(shown + unit)
+    else { return unit * slope }
+    let least = Double((slope < 0 ? -1 : 1) * count.signum()) * stepAmount
+    return (end - number).magnitude < least.magnitude ? least : end - number
+  }
+
   /// The value `count` steps away, within the range; `nil` for a type without steps.
   ///
   /// The words of a choice wrap around. A step up makes a boolean true, a step down makes it false.
@@ -27,7 +43,7 @@ extension PropertyRow {
     switch kind {
     case .number(let rule), .integer(let rule):
       guard let number = base.double else { return nil }
-      let sum = rule.clamped(number + Double(count) * stepAmount)
+      let sum = rule.clamped(number + amount(ofSteps: count, from: number))
       // Without a step, snapping to a fine one removes the sum's rounding error.
       let grid = NumberRule(step: stepAmount / 1000)
       return JSONValue(shortest: rule.step == nil ? grid.snapped(sum) : rule.snapped(sum))
@@ -56,9 +72,15 @@ extension PropertyRow {
   /// The gateway validates everything else.
   func value(typed text: String) -> (value: JSONValue?, mistake: String?) {
     guard let rule = kind.numberRule else { return (.string(text), nil) }
-    if text.hasSuffix("%") {
+    let isBare = NumberText.parse(text) != nil
+    // A bare number is of the unit that the screen shows.
+    let written = isBare ? rule.display.map { "\(text) \($0.unit)" } : nil
+    let hasUnit = ["%", rule.unit, rule.shownUnit].contains { unit in
+      unit.map { text.lowercased().hasSuffix($0.lowercased()) } ?? false
+    }
+    if written != nil || hasUnit {
       do throws(ValidationError) {
-        return (try kind.value(from: .string(text)).json, nil)
+        return (try kind.value(from: .string(written ?? text)).json, nil)
       } catch {
         return (nil, error.description)
       }

@@ -47,7 +47,7 @@ package struct RowTable: RandomAccessCollection, MutableCollection, Sendable {
     for (index, row) in rows.enumerated() { indices[row.property.key] = index }
     deviceCount = Set(rows.map(\.deviceID)).count
     labelWidth = rows.map { CellWidth.of($0.label) }.max() ?? 0
-    unitWidth = rows.map { CellWidth.of($0.property.kind.numberRule?.unit ?? "") }.max() ?? 0
+    unitWidth = rows.map { CellWidth.of($0.property.kind.numberRule?.shownUnit ?? "") }.max() ?? 0
   }
 
   /// Forgets the changes that the gateway has not answered.

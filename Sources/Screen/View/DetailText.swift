@@ -27,8 +27,8 @@ struct DetailText {
     add(property.key)
     add([property.deviceName, property.name].compactMap(\.self).joined(separator: ", "))
     add("")
-    if let target = row.target { add("target \(ValueFormat.text(target))") }
-    if let actual = row.actual { add("actual \(ValueFormat.text(actual))") }
+    if let target = row.target { add("target \(ValueFormat.text(target, of: property))") }
+    if let actual = row.actual { add("actual \(ValueFormat.text(actual, of: property))") }
     if let word = row.lastSent { add("sent last \(ValueFormat.text(word))") }
     add(Self.state(row.progress, isBrokerAway: isBrokerAway))
     add("")

@@ -68,7 +68,9 @@ extension ScreenRenderer {
     var parts = [
       row.property.key, ValueFormat.rule(row.property), ValueFormat.policy(row.property),
     ]
-    if row.targetDiffers { parts.insert("actual \(ValueFormat.text(row.actual))", at: 1) }
+    if row.targetDiffers {
+      parts.insert("actual \(ValueFormat.text(row.actual, of: row.property))", at: 1)
+    }
     if case .ended(let phase, .some(let reason), _) = row.progress {
       parts.insert("\(phase.rawValue): \(reason)", at: 1)
     } else if let tally = row.tally, row.pendingChanges == 0, tally.changes > 1 {

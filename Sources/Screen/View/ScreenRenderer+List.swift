@@ -113,7 +113,7 @@ extension ScreenRenderer {
     value(screen, row, layout, isSelected: isSelected, row: line, into: &grid)
     if layout.actual.width > 0, row.targetDiffers {
       put(
-        ValueFormat.text(row.actual),
+        ValueFormat.text(row.actual, of: row.property),
         row: line,
         column: layout.actual.start,
         width: layout.actual.width,
@@ -137,7 +137,7 @@ extension ScreenRenderer {
     row line: Int,
     into grid: inout Grid
   ) {
-    var text = ValueFormat.text(row.target ?? row.actual)
+    var text = ValueFormat.text(row.target ?? row.actual, of: row.property)
     var style = isSelected ? Style.bold : .plain
     if case .action(let words) = row.property.kind {
       // The word that is chosen next is shown where it can be chosen.
@@ -160,7 +160,7 @@ extension ScreenRenderer {
       into: &grid
     )
     grid.put(
-      glyphs.shown(row.property.kind.numberRule?.unit ?? ""),
+      glyphs.shown(row.property.kind.numberRule?.shownUnit ?? ""),
       row: line,
       column: layout.unit.start,
       limit: layout.unit.width,
@@ -176,7 +176,7 @@ extension ScreenRenderer {
     into grid: inout Grid
   ) {
     let column = layout.level
-    guard column.width > 0, let range = row.property.kind.numberRule?.range,
+    guard column.width > 0, let rule = row.property.kind.numberRule, let range = rule.shownRange,
       range.upperBound > range.lowerBound
     else { return }
     grid.put(
@@ -186,7 +186,7 @@ extension ScreenRenderer {
       style: .faint
     )
     func mark(_ value: JSONValue?, _ glyph: String, _ style: Style) {
-      guard let number = value?.double else { return }
+      guard let number = value?.double.map({ rule.shown($0).number }) else { return }
       let part = (number - range.lowerBound) / (range.upperBound - range.lowerBound)
       let index = Int((min(max(part, 0), 1) * Double(column.width - 1)).rounded())
       grid.put(glyph, row: line, column: column.start + index, style: style)

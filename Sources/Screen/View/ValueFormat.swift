@@ -8,6 +8,14 @@ internal import Values
 
 /// Formats values and times for the screen.
 enum ValueFormat {
+  /// A value of a property as people read it, without its unit.
+  static func text(_ value: JSONValue?, of property: PropertyRow) -> String {
+    guard let number = value?.double, let rule = property.kind.numberRule else {
+      return text(value)
+    }
+    return NumberText.shortest(rule.shown(number).number)
+  }
+
   /// A value without its unit, colors as `#rrggbb`; `-` for none.
   static func text(_ value: JSONValue?) -> String {
     switch value {
@@ -38,7 +46,9 @@ enum ValueFormat {
   static func rule(_ property: PropertyRow) -> String {
     switch property.kind {
     case .number(let rule), .integer(let rule):
-      rule.allowed + (rule.step.map { ", step \(NumberText.shortest($0))" } ?? "")
+      rule.display == nil
+        ? rule.allowed + (rule.step.map { ", step \(NumberText.shortest($0))" } ?? "")
+        : rule.shownAllowed
     case .boolean: "on or off"
     case .choice(let words), .action(let words): words.joined(separator: ", ")
     case .text: "a text"

@@ -118,6 +118,20 @@ package struct ShellyFirst: WireConvention {
         DeviceMessage(topic: "\(topic)/\(part)", text: word),
         DeviceMessage(topic: "\(topic)/\(part)/pos", text: memory.text(part, "pos", at: now)),
       ]
+    case "thermostat":
+      let target: JSONValue = .object([
+        "enabled": true, "value": memory.value(part, "target_t", at: now), "units": "C",
+      ])
+      let valve: JSONValue = .object([
+        "pos": 100, "target_t": target,
+        "tmp": .object(["value": 19.5, "units": "C", "is_valid": true]),
+      ])
+      return [
+        DeviceMessage(
+          topic: "\(topic)/info",
+          json: .object(["thermostats": .array([valve]), "bat": .object(["value": 99])])
+        )
+      ]
     default: return []
     }
   }

@@ -205,7 +205,6 @@ enum ProfileCases {
         initial: nil,
         values: setpoints,
         to: "/thermostat/0/command/target_t",
-        phase: "sent",
         device: { ShellyFirst.device($0, parts: ["thermostat/0": ShellyFirst.thermostat]) }
       ),
     ]

@@ -1,11 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// A conversion from the user's units to the device's units.
+/// A conversion of a property's numbers: to those of the device, or to those that people read.
 package enum Scale: Hashable, Sendable {
   /// Maps one interval to another linearly and rounds to `decimals`; either may be reversed.
   case linear(from: Interval, to: Interval, decimals: Int)
-  /// Kelvin for the user, whole mired for the device.
+  /// Kelvin to whole mired, and mired to whole kelvin.
   case mired
 
   /// Two different bounds, in either order.
@@ -19,8 +19,8 @@ package enum Scale: Hashable, Sendable {
     }
   }
 
-  /// The wire number before rounding.
-  func exact(_ number: Double) -> Double {
+  /// The converted number before rounding.
+  package func exact(_ number: Double) -> Double {
     switch self {
     case .linear(let from, let to, _):
       to.first + (number - from.first) * (to.last - to.first) / (from.last - from.first)
@@ -28,15 +28,34 @@ package enum Scale: Hashable, Sendable {
     }
   }
 
-  /// The rounded wire number.
-  func wire(_ number: Double) -> Double { rounded(exact(number), decimals: decimals) }
+  /// The converted number.
+  package func converted(_ number: Double) -> Double {
+    rounded(exact(number), decimals: decimals)
+  }
 
-  /// The user's number for a wire number, rounded to the resolution of the wire.
-  func number(fromWire wire: Double) -> Double? {
+  /// How much a number changes where the converted one changes by 1; `nil` if that differs.
+  package var slope: Double? {
+    switch self {
+    case .linear(let from, let to, _): (from.last - from.first) / (to.last - to.first)
+    case .mired: nil
+    }
+  }
+
+  /// The number that is converted to `result`, before rounding; `nil` if there is none.
+  package func inverse(_ result: Double) -> Double? {
+    switch self {
+    case .linear(let from, let to, _):
+      from.first + (result - to.first) * (from.last - from.first) / (to.last - to.first)
+    case .mired: result > 0 ? 1_000_000 / result : nil
+    }
+  }
+
+  /// The number for a converted one, rounded to the resolution of that.
+  package func number(for result: Double) -> Double? {
+    guard let number = inverse(result) else { return nil }
     switch self {
     case .linear(let from, let to, _):
       let slope = (from.last - from.first) / (to.last - to.first)
-      let number = from.first + (wire - to.first) * slope
       var places = 0
       var unit = 1.0
       while unit > slope.magnitude * resolution, places < 9 {
@@ -44,12 +63,12 @@ package enum Scale: Hashable, Sendable {
         places += 1
       }
       return rounded(number, decimals: places)
-    case .mired: return wire > 0 ? (1_000_000 / wire).rounded() : nil
+    case .mired: return number.rounded()
     }
   }
 
-  /// The smallest difference between two wire numbers.
-  var resolution: Double {
+  /// The smallest difference between two converted numbers.
+  package var resolution: Double {
     var unit = 1.0
     for _ in 0..<decimals { unit /= 10 }
     return unit
