@@ -289,9 +289,9 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore", "JSON",
-        "JSONParsing", "LastOut", "LastOutTesting", "MQTT", "Operations", "PrivateBroker",
-        "Simulation", "TestBroker", "Values",
+        "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
+        "HomeAssistant", "JSON", "JSONParsing", "LastOut", "LastOutTesting", "MQTT", "Operations",
+        "PrivateBroker", "Simulation", "TestBroker", "Values",
       ]
     ),
     .testTarget(

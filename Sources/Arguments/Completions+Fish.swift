@@ -83,16 +83,18 @@ extension Completions {
     case .none: ""
     case .files: "-F"
     case .directories:
-      // The completed text may follow --name=.
-      #"-a '(__fish_complete_directories (commandline -ct | string replace -r "^--[^=]*=" ""))'"#
-    case .keys: fishAnswer("--keys=any --starting=(commandline -ct)")
-    case .keysOf(let command): fishAnswer("--keys=\(command) --starting=(commandline -ct)")
+      "-a '(__fish_complete_directories \(Self.fishWord))'"
+    case .keys: fishAnswer("--keys=any --starting=\(Self.fishWord)")
+    case .keysOf(let command): fishAnswer("--keys=\(command) --starting=\(Self.fishWord)")
     case .values: fishAnswer("--values=(\(wordsName) \(options))[2]")
     case .members: fishAnswer("--values=(\(wordsName) \(options))[2]/")
     case .commands: "-a \(Self.quoted(program.commands.map(\.name).joined(separator: " ")))"
     case .words(let words): "-a \(Self.quoted(words.joined(separator: " ")))"
     }
   }
+
+  /// The text to complete, which may follow --name=.
+  private static let fishWord = #"(commandline -ct | string replace -r "^--[^=]*=" "")"#
 
   private func fishAnswer(_ question: String) -> String {
     "-a \(Self.quoted("(\(asking) \(question) (\(socketName)) 2>/dev/null)"))"

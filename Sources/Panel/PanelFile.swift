@@ -56,6 +56,7 @@ package struct PanelFile: Sendable {
     "key.js": PanelFile(PackageResources.key_js, script),
     "kinds.js": PanelFile(PackageResources.kinds_js, script),
     "kiosk.js": PanelFile(PackageResources.kiosk_js, script),
+    "lanes.js": PanelFile(PackageResources.lanes_js, script),
     "link.js": PanelFile(PackageResources.link_js, script),
     "log.js": PanelFile(PackageResources.log_js, script),
     "mark.js": PanelFile(PackageResources.mark_js, script),

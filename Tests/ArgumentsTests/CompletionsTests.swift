@@ -176,7 +176,7 @@ struct CompletionsTests {
     complete -c tool -s h -l help -d 'Show help.'
     complete -c tool -n __fish_use_subcommand -l version -d 'Show the version.'
     complete -c tool -n __fish_use_subcommand -a send -d 'Send it, don\'t wait.'
-    complete -c tool -n '__fish_seen_subcommand_from send; and test (count (__tool_words --socket --count)) = 1' -a '(ask --keys=any --starting=(commandline -ct) (__tool_socket) 2>/dev/null)'
+    complete -c tool -n '__fish_seen_subcommand_from send; and test (count (__tool_words --socket --count)) = 1' -a '(ask --keys=any --starting=(commandline -ct | string replace -r "^--[^=]*=" "") (__tool_socket) 2>/dev/null)'
     complete -c tool -n '__fish_seen_subcommand_from send; and test (count (__tool_words --socket --count)) = 2' -a '(ask --values=(__tool_words --socket --count)[2] (__tool_socket) 2>/dev/null)'
     complete -c tool -n '__fish_seen_subcommand_from send' -l wait -d 'Wait.' -a 'sent confirmed'
     complete -c tool -n '__fish_seen_subcommand_from send' -l socket -r -d 'The socket.' -F

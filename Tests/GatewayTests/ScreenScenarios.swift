@@ -17,7 +17,8 @@ import Testing
       profile: zigbee2mqtt/light
       topic: zigbee2mqtt/desk_lamp
       properties:
-        brightness: {policy: {delay: 1500ms, max_wait: none}, confirm: {within: 3s, retries: 0}}
+        brightness:
+          {policy: {delay: 1500ms, max_wait: none}, confirm: {within: 3s, retries: 0}, display: none}
     boiler:
       name: Boiler
       properties:
@@ -159,7 +160,7 @@ import Testing
     let small = try terminal.waitFor("forty columns") { rows in
       rows.count == 10 && rows[9].hasSuffix("? help  q quit") && rows[0].hasSuffix("● connected")
     }
-    #expect(small[1] == " PROPERTY    TARGET       STATE")
+    #expect(small[1] == " PROPERTY    TARGET    STATE")
     #expect(small[2] == " Desk lamp")
     #expect(small[4] == "  brightness    100")
 

@@ -44,7 +44,8 @@ import Testing
       #expect(table.remove(leaving) == leaving)
       model.removeAll(where: leaving.contains)
       #expect(table.all.map(\.filter) == model)
-      #expect(model.allSatisfy { filter in table.contains(matching: filter) { $0.filter == filter } })
+      let found = { (filter: String) in table.contains(matching: filter) { $0.filter == filter } }
+      #expect(model.allSatisfy(found))
       #expect(!leaving.contains { filter in table.contains(matching: filter) { _ in true } })
     }
   }

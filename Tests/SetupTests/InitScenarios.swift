@@ -48,7 +48,7 @@ import Testing
       BuiltProgram.path("settled"), "check", "--config", home.target + "/settle.yaml",
     ])
     #expect(check.code == 0)
-    #expect(check.output.hasPrefix("OK: 1 device, 2 properties"))
+    #expect(check.output.hasPrefix("OK: 1 device, 3 properties"))
     // Only the message of the test itself, which nobody else has a topic for.
     let heard = client.messages.map(\.topic).filter { $0 != "zigbee2mqtt/bridge/devices" }
     #expect(heard.allSatisfy { $0.hasPrefix("settle/status/settle-init-") })

@@ -61,6 +61,29 @@ def setUpModule():
     Browsers.start()
 
 
+LANED = """
+mesh-lamp:
+  lane: zigbee
+  properties:
+    level: {type: integer, range: [0, 100], policy: {delay: 0s}, command: {topic: mesh/set}}
+"""
+
+
+class Lanes(Case):
+    settings = {"devices": LANED, "states": {}, "lines": "lanes: {zigbee: {window: 7, rate: 2/s}}\n"}
+
+    def open(self, browser):
+        browser.open(self.stage.url)
+        browser.wait("return document.querySelectorAll('.tile').length === 1")
+
+    def test_settings_show_lanes_and_follow_them(self):
+        self.browser.click("#open-settings")
+        cells = "[...document.querySelectorAll('.lanes tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent).join(' | ')).join()"
+        self.browser.wait(f"return {cells} === 'zigbee | 0 | 0 of 7 | 2/s | – | 0'")
+        self.browser.run("document.querySelector('#settings').close()")
+        self.browser.wait("return !document.querySelector('#settings').open")
+
+
 class House(Case):
     settings = {"devices": HOME, "states": STATES}
 

@@ -4,6 +4,7 @@
 // The choices of this browser: theme, language, wall display, and signing in another device.
 
 import { h, icon } from "./dom.js";
+import { lanesSection } from "./lanes.js";
 import { LANGUAGES, t } from "./words.js";
 import { qrSymbol } from "./qr.js";
 
@@ -36,8 +37,8 @@ export class Settings {
       h("p", { class: "setting" }, h("a", { class: "button", href: "?kiosk" }, t("kiosk")), h("span", { class: "quiet" }, t("kioskHint"))),
     ];
     if (app.link.token !== null) parts.push(this.share(app.link.token));
-    dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts));
     dialog.showModal();
+    dialog.replaceChildren(h("div", { class: "sheet-inner" }, ...parts, lanesSection(app.link, dialog)));
   }
 
   /** A code that another device scans to sign in. */

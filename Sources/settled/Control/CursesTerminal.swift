@@ -117,7 +117,9 @@ struct CursesTerminal: ~Copyable {
   /// If the named locale is not installed, the C library's own takes its place.
   private static func isUTF8() -> Bool {
     if unsafe setlocale(LC_ALL, "") == nil {
-      guard TerminalLocale.isUTF8, unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil else { return false }
+      guard TerminalLocale.isUTF8, unsafe setlocale(LC_CTYPE, "C.UTF-8") != nil else {
+        return false
+      }
     }
     return unsafe String(cString: nl_langinfo(nl_item(CODESET))) == "UTF-8"
   }

@@ -12,7 +12,8 @@ import Values
 @Suite(.blocking) struct CompletionScenarios {
   private static let keys = [
     "boiler/mode", "boiler/target_temperature", "desk-lamp/brightness", "desk-lamp/color",
-    "desk-lamp/color_temp", "desk-lamp/power", "hall-blind/command", "hall-blind/position",
+    "desk-lamp/color_mode", "desk-lamp/color_temp", "desk-lamp/power", "hall-blind/command",
+    "hall-blind/position",
     "hall-thermostat/mode", "hall-thermostat/target_temperature", "porch-light/brightness",
     "porch-light/power",
   ]
@@ -134,7 +135,9 @@ import Values
   private static func offered(forArgument name: String, of command: String) throws -> [String] {
     switch name {
     case "KEY" where command == "set":
-      keys + ["boiler", "desk-lamp", "hall-blind", "hall-thermostat", "porch-light"]
+      keys.filter { $0 != "desk-lamp/color_mode" } + [
+        "boiler", "desk-lamp", "hall-blind", "hall-thermostat", "porch-light",
+      ]
     case "KEY" where command == "step": steppable
     case "KEY" where command == "toggle": ["desk-lamp/power", "porch-light/power"]
     case "KEY", "PATTERN": keys
