@@ -86,7 +86,7 @@ struct Filler {
   private func fill(_ rule: NumberRule) -> NumberRule {
     var filled = rule
     filled.unit = rule.unit.map { fill($0) }
-    filled.display?.unit = fill(rule.display?.unit ?? "")
+    if let display = rule.display { filled.display?.unit = fill(display.unit) }
     return filled
   }
 

@@ -82,10 +82,12 @@ extension GatewayCore {
     _ options: ChangeOptions
   ) throws(ValidationError) {
     var settling = options.settling
-    let longest = options.isJoint ? longestDelay(of: values.map(\.key)) : .zero
+    let longest = options.isJoint ? longestDelay(of: values.map(\.key)) : nil
     for (key, value) in values {
-      settling.delay =
-        registry.definition(of: key).property.policy.delay < longest ? longest : nil
+      if let longest {
+        let isShorter = registry.definition(of: key).property.policy.delay < longest
+        settling.delay = isShorter ? longest : nil
+      }
       try change(.set(value), of: key, at: now, settling)
     }
     skipQuiet(of: values, at: now, options)

@@ -70,8 +70,8 @@ package struct RejectionLog {
   private var tallies: [Kind: RejectionTally] = [:]
   private var retainedTopics: Set<String> = []
   private var unreadTopics: Set<String> = []
-  /// How many topics of retained commands are named in the log.
-  private static let retainedLimit = 1000
+  /// How many topics of retained commands, and of unread announcements, are named in the log.
+  private static let topicLimit = 1000
 
   package init() {}
 
@@ -100,10 +100,7 @@ package struct RejectionLog {
   /// Records an announcement that is passed on as it came, because it cannot be read; each topic is
   /// logged once.
   mutating func recordUnread(topic: String, size: Int) -> LogEntry? {
-    let topic = Excerpt.of(topic)
-    guard unreadTopics.count < Self.retainedLimit, unreadTopics.insert(topic).inserted else {
-      return nil
-    }
+    guard let topic = Self.firstMention(of: topic, in: &unreadTopics) else { return nil }
     return LogEntry(
       .warning,
       "Announcement passed on unchanged: it is no JSON object, or larger than limits.payload",
@@ -116,11 +113,14 @@ package struct RejectionLog {
   /// Such a message is ignored: a stale command must not replay.
   mutating func recordRetained(topic: String) -> LogEntry? {
     tallies[.retained, default: RejectionTally()].count()
-    let topic = Excerpt.of(topic)
-    guard retainedTopics.count < Self.retainedLimit, retainedTopics.insert(topic).inserted else {
-      return nil
-    }
+    guard let topic = Self.firstMention(of: topic, in: &retainedTopics) else { return nil }
     return LogEntry(.warning, "Retained command ignored", ["topic": topic])
+  }
+
+  /// The topic as it is logged; `nil` if it was, or if too many were.
+  private static func firstMention(of topic: String, in logged: inout Set<String>) -> String? {
+    let topic = Excerpt.of(topic)
+    return logged.count < topicLimit && logged.insert(topic).inserted ? topic : nil
   }
 }
 

@@ -178,8 +178,7 @@ package struct InBetween: Sendable {
     }
     let known = elements.map { Self.topic($0.json["from"]) }
     let missing = routes.filter { !known.contains(Self.topic($0["from"])) }
-    let lineStart = (bytes[..<first.range.lowerBound].lastIndex(of: 0x0A) ?? -1) + 1
-    let margin = bytes[lineStart...].prefix { $0 == 0x20 }
+    let margin = bytes[bytes.startOfLine(first.range.lowerBound)...].prefix { $0 == 0x20 }
     let end = bytes[last.range.upperBound...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
     var edits = TextEdits()
     let indent = String(decoding: margin, as: UTF8.self)

@@ -3,6 +3,7 @@
 
 package import Configuration
 internal import JSON
+import Values
 
 /// Takes Settle out from between automations and Zigbee2MQTT again.
 ///
@@ -43,14 +44,14 @@ package struct InBetweenUndo: Sendable {
     let ours = elements.filter { isOurs($0, base) }
     var kept = bytes
     if ours.count == elements.count {
-      let start = Self.lineStart(of: entry.start, in: bytes)
-      kept.removeSubrange(start..<Self.lineEnd(of: entry.value.range.upperBound, in: bytes))
+      let start = bytes.startOfLine(entry.start)
+      kept.removeSubrange(start..<bytes.endOfLine(after: entry.value.range))
       // The empty line that stood before the section.
       if start >= 2, kept[start - 1] == 0x0A, kept[start - 2] == 0x0A { kept.remove(at: start - 1) }
     } else {
       for element in ours.reversed() {
-        let start = Self.lineStart(of: element.range.lowerBound, in: bytes)
-        kept.removeSubrange(start..<Self.lineEnd(of: element.range.upperBound, in: bytes))
+        let start = bytes.startOfLine(element.range.lowerBound)
+        kept.removeSubrange(start..<bytes.endOfLine(after: element.range))
       }
     }
     return (kept, ours.count, base)
@@ -79,7 +80,7 @@ package struct InBetweenUndo: Sendable {
   /// Why what is left must stay; `nil` if it may be removed.
   package func problem(_ left: [Announcement]) -> String? {
     let state = left.last { $0.topic == "\(inner)/bridge/state" }
-    guard let state, String(decoding: state.payload, as: UTF8.self).contains("online") else {
+    guard let state, String(decoding: state.payload, as: UTF8.self).has("online") else {
       return nil
     }
     return "Zigbee2MQTT is still at \(inner): put its configuration.yaml back first, and restart it"
@@ -94,14 +95,5 @@ package struct InBetweenUndo: Sendable {
   private static func topic(_ element: YAMLOutline, _ end: String) -> String {
     let value = element[end]?.json
     return value?.string ?? value?["topic"]?.string ?? ""
-  }
-
-  private static func lineStart(of place: Int, in bytes: [UInt8]) -> Int {
-    (bytes[..<place].lastIndex(of: 0x0A) ?? -1) + 1
-  }
-
-  private static func lineEnd(of place: Int, in bytes: [UInt8]) -> Int {
-    if place > 0, place <= bytes.count, bytes[place - 1] == 0x0A { return place }
-    return bytes[place...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
   }
 }

@@ -9,7 +9,8 @@ package struct JSONPointer: Hashable, Sendable {
   /// The pointer to the document itself.
   package static let whole = JSONPointer(tokens: [])
 
-  private init(tokens: [String]) { self.tokens = tokens }
+  /// The pointer along `tokens`, which are not escaped, outermost first.
+  package init(tokens: [String]) { self.tokens = tokens }
 
   /// Reads a pointer; `nil` when `text` is not one.
   ///

@@ -53,18 +53,14 @@ package enum Scale: Hashable, Sendable {
   /// The number for a converted one, rounded to the resolution of that.
   package func number(for result: Double) -> Double? {
     guard let number = inverse(result) else { return nil }
-    switch self {
-    case .linear(let from, let to, _):
-      let slope = (from.last - from.first) / (to.last - to.first)
-      var places = 0
-      var unit = 1.0
-      while unit > slope.magnitude * resolution, places < 9 {
-        unit /= 10
-        places += 1
-      }
-      return rounded(number, decimals: places)
-    case .mired: return number.rounded()
+    guard let slope else { return number.rounded() }
+    var places = 0
+    var unit = 1.0
+    while unit > slope.magnitude * resolution, places < 9 {
+      unit /= 10
+      places += 1
     }
+    return rounded(number, decimals: places)
   }
 
   /// The smallest difference between two converted numbers.

@@ -1,3 +1,6 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
 /// Finding and replacing text within text.
 ///
 /// The standard library's own calls (`firstRange(of:)`, `replacing(_:with:)`) link its engine for

@@ -34,28 +34,14 @@ extension ImportCommand {
       return .badInput
     }
     let report = ImportReport(json: json, isDry: isDry)
-    let old: [UInt8]
     guard let path = settingsPath(environment) else {
       StandardOutput.show(routes.section)
       report.advise(routes.advice)
       return .done
     }
-    do throws(FileError) {
-      old = try AtomicFile.read(path) ?? []
-    } catch {
-      complain(error.description)
-      return .failed
-    }
+    guard let old = settings(at: path) else { return .failed }
     let (new, count) = try routes.added(to: old, file: path)
-    var drafted = overrides
-    drafted.config = path
-    _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
-    do throws(FileError) {
-      if !isDry, count > 0 { try AtomicFile.write(new, to: path) }
-    } catch {
-      complain(error.description)
-      return .failed
-    }
+    guard try replace(old, by: new, at: path, overrides, environment) else { return .failed }
     report.showRoutes(path, old: old, new: new, count: count)
     report.advise(routes.advice)
     return .done
@@ -66,6 +52,38 @@ extension ImportCommand {
     if let path = config ?? environment["SETTLE_CONFIG"], !path.isEmpty { return path }
     let standard = ConfigurationLoader.standardPath
     return unsafe access(standard, R_OK) == 0 ? standard : nil
+  }
+
+  /// The bytes of the settings; `nil` after a complaint where they cannot be read.
+  private func settings(at path: String) -> [UInt8]? {
+    do throws(FileError) {
+      return try AtomicFile.read(path) ?? []
+    } catch {
+      complain(error.description)
+      return nil
+    }
+  }
+
+  /// Writes changed settings unless it is a dry run; `false` after a complaint.
+  ///
+  /// - Throws: ``ConfigurationFailure`` when the new ones are invalid; nothing is written then.
+  private func replace(
+    _ old: [UInt8],
+    by new: [UInt8],
+    at path: String,
+    _ overrides: ConfigurationLoader.Overrides,
+    _ environment: [String: String]
+  ) throws(ConfigurationFailure) -> Bool {
+    var drafted = overrides
+    drafted.config = path
+    _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
+    do throws(FileError) {
+      if !isDry, new != old { try AtomicFile.write(new, to: path) }
+      return true
+    } catch {
+      complain(error.description)
+      return false
+    }
   }
 
   // MARK: - Undo
@@ -83,23 +101,11 @@ extension ImportCommand {
     guard let path = settingsPath(environment) else {
       return removeLeftovers(of: undo, settings, report)
     }
-    let old: [UInt8]
-    do throws(FileError) {
-      old = try AtomicFile.read(path) ?? []
-    } catch {
-      complain(error.description)
-      return .failed
-    }
+    guard let old = self.settings(at: path) else { return .failed }
     guard let found = try undo.removed(from: old, file: path) else {
       return removeLeftovers(of: undo, settings, report)
     }
-    var drafted = overrides
-    drafted.config = path
-    _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: found.bytes])
-    do throws(FileError) {
-      if !isDry { try AtomicFile.write(found.bytes, to: path) }
-    } catch {
-      complain(error.description)
+    guard try replace(old, by: found.bytes, at: path, overrides, environment) else {
       return .failed
     }
     report.showRoutes(path, old: old, new: found.bytes, count: -found.removed)

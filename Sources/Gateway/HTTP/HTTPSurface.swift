@@ -203,9 +203,7 @@ final class HTTPSurface: HTTPService {
     let bytes = JSONWriter.bytes(json) + [0x0A]
     var response = HTTPResponse(status: status, type: "application/json", bytes)
     if bytes.count >= DocumentStream.compressedSize, acceptsGzip(exchange) {
-      var packed: [UInt8] = []
-      GzipWriter().append(bytes, isLast: true, to: &packed)
-      response.body = .bytes(packed)
+      response.body = .bytes(GzipWriter.quick(bytes))
       response.headers += [Self.gzip, Self.varies]
     }
     answer(exchange, response)

@@ -29,8 +29,13 @@ internal import CZLib
   }
 
   /// All of `bytes`, compressed as much as possible.
-  package static func best(_ bytes: [UInt8]) -> [UInt8] {
-    let writer = GzipWriter(level: bestLevel)
+  package static func best(_ bytes: [UInt8]) -> [UInt8] { whole(bytes, level: bestLevel) }
+
+  /// All of `bytes`, compressed in little time.
+  package static func quick(_ bytes: [UInt8]) -> [UInt8] { whole(bytes, level: quickLevel) }
+
+  private static func whole(_ bytes: [UInt8], level: Int32) -> [UInt8] {
+    let writer = GzipWriter(level: level)
     var output: [UInt8] = []
     writer.append(bytes, isLast: true, to: &output)
     return output

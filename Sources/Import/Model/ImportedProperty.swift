@@ -73,8 +73,6 @@ enum PlaceholderText {
 
   /// A JSON Pointer along `path`, with every `$` escaped.
   static func pointer(_ path: [String]) -> String {
-    escaped(
-      path.map { "/" + $0.replaced("~", by: "~0").replaced("/", by: "~1") }.joined()
-    )
+    escaped(JSONPointer(tokens: path).text)
   }
 }

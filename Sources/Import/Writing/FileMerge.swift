@@ -57,7 +57,7 @@ struct FileMerge {
         merge(device.members, known?.members ?? [], into: entry.value, .device, at: device.id)
         previous = entry
       } else if known == nil {
-        let offset = previous.map { endOfLine(after: $0.value.range) } ?? bytes.count
+        let offset = previous.map { bytes.endOfLine(after: $0.value.range) } ?? bytes.count
         edits.insert(lineBreak(at: offset) + "\n" + device.text, at: offset)
         changes.append(ImportChange(.added, device.id))
       }
@@ -141,10 +141,10 @@ struct FileMerge {
     if entry.value.isInline {
       edits.replace(entry.value.range, with: YAMLText.flow(new.value))
     } else {
-      let indent = entry.start - startOfLine(entry.start)
+      let indent = entry.start - bytes.startOfLine(entry.start)
       let text = YAMLText.entry(new.name, new.value, indent: indent)
       edits.replace(
-        startOfLine(entry.start)..<endOfLine(after: entry.value.range),
+        bytes.startOfLine(entry.start)..<bytes.endOfLine(after: entry.value.range),
         with: text
       )
     }
@@ -178,7 +178,7 @@ struct FileMerge {
     }
     changes.append(ImportChange(.removed, Self.shown(path)))
     guard mapping.isInline else {
-      let range = startOfLine(entry.start)..<endOfLine(after: entry.value.range)
+      let range = bytes.startOfLine(entry.start)..<bytes.endOfLine(after: entry.value.range)
       edits.replace(range, with: "")
       return
     }
@@ -206,8 +206,8 @@ struct FileMerge {
       edits.insert(", \(text)", at: last.value.range.upperBound)
       return
     }
-    let indent = last.start - startOfLine(last.start)
-    let offset = endOfLine(after: last.value.range)
+    let indent = last.start - bytes.startOfLine(last.start)
+    let offset = bytes.endOfLine(after: last.value.range)
     let text =
       member.name == "properties"
       ? String(repeating: " ", count: indent) + "properties:\n"
@@ -217,17 +217,6 @@ struct FileMerge {
   }
 
   // MARK: - Lines
-
-  private func startOfLine(_ offset: Int) -> Int {
-    (bytes[..<offset].lastIndex(of: 0x0A) ?? -1) + 1
-  }
-
-  /// The end of the last line of a value.
-  private func endOfLine(after range: Range<Int>) -> Int {
-    let end = range.upperBound
-    if end > range.lowerBound, bytes[end - 1] == 0x0A { return end }
-    return bytes[end...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
-  }
 
   /// The line break that is missing before `offset`, or an empty string.
   private func lineBreak(at offset: Int) -> String {
@@ -257,5 +246,17 @@ package struct ImportChange: Hashable, Sendable {
   package init(_ kind: Kind, _ path: String) {
     self.kind = kind
     self.path = path
+  }
+}
+
+extension [UInt8] {
+  /// The start of the line that `offset` is on.
+  func startOfLine(_ offset: Int) -> Int { (self[..<offset].lastIndex(of: 0x0A) ?? -1) + 1 }
+
+  /// The end of the last line of a value.
+  func endOfLine(after range: Range<Int>) -> Int {
+    let end = range.upperBound
+    if end > range.lowerBound, self[end - 1] == 0x0A { return end }
+    return self[end...].firstIndex(of: 0x0A).map { $0 + 1 } ?? count
   }
 }

@@ -23,7 +23,8 @@ export function lanesSection(link, dialog) {
     } catch {
       // The connection's state is shown in the bar; the last figures stay.
     }
-    if (dialog.open) setTimeout(follow, EVERY);
+    // A dialog that was opened again has a section of its own.
+    if (dialog.open && section.isConnected) setTimeout(follow, EVERY);
   };
   follow();
   return section;
