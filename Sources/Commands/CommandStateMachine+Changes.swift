@@ -13,11 +13,13 @@ extension CommandStateMachine {
   ///
   /// A step or toggle without a known state to count from waits for that state, if it was requested.
   ///
+  /// - Parameter delay: The quiet period of a value in place of its policy's.
   /// - Throws: Why the change is rejected; nothing else has changed then.
   package mutating func change(
     _ change: ValueChange,
     of key: KeyIndex,
     at now: Moment,
+    delay: Duration? = nil,
     _ options: consuming ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
     migrate(key, at: now)
@@ -29,7 +31,7 @@ extension CommandStateMachine {
         try holds.check(change, of: key, from: options.origin, in: dispatcher, at: now)
       }
       if case .set(let value) = change {
-        try accept(value, of: key, options, at: now)
+        try accept(value, of: key, delay: delay, options, at: now)
       } else if let value = try value(after: change, of: key) {
         try accept(value, of: key, options, at: now)
       } else {
@@ -65,6 +67,7 @@ extension CommandStateMachine {
   private mutating func accept(
     _ value: Value,
     of key: KeyIndex,
+    delay: Duration? = nil,
     _ options: ChangeOptions,
     at now: Moment
   ) throws(ValidationError) {
@@ -101,7 +104,7 @@ extension CommandStateMachine {
         at: now
       )
     }
-    dispatcher.enqueue(consume change, for: key, at: now, delay: options.delay)
+    dispatcher.enqueue(consume change, for: key, at: now, delay: delay)
     if dispatcher.facts[key].hasExcluded { endExcluded(by: key, at: now) }
     dispatcher.setTarget(value, of: key)
     dispatcher.settleReady(at: now)

@@ -63,6 +63,7 @@ package struct CommandPipeline: ~Copyable {
   mutating func change(
     _ change: ValueChange,
     of key: KeyIndex,
+    delay: Duration?,
     _ options: ChangeOptions,
     _ outbox: inout Outbox,
     at now: Moment
@@ -70,7 +71,7 @@ package struct CommandPipeline: ~Copyable {
     commands.migrate(key, at: now)
     if durability != nil, let refusal = refusal(change, of: key, at: now) { throw refusal }
     let recorded = isRecorded ? try? commands.value(after: change, of: key) : nil
-    try commands.change(change, of: key, at: now, options)
+    try commands.change(change, of: key, at: now, delay: delay, options)
     guard let recorded else { return }
     recordAppliedSteps(&outbox)
     outbox.append(

@@ -12,18 +12,20 @@ package import Values
 extension GatewayCore {
   /// Accepts a change, after everything that is due has left.
   ///
+  /// - Parameter delay: The quiet period of a value in place of its policy's.
   /// - Throws: Why it is rejected; nothing has changed then.
   package mutating func change(
     _ change: ValueChange,
     of key: KeyIndex,
     at now: Moment,
+    delay: Duration? = nil,
     _ options: ChangeOptions = ChangeOptions()
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)
     if pipeline.commands.isGroup(key) {
-      return try groups.change(change, of: key, at: now, options, in: &pipeline, &outbox)
+      return try groups.change(change, of: key, at: now, delay: delay, options, in: &pipeline, &outbox)
     }
-    try pipeline.change(change, of: key, options, &outbox, at: now)
+    try pipeline.change(change, of: key, delay: delay, options, &outbox, at: now)
   }
 
   /// Accepts a change that arrived as a message, unless it is part of a feedback loop: a bridge that
@@ -81,14 +83,13 @@ extension GatewayCore {
     at now: Moment,
     _ options: ChangeOptions
   ) throws(ValidationError) {
-    var settling = options.settling
+    let settling = options.settling
     let longest = options.isJoint ? longestDelay(of: values.map(\.key)) : nil
     for (key, value) in values {
-      if let longest {
-        let isShorter = registry.definition(of: key).property.policy.delay < longest
-        settling.delay = isShorter ? longest : nil
+      let delay = longest.flatMap {
+        registry.definition(of: key).property.policy.delay < $0 ? $0 : nil
       }
-      try change(.set(value), of: key, at: now, settling)
+      try change(.set(value), of: key, at: now, delay: delay, settling)
     }
     skipQuiet(of: values, at: now, options)
   }

@@ -15,6 +15,7 @@ extension GroupCommands {
     _ change: ValueChange,
     of key: KeyIndex,
     at now: Moment,
+    delay: Duration?,
     _ options: ChangeOptions,
     in pipeline: inout CommandPipeline,
     _ outbox: inout Outbox
@@ -39,7 +40,7 @@ extension GroupCommands {
     for member in registry.groups.members(of: key) {
       do throws(ValidationError) {
         let change = try pipeline.commands.memberChange(change, for: member)
-        try pipeline.change(change, of: member, members, &outbox, at: now)
+        try pipeline.change(change, of: member, delay: delay, members, &outbox, at: now)
         accepted.append(member)
       } catch {
         rejected.append((member, error))

@@ -85,14 +85,20 @@ import Testing
     let port = bench.broker.port
     let isOver = Flag()
     let thread = try TestThread {
-      guard let flood = try? RawPublisher(port: port) else { return }
+      guard let flood = try? RawPublisher(port: port),
+        let commands = try? RecordingSubscriber(port: port, filters: ["cmd/dev0"])
+      else { return }
       var number = 0
       while !isOver.isSet {
-        for _ in 0..<1000 {
+        for _ in 0..<40 {
           number += 1
           flood.publish("settle/dev0/level/set", "\(number % 1_000_000)")
         }
         flood.flush()
+        usleep(1000)
+        // Each longest wait, of at most 4,000 changes, ends with a command. A flood that is never held
+        // back would measure how much the broker keeps for a slower gateway.
+        while !isOver.isSet, number > 8000 * (commands.messages.count + 1) { usleep(1000) }
       }
     }
     defer {

@@ -4,6 +4,8 @@
 package import JSON
 
 /// What a change carries beside its value.
+///
+/// A plain change passes them in registers: one more word, and each change copies them in memory.
 package struct ChangeOptions: Sendable {
   package var origin: ChangeOrigin?
   /// How long the value may wait for an offline broker or device; `nil`: as the property says.
@@ -14,8 +16,6 @@ package struct ChangeOptions: Sendable {
   package var skipsQuiet = false
   /// Whether values that are accepted together wait for the longest of their quiet periods.
   package var isJoint = false
-  /// The quiet period in place of the policy's.
-  package var delay: Duration?
 
   package init(
     origin: ChangeOrigin? = nil,
