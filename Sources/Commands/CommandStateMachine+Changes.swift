@@ -13,7 +13,8 @@ extension CommandStateMachine {
   ///
   /// A step or toggle without a known state to count from waits for that state, if it was requested.
   ///
-  /// - Parameter delay: The quiet period of a value in place of its policy's.
+  /// `delay` is the quiet period of a value in place of its policy's.
+  ///
   /// - Throws: Why the change is rejected; nothing else has changed then.
   package mutating func change(
     _ change: ValueChange,

@@ -23,6 +23,8 @@ package enum ControlReply: Hashable, Sendable {
   /// The last commands of keys, as events.
   case logged([EventObject], id: JSONValue?)
   case devices([DeviceRow], id: JSONValue?)
+  /// What a shell offers, see ``ControlRequest/completion``.
+  case words([String], id: JSONValue?)
   /// The message of a change that was not made.
   case previewed([MessagePreview], id: JSONValue?)
   case failure(ErrorReply, id: JSONValue?)
@@ -34,7 +36,8 @@ package enum ControlReply: Hashable, Sendable {
     case .watched(_, let id), .recorded(_, let id), .targets(_, let id), .pending(_, let id),
       .described(_, let id),
       .flushed(_, let id), .cancelled(_, let id), .reloaded(_, let id), .status(_, let id),
-      .logged(_, let id), .devices(_, let id), .previewed(_, let id), .failure(_, let id):
+      .logged(_, let id), .devices(_, let id), .words(_, let id), .previewed(_, let id),
+      .failure(_, let id):
       id
     }
   }
@@ -72,6 +75,8 @@ extension ControlReply {
     case .status(let report, let id): append("status", report.json, id, to: &output)
     case .logged(let events, let id): append("log", events.lazy.map(\.json), id, to: &output)
     case .devices(let rows, let id): append("devices", rows.lazy.map(\.json), id, to: &output)
+    case .words(let words, let id):
+      append("complete", words.lazy.map(JSONValue.string), id, to: &output)
     case .previewed(let messages, let id):
       append("dry_run", messages.lazy.map(\.json), id, to: &output)
     case .failure(let failure, let id): append("error", failure.json, id, to: &output)
@@ -158,6 +163,8 @@ extension ControlReply {
       self = .logged(events.compactMap(EventObject.init), id: id)
     } else if case .array(let rows) = json["devices"] {
       self = .devices(rows.compactMap(DeviceRow.init), id: id)
+    } else if case .array(let words) = json["complete"] {
+      self = .words(words.compactMap(\.string), id: id)
     } else if case .array(let messages) = json["dry_run"] {
       self = .previewed(messages.compactMap(MessagePreview.init), id: id)
     } else if let report = json["reloaded"].flatMap(ReloadReport.init) {

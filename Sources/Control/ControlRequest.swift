@@ -35,6 +35,15 @@ package struct ControlRequest: Hashable, Sendable {
   /// The phase until which a change is followed; every phase up to it is a reply.
   package enum Wait: String, Hashable, Sendable, CaseIterable { case sent, confirmed }
 
+  /// What a shell completes: keys, those that a change of one kind accepts, or areas.
+  package enum Completion: String, Hashable, Sendable, CaseIterable {
+    case any, step, toggle
+    /// Keys that can be set, and their devices.
+    case set
+    /// Areas, each as one word.
+    case area
+  }
+
   package var operation: Operation
   /// The key, or the pattern for operations that allow one.
   package var key: String
@@ -46,6 +55,8 @@ package struct ControlRequest: Hashable, Sendable {
   package var isDryRun = false
   package var ttl: Duration?
   package var wait: Wait?
+  /// The words to answer with in place of rows of devices.
+  package var completion: Completion?
   /// The time in milliseconds on a virtual or scripted clock.
   package var at: Double?
 
@@ -152,6 +163,7 @@ extension ControlRequest {
     add("dry_run", isDryRun ? true : nil)
     add("ttl", ttl.map { .string(DurationText.text($0)) })
     add("wait", wait.map { .string($0.rawValue) })
+    add("complete", completion.map { .string($0.rawValue) })
     add("at", at.map(JSONValue.number))
     return .object(members)
   }

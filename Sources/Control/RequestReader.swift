@@ -11,6 +11,7 @@ struct RequestReader {
     "set", "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
     "describe", "record", "reload", "status", "log", "devices", "key",
     "id", "source", "now", "ttl", "wait", "at", "dry_run",
+    "complete",
   ]
 
   private let members: [JSONValue.Member]
@@ -97,7 +98,7 @@ struct RequestReader {
     switch name {
     case "key": .key
     case "set": .operation
-    case "id", "source", "now", "ttl", "wait", "at", "dry_run": .option
+    case "id", "source", "now", "ttl", "wait", "at", "dry_run", "complete": .option
     case "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
       "describe",
       "record", "reload", "status", "log", "devices":
@@ -154,6 +155,7 @@ struct RequestReader {
     case "dry_run": request.isDryRun = try boolean(member)
     case "ttl": request.ttl = try duration(member)
     case "wait": request.wait = try wait(member)
+    case "complete": request.completion = try completion(member)
     case "at": request.at = try instant(member)
     default: break  // `id` has been read.
     }
@@ -164,13 +166,15 @@ struct RequestReader {
     in request: ControlRequest
   ) throws(GrammarError) {
     switch request.operation {
-    case .set, .step, .toggle: return
+    case .set, .step, .toggle:
+      if member.name != "complete" { return }
     case .scene:
-      if member.name != "key" { return }
+      if !["key", "complete"].contains(member.name) { return }
     case .cancel, .flush:
       if ["key", "id", "source", "at"].contains(member.name) { return }
     case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
       if ["id", "source"].contains(member.name) { return }
+      if member.name == "complete", request.operation == .devices { return }
     }
     let operation = members.first { Self.role(of: $0.name) == .operation }?.name ?? ""
     let hint =
@@ -324,6 +328,19 @@ extension RequestReader {
     } catch {
       throw self.error(.badValue, #""\#(member.name)" \#(error.description)"#)
     }
+  }
+
+  private func completion(
+    _ member: JSONValue.Member
+  ) throws(GrammarError) -> ControlRequest.Completion {
+    guard let word = member.value.string else { throw wrongType(member, expected: "a text") }
+    if let completion = ControlRequest.Completion(rawValue: word) { return completion }
+    let words = ControlRequest.Completion.allCases.map(\.rawValue)
+    throw error(
+      .badValue,
+      #""complete" must be one of \#(words.joined(separator: ", ")); found "\#(Excerpt.of(word))""#
+        + Suggestion.hint(for: word, in: words)
+    )
   }
 
   private func wait(_ member: JSONValue.Member) throws(GrammarError) -> ControlRequest.Wait? {

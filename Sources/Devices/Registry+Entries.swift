@@ -121,6 +121,9 @@ extension Registry {
   /// The name of a device's lane.
   package func lane(ofDevice number: Int) -> String? { varying(\.lane, ofDevice: number) }
 
+  /// Where a device is.
+  package func area(ofDevice number: Int) -> String? { varying(\.area, ofDevice: number) }
+
   /// Whether a device tells when it is awake.
   package func sleeps(_ number: Int) -> Bool {
     !tables.isRemoved(number) && definition(ofDevice: number).pattern.awake != nil

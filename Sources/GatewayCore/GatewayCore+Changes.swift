@@ -12,7 +12,8 @@ package import Values
 extension GatewayCore {
   /// Accepts a change, after everything that is due has left.
   ///
-  /// - Parameter delay: The quiet period of a value in place of its policy's.
+  /// `delay` is the quiet period of a value in place of its policy's.
+  ///
   /// - Throws: Why it is rejected; nothing has changed then.
   package mutating func change(
     _ change: ValueChange,
@@ -23,7 +24,15 @@ extension GatewayCore {
   ) throws(ValidationError) {
     pipeline.commands.advance(to: now)
     if pipeline.commands.isGroup(key) {
-      return try groups.change(change, of: key, at: now, delay: delay, options, in: &pipeline, &outbox)
+      return try groups.change(
+        change,
+        of: key,
+        at: now,
+        delay: delay,
+        options,
+        in: &pipeline,
+        &outbox
+      )
     }
     try pipeline.change(change, of: key, delay: delay, options, &outbox, at: now)
   }

@@ -62,7 +62,7 @@ struct ChangeFollower {
         request.wait = .sent
         try client.send(request)
       case .failure, .watched, .recorded, .targets, .pending, .described, .flushed, .cancelled,
-        .reloaded, .status, .logged, .previewed:
+        .reloaded, .status, .logged, .words, .previewed:
         return .unexpected(reply)
       }
     }

@@ -77,53 +77,35 @@ struct CompletionsCommand: GatewayCommand {
     let isMore = valuesOf?.last == "/"
     let subject = isMore ? valuesOf.map { String($0.dropLast()) } : valuesOf
     if isMore, subject?.contains("/") == true { return .done }
-    let question =
-      subject.map { ControlRequest(.describe, key: $0) }
-      ?? (keys == .scene ? ControlRequest(.status, key: "") : nil)
-      // There is one short row for each device.
-      ?? ControlRequest(.devices, key: keys == .area ? "*" : Self.devices(startingWith: start))
-    let reply = try ask(question)
+    let reply = try ask(question(about: subject))
     let words: [String]
     switch reply {
     case .status(let report, _): words = report.devices.scenes.filter { $0.hasPrefix(start) }
-    case .devices(let rows, _) where keys == .area:
-      words = DeviceRow.areas(of: rows).map(AreaName.word).filter { $0.hasPrefix(start) }
-    case .devices(let rows, _):
-      words = self.words(of: rows)
+    case .words(let offered, _): words = offered.filter { $0.hasPrefix(start) }
     case .described(let rows, _) where subject?.contains("/") == false:
       words = rows.filter { !$0.isReadOnly }
         .compactMap { $0.key.split(separator: "/").last.map { "\($0)=" } }
     case .described(let rows, _):
       words = rows.filter { !$0.isReadOnly }.flatMap { $0.kind.words }.filter(Self.needsNoQuotes)
     case .event, .watched, .recorded, .targets, .pending, .flushed, .cancelled, .reloaded, .logged,
-      .previewed, .failure:
+      .devices, .previewed, .failure:
       return .unexpected(reply)
     }
     StandardOutput.show(words.map { $0 + "\n" }.joined())
     return .done
   }
 
-  /// The keys, or where they are too many to choose from, the devices that have one.
-  private func words(of rows: [DeviceRow]) -> [String] {
-    /// The properties of a device that the command accepts.
-    func accepted(_ row: DeviceRow) -> [String] {
-      guard let keys else { return [] }
-      let readOnly = keys == .any ? [] : Set(row.readOnly)
-      return zip(row.properties, row.types)
-        .compactMap { keys.accepts($1) && !readOnly.contains($0) ? $0 : nil }
-    }
-    let devices = rows.map { ($0.id, accepted($0)) }
-    if devices.reduce(0, { $0 + $1.1.count }) > Self.mostKeys, !start.contains("/") {
-      return devices.compactMap { $1.isEmpty ? nil : "\($0)/" }
-    }
-    let all = devices.flatMap { id, properties in
-      properties.map { "\(id)/\($0)" } + (keys == .set && !properties.isEmpty ? [id] : [])
-    }
-    return start.isEmpty ? all : all.filter { $0.hasPrefix(start) }
+  /// What to ask the gateway for the values of `subject`, or for keys.
+  private func question(about subject: String?) -> ControlRequest {
+    if let subject { return ControlRequest(.describe, key: subject) }
+    guard let completion = keys?.completion else { return ControlRequest(.status, key: "") }
+    var request = ControlRequest(
+      .devices,
+      key: completion == .area ? "*" : Self.devices(startingWith: start)
+    )
+    request.completion = completion
+    return request
   }
-
-  /// The longest list of keys that is offered.
-  private static let mostKeys = 1000
 
   /// The pattern of the devices that have the keys.
   private static func devices(startingWith start: String) -> String {
@@ -147,13 +129,15 @@ struct CompletionsCommand: GatewayCommand {
 }
 
 extension CompletionsCommand.Keys {
-  /// Whether the command accepts keys of this type.
-  fileprivate func accepts(_ type: String) -> Bool {
+  /// The gateway's word for it; `nil` for scenes, which its status names.
+  fileprivate var completion: ControlRequest.Completion? {
     switch self {
-    case .any, .set: true
-    case .scene, .area: false
-    case .step: type == "number" || type == "integer"
-    case .toggle: type == "boolean"
+    case .any: .any
+    case .step: .step
+    case .toggle: .toggle
+    case .set: .set
+    case .area: .area
+    case .scene: nil
     }
   }
 }

@@ -43,7 +43,7 @@ struct SettledFollower {
         printer.show(event)
       case .watched(let event, _): printer.hold(event)
       case .failure, .recorded, .targets, .pending, .described, .flushed, .cancelled, .reloaded,
-        .status, .logged, .devices, .previewed:
+        .status, .logged, .devices, .words, .previewed:
         return .unexpected(reply)
       }
     }

@@ -43,7 +43,7 @@ struct SettledWait {
         guard !settling.isDone else { break }
         obstacle = Obstacle.show(rows)
       case .failure, .event, .recorded, .flushed, .cancelled, .reloaded, .status, .logged,
-        .previewed:
+        .words, .previewed:
         return .unexpected(reply)
       case .watched(let event, _):
         if settling.statuses[event.key] != nil { printer.heard(event) }

@@ -71,7 +71,7 @@ struct StatusCommand: GatewayCommand {
       show(report)
       return .failed
     case .event, .watched, .recorded, .targets, .pending, .described, .flushed, .cancelled,
-      .reloaded, .logged, .devices, .previewed, .failure:
+      .reloaded, .logged, .devices, .words, .previewed, .failure:
       return .unexpected(reply)
     }
   }

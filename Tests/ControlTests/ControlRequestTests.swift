@@ -51,6 +51,10 @@ struct ControlRequestTests {
     ),
     (#"{"key":"a/b","set":1,"id":7}"#, request(.set(1), "a/b") { $0.replyID = 7 }),
     (#"{"key":"a/b","set":1,"wait":true}"#, request(.set(1), "a/b") { $0.wait = .confirmed }),
+    (
+      #"{"devices":"desk*","complete":"step"}"#,
+      request(.devices, "desk*") { $0.completion = .step }
+    ),
     (#"{"key":"a/b","set":1,"wait":false,"now":false}"#, request(.set(1), "a/b")),
     (#"{"key":"a/b","set":1,"id":null,"ttl":null,"wait":null}"#, request(.set(1), "a/b")),
     (
@@ -139,6 +143,18 @@ struct ControlRequestTests {
     (
       #"{"key":"a/b","set":1,"wait":"confirm"}"#, "bad_value",
       #""wait" must be "sent" or "confirmed"; found "confirm"; did you mean "confirmed"?"#
+    ),
+    (
+      #"{"devices":"*","complete":"steps"}"#, "bad_value",
+      #""complete" must be one of any, step, toggle, set, area; found "steps"; did you mean "step"?"#
+    ),
+    (
+      #"{"get":"*","complete":"step"}"#, "misplaced_member",
+      #""complete" does not go with "get""#
+    ),
+    (
+      #"{"key":"a/b","set":1,"complete":"step"}"#, "misplaced_member",
+      #""complete" does not go with "set""#
     ),
     (
       #"{"key":"a/b","set":1,"wait":1}"#, "bad_type",

@@ -17,7 +17,7 @@ import Testing
 
   @Test func `wildcards are carried over, each topic settles for itself`() throws {
     let bench = try bench(
-      #"  - {from: "slow/+/in/#", to: "fast/+/out/#", policy: {delay: 100ms, max_wait: none}}"#
+      #"  - {from: "slow/+/in/#", to: "fast/+/out/#", policy: {delay: 1s, max_wait: none}}"#
     )
     let witness = try bench.witness()
 
@@ -36,7 +36,7 @@ import Testing
 
   @Test func `merge json keeps the newest of each member`() throws {
     let bench = try bench(
-      #"  - {from: "in/+", to: "out/+", merge: json, policy: {delay: 100ms, max_wait: none}}"#
+      #"  - {from: "in/+", to: "out/+", merge: json, policy: {delay: 1s, max_wait: none}}"#
     )
     let witness = try bench.witness()
 

@@ -81,7 +81,8 @@ package struct Settling: Sendable {
       guard statuses[event.key] != nil else { return [] }
       if event.phase != .rejected { statuses[event.key]?.event = event }
       isStale = true
-    case .event, .recorded, .flushed, .cancelled, .reloaded, .status, .logged, .devices, .previewed,
+    case .event, .recorded, .flushed, .cancelled, .reloaded, .status, .logged, .devices, .words,
+      .previewed,
       .failure:
       return []
     }

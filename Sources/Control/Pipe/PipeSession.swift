@@ -206,6 +206,7 @@ package struct PipeSession {
         ownFlushes -= 1
       }
     case .watched, .recorded, .targets, .pending, .described, .reloaded, .status, .logged, .devices,
+      .words,
       .previewed:
       break
     }

@@ -55,7 +55,7 @@ extension HTTPSurface {
       case .event: self?.answer(exchange, outcome.events, isAccepted: wait == nil, to: change)
       case .failure(let failure, _): self?.refuse(exchange, HTTPProblems.problem(failure))
       case .targets, .pending, .described, .flushed, .cancelled, .watched, .recorded, .reloaded,
-        .status, .logged, .devices, .previewed:
+        .status, .logged, .devices, .words, .previewed:
         preconditionFailure("A change is answered with events.")
       }
     }

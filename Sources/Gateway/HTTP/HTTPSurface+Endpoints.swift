@@ -183,7 +183,7 @@ extension HTTPSurface {
     case .cancelled(let count, _):
       answer(exchange, .object(["cancelled": .integer(Int64(count))]))
     case .failure(let failure, _): refuse(exchange, HTTPProblems.problem(failure))
-    case .targets, .described, .watched, .recorded, .reloaded, .status, .logged, .devices,
+    case .targets, .described, .watched, .recorded, .reloaded, .status, .logged, .devices, .words,
       .previewed:
       preconditionFailure("This request does not exist over HTTP.")
     }

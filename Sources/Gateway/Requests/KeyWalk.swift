@@ -17,6 +17,8 @@ struct KeyWalk {
   var hasBegun = false
   private(set) var isDone = false
   private let pattern: Pattern
+  /// What is offered in place of rows of devices.
+  private var words: CompletionWords?
   /// The place of the next key: the device's in the order of definition, and the property's in it.
   private var place = (device: 0, property: 0)
 
@@ -34,7 +36,29 @@ struct KeyWalk {
       case .flush, .cancel, .set, .step, .toggle, .scene, .watch, .record, .reload, .status: ""
       }
     guard !name.isEmpty else { return nil }
-    rows = RowListText(name, id: request.replyID)
+    words = request.completion.map(CompletionWords.init)
+    rows = RowListText(words == nil ? name : "complete", id: request.replyID)
+  }
+
+  /// Appends the words of a shell's completion; `false` if the request is about something else.
+  mutating func appendWords(
+    of registry: Registry,
+    work: inout Int,
+    to output: inout [UInt8]
+  ) -> Bool {
+    guard words != nil else { return false }
+    while let number = nextDevice(in: registry, work: &work) {
+      let isOfDevices = words?.isOfDevices
+      if let word = words?.add(device: number, in: registry) {
+        rows.append(.string(word), to: &output)
+      }
+      if words?.isOfDevices != isOfDevices { place = (0, 0) }
+      work -= TurnBudget.Cost.key
+    }
+    if isDone {
+      for word in words?.rest ?? [] { rows.append(.string(word), to: &output) }
+    }
+    return true
   }
 
   /// Ends the request, whatever keys are left.

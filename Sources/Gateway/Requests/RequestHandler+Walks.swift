@@ -22,6 +22,10 @@ extension RequestHandler {
       walk.hasBegun = true
       walk.rows.begin(to: &output)
     }
+    if walk.appendWords(of: context.registry, work: &left, to: &output) {
+      if walk.isDone { walk.rows.end(to: &output) }
+      return limit - left
+    }
     if case .devices = walk.operation {
       while let number = walk.nextDevice(in: context.registry, work: &left) {
         walk.rows.append(row(ofDevice: number, at: now).json, to: &output)

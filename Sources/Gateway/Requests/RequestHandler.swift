@@ -82,12 +82,12 @@ final class RequestHandler {
         .describe where requester.isDeaf, .log where requester.isDeaf,
         .devices where requester.isDeaf:
         break  // Nobody reads the reply.
-      case .devices where Pattern(request.key).isLiteral:
+      case .devices where request.completion == nil && Pattern(request.key).isLiteral:
         let device = try context.registry.deviceIndex(of: request.key)
         requester.send(.devices([row(ofDevice: device, at: now)], id: request.replyID))
       case .get, .pending, .describe, .log, .devices, .flush, .cancel:
-        if let client = requester as? ControlConnection, !Pattern(request.key).isLiteral,
-          let walk = KeyWalk(request)
+        if let client = requester as? ControlConnection,
+          !Pattern(request.key).isLiteral || request.completion != nil, let walk = KeyWalk(request)
         {
           return client.begin(walk)
         }

@@ -58,7 +58,7 @@ extension ControlScreen {
       } else {
         show("the broker is back", at: now)
       }
-    case .recorded, .reloaded, .logged, .devices, .previewed:
+    case .recorded, .reloaded, .logged, .devices, .words, .previewed:
       break  // The screen never requests these.
     }
   }
