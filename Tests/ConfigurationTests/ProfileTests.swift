@@ -122,19 +122,21 @@ struct ProfileTests {
     let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     #expect(files == EmbeddedProfiles.files.map { "\($0.name).yaml" }.sorted())
     let names = ProfileStore(problems: Problems()).names
-    #expect(names.count >= 35)
+    #expect(names.count >= 44)
     for name in names {
-      let parameters = "{object: o, node: n, property: p}"
-      let needed = ["esphome", "homie"].contains(name.prefix { $0 != "/" })
-      let own =
-        name.hasPrefix("esphome")
-        ? "{object: o}" : name.hasPrefix("homie") ? "{node: n, property: p}" : parameters
+      let parameters =
+        switch name.prefix(while: { $0 != "/" }) {
+        case "esphome": ", parameters: {object: o}"
+        case "homie": ", parameters: {node: n, property: p}"
+        case "victron": ", parameters: {path: p}"
+        default: ""
+        }
       // This profile has no properties.
       let added =
         name == "zigbee2mqtt/device"
         ? ", properties: {x: {type: text, command: {topic: $topic/set}}}" : ""
       let registry = try registry(
-        "d: {profile: \(name), topic: x\(needed ? ", parameters: \(own)" : "")\(added)}"
+        "d: {profile: \(name), topic: x\(parameters)\(added)}"
       )
       #expect(!registry.properties.isEmpty, "\(name)")
     }

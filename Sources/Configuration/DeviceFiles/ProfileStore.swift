@@ -148,6 +148,10 @@ enum EmbeddedProfiles {
       ("zwave-js", PackageResources.zwave_js_yaml),
       ("homie", PackageResources.homie_yaml),
       ("homeassistant", PackageResources.homeassistant_yaml),
+      ("frigate", PackageResources.frigate_yaml),
+      ("evcc", PackageResources.evcc_yaml),
+      ("opendtu", PackageResources.opendtu_yaml),
+      ("victron", PackageResources.victron_yaml),
     ]
   }
 }

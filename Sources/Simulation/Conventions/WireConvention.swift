@@ -80,4 +80,5 @@ package enum ConventionName: String, CaseIterable, Sendable {
   case zwaveJS = "zwave-js"
   case homie
   case homeAssistant = "homeassistant"
+  case frigate, evcc, opendtu, victron
 }

@@ -41,6 +41,10 @@ package struct DemoHouse: Sendable {
     case .zwaveJS: zwave
     case .homie: homie
     case .homeAssistant: homeAssistant
+    case .frigate: frigate
+    case .evcc: evcc
+    case .opendtu: opendtu
+    case .victron: victron
     }
   }
 
@@ -184,6 +188,58 @@ package struct DemoHouse: Sendable {
       """,
       [WLEDStrip.device("wled/a1b2c3")],
       slider: ("strip/brightness", 128, 220)
+    )
+  }
+
+  private static var frigate: DemoHouse {
+    DemoHouse(
+      """
+      front-door: {profile: frigate/camera, topic: frigate/front_door}
+
+      """,
+      [ValueTopics.camera("frigate/front_door")],
+      slider: ("front-door/motion_threshold", 30, 60),
+      button: "front-door/detect"
+    )
+  }
+
+  private static var evcc: DemoHouse {
+    DemoHouse(
+      """
+      garage: {profile: evcc/loadpoint, topic: evcc/loadpoints/1}
+
+      """,
+      [ValueTopics.loadpoint("evcc/loadpoints/1")],
+      slider: ("garage/limit_soc", 80, 60),
+      stepper: ("garage/max_current", 1)
+    )
+  }
+
+  private static var opendtu: DemoHouse {
+    DemoHouse(
+      """
+      roof: {profile: opendtu/inverter, topic: solar/116180400144}
+
+      """,
+      [ValueTopics.inverter("solar/116180400144")],
+      slider: ("roof/limit", 100, 40)
+    )
+  }
+
+  private static var victron: DemoHouse {
+    let path = "settings/0/Settings/CGwacs/AcPowerSetPoint"
+    return DemoHouse(
+      """
+      grid:
+        profile: victron/number
+        topic: c0619ab1
+        parameters: {path: \(path)}
+        properties:
+          value: {range: [-5000, 5000], step: 10, unit: W}
+
+      """,
+      [ValueTopics.victron("c0619ab1", path: path, initial: 50)],
+      slider: ("grid/value", 50, 400)
     )
   }
 

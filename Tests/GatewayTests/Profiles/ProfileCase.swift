@@ -50,6 +50,8 @@ struct ProfileCase: Sendable {
   var merge: Merge?
   /// What the device gets after it was away.
   var back: Change
+  /// Whether anything tells that the device is away.
+  var tellsAvailability = true
   /// The target of the property that is set before anything is; `nil`: not told in this table.
   var initial: String?
 
@@ -59,6 +61,13 @@ struct ProfileCase: Sendable {
   var deafTopic: String { topic + "d" }
   /// Whether anything tells that the command was carried out.
   var confirms: Bool { self.set.phase == "confirmed" }
+
+  /// The same, of a device that never tells that it is away.
+  var withoutAvailability: ProfileCase {
+    var row = self
+    row.tellsAvailability = false
+    return row
+  }
 
   /// A whole topic from what stands behind the device's.
   func topic(_ rest: String) -> String {

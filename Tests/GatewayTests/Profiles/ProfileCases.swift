@@ -17,6 +17,10 @@ enum ProfileCases {
     case .zwaveJS: zwaveJS
     case .homie: homie
     case .homeAssistant: homeAssistant
+    case .frigate: frigate
+    case .evcc: evcc
+    case .opendtu: opendtu
+    case .victron: victron
     }
   }
 

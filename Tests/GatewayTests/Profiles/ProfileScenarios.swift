@@ -95,7 +95,7 @@ import Testing
       if let toggle = row.toggle { house.change(row, toggle, "toggle") }
       if let merge = row.merge { try self.merge(row, merge, in: house) }
       if row.confirms { failOn(row, in: house) }
-      try leaveAndReturn(row, in: house)
+      if row.tellsAvailability { try leaveAndReturn(row, in: house) }
     }
   }
 

@@ -1,0 +1,134 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Devices
+package import JSON
+package import LastOut
+
+/// A device with one topic for commands and one for reports of each value, as cameras of Frigate,
+/// charging points of evcc, inverters of OpenDTU and devices behind Venus OS have.
+package struct ValueTopics: WireConvention {
+  /// The topics of one value.
+  package struct Value: Sendable {
+    var command: String
+    var state: String
+    /// Where the value can be asked for.
+    var query: String?
+  }
+
+  /// The topic and the words of the availability; `nil` where nothing tells.
+  private let status: (topic: String, online: String, offline: String)?
+  private let values: [String: Value]
+  /// Whether a value stands in an object, as in `{"value":1}`.
+  private let isWrapped: Bool
+
+  package var subscriptions: [String] {
+    values.values.flatMap { [$0.command, $0.query].compactMap { $0 } }.sorted()
+  }
+
+  package var greeting: [DeviceMessage] { status == nil ? [] : [availability(true)] }
+
+  package func availability(_ isOnline: Bool) -> DeviceMessage {
+    DeviceMessage(
+      topic: status?.topic ?? "settle-simulated/offline",
+      text: isOnline ? status?.online ?? "" : status?.offline ?? "",
+      retain: status != nil
+    )
+  }
+
+  package func answer(
+    topic: String,
+    payload: [UInt8],
+    memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    for (name, value) in values {
+      if topic == value.query { return DeviceAnswer(queriedParts: [name]) }
+      guard topic == value.command else { continue }
+      guard isWrapped else {
+        return DeviceAnswer([
+          DeviceChange(name, "value", .set(.string(WirePayload.word(payload))))
+        ])
+      }
+      guard let wanted = WirePayload.object(payload)?["value"] else { return .refused() }
+      return DeviceAnswer([DeviceChange(name, "value", .set(wanted))])
+    }
+    return nil
+  }
+
+  package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
+    guard let topics = values[part] else { return [] }
+    let value = memory.value(part, "value", at: now)
+    guard isWrapped else {
+      let text = memory.text(part, "value", at: now)
+      return [DeviceMessage(topic: topics.state, text: text, retain: true)]
+    }
+    return [DeviceMessage(topic: topics.state, json: .object(["value": value]))]
+  }
+}
+
+// MARK: - Devices
+
+extension ValueTopics {
+  /// A camera of Frigate; `topic` is `frigate/<camera>`.
+  package static func camera(_ topic: String) -> ConventionalDevice<Self> {
+    device(
+      ["detect": "OFF", "recordings": "ON", "motion_threshold": "30"],
+      status: (levels(of: topic, without: 1) + "/available", "online", "offline")
+    ) { Value(command: "\(topic)/\($0)/set", state: "\(topic)/\($0)/state") }
+  }
+
+  /// A charging point of evcc; `topic` is `evcc/loadpoints/<number>`.
+  package static func loadpoint(_ topic: String) -> ConventionalDevice<Self> {
+    device(
+      ["mode": "pv", "limitSoc": "80", "minCurrent": "6", "maxCurrent": "16"],
+      status: (levels(of: topic, without: 2) + "/status", "online", "offline")
+    ) { Value(command: "\(topic)/\($0)/set", state: "\(topic)/\($0)") }
+  }
+
+  /// An inverter of OpenDTU; `topic` is `solar/<serial>`.
+  package static func inverter(_ topic: String) -> ConventionalDevice<Self> {
+    device(["limit": "100"], status: ("\(topic)/status/reachable", "1", "0")) { name in
+      Value(
+        command: "\(topic)/cmd/\(name)_nonpersistent_relative",
+        state: "\(topic)/status/\(name)_relative"
+      )
+    }
+  }
+
+  /// A value behind Venus OS; `topic` is the portal's id.
+  package static func victron(
+    _ topic: String,
+    path: String,
+    initial: JSONValue
+  ) -> ConventionalDevice<Self> {
+    device([path: initial], isWrapped: true) { path in
+      Value(
+        command: "W/\(topic)/\(path)",
+        state: "N/\(topic)/\(path)",
+        query: "R/\(topic)/\(path)"
+      )
+    }
+  }
+
+  private static func device(
+    _ initial: [String: JSONValue],
+    status: (topic: String, online: String, offline: String)? = nil,
+    isWrapped: Bool = false,
+    topics: (String) -> Value
+  ) -> ConventionalDevice<Self> {
+    ConventionalDevice(
+      Self(
+        status: status,
+        values: Dictionary(uniqueKeysWithValues: initial.keys.map { ($0, topics($0)) }),
+        isWrapped: isWrapped
+      ),
+      parts: initial.mapValues { ["value": $0] }
+    )
+  }
+
+  /// A topic without its last levels.
+  private static func levels(of topic: String, without count: Int) -> String {
+    topic.split(separator: "/").dropLast(count).joined(separator: "/")
+  }
+}
