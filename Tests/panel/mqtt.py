@@ -20,6 +20,7 @@ class Client:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.lock = threading.Lock()
+        self.answered = threading.Event()
         self.send(0x10, text("MQTT") + bytes([4, 2, 0, 0]) + text(name))
         self.packet()
         if topics:
@@ -31,6 +32,13 @@ class Client:
 
     def publish(self, topic, payload, retain=False):
         self.send(0x31 if retain else 0x30, text(topic) + payload.encode())
+
+    def flush(self):
+        """Waits until the broker has handled everything that was sent: it answers a ping after that."""
+        self.answered.clear()
+        self.send(0xC0, b"")
+        if not self.answered.wait(timeout=60):
+            raise TimeoutError("the broker does not answer")
 
     def send(self, kind, body):
         size, rest = b"", len(body)
@@ -65,6 +73,8 @@ class Client:
         try:
             while True:
                 kind, body = self.packet()
+                if kind == 0xD0:
+                    self.answered.set()
                 if kind & 0xF0 == 0x30:
                     count = struct.unpack(">H", body[:2])[0]
                     self.hear(body[2:2 + count].decode(), body[2 + count:].decode())

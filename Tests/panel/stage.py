@@ -157,6 +157,8 @@ class Stage:
             self.devices.publish(f"state/{key}", value, retain=True)
         for device in {key.split("/")[0] for key in self.states}:
             self.devices.publish(f"state/{device}/status", "online", retain=True)
+        # A broker reads from its clients in turns: a gateway that connects now would get older states after its commands.
+        self.devices.flush()
 
     def start_gateway(self):
         with open(os.path.join(self.folder, "settled.log"), "ab") as log:

@@ -67,6 +67,20 @@ class Parts(Case):
             key.ask(30, 10); look(11);""")
         self.assertEqual(seen, [[10, "failed"], 20, "no", [30, "settling"]])
 
+    def test_an_answer_does_not_undo_what_the_stream_reported_after_its_request(self):
+        facts = json.dumps(self.FACTS)
+        seen = self.module("house", f"""
+            const facts = {facts}, waiting = {{ ...facts, phase: "accepted", pending: {{ value: 20, collapsed: 0, waits: "offline", due_ms: null }} }};
+            const answer = (row, online) => ({{ devices: [{{ id: "a", name: "A", online, properties: {{ b: {{ ...row, online }} }} }}] }});
+            const house = new m.House(); house.load(answer(waiting, false), 0, 0);
+            const key = house.find("a/b"), seen = [], look = () => seen.push([key.progress(0).name, key.device.online]);
+            look(); key.row({{ ...facts, target: 20, actual: 20 }}, 50); look();
+            house.load(answer(waiting, false), 90, 40); look();
+            key.row({{ ...waiting, online: false }}, 90, 40); look();
+            house.load(answer(waiting, false), 99, 60); look();
+            return seen;""")
+        self.assertEqual(seen, [["waiting", False], ["confirmed", True], ["confirmed", True], ["confirmed", True], ["waiting", False]])
+
     def test_a_stream_may_be_cut_anywhere(self):
         seen = self.module("stream", r"""
             const text = 'retry: 2000\n\n: \n\nid: 7\ndata: {"a":1}\n\nevent: state\ndata: {"b":"é"}\r\n\r\nid: 8\ndata: x\ndata: y\n\n';

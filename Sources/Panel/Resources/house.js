@@ -22,10 +22,10 @@ export class House {
   }
 
   /**
-   * Loads a snapshot. A device whose description is the same as before stays the same object. Returns true
-   * if any device or property is another one.
+   * Loads a snapshot that was requested at `askedAt`. A device whose description is the same as before stays the
+   * same object. Returns true if any device or property is another one.
    */
-  load(answer, now) {
+  load(answer, now, askedAt) {
     this.hasBroker = answer.broker?.connected ?? true;
     const old = new Map(this.devices.map((device) => [device.id, device]));
     const scenes = answer.scenes ?? [];
@@ -42,11 +42,12 @@ export class House {
       .flatMap((device) => Object.values(device.properties).map((row) => row.key)));
     this.keys = new Map(this.devices.flatMap((device) => device.keys.map((key) => [key.key, key])));
     shown.forEach((facts, place) => {
-      this.devices[place].online = facts.online;
+      const device = this.devices[place];
+      if (!device.keys.some((key) => key.isNewer(askedAt))) device.online = facts.online;
       for (const row of Object.values(facts.properties)) {
         const key = this.keys.get(row.key);
-        if (key.landed === key.newest) key.answered(key.newest);
-        key.row(row, now);
+        if (key.landed === key.newest && !key.isNewer(askedAt)) key.answered(key.newest);
+        key.row(row, now, askedAt);
       }
     });
     return isOther;

@@ -42,6 +42,8 @@ export class Key {
     this.lastChange = null;
     this.endedAt = null;
     this.isFollowed = false;
+    /** When the stream reported the key last. */
+    this.streamedAt = null;
     this.describe(facts);
   }
 
@@ -139,8 +141,16 @@ export class Key {
 
   // Messages from the gateway
 
-  /** Applies the state of the key. */
-  row(row, now) {
+  /** Whether the stream has reported the key since `askedAt`. */
+  isNewer(askedAt) { return this.streamedAt !== null && this.streamedAt >= askedAt; }
+
+  /**
+   * Applies the state of the key. One that was requested at `askedAt` may be older than what the stream has
+   * reported since; the stream also reports whatever is newer.
+   */
+  row(row, now, askedAt = null) {
+    if (askedAt === null) this.streamedAt = now;
+    else if (this.isNewer(askedAt)) return;
     this.target = row.target ?? null;
     this.actual = row.actual ?? null;
     this.phase = row.phase ?? null;

@@ -19,8 +19,9 @@ const HIDDEN = 2000;
 const TOKEN = "settle.token";
 
 /**
- * Calls `listener`: `state(name, reason)`, `snapshot(answer)`, `event(object)`, `row(object)`, and what
- * ``Outbox`` calls. The states are connecting, live, lost, locked, and asleep while the page is hidden.
+ * Calls `listener`: `state(name, reason)`, `snapshot(answer, askedAt)`, `event(object)`, `row(object, askedAt)`,
+ * and what ``Outbox`` calls. `askedAt` is when an answer was requested; a row of the stream has none. The states
+ * are connecting, live, lost, locked, and asleep while the page is hidden.
  */
 export class Link {
   constructor(listener) {
@@ -78,7 +79,7 @@ export class Link {
       const headers = this.lastEvent === null ? {} : { "Last-Event-ID": this.lastEvent };
       const answer = await this.fetch("v1/events?states=true", { headers, signal: abort.signal });
       // The snapshot has the state up to here; the stream has everything after it.
-      this.listener.snapshot(await this.get("v1/devices", abort.signal));
+      await this.snapshot(abort.signal);
       this.retries = 0;
       this.setState("live");
       this.outbox.resume();
@@ -113,6 +114,11 @@ export class Link {
   /** Closes the stream; it opens again at once, unless the page is hidden. */
   restart() { this.abort?.abort(); }
 
+  async snapshot(signal) {
+    const askedAt = performance.now();
+    this.listener.snapshot(await this.get("v1/devices", signal), askedAt);
+  }
+
   /** Reads all devices again; calls during a read cause one more read. */
   async refresh() {
     if (this.refreshing) {
@@ -123,7 +129,7 @@ export class Link {
     try {
       do {
         this.refreshAgain = false;
-        this.listener.snapshot(await this.get("v1/devices"));
+        await this.snapshot();
       } while (this.refreshAgain);
     } catch {
       // When the gateway is gone, the stream reconnects and reads everything again.
@@ -134,8 +140,9 @@ export class Link {
 
   /** Reads the state of one key. */
   async refreshKey(key) {
+    const askedAt = performance.now();
     try {
-      this.listener.row(await this.get(`v1/devices/${key}`));
+      this.listener.row(await this.get(`v1/devices/${key}`), askedAt);
     } catch {
       // As in refresh().
     }

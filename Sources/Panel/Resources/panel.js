@@ -36,9 +36,9 @@ class Panel {
     this.looked = new WeakMap();
     this.link = new Link({
       state: (name, reason) => this.showLink(name, reason),
-      snapshot: (answer) => this.load(answer),
+      snapshot: (answer, askedAt) => this.load(answer, askedAt),
       event: (event) => this.receive(event),
-      row: (row) => this.row(row),
+      row: (row, askedAt) => this.row(row, askedAt),
       sent: (key, id) => this.house.find(key)?.sent(id),
       answer: (id, key, refusal) => this.answer(id, key, refusal),
       unsent: (keys) => keys.forEach((name) => this.mark(name, (key) => { key.unsent = true; })),
@@ -58,8 +58,8 @@ class Panel {
 
   // Messages from the gateway
 
-  load(answer) {
-    const isOther = this.house.load(answer, performance.now());
+  load(answer, askedAt) {
+    const isOther = this.house.load(answer, performance.now(), askedAt);
     if (isOther || !this.isLoaded) {
       for (const key of this.progress.keys()) if (this.house.find(key.key) !== key) this.progress.delete(key);
       this.page.build();
@@ -71,10 +71,10 @@ class Panel {
     if (isFirst) this.page.route();
   }
 
-  row(row) {
+  row(row, askedAt) {
     const key = this.house.find(row.key);
     if (!key) return this.house.hidden.has(row.key) ? undefined : this.link.refresh();
-    key.row(row, performance.now());
+    key.row(row, performance.now(), askedAt);
     this.touch(key);
   }
 
