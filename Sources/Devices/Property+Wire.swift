@@ -114,11 +114,11 @@ extension Color {
       return (xy.x - other.xy.x).magnitude <= slack && (xy.y - other.xy.y).magnitude <= slack
     case .hs:
       return isNearHue(other, slack: tolerance ?? 1)
-    case .hsb:
+    case .hsb, .homieHSV:
       let slack = (tolerance ?? 1) + 1e-9
       return isNearHue(other, slack: slack)
         && (hsb.brightness - other.hsb.brightness).magnitude <= slack
-    case .rgb, .hex, .commaRGB, .homie:
+    case .rgb, .hex, .commaRGB, .homie, .channels:
       let (left, right) = (rgb, other.rgb)
       return zip([left.red, left.green, left.blue], [right.red, right.green, right.blue])
         .allSatisfy { abs(Double($0) - Double($1)) <= tolerance ?? 1 }

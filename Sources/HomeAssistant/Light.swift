@@ -96,8 +96,8 @@ package struct Light: Hashable, Sendable {
     color.map { place in
       switch properties[place].wire.encoding {
       case .xy: .xy
-      case .hs, .hsb: .hs
-      case .rgb, .hex, .commaRGB, .homie: .rgb
+      case .hs, .hsb, .homieHSV: .hs
+      case .rgb, .hex, .commaRGB, .homie, .channels: .rgb
       }
     }
   }

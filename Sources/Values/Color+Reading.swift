@@ -41,6 +41,10 @@ extension Color {
       self.init(wireText: text, encoding: encoding)
       return
     }
+    if case .array(let channels) = wire {
+      self.init(channels: channels.prefix(3).compactMap(\.double))
+      return
+    }
     let readings: [(ColorEncoding, Color?)] = [
       (.xy, Color(x: wire["x"], y: wire["y"])),
       (.hs, Color(hue: wire["h"], saturation: wire["s"])),
@@ -54,20 +58,22 @@ extension Color {
   }
 
   private init?(wireText text: String, encoding: ColorEncoding) {
-    if let color = Color(hex: text) {
+    // WLED puts a white channel that is on before the others, without leading zeros (wled00/mqtt.cpp).
+    let isWithWhite = text.utf8.first == UInt8(ascii: "#") && (8...9).contains(text.utf8.count)
+    if let color = Color(hex: isWithWhite ? "#\(text.suffix(6))" : text) {
       self = color
       return
     }
     var parts = text.split(separator: ",", omittingEmptySubsequences: false)
-    if parts.count == 4, parts[0] == "rgb" { parts.removeFirst() }
+    if parts.count == 4, parts[0] == "rgb" || parts[0] == "hsv" { parts.removeFirst() }
     let numbers = parts.compactMap { NumberText.parse($0) }
     guard parts.count == 3, numbers.count == 3 else { return nil }
     switch encoding {
-    case .hsb:
+    case .hsb, .homieHSV:
       guard let color = Color(hue: numbers[0], saturation: numbers[1], brightness: numbers[2])
       else { return nil }
       self = color
-    case .rgb, .xy, .hs, .hex, .commaRGB, .homie:
+    case .rgb, .xy, .hs, .hex, .commaRGB, .homie, .channels:
       self.init(channels: numbers)
     }
   }

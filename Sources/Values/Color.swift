@@ -46,14 +46,20 @@ extension Color {
         "h": .init(shortest: hsb.hue.rounded()), "s": .init(shortest: hsb.saturation.rounded()),
       ])
     case .hex: return .string(Self.hex(rgb))
-    case .hsb:
-      let hsb = hsb
-      return .string(
-        "\(Int(hsb.hue.rounded())),\(Int(hsb.saturation.rounded())),\(Int(hsb.brightness.rounded()))"
-      )
+    case .hsb: return .string(Self.degreesAndPercent(hsb))
     case .commaRGB: return .string("\(rgb.red),\(rgb.green),\(rgb.blue)")
     case .homie: return .string("rgb,\(rgb.red),\(rgb.green),\(rgb.blue)")
+    case .homieHSV: return .string("hsv,\(Self.degreesAndPercent(hsb))")
+    case .channels:
+      let rgb = rgb
+      return .array([rgb.red, rgb.green, rgb.blue].map { .integer(Int64($0)) })
     }
+  }
+
+  private static func degreesAndPercent(
+    _ hsb: (hue: Double, saturation: Double, brightness: Double)
+  ) -> String {
+    "\(Int(hsb.hue.rounded())),\(Int(hsb.saturation.rounded())),\(Int(hsb.brightness.rounded()))"
   }
 
   static func hex(_ rgb: RGB) -> String {
@@ -82,4 +88,8 @@ package enum ColorEncoding: String, CaseIterable, Hashable, Sendable {
   case commaRGB = "r,g,b"
   /// `"rgb,255,136,0"`, the form of Homie 5.
   case homie = "rgb,r,g,b"
+  /// `"hsv,32,100,100"`, another form of Homie 5.
+  case homieHSV = "hsv,h,s,v"
+  /// `[255,136,0]`
+  case channels = "[r,g,b]"
 }

@@ -127,6 +127,8 @@ struct WireTests {
       (.hs, .object(["h": 32, "s": 100])),
       (.commaRGB, "255,136,0"),
       (.homie, "rgb,255,136,0"),
+      (.homieHSV, "hsv,32,100,100"),
+      (.channels, .array([255, 136, 0])),
     ] as [(ColorEncoding, JSONValue)]
   )
   func `a color survives its encoding`(
@@ -137,6 +139,15 @@ struct WireTests {
     let orange = Value.color(.rgb(red: 255, green: 136, blue: 0))
     #expect(property.wireValue(of: orange) == wire)
     #expect(property.isShown(orange, by: wire))
+  }
+
+  @Test(arguments: [
+    ("#80FF8800", true), ("#AFF8800", true), ("#FF8800", true), ("#80FF8801FF", false),
+    ("80FF8800", false),
+  ])
+  func `a white channel before the others is left out`(report: String, isOrange: Bool) {
+    let color = Color(wire: .string(report), encoding: .hex)
+    #expect(color == (isOrange ? .rgb(red: 255, green: 136, blue: 0) : nil))
   }
 
   @Test(arguments: [

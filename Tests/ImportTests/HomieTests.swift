@@ -44,6 +44,7 @@ struct HomieTests {
     (#"{"datatype":"boolean","settable":true}"#, "type: boolean"),
     (#"{"datatype":"enum","format":"a,b c","settable":true}"#, "values: [a, b c]"),
     (#"{"datatype":"color","format":"hsv,rgb","settable":true}"#, #"encode: "rgb,r,g,b""#),
+    (#"{"datatype":"color","format":"xyz,hsv","settable":true}"#, #"encode: "hsv,h,s,v""#),
     (#"{"datatype":"duration","settable":true}"#, "type: text"),
     (#"{"datatype":"boolean","settable":true,"retained":false}"#, "values: {press: true}"),
   ])

@@ -134,13 +134,14 @@ struct HomieReader {
       made["values"] = values
       return .success(made)
     case "color":
-      guard format.split(separator: ",").contains("rgb") else {
+      let formats = format.split(separator: ",")
+      guard formats.contains("rgb") || formats.contains("hsv") else {
         return .failure(
-          Rejection("a color in the format '\(Excerpt.of(format))'; only rgb is supported")
+          Rejection("a color in the format '\(Excerpt.of(format))'; only rgb and hsv are supported")
         )
       }
       var made = ImportedProperty(id, type: "color")
-      made["encode"] = "rgb,r,g,b"
+      made["encode"] = formats.contains("rgb") ? "rgb,r,g,b" : "hsv,h,s,v"
       return .success(made)
     case "string", "datetime", "duration":
       return .success(ImportedProperty(id, type: "text"))

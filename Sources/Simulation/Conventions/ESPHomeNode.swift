@@ -53,8 +53,10 @@ package struct ESPHomeNode: WireConvention {
       case ("switch", nil), ("fan", nil): state(part, word, memory, at: now)
       case ("number", nil): number(part, "value", payload)
       case ("select", nil): [DeviceChange(part, "value", .set(.string(word)))]
-      case ("cover", nil): cover(part, word)
-      case ("cover", "position"): WirePayload.number(payload).map { [travel(part, to: $0)] }
+      case ("cover", nil), ("valve", nil): cover(part, word)
+      case ("cover", "position"), ("valve", "position"):
+        WirePayload.number(payload).map { [travel(part, to: $0)] }
+      case ("cover", "tilt"): number(part, "tilt", payload)
       case ("climate", "target_temperature"): number(part, "target_temperature", payload)
       case ("climate", "mode"): [DeviceChange(part, "mode", .set(.string(word)))]
       case ("fan", "speed_level"): number(part, "speed_level", payload)
@@ -65,7 +67,7 @@ package struct ESPHomeNode: WireConvention {
 
   private func light(_ part: String, _ command: JSONValue) -> [DeviceChange]? {
     var changes: [DeviceChange] = []
-    for name in ["state", "brightness", "color_temp", "color"] {
+    for name in ["state", "brightness", "color_temp", "color", "effect"] {
       guard let value = command[name] else { continue }
       changes.append(DeviceChange(part, name, .set(value)))
     }
@@ -114,7 +116,7 @@ package struct ESPHomeNode: WireConvention {
     }
     switch part.prefix(while: { $0 != "/" }) {
     case "light":
-      let names: [String] = ["state", "brightness", "color_temp", "color"].filter {
+      let names: [String] = ["state", "brightness", "color_temp", "color", "effect"].filter {
         memory.has(part, $0)
       }
       let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
@@ -123,15 +125,16 @@ package struct ESPHomeNode: WireConvention {
       ]
     case "switch": return [state("state")]
     case "number", "select": return [state("value")]
-    case "cover":
+    case "cover", "valve":
       let isClosed = memory.number(part, "position", at: now) < 0.5
       return [
-        state("position", on: "/position"),
+        state("position", on: "/position")
+      ] + (memory.has(part, "tilt") ? [state("tilt", on: "/tilt")] : []) + [
         DeviceMessage(
           topic: "\(topic)/\(part)/state",
           text: isClosed ? "closed" : "open",
           retain: true
-        ),
+        )
       ]
     case "climate":
       return [state("target_temperature", on: "/target_temperature"), state("mode", on: "/mode")]

@@ -25,6 +25,13 @@ package struct ShellyRPC: WireConvention {
 
   package static let relay: [String: JSONValue] = ["output": false]
   package static let light: [String: JSONValue] = ["output": true, "brightness": 40]
+  package static let colorLight: [String: JSONValue] = [
+    "output": true, "brightness": 40, "rgb": .array([255, 0, 0]),
+  ]
+  package static let whiteLight: [String: JSONValue] = [
+    "output": true, "brightness": 40, "ct": 3000,
+  ]
+  package static let thermostat: [String: JSONValue] = ["target_C": 20, "current_C": 19.5]
   package static let cover: [String: JSONValue] = ["current_pos": 0, "target_pos": 0]
 
   package var subscriptions: [String] { ["\(topic)/rpc"] }
@@ -42,7 +49,8 @@ package struct ShellyRPC: WireConvention {
     guard let request = WirePayload.object(payload), let id = request["id"],
       let source = request["src"]?.string, let method = request["method"]?.string
     else { return .refused() }
-    let number = request["params"]?["id"]?.double.map { Int($0) } ?? 0
+    let component = request["params"]?["config"]?["id"] ?? request["params"]?["id"]
+    let number = component?.double.map { Int($0) } ?? 0
     let words = method.split(separator: ".")
     let part = "\(words.first?.lowercased() ?? ""):\(number)"
     func reply(_ name: String, _ body: JSONValue) -> [DeviceMessage] {
@@ -71,7 +79,9 @@ package struct ShellyRPC: WireConvention {
   ) -> [DeviceChange]? {
     switch method {
     case "Switch.Set": return params["on"].map { [DeviceChange(part, "output", .set($0))] }
-    case "Light.Set":
+    case "Thermostat.SetConfig":
+      return params["config"]?["target_C"].map { [DeviceChange(part, "target_C", .set($0))] }
+    case "Light.Set", "RGB.Set", "CCT.Set":
       var changes: [DeviceChange] = []
       if let isOn = params["on"] { changes.append(DeviceChange(part, "output", .set(isOn))) }
       if let asked = params["brightness"]?.double {
@@ -79,6 +89,9 @@ package struct ShellyRPC: WireConvention {
           Int64((params["transition_duration"]?.double ?? 0) * 1000)
         )
         changes.append(DeviceChange(part, "brightness", .move(to: asked, over: time)))
+      }
+      for name in ["rgb", "ct"] where memory.has(part, name) {
+        if let value = params[name] { changes.append(DeviceChange(part, name, .set(value))) }
       }
       return changes.isEmpty ? nil : changes
     case "Cover.GoToPosition": return params["pos"]?.double.map { travel(part, to: $0) }
@@ -107,8 +120,10 @@ package struct ShellyRPC: WireConvention {
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
     let number = part.split(separator: ":").last.flatMap { Int64($0) } ?? 0
     var members: [JSONValue.Member] = [.init("id", .integer(number)), .init("source", "MQTT")]
-    for name in ["output", "brightness", "current_pos", "target_pos"]
-    where memory.has(part, name) {
+    let names = [
+      "output", "brightness", "rgb", "ct", "target_C", "current_C", "current_pos", "target_pos",
+    ]
+    for name in names where memory.has(part, name) {
       members.append(.init(name, memory.value(part, name, at: now)))
     }
     if memory.has(part, "current_pos") {

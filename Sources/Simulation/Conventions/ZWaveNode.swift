@@ -29,6 +29,7 @@ package struct ZWaveNode: WireConvention {
   package static let binary: [String: JSONValue] = ["currentValue": false, "targetValue": false]
   package static let level: [String: JSONValue] = ["currentValue": 20, "targetValue": 20]
   package static let setpoint: [String: JSONValue] = ["setpoint/1": 20]
+  package static let mode: [String: JSONValue] = ["mode": 1]
 
   package var subscriptions: [String] { ["\(topic)/+/+/+/set", "\(topic)/+/+/+/+/set"] }
 
@@ -86,7 +87,8 @@ package struct ZWaveNode: WireConvention {
   }
 
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
-    ["targetValue", "currentValue", "setpoint/1"].filter { memory.has(part, $0) }.map { name in
+    ["targetValue", "currentValue", "setpoint/1", "mode"].filter { memory.has(part, $0) }.map {
+      name in
       let value = memory.value(part, name, at: now)
       let time = JSONValue.integer(Int64(now.nanoseconds / 1_000_000))
       return DeviceMessage(

@@ -70,6 +70,15 @@ extension ProfileCases {
         stopped: "STOP",
         device: node("cover/o", ESPHomeNode.cover)
       ),
+      .cover(
+        "esphome/valve",
+        "esp/valve",
+        parameters: "{object: o}",
+        go: "/valve/o/position/command",
+        stop: "/valve/o/command",
+        stopped: "STOP",
+        device: node("valve/o", ESPHomeNode.cover)
+      ),
       .number(
         "esphome/climate",
         "esp/climate",
@@ -144,8 +153,11 @@ extension ProfileCases {
         initial: "20",
         values: setpoints,
         to: "/67/0/setpoint/1/set",
-        device: { ZWaveNode.device($0, parts: ["67/0": ZWaveNode.setpoint]) }
-      ),
+        device: {
+          ZWaveNode.device($0, parts: ["67/0": ZWaveNode.setpoint, "64/0": ZWaveNode.mode])
+        }
+      )
+      .with(mode: "/64/0/mode/set", payload: "0"),
     ]
   }
 

@@ -243,6 +243,47 @@ enum ProfileCases {
         to: "/rpc",
         call("Light.Set", #","on":false,"brightness":30"#)
       ),
+      .number(
+        "shelly/gen2-rgb",
+        "plusrgb",
+        id: "brightness",
+        initial: "40",
+        values: ("60", ("5", "65"), "0", "50"),
+        to: "/rpc",
+        payload: { call("RGB.Set", #","brightness":\#($0)"#) },
+        device: { ShellyRPC.device($0, parts: ["rgb:0": ShellyRPC.colorLight]) }
+      )
+      .with(power: "/rpc") { call("RGB.Set", #","on":\#($0)"#) }
+      .merging(
+        ##"{"power":false,"color":"#ff8800"}"##,
+        ["power", "color"],
+        to: "/rpc",
+        call("RGB.Set", #","on":false,"rgb":[255,136,0]"#)
+      ),
+      .number(
+        "shelly/gen2-cct",
+        "pluscct",
+        id: "color_temp",
+        initial: "3000",
+        values: ("4000", ("100", "4100"), "2700", "3500"),
+        to: "/rpc",
+        payload: { call("CCT.Set", #","ct":\#($0)"#) },
+        device: { ShellyRPC.device($0, parts: ["cct:0": ShellyRPC.whiteLight]) }
+      )
+      .with(power: "/rpc") { call("CCT.Set", #","on":\#($0)"#) },
+      .number(
+        "shelly/gen2-thermostat",
+        "walldisplay",
+        id: "target_temperature",
+        initial: "20",
+        values: setpoints,
+        to: "/rpc",
+        payload: { target in
+          #"{"id":1,"src":"settle","method":"Thermostat.SetConfig","params":{"config":{"id":0,"target_C":"#
+            + target + "}}}"
+        },
+        device: { ShellyRPC.device($0, parts: ["thermostat:0": ShellyRPC.thermostat]) }
+      ),
       .cover(
         "shelly/gen2-cover",
         "plus2pm",
