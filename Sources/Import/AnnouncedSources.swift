@@ -57,7 +57,11 @@ struct AnnouncedSources {
         found.report(.refused, "\(base)/bridge/devices", error.reason)
       case .success(let devices)?:
         let lane = request.lanes.contains("zigbee") ? "zigbee" : Optional.none
-        let reader = Zigbee2MQTTReader(base: base, lane: lane)
+        let reader = Zigbee2MQTTReader(
+          base: base,
+          lane: lane,
+          includesDiagnostic: request.includesDiagnostic
+        )
         var own = reader.findings(devices: devices, groups: groups)
         let twice = own.devices.compactMap { seen[$0.identity] }.first
         if let twice {
@@ -88,7 +92,17 @@ struct AnnouncedSources {
         ($0, "from Zigbee2MQTT, imported from \($0)/bridge/devices")
       }
     }
-    let reader = HomeAssistantReader(prefix: request.prefix, covered: covered)
-    findings[.homeassistant] = reader.findings(own)
+    let reader = HomeAssistantReader(
+      prefix: request.prefix,
+      covered: covered,
+      includesDiagnostic: request.includesDiagnostic
+    )
+    let found = reader.findings(own)
+    findings[.homeassistant] = found
+    // Zigbee2MQTT names the room in its announcements to Home Assistant only.
+    for index in findings[.zigbee2mqtt]?.devices.indices ?? 0..<0 {
+      let identity = findings[.zigbee2mqtt]?.devices[index].identity ?? ""
+      findings[.zigbee2mqtt]?.devices[index].area = found.areas["zigbee2mqtt_\(identity)"]
+    }
   }
 }

@@ -54,6 +54,8 @@ package struct ImportPlan: Sendable {
     /// Home Assistant's discovery prefix.
     package var prefix = "homeassistant"
     package var sources = Set(ImportSource.allCases)
+    /// Whether readings about the devices themselves become properties, such as signal strengths.
+    package var includesDiagnostic = false
     /// The base topic of the Zigbee2MQTT to import; `nil` for all that are announced.
     package var base: String?
     /// The gateway's base topic; its own announcements are ignored.
@@ -129,8 +131,11 @@ package struct ImportPlan: Sendable {
     schema = request.schema
     var taken = Set(others.devices.map(\.id))
     var topics: [String: String] = [:]
-    for property in others.properties {
-      topics[property.property.command.topic] = others.devices[property.device].id
+    var reports: [String: String] = [:]
+    for property in others.properties where !property.isRetired {
+      let id = others.id(ofDevice: property.device)
+      if !property.commandTopic.isEmpty { topics[property.commandTopic] = id }
+      for state in property.states { reports[state.topic] = id }
     }
     let found = AnnouncedSources(announcements, request: request)
     diagnostics += found.diagnostics
@@ -139,7 +144,12 @@ package struct ImportPlan: Sendable {
       diagnostics += findings.diagnostics
       var devices: [ImportedDevice] = []
       for device in findings.devices {
-        if let owner = device.commandTopics.compactMap({ topics[$0] }).first {
+        let own = device.commandTopics
+        let owner =
+          own.lazy.compactMap { topics[$0] }.first
+          // A device that cannot be set is known by its reports.
+          ?? (own.isEmpty ? device.stateTopics.lazy.compactMap { reports[$0] }.first : nil)
+        if let owner {
           diagnostics.append(
             ImportDiagnostic(
               .leftOut,

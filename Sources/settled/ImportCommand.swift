@@ -66,6 +66,11 @@ struct ImportCommand: ConfiguredCommand {
         value: "TOPIC",
         help: "Home Assistant's discovery prefix (default: homeassistant)."
       ),
+      .flag(
+        "diagnostic",
+        { $0.includesDiagnostic = true },
+        help: "Import readings about the devices themselves too, such as linkquality."
+      ),
       .option(
         "in-between",
         { $0.inner = $1 },
@@ -90,6 +95,7 @@ struct ImportCommand: ConfiguredCommand {
   var only: ImportSource?
   var base: String?
   var prefix: String?
+  var includesDiagnostic = false
   var inner: String?
   var isUndone = false
   var timeout: Duration = .seconds(10)
@@ -165,6 +171,7 @@ struct ImportCommand: ConfiguredCommand {
     if let only { request.sources = [only] }
     if inner != nil { request.sources = [.zigbee2mqtt] }
     request.base = base
+    request.includesDiagnostic = includesDiagnostic
     request.ownBase = settings.baseTopic
     request.lanes = Set(settings.lanes.keys)
     request.schema = SchemaPlace.find(
@@ -204,7 +211,7 @@ struct ImportCommand: ConfiguredCommand {
       return .failed
     }
     report.show(plan.diagnostics)
-    if plan.files.isEmpty { complain("no device that can be set is announced") }
+    if plan.files.isEmpty { complain("no device that can be imported is announced") }
     return plan.diagnostics.contains { $0.kind == .refused } ? .badInput : .done
   }
 }

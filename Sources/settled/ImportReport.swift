@@ -55,12 +55,12 @@ struct ImportReport {
       }
       return
     }
-    for diagnostic in diagnostics where diagnostic.kind != .readOnly {
+    for diagnostic in diagnostics where diagnostic.kind != .diagnostic {
       StandardError.write(
         "\(Self.word(diagnostic.kind)): \(diagnostic.subject): \(diagnostic.reason)"
       )
     }
-    let silent = diagnostics.filter { $0.kind == .readOnly }
+    let silent = diagnostics.filter { $0.kind == .diagnostic }
     guard !silent.isEmpty else { return }
     var counts: [String: Int] = [:]
     for diagnostic in silent {
@@ -72,8 +72,9 @@ struct ImportReport {
     let shown = most.prefix(8).map { "\($0.key) (\($0.value))" }.joined(separator: ", ")
     let total = counts.values.reduce(0, +)
     StandardError.write(
-      "skipped, read-only: \(Self.count(total, "value")) of "
-        + "\(Self.count(silent.count, "device")): \(shown)\(most.count > 8 ? ", …" : "")"
+      "skipped, diagnostic: \(Self.count(total, "value")) of "
+        + "\(Self.count(silent.count, "device")): \(shown)\(most.count > 8 ? ", …" : "");"
+        + " --diagnostic imports those that have a value"
     )
   }
 
@@ -127,7 +128,7 @@ struct ImportReport {
   private static func word(_ kind: ImportDiagnostic.Kind) -> String {
     switch kind {
     case .refused: "refused"
-    case .readOnly, .leftOut: "skipped"
+    case .diagnostic, .leftOut: "skipped"
     case .partly: "partly imported"
     case .controlsBridge: "warning"
     case .kept: "kept as edited"

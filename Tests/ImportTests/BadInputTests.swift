@@ -124,7 +124,7 @@ struct BadInputTests {
         "nodes": .object([.init(evil, .object(["properties": .object([.init(evil, .null)])]))]),
       ])
     )
-    let lamp = Fixture.device(exposes: #"[{"type":"numeric","name":"a\u001bb","access":1}]"#)
+    let lamp = Fixture.device(exposes: #"[{"type":"\u001b","name":"a\u001bb","access":3}]"#)
     let plan = try Fixture.plan(
       lamp + [Announcement(topic: "homie/5/d/$description", text: text)]
     )

@@ -16,10 +16,10 @@ import Testing
     let home = try ImportHome(Fixture.zigbee2mqtt())
     let imported = try home.settled(["import"])
     #expect(imported.code == 0)
-    #expect(imported.output.contains("62 devices, 326 properties; 62 added"))
+    #expect(imported.output.contains("75 devices, 471 properties; 75 added"))
     let checked = try home.settled(["check"])
     #expect(checked.code == 0)
-    #expect(checked.output.hasPrefix("OK: 62 devices, 347 properties ("))
+    #expect(checked.output.hasPrefix("OK: 75 devices, 492 properties ("))
 
     try home.startGateway()
     let rows = try Fixture.text("changes.txt").split(separator: "\n").map {
@@ -78,7 +78,7 @@ import Testing
     #expect(home.names() == before)
     #expect(dry.output.hasPrefix("--- /dev/null\n+++ b/"))
     #expect(dry.output.contains("\n+wohnzimmer-decke:\n"))
-    #expect(dry.errors.contains("; 62 added; nothing was written\n"))
+    #expect(dry.errors.contains("; 75 added; nothing was written\n"))
   }
 
   @Test func `a second run keeps edits and removes temporary files`() throws {
@@ -99,7 +99,7 @@ import Testing
     home.client.publish("zigbee2mqtt/bridge/devices", String(devices), retain: true)
     let second = try home.settled(["import"])
     #expect(second.code == 0)
-    #expect(second.output.contains("63 devices, 327 properties; 1 added\n  added neue-lampe\n"))
+    #expect(second.output.contains("76 devices, 472 properties; 1 added\n  added neue-lampe\n"))
     let text = try #require(TextFile.read(file))
     #expect(text.contains("  ttl: 5m  # patient\n"))
     #expect(text.contains("\nneue-lampe:\n"))
@@ -108,7 +108,7 @@ import Testing
       home.names(in: "devices") == [".imported-zigbee2mqtt.json", "imported-zigbee2mqtt.yaml"]
     )
     let third = try home.settled(["import"])
-    #expect(third.output.hasSuffix("63 devices, 327 properties; nothing new\n"))
+    #expect(third.output.hasSuffix("76 devices, 472 properties; nothing new\n"))
   }
 
   @Test func `--json prints one object per line`() throws {
@@ -118,9 +118,9 @@ import Testing
     #expect(run.errors == "")
     let lines = try run.output.split(separator: "\n").map { try JSONParser.parse(String($0)) }
     #expect(lines[0]["source"] == "homie")
-    #expect(lines[0]["devices"] == 2)
+    #expect(lines[0]["devices"] == 3)
     #expect(lines[0]["written"] == false)
-    #expect(lines.count { $0["change"] == "added" } == 2)
+    #expect(lines.count { $0["change"] == "added" } == 3)
     #expect(lines.contains { $0["remark"] == "refused" && $0["subject"] == "homie/5/old" })
   }
 

@@ -166,8 +166,8 @@ struct Zigbee2MQTTTests {
       "refused: Lamp: h: its type 'hologram' is not supported"
     ),
     (
-      #"{"type":"numeric","name":"battery","property":"battery","access":1}"#,
-      "read_only: Lamp: battery"
+      #"{"type":"numeric","name":"linkquality","property":"linkquality","access":1}"#,
+      "diagnostic: Lamp: linkquality"
     ),
     (#"{"type":"binary","access":2}"#, "refused: Lamp: binary: it has no usable name"),
   ])
@@ -181,8 +181,8 @@ struct Zigbee2MQTTTests {
   @Test func `a home of 60 devices is imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.zigbee2mqtt())
     let file = try #require(plan.files.first)
-    #expect(file.devices == 62)
-    #expect(file.changes.count == 62)
+    #expect(file.devices == 75)
+    #expect(file.changes.count == 75)
     #expect(file.changes.allSatisfy { $0.kind == .added })
     let left = plan.diagnostics.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
     #expect(
@@ -194,7 +194,7 @@ struct Zigbee2MQTTTests {
         "default_bind_group: a group without known members",
       ]
     )
-    #expect(plan.diagnostics.allSatisfy { $0.kind == .leftOut || $0.kind == .readOnly })
+    #expect(plan.diagnostics.allSatisfy { $0.kind == .leftOut || $0.kind == .diagnostic })
     #expect(!file.text.contains("Coordinator"))
   }
 

@@ -33,6 +33,21 @@ enum ClimateEntity {
     }
     readModes(&reader)
     addHumidity(&reader)
+    addReadings(&reader, unit: unit)
+  }
+
+  /// What the device measures and does.
+  private static func addReadings(_ reader: inout EntityReader, unit: String) {
+    for (key, unit) in [("current_temperature", unit), ("current_humidity", "%")]
+    where reader.config["\(key)_topic"] != nil {
+      var made = ImportedProperty(key, type: "number")
+      made["unit"] = .string(unit)
+      reader.add(reading: made, "\(key)_topic", template: "\(key)_template")
+    }
+    guard reader.config["action_topic"] != nil else { return }
+    var action = ImportedProperty("action", type: "choice")
+    action["values"] = ["off", "heating", "cooling", "drying", "idle", "fan"]
+    reader.add(reading: action, "action_topic", template: "action_template")
   }
 
   private static func readModes(_ reader: inout EntityReader) {

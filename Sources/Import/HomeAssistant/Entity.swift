@@ -21,6 +21,7 @@ struct Entity {
     var identity: String
     var name: String?
     var model: String
+    var area: String?
   }
 
   /// The display name; `nil` for the name of the device.
@@ -109,7 +110,8 @@ struct Entity {
     return DeviceInfo(
       identity: identity.map { String($0.prefix(200)) } ?? fallback,
       name: (device["name"]?.string).map { PlainText.clean($0) },
-      model: model.compactMap(\.self).joined(separator: " ")
+      model: model.compactMap(\.self).joined(separator: " "),
+      area: device["suggested_area"]?.string.map { PlainText.clean($0) }
     )
   }
 }

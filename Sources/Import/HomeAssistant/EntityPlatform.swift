@@ -7,8 +7,11 @@ internal import Values
 /// The platforms of entities: which of them can be imported, and how.
 enum EntityPlatform {
   /// Platforms without commands.
-  static let readOnly: Set = [
-    "sensor", "binary_sensor", "device_tracker", "event", "device_automation", "tag", "camera",
+  static let readings: Set = ["sensor", "binary_sensor"]
+
+  /// Platforms with neither commands nor a value that lasts.
+  static let skipped: Set = [
+    "device_tracker", "event", "device_automation", "tag", "camera",
     "image", "update", "weather",
   ]
 
@@ -16,6 +19,8 @@ enum EntityPlatform {
   static func read(_ reader: inout EntityReader) {
     let platform = reader.entity.platform
     switch platform {
+    case "sensor": SensorEntity.read(&reader)
+    case "binary_sensor": SensorEntity.readBinary(&reader)
     case "light": LightEntity.read(&reader)
     case "cover", "valve": CoverEntity.read(&reader)
     case "fan": FanEntity.read(&reader)

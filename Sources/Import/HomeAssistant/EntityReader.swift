@@ -72,6 +72,30 @@ struct EntityReader {
     properties.append(property)
   }
 
+  /// Adds a read-only property, unless the template of its state cannot be expressed.
+  mutating func add(
+    reading property: ImportedProperty,
+    _ state: String = "state_topic",
+    template: String = "value_template"
+  ) {
+    guard let topic = topic(state) else { return }
+    var property = property
+    var path: [String] = []
+    if let template = text(template) {
+      guard let found = property.path(ofReading: TemplateForm.reading(template)) else {
+        return report(
+          "\(property.id): its value_template cannot be translated: "
+            + Excerpt.of(template, limit: 80),
+          .leftOut
+        )
+      }
+      path = found
+    }
+    property.setState(on: topic, at: PlaceholderText.pointer(path))
+    if let name = entity.name, isSingle, name != property.id { property["name"] = .string(name) }
+    properties.append(property)
+  }
+
   // MARK: - Changing the last property
 
   /// Removes the last property's state and reports the reason.

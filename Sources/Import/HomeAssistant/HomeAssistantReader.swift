@@ -9,6 +9,8 @@ struct HomeAssistantReader {
   let prefix: String
   /// Base topics to skip: those with a better announcement, and the gateway's own.
   let covered: [(base: String, owner: String)]
+  /// Whether readings about the devices themselves are imported.
+  var includesDiagnostic = false
 
   /// Reads the devices of all announcements, sorted by name.
   func findings(_ announcements: [Announcement]) -> Findings {
@@ -25,6 +27,7 @@ struct HomeAssistantReader {
     for entity in entities {
       if let owner = owner(of: entity) {
         skipped[owner, default: 0] += 1
+        if let area = entity.device.area { findings.areas[entity.device.identity] = area }
       } else {
         groups[entity.device.identity, default: []].append(entity)
       }
@@ -63,15 +66,19 @@ struct HomeAssistantReader {
       name: name,
       comment: entities.map(\.device.model).first { !$0.isEmpty } ?? ""
     )
-    let silent = entities.filter { EntityPlatform.readOnly.contains($0.platform) }
+    device.area = entities.lazy.compactMap(\.device.area).first
+    let silent = entities.filter { isSkipped($0) }
     if !silent.isEmpty {
       let names = silent.map { $0.name ?? $0.objectID }
-      findings.report(.readOnly, name, names.joined(separator: ", "))
+      findings.report(.diagnostic, name, names.joined(separator: ", "))
     }
     var names = PropertyNames()
     var sources: [[JSONValue]] = []
     var isOneLight = true
-    for entity in entities where !EntityPlatform.readOnly.contains(entity.platform) {
+    let used = entities.filter { !isSkipped($0) }
+    let readings = used.filter { EntityPlatform.readings.contains($0.platform) }
+    // What can be set gets the plain names.
+    for entity in used.filter({ !EntityPlatform.readings.contains($0.platform) }) + readings {
       var reader = EntityReader(entity)
       EntityPlatform.read(&reader)
       let label = entity.name == name ? entity.platform : entity.name ?? entity.objectID
@@ -84,6 +91,7 @@ struct HomeAssistantReader {
       }
       guard !reader.properties.isEmpty else { continue }
       device.properties += Self.renamed(reader, device: name, &names)
+      if EntityPlatform.readings.contains(entity.platform), readings.count < used.count { continue }
       sources.append(availability(entity, label: "\(name): \(label)", &findings))
       let isJSONLight = entity.platform == "light" && entity.config["schema"] == "json"
       device.merge = device.merge || isJSONLight
@@ -93,6 +101,17 @@ struct HomeAssistantReader {
     if isOneLight, sources.count == 1 { device.options = ["transition"] }
     device.availability = shared(sources, name, &findings)
     findings.devices.append(device)
+  }
+
+  /// Whether an entity has no value that lasts, or one about the device itself.
+  private func isSkipped(_ entity: Entity) -> Bool {
+    if EntityPlatform.skipped.contains(entity.platform) { return true }
+    guard !includesDiagnostic, EntityPlatform.readings.contains(entity.platform) else {
+      return false
+    }
+    if entity.config["enabled_by_default"] == false { return true }
+    return entity.config["entity_category"] == "diagnostic"
+      && entity.config["device_class"] != "battery"
   }
 
   /// The entity's properties, with identifiers that are unique in the device.
@@ -121,6 +140,11 @@ struct HomeAssistantReader {
           ? PropertyNames.word(entity.objectID) : property.id
       } else {
         wanted = reader.isSingle ? prefix : "\(prefix)_\(property.id)"
+      }
+      // The power that a plug measures is not the `power` that switches it.
+      if wanted == "power", property.isReadOnly, property["type"] == "number" {
+        ids[property.id] = names.unique("active_power")
+        continue
       }
       ids[property.id] = names.unique(wanted)
     }

@@ -38,6 +38,21 @@ extension ImportedProperty {
     }
   }
 
+  /// The path of a reading in a report whose template has the meaning `form`; sets `scale` if that
+  /// expresses it, and returns `nil` if nothing does.
+  mutating func path(ofReading form: TemplateForm?) -> [String]? {
+    guard case .linear(let path, let factor, let offset)? = form else { return nil }
+    if factor == 1, offset == 0 { return path }
+    guard self["type"] == "number", factor != 0, factor.isFinite, offset.isFinite else {
+      return nil
+    }
+    self["scale"] = .object([
+      "from": .array([offset, 100 * factor + offset].map { JSONValue(shortest: Self.tidy($0)) }),
+      "to": [0, 100], "decimals": 3,
+    ])
+    return path
+  }
+
   /// Whether `reported * factor + offset` is the inverse of the command's conversion.
   func inverts(factor: Double, offset: Double) -> Bool {
     guard let scale = self["scale"], let from = scale.elements("from")?.compactMap(\.double),

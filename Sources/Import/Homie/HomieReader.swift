@@ -47,20 +47,23 @@ struct HomieReader {
       )
     }
     var names = PropertyNames()
-    var readOnly: [String] = []
+    var skipped: [String] = []
     let nodes = description["nodes"]?.members ?? []
     let ids = nodes.flatMap { $0.value["properties"]?.members?.map(\.name) ?? [] }
     for node in nodes.prefix(200) {
       for property in (node.value["properties"]?.members ?? []).prefix(500) {
         let label = "\(node.name)/\(property.name)"
-        guard property.value["settable"] == true else {
-          readOnly.append(label)
+        let isReadOnly = property.value["settable"] != true
+        // What is not retained is an event.
+        if isReadOnly, property.value["retained"] == false {
+          skipped.append(label)
           continue
         }
         let isAlone = ids.count { $0 == property.name } == 1
         let wanted = isAlone ? property.name : "\(node.name)_\(property.name)"
         var notes: [String] = []
         switch makeProperty(property.value, wanted, { notes.append($0) }) {
+        case .failure where isReadOnly: skipped.append(label)
         case .failure(let refusal):
           findings.report(.leftOut, "\(name): \(label)", refusal.reason)
         case .success(var made):
@@ -72,11 +75,11 @@ struct HomieReader {
             device.properties.append(made)
           }
         }
-        for note in notes { findings.report(.partly, "\(name): \(label)", note) }
+        for note in isReadOnly ? [] : notes { findings.report(.partly, "\(name): \(label)", note) }
       }
     }
-    if !readOnly.isEmpty {
-      findings.report(.readOnly, name, readOnly.joined(separator: ", "))
+    if !skipped.isEmpty {
+      findings.report(.diagnostic, name, skipped.joined(separator: ", "))
     }
     if !device.properties.isEmpty { findings.devices.append(device) }
   }
@@ -92,7 +95,12 @@ struct HomieReader {
   ///
   /// A property that is not retained has no state.
   private func setTopics(_ made: inout ImportedProperty, _ property: JSONValue, _ topic: String) {
-    made.setCommand(to: "\(topic)/set")
+    if property["settable"] == true {
+      made.setCommand(to: "\(topic)/set")
+    } else {
+      if property["datatype"] == "float" { made["type"] = "number" }
+      for field in ["range", "step"] { made[field] = Optional.none }
+    }
     if property["retained"] != false, made["type"] != "action" { made.setState(on: topic) }
     if let name = property["name"]?.string.map({ PlainText.clean($0, limit: 60) }), !name.isEmpty,
       name != made.id

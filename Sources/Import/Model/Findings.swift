@@ -4,6 +4,8 @@
 /// The devices of one source in a stable order, and diagnostics.
 struct Findings: Sendable {
   var devices: [ImportedDevice] = []
+  /// The rooms of devices that another source has, by their identities here.
+  var areas: [String: String] = [:]
   private(set) var diagnostics: [ImportDiagnostic] = []
   private var seen: Set<ImportDiagnostic> = []
 

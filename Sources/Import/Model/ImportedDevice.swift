@@ -9,6 +9,8 @@ struct ImportedDevice: Hashable, Sendable {
   /// An identifier that does not change when the device is renamed.
   var identity: String
   var name: String
+  /// The room, if the announcement names one.
+  var area: String?
   /// The comment above the device, such as maker and model.
   var comment: String
   /// The common prefix of all its topics, if there is one.
@@ -31,9 +33,14 @@ struct ImportedDevice: Hashable, Sendable {
   }
 
   /// The topics of its commands, with placeholders expanded.
-  var commandTopics: [String] {
+  var commandTopics: [String] { topics(of: "command") }
+
+  /// The topics of its reports, with placeholders expanded.
+  var stateTopics: [String] { topics(of: "state") }
+
+  private func topics(of field: String) -> [String] {
     properties.compactMap { property in
-      property["command"]?["topic"]?.string.map { PlaceholderText.expanded($0, topic: topic ?? "") }
+      property[field]?["topic"]?.string.map { PlaceholderText.expanded($0, topic: topic ?? "") }
     }
   }
 }

@@ -12,7 +12,8 @@ struct ImportedProperty: Hashable, Sendable {
 
   /// The order in which fields are written.
   private static let order = [
-    "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale", "encode",
+    "name", "aliases", "type", "range", "step", "unit", "display", "values", "on", "off", "scale",
+    "encode",
     "policy", "excludes", "urgent", "ends", "command", "state", "confirm", "always",
   ]
 
@@ -32,6 +33,9 @@ struct ImportedProperty: Hashable, Sendable {
       fields.insert(JSONValue.Member(name, newValue), at: index)
     }
   }
+
+  /// Whether only the device changes it.
+  var isReadOnly: Bool { self["command"] == nil }
 
   /// Sets `command`.
   ///

@@ -32,6 +32,9 @@ enum DeviceFields {
     var members: [JSONValue.Member] = []
     let name = PlainText.clean(device.name)
     if name != id, !name.isEmpty { members.append(.init("name", .string(name))) }
+    if let area = device.area.map({ PlainText.clean($0) }), !area.isEmpty {
+      members.append(.init("area", .string(area)))
+    }
     if inherited != nil, let profile = device.profile {
       members.append(.init("profile", .string(profile)))
     }
@@ -118,7 +121,7 @@ enum ProfileOverrides {
         if isSameType { return nil }
       case _ where inheritable.contains(member.name): break
       case "urgent": result.append(.init(member.name, []))
-      case "confirm", "state": result.append(.init(member.name, "none"))
+      case "command", "confirm", "state": result.append(.init(member.name, "none"))
       default: return nil
       }
     }

@@ -160,6 +160,8 @@ struct FileMerge {
     _ level: Level,
     at path: String
   ) {
+    // Only announcements to Home Assistant name rooms, and `--only` leaves those out.
+    if level == .device, entry.key == "area" { return }
     guard level != .properties, entry.key != "properties" else {
       diagnostics.append(
         ImportDiagnostic(

@@ -8,20 +8,22 @@ internal import Values
 /// Converts the exposes of a Zigbee2MQTT device to properties.
 struct ExposeReader {
   /// The bits of an expose's `access`.
-  private enum Access {
+  enum Access {
     static let published = 1
     static let settable = 2
     static let gettable = 4
   }
 
-  private(set) var properties: [ImportedProperty] = []
-  /// The names of values that cannot be set.
-  private(set) var readOnly: [String] = []
+  var properties: [ImportedProperty] = []
+  /// The names of readings that are left out.
+  var skipped: [String] = []
+  let includesDiagnostic: Bool
   /// Values that are left out or imported in part.
   private(set) var diagnostics: [(kind: ImportDiagnostic.Kind, name: String, reason: String)] = []
-  private var names = PropertyNames()
+  var names = PropertyNames()
 
-  init(_ exposes: [JSONValue]) {
+  init(_ exposes: [JSONValue], includesDiagnostic: Bool = false) {
+    self.includesDiagnostic = includesDiagnostic
     for expose in exposes.prefix(500) { read(expose, owner: nil) }
     relate()
   }
@@ -40,8 +42,7 @@ struct ExposeReader {
     }
     let access = Self.access(of: expose) ?? Access.published
     guard access & Access.settable != 0 || Self.hasSettableFeature(expose) else {
-      readOnly.append(name)
-      return
+      return addReading(expose, type: type, property: property, owner: owner)
     }
     switch makeProperty(expose, type: type, property: property, owner: owner, access: access) {
     case .success(let made?): add(made, property: property, access: access, owner: owner)
@@ -92,7 +93,7 @@ struct ExposeReader {
   }
 
   /// The identifier that profiles use for a common feature, otherwise the announced name.
-  private func wantedID(_ expose: JSONValue, property: String, owner: String?) -> String {
+  func wantedID(_ expose: JSONValue, property: String, owner: String?) -> String {
     let name = expose["name"]?.string ?? property
     // `state_l1` is the state of endpoint `l1`; any other name is kept.
     guard property == name || property.hasPrefix("\(name)_") else { return property }
@@ -122,10 +123,14 @@ struct ExposeReader {
     var notes: [String] = []
     let result = range.property(id, report: { notes.append($0) })
     for note in notes { diagnostics.append((.partly, id, note)) }
-    return result
+    return result.map { made in
+      var made = made
+      made.setDisplay()
+      return made
+    }
   }
 
-  private func boolean(_ expose: JSONValue, _ id: String) -> Result<ImportedProperty, Rejection> {
+  func boolean(_ expose: JSONValue, _ id: String) -> Result<ImportedProperty, Rejection> {
     var property = ImportedProperty(id, type: "boolean")
     let (on, off) = (expose["value_on"] ?? true, expose["value_off"] ?? false)
     guard on.isWord, off.isWord else {
@@ -143,7 +148,9 @@ struct ExposeReader {
     type: String
   ) -> Result<ImportedProperty, Rejection> {
     var property = ImportedProperty(id, type: type)
-    guard let values = ChoiceWords.field(expose.elements("values") ?? []) else {
+    // An empty word is what some devices report for none.
+    let announced = (expose.elements("values") ?? []).filter { $0 != "" }
+    guard let values = ChoiceWords.field(announced) else {
       return .failure(Rejection("its list of values is empty or holds more than words"))
     }
     property["values"] = values
@@ -225,14 +232,16 @@ struct ExposeReader {
       let tail = property.id.firstIndex(of: "_").map { String(property.id[$0...]) } ?? ""
       if property["type"] == "color" {
         let partner = "color_temp" + property.id.dropFirst("color".count)
-        if let other = properties.firstIndex(where: { $0.id == partner }) {
+        if !property.isReadOnly,
+          let other = properties.firstIndex(where: { $0.id == partner && !$0.isReadOnly })
+        {
           properties[index]["excludes"] = .array([.string(partner)])
           properties[other]["excludes"] = .array([.string(property.id)])
         }
       }
       guard property["urgent"] != nil else { continue }
       let ended = property["type"] == "action" ? ["position" + tail] : ["target_temperature" + tail]
-      let present = ended.filter { id in properties.contains { $0.id == id } }
+      let present = ended.filter { id in properties.contains { $0.id == id && !$0.isReadOnly } }
       if !present.isEmpty { properties[index]["ends"] = .array(present.map { .string($0) }) }
     }
   }

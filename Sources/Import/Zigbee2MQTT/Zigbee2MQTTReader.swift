@@ -9,6 +9,8 @@ struct Zigbee2MQTTReader {
   let base: String
   /// The lane for its devices, if the settings have one.
   var lane: String?
+  /// Whether readings about the devices themselves are imported.
+  var includesDiagnostic = false
 
   /// The maximum length of a friendly name, in bytes.
   private static let longestName = 500
@@ -104,12 +106,12 @@ struct Zigbee2MQTTReader {
     exposes: [JSONValue],
     _ findings: inout Findings
   ) {
-    let reader = ExposeReader(exposes)
+    let reader = ExposeReader(exposes, includesDiagnostic: includesDiagnostic)
     for diagnostic in reader.diagnostics {
       findings.report(diagnostic.kind, "\(device.name): \(diagnostic.name)", diagnostic.reason)
     }
-    if !reader.readOnly.isEmpty {
-      findings.report(.readOnly, device.name, reader.readOnly.joined(separator: ", "))
+    if !reader.skipped.isEmpty {
+      findings.report(.diagnostic, device.name, reader.skipped.joined(separator: ", "))
     }
     device.topic = topic
     device.lane = lane
@@ -171,6 +173,7 @@ struct Zigbee2MQTTReader {
       comment: "group of \(Set(known.map(\.name)).sorted().joined(separator: ", "))"
     )
     fill(&device, topic: topic, exposes: exposes, &findings)
+    device.properties.removeAll(where: \.isReadOnly)
     if !device.properties.isEmpty { findings.devices.append(device) }
   }
 }

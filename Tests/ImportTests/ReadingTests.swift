@@ -1,0 +1,152 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Devices
+@testable import Import
+import JSON
+import Testing
+import Values
+
+/// Import of what devices only report.
+struct ReadingTests {
+  private func lines(_ announcements: [Announcement], diagnostic: Bool = false) throws -> String {
+    let plan = try Fixture.plan(announcements) { $0.includesDiagnostic = diagnostic }
+    let file = try #require(plan.files.first)
+    _ = try Loaded.devices(["a.yaml": file.text])
+    return file.text.split(separator: "  properties:\n").last.map { String($0) } ?? ""
+  }
+
+  /// An announcement of an entity; `more` are members beside its name and state.
+  private func sensor(_ topic: String, _ name: String, _ more: String = "") -> Announcement {
+    let id = topic.split(separator: "/").last ?? ""
+    let device = #""dev":{"ids":["p1"],"name":"Plug","sa":"Küche"}"#
+    let text = #"{"name":"\#(name)","stat_t":"p/\#(id)",\#(more)\#(device)}"#
+    return Announcement(topic: "homeassistant/\(topic)/config", text: text)
+  }
+
+  private static let sensor = """
+    [{"type":"numeric","name":"temperature","property":"temperature","access":1,"unit":"°C","value_min":-20},
+    {"type":"binary","name":"contact","property":"contact","access":1,"value_on":false,"value_off":true},
+    {"type":"binary","name":"valve","property":"valve","access":1,"value_on":"OPEN","value_off":"CLOSED"},
+    {"type":"enum","name":"charge","property":"charge","access":1,"values":["", "full", "low"]},
+    {"type":"numeric","name":"battery","property":"battery","access":1,"unit":"%","category":"diagnostic"},
+    {"type":"numeric","name":"linkquality","property":"linkquality","access":1,"unit":"lqi"},
+    {"type":"numeric","name":"voltage","property":"voltage","access":1,"unit":"mV","category":"diagnostic"},
+    {"type":"enum","name":"action","property":"action","access":1,"values":["single"]},
+    {"type":"composite","name":"update","property":"update","access":1,"features":[]}]
+    """
+
+  @Test func `what a sensor reports becomes read-only, but not what is diagnostic`() throws {
+    let announced = Fixture.device(exposes: Self.sensor)
+    #expect(
+      try lines(announced) == """
+            temperature: {type: number, unit: °C, state: {topic: $topic, value: /temperature}}
+            contact: {type: boolean, state: {topic: $topic, value: /contact}}
+            valve: {type: boolean, on: OPEN, off: CLOSED, state: {topic: $topic, value: /valve}}
+            charge: {type: choice, values: [full, low], state: {topic: $topic, value: /charge}}
+            battery: {type: number, unit: "%", state: {topic: $topic, value: /battery}}
+
+        """
+    )
+    #expect(
+      try Fixture.diagnostics(announced) == [
+        "diagnostic: Lamp: linkquality, voltage, action, update"
+      ]
+    )
+    let all = try lines(announced, diagnostic: true)
+    #expect(all.contains("linkquality: {type: number, unit: lqi"))
+    #expect(all.contains("voltage: "))
+  }
+
+  @Test func `the power that a plug measures is not the one that switches it`() throws {
+    let exposes = """
+      [{"type":"switch","features":[{"type":"binary","name":"state","property":"state","access":7,
+      "value_on":"ON","value_off":"OFF"}]},
+      {"type":"numeric","name":"power","property":"power","access":5,"unit":"W"}]
+      """
+    let text = try Fixture.file(Fixture.device(exposes: exposes))
+    #expect(
+      text == """
+        # V M 0x01
+        lamp:
+          name: Lamp
+          profile: zigbee2mqtt/switch
+          topic: zigbee2mqtt/Lamp
+          properties:
+            active_power: {type: number, unit: W, state: {topic: $topic, value: /power}}
+
+        """
+    )
+  }
+
+  @Test func `Homie's properties that cannot be set are read-only, and events are left out`() throws
+  {
+    let text = """
+      {"homie":"5.0","name":"D","nodes":{"n":{"properties":{
+      "t":{"datatype":"float","format":"0:100","unit":"°C"},"m":{"datatype":"enum","format":"a,b"},
+      "e":{"datatype":"boolean","retained":false},"j":{"datatype":"json"}}}}}
+      """
+    let announced = [Announcement(topic: "homie/5/d/$description", text: text)]
+    #expect(
+      try lines(announced) == """
+            t: {type: number, unit: °C, state: {topic: $topic/n/t}}
+            m: {type: choice, values: [a, b], state: {topic: $topic/n/m}}
+
+        """
+    )
+    #expect(try Fixture.diagnostics(announced) == ["diagnostic: D: n/e, n/j"])
+  }
+
+  @Test func `Home Assistant's sensors are read-only properties of their device`() throws {
+    let announced = [
+      sensor("switch/p", "Plug", #""cmd_t":"p/set","#),
+      sensor("sensor/w", "Power", #""unit_of_meas":"W","val_tpl":"{{ value_json.w / 10 }}","#),
+      sensor("sensor/s", "Signal", #""unit_of_meas":"dBm","ent_cat":"diagnostic","#),
+      sensor("sensor/v", "Version"),
+      sensor("sensor/x", "X", #""val_tpl":"{% if 1 %}{% endif %}","#),
+      sensor("sensor/e", "Mode", #""options":["a","b"],"#),
+      sensor("binary_sensor/d", "Door", #""pl_on":"open","pl_off":"shut","#),
+    ]
+    let plan = try Fixture.plan(announced)
+    let text = try #require(plan.files.first).text
+    #expect(text.contains("  area: Küche\n"))
+    let plug = try #require(try Loaded.devices(["a.yaml": text]).first)
+    #expect(plug.properties.map(\.id) == ["power", "door", "mode", "version", "active_power"])
+    #expect(plug.properties.map(\.isReadOnly) == [false, true, true, true, true])
+    let power = try #require(plug.properties.last)
+    #expect(power.value(fromWire: 2153) == .number(215.3))
+    #expect(power.state?.topic == "p/w" && power.kind.numberRule?.unit == "W")
+    #expect(
+      plan.diagnostics.map { "\($0.kind.rawValue): \($0.subject): \($0.reason)" } == [
+        "diagnostic: Plug: Signal",
+        "left_out: Plug: X: its value_template cannot be translated: {% if 1 %}{% endif %}",
+      ]
+    )
+  }
+
+  @Test func `a room comes from the announcements that Zigbee2MQTT makes to Home Assistant`() throws
+  {
+    let announced =
+      Fixture.device(exposes: Self.sensor) + [
+        Announcement(
+          topic: "homeassistant/sensor/0x01/temperature/config",
+          text: #"{"stat_t":"zigbee2mqtt/Lamp","dev":{"ids":["zigbee2mqtt_0x01"],"sa":"Bath"}}"#
+        )
+      ]
+    let plan = try Fixture.plan(announced)
+    #expect(plan.files.count == 1)
+    #expect(plan.files.first?.text.contains("  area: Bath\n") == true)
+  }
+
+  @Test func `a sensor in another file is skipped`() throws {
+    let announced = Fixture.device(exposes: Self.sensor)
+    let text = "mine: {properties: {t: {type: number, state: {topic: zigbee2mqtt/Lamp}}}}"
+    let plan = try Fixture.plan(announced, others: try Loaded.devices(["a.yaml": text]))
+    #expect(plan.files.isEmpty)
+    #expect(
+      plan.diagnostics.contains(
+        ImportDiagnostic(.leftOut, "Lamp", "already in another device file, as 'mine'")
+      )
+    )
+  }
+}
