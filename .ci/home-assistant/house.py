@@ -93,6 +93,22 @@ door:
   name: Door
   properties:
     opener: {type: action, values: [buzz], command: {topic: door/set}}
+meter:
+  name: Meter
+  area: Utility room
+  properties:
+    power: {type: boolean, on: "ON", off: "OFF", command: {topic: zigbee2mqtt/meter/set,
+      payload: {state: $value}}, state: {topic: zigbee2mqtt/meter, value: /state}}
+    active_power: {type: number, unit: W, state: {topic: zigbee2mqtt/meter, value: /power}}
+    energy: {type: number, unit: kWh, state: {topic: zigbee2mqtt/meter, value: /energy}}
+    humidity: {type: number, unit: "%", state: {topic: zigbee2mqtt/meter, value: /humidity}}
+    voc: {type: number, unit: µg/m³, state: {topic: zigbee2mqtt/meter, value: /voc}}
+    battery: {type: number, unit: "%", state: {topic: zigbee2mqtt/meter, value: /battery}}
+    linkquality: {type: number, unit: lqi, state: {topic: zigbee2mqtt/meter, value: /linkquality}}
+    contact: {type: boolean, state: {topic: zigbee2mqtt/meter, value: /contact}}
+    occupancy: {type: boolean, state: {topic: zigbee2mqtt/meter, value: /occupancy}}
+    phase: {type: choice, values: [idle, busy], state: {topic: zigbee2mqtt/meter, value: /phase}}
+    note: {type: text, state: {topic: zigbee2mqtt/meter, value: /note}}
 boiler:
   name: Boiler
   properties:

@@ -165,13 +165,13 @@ package struct DiscoveryAnnouncer: Sendable {
   private var statusTopic: String { "\(base)/status" }
 
   private func about(_ device: Device) -> [JSONValue.Member] {
-    [
-      .init(
-        "dev",
-        .object([
-          "ids": .array([.string(Entity.uniqueID(base, device.id))]), "name": .string(device.name),
-        ])
-      ),
+    var members: [JSONValue.Member] = [
+      .init("ids", .array([.string(Entity.uniqueID(base, device.id))])),
+      .init("name", .string(device.name)),
+    ]
+    if let area = device.area { members.append(.init("suggested_area", .string(area))) }
+    return [
+      .init("dev", .object(members)),
       .init("o", .object(["name": .string(Self.origin), "sw": .string(version)])),
     ]
   }

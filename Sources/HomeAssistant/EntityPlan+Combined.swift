@@ -120,11 +120,13 @@ extension EntityPlan {
     let current: Set = ["local_temperature", "current_temperature", "temperature"]
     if let current = reading(current, where: Self.isNumber) {
       fields.append(.init("current_temperature_topic", self.target(current)))
+      shown.insert(current.id)
     }
     let action = reading(["running_state", "hvac_action", "action"]) {
       $0.words != nil || $0 == .text
     }
     if let action {
+      shown.insert(action.id)
       fields += [
         .init("action_topic", self.target(action)), .init("action_template", .string(Self.action)),
       ]

@@ -8,19 +8,21 @@ import Values
 /// Groups a device's properties into entities.
 ///
 /// Properties with the names that profiles use for lights, covers, climate controls and fans become
-/// one entity. Any other property becomes an entity for its type.
+/// one entity. Any other property becomes an entity for its type, a read-only one a sensor.
 struct EntityPlan {
   private(set) var entities: [Entity] = []
   let device: Device
   let base: String
   /// The identifiers of properties that are part of an entity.
   var used: Set<String> = []
+  /// The identifiers of read-only properties that are part of an entity.
+  var shown: Set<String> = []
 
   init(_ device: Device, base: String) {
     self.device = device
     self.base = base
-    // Entities of read-only properties are sensors.
-    used = Set(device.properties.filter(\.isReadOnly).map(\.id))
+    let readings = device.properties.filter(\.isReadOnly)
+    used = Set(readings.map(\.id))
     addLights()
     addFan()
     addCover()
@@ -32,7 +34,12 @@ struct EntityPlan {
       guard property.isSetting(besideMain: hasMain) else { continue }
       for new in entities.indices.dropFirst(place) { entities[new].category = "config" }
     }
-    // Home Assistant's convention: a device's only entity has the device's name.
+    // Home Assistant's convention: a device's only entity has the device's name. Sensors beside it
+    // do not count, as they must not rename it.
+    if entities.count == 1 { entities[0].title = nil }
+    for reading in readings where !shown.contains(reading.id) {
+      entities.append(.sensor(reading, state: target(reading)))
+    }
     if entities.count == 1 { entities[0].title = nil }
   }
 
@@ -111,6 +118,7 @@ struct EntityPlan {
         light.fields(device.properties, below: topic),
         using: light.places.map { device.properties[$0] }
       )
+      shown.formUnion(light.places.map { device.properties[$0] }.filter(\.isReadOnly).map(\.id))
     }
   }
 
@@ -162,10 +170,15 @@ struct EntityPlan {
       return add("text", property, titled: property.title, topics(property))
     }
     for word in words {
+      var name = Entity.uniqueID(property.id, word)
+      // Two words that differ in signs alone, or a property that is called like this.
+      while device.properties.contains(where: { $0.id == name })
+        || entities.contains(where: { $0.name == name })
+      { name += "_" }
       entities.append(
         Entity(
           platform: "button",
-          name: Entity.uniqueID(property.id, word),
+          name: name,
           title: words.count == 1 ? property.title : "\(property.title) \(word)",
           fields: [
             .init("command_topic", command(property)), .init("payload_press", .string(word)),
