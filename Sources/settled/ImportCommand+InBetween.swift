@@ -14,6 +14,7 @@ extension ImportCommand {
     _ announcements: [Announcement],
     inner: String,
     prefix: String,
+    _ reader: AnnouncementReader,
     _ overrides: ConfigurationLoader.Overrides,
     _ environment: [String: String]
   ) throws(ConfigurationFailure) -> ExitCode {
@@ -43,8 +44,18 @@ extension ImportCommand {
     let (new, count) = try routes.added(to: old, file: path)
     guard try replace(old, by: new, at: path, overrides, environment) else { return .failed }
     report.showRoutes(path, old: old, new: new, count: count)
-    report.advise(routes.advice)
-    return .done
+    let progress = InBetweenProgress(inner: inner, prefix: prefix)
+    guard count == 0, progress.hasMoved(announcements) else {
+      report.advise(routes.advice)
+      return .done
+    }
+    do throws(AnnouncementReader.Failure) {
+      report.advise(progress.text(announcements + (try reader.read(progress.filters))))
+      return .done
+    } catch {
+      complain(error.reason)
+      return error.code
+    }
   }
 
   /// The settings file that routes are added to; `nil` if there is none.

@@ -119,7 +119,9 @@ struct ImportCommand: ConfiguredCommand {
       let reader = AnnouncementReader(loaded.gateway, clientID: "settle-import", timeout: timeout)
       let announcements: [Announcement]
       do throws(AnnouncementReader.Failure) {
-        announcements = try reader.read(request) { [json] address in
+        let bridge = inner.map { InBetweenProgress(inner: $0, prefix: request.prefix).bridgeTopic }
+        let filters = request.filters + (bridge.map { [$0] } ?? [])
+        announcements = try reader.read(filters) { [json] address in
           if !json { StandardError.write("Reading what is announced at \(address)") }
         }
         guard !announcements.isEmpty else { throw reader.nothing(request) }
@@ -132,6 +134,7 @@ struct ImportCommand: ConfiguredCommand {
           announcements,
           inner: inner,
           prefix: request.prefix,
+          reader,
           overrides,
           environment
         )

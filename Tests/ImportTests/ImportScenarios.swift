@@ -275,6 +275,14 @@ import Testing
     #expect(client.waitFor("homeassistant/\(lamp)", carried))
     client.publish("zigbee2mqtt-direct/bridge/state", #"{"state":"online"}"#, retain: true)
     #expect(client.waitFor("zigbee2mqtt/bridge/state", #"{"state":"online"}"#))
+    let checked = try home.settled(["import", "--in-between"])
+    #expect(checked.code == 0)
+    #expect(
+      checked.errors.hasSuffix(
+        "Zigbee2MQTT has moved to zigbee2mqtt-direct. Its 1 announcement to Home Assistant: "
+          + "all carried from \(prefix) to homeassistant.\n"
+      )
+    )
 
     // First the settings are as before.
     let undo = ["import", "--in-between", "--undo"]

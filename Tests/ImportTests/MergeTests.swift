@@ -49,6 +49,16 @@ struct MergeTests {
     )
   }
 
+  @Test func `a room stays where announcements to Home Assistant are left out`() throws {
+    let room = Announcement(
+      topic: "homeassistant/sensor/0x01/temperature/config",
+      text: #"{"stat_t":"zigbee2mqtt/Lamp","dev":{"ids":["zigbee2mqtt_0x01"],"sa":"Bath"}}"#
+    )
+    let later = try run(announced() + [room], then: announced())
+    #expect(later.changes == [])
+    #expect(later.text.contains("  area: Bath\n"))
+  }
+
   @Test func `without a new announcement nothing changes, whatever was edited`() throws {
     let edited = try run(announced(), then: announced()) {
       $0.replacing("name: Lamp", with: "name: \"My lamp\"  # mine").replacing(
