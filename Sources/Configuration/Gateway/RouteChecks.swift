@@ -9,13 +9,13 @@ struct RouteChecks {
   let settings: GatewayConfiguration
   let problems: Problems
 
-  /// Reports every such route; quadratic in the number of routes.
+  /// Reports every such route.
   func check(_ positions: [RoutePositions]) {
+    let inputs = FilterIndex(settings.routes.map(\.from.topic))
     for (number, route) in settings.routes.enumerated() {
-      for (other, candidate) in settings.routes.enumerated()
-      where isSameBroker(route.to.broker, candidate.from.broker)
-        && Topic.overlaps(route.to.topic, candidate.from.topic)
-      {
+      for other in inputs.overlapping(route.to.topic) {
+        let candidate = settings.routes[other]
+        guard isSameBroker(route.to.broker, candidate.from.broker) else { continue }
         let name = number == other ? "its own input" : "the input"
         problems.add(
           positions[number].to,
