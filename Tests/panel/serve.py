@@ -42,14 +42,15 @@ class Handler(BaseHTTPRequestHandler):
             for key, value in found.getheaders():
                 if key.lower() == "content-security-policy" and "manifest-src" not in value:
                     value = value.replace("base-uri", "manifest-src 'self'; base-uri")
-                if key.lower() in KEPT - ({"content-type", "etag"} if name else set()):
+                if key.lower() in KEPT - ({"content-type"} if name == "index.html" else {"content-type", "etag"} if name else set()):
                     self.send_header(key, value)
             if name:
                 self.send_header("Content-Type", TYPES.get(os.path.splitext(name)[1]) or mimetypes.guess_type(name)[0])
             self.end_headers()
-            if name:
+            if name and self.command != "HEAD":
                 with open(os.path.join(FILES, name), "rb") as file:
                     self.wfile.write(file.read())
+            if name:
                 return
             while part := found.read1(65536):
                 self.wfile.write(part)

@@ -7,22 +7,23 @@ export function startKiosk(panel) {
   if (!new URLSearchParams(location.search).has("kiosk")) return;
   document.documentElement.dataset.kiosk = "";
   stayAwake();
-  let version = null;
   const show = panel.bar.showLink.bind(panel.bar);
   panel.bar.showLink = (name, reason) => {
     show(name, reason);
     if (name === "live") check();
   };
-  // The page's tag covers all files of the panel.
-  const check = async () => {
-    try {
-      const tag = (await fetch(location.pathname, { method: "HEAD", cache: "no-store" })).headers.get("ETag");
-      if (version !== null && tag !== version) location.reload();
-      version = tag;
-    } catch {
-      // The next connection asks again.
-    }
-  };
+}
+
+/** Loads the page again if the gateway has other files than at the first look: the page's tag covers them all. */
+async function check() {
+  const { dataset } = document.documentElement;
+  try {
+    const tag = (await fetch(location.pathname, { method: "HEAD", cache: "no-store" })).headers.get("ETag");
+    if (dataset.version && tag !== dataset.version) location.reload();
+    else if (tag) dataset.version = tag;
+  } catch {
+    // The next connection asks again.
+  }
 }
 
 /** Keeps the screen on, where the browser allows it: over HTTPS and at localhost. */
