@@ -4,7 +4,7 @@
 package import Devices
 package import JSON
 package import LastOut
-import Values
+package import Values
 
 /// Decides what becomes of every change: events and the time go in, messages and events come out.
 ///
@@ -75,12 +75,16 @@ package struct CommandStateMachine: ~Copyable {
   // MARK: - Devices
 
   /// Takes a value that a device reported for a property, as found on the wire.
-  package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
+  ///
+  /// - Returns: The value; `nil` for what is no value of the property.
+  @discardableResult
+  package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) -> Value? {
     migrate(key, at: now)
     dispatcher.sendQueue.stateKnown(of: key)
-    guard let report = dispatcher.reported(key, wire, at: now) else { return }
+    guard let report = dispatcher.reported(key, wire, at: now) else { return nil }
     if report.isByHand { endOthersByHand(report.value, of: key, at: now) }
     applySteps(of: key, at: now)
+    return report.value
   }
 
   /// Takes a device's own acknowledgement of a value; its state may follow.

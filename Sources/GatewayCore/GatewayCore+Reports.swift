@@ -91,6 +91,8 @@ extension GatewayCore {
   ) {
     pipeline.commands.advance(to: now)
     loops.reported(key, wire, source: source)
-    pipeline.commands.reported(key, wire, at: now)
+    if let value = pipeline.commands.reported(key, wire, at: now) {
+      reports.record(value, of: key, at: now)
+    }
   }
 }

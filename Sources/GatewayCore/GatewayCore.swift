@@ -24,6 +24,8 @@ package struct GatewayCore: ~Copyable {
   package var routes: RouteMachine
   package var states: StatePublisher
   package internal(set) var rejections = RejectionLog()
+  /// What devices reported over the last hours.
+  package internal(set) var reports = ReportHistory()
   var loops: FeedbackLoopDetector
   /// Commands of groups that have not ended.
   var groups = GroupCommands()

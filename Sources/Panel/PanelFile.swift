@@ -49,6 +49,7 @@ package struct PanelFile: Sendable {
     "controls.js": PanelFile(PackageResources.controls_js, script),
     "dom.js": PanelFile(PackageResources.dom_js, script),
     "fall.js": PanelFile(PackageResources.fall_js, script),
+    "history.js": PanelFile(PackageResources.history_js, script),
     "house.js": PanelFile(PackageResources.house_js, script),
     "icon-192.png": PanelFile(PackageResources.icon_192_png, "image/png"),
     "icon-512.png": PanelFile(PackageResources.icon_512_png, "image/png"),

@@ -139,9 +139,10 @@ struct RandomWalk: ~Copyable {
     let property = machine.registry[key].property
     guard !property.states.isEmpty else { return }
     if case .choice(let words) = property.kind {
-      return machine.reported(key, .string(words[Int(number) % words.count]), at: now)
+      machine.reported(key, .string(words[Int(number) % words.count]), at: now)
+    } else {
+      machine.reported(key, .number(number), at: now)
     }
-    machine.reported(key, .number(number), at: now)
   }
 
   private mutating func pass(_ duration: Duration) {

@@ -63,6 +63,36 @@ import Testing
     #expect(witness.waitFor("settle/fan/watts", "40"))
   }
 
+  @Test func `what devices reported is remembered, with its age`() throws {
+    let (bench, curl, witness) = try reported()
+    defer { withExtendedLifetime(bench) {} }
+    witness.publish("hall", #"{"temperature":22.1,"contact":true}"#)
+    #expect(witness.waitFor("settle/hall-sensor/temperature", "22.1"))
+    witness.publish("hall", #"{"temperature":22.1,"contact":true}"#)
+    witness.publish("watts", "4")
+    #expect(witness.waitFor("settle/fan/watts", "4"))
+
+    let history = try curl("/v1/history?key=hall-sensor/temperature").json
+    #expect(history["key"] == "hall-sensor/temperature")
+    #expect(values(history) == [21.5, 22.1])
+    #expect(values(try curl("/v1/history?key=hall-sensor/contact").json) == [true, false])
+    #expect(values(try curl("/v1/history?key=fan/watts").json) == [4])
+    #expect(values(try curl("/v1/history?key=fan/power").json) == [])
+    guard case .array(let points)? = history["points"],
+      case .integer(let first)? = points.first?["age_ms"],
+      case .integer(let last)? = points.last?["age_ms"]
+    else {
+      Issue.record("no ages")
+      return
+    }
+    #expect(first >= last && last >= 0 && first < 60_000)
+  }
+
+  private func values(_ history: JSONValue) -> [JSONValue?] {
+    guard case .array(let points)? = history["points"] else { return [] }
+    return points.map { $0["value"] }
+  }
+
   @Test(arguments: [
     ["set", "hall-sensor/temperature", "20"], ["step", "hall-sensor/temperature", "+1"],
     ["set", "hall-sensor", "temperature=20"],

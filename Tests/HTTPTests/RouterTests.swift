@@ -17,6 +17,7 @@ import Testing
     ("POST", "/v1/devices/desk-lamp/power/toggle", .toggle("desk-lamp/power")),
     ("POST", "/v1/changes", .changes),
     ("GET", "/v1/pending", .pending),
+    ("GET", "/v1/history?key=desk-lamp/power", .history),
     ("GET", "/v1/status", .status),
     ("POST", "/v1/flush", .flush),
     ("POST", "/v1/cancel", .cancel),

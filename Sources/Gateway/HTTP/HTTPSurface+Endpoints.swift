@@ -37,6 +37,7 @@ extension HTTPSurface {
     case .step(let key): try change("step", key, exchange)
     case .toggle(let key): try change("toggle", key, exchange)
     case .pending, .flush, .cancel: try servePattern(endpoint, exchange)
+    case .history: try serveHistory(exchange)
     case .events: try serveEvents(exchange)
     case .panel(let name): try servePanel(name, exchange)
     case .devices, .device, .status, .metrics, .health, .readiness, .openAPI:
@@ -71,7 +72,8 @@ extension HTTPSurface {
       answer(exchange, .object(["status": "ready"]))
     case .openAPI:
       answer(exchange, HTTPResponse(type: "application/json", description(for: exchange)))
-    case .changes, .property, .step, .toggle, .scene, .pending, .flush, .cancel, .events, .panel:
+    case .changes, .property, .step, .toggle, .scene, .pending, .history, .flush, .cancel, .events,
+      .panel:
       preconditionFailure("Only documents are served here.")
     }
   }
@@ -92,6 +94,31 @@ extension HTTPSurface {
       answer(exchange, documents.propertyObject(index, at: EventLoop.now()))
     } catch {
       throw HTTPProblems.problem(gateway.requests.suggesting(error, at: EventLoop.now()), key: key)
+    }
+  }
+
+  /// What the device reported of one key, with the age of each value.
+  private func serveHistory(_ exchange: HTTPExchange) throws(Problem) {
+    try ChangeBody.checkQuery(exchange.request, allowed: ["key"])
+    guard let key = exchange.request.target.query.first?.value else {
+      throw Problem(
+        422,
+        ErrorCode.missingKey.rawValue,
+        "which key? ?key=DEVICE/PROPERTY is needed"
+      )
+    }
+    let now = EventLoop.now()
+    do throws(ValidationError) {
+      let points = context.core.reports.points(of: try context.registry.index(of: key))
+      let rows = points.map { point in
+        JSONValue.object([
+          "age_ms": .integer(Int64(clamping: point.at.milliseconds(to: now))),
+          "value": point.value.json,
+        ])
+      }
+      answer(exchange, .object(["key": .string(key), "points": .array(rows)]))
+    } catch {
+      throw HTTPProblems.problem(gateway.requests.suggesting(error, at: now), key: key)
     }
   }
 

@@ -15,6 +15,7 @@ package enum Endpoint: Hashable, Sendable {
   case scene(String)
   case changes
   case pending
+  case history
   case status
   case flush
   case cancel
@@ -31,8 +32,8 @@ package enum Endpoint: Hashable, Sendable {
 package enum Router {
   /// All paths, for suggestions.
   static let paths = [
-    "/v1/devices", "/v1/changes", "/v1/pending", "/v1/status", "/v1/flush", "/v1/cancel",
-    "/v1/events",
+    "/v1/devices", "/v1/changes", "/v1/pending", "/v1/history", "/v1/status", "/v1/flush",
+    "/v1/cancel", "/v1/events",
     "/v1/openapi.json", "/metrics", "/healthz", "/readyz",
   ]
 
@@ -83,6 +84,7 @@ package enum Router {
       switch path[1] {
       case "changes": return .changes
       case "pending": return .pending
+      case "history": return .history
       case "status": return .status
       case "flush": return .flush
       case "cancel": return .cancel
@@ -107,7 +109,8 @@ extension Endpoint {
   /// The allowed methods.
   package var methods: [String] {
     switch self {
-    case .devices, .pending, .status, .events, .metrics, .health, .readiness, .openAPI, .panel:
+    case .devices, .pending, .history, .status, .events, .metrics, .health, .readiness, .openAPI,
+      .panel:
       ["GET", "HEAD", "OPTIONS"]
     case .device, .property: ["GET", "HEAD", "PUT", "OPTIONS"]
     case .step, .toggle, .scene, .changes, .flush, .cancel: ["POST", "OPTIONS"]
@@ -119,8 +122,8 @@ extension Endpoint {
   package var isOpen: Bool {
     switch self {
     case .health, .readiness, .panel: true
-    case .devices, .device, .property, .step, .toggle, .scene, .changes, .pending, .status, .flush,
-      .cancel, .events, .metrics, .openAPI:
+    case .devices, .device, .property, .step, .toggle, .scene, .changes, .pending, .history,
+      .status, .flush, .cancel, .events, .metrics, .openAPI:
       false
     }
   }

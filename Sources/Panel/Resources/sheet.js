@@ -4,6 +4,7 @@
 // The open device: all its properties with fine controls, what became of recent changes, its place.
 
 import { h, icon, say, set } from "./dom.js";
+import { History } from "./history.js";
 import { lightOf, planOf } from "./kinds.js";
 import { CommandLog } from "./log.js";
 import { labelOf, PropertyView } from "./rows.js";
@@ -20,12 +21,13 @@ export class Sheet {
     this.star = h("button", { type: "button", class: "round", "aria-pressed": "false", "aria-label": t("favourite"), onclick: () => app.toggleFavourite(this.device) }, icon("star"));
     const move = (name, sign, by) => h("button", { type: "button", class: "round", "aria-label": t(name), onclick: () => app.move(this.device, by) }, icon(sign));
     this.body = h("div", { class: "rows" });
+    this.history = new History(app.link);
     this.log = new CommandLog(app);
     dialog.append(h("div", { class: "sheet-inner" },
       h("div", { class: "sheet-head" }, h("div", { class: "sheet-names" }, this.title, this.note),
         move("earlier", "left", -1), move("later", "right", 1), this.star,
         h("button", { type: "button", class: "round", "aria-label": t("close"), onclick: () => dialog.close() }, icon("close"))),
-      this.body, this.log.node));
+      this.body, this.history.node, this.log.node));
     dialog.addEventListener("close", () => this.closed());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   }
@@ -48,11 +50,12 @@ export class Sheet {
     this.showLog(this.plan.main ?? device.keys[0]);
   }
 
-  /** Lists the commands of a key below the rows. */
+  /** Shows the history and the commands of a key below the rows. */
   showLog(key) {
     for (const row of this.rows.values()) set(row.labelButton, "aria-pressed", String(row.key === key));
     this.log.node.hidden = !key || key.isReadOnly;
     if (key) this.log.show(key, labelOf(key));
+    this.history.show(key);
   }
 
   /** Shows a property first. */
@@ -71,6 +74,7 @@ export class Sheet {
     set(this.rows.get(this.plan.brightness)?.node ?? this.body, "data-lit", "");
     set(this.star, "aria-pressed", String(this.app.places.isFavourite(device)));
     if (this.log.key) this.log.update(now);
+    this.history.update(now);
   }
 
   forget() {
@@ -79,6 +83,7 @@ export class Sheet {
       if (row.key.held) this.app.hold(row.key, false);
     }
     this.rows.clear();
+    this.history.forget();
     this.device = null;
   }
 

@@ -53,6 +53,8 @@ const TABLE = {
     atMost: (time) => `, ${time} at most`, apart: (time) => `, ${time} apart`,
     summary: (seconds, changes, commands) => `In the last ${seconds} seconds ${changes} became ${commands}`,
     // A device's sheet, settings
+    history: "Reported",
+    historySpoken: (least, most, now) => `Reported over the last hours: ${least} to ${most}, now ${now}`,
     favourite: "Favourite", earlier: "Move earlier", later: "Move later",
     theme: "Theme", auto: "Automatic", light: "Light", dark: "Dark", language: "Language",
     kiosk: "Wall display", kioskHint: "Opens this page without its bar, with larger figures.",
@@ -104,6 +106,8 @@ const TABLE = {
     whenQuiet: (delay, most, apart) => `Gesendet nach ${delay} Ruhe${most}${apart}`,
     atMost: (time) => `, spätestens nach ${time}`, apart: (time) => `, im Abstand von ${time}`,
     summary: (seconds, changes, commands) => `In den letzten ${seconds} Sekunden wurden aus ${changes} ${commands}`,
+    history: "Gemeldet",
+    historySpoken: (least, most, now) => `In den letzten Stunden gemeldet: ${least} bis ${most}, jetzt ${now}`,
     favourite: "Favorit", earlier: "Nach vorn", later: "Nach hinten",
     theme: "Farben", auto: "Automatisch", light: "Hell", dark: "Dunkel", language: "Sprache",
     kiosk: "Wandanzeige", kioskHint: "Öffnet diese Seite ohne Leiste, mit größeren Zahlen.",
