@@ -10,8 +10,7 @@ struct RequestReader {
   private static let known = [
     "set", "value", "step", "toggle", "scene", "cancel", "flush", "get", "pending", "watch",
     "describe", "record", "reload", "status", "log", "devices", "key",
-    "id", "source", "now", "ttl", "wait", "at", "dry_run",
-    "complete",
+    "id", "source", "now", "ttl", "wait", "at", "dry_run", "complete",
   ]
 
   private let members: [JSONValue.Member]
@@ -166,15 +165,15 @@ struct RequestReader {
     in request: ControlRequest
   ) throws(GrammarError) {
     switch request.operation {
-    case .set, .step, .toggle:
-      if member.name != "complete" { return }
+    case _ where member.name == "complete":
+      if request.operation == .devices { return }
+    case .set, .step, .toggle: return
     case .scene:
-      if !["key", "complete"].contains(member.name) { return }
+      if member.name != "key" { return }
     case .cancel, .flush:
       if ["key", "id", "source", "at"].contains(member.name) { return }
     case .get, .pending, .watch, .describe, .record, .reload, .status, .log, .devices:
       if ["id", "source"].contains(member.name) { return }
-      if member.name == "complete", request.operation == .devices { return }
     }
     let operation = members.first { Self.role(of: $0.name) == .operation }?.name ?? ""
     let hint =

@@ -98,7 +98,10 @@ struct CompletionsCommand: GatewayCommand {
   /// What to ask the gateway for the values of `subject`, or for keys.
   private func question(about subject: String?) -> ControlRequest {
     if let subject { return ControlRequest(.describe, key: subject) }
-    guard let completion = keys?.completion else { return ControlRequest(.status, key: "") }
+    // Scenes have no word there: the status names them.
+    guard let completion = keys.flatMap({ ControlRequest.Completion(rawValue: $0.rawValue) }) else {
+      return ControlRequest(.status, key: "")
+    }
     var request = ControlRequest(
       .devices,
       key: completion == .area ? "*" : Self.devices(startingWith: start)
@@ -125,20 +128,6 @@ struct CompletionsCommand: GatewayCommand {
         default: false
         }
       }
-  }
-}
-
-extension CompletionsCommand.Keys {
-  /// The gateway's word for it; `nil` for scenes, which its status names.
-  fileprivate var completion: ControlRequest.Completion? {
-    switch self {
-    case .any: .any
-    case .step: .step
-    case .toggle: .toggle
-    case .set: .set
-    case .area: .area
-    case .scene: nil
-    }
   }
 }
 

@@ -26,6 +26,7 @@ package struct ESPHomeNode: WireConvention {
   package static let light: [String: JSONValue] = [
     "state": "ON", "brightness": 100, "color_temp": 300,
   ]
+  private static let lightMembers = ["state", "brightness", "color_temp", "color", "effect"]
   package static let relay: [String: JSONValue] = ["state": "OFF"]
   package static let cover: [String: JSONValue] = ["position": 0]
   package static let climate: [String: JSONValue] = ["target_temperature": 20, "mode": "heat"]
@@ -67,7 +68,7 @@ package struct ESPHomeNode: WireConvention {
 
   private func light(_ part: String, _ command: JSONValue) -> [DeviceChange]? {
     var changes: [DeviceChange] = []
-    for name in ["state", "brightness", "color_temp", "color", "effect"] {
+    for name in Self.lightMembers {
       guard let value = command[name] else { continue }
       changes.append(DeviceChange(part, name, .set(value)))
     }
@@ -116,9 +117,7 @@ package struct ESPHomeNode: WireConvention {
     }
     switch part.prefix(while: { $0 != "/" }) {
     case "light":
-      let names: [String] = ["state", "brightness", "color_temp", "color", "effect"].filter {
-        memory.has(part, $0)
-      }
+      let names = Self.lightMembers.filter { memory.has(part, $0) }
       let members = names.map { JSONValue.Member($0, memory.value(part, $0, at: now)) }
       return [
         DeviceMessage(topic: "\(topic)/\(part)/state", json: .object(members), retain: true)
