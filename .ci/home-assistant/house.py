@@ -93,6 +93,12 @@ door:
   name: Door
   properties:
     opener: {type: action, values: [buzz], command: {topic: door/set}}
+bath-lamp:
+  name: Bath lamp
+  device: {manufacturer: IKEA, model: LED1545G12, url: "http://z2m.local/#/device/0x5/info",
+    identifiers: [zigbee2mqtt_0x5]}
+  profile: zigbee2mqtt/light
+  topic: zigbee2mqtt/bath_lamp
 meter:
   name: Meter
   area: Utility room

@@ -7,6 +7,8 @@ package struct Device: Hashable, Sendable {
   package var name: String
   /// Where it is, such as a room; `nil` if nothing says so.
   package var area: String?
+  /// Who made it; `nil` if nothing says so.
+  package var details: DeviceDetails?
   /// Whether the panel shows it.
   package var isOnPanel = true
   /// The lane that its commands pass; `nil` for the default lane.

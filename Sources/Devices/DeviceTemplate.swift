@@ -38,6 +38,7 @@ package struct DeviceTemplate: Hashable, Sendable {
     device.id = filler.fill(pattern.id)
     device.name = filler.fill(pattern.name)
     device.area = pattern.area.map { filler.fill($0) }
+    device.details = pattern.details.map { filler.fill($0) }
     device.lane = pattern.lane.map { filler.fill($0) }
     device.options = pattern.options.map { filler.fill($0) }
     device.availability = pattern.availability.map { filler.fill($0) }
@@ -58,6 +59,15 @@ struct Filler {
 
   private func bytes(of mark: Int) -> [UInt8] {
     Array((fillings[mark]?.text ?? TemplateMark.name(mark)).utf8)
+  }
+
+  func fill(_ details: DeviceDetails) -> DeviceDetails {
+    var filled = details
+    filled.manufacturer = details.manufacturer.map { fill($0) }
+    filled.model = details.model.map { fill($0) }
+    filled.url = details.url.map { fill($0) }
+    filled.identifiers = details.identifiers.map { fill($0) }
+    return filled
   }
 
   func fill(_ property: Property) -> Property {

@@ -165,10 +165,17 @@ package struct DiscoveryAnnouncer: Sendable {
   private var statusTopic: String { "\(base)/status" }
 
   private func about(_ device: Device) -> [JSONValue.Member] {
+    let details = device.details
+    let own = Entity.uniqueID(base, device.id)
+    let ids = [own] + (details?.identifiers.filter { $0 != own } ?? [])
     var members: [JSONValue.Member] = [
-      .init("ids", .array([.string(Entity.uniqueID(base, device.id))])),
+      .init("ids", .array(ids.map { .string($0) })),
       .init("name", .string(device.name)),
     ]
+    let shown = [("mf", details?.manufacturer), ("mdl", details?.model), ("cu", details?.url)]
+    for (name, text) in shown {
+      if let text { members.append(.init(name, .string(text))) }
+    }
     if let area = device.area { members.append(.init("suggested_area", .string(area))) }
     return [
       .init("dev", .object(members)),

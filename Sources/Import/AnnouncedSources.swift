@@ -99,10 +99,14 @@ struct AnnouncedSources {
     )
     let found = reader.findings(own)
     findings[.homeassistant] = found
-    // Zigbee2MQTT names the room in its announcements to Home Assistant only.
+    // Zigbee2MQTT names the room and the link in its announcements to Home Assistant only.
     for index in findings[.zigbee2mqtt]?.devices.indices ?? 0..<0 {
-      let identity = findings[.zigbee2mqtt]?.devices[index].identity ?? ""
-      findings[.zigbee2mqtt]?.devices[index].area = found.areas["zigbee2mqtt_\(identity)"]
+      guard var device = findings[.zigbee2mqtt]?.devices[index],
+        let own = device.details.identifiers.first, let described = found.described[own]
+      else { continue }
+      device.area = described.area
+      device.details = described.details.filled(from: device.details)
+      findings[.zigbee2mqtt]?.devices[index] = device
     }
   }
 }

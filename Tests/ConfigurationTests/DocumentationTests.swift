@@ -67,6 +67,7 @@ struct DocumentationTests {
     (.discovery, "settle", "properties/discovery"),
     (.limits, "settle", "properties/limits"),
     (.device, "devices", "$defs/device"),
+    (.details, "devices", "$defs/device/properties/device"),
     (.profile, "devices", "$defs/profile"),
     (.property, "devices", "$defs/property"),
     (.policyFields, "devices", "$defs/property/properties/policy/oneOf/1"),

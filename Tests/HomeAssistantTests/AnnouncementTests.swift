@@ -65,6 +65,25 @@ import Testing
     )
   }
 
+  @Test func `who made a device is announced, and the identifiers of others`() throws {
+    let found = try devices(
+      """
+      lamp-$n:
+        for: [1..2]
+        device: {manufacturer: IKEA, model: E27, url: "http://z/$n", identifiers: [z_$n, settle_lamp-2]}
+        properties: {x: {type: boolean, command: {topic: a/$n}}}
+      """
+    )
+    let shown = found.map { announcer().messages(for: $0).first?.payload?["dev"] }
+    #expect(
+      shown.map { $0.map { JSONWriter.text($0) } } == [
+        #"{"ids":["settle_lamp-1","z_1","settle_lamp-2"],"name":"lamp-1","mf":"IKEA","mdl":"E27","#
+          + #""cu":"http://z/1"}"#,
+        #"{"ids":["settle_lamp-2","z_2"],"name":"lamp-2","mf":"IKEA","mdl":"E27","cu":"http://z/2"}"#,
+      ]
+    )
+  }
+
   /// The members that Home Assistant allows beside the components.
   private static let rootMembers: Set = [
     "dev", "o", "cmps", "availability", "availability_mode", "qos", "encoding", "command_topic",

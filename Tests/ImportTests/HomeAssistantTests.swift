@@ -77,6 +77,7 @@ struct HomeAssistantTests {
       text == """
         boiler:
           name: Boiler
+          device: {identifiers: [b1]}
           availability: {topic: b/lwt, online: online, offline: offline}
           properties:
             setpoint:

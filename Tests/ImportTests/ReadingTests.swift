@@ -70,6 +70,7 @@ struct ReadingTests {
         # V M 0x01
         lamp:
           name: Lamp
+          device: {manufacturer: V, model: M, identifiers: [zigbee2mqtt_0x01]}
           profile: zigbee2mqtt/switch
           topic: zigbee2mqtt/Lamp
           properties:
@@ -130,12 +131,25 @@ struct ReadingTests {
       Fixture.device(exposes: Self.sensor) + [
         Announcement(
           topic: "homeassistant/sensor/0x01/temperature/config",
-          text: #"{"stat_t":"zigbee2mqtt/Lamp","dev":{"ids":["zigbee2mqtt_0x01"],"sa":"Bath"}}"#
+          text: #"{"stat_t":"zigbee2mqtt/Lamp","dev":{"ids":["zigbee2mqtt_0x01"],"sa":"Bath","#
+            + #""cu":"http://z/#/device/0x01/info","mdl":"Lamp E27"}}"#
         )
       ]
     let plan = try Fixture.plan(announced)
     #expect(plan.files.count == 1)
-    #expect(plan.files.first?.text.contains("  area: Bath\n") == true)
+    let file = try #require(plan.files.first)
+    #expect(file.text.contains("  area: Bath\n"))
+    let details = try #require(try Loaded.devices(["a.yaml": file.text]).first?.details)
+    #expect(details.manufacturer == "V" && details.model == "Lamp E27")
+    #expect(details.url == "http://z/#/device/0x01/info")
+    #expect(details.identifiers == ["zigbee2mqtt_0x01"])
+
+    // Without the announcements to Home Assistant, what they said stays.
+    let again = try Fixture.plan(announced, present: [.zigbee2mqtt: file.asPresent]) {
+      $0.sources = [.zigbee2mqtt]
+    }
+    #expect(again.files.first?.text.contains("url: \"http://z/#/device/0x01/info\"") == true)
+    #expect(again.files.first?.text.contains("  area: Bath\n") == true)
   }
 
   @Test func `a sensor in another file is skipped`() throws {

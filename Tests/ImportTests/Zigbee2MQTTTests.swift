@@ -22,12 +22,13 @@ struct Zigbee2MQTTTests {
     {"type":"composite","name":"color_xy","property":"color","access":7,"features":[]}]}]
     """
 
-  @Test func `a lamp that matches its profile needs three lines`() throws {
+  @Test func `a lamp that matches its profile needs four lines`() throws {
     #expect(
       try Fixture.file(Fixture.device(exposes: Self.light)) == """
         # V M 0x01
         lamp:
           name: Lamp
+          device: {manufacturer: V, model: M, identifiers: [zigbee2mqtt_0x01]}
           profile: zigbee2mqtt/light
           topic: zigbee2mqtt/Lamp
 
@@ -205,6 +206,7 @@ struct Zigbee2MQTTTests {
         """
         wohnzimmer-alle:
           name: Wohnzimmer alle
+          device: {identifiers: [zigbee2mqtt_1221051039810110150109113116116_1]}
           profile: zigbee2mqtt/light
           topic: zigbee2mqtt/Wohnzimmer alle
           properties:
@@ -219,6 +221,7 @@ struct Zigbee2MQTTTests {
         """
         jalousien-alle:
           name: Jalousien/alle
+          device: {identifiers: [zigbee2mqtt_1221051039810110150109113116116_2]}
           profile: zigbee2mqtt/cover
           topic: zigbee2mqtt/Jalousien/alle
 

@@ -21,6 +21,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case limits
   // Device files and profiles.
   case device
+  case details = "<device>.device"
   case profile
   case property = "properties.<id>"
   case policyFields = "properties.<id>.policy"
@@ -63,9 +64,10 @@ package enum KeyTable: String, CaseIterable, Sendable {
       ["pending", "payload", "announcement", "line", "http_clients", "events", "devices"]
     case .device:
       [
-        "for", "from", "name", "area", "panel", "profile", "topic", "parameters", "lane", "merge",
-        "options", "availability", "awake", "ttl", "properties",
+        "for", "from", "name", "area", "panel", "device", "profile", "topic", "parameters", "lane",
+        "merge", "options", "availability", "awake", "ttl", "properties",
       ]
+    case .details: ["manufacturer", "model", "url", "identifiers"]
     case .profile:
       [
         "description", "profile", "parameters", "lane", "merge", "options", "availability",

@@ -190,6 +190,7 @@ struct DeviceDecoder {
       properties: properties
     )
     device.area = own.text("area")
+    device.details = DetailsReader.details(own)
     device.isOnPanel = own.flag("panel") ?? true
     device.lane = lane(section)
     device.merge = section.flag("merge") ?? false

@@ -22,6 +22,7 @@ struct Entity {
     var name: String?
     var model: String
     var area: String?
+    var details: ImportedDetails
   }
 
   /// The display name; `nil` for the name of the device.
@@ -111,7 +112,8 @@ struct Entity {
       identity: identity.map { String($0.prefix(200)) } ?? fallback,
       name: (device["name"]?.string).map { PlainText.clean($0) },
       model: model.compactMap(\.self).joined(separator: " "),
-      area: device["suggested_area"]?.string.map { PlainText.clean($0) }
+      area: device["suggested_area"]?.string.map { PlainText.clean($0) },
+      details: ImportedDetails(announced: device)
     )
   }
 }

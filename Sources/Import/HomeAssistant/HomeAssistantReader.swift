@@ -27,7 +27,11 @@ struct HomeAssistantReader {
     for entity in entities {
       if let owner = owner(of: entity) {
         skipped[owner, default: 0] += 1
-        if let area = entity.device.area { findings.areas[entity.device.identity] = area }
+        let known = findings.described[entity.device.identity]
+        findings.described[entity.device.identity] = Findings.Description(
+          area: known?.area ?? entity.device.area,
+          details: entity.device.details.filled(from: known?.details)
+        )
       } else {
         groups[entity.device.identity, default: []].append(entity)
       }
@@ -67,6 +71,7 @@ struct HomeAssistantReader {
       comment: entities.map(\.device.model).first { !$0.isEmpty } ?? ""
     )
     device.area = entities.lazy.compactMap(\.device.area).first
+    for entity in entities { device.details = device.details.filled(from: entity.device.details) }
     let silent = entities.filter { isSkipped($0) }
     if !silent.isEmpty {
       let names = silent.map { $0.name ?? $0.objectID }

@@ -4,8 +4,14 @@
 /// The devices of one source in a stable order, and diagnostics.
 struct Findings: Sendable {
   var devices: [ImportedDevice] = []
-  /// The rooms of devices that another source has, by their identities here.
-  var areas: [String: String] = [:]
+  /// What is said of a device that another source has.
+  struct Description: Hashable, Sendable {
+    var area: String?
+    var details: ImportedDetails
+  }
+
+  /// Descriptions of devices that another source has, by their identities here.
+  var described: [String: Description] = [:]
   private(set) var diagnostics: [ImportDiagnostic] = []
   private var seen: Set<ImportDiagnostic> = []
 

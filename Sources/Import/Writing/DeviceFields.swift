@@ -35,6 +35,8 @@ enum DeviceFields {
     if let area = device.area.map({ PlainText.clean($0) }), !area.isEmpty {
       members.append(.init("area", .string(area)))
     }
+    let details = device.details.members
+    if !details.isEmpty { members.append(.init("device", .object(details))) }
     if inherited != nil, let profile = device.profile {
       members.append(.init("profile", .string(profile)))
     }

@@ -19,15 +19,16 @@ struct FileMerge {
   /// The kind of mapping that is merged.
   private enum Level {
     case device
+    case details
     case properties
     case property
 
     /// The level of an entry's own entries; `nil` if the entry is merged as one value.
     func inner(_ key: String) -> Level? {
       switch self {
-      case .device: key == "properties" ? .properties : Optional.none
+      case .device: ["properties": .properties, "device": .details][key]
       case .properties: .property
-      case .property: Optional.none
+      case .details, .property: Optional.none
       }
     }
   }
@@ -160,8 +161,8 @@ struct FileMerge {
     _ level: Level,
     at path: String
   ) {
-    // Only announcements to Home Assistant name rooms, and `--only` leaves those out.
-    if level == .device, entry.key == "area" { return }
+    // Only announcements to Home Assistant name rooms and links, and `--only` leaves those out.
+    if level == .details || level == .device && ["area", "device"].contains(entry.key) { return }
     guard level != .properties, entry.key != "properties" else {
       diagnostics.append(
         ImportDiagnostic(

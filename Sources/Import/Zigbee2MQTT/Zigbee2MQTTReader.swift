@@ -76,6 +76,11 @@ struct Zigbee2MQTTReader {
       name: name,
       comment: (model + [address]).joined(separator: " ")
     )
+    device.details = ImportedDetails(
+      manufacturer: definition["vendor"],
+      model: definition["model"],
+      identifiers: ["zigbee2mqtt_\(address)"]
+    )
     fill(&device, topic: topic, exposes: definition.elements("exposes") ?? [], &findings)
     return device
   }
@@ -171,6 +176,11 @@ struct Zigbee2MQTTReader {
       identity: "\(base)/group/\(NumberText.shortest(number))",
       name: name,
       comment: "group of \(Set(known.map(\.name)).sorted().joined(separator: ", "))"
+    )
+    // As `getEncodedBaseTopic` of Zigbee2MQTT's lib/extension/homeassistant.ts.
+    let encoded = base.utf16.map { String($0) }.joined()
+    device.details = ImportedDetails(
+      identifiers: ["zigbee2mqtt_\(encoded)_\(NumberText.shortest(number))"]
     )
     fill(&device, topic: topic, exposes: exposes, &findings)
     device.properties.removeAll(where: \.isReadOnly)
