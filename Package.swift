@@ -36,6 +36,9 @@ let package = Package(
       dependencies: ["Commands", "Devices", "Durability", "JSON", "LastOut", "Routing", "Values"]
     ),
 
+    // Who drives which devices, and what survives its end, where several gateways work as one.
+    .target(name: "Cluster", dependencies: ["Durability", "LastOut"]),
+
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .target(name: "JSONParsing", dependencies: ["CJansson", "JSON"]),
@@ -142,7 +145,20 @@ let package = Package(
       ],
       path: "Tests/FaultSimulation"
     ),
-    .executableTarget(name: "soak", dependencies: ["FaultSimulation"], path: "Tests/soak"),
+    // Several gateways as one, among faults of machines, links, engine and broker.
+    .target(
+      name: "ClusterSimulation",
+      dependencies: [
+        "Cluster", "Commands", "Devices", "Durability", "GatewayCore", "JSON", "LastOut",
+        "LastOutTesting", "Values",
+      ],
+      path: "Tests/ClusterSimulation"
+    ),
+    .executableTarget(
+      name: "soak",
+      dependencies: ["ClusterSimulation", "FaultSimulation"],
+      path: "Tests/soak"
+    ),
 
     // Lanes in simulated radio meshes: for tests and `make lanes`.
     .target(

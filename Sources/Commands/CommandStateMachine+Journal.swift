@@ -17,7 +17,8 @@ extension CommandStateMachine {
   /// Sends values of `key` again.
   package mutating func release(_ key: KeyIndex) { dispatcher.sendQueue.release(key) }
 
-  /// Resumes a value that an earlier process accepted: it is sent as soon as its lane lets it.
+  /// Resumes a value that an earlier process accepted: it is sent as soon as its lane lets it, or
+  /// with `settles` after a new quiet period.
   ///
   /// Nothing newer of the key may have been accepted since. No `accepted` is emitted. Of the keys
   /// that the value ends, only the commands of `ended` end: those that are older.
@@ -27,6 +28,7 @@ extension CommandStateMachine {
     _ value: Value,
     of key: KeyIndex,
     ending ended: [KeyIndex]? = nil,
+    settles: Bool = false,
     at now: Moment,
     expiresAt: Moment,
     origin: ChangeOrigin?,
@@ -46,8 +48,26 @@ extension CommandStateMachine {
     dispatcher.setTarget(value, of: key)
     let isUrgent = dispatcher.isUrgent(value, of: key)
     endRelated(to: key, among: ended, isUrgent: isUrgent, at: now)
-    dispatcher.makeReady(Command(change: change, isUrgent: isUrgent), for: key, at: now)
-    return change.number
+    let number = change.number
+    if settles, !isUrgent {
+      dispatcher.enqueue(change, for: key, at: now)
+    } else {
+      dispatcher.makeReady(Command(change: change, isUrgent: isUrgent), for: key, at: now)
+    }
+    return number
+  }
+
+  /// Forgets what waits and what is in flight of `key`, and what its device has: another process
+  /// drives it from now on. The events that tell of it are the owner's to drop.
+  package mutating func forget(_ key: KeyIndex, at now: Moment) {
+    end(key, as: .cancelled, reason: "another gateway drives it", at: now)
+    dispatcher.deliveries.update(key) { $0 = Delivery() }
+    dispatcher.refreshTarget(key)
+  }
+
+  /// Whether a command of `key` was handed to the broker and has no answer yet.
+  package func isInFlight(_ key: KeyIndex) -> Bool {
+    dispatcher.sendQueue.awaitsAcknowledgement(key)
   }
 
   /// Rejects after all what waits of `key`, because it could not be made durable.

@@ -33,6 +33,12 @@ package struct JournalEntry: Hashable, Sendable {
     self.init(key: key, sequence: sequence, content: .bytes(value), origin: origin, ttl: ttl)
   }
 
+  /// A value that another process of a cluster accepted, at `stamps` of this machine's clocks; its
+  /// place among others is the order in which it is taken over.
+  package init(key: String, content: JournalContent, stamps: JournalStamps, ttl: Duration) {
+    self.init(key: key, sequence: 0, content: content, origin: .stored(stamps), ttl: ttl)
+  }
+
   /// What the owner needs to send the value; opaque here.
   package var value: [UInt8] { content.bytes }
 

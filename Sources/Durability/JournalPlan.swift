@@ -172,6 +172,34 @@ package struct JournalPlan: Sendable {
     return self[key].wanted == nil && self[key].disk == nil
   }
 
+  /// Takes over values that another process of a cluster accepted, in their order; their keys have
+  /// none here. ``decideReplay(_:)`` decides which are sent.
+  package mutating func takeOver(_ entries: [JournalEntry], at now: Moment) {
+    for entry in entries {
+      let key = number(of: entry.key)
+      sequence += 1
+      var entry = entry
+      entry.sequence = sequence
+      self[key] = JournalSlot()
+      self[key].newest = KeptValue(entry)
+      self[key].isUnresumed = true
+      self[key].disk = DiskRow(sequence: sequence, expiresAt: nil)
+      undecided.append(entry)
+    }
+    if !undecided.isEmpty { replayDeadline = min(replayDeadline ?? now, now) }
+  }
+
+  /// Forgets a key: another process of a cluster has it, and what is stored of it.
+  package mutating func forget(_ key: JournalKey) {
+    let isDirty = self[key].isDirty
+    self[key] = JournalSlot()
+    self[key].isDirty = isDirty
+    running?.puts.removeAll { $0.key == key }
+    running?.removals.removeAll { $0 == key }
+    let name = keys.name(of: key)
+    undecided.removeAll { $0.key == name }
+  }
+
   /// Writes everything that waits as soon as the writer is free; called at shutdown.
   package mutating func flush(at now: Moment) {
     schedule.hurry(at: now)
@@ -204,6 +232,12 @@ package struct JournalPlan: Sendable {
   package func keeps(_ key: JournalKey) -> Bool {
     guard fault == nil, running == nil, let wanted = self[key].wanted else { return false }
     return self[key].disk?.sequence == wanted.sequence
+  }
+
+  /// Whether what the disk has of a key is what it should have.
+  package func isWritten(_ key: JournalKey) -> Bool {
+    guard running == nil, fault == nil, !self[key].isDirty else { return false }
+    return self[key].wanted?.sequence == self[key].disk?.sequence
   }
 
   /// Whether nothing is being written or waits to be.

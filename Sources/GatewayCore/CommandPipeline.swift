@@ -25,13 +25,19 @@ package struct CommandPipeline: ~Copyable {
   }
 
   /// Makes accepted values durable from now on; see ``GatewayCore/openStore(_:path:)``.
-  mutating func openStore(_ plan: JournalPlan, path: String, awaiting devices: AwaitedDevices) {
+  mutating func openStore(
+    _ plan: JournalPlan,
+    path: String,
+    awaiting devices: AwaitedDevices,
+    isShared: Bool
+  ) {
     commands.dispatcher.log.isJournalled = true
     durability = DurabilityGate(
       plan: plan,
       path: path,
       registry: commands.registry,
       awaiting: devices,
+      settlesResumed: isShared,
       limit: limit
     )
   }

@@ -41,9 +41,10 @@ package struct DurabilityGate {
     path: String,
     registry: Registry,
     awaiting awaited: AwaitedDevices = AwaitedDevices(),
+    settlesResumed: Bool = false,
     limit: Int
   ) {
-    replay = Replay(awaiting: awaited)
+    replay = Replay(awaiting: awaited, settles: settlesResumed)
     self.path = path
     self.limit = limit
     rows = JournalRows(plan: plan, keys: registry.properties.count)
@@ -255,6 +256,23 @@ package struct DurabilityGate {
     replay.clockRead()
     rows.plan.decideReplay(clock)
     collectEvents(at: clock.moment)
+  }
+
+  // MARK: - A store that is shared
+
+  /// Takes over values that another process accepted.
+  mutating func takeOver(_ entries: [JournalEntry], in registry: Registry, at now: Moment) {
+    rows.plan.takeOver(entries, at: now)
+    rows.learnNumbers(in: registry)
+  }
+
+  /// Forgets a key: another process has it.
+  ///
+  /// - Returns: Its events that waited for a commit.
+  mutating func forget(_ key: KeyIndex, in commands: inout CommandStateMachine) -> [CommandEvent] {
+    rows.forget(key)
+    withheldKeys.forget(key, in: &commands)
+    return queue.removeAll(of: key)
   }
 
   // MARK: - Closing

@@ -72,8 +72,10 @@ package struct GatewayCore: ~Copyable {
   /// - Parameters:
   ///   - plan: What the journal's file holds.
   ///   - path: The file, as the log names it.
-  package mutating func openStore(_ plan: JournalPlan, path: String) {
-    pipeline.openStore(plan, path: path, awaiting: settings.awaited)
+  ///   - isShared: Whether the store is that of a cluster: values are taken over from other gateways,
+  ///     with a new quiet period, since a hand may still be turning.
+  package mutating func openStore(_ plan: JournalPlan, path: String, isShared: Bool = false) {
+    pipeline.openStore(plan, path: path, awaiting: settings.awaited, isShared: isShared)
   }
 
   package var commands: CommandStateMachine { _read { yield pipeline.commands } }

@@ -148,6 +148,17 @@ package struct JournalRows {
     )
   }
 
+  /// Forgets what the journal has of a key: another process has it.
+  mutating func forget(_ key: KeyIndex) {
+    keys[Int(key.rawValue)].commands = DurableCommands()
+    if let number = keys[Int(key.rawValue)].number { plan.forget(number) }
+  }
+
+  /// Whether the journal has of a key what it should have.
+  func isWritten(_ key: KeyIndex) -> Bool {
+    keys[Int(key.rawValue)].number.map { plan.isWritten($0) } ?? true
+  }
+
   /// The sequence number of the key's newest value that has not been sent.
   func waiting(_ key: KeyIndex) -> UInt64? { keys[Int(key.rawValue)].commands.waiting }
 

@@ -24,7 +24,13 @@ struct Replay {
   /// When the first kept value expires.
   private(set) var keptExpiry: Moment?
 
-  init(awaiting awaited: AwaitedDevices = AwaitedDevices()) { self.awaited = awaited }
+  /// Whether a value that is resumed settles again before it is sent: its hand may still be turning.
+  private let settles: Bool
+
+  init(awaiting awaited: AwaitedDevices = AwaitedDevices(), settles: Bool = false) {
+    self.awaited = awaited
+    self.settles = settles
+  }
 
   private var count: Int { counts.resumed + counts.expired + counts.dropped }
 
@@ -173,6 +179,7 @@ struct Replay {
       value,
       of: key,
       ending: older,
+      settles: settles,
       at: now,
       expiresAt: expiresAt,
       origin: stored.origin,

@@ -174,6 +174,14 @@ struct WithheldKeys {
     }
   }
 
+  /// Forgets a key: another process has it.
+  mutating func forget(_ key: KeyIndex, in commands: inout CommandStateMachine) {
+    guard keys[Int(key.rawValue)].isBehind else { return }
+    keys[Int(key.rawValue)] = Key()
+    behind.removeAll { $0 == key }
+    commands.release(key)
+  }
+
   // MARK: - Releasing
 
   /// A commit ended: rows may be gone.

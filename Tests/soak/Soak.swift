@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import ClusterSimulation
 import FaultSimulation
 import Glibc
 import Synchronization
@@ -8,36 +9,61 @@ import Synchronization
 /// Runs the simulation until stopped, for one seed, or for a number of seeds.
 ///
 /// `soak` runs forever, `soak SEED` replays one seed and prints all its events, `soak FIRST COUNT` runs
-/// COUNT seeds. A violated rule is reported with the seed and the last events; the exit status is then
+/// COUNT seeds; `cluster` before the numbers runs several gateways as one. A violated rule is reported with the seed and the last events; the exit status is then
 /// 1. A trap in the machine also reports its seed before it ends the process.
 @main struct Soak {
   /// The number of steps of one run, before it becomes idle.
   static let steps = 1000
+  static let clusterSteps = 5000
   /// The current seed, for the trap message.
   static let seed = Atomic<UInt64>(0)
 
   static func main() {
-    let numbers = CommandLine.arguments.dropFirst().compactMap { UInt64($0) }
-    guard numbers.count == CommandLine.arguments.count - 1, numbers.count <= 2 else {
-      say("usage: soak [SEED [COUNT]]")
+    var arguments = CommandLine.arguments.dropFirst()
+    let isCluster = arguments.first == "cluster"
+    if isCluster { arguments.removeFirst() }
+    let numbers = arguments.compactMap { UInt64($0) }
+    guard numbers.count == arguments.count, numbers.count <= 2 else {
+      say("usage: soak [cluster] [SEED [COUNT]]")
       exit(64)
     }
     for number in [SIGILL, SIGTRAP] { signal(number, reportTrap) }
+    let isGood =
+      isCluster
+      ? run(ClusterReport.self, clusterSteps, of: numbers)
+      : run(LifeReport.self, steps, of: numbers)
+    exit(isGood ? 0 : 1)
+  }
+
+  private static func run<Report: SoakReport>(
+    _ kind: Report.Type,
+    _ steps: Int,
+    of numbers: [UInt64]
+  ) -> Bool {
     let first = numbers.first ?? 1
-    if numbers.count == 1 { exit(replay(first) ? 0 : 1) }
-    exit(live(from: first, count: numbers.count == 2 ? numbers[1] : .max) ? 0 : 1)
+    if numbers.count == 1 { return replay(first, steps, as: kind) }
+    return live(from: first, count: numbers.count == 2 ? numbers[1] : .max, steps, as: kind)
   }
 
   /// Runs one seed and prints all its events.
-  private static func replay(_ seed: UInt64) -> Bool {
+  private static func replay<Report: SoakReport>(
+    _ seed: UInt64,
+    _ steps: Int,
+    as kind: Report.Type
+  ) -> Bool {
     Self.seed.store(seed, ordering: .relaxed)
-    let report = LifeReport(seed: seed, steps: steps) { say($0) }
+    let report = Report(seed: seed, steps: steps) { say($0) }
     say(report.breach ?? "\(report.steps) steps, no invariant violated")
     return report.breach == nil
   }
 
-  private static func live(from first: UInt64, count: UInt64) -> Bool {
-    var seen = Coverage()
+  private static func live<Report: SoakReport>(
+    from first: UInt64,
+    count: UInt64,
+    _ length: Int,
+    as kind: Report.Type
+  ) -> Bool {
+    var seen = Report.Seen()
     var steps = 0
     var lived: UInt64 = 0
     let start = ContinuousClock.now
@@ -45,7 +71,7 @@ import Synchronization
     while lived < count {
       let seed = first &+ lived
       Self.seed.store(seed, ordering: .relaxed)
-      let report = LifeReport(seed: seed, steps: Self.steps)
+      let report = Report(seed: seed, steps: length, listener: nil)
       if let words = report.breach {
         say(words)
         return false
@@ -77,6 +103,27 @@ import Synchronization
     }
   }
 }
+
+/// What a simulation tells of one seed.
+private protocol SoakReport {
+  associatedtype Seen: SoakCoverage
+  /// The violated rule with the last events; `nil` if no rule was violated.
+  var breach: String? { get }
+  var steps: Int { get }
+  var seen: Seen { get }
+  init(seed: UInt64, steps: Int, listener: ((String) -> Void)?)
+}
+
+/// How often each thing happened in a simulation.
+private protocol SoakCoverage {
+  init()
+  mutating func add(_ other: Self)
+}
+
+extension Coverage: SoakCoverage {}
+extension LifeReport: SoakReport {}
+extension ClusterCoverage: SoakCoverage {}
+extension ClusterReport: SoakReport {}
 
 /// Reports the seed of a trap in the machine, then lets the trap end the process.
 private func reportTrap(_ number: Int32) {

@@ -1,0 +1,67 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the members of a cluster share, by key; each is replaced only by who has read it
+/// (compare-and-set on its revision).
+package enum RecordKey: Hashable, Sendable {
+  /// A member's presence.
+  case member(String)
+  /// Who drives a partition.
+  case owner(Partition)
+}
+
+/// A member's presence: it is alive as long as it writes this again.
+package struct MemberRecord: Hashable, Sendable {
+  package enum State: String, Hashable, Sendable {
+    /// It takes partitions.
+    case ready
+    /// It is there and takes none: its broker is away.
+    case blocked
+    /// It gives its partitions away and ends.
+    case leaving
+    /// It has ended.
+    case left
+    /// Another member found it silent; whatever it had is free.
+    case evicted
+  }
+
+  /// Random for each start of a process, and after each eviction another.
+  package var incarnation: UInt64
+  package var state: State
+  /// Counts the renewals.
+  package var beat: UInt64
+  /// Of the member's device files: members with different ones do not share partitions.
+  package var digest: UInt64
+
+  package init(incarnation: UInt64, state: State, beat: UInt64, digest: UInt64) {
+    self.incarnation = incarnation
+    self.state = state
+    self.beat = beat
+    self.digest = digest
+  }
+}
+
+/// Who drives a partition.
+package struct OwnerRecord: Hashable, Sendable {
+  /// `nil`: it was given back.
+  package var member: String?
+  /// The member's incarnation; that of an evicted one owns nothing.
+  package var incarnation: UInt64
+  /// Grows with each owner.
+  package var epoch: UInt64
+
+  package init(member: String?, incarnation: UInt64, epoch: UInt64) {
+    self.member = member
+    self.incarnation = incarnation
+    self.epoch = epoch
+  }
+}
+
+/// The value of a key.
+package enum ClusterRecord: Hashable, Sendable {
+  case member(MemberRecord)
+  case owner(OwnerRecord)
+
+  package var member: MemberRecord? { if case .member(let record) = self { record } else { nil } }
+  package var owner: OwnerRecord? { if case .owner(let record) = self { record } else { nil } }
+}

@@ -1,0 +1,126 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+/// What a member knows of the others, from what it has read; never newer than the engine.
+package struct ClusterView: Sendable {
+  /// A member as this one sees it.
+  package struct Peer: Hashable, Sendable {
+    package var record: MemberRecord
+    package var revision: UInt64
+    /// When this member saw the record change.
+    package var seenAt: Moment
+    /// When the broker published its will after that; `nil` while nothing speaks against it.
+    package var suspectedAt: Moment?
+  }
+
+  /// The owner's record of a partition.
+  struct Holding: Sendable {
+    var record: OwnerRecord?
+    var revision: UInt64 = 0
+  }
+
+  package private(set) var peers: [String: Peer] = [:]
+  private(set) var holdings: [Holding]
+
+  init(partitions count: Int) { holdings = Array(repeating: Holding(), count: count) }
+
+  /// Takes what was read or written; `false` when something newer is known.
+  mutating func observe(
+    _ key: RecordKey,
+    _ record: ClusterRecord?,
+    revision: UInt64,
+    at now: Moment
+  ) -> Bool {
+    switch key {
+    case .member(let name):
+      guard revision > peers[name]?.revision ?? 0 else { return false }
+      peers[name] = (record?.member).map { Peer(record: $0, revision: revision, seenAt: now) }
+    case .owner(let partition):
+      guard holdings.indices.contains(partition.number),
+        revision > holdings[partition.number].revision
+      else { return false }
+      holdings[partition.number] = Holding(record: record?.owner, revision: revision)
+    }
+    return true
+  }
+
+  func revision(of key: RecordKey) -> UInt64 {
+    switch key {
+    case .member(let name): peers[name]?.revision ?? 0
+    case .owner(let partition): holdings[partition.number].revision
+    }
+  }
+
+  /// The broker says that a member's connection ended.
+  mutating func suspect(_ member: String, at now: Moment) {
+    if peers[member]?.suspectedAt == nil { peers[member]?.suspectedAt = now }
+  }
+
+  /// Restarts the wait for every renewal: this member was asleep, and has seen nothing meanwhile.
+  mutating func forgive(at now: Moment) {
+    for name in peers.keys {
+      peers[name]?.seenAt = now
+      peers[name]?.suspectedAt = nil
+    }
+  }
+
+  /// When a member counts as dead unless it writes before; `nil` for one that owns nothing.
+  func endOfLease(of member: String, _ settings: LeaseSettings) -> Moment? {
+    guard let peer = peers[member], peer.record.state.isPresent else { return nil }
+    let end = peer.seenAt.advanced(by: settings.length)
+    return peer.suspectedAt.map { min(end, $0.advanced(by: settings.suspicion)) } ?? end
+  }
+
+  /// The owner of a partition; `nil` where it is free.
+  package func owner(of partition: Partition) -> String? {
+    guard let record = holdings[partition.number].record, let member = record.member,
+      let peer = peers[member], peer.record.incarnation == record.incarnation,
+      peer.record.state.isPresent
+    else { return nil }
+    return member
+  }
+
+  package var partitions: some RandomAccessCollection<Partition> {
+    holdings.indices.lazy.map { Partition($0) }
+  }
+
+  /// The device files of most members that are there; of two equally frequent, those of who owns
+  /// most, then the smaller digest.
+  package var digest: UInt64? {
+    var members: [UInt64: Int] = [:]
+    var owned: [UInt64: Int] = [:]
+    for peer in peers.values where peer.record.state.isPresent {
+      members[peer.record.digest, default: 0] += 1
+    }
+    for partition in partitions {
+      if let owner = owner(of: partition), let digest = peers[owner]?.record.digest {
+        owned[digest, default: 0] += 1
+      }
+    }
+    return members.max { left, right in
+      let (first, second) = (owned[left.key] ?? 0, owned[right.key] ?? 0)
+      return (left.value, first, right.key) < (right.value, second, left.key)
+    }?.key
+  }
+
+  /// Who should have what, among the members that take partitions.
+  package var assignment: Assignment {
+    let digest = digest
+    let takers = peers.filter {
+      $0.value.record.state == .ready && $0.value.record.digest == digest
+    }
+    return Assignment(members: takers.keys, owners: partitions.map { owner(of: $0) })
+  }
+}
+
+extension MemberRecord.State {
+  /// Whether a member in this state still has what it owns.
+  package var isPresent: Bool {
+    switch self {
+    case .ready, .blocked, .leaving: true
+    case .left, .evicted: false
+    }
+  }
+}

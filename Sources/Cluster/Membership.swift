@@ -1,0 +1,263 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import LastOut
+
+/// Decides which partitions a member of a cluster drives: what it reads and the time go in, writes and
+/// orders to the host come out.
+///
+/// Three things together keep a device from being driven by two. The *record* of a partition names one
+/// owner, by compare-and-set. The *log* of the partition takes entries of the newest owner alone. The
+/// *session* at the broker belongs to whoever connected last; and an owner connects, and sends its
+/// first message after that, only once a renewal of its lease was stored that it sent afterwards. So
+/// one that was evicted while it slept cannot take its session back.
+///
+/// It has no clock and does no I/O. After any call the owner performs what ``dequeueEffects()`` returns and
+/// arms a timer for
+/// ``nextDeadline(after:)``.
+package struct Membership: Sendable {
+  package enum Standing: Hashable, Sendable {
+    /// The records are being read.
+    case reading
+    /// It writes its presence, or waits for an earlier one of its name to end.
+    case joining
+    case member
+    case leaving
+    case ended
+  }
+
+  /// How many partitions are given away at a time: the others are driven meanwhile.
+  static let movesAtOnce = 4
+
+  package let name: String
+  let settings: LeaseSettings
+  package internal(set) var incarnation: UInt64
+  package internal(set) var standing = Standing.reading
+  package internal(set) var view: ClusterView
+  package internal(set) var held: [Partition: HeldPartition] = [:]
+  /// Of this member's device files.
+  package internal(set) var digest: UInt64
+  /// Whether the broker can be reached.
+  package internal(set) var isBrokerReachable = true
+  var lease = Lease()
+  var beat: UInt64 = 0
+  var writes = RecordWrites()
+  var effects: [MembershipEffect] = []
+  var hasOtherDevices = false
+  /// When another process of this name was seen to renew, while this one joins.
+  var namesakeSeen: Moment?
+  /// When ``advance(to:)`` was called last; a long time without is a pause.
+  var lastAdvance: Moment?
+
+  /// - Parameters:
+  ///   - name: The member's name, unique in the cluster.
+  ///   - incarnation: Random.
+  ///   - digest: Of the device files.
+  ///   - partitions: The cluster's number of partitions.
+  package init(
+    name: String,
+    incarnation: UInt64,
+    digest: UInt64,
+    partitions: Int,
+    settings: LeaseSettings = LeaseSettings()
+  ) {
+    self.name = name
+    self.incarnation = incarnation
+    self.digest = digest
+    self.settings = settings
+    view = ClusterView(partitions: partitions)
+  }
+
+  // MARK: - Out
+
+  /// Returns what to do since the last call, in order.
+  package mutating func dequeueEffects() -> [MembershipEffect] {
+    var taken: [MembershipEffect] = []
+    swap(&taken, &effects)
+    return taken
+  }
+
+  /// When ``advance(to:)`` has something to do; `nil` when nothing waits for time.
+  package func nextDeadline(after now: Moment) -> Moment? {
+    if standing == .ended || standing == .reading { return nil }
+    let isJoining = standing == .joining
+    var moments = [writes.nextRetry]
+    if !isJoining, !writes.isBusy(.member(name)) { moments.append(lease.dueAt) }
+    if isJoining || isTrusted(at: now) {
+      for peer in view.peers.keys
+      where (peer == name) == isJoining && !writes.isBusy(.member(peer)) {
+        moments.append(view.endOfLease(of: peer, settings))
+      }
+    }
+    return moments.compactMap(\.self).min()
+  }
+
+  /// Whether the member's lease was renewed lately.
+  package func isTrusted(at now: Moment) -> Bool { lease.isTrusted(settings, at: now) }
+
+  /// Whether this member drives a partition now.
+  package func drives(_ partition: Partition) -> Bool {
+    if case .driving = held[partition] { true } else { false }
+  }
+
+  // MARK: - Time
+
+  /// Does everything that is due.
+  package mutating func advance(to now: Moment) {
+    guard standing != .ended, standing != .reading else { return }
+    noticePause(at: now)
+    for key in writes.popDue(at: now) { effects.append(.read(key)) }
+    if standing == .joining { join(at: now) } else { renew(at: now) }
+    evictSilent(at: now)
+    balance(at: now)
+  }
+
+  /// After a pause nothing that this member saw counts: neither its own lease nor the silence of
+  /// others.
+  private mutating func noticePause(at now: Moment) {
+    defer { lastAdvance = now }
+    guard let lastAdvance, lastAdvance.duration(to: now) > settings.suspicion else { return }
+    view.forgive(at: now)
+    guard standing != .joining, !lease.isTrusted(settings, at: now) else { return }
+    for (partition, state) in held {
+      guard case .driving(let epoch) = state else { continue }
+      held[partition] = .mayDrive(epoch: epoch, since: now)
+      effects.append(.pause(partition))
+    }
+    lease.hurry(at: now)
+  }
+
+  // MARK: - Joining and leaving
+
+  /// The records were read once; what follows are changes.
+  package mutating func readAll(at now: Moment) {
+    guard standing == .reading else { return }
+    standing = .joining
+    advance(to: now)
+  }
+
+  private mutating func join(at now: Moment) {
+    let key = RecordKey.member(name)
+    guard !writes.isBusy(key) else { return }
+    if let known = view.peers[name], known.record.incarnation != incarnation,
+      known.record.state.isPresent
+    {
+      // An earlier process of this name, or a living namesake: whoever it is may end first.
+      guard let end = view.endOfLease(of: name, settings), end <= now else { return }
+    }
+    writePresence(at: now)
+  }
+
+  /// Writes the member's own record.
+  private mutating func writePresence(at now: Moment) {
+    beat += 1
+    let state: MemberRecord.State =
+      switch standing {
+      case .leaving: held.isEmpty ? .left : .leaving
+      default: isBrokerReachable ? .ready : .blocked
+      }
+    lease.sent(settings, at: now)
+    write(
+      .member(name),
+      .member(MemberRecord(incarnation: incarnation, state: state, beat: beat, digest: digest)),
+      at: now
+    )
+  }
+
+  /// Gives all partitions away and ends; ``MembershipEffect/left`` follows.
+  package mutating func leave(at now: Moment) {
+    switch standing {
+    case .leaving, .ended: return
+    case .reading, .joining:
+      standing = .ended
+      effects.append(.left)
+    case .member:
+      standing = .leaving
+      lease.hurry(at: now)
+      advance(to: now)
+    }
+  }
+
+  /// The member's broker can or cannot be reached: without it, it takes no partitions.
+  package mutating func brokerChanged(isReachable: Bool, at now: Moment) {
+    guard isBrokerReachable != isReachable else { return }
+    isBrokerReachable = isReachable
+    lease.hurry(at: now)
+    advance(to: now)
+  }
+
+  /// The member has read other device files.
+  package mutating func devicesChanged(digest: UInt64, at now: Moment) {
+    guard self.digest != digest else { return }
+    self.digest = digest
+    lease.hurry(at: now)
+    advance(to: now)
+  }
+
+  /// Joins again as another incarnation: this one was evicted.
+  mutating func rejoin(at now: Moment) {
+    for partition in held.keys.sorted() { effects.append(.abandon(partition)) }
+    held = [:]
+    lease = Lease()
+    namesakeSeen = nil
+    effects.append(.log(.wasEvicted))
+    if standing == .leaving {
+      standing = .ended
+      effects.append(.left)
+      return
+    }
+    incarnation &+= 1
+    standing = .joining
+    join(at: now)
+  }
+
+  // MARK: - The own lease
+
+  private mutating func renew(at now: Moment) {
+    guard lease.dueAt <= now, !writes.isBusy(.member(name)) else { return }
+    writePresence(at: now)
+  }
+
+  /// A renewal that was sent at `moment` was stored.
+  mutating func renewed(sentAt moment: Moment, at now: Moment) {
+    lease.renewed(sentAt: moment)
+    guard lease.isTrusted(settings, at: now) else { return lease.hurry(at: now) }
+    for (partition, state) in held.sorted(by: { $0.key < $1.key }) {
+      switch state {
+      case .mayConnect(let epoch, let since) where since <= moment:
+        held[partition] = .connecting(epoch: epoch)
+        effects.append(.connect(partition))
+      case .mayDrive(let epoch, let since) where since <= moment:
+        held[partition] = .driving(epoch: epoch)
+        effects.append(.drive(partition))
+      case .mayConnect, .mayDrive: lease.hurry(at: now)
+      default: break
+      }
+    }
+  }
+
+  // MARK: - Other members
+
+  /// The broker has published a member's will: its connection ended.
+  package mutating func connectionEnded(of member: String, at now: Moment) {
+    guard member != name else { return }
+    view.suspect(member, at: now)
+  }
+
+  private mutating func evictSilent(at now: Moment) {
+    guard standing == .member || standing == .leaving, lease.isTrusted(settings, at: now) else {
+      return
+    }
+    for (member, peer) in view.peers.sorted(by: { $0.key < $1.key }) where member != name {
+      let key = RecordKey.member(member)
+      guard !writes.isBusy(key), let end = view.endOfLease(of: member, settings), end <= now else {
+        continue
+      }
+      var record = peer.record
+      record.state = .evicted
+      let isSuspected = peer.suspectedAt != nil
+      effects.append(.log(.evicting(member: member, isSuspected: isSuspected)))
+      write(key, .member(record), at: now)
+    }
+  }
+}

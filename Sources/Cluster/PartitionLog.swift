@@ -1,0 +1,106 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Durability
+import LastOut
+
+/// The log of one partition, as its owner keeps it.
+struct PartitionLog: Sendable {
+  enum Phase: Hashable, Sendable {
+    /// Its end is being read, to claim it there.
+    case finding
+    case claiming
+    /// What earlier owners left is being read, up to the claim.
+    case loading(through: UInt64)
+    case open
+  }
+
+  /// A frame that is to be appended.
+  struct Waiting: Sendable {
+    var frame: LogFrame
+    /// Whether the piece of work in progress waits for it.
+    var isWork: Bool
+  }
+
+  /// A value in the log, with what its age is calculated from.
+  struct Live: Sendable {
+    var content: JournalContent
+    var ttl: Duration
+    /// When it was accepted, in milliseconds of this machine's boot clock.
+    var acceptedAt: Int64
+
+    func row(_ key: String, _ clock: JournalClock) -> LogFrame.Row {
+      LogFrame.Row(
+        key: key,
+        content: content,
+        age: .milliseconds(max(0, clock.stamps.bootMilliseconds - acceptedAt)),
+        ttl: ttl
+      )
+    }
+  }
+
+  let epoch: UInt64
+  var phase = Phase.finding
+  /// Whether the queue has what the log holds: work before that knows nothing of this partition.
+  var isAdopted = false
+  /// The place of its last frame; 0 for none.
+  var last: UInt64 = 0
+  /// Whether an append without an answer may have moved ``last``.
+  var isUncertain = false
+  /// Whether an operation has no answer yet.
+  var isBusy = false
+  /// When a failed operation of ``Phase/finding``, or of what follows, is repeated.
+  var retryAt: Moment?
+  var waiting: [Waiting] = []
+  /// The values in the log.
+  var live: [String: Live] = [:]
+  /// How many values and removals were appended since the last snapshot.
+  var appended = 0
+  /// Where the snapshot that is being appended begins; 0 for none.
+  var snapshotStart: UInt64 = 0
+
+  /// How many rows a frame has at most: some 100 kB, of 1 MB that the engine takes.
+  static let rowsPerFrame = 512
+
+  /// Whether a snapshot would be much shorter than what was appended.
+  var isLong: Bool { appended > 1024 + 4 * live.count }
+
+  /// The frames of a snapshot of everything in the log.
+  func snapshot(_ clock: JournalClock) -> [LogFrame] {
+    let rows = live.sorted { $0.value.acceptedAt < $1.value.acceptedAt }
+      .map { $0.value.row($0.key, clock) }
+    let count = max(1, (rows.count + Self.rowsPerFrame - 1) / Self.rowsPerFrame)
+    return (0..<count).map { part in
+      let slice = rows.dropFirst(part * Self.rowsPerFrame).prefix(Self.rowsPerFrame)
+      return LogFrame(kind: .snapshot(part: part, count: count), epoch: epoch, puts: Array(slice))
+    }
+  }
+
+  /// The frames of some changes.
+  func changes(puts: [LogFrame.Row], removals: [String]) -> [LogFrame] {
+    let size = Self.rowsPerFrame
+    let count = (max(puts.count, removals.count) + size - 1) / size
+    return (0..<count).map { part in
+      LogFrame(
+        kind: .changes,
+        epoch: epoch,
+        puts: Array(puts.dropFirst(part * size).prefix(size)),
+        removals: Array(removals.dropFirst(part * size).prefix(size))
+      )
+    }
+  }
+
+  /// A frame is stored at `sequence`.
+  mutating func stored(_ frame: LogFrame, at sequence: UInt64, _ clock: JournalClock) {
+    last = sequence
+    appended += frame.puts.count + frame.removals.count
+    for key in frame.removals { live[key] = nil }
+    for row in frame.puts {
+      live[row.key] = Live(
+        content: row.content,
+        ttl: row.ttl,
+        acceptedAt: clock.stamps.bootMilliseconds - row.age.wholeMilliseconds
+      )
+    }
+  }
+}

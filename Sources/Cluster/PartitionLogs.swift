@@ -1,0 +1,368 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Durability
+package import LastOut
+
+/// What a ``PartitionLogs`` asks of the engine and tells its owner.
+package enum LogEffect: Sendable {
+  /// Append a frame if the log's last one is at `expecting` (0: if it is empty); report it by
+  /// ``PartitionLogs/appended(_:epoch:_:clock:)``.
+  case append(Partition, LogFrame, expecting: UInt64)
+  /// Read the log's last frame; report it by ``PartitionLogs/readLast(_:epoch:_:clock:)``.
+  case readLast(Partition, epoch: UInt64)
+  /// Read the log up to a frame; report it by ``PartitionLogs/read(_:epoch:_:clock:)``.
+  case read(Partition, epoch: UInt64, through: UInt64)
+  /// Frames before this one are not needed any more.
+  case purge(Partition, before: UInt64)
+  /// The work has ended.
+  case finished(JournalResult)
+  /// A partition can be written, and earlier owners left these values.
+  case opened(Partition, epoch: UInt64, [JournalEntry])
+  /// A newer owner has claimed the partition's log.
+  case lost(Partition, epoch: UInt64)
+}
+
+/// How a read of a log's end went.
+package enum LogEnd: Sendable {
+  case frame(StoredFrame)
+  case empty
+  /// No answer.
+  case unknown
+}
+
+/// Decides what is written to the logs of a member's partitions: the cluster's counterpart of the
+/// journal's file.
+///
+/// Each log takes a frame only behind the one that its writer has seen last. A new owner writes its
+/// claim first: whatever an earlier owner appends after that is refused, and what it appended before
+/// is read. So a value that was accepted is either seen by the new owner, or was never accepted.
+///
+/// It has no clock and does no I/O. One piece of work at a time, as with the journal's thread.
+package struct PartitionLogs: Sendable {
+  package let member: String
+  private let partition: @Sendable (String) -> Partition
+  var logs: [Partition: PartitionLog] = [:]
+  private var effects: [LogEffect] = []
+  /// The partitions whose frames the work waits for; `nil` without work.
+  private var working: Set<Partition>?
+  private var fault: JournalFault?
+
+  static let retry = Duration.milliseconds(250)
+
+  /// - Parameter partition: The partition of a key.
+  package init(member: String, partition: @escaping @Sendable (String) -> Partition) {
+    self.member = member
+    self.partition = partition
+  }
+
+  /// Returns what to do and to tell since the last call, in order.
+  package mutating func dequeueEffects() -> [LogEffect] {
+    var taken: [LogEffect] = []
+    swap(&taken, &effects)
+    return taken
+  }
+
+  /// When ``advance(to:)`` has something to do.
+  package var nextDeadline: Moment? { logs.values.compactMap(\.retryAt).min() }
+
+  /// Whether the work's frames for a partition are written.
+  private func isOpen(_ partition: Partition) -> Bool { logs[partition]?.isAdopted ?? false }
+
+  // MARK: - Opening and closing
+
+  /// Claims the log of a partition and reads it; ``LogEffect/opened(_:epoch:_:)`` or
+  /// ``LogEffect/lost(_:epoch:)`` follows.
+  package mutating func open(_ partition: Partition, epoch: UInt64) {
+    close(partition)
+    logs[partition] = PartitionLog(epoch: epoch)
+    find(partition)
+  }
+
+  /// The owner of the queue has taken over what ``LogEffect/opened(_:epoch:_:)`` has brought: from the
+  /// next work on, that is all of the partition's values.
+  package mutating func adopted(_ partition: Partition, epoch: UInt64) {
+    guard let log = logs[partition], log.epoch == epoch, log.phase == .open else { return }
+    logs[partition]?.isAdopted = true
+  }
+
+  /// Forgets a partition: another member has it, or will.
+  package mutating func close(_ partition: Partition) {
+    guard logs.removeValue(forKey: partition) != nil else { return }
+    ended(partition)
+  }
+
+  package mutating func advance(to now: Moment) {
+    for (partition, log) in logs {
+      guard let retryAt = log.retryAt, retryAt <= now else { continue }
+      logs[partition]?.retryAt = nil
+      if case .loading(let through) = log.phase {
+        load(partition, through: through)
+      } else {
+        find(partition)
+      }
+    }
+  }
+
+  private mutating func find(_ partition: Partition) {
+    guard let epoch = logs[partition]?.epoch else { return }
+    logs[partition]?.isBusy = true
+    effects.append(.readLast(partition, epoch: epoch))
+  }
+
+  private mutating func load(_ partition: Partition, through last: UInt64) {
+    guard let epoch = logs[partition]?.epoch else { return }
+    logs[partition]?.isBusy = true
+    logs[partition]?.phase = .loading(through: last)
+    effects.append(.read(partition, epoch: epoch, through: last))
+  }
+
+  private mutating func lose(_ partition: Partition) {
+    guard let epoch = logs[partition]?.epoch else { return }
+    close(partition)
+    effects.append(.lost(partition, epoch: epoch))
+  }
+
+  // MARK: - Work
+
+  /// Begins a piece of work; ``LogEffect/finished(_:)`` follows. Keys of partitions that are not open
+  /// are skipped: another member has them.
+  package mutating func submit(_ work: JournalWork, clock: JournalClock) {
+    precondition(working == nil, "One piece of work at a time.")
+    working = []
+    fault = nil
+    switch work {
+    case .commit(let batch): commit(batch, clock)
+    case .rebuild(let entries): rebuild(entries, clock)
+    case .reopen: break
+    }
+    finishIfDone()
+  }
+
+  private mutating func commit(_ batch: JournalBatch, _ clock: JournalClock) {
+    var changes: [Partition: (puts: [LogFrame.Row], removals: [String])] = [:]
+    for entry in batch.puts {
+      changes[partition(entry.key), default: ([], [])].puts.append(LogFrame.Row(entry, clock))
+    }
+    for key in batch.removals { changes[partition(key), default: ([], [])].removals.append(key) }
+    for (partition, change) in changes.sorted(by: { $0.key < $1.key }) where isOpen(partition) {
+      guard let log = logs[partition] else { continue }
+      let frames = log.changes(puts: change.puts, removals: change.removals)
+      enqueue(frames, of: partition, isWork: true)
+    }
+  }
+
+  /// Replaces what every open log holds, after a failure: it is unknown what arrived.
+  private mutating func rebuild(_ entries: [JournalEntry], _ clock: JournalClock) {
+    var rows: [Partition: [LogFrame.Row]] = [:]
+    for entry in entries {
+      rows[partition(entry.key), default: []].append(LogFrame.Row(entry, clock))
+    }
+    for partition in logs.keys.sorted() where isOpen(partition) {
+      logs[partition]?.waiting = []
+      logs[partition]?.live = [:]
+      for row in rows[partition] ?? [] {
+        logs[partition]?.live[row.key] = PartitionLog.Live(
+          content: row.content,
+          ttl: row.ttl,
+          acceptedAt: clock.stamps.bootMilliseconds - row.age.wholeMilliseconds
+        )
+      }
+      enqueue(logs[partition]?.snapshot(clock) ?? [], of: partition, isWork: true)
+    }
+  }
+
+  private mutating func enqueue(_ frames: [LogFrame], of partition: Partition, isWork: Bool) {
+    guard !frames.isEmpty else { return }
+    if isWork { working?.insert(partition) }
+    for frame in frames { logs[partition]?.waiting.append(.init(frame: frame, isWork: isWork)) }
+    proceed(partition)
+  }
+
+  /// Begins the next operation of an open log.
+  private mutating func proceed(_ partition: Partition) {
+    guard let log = logs[partition], log.phase == .open, !log.isBusy else { return }
+    guard let next = log.waiting.first else { return ended(partition) }
+    if !log.waiting.contains(where: \.isWork) { ended(partition) }
+    if log.isUncertain { return find(partition) }
+    logs[partition]?.isBusy = true
+    effects.append(.append(partition, next.frame, expecting: log.last))
+  }
+
+  /// Nothing of the work is left to do for a partition.
+  private mutating func ended(_ partition: Partition) {
+    guard working?.remove(partition) != nil else { return }
+    finishIfDone()
+  }
+
+  private mutating func finishIfDone() {
+    guard working?.isEmpty ?? false else { return }
+    working = nil
+    effects.append(.finished(fault.map { .failed($0) } ?? .done))
+  }
+
+  // MARK: - Answers
+
+  /// An append has ended.
+  package mutating func appended(
+    _ partition: Partition,
+    epoch: UInt64,
+    _ outcome: WriteOutcome,
+    clock: JournalClock
+  ) {
+    guard let log = logs[partition], log.epoch == epoch else { return }
+    logs[partition]?.isBusy = false
+    switch log.phase {
+    case .claiming:
+      switch outcome {
+      case .stored(let sequence): load(partition, through: sequence)
+      case .conflict: find(partition)
+      case .unknown: retryLater(partition, clock)
+      }
+    case .open: appended(partition, outcome, clock)
+    case .finding, .loading: preconditionFailure("A log that is read is not written.")
+    }
+  }
+
+  private mutating func appended(
+    _ partition: Partition,
+    _ outcome: WriteOutcome,
+    _ clock: JournalClock
+  ) {
+    switch outcome {
+    case .stored(let sequence):
+      guard let frame = logs[partition]?.waiting.removeFirst().frame else { return }
+      logs[partition]?.stored(frame, at: sequence, clock)
+      compacted(partition, frame, at: sequence)
+      compact(partition, clock)
+    case .conflict: logs[partition]?.isUncertain = true  // Someone was faster, or an earlier try.
+    case .unknown: failed(partition)
+    }
+    proceed(partition)
+  }
+
+  /// An operation of an open log had no answer: the work fails.
+  private mutating func failed(_ partition: Partition) {
+    logs[partition]?.isUncertain = true
+    logs[partition]?.waiting = []
+    logs[partition]?.snapshotStart = 0
+    // Where only a snapshot failed, what it replaces is still there.
+    guard working?.contains(partition) ?? false else { return }
+    fault = .failed(call: "append", reason: "the cluster's engine does not answer")
+    ended(partition)
+  }
+
+  /// The end of a log was read.
+  package mutating func readLast(
+    _ partition: Partition,
+    epoch: UInt64,
+    _ end: LogEnd,
+    clock: JournalClock
+  ) {
+    guard let log = logs[partition], log.epoch == epoch else { return }
+    logs[partition]?.isBusy = false
+    switch end {
+    case .unknown:
+      if log.phase == .open { return failed(partition) }
+      return retryLater(partition, clock)
+    case .empty: logs[partition]?.last = 0
+    case .frame(let stored):
+      if stored.frame.epoch > epoch { return lose(partition) }
+      logs[partition]?.last = stored.sequence
+      if stored.frame.epoch == epoch, log.phase != .open {
+        return load(partition, through: stored.sequence)  // The claim is stored.
+      }
+    }
+    logs[partition]?.isUncertain = false
+    if log.phase == .open { return proceed(partition) }
+    logs[partition]?.phase = .claiming
+    logs[partition]?.isBusy = true
+    let claim = LogFrame(kind: .claim(member: member), epoch: epoch)
+    effects.append(.append(partition, claim, expecting: logs[partition]?.last ?? 0))
+  }
+
+  /// A log was read up to its claim, in order; `nil`: no answer.
+  package mutating func read(
+    _ partition: Partition,
+    epoch: UInt64,
+    _ frames: [StoredFrame]?,
+    clock: JournalClock
+  ) {
+    guard let log = logs[partition], log.epoch == epoch, case .loading(let through) = log.phase
+    else { return }
+    logs[partition]?.isBusy = false
+    guard let frames, let claim = frames.last, claim.sequence == through else {
+      return retryLater(partition, clock)
+    }
+    var contents = LogContents()
+    for frame in frames { contents.append(frame) }
+    var entries: [JournalEntry] = []
+    for held in contents.ordered {
+      // Both times are the engine's.
+      let stay = Duration.nanoseconds(max(0, claim.storedAt - held.storedAt))
+      let age = (held.row.age + stay).wholeMilliseconds
+      var stamps = clock.stamps
+      stamps.bootMilliseconds -= age
+      stamps.wallMilliseconds -= age
+      logs[partition]?.live[held.row.key] = PartitionLog.Live(
+        content: held.row.content,
+        ttl: held.row.ttl,
+        acceptedAt: stamps.bootMilliseconds
+      )
+      entries.append(
+        JournalEntry(
+          key: held.row.key,
+          content: held.row.content,
+          stamps: stamps,
+          ttl: held.row.ttl
+        )
+      )
+    }
+    logs[partition]?.last = through
+    logs[partition]?.phase = .open
+    logs[partition]?.appended = contents.rows.count + frames.count
+    effects.append(.opened(partition, epoch: epoch, entries))
+    proceed(partition)
+  }
+
+  private mutating func retryLater(_ partition: Partition, _ clock: JournalClock) {
+    logs[partition]?.retryAt = clock.moment.advanced(by: Self.retry)
+  }
+
+  // MARK: - Keeping logs short
+
+  /// Appends a snapshot when the log is much longer than what it holds.
+  private mutating func compact(_ partition: Partition, _ clock: JournalClock) {
+    guard let log = logs[partition], log.isLong, log.waiting.isEmpty else { return }
+    for frame in log.snapshot(clock) {
+      logs[partition]?.waiting.append(.init(frame: frame, isWork: false))
+    }
+  }
+
+  /// Forgets what a complete snapshot replaces.
+  private mutating func compacted(_ partition: Partition, _ frame: LogFrame, at sequence: UInt64) {
+    guard case .snapshot(let part, let count) = frame.kind else { return }
+    if part == 0 { logs[partition]?.snapshotStart = sequence }
+    guard part + 1 == count, let start = logs[partition]?.snapshotStart, start > 0 else { return }
+    logs[partition]?.appended = 0
+    logs[partition]?.snapshotStart = 0
+    effects.append(.purge(partition, before: start))
+  }
+}
+
+extension LogFrame.Row {
+  /// The row of a value, whose age is calculated at `clock`.
+  init(_ entry: JournalEntry, _ clock: JournalClock) {
+    let age: Int64 =
+      switch entry.origin {
+      case .accepted(let moment): moment.duration(to: clock.moment).wholeMilliseconds
+      case .stored(let stamps): clock.stamps.bootMilliseconds - stamps.bootMilliseconds
+      }
+    self.init(
+      key: entry.key,
+      content: entry.content,
+      age: .milliseconds(max(0, age)),
+      ttl: entry.ttl
+    )
+  }
+}

@@ -1,0 +1,61 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// How often each thing happened, so that a run in which nothing happens does not count as a good one.
+package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
+  package var kills = 0
+  package var pauses = 0
+  package var elections = 0
+  package var outages = 0
+  package var cuts = 0
+  package var joins = 0
+  package var departures = 0
+  package var evictions = 0
+  package var wereEvicted = 0
+  package var takeovers = 0
+  package var lateWrites = 0
+  package var accepted = 0
+  package var inMemory = 0
+  package var refused = 0
+  package var unanswered = 0
+  package var unreachable = 0
+  package var delivered = 0
+  package var duplicates = 0
+
+  package init() {}
+
+  mutating func add(
+    _ ledger: ClusterLedger,
+    _ engine: SimulatedEngine,
+    _ sessions: SimulatedSessions
+  ) {
+    accepted += ledger.accepted
+    delivered += ledger.deliveries
+    duplicates += ledger.duplicates
+    lateWrites += engine.lateWrites
+    takeovers += sessions.takeovers
+  }
+
+  package mutating func add(_ other: ClusterCoverage) {
+    for path in Self.counts.map(\.path) { self[keyPath: path] += other[keyPath: path] }
+  }
+
+  /// What never happened.
+  package var missing: [String] { Self.counts.filter { self[keyPath: $0.path] == 0 }.map(\.name) }
+
+  package var description: String {
+    Self.counts.map { "\(self[keyPath: $0.path]) \($0.name)" }.joined(separator: ", ")
+  }
+
+  private static var counts: [(name: String, path: WritableKeyPath<Self, Int>)] {
+    [
+      ("kills", \.kills), ("pauses", \.pauses), ("elections", \.elections),
+      ("outages", \.outages), ("cuts", \.cuts), ("joins", \.joins),
+      ("departures", \.departures), ("evictions", \.evictions),
+      ("members evicted alive", \.wereEvicted), ("sessions taken over or lost", \.takeovers),
+      ("late writes", \.lateWrites), ("accepted", \.accepted), ("held in memory", \.inMemory),
+      ("refused", \.refused), ("unanswered", \.unanswered), ("without an owner", \.unreachable),
+      ("delivered", \.delivered), ("duplicates", \.duplicates),
+    ]
+  }
+}

@@ -1,0 +1,59 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import LastOut
+
+/// What clients were promised, and what devices got, over all gateways of a cluster.
+struct ClusterLedger {
+  struct Key {
+    /// The newest value that was answered `accepted`, and was not said to be in memory only.
+    var durable = 0
+    /// The newest value that the device got.
+    var delivered = 0
+    /// When a client sent each value that has not been replaced yet.
+    var receivedAt: [Int: Moment] = [:]
+    var duplicates = 0
+  }
+
+  private(set) var keys: [Key]
+  private(set) var accepted = 0
+  private(set) var deliveries = 0
+  /// The quiet period of each key.
+  let delays: [Duration]
+
+  init(delays: [Duration]) {
+    self.delays = delays
+    keys = Array(repeating: Key(), count: delays.count)
+  }
+
+  var duplicates: Int { keys.reduce(0) { $0 + $1.duplicates } }
+
+  mutating func received(_ order: Int, of key: Int, at now: Moment) {
+    keys[key].receivedAt[order] = now
+  }
+
+  mutating func accepted(_ order: Int, of key: Int) {
+    accepted += 1
+    keys[key].durable = max(keys[key].durable, order)
+  }
+
+  /// A gateway sends a value; the result is the rule that this violates.
+  func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
+    guard let since = keys[key].receivedAt[order] else { return "nobody has set \(order)" }
+    return since.duration(to: now) < delays[key] ? "\(order) leaves before its quiet period" : nil
+  }
+
+  /// A device gets a value; the result is the rule that this violates.
+  mutating func delivered(_ order: Int, of key: Int) -> String? {
+    deliveries += 1
+    if order < keys[key].delivered { return "\(order) follows the newer \(keys[key].delivered)" }
+    if order == keys[key].delivered { keys[key].duplicates += 1 }
+    keys[key].delivered = order
+    return nil
+  }
+
+  /// The keys whose newest accepted value no device got.
+  var lost: [(key: Int, order: Int)] {
+    keys.indices.filter { keys[$0].delivered < keys[$0].durable }.map { ($0, keys[$0].durable) }
+  }
+}

@@ -1,0 +1,297 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Commands
+import Devices
+import LastOut
+import LastOutTesting
+import Values
+
+/// A run of several gateways as one, on virtual time: machines that die and pause, links that break,
+/// an engine that elects, a broker whose sessions change hands.
+///
+/// It drives the ``Membership``, the ``PartitionLogs`` and the ``GatewayCore`` that ship. The same seed
+/// gives the same run.
+package final class ClusterLife {
+  static let partitions = 8
+  static let all = (0..<partitions).map { Partition($0) }
+
+  /// The first violated rule, which ends the run.
+  package private(set) var breach: String?
+  package private(set) var steps = 0
+  package private(set) var seen = ClusterCoverage()
+  /// The last lines, the oldest first; empty unless requested.
+  package private(set) var trace: [String] = []
+
+  let time: VirtualTime
+  let engine: SimulatedEngine
+  let sessions: SimulatedSessions
+  let registry: Registry
+  private var ledger: ClusterLedger
+  private var members: [SimulatedMember] = []
+  private var lives = 0
+  private var order = 0
+  private var isFaulty = true
+  private let listener: ((String) -> Void)?
+  private let deviceKeys: [[KeyIndex]]
+
+  package init(seed: UInt64, listener: ((String) -> Void)? = nil) {
+    self.listener = listener
+    time = VirtualTime(SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 0xC1_05))
+    engine = SimulatedEngine(time)
+    sessions = SimulatedSessions(time)
+    let devices = ClusterHouse.devices
+    registry = Registry(devices)
+    let registry = registry
+    ledger = ClusterLedger(
+      delays: registry.properties.indices.map { registry.properties[$0].property.policy.delay }
+    )
+    deviceKeys = registry.devices.indices.map { device in
+      registry.indices(ofDevice: device).map { KeyIndex($0) }
+    }
+    engine.onChange = { [unowned self] key, record, revision in
+      tell(key, record, revision)
+    }
+    sessions.onMessage = { [unowned self] payload, topic in delivered(payload, topic) }
+    sessions.onBreach = { [unowned self] in breach($0) }
+    for place in 0..<3 { start("m\(place)") }
+  }
+
+  private func start(_ name: String) {
+    lives += 1
+    members.append(SimulatedMember(name, life: lives, in: self))
+  }
+
+  // MARK: - Devices and partitions
+
+  func partition(ofDevice device: Int) -> Partition {
+    Partition(of: registry.devices[device].id, count: Self.partitions)
+  }
+
+  func devices(of partition: Partition) -> [Int] {
+    registry.devices.indices.filter { self.partition(ofDevice: $0) == partition }
+  }
+
+  func keys(of partition: Partition) -> [KeyIndex] {
+    devices(of: partition).flatMap { deviceKeys[$0] }
+  }
+
+  // MARK: - What happens
+
+  /// Runs `count` steps, then without faults until nothing waits.
+  package func live(steps count: Int) {
+    while steps < count, breach == nil {
+      steps += 1
+      if let next = time.next, time.random.chance(75) || next <= time.now {
+        time.runNext()
+      } else {
+        act()
+      }
+    }
+    guard breach == nil else { return }
+    endFaults()
+  }
+
+  private func act() {
+    switch time.random.below(1000) {
+    case ..<940: set()
+    case ..<950: kill()
+    case ..<960: pause()
+    case ..<967:
+      say("the engine elects a leader")
+      seen.elections += 1
+      engine.loseLeader(for: .milliseconds(time.random.within(500...6000)))
+    case ..<968:
+      say("the engine is away")
+      seen.outages += 1
+      engine.loseLeader(for: .milliseconds(time.random.within(6000...40_000)))
+    case ..<975: cut()
+    case ..<980:
+      say("the broker ends all connections")
+      sessions.endAll()
+    case ..<985:
+      // The broker publishes the will of a member that lives: its connection was lost.
+      let name = members[time.random.below(members.count)].name
+      publishWill(of: name)
+    case ..<992: leave()
+    default:
+      if members.count < 5 { start("n\(lives)") }
+    }
+  }
+
+  private func set() {
+    let device = time.random.below(registry.devices.count)
+    let key = deviceKeys[device][time.random.below(deviceKeys[device].count)]
+    let partition = partition(ofDevice: device)
+    let able = members.filter { $0.accepts(partition) }
+    guard !able.isEmpty else { return seen.unreachable += 1 }
+    order += 1
+    able[time.random.below(able.count)].set(key, to: order)
+  }
+
+  private func kill() {
+    let place = time.random.below(members.count)
+    let member = members.remove(at: place)
+    say("\(member.name) is killed")
+    seen.kills += 1
+    member.kill()
+    publishWill(of: member.name)
+    time.plan(within: 300...20_000) { [unowned self] in start(member.name) }
+    if members.isEmpty { start("n\(lives)") }
+  }
+
+  private func publishWill(of name: String) {
+    for member in members where member.name != name {
+      time.plan(within: 1...60) { member.receive { member.willSeen(of: name) } }
+    }
+  }
+
+  private func pause() {
+    let member = members[time.random.below(members.count)]
+    let length = time.random.within(200...16_000)
+    say("\(member.name) is stopped for \(length) ms")
+    seen.pauses += 1
+    member.pause(for: .milliseconds(length))
+  }
+
+  private func cut() {
+    let name = members[time.random.below(members.count)].name
+    let length = Duration.milliseconds(time.random.within(500...20_000))
+    if time.random.chance(60) {
+      say("\(name) is cut from the engine for \(length)")
+      seen.cuts += 1
+      engine.cut(name, for: length)
+    } else {
+      say("\(name) is cut from the broker for \(length)")
+      seen.cuts += 1
+      sessions.cut(name, for: length)
+    }
+  }
+
+  private func leave() {
+    guard members.count > 2 else { return }
+    let member = members[time.random.below(members.count)]
+    say("\(member.name) leaves")
+    member.receive { member.leave() }
+  }
+
+  /// Tells every member of a changed record, sometimes late, sometimes not at all.
+  private func tell(_ key: RecordKey, _ record: ClusterRecord, _ revision: UInt64) {
+    for member in members {
+      if isFaulty, time.random.chance(3) {
+        // What watches is lost; the member finds out, and reads everything.
+        time.plan(within: 1000...6000) { member.receive { member.readAll() } }
+        continue
+      }
+      time.plan(within: 1...40) { [self] in
+        guard engine.reaches(member.name) else {
+          time.plan(within: 1000...4000) { member.receive { member.readAll() } }
+          return
+        }
+        member.receive { member.observe(key, record, revision) }
+      }
+    }
+  }
+
+  // MARK: - Reports of the members
+
+  func received(_ order: Int, of key: KeyIndex) {
+    ledger.received(order, of: Int(key.rawValue), at: time.now)
+  }
+
+  func refused(_ key: KeyIndex) { seen.refused += 1 }
+
+  func unanswered(_ event: CommandEvent) { seen.unanswered += 1 }
+
+  func emitted(_ event: CommandEvent) {
+    guard event.phase == .accepted, case .number(let order)? = event.value else { return }
+    if event.reason == nil {
+      ledger.accepted(Int(order), of: Int(event.key.rawValue))
+      say("\(registry[event.key].key) accepts \(Int(order))")
+    } else {
+      seen.inMemory += 1
+    }
+  }
+
+  func sent(_ key: KeyIndex, _ payload: [UInt8]) {
+    guard let order = Int(String(decoding: payload, as: UTF8.self)) else { return }
+    if let wrong = ledger.sent(order, of: Int(key.rawValue), at: time.now) {
+      breach("\(registry[key].key): \(wrong)")
+    }
+  }
+
+  private func delivered(_ payload: [UInt8], _ topic: String) {
+    guard let order = Int(String(decoding: payload, as: UTF8.self)),
+      let key = registry.properties.firstIndex(where: { $0.property.command.topic == topic })
+    else { return breach("a message that nobody expects on \(topic)") }
+    say("\(topic) gets \(order)")
+    if let wrong = ledger.delivered(order, of: key) { breach("\(topic): \(wrong)") }
+  }
+
+  func noticed(_ notice: MembershipNotice) {
+    say("\(notice)")
+    switch notice {
+    case .joined: seen.joins += 1
+    case .evicting: seen.evictions += 1
+    case .wasEvicted: seen.wereEvicted += 1
+    case .otherDevices, .sameDevices: break
+    }
+  }
+
+  func left(_ member: SimulatedMember) {
+    say("\(member.name) has left")
+    seen.departures += 1
+    member.kill()
+    members.removeAll { $0 === member }
+  }
+
+  func breach(_ text: String) {
+    guard breach == nil else { return }
+    breach = "\(text) at \(time.now.nanoseconds / 1_000_000) ms, after \(steps) steps"
+    say("VIOLATED: \(text)")
+  }
+
+  func say(_ line: @autoclosure () -> String) {
+    guard let listener else { return }
+    listener("\(time.now.nanoseconds / 1_000_000) ms: \(line())")
+  }
+
+  // MARK: - The end
+
+  /// Lets everything recover, and checks what was promised.
+  private func endFaults() {
+    isFaulty = false
+    engine.heal()
+    sessions.heal()
+    for member in members { time.plan(within: 1...100) { member.receive { member.readAll() } } }
+    let end = time.now.advanced(by: .seconds(90))
+    while let next = time.next, next <= end, breach == nil {
+      steps += 1
+      time.runNext()
+    }
+    seen.add(ledger, engine, sessions)
+    guard breach == nil else { return }
+    for (key, order) in ledger.lost {
+      return breach("\(registry.properties[key].key) lost \(order), which was accepted")
+    }
+    var counts: [Int] = []
+    var owned: [Partition: [String]] = [:]
+    for member in members {
+      counts.append(member.drivenPartitions.count)
+      for partition in member.drivenPartitions { owned[partition, default: []].append(member.name) }
+    }
+    for partition in Self.all {
+      guard let names = owned[partition] else { return breach("nobody drives \(partition)") }
+      if names.count > 1 { return breach("\(names) drive \(partition)") }
+      var contents = LogContents()
+      for frame in engine.logs[partition] ?? [] { contents.append(frame) }
+      if let row = contents.ordered.first {
+        return breach("\(row.row.key) is still in the log of \(partition)")
+      }
+    }
+    if let least = counts.min(), let most = counts.max(), most - least > 1 {
+      breach("the members have \(counts) partitions")
+    }
+  }
+}

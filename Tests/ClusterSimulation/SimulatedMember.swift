@@ -1,0 +1,377 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Commands
+import Devices
+import Durability
+import GatewayCore
+import JSON
+import LastOut
+import LastOutTesting
+import Values
+
+/// One process of a member: the ``Membership``, the ``PartitionLogs`` and the ``GatewayCore`` that
+/// ship, with what the host does between them.
+final class SimulatedMember {
+  let name: String
+  /// Counts the processes of all members.
+  let life: Int
+  private unowned let world: ClusterLife
+  private(set) var membership: Membership
+  private var logs: PartitionLogs
+  private var core: GatewayCore
+  private var connections: [Partition: SimulatedSessions.Connection] = [:]
+  /// Partitions that are driven or were since they were taken: their changes are accepted.
+  private var accepting: Set<Partition> = []
+  private var handingOver: Set<Partition> = []
+  /// Messages without an answer, with their partitions.
+  private var outstanding: [UInt64: Partition] = [:]
+  /// The clock of this machine is so much ahead.
+  private let ahead: Duration
+  private(set) var isUp = true
+  /// Until when the process is stopped; what arrives meanwhile waits.
+  private var pausedUntil = Moment.zero
+  private var inbox: [() -> Void] = []
+  private var alarm: Moment?
+
+  init(_ name: String, life: Int, in world: ClusterLife) {
+    self.name = name
+    self.life = life
+    self.world = world
+    let count = ClusterLife.partitions
+    ahead = .milliseconds(life * 977)
+    membership = Membership(
+      name: name,
+      incarnation: UInt64(life) << 32,
+      digest: 1,
+      partitions: count
+    )
+    logs = PartitionLogs(member: name) { key in
+      Partition(of: String(key.prefix { $0 != "/" }), count: count)
+    }
+    core = GatewayCore(
+      registry: world.registry,
+      settings: GatewayCoreSettings(),
+      identifiers: CommandIdentifiers(
+        wallMilliseconds: 1_800_000_000_000,
+        now: .zero,
+        session: UInt16(truncatingIfNeeded: life)
+      )
+    )
+    core.isWatched = true
+    core.openStore(JournalPlan(contents: JournalContents()), path: "cluster", isShared: true)
+    core.connectionChanged(isUp: true, at: now)
+    for device in world.registry.devices.indices { setOnline(false, device) }
+    world.time.plan(within: 1...50) { [self] in receive { self.readAll() } }
+  }
+
+  private var now: Moment { world.time.now.advanced(by: ahead) }
+
+  private var clock: JournalClock {
+    let milliseconds = Int64(now.nanoseconds / 1_000_000)
+    return JournalClock(
+      moment: now,
+      stamps: JournalStamps(
+        boot: BootIdentifier(high: 1, low: UInt64(life)),
+        bootMilliseconds: milliseconds,
+        wallMilliseconds: 1_800_000_000_000 + milliseconds
+      )
+    )
+  }
+
+  var isPaused: Bool { world.time.now < pausedUntil }
+
+  // MARK: - Faults
+
+  func kill() {
+    isUp = false
+    world.sessions.endAll(of: Array(connections.values))
+    connections = [:]
+  }
+
+  func pause(for duration: Duration) {
+    pausedUntil = max(pausedUntil, world.time.now.advanced(by: duration))
+    world.time.plan(at: pausedUntil) { [self] in
+      guard isUp, !isPaused else { return }
+      let waiting = inbox
+      inbox = []
+      for run in waiting where isUp { run() }
+      turn()
+    }
+  }
+
+  // MARK: - The loop
+
+  /// Hands something that arrives to the loop, at once or when the process runs again.
+  func receive(_ run: @escaping () -> Void) {
+    guard isUp else { return }
+    if isPaused { return inbox.append(run) }
+    run()
+    turn()
+  }
+
+  private func turn() {
+    guard isUp, !isPaused else { return }
+    membership.advance(to: now)
+    logs.advance(to: now)
+    var isBusy = true
+    while isBusy, isUp {
+      isBusy = false
+      for effect in membership.dequeueEffects() {
+        isBusy = true
+        perform(effect)
+      }
+      for effect in logs.dequeueEffects() {
+        isBusy = true
+        perform(effect)
+      }
+      var host = HostState()
+      host.room = 1
+      while isUp, let effect = core.nextEffect(at: now, host: host) {
+        isBusy = true
+        perform(effect)
+      }
+      finishHandingOver()
+    }
+    guard isUp else { return }
+    arm()
+  }
+
+  private func arm() {
+    let due = [
+      core.nextDeadline(after: now), membership.nextDeadline(after: now), logs.nextDeadline,
+    ].compactMap(\.self).min()
+    guard let due, due != alarm else { return }
+    alarm = due
+    let wait = max(.microseconds(100), now.duration(to: due))
+    world.time.plan(after: wait) { [self] in
+      guard alarm == due else { return }
+      alarm = nil
+      receive {}
+    }
+  }
+
+  // MARK: - Records
+
+  /// Reads every record, at the start and after what watches them was lost.
+  func readAll() {
+    guard world.engine.reaches(name) else {
+      world.time.plan(within: 200...600) { [self] in receive { self.readAll() } }
+      return
+    }
+    for (key, record, revision) in world.engine.snapshot {
+      membership.observed(key, record, revision: revision, at: now)
+    }
+    membership.readAll(at: now)
+  }
+
+  func observe(_ key: RecordKey, _ record: ClusterRecord, _ revision: UInt64) {
+    membership.observed(key, record, revision: revision, at: now)
+  }
+
+  func willSeen(of member: String) { membership.connectionEnded(of: member, at: now) }
+
+  func leave() { membership.leave(at: now) }
+
+  private func perform(_ effect: MembershipEffect) {
+    switch effect {
+    case .write(.member, _, _), .log: break
+    default: world.say("  \(name): \(effect)")
+    }
+    switch effect {
+    case .write(let key, let record, let expected):
+      world.engine.write(key, record, expecting: expected, by: name) { [self] outcome in
+        receive { self.membership.wrote(key, outcome, at: self.now) }
+      }
+    case .read(let key):
+      world.engine.read(key, by: name) { [self] found in
+        receive {
+          if let found, let found {
+            self.membership.observed(key, found.record, revision: found.revision, at: self.now)
+          }
+          self.membership.readEnded(key, isAnswered: found != nil, at: self.now)
+        }
+      }
+    case .open(let partition, let epoch): logs.open(partition, epoch: epoch)
+    case .connect(let partition): connect(partition)
+    case .drive(let partition):
+      accepting.insert(partition)
+      setOnline(true, of: partition)
+    case .pause(let partition): setOnline(false, of: partition)
+    case .handOver(let partition):
+      handingOver.insert(partition)
+      accepting.remove(partition)
+      setOnline(false, of: partition)
+    case .abandon(let partition): forget(partition)
+    case .log(let notice): world.noticed(notice)
+    case .refuse: world.breach("\(name) is refused, although no other has its name")
+    case .left: world.left(self)
+    }
+  }
+
+  // MARK: - Partitions
+
+  private func connect(_ partition: Partition) {
+    world.sessions.connect(
+      partition,
+      by: name,
+      onConnected: { [self] connection in
+        receive {
+          guard case .connecting = self.membership.held[partition] else {
+            return self.world.sessions.close(connection)
+          }
+          self.connections[partition] = connection
+          self.membership.connected(partition, at: self.now)
+        }
+      },
+      onEnd: { [self] in receive { self.disconnected(partition) } }
+    )
+  }
+
+  private func disconnected(_ partition: Partition) {
+    connections[partition] = nil
+    loseOutstanding(of: partition)
+    membership.disconnected(partition, at: now)
+  }
+
+  private func loseOutstanding(of partition: Partition) {
+    for token in outstanding.keys.sorted() where outstanding[token] == partition {
+      outstanding[token] = nil
+      core.commandFinished(token, .lost, at: now)
+    }
+  }
+
+  private func forget(_ partition: Partition) {
+    setOnline(false, of: partition)
+    loseOutstanding(of: partition)
+    for event in core.forget(world.keys(of: partition), at: now) { world.unanswered(event) }
+    if let connection = connections.removeValue(forKey: partition) {
+      world.sessions.close(connection)
+    }
+    logs.close(partition)
+    accepting.remove(partition)
+    handingOver.remove(partition)
+  }
+
+  private func finishHandingOver() {
+    for partition in handingOver.sorted() where core.isStored(world.keys(of: partition)) {
+      forget(partition)
+      membership.handedOver(partition, at: now)
+    }
+  }
+
+  private func setOnline(_ isOnline: Bool, of partition: Partition) {
+    for device in world.devices(of: partition) { setOnline(isOnline, device) }
+  }
+
+  private func setOnline(_ isOnline: Bool, _ device: Int) {
+    core.sessionChanged(ofDevice: device, isUp: isOnline, at: now)
+  }
+
+  // MARK: - Logs
+
+  private func perform(_ effect: LogEffect) {
+    world.say("  \(name): \(effect.summary)")
+    switch effect {
+    case .append(let partition, let frame, let expected):
+      world.engine.append(frame, to: partition, expecting: expected, by: name) { [self] outcome in
+        receive {
+          self.logs.appended(partition, epoch: frame.epoch, outcome, clock: self.clock)
+        }
+      }
+    case .readLast(let partition, let epoch):
+      world.engine.readLast(of: partition, by: name) { [self] end in
+        receive { self.logs.readLast(partition, epoch: epoch, end, clock: self.clock) }
+      }
+    case .read(let partition, let epoch, let last):
+      world.engine.readLog(of: partition, through: last, by: name) { [self] frames in
+        receive { self.logs.read(partition, epoch: epoch, frames, clock: self.clock) }
+      }
+    case .purge(let partition, let first):
+      world.engine.purge(partition, before: first, by: name)
+    case .finished(let result): core.pipeline.storeFinished(result, at: now)
+    case .opened(let partition, let epoch, let entries):
+      core.takeOver(entries, at: now)
+      logs.adopted(partition, epoch: epoch)
+      membership.opened(partition, epoch: epoch, at: now)
+    case .lost(let partition, let epoch): membership.lost(partition, epoch: epoch, at: now)
+    }
+  }
+
+  // MARK: - Commands
+
+  /// Whether changes of a partition's devices are accepted here.
+  func accepts(_ partition: Partition) -> Bool {
+    isUp && !isPaused && accepting.contains(partition)
+  }
+
+  func set(_ key: KeyIndex, to order: Int) {
+    do throws(ValidationError) {
+      try core.change(.set(.number(Double(order))), of: key, at: now)
+      world.received(order, of: key)
+    } catch {
+      world.refused(key)
+    }
+    turn()
+  }
+
+  private func perform(_ effect: Effect) {
+    switch effect {
+    case .write(let work): logs.submit(work, clock: clock)
+    case .readClock: core.pipeline.clockRead(clock)
+    case .publish(let publish): send(publish)
+    case .emit(let event): world.emitted(event)
+    case .publishState, .requestState, .forward, .record, .stateChanged, .definitionsReplaced,
+      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end:
+      break
+    }
+  }
+
+  private func send(_ publish: CommandPublish) {
+    let device = world.registry[publish.keys[0]].device
+    let partition = world.partition(ofDevice: Int(device))
+    guard let connection = connections[partition], let state = membership.held[partition] else {
+      return world.breach("\(name) sends without a session")
+    }
+    outstanding[publish.token] = partition
+    world.sent(publish.keys[0], publish.payload)
+    world.sessions.publish(
+      publish.payload,
+      to: publish.topic,
+      over: connection,
+      by: name,
+      epoch: state.epoch,
+      after: .milliseconds(world.time.random.within(1...20))
+    ) { [self] in
+      receive {
+        guard self.outstanding.removeValue(forKey: publish.token) != nil else { return }
+        self.core.commandFinished(publish.token, .acknowledged, at: self.now)
+      }
+    }
+  }
+
+  // MARK: - For checks
+
+  var drivenPartitions: [Partition] {
+    ClusterLife.all.filter { membership.drives($0) && !handingOver.contains($0) }
+  }
+}
+
+extension LogEffect {
+  /// A short text for the trace.
+  fileprivate var summary: String {
+    switch self {
+    case .append(let partition, let frame, let expected):
+      "append to \(partition) \(frame.kind) after \(expected): \(frame.puts.map(\.key))"
+        + " -\(frame.removals)"
+    case .readLast(let partition, _): "read the end of \(partition)"
+    case .read(let partition, _, let last): "read \(partition) through \(last)"
+    case .purge(let partition, let first): "purge \(partition) before \(first)"
+    case .finished(let result): "finished \(result)"
+    case .opened(let partition, let epoch, let entries):
+      "opened \(partition) in \(epoch): \(entries.map(\.key))"
+    case .lost(let partition, _): "lost \(partition)"
+    }
+  }
+}

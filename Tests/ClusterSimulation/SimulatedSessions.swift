@@ -1,0 +1,111 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import LastOut
+import LastOutTesting
+
+/// The broker: one session for each partition, which belongs to whoever connected last.
+final class SimulatedSessions {
+  /// A connection of a session.
+  struct Connection: Hashable {
+    let partition: Partition
+    let number: Int
+  }
+
+  private struct Session {
+    var connection: Connection?
+    var onEnd: (() -> Void)?
+    /// The greatest epoch of an owner whose message was taken.
+    var epoch: UInt64 = 0
+  }
+
+  private let time: VirtualTime
+  private var sessions: [Partition: Session] = [:]
+  private var numbers = 0
+  private var cuts: [String: Moment] = [:]
+  private(set) var takeovers = 0
+  /// Receives each message that the broker takes.
+  var onMessage: ((_ payload: [UInt8], _ topic: String) -> Void)?
+  /// Receives what must not happen.
+  var onBreach: ((String) -> Void)?
+
+  init(_ time: VirtualTime) { self.time = time }
+
+  func cut(_ member: String, for duration: Duration) {
+    cuts[member] = max(cuts[member] ?? .zero, time.now.advanced(by: duration))
+  }
+
+  func heal() { cuts = [:] }
+
+  private func reaches(_ member: String) -> Bool { (cuts[member] ?? .zero) <= time.now }
+
+  /// Connects; `onEnd` is called when the connection ends, by whatever.
+  func connect(
+    _ partition: Partition,
+    by member: String,
+    onConnected: @escaping (Connection) -> Void,
+    onEnd: @escaping () -> Void
+  ) {
+    time.plan(within: 1...20) { [self] in
+      guard reaches(member) else {
+        time.plan(within: 500...2000) { onEnd() }
+        return
+      }
+      end(partition)
+      numbers += 1
+      let connection = Connection(partition: partition, number: numbers)
+      sessions[partition, default: Session()].connection = connection
+      sessions[partition]?.onEnd = onEnd
+      time.plan(within: 1...20) { onConnected(connection) }
+    }
+  }
+
+  /// Ends the connection of a session from the broker's side.
+  func end(_ partition: Partition) {
+    guard let onEnd = sessions[partition]?.onEnd else { return }
+    if sessions[partition]?.connection != nil { takeovers += 1 }
+    sessions[partition]?.connection = nil
+    sessions[partition]?.onEnd = nil
+    time.plan(within: 1...50) { onEnd() }
+  }
+
+  /// Ends a connection from the client's side; nothing is reported.
+  func close(_ connection: Connection) {
+    guard sessions[connection.partition]?.connection == connection else { return }
+    sessions[connection.partition]?.connection = nil
+    sessions[connection.partition]?.onEnd = nil
+  }
+
+  func endAll() { for partition in sessions.keys.sorted() { end(partition) } }
+
+  /// A member's machine is gone, or its link: its connections end.
+  func endAll(of connections: [Connection]) {
+    for connection in connections where sessions[connection.partition]?.connection == connection {
+      end(connection.partition)
+    }
+  }
+
+  /// Publishes over a connection; `onAnswer` is called if the broker took the message.
+  func publish(
+    _ payload: [UInt8],
+    to topic: String,
+    over connection: Connection,
+    by member: String,
+    epoch: UInt64,
+    after delay: Duration,
+    onAnswer: @escaping () -> Void
+  ) {
+    time.plan(after: delay) { [self] in
+      guard reaches(member), let session = sessions[connection.partition],
+        session.connection == connection
+      else { return }
+      if epoch < session.epoch {
+        onBreach?("partition \(connection.partition) is driven by an owner before the newest")
+      }
+      sessions[connection.partition]?.epoch = epoch
+      onMessage?(payload, topic)
+      time.plan(within: 1...30) { onAnswer() }
+    }
+  }
+}
