@@ -321,7 +321,7 @@ let package = Package(
       name: "ImportTests",
       dependencies: [
         "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOutTesting", "Operations",
-        "PrivateBroker", "Routing", "TestBroker", "Values",
+        "PrivateBroker", "Routing", "Simulation", "TestBroker", "Values",
       ],
       exclude: ["Fixtures"]
     ),
@@ -333,7 +333,7 @@ let package = Package(
     ),
     .target(
       name: "TestBroker",
-      dependencies: ["CMosquitto", "LastOut", "Operations", "PrivateBroker"],
+      dependencies: ["CMosquitto", "LastOut", "Operations", "PrivateBroker", "Simulation"],
       path: "Tests/TestBroker"
     ),
   ],

@@ -25,7 +25,7 @@ extension Property {
     case .boolean: boolean(fromWire: wire).map { .boolean($0) }
     case .choice(let words): word(fromWire: wire, of: words).map { .text($0) }
     case .text: wire.scalarText.map { .text($0) }
-    case .color: Color(wire: wire, encoding: self.wire.encoding).map { .color($0) }
+    case .color: Color(wire: wire, encoding: self.wire.reportedEncoding).map { .color($0) }
     case .action: nil
     }
   }
@@ -45,8 +45,13 @@ extension Property {
       if case .choice(let words) = kind { return word(fromWire: reported, of: words) == text }
       return reported.isSameScalar(as: wireValue(of: value))
     case .color(let color):
-      guard let found = Color(wire: reported, encoding: wire.encoding) else { return false }
-      return color.isNear(found, as: wire.encoding, tolerance: confirm?.tolerance)
+      let encoding = wire.reportedEncoding
+      guard let found = Color(wire: reported, encoding: encoding) else { return false }
+      // The device reports what it was sent, which may be coarser than what was asked for.
+      let sent =
+        encoding == wire.encoding
+        ? color : Color(wire: wireValue(of: value), encoding: wire.encoding) ?? color
+      return sent.isNear(found, as: encoding, tolerance: confirm?.tolerance)
     }
   }
 
@@ -112,7 +117,7 @@ extension Color {
     case .xy:
       let slack = (tolerance ?? 0.001) + 1e-9
       return (xy.x - other.xy.x).magnitude <= slack && (xy.y - other.xy.y).magnitude <= slack
-    case .hs:
+    case .hs, .commaHS:
       return isNearHue(other, slack: tolerance ?? 1)
     case .hsb, .homieHSV:
       let slack = (tolerance ?? 1) + 1e-9

@@ -116,10 +116,15 @@ package struct WireRule: Hashable, Sendable {
   package var off: JSONValue?
   /// The conversion of numbers; `nil` for none.
   package var scale: Scale?
-  /// The form of colors on the wire.
+  /// The form of colors in commands.
   package var encoding = ColorEncoding.hex
+  /// The form of colors in reports; `nil` for that of commands.
+  package var decoding: ColorEncoding?
   /// The wire values of words that differ from the word itself.
   package var words: [String: JSONValue] = [:]
 
   package init() {}
+
+  /// The form of colors in reports.
+  package var reportedEncoding: ColorEncoding { decoding ?? encoding }
 }

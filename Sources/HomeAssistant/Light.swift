@@ -94,9 +94,9 @@ package struct Light: Hashable, Sendable {
   /// The form of its colors.
   func colorMode(_ properties: [Property]) -> ColorMode? {
     color.map { place in
-      switch properties[place].wire.encoding {
+      switch properties[place].wire.reportedEncoding {
       case .xy: .xy
-      case .hs, .hsb, .homieHSV: .hs
+      case .hs, .hsb, .commaHS, .homieHSV: .hs
       case .rgb, .hex, .commaRGB, .homie, .channels: .rgb
       }
     }

@@ -94,6 +94,7 @@ package struct ImportPlan: Sendable {
         filters += ["\(prefix)/+/+/config", "\(prefix)/+/+/+/config"]
       }
       if sources.contains(.homie) { filters.append("+/5/+/$description") }
+      if sources.contains(.tasmota) { filters += TasmotaReader.filters }
       return filters
     }
   }

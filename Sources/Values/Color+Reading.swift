@@ -67,13 +67,18 @@ extension Color {
     var parts = text.split(separator: ",", omittingEmptySubsequences: false)
     if parts.count == 4, parts[0] == "rgb" || parts[0] == "hsv" { parts.removeFirst() }
     let numbers = parts.compactMap { NumberText.parse($0) }
+    if encoding == .commaHS {
+      guard parts.count == numbers.count, (2...3).contains(parts.count) else { return nil }
+      self.init(hue: .number(numbers[0]), saturation: .number(numbers[1]))
+      return
+    }
     guard parts.count == 3, numbers.count == 3 else { return nil }
     switch encoding {
     case .hsb, .homieHSV:
       guard let color = Color(hue: numbers[0], saturation: numbers[1], brightness: numbers[2])
       else { return nil }
       self = color
-    case .rgb, .xy, .hs, .hex, .commaRGB, .homie, .channels:
+    case .rgb, .xy, .hs, .hex, .commaHS, .commaRGB, .homie, .channels:
       self.init(channels: numbers)
     }
   }

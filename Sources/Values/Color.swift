@@ -47,6 +47,9 @@ extension Color {
       ])
     case .hex: return .string(Self.hex(rgb))
     case .hsb: return .string(Self.degreesAndPercent(hsb))
+    case .commaHS:
+      let hsb = hsb
+      return .string("\(Int(hsb.hue.rounded())),\(Int(hsb.saturation.rounded()))")
     case .commaRGB: return .string("\(rgb.red),\(rgb.green),\(rgb.blue)")
     case .homie: return .string("rgb,\(rgb.red),\(rgb.green),\(rgb.blue)")
     case .homieHSV: return .string("hsv,\(Self.degreesAndPercent(hsb))")
@@ -84,6 +87,8 @@ package enum ColorEncoding: String, CaseIterable, Hashable, Sendable {
   case hex
   /// `"32,100,100"`: degrees, percent, percent.
   case hsb = "h,s,b"
+  /// `"32,100"`: degrees, percent; a third part of a report is ignored.
+  case commaHS = "h,s"
   /// `"255,136,0"`
   case commaRGB = "r,g,b"
   /// `"rgb,255,136,0"`, the form of Homie 5.

@@ -15,10 +15,9 @@ struct ImportCommand: ConfiguredCommand {
   static let name = "import"
   static let summary = "Write device files for the devices that the broker announces."
   static let discussion = """
-    Reads what Zigbee2MQTT (bridge/devices), Home Assistant's discovery topics and Homie 5 \
-    ($description) announce, and writes one file for each into the folder of device files: \
-    imported-zigbee2mqtt.yaml, imported-homeassistant.yaml, imported-homie.yaml. Everything that \
-    is skipped is listed with its reason.
+    Reads what Zigbee2MQTT (bridge/devices), Home Assistant's discovery topics, Homie 5 \
+    ($description) and Tasmota (tasmota/discovery) announce, and writes one file for each into the \
+    folder of device files, such as imported-zigbee2mqtt.yaml. Everything that is skipped is listed with its reason.
 
     A second run keeps your edits, adds new devices, and lists devices that are gone. Devices that \
     another file in the folder already has are left to that file.

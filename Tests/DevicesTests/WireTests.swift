@@ -125,6 +125,7 @@ struct WireTests {
       (.hex, "#ff8800"),
       (.hsb, "32,100,100"),
       (.hs, .object(["h": 32, "s": 100])),
+      (.commaHS, "32,100"),
       (.commaRGB, "255,136,0"),
       (.homie, "rgb,255,136,0"),
       (.homieHSV, "hsv,32,100,100"),
@@ -139,6 +140,21 @@ struct WireTests {
     let orange = Value.color(.rgb(red: 255, green: 136, blue: 0))
     #expect(property.wireValue(of: orange) == wire)
     #expect(property.isShown(orange, by: wire))
+  }
+
+  @Test func `a color may be reported in another form than that of commands`() {
+    var property = Property.color(.commaRGB)
+    property.wire.decoding = .commaHS
+    let orange = Value.color(.rgb(red: 128, green: 68, blue: 0))
+    #expect(property.wireValue(of: orange) == "128,68,0")
+    #expect(property.isShown(orange, by: "32,100,40"))
+    #expect(!property.isShown(orange, by: "36,100,40"))
+    #expect(property.value(fromWire: "32,100,40") == .color(.hs(hue: 32, saturation: 100)))
+    #expect(property.value(fromWire: "128,68,0,7") == nil)
+    // Three bytes are coarser than a pale hue.
+    let pale = Value.color(.hs(hue: 32, saturation: 3))
+    #expect(property.wireValue(of: pale) == "255,251,247")
+    #expect(property.isShown(pale, by: "30,3,100"))
   }
 
   @Test(arguments: [

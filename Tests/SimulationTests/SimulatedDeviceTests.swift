@@ -125,7 +125,8 @@ import Testing
 
   @Test(arguments: [
     ("Dimmer", "70", 70.0), ("dimmer", "+5", 55), ("Dimmer", "-", 40), ("Dimmer", "120", 100),
-    ("HSBColor", "120,100,10", 10), ("json", #"{"HSBColor":"20,30,40","Dimmer":60}"#, 60),
+    ("HSBColor", "120,100,10", 10), ("Color2", "255,0,0", 50),
+    ("json", #"{"HSBColor":"20,30,40","Dimmer":60}"#, 60),
   ])
   func `a dimmer accepts absolute and relative brightness`(
     command: String,
@@ -138,14 +139,15 @@ import Testing
     #expect(bench.device.tally == CommandTally(received: 1))
   }
 
-  @Test func `a dimmer answers color and brightness in one message with one result`() {
+  @Test func `a dimmer answers color and brightness in one message with a result for each`() {
     var bench = VirtualBench(TasmotaDimmer(name: "shelf"))
     _ = bench.takeLog()
     bench.send(#"{"HSBColor":"20,30,40","Dimmer":60}"#, to: "cmnd/shelf/json", at: 0)
     bench.advance(to: 100)
     #expect(
       bench.takeLog() == [
-        #"15 stat/shelf/RESULT {"POWER":"ON","Dimmer":60,"HSBColor":"20,30,60"}"#
+        #"15 stat/shelf/RESULT {"POWER":"ON","Dimmer":40,"HSBColor":"20,30,40"}"#,
+        #"15 stat/shelf/RESULT {"POWER":"ON","Dimmer":60,"HSBColor":"20,30,60"}"#,
       ]
     )
   }

@@ -76,9 +76,8 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .property:
       [
         "name", "aliases", "type", "range", "step", "unit", "values", "on", "off", "scale",
-        "display", "encode", "policy", "command", "state", "confirm", "ttl", "urgent", "ends",
-        "excludes",
-        "always", "hold", "hands",
+        "display", "encode", "decode", "policy", "command", "state", "confirm", "ttl", "urgent",
+        "ends", "excludes", "always", "hold", "hands",
       ]
     case .policyFields: ["delay", "max_wait", "leading", "min_interval"]
     case .command: ["topic", "payload", "qos", "retain"]

@@ -12,14 +12,15 @@ extension YAMLNode {
   ///
   /// Plain `true`, `false`, `null` and numbers are typed, anything else is text.
   ///
-  /// Aliases are expanded. A structure that is too large is reported and gives `nil`. `scalar` can
-  /// replace a scalar.
+  /// Aliases are expanded. A structure that is too large is reported and gives `nil`. `name` and
+  /// `scalar` can replace the name of a member and a scalar.
   func json(
     _ problems: Problems,
-    scalar: (String, YAMLNode) -> JSONValue? = { _, _ in nil }
+    scalar: (String, YAMLNode) -> JSONValue? = { _, _ in nil },
+    name: (YAMLNode.Pair) -> String = { $0.key }
   ) -> JSONValue? {
     var budget = Self.maximumValues
-    let value = json(&budget, scalar: scalar)
+    let value = json(&budget, name: name, scalar: scalar)
     guard budget >= 0 else {
       problems.add(position, "the payload holds more than \(Self.maximumValues) values")
       return nil
@@ -29,6 +30,7 @@ extension YAMLNode {
 
   private func json(
     _ budget: inout Int,
+    name: (YAMLNode.Pair) -> String,
     scalar: (String, YAMLNode) -> JSONValue?
   ) -> JSONValue {
     budget -= 1
@@ -39,13 +41,13 @@ extension YAMLNode {
     case .sequence(let elements):
       var values: [JSONValue] = []
       for element in elements where budget >= 0 {
-        values.append(element.json(&budget, scalar: scalar))
+        values.append(element.json(&budget, name: name, scalar: scalar))
       }
       return .array(values)
     case .mapping(let pairs):
       var members: [JSONValue.Member] = []
       for pair in pairs where budget >= 0 {
-        members.append(.init(pair.key, pair.value.json(&budget, scalar: scalar)))
+        members.append(.init(name(pair), pair.value.json(&budget, name: name, scalar: scalar)))
       }
       return .object(members)
     }

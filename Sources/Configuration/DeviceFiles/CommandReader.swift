@@ -58,6 +58,9 @@ struct CommandReader {
         )
       }
       return placeholders.payloadValue(text, at: scalar.position)
+    } name: { pair in
+      // A parameter may be a part of a member's name.
+      placeholders.expandParameters(pair.key)
     }
     guard let structure, problems.count == before else { return nil }
     let template = PayloadTemplate(structure)

@@ -70,13 +70,15 @@ struct KindReader {
       problems.add(node.position, "'on' and 'off' are the same")
     }
     rule.scale = scale(kind)
-    if let name = typed.choice("encode", of: ColorEncoding.allCases.map(\.rawValue)),
-      let encoding = ColorEncoding(rawValue: name)
-    {
-      rule.encoding = encoding
-    }
+    if let encoding = encoding("encode") { rule.encoding = encoding }
+    rule.decoding = encoding("decode")
     for pair in typed["values"]?.pairs ?? [] { rule.words[pair.key] = pair.value.scalarJSON }
     return rule
+  }
+
+  private func encoding(_ key: String) -> ColorEncoding? {
+    typed.choice(key, of: ColorEncoding.allCases.map(\.rawValue))
+      .flatMap { ColorEncoding(rawValue: $0) }
   }
 
   /// The types that a key applies to.
@@ -85,7 +87,7 @@ struct KindReader {
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
     ("display", ["number", "integer"]),
     ("values", ["choice", "action"]), ("on", ["boolean"]), ("off", ["boolean"]),
-    ("encode", ["color"]),
+    ("encode", ["color"]), ("decode", ["color"]),
   ]
 
   private func checkKeys() {

@@ -48,6 +48,26 @@ struct Placeholders {
     return String(decoding: result, as: UTF8.self)
   }
 
+  /// Replaces the parameters in `text`, and leaves any other `$`.
+  func expandParameters(_ text: String) -> String {
+    guard !parameters.isEmpty, text.utf8.contains(UInt8(ascii: "$")) else { return text }
+    var result: [UInt8] = []
+    let bytes = Array(text.utf8)
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == UInt8(ascii: "$"), let name = Self.name(in: bytes, at: index + 1),
+        let value = parameters[name]
+      {
+        value.appendBare(to: &result)
+        index += 1 + name.utf8.count
+      } else {
+        result.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
   /// The value of a payload's string that is exactly `$name`; `nil` for any other string.
   func payloadValue(_ text: String, at position: SourcePosition) -> JSONValue? {
     guard text.utf8.first == UInt8(ascii: "$"), text != PayloadTemplate.placeholder else {

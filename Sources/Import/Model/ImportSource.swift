@@ -6,6 +6,7 @@ package enum ImportSource: String, CaseIterable, Hashable, Sendable {
   case zigbee2mqtt
   case homeassistant
   case homie
+  case tasmota
 
   /// The display name.
   package var title: String {
@@ -13,6 +14,7 @@ package enum ImportSource: String, CaseIterable, Hashable, Sendable {
     case .zigbee2mqtt: "Zigbee2MQTT"
     case .homeassistant: "Home Assistant discovery"
     case .homie: "Homie 5"
+    case .tasmota: "Tasmota"
     }
   }
 

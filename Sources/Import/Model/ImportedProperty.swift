@@ -13,8 +13,8 @@ struct ImportedProperty: Hashable, Sendable {
   /// The order in which fields are written.
   private static let order = [
     "name", "aliases", "type", "range", "step", "unit", "display", "values", "on", "off", "scale",
-    "encode",
-    "policy", "excludes", "urgent", "ends", "command", "state", "confirm", "always",
+    "encode", "decode", "policy", "excludes", "urgent", "ends", "command", "state", "confirm",
+    "always",
   ]
 
   init(_ id: String, type: String) {

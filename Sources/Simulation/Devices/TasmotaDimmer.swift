@@ -5,11 +5,12 @@ import Devices
 internal import JSON
 import JSONParsing
 package import LastOut
+internal import Values
 
 /// A Tasmota color light: `cmnd` in, `stat` and `tele` out, last will on `LWT`.
 ///
 /// An empty payload is a query, as in the firmware. `cmnd/<topic>/json` accepts several commands in
-/// one message. Setting `Dimmer` above 0 turns the light on.
+/// one message, each of which has a reply of its own. Setting `Dimmer` above 0 turns the light on.
 package struct TasmotaDimmer: SimulatedDevice {
   package static let replyDelay = Duration.milliseconds(15)
 
@@ -85,12 +86,14 @@ package struct TasmotaDimmer: SimulatedDevice {
   private mutating func apply(members text: String) -> [DeviceMessage] {
     tally.received += 1
     guard case .object(let members)? = try? JSONParser.parse(text) else { return [refusal()] }
-    let commands = members.map { $0.name.lowercased() }
-    for (command, member) in zip(commands, members) {
+    var messages: [DeviceMessage] = []
+    for member in members {
+      let command = member.name.lowercased()
       let argument = member.value.string ?? JSONWriter.text(member.value)
-      guard apply(command, argument) else { return [refusal()] }
+      guard apply(command, argument) else { return messages + [refusal()] }
+      messages += [result(showing: [command])] + powerMessages(after: [command])
     }
-    return [result(showing: commands)] + powerMessages(after: commands)
+    return messages
   }
 
   /// Executes one command; `false` if the firmware does not accept it.
@@ -105,6 +108,12 @@ package struct TasmotaDimmer: SimulatedDevice {
       let parts = argument.split(separator: ",").compactMap { Double($0) }
       guard parts.count == 3 else { return false }
       (hue, saturation, dimmer) = (parts[0], parts[1], parts[2])
+      isOn = dimmer > 0
+      colorTemperature = nil
+    case "color2":
+      guard let color = Color(hex: argument) ?? Color(wire: .string(argument), encoding: .commaRGB)
+      else { return false }
+      (hue, saturation) = (color.hsb.hue.rounded(), color.hsb.saturation.rounded())
       isOn = dimmer > 0
       colorTemperature = nil
     case "hsbcolor1":

@@ -120,20 +120,28 @@ enum ProfileCases {
         id: "brightness",
         initial: "50",
         values: levels,
-        to: "=cmnd/dimmer/Dimmer",
+        to: "=cmnd/dimmer/Json",
+        payload: { #"{"Dimmer":\#($0)}"# },
         device: lamp
       )
-      .with(power: "=cmnd/dimmer/POWER", payload: word),
+      .with(power: "=cmnd/dimmer/Json") { #"{"POWER":"\#(word($0))"}"# }
+      .merging(
+        #"{"power":false,"brightness":30}"#,
+        ["power", "brightness"],
+        to: "=cmnd/dimmer/Json",
+        #"{"Dimmer":30,"POWER":"OFF"}"#
+      ),
       .number(
         "tasmota/ct-light",
         "ct",
         id: "color_temp",
         initial: "",
         values: ("200", ("10", "210"), "0", "250"),
-        to: "=cmnd/ct/CT",
+        to: "=cmnd/ct/Json",
+        payload: { #"{"CT":\#($0)}"# },
         device: lamp
       )
-      .with(power: "=cmnd/ct/POWER", payload: word),
+      .with(power: "=cmnd/ct/Json") { #"{"POWER":"\#(word($0))"}"# },
       ProfileCase(
         profile: "tasmota/color-light",
         topic: "color",
@@ -141,20 +149,36 @@ enum ProfileCases {
         set: .init(
           id: "color",
           text: "#00ff00",
-          topic: "=cmnd/color/HSBColor",
-          payload: "120,100,100"
+          topic: "=cmnd/color/Json",
+          payload: #"{"Color2":"0,255,0"}"#
         ),
-        step: .init(id: "brightness", text: "-10", topic: "=cmnd/color/Dimmer", payload: "90"),
+        // A color keeps the brightness, which is 50.
+        step: .init(
+          id: "brightness",
+          text: "-10",
+          topic: "=cmnd/color/Json",
+          payload: #"{"Dimmer":40}"#
+        ),
         urgent: .init(
-          change: .init(id: "power", text: "false", topic: "=cmnd/color/POWER", payload: "OFF"),
+          change: .init(
+            id: "power",
+            text: "false",
+            topic: "=cmnd/color/Json",
+            payload: #"{"POWER":"OFF"}"#
+          ),
           isProfiles: false
         ),
-        toggle: .init(id: "power", text: "", topic: "=cmnd/color/POWER", payload: "ON"),
+        toggle: .init(
+          id: "power",
+          text: "",
+          topic: "=cmnd/color/Json",
+          payload: #"{"POWER":"ON"}"#
+        ),
         back: .init(
           id: "color",
           text: "#ff0000",
-          topic: "=cmnd/color/HSBColor",
-          payload: "0,100,100"
+          topic: "=cmnd/color/Json",
+          payload: #"{"Color2":"255,0,0"}"#
         )
       ),
       .cover(

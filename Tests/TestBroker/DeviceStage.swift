@@ -1,13 +1,12 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-import LastOut
-import Operations
-import Simulation
-import TestBroker
+internal import LastOut
+internal import Operations
+package import Simulation
 
 /// Simulated devices on a scenario's broker, in real time, advanced by the waiting test.
-final class DeviceStage {
+package final class DeviceStage {
   private struct Actor {
     var device: any SimulatedDevice
     var isUp = false
@@ -19,30 +18,32 @@ final class DeviceStage {
   /// How many of the messages the devices have heard.
   private var heard = 0
 
-  init(_ witness: RecordingSubscriber) { self.witness = witness }
+  package init(_ witness: RecordingSubscriber) { self.witness = witness }
 
   /// Puts a device there; it is down.
-  func add(_ device: any SimulatedDevice, as name: String) { actors[name] = Actor(device: device) }
+  package func add(_ device: any SimulatedDevice, as name: String) {
+    actors[name] = Actor(device: device)
+  }
 
   /// The device comes up and says so; a broker that takes all of it has it before what follows.
-  func comeUp(_ name: String) {
+  package func comeUp(_ name: String) {
     let messages = actors[name]?.device.start(at: EventLoop.now())
     actors[name]?.isUp = true
     publish(messages ?? [])
   }
 
   /// The device is lost: its will is published, and it hears nothing more.
-  func lose(_ name: String) {
+  package func lose(_ name: String) {
     moveOn()
     actors[name]?.isUp = false
     publish(actors[name]?.device.will ?? [])
   }
 
   /// The device goes on, and takes no command any more.
-  func deafen(_ name: String) { actors[name]?.isDeaf = true }
+  package func deafen(_ name: String) { actors[name]?.isDeaf = true }
 
   /// Lets the devices live until what was heard satisfies `condition`; `false` if it does not in time.
-  func waitFor(
+  package func waitFor(
     within limit: Duration = .patience,
     _ condition: ([RecordingSubscriber.Message]) -> Bool
   ) -> Bool {
