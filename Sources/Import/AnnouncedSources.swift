@@ -32,6 +32,10 @@ struct AnnouncedSources {
       let own = announcements.filter { $0.topic.hasSuffix("/$description") }
       if !own.isEmpty { findings[.homie] = HomieReader().findings(own) }
     }
+    if request.sources.contains(.shelly) {
+      let found = ShellyReader().findings(announcements, wasAsked: request.asksShelly)
+      if found != Findings() { findings[.shelly] = found }
+    }
     if request.sources.contains(.tasmota) {
       let own = announcements.filter { TasmotaReader.isAnnouncement($0.topic) }
       if !own.isEmpty { findings[.tasmota] = TasmotaReader().findings(own) }

@@ -58,6 +58,8 @@ package struct ImportPlan: Sendable {
     package var includesDiagnostic = false
     /// The base topic of the Zigbee2MQTT to import; `nil` for all that are announced.
     package var base: String?
+    /// Whether Shelly devices are asked to announce themselves.
+    package var asksShelly = false
     /// The gateway's base topic; its own announcements are ignored.
     package var ownBase = "settle"
     /// Base topics that routes listen on, with the base topics that they publish to.
@@ -94,6 +96,7 @@ package struct ImportPlan: Sendable {
         filters += ["\(prefix)/+/+/config", "\(prefix)/+/+/+/config"]
       }
       if sources.contains(.homie) { filters.append("+/5/+/$description") }
+      if sources.contains(.shelly) { filters += ShellyQuestions.filters }
       if sources.contains(.tasmota) { filters += TasmotaReader.filters }
       return filters
     }

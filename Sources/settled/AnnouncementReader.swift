@@ -47,6 +47,7 @@ struct AnnouncementReader {
   /// Collects the retained messages of these topics.
   func read(
     _ filters: [String],
+    asking questions: ShellyQuestions? = nil,
     onConnected: @escaping (String) -> Void = { _ in }
   ) throws(Failure) -> [Announcement] {
     let collector: Collector
@@ -62,6 +63,7 @@ struct AnnouncementReader {
     } catch {
       throw Failure(code: .failed, reason: error.description)
     }
+    collector.questions = questions
     collector.onConnected = { [address] in onConnected(address) }
     return try judge(collector.collect(), collector)
   }

@@ -16,8 +16,8 @@ struct ImportCommand: ConfiguredCommand {
   static let summary = "Write device files for the devices that the broker announces."
   static let discussion = """
     Reads what Zigbee2MQTT (bridge/devices), Home Assistant's discovery topics, Homie 5 \
-    ($description) and Tasmota (tasmota/discovery) announce, and writes one file for each into the \
-    folder of device files, such as imported-zigbee2mqtt.yaml. Everything that is skipped is listed with its reason.
+    ($description), Tasmota (tasmota/discovery) and, with --ask, Shelly devices announce, and \
+    writes one file for each into the folder of device files, such as imported-zigbee2mqtt.yaml. Everything that is skipped is listed with its reason.
 
     A second run keeps your edits, adds new devices, and lists devices that are gone. Devices that \
     another file in the folder already has are left to that file.
@@ -27,7 +27,7 @@ struct ImportCommand: ConfiguredCommand {
     settings file, and prints the three lines to change in Zigbee2MQTT. --undo removes the routes \
     and prints what to put back; a second --undo removes what is left at the broker.
 
-    Nothing else is published. The exit code is 65 if some announcements could not be read.
+    Nothing else is published, apart from the questions of --ask. The exit code is 65 if some announcements could not be read.
     """
   static let examples = [
     Example("settle import --dry-run", "Show what would be written, as a diff."),
@@ -70,6 +70,11 @@ struct ImportCommand: ConfiguredCommand {
         { $0.includesDiagnostic = true },
         help: "Import readings about the devices themselves too, such as linkquality."
       ),
+      .flag(
+        "ask",
+        { $0.asks = true },
+        help: "Ask Shelly devices to announce themselves."
+      ),
       .option(
         "in-between",
         { $0.inner = $1 },
@@ -95,6 +100,7 @@ struct ImportCommand: ConfiguredCommand {
   var base: String?
   var prefix: String?
   var includesDiagnostic = false
+  var asks = false
   var inner: String?
   var isUndone = false
   var timeout: Duration = .seconds(10)
@@ -120,7 +126,8 @@ struct ImportCommand: ConfiguredCommand {
       do throws(AnnouncementReader.Failure) {
         let bridge = inner.map { InBetweenProgress(inner: $0, prefix: request.prefix).bridgeTopic }
         let filters = request.filters + (bridge.map { [$0] } ?? [])
-        announcements = try reader.read(filters) { [json] address in
+        let questions = request.asksShelly ? ShellyQuestions() : nil
+        announcements = try reader.read(filters, asking: questions) { [json] address in
           if !json { StandardError.write("Reading what is announced at \(address)") }
         }
         guard !announcements.isEmpty else { throw reader.nothing(request) }
@@ -172,6 +179,7 @@ struct ImportCommand: ConfiguredCommand {
     request.prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
     if let only { request.sources = [only] }
     if inner != nil { request.sources = [.zigbee2mqtt] }
+    request.asksShelly = asks && request.sources.contains(.shelly)
     request.base = base
     request.includesDiagnostic = includesDiagnostic
     request.ownBase = settings.baseTopic

@@ -26,6 +26,9 @@ package final class Collector {
   /// Called when the broker accepts the connection.
   package var onConnected: (() -> Void)?
 
+  /// What to ask once connected, and after messages; `nil` to publish nothing.
+  package var questions: ShellyQuestions?
+
   private let loop: EventLoop
   private let client: MQTTClient
   private let filters: [String]
@@ -77,6 +80,7 @@ package final class Collector {
       isConnected = true
       lastMessage = EventLoop.now()
       arm()
+      if let questions { ask([questions.first]) }
       onConnected?()
     case .waiting(_, let reason):
       if outcome == nil { end(.failed(reason)) }
@@ -96,7 +100,21 @@ package final class Collector {
     let name = unsafe topic.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     let copy = unsafe payload.withUnsafeBufferPointer { unsafe Array($0) }
     // A topic can have several messages; readers use the last one.
-    announcements.append(Announcement(topic: name, payload: copy))
+    let announcement = Announcement(topic: name, payload: copy)
+    announcements.append(announcement)
+    if let questions = questions?.questions(after: announcement) { ask(questions) }
+  }
+
+  private func ask(_ questions: [ShellyQuestions.Question]) {
+    for question in questions {
+      let token = MQTTClient.Token(sender: 0, number: 0)
+      _ = client.publish(
+        topic: question.topic,
+        payload: question.payload,
+        retain: false,
+        token: token
+      )
+    }
   }
 
   /// Ends the collection after the quiet period; messages since the timer was armed extend it.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The devices of one source in a stable order, and diagnostics.
-struct Findings: Sendable {
+struct Findings: Hashable, Sendable {
   var devices: [ImportedDevice] = []
   /// What is said of a device that another source has.
   struct Description: Hashable, Sendable {

@@ -7,6 +7,7 @@ package enum ImportSource: String, CaseIterable, Hashable, Sendable {
   case homeassistant
   case homie
   case tasmota
+  case shelly
 
   /// The display name.
   package var title: String {
@@ -15,6 +16,7 @@ package enum ImportSource: String, CaseIterable, Hashable, Sendable {
     case .homeassistant: "Home Assistant discovery"
     case .homie: "Homie 5"
     case .tasmota: "Tasmota"
+    case .shelly: "Shelly"
     }
   }
 

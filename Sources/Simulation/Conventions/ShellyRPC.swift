@@ -28,6 +28,9 @@ package struct ShellyRPC: WireConvention {
   package static let colorLight: [String: JSONValue] = [
     "output": true, "brightness": 40, "rgb": .array([255, 0, 0]),
   ]
+  package static let whiteColorLight: [String: JSONValue] = [
+    "output": true, "brightness": 40, "rgb": .array([255, 0, 0]), "white": 0,
+  ]
   package static let whiteLight: [String: JSONValue] = [
     "output": true, "brightness": 40, "ct": 3000,
   ]
@@ -81,7 +84,7 @@ package struct ShellyRPC: WireConvention {
     case "Switch.Set": return params["on"].map { [DeviceChange(part, "output", .set($0))] }
     case "Thermostat.SetConfig":
       return params["config"]?["target_C"].map { [DeviceChange(part, "target_C", .set($0))] }
-    case "Light.Set", "RGB.Set", "CCT.Set":
+    case "Light.Set", "RGB.Set", "RGBW.Set", "CCT.Set":
       var changes: [DeviceChange] = []
       if let isOn = params["on"] { changes.append(DeviceChange(part, "output", .set(isOn))) }
       if let asked = params["brightness"]?.double {
@@ -90,7 +93,7 @@ package struct ShellyRPC: WireConvention {
         )
         changes.append(DeviceChange(part, "brightness", .move(to: asked, over: time)))
       }
-      for name in ["rgb", "ct"] where memory.has(part, name) {
+      for name in ["rgb", "white", "ct"] where memory.has(part, name) {
         if let value = params[name] { changes.append(DeviceChange(part, name, .set(value))) }
       }
       return changes.isEmpty ? nil : changes
@@ -121,7 +124,8 @@ package struct ShellyRPC: WireConvention {
     let number = part.split(separator: ":").last.flatMap { Int64($0) } ?? 0
     var members: [JSONValue.Member] = [.init("id", .integer(number)), .init("source", "MQTT")]
     let names = [
-      "output", "brightness", "rgb", "ct", "target_C", "current_C", "current_pos", "target_pos",
+      "output", "brightness", "rgb", "white", "ct", "target_C", "current_C", "current_pos",
+      "target_pos",
     ]
     for name in names where memory.has(part, name) {
       members.append(.init(name, memory.value(part, name, at: now)))

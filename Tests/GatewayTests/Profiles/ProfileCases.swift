@@ -285,6 +285,23 @@ enum ProfileCases {
         call("RGB.Set", #","on":false,"rgb":[255,136,0]"#)
       ),
       .number(
+        "shelly/gen2-rgbw",
+        "plusrgbw",
+        id: "white",
+        initial: "0",
+        values: ("60", ("5", "65"), "0", "50"),
+        to: "/rpc",
+        payload: { call("RGBW.Set", #","white":\#($0)"#) },
+        device: { ShellyRPC.device($0, parts: ["rgbw:0": ShellyRPC.whiteColorLight]) }
+      )
+      .with(power: "/rpc") { call("RGBW.Set", #","on":\#($0)"#) }
+      .merging(
+        ##"{"power":false,"color":"#ff8800"}"##,
+        ["power", "color"],
+        to: "/rpc",
+        call("RGBW.Set", #","on":false,"rgb":[255,136,0]"#)
+      ),
+      .number(
         "shelly/gen2-cct",
         "pluscct",
         id: "color_temp",
