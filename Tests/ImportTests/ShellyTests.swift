@@ -61,7 +61,11 @@ struct ShellyTests {
     let roller = try Self.device("shellyswitch25-98cdac000001")
     #expect(roller.details?.manufacturer == "Shelly" && roller.details?.model == "SHSW-25")
     #expect(roller.details?.url == "http://192.168.1.52/")
-    #expect(try Self.device("shellydimmer2-98cdac000002").merge)
+    let dimmer = try Self.device("shellydimmer2-98cdac000002")
+    #expect(dimmer.merge && dimmer.options == ["transition"])
+    let second = dimmer.option(JSONValue.Member("transition", 1.5))
+    #expect(second == JSONValue.Member("transition", 1500))
+    #expect(dimmer.option(JSONValue.Member("other", 1.5)).value == 1.5)
     #expect(
       try Fixture.diagnostics(Fixture.messages("shelly.txt")) == [
         "left_out: shellyht-98CDAC000003: the model 'SHHT-1' has nothing to set, or is not supported",
@@ -128,9 +132,10 @@ struct ShellyTests {
     stage.comeUp("first")
     stage.comeUp("later")
     let keys = ["\(first.lowercased())/brightness", "\(later)/color", "\(later)/white"]
-    for (key, text) in zip(keys, ["33", "#00ff00", "77"]) {
-      home.client.publish("settle/\(key)/set", text)
-    }
+    let dimmer = first.lowercased()
+    home.client.publish("settle/\(dimmer)/set", #"{"brightness":33,"transition":0.1}"#)
+    home.client.publish("settle/\(keys[1])/set", "#00ff00")
+    home.client.publish("settle/\(keys[2])/set", "77")
     for key in keys {
       #expect(
         stage.waitFor { messages in
@@ -139,6 +144,11 @@ struct ShellyTests {
         "\(key): \(home.client.texts(on: "settle/\(key)/event"))"
       )
     }
+    // A transition is in seconds here, and in milliseconds for the device.
+    #expect(
+      home.client.texts(on: "shellies/\(first)/light/0/set")
+        == [#"{"brightness":33,"transition":100}"#]
+    )
     // By hand.
     home.client.publish("shellies/\(first)/light/0/set", #"{"brightness":12}"#)
     #expect(

@@ -194,7 +194,7 @@ struct DeviceDecoder {
     device.isOnPanel = own.flag("panel") ?? true
     device.lane = lane(section)
     device.merge = section.flag("merge") ?? false
-    device.options = options(section, device: device)
+    (device.options, device.optionFactors) = options(section, device: device)
     device.awake = awake
     if awake != nil { warnAboutActions(of: device, at: section["awake"]) }
     device.availability = AvailabilityReader(placeholders: placeholders, problems: problems)
@@ -234,21 +234,34 @@ struct DeviceDecoder {
     return lane
   }
 
-  private func options(_ section: Section, device: Device) -> [String] {
-    var options: [String] = []
-    for option in section.words("options") ?? [] {
-      if device.properties.contains(where: {
-        $0.id == option.text || $0.aliases.contains(option.text)
-      }) {
-        problems.add(
-          option.node.position,
-          "options: '\(Excerpt.of(option.text))' is a property already"
-        )
+  /// Reads a list of names, or a mapping of names to factors.
+  private func options(
+    _ section: Section,
+    device: Device
+  ) -> (names: [String], factors: [String: Double]) {
+    var names: [String] = []
+    var factors: [String: Double] = [:]
+    func add(_ name: String, at node: YAMLNode) {
+      if device.properties.contains(where: { $0.id == name || $0.aliases.contains(name) }) {
+        problems.add(node.position, "options: '\(Excerpt.of(name))' is a property already")
       } else {
-        options.append(option.text)
+        names.append(name)
       }
     }
-    return options
+    guard let pairs = section["options"]?.pairs else {
+      for option in section.words("options") ?? [] { add(option.text, at: option.node) }
+      return (names, factors)
+    }
+    for pair in pairs {
+      add(pair.key, at: pair.value)
+      guard let factor = section.number(pair.value, "options") else { continue }
+      guard factor > 0 else {
+        problems.add(pair.value.position, "options: a factor must be more than 0")
+        continue
+      }
+      factors[pair.key] = factor
+    }
+    return (names, factors)
   }
 
   private func placeholders(

@@ -28,7 +28,7 @@ struct DeviceSet {
     var places: [KeyIndex: Int] = [:]
     for member in members {
       if description.options.contains(member.name) {
-        changes.options.append(member)
+        changes.options.append(description.option(member))
         continue
       }
       let key = try registry.index(of: member.name, inDevice: device)

@@ -24,6 +24,8 @@ struct ImportedDevice: Hashable, Sendable {
   var lane: String?
   var merge = false
   var options: [String] = []
+  /// The same with factors for their numbers, if they have some.
+  var optionFactors: [JSONValue.Member] = []
   /// The entries of `availability:`; empty if none are known.
   var availability: [JSONValue] = []
   var properties: [ImportedProperty] = []

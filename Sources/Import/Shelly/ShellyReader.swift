@@ -164,10 +164,7 @@ extension ImportedDevice {
   ) {
     guard let json = BuiltInProfile.json(profile) else { return }
     if json["merge"] == true { merge = true }
-    for option in json.elements("options")?.compactMap(\.string) ?? []
-    where !options.contains(option) {
-      options.append(option)
-    }
+    if let factors = json["options"]?.members { optionFactors = factors }
     if availability.isEmpty, let source = json["availability"] { availability = [source] }
     let members = json["properties"]?.members ?? []
     let names = Set(members.map(\.name))

@@ -44,7 +44,9 @@ enum DeviceFields {
     if let lane = device.lane { members.append(.init("lane", .string(lane))) }
     let merge = JSONValue.boolean(device.merge)
     if merge != inherited?["merge"] ?? false { members.append(.init("merge", merge)) }
-    let options = JSONValue.array(device.options.map { .string($0) })
+    let options =
+      device.optionFactors.isEmpty
+      ? JSONValue.array(device.options.map { .string($0) }) : .object(device.optionFactors)
     if options != inherited?["options"] ?? [] { members.append(.init("options", options)) }
     let availability = JSONValue.array(device.availability)
     if availability != inherited?["availability"] ?? [] {

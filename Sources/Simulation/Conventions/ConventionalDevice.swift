@@ -32,7 +32,7 @@ package struct ConventionalDevice<Convention: WireConvention>: SimulatedDevice {
 
   package var subscriptions: [String] { convention.subscriptions }
 
-  package var will: [DeviceMessage] { [convention.availability(false)] }
+  package var will: [DeviceMessage] { [convention.availability(false)].compactMap(\.self) }
 
   package var nextWake: Moment? {
     [pending.first?.due, nextReports.values.min()].compactMap { $0 }.min()

@@ -34,7 +34,7 @@ package struct ESPHomeNode: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/command", "\(topic)/+/+/+/command"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
   }
 

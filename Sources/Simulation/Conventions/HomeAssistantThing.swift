@@ -31,7 +31,7 @@ package struct HomeAssistantThing: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/+/set"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(
       topic: "\(topic)/availability",
       text: isOnline ? "online" : "offline",

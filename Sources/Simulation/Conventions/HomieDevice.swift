@@ -31,9 +31,9 @@ package struct HomieDevice: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/set"] }
 
-  package var greeting: [DeviceMessage] { [description, availability(true)] }
+  package var greeting: [DeviceMessage] { [description, availability(true)].compactMap(\.self) }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "\(topic)/$state", text: isOnline ? "ready" : "lost", retain: true)
   }
 

@@ -35,7 +35,7 @@ package struct ShellyFirst: WireConvention {
     ]
   }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "\(topic)/online", text: isOnline ? "true" : "false", retain: true)
   }
 

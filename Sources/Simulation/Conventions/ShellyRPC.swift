@@ -39,7 +39,7 @@ package struct ShellyRPC: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/rpc"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "\(topic)/online", text: isOnline ? "true" : "false", retain: true)
   }
 

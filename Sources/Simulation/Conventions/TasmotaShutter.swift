@@ -21,7 +21,7 @@ package struct TasmotaShutter: WireConvention {
 
   package var subscriptions: [String] { ["cmnd/\(name)/+"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "tele/\(name)/LWT", text: isOnline ? "Online" : "Offline", retain: true)
   }
 

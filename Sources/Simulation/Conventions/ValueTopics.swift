@@ -26,14 +26,14 @@ package struct ValueTopics: WireConvention {
     values.values.flatMap { [$0.command, $0.query].compactMap { $0 } }.sorted()
   }
 
-  package var greeting: [DeviceMessage] { status == nil ? [] : [availability(true)] }
-
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
-    DeviceMessage(
-      topic: status?.topic ?? "settle-simulated/offline",
-      text: isOnline ? status?.online ?? "" : status?.offline ?? "",
-      retain: status != nil
-    )
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
+    status.map { status in
+      DeviceMessage(
+        topic: status.topic,
+        text: isOnline ? status.online : status.offline,
+        retain: true
+      )
+    }
   }
 
   package func answer(

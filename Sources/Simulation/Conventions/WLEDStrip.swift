@@ -24,7 +24,7 @@ package struct WLEDStrip: WireConvention {
 
   package var subscriptions: [String] { [topic, "\(topic)/col"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
   }
 

@@ -14,7 +14,9 @@ package protocol WireConvention: Sendable {
   var subscriptions: [String] { get }
 
   /// The message that reports the device online or offline; the latter is its last will.
-  func availability(_ isOnline: Bool) -> DeviceMessage
+  ///
+  /// `nil` for a device that reports neither.
+  func availability(_ isOnline: Bool) -> DeviceMessage?
 
   /// The messages after a start, before the states: at least the availability.
   var greeting: [DeviceMessage] { get }
@@ -32,7 +34,7 @@ package protocol WireConvention: Sendable {
 }
 
 extension WireConvention {
-  package var greeting: [DeviceMessage] { [availability(true)] }
+  package var greeting: [DeviceMessage] { [availability(true)].compactMap(\.self) }
 
   /// The levels of a topic below `prefix`; `nil` for any other topic.
   package func levels(of topic: String, below prefix: String) -> [String]? {

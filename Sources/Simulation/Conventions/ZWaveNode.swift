@@ -33,7 +33,7 @@ package struct ZWaveNode: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/+/+/+/set", "\(topic)/+/+/+/+/set"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     let plain = JSONValue.boolean(isOnline)
     let object = JSONValue.object(["value": plain, "status": isOnline ? "Alive" : "Dead"])
     return DeviceMessage(topic: "\(topic)/status", json: isRaw ? plain : object, retain: true)

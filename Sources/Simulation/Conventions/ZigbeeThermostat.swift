@@ -21,7 +21,7 @@ package struct ZigbeeThermostat: WireConvention {
 
   package var subscriptions: [String] { ["\(topic)/set", "\(topic)/get"] }
 
-  package func availability(_ isOnline: Bool) -> DeviceMessage {
+  package func availability(_ isOnline: Bool) -> DeviceMessage? {
     .zigbeeAvailability(topic, isOnline: isOnline)
   }
 
