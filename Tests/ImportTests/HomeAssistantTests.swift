@@ -3,6 +3,7 @@
 
 import Devices
 @testable import Import
+import JSON
 import Testing
 
 /// Import of Home Assistant's discovery messages for entities and for devices.
@@ -29,12 +30,9 @@ struct HomeAssistantTests {
         "1 entity: announced by Settle itself",
         "Stehlampe: light: color: without a state, as its rgb_value_template cannot be translated: "
           + "{{value_json.Color.split(',')[0:3]|join(',')}}",
-        "Kessel: Heiztemperatur: without a state, as its value_template cannot be translated: "
-          + "{{value_json.heatingtemp if value_json.heatingtemp is defined else 0}}",
         "Keller: Kellertür: it asks for retained commands; Settle never retains one, so that none is "
           + "replayed",
         "Keller: Kennwort: a password, which its target would show to everybody",
-        "Markise: Markise_position: the template of its availability cannot be translated",
         "Dimmer Flur: light: its schema 'template' is not supported",
       ]
     )
@@ -141,6 +139,34 @@ struct HomeAssistantTests {
     #expect(found.count == 1)
     let label = topic.prefix { $0 != "/" }
     #expect(found.first == diagnostic.replacing("A: A: ", with: "A: \(label): "))
+  }
+
+  @Test func `the presence of zwave-js-ui is understood, and another program's is named`() throws {
+    let file = try #require(
+      try Fixture.plan(Fixture.messages("homeassistant.txt")).files.first {
+        $0.source == .homeassistant
+      }
+    )
+    let awning = try #require(
+      try Loaded.devices(["a.yaml": file.text]).first { $0.id == "markise" }
+    )
+    #expect(
+      awning.availability.map(\.topic) == [
+        "zwave/Terrasse/Markise/status", "zwave/_CLIENTS/ZWAVE_GATEWAY-zwave/status",
+      ]
+    )
+    for source in awning.availability {
+      #expect(source.isOnline(in: .object(["value": true])) == true)
+      #expect(source.isOnline(in: .object(["value": false])) == false)
+    }
+    let text =
+      #"{"name":"A","cmd_t":"a","avty":[{"t":"s","val_tpl":"{{ 'up' if value else 'x' }}"}]}"#
+    #expect(
+      try diagnostics("switch/a", text) == [
+        "partly: A: switch: the template of its availability cannot be translated: "
+          + "{{ 'up' if value else 'x' }}"
+      ]
+    )
   }
 
   @Test func `an empty payload removes a device`() throws {

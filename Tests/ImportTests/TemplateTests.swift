@@ -18,6 +18,20 @@ struct TemplateTests {
     ("{{ value_json.v * 2 + 1 }}", .linear(path: ["v"], factor: 2, offset: 1)),
     ("{{ (value_json.v - 32) / 2 }}", .linear(path: ["v"], factor: 0.5, offset: -16)),
     ("{{ 100 - (value | int) }}", .linear(path: [], factor: -1, offset: 100)),
+    // EMS-ESP, and zwave-js-ui.
+    (
+      "{{value_json.boiler.temp if value_json.boiler.temp is defined else 0}}",
+      .plain(["boiler", "temp"])
+    ),
+    (
+      "{{ (value_json['a'] if value_json['a'] is defined else 0) / 2 }}",
+      .linear(path: ["a"], factor: 0.5, offset: 0)
+    ),
+    ("{{value_json['a b']|is_defined}}", .plain(["a b"])),
+    (
+      "{{ 'ON' if value_json.value == 'on' else 'OFF' }}",
+      .condition(path: ["value"], equals: "on", then: "ON", otherwise: "OFF")
+    ),
     (
       "{{ {0:'off', 1:'heat'}[value_json.value] | default('off') }}",
       .lookedUp(path: ["value"], [.init("0", "off"), .init("1", "heat")])
@@ -30,12 +44,32 @@ struct TemplateTests {
   @Test(arguments: [
     "{{ value_json.a if value_json.a else 0 }}", "{% if value %}1{% endif %}",
     "{{ value_json.Color.split(',')[0] }}", "{{ states('sensor.x') }}",
-    "{{ value | regex_replace }}",
+    "{{ value | regex_replace }}", "{{ value_json.a if value_json.b is defined else 0 }}",
+    "{{ value_json.a if value_json.a is undefined else 0 }}", "{{ 'a' if value = 1 else 'b' }}",
+    "{{ 1 if value == 1 else 0 }}", "{{ 'a' if value == 1 }}",
     "{{ value }} {{ value }}", "plain", "{{ value_json.a * value_json.b }}", "{{ value / 0 }}",
     "{{ }}", "{{", "{{ ((((((((((((((((((((((((value)))))))))))))))))))))))) }}",
   ])
   func `templates that are too complex are skipped`(template: String) {
     #expect(TemplateForm.reading(template) == nil)
+  }
+
+  @Test(arguments: [
+    ("'ON' if value_json.v == 'on' else 'OFF'", true),
+    ("'OFF' if value_json.v == false else 'ON'", true),
+    ("'ON' if value_json.v else 'OFF'", true), ("'ON' if value_json.v == 'off' else 'OFF'", false),
+    // A level of which only 0 is known, and words that the commands do not have.
+    ("'OFF' if value_json.v == 0 else 'ON'", false),
+    ("'yes' if value_json.v == 'on' else 'no'", false),
+  ])
+  func `a condition is a state where it means the words of the commands`(
+    template: String,
+    isState: Bool
+  ) {
+    var power = ImportedProperty("power", type: "boolean")
+    power["on"] = "ON"
+    power["off"] = "OFF"
+    #expect(power.path(of: TemplateForm.reading("{{ \(template) }}")) == (isState ? ["v"] : nil))
   }
 
   @Test(arguments: [

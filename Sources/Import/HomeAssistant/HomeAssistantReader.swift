@@ -3,6 +3,7 @@
 
 internal import Devices
 internal import JSON
+internal import Values
 
 /// Reads Home Assistant's discovery messages.
 struct HomeAssistantReader {
@@ -203,18 +204,35 @@ struct HomeAssistantReader {
         return Optional.none
       }
       var members = [JSONValue.Member("topic", .string(PlaceholderText.escaped(topic)))]
+      func word(_ name: String, else standard: String) -> JSONValue {
+        source[name].flatMap { $0.isWord ? $0 : Optional.none } ?? .string(standard)
+      }
+      var on = word("payload_available", else: "online")
+      var off = word("payload_not_available", else: "offline")
       if let template = source["value_template"]?.string {
-        guard case .linear(let path, 1, 0)? = TemplateForm.reading(template) else {
-          findings.report(.partly, label, "the template of its availability cannot be translated")
+        var place: [String]?
+        switch TemplateForm.reading(template) {
+        case .linear(let path, 1, 0): place = path
+        case .condition(let path, .boolean(let flag), let then, let otherwise)
+        where then == on.scalarText && otherwise == off.scalarText:
+          place = path
+          (on, off) = (.boolean(flag), .boolean(!flag))
+        case .linear, .condition, .lookedUp, .structure, .number, .text, .table, nil: break
+        }
+        guard let place else {
+          findings.report(
+            .partly,
+            label,
+            "the template of its availability cannot be translated: "
+              + Excerpt.of(template, limit: 80)
+          )
           return Optional.none
         }
-        if !path.isEmpty { members.append(.init("value", .string(PlaceholderText.pointer(path)))) }
+        if !place.isEmpty {
+          members.append(.init("value", .string(PlaceholderText.pointer(place))))
+        }
       }
-      let (on, off) = (source["payload_available"], source["payload_not_available"])
-      for (key, value, standard) in [("online", on, "online"), ("offline", off, "offline")] {
-        let word = value.flatMap { $0.isWord ? $0 : Optional.none } ?? .string(standard)
-        members.append(.init(key, word))
-      }
+      members += [.init("online", on), .init("offline", off)]
       return .object(members)
     }
   }

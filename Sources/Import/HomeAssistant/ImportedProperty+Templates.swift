@@ -23,7 +23,7 @@ extension ImportedProperty {
       self["values"] = values
       return bare
     case .structure(let structure, let isText): return isText != isNumber ? structure : nil
-    case .number, .text, .table, nil: return nil
+    case .condition, .number, .text, .table, nil: return nil
     }
   }
 
@@ -34,13 +34,27 @@ extension ImportedProperty {
     case .linear(let path, let factor, let offset):
       inverts(factor: factor, offset: offset) ? path : nil
     case .lookedUp(let path, let table): inverts(table) ? path : nil
+    case .condition(let path, let constant, let then, let otherwise):
+      isFlag(constant, then, otherwise) ? path : nil
     case .structure, .number, .text, .table, nil: nil
     }
+  }
+
+  /// Whether a report of `constant` means what the word `then` means, and the opposite the other.
+  ///
+  /// A number may be a level, of which only 0 is known.
+  private func isFlag(_ constant: JSONValue, _ then: String, _ otherwise: String) -> Bool {
+    guard self["type"] == "boolean", constant.double == nil, let flag = ValueKind.flag(constant)
+    else { return false }
+    let on = self["on"]?.scalarText ?? "true"
+    let off = self["off"]?.scalarText ?? "false"
+    return (then, otherwise) == (flag ? (on, off) : (off, on))
   }
 
   /// The path of a reading in a report whose template has the meaning `form`; sets `scale` if that
   /// expresses it, and returns `nil` if nothing does.
   mutating func path(ofReading form: TemplateForm?) -> [String]? {
+    if case .condition? = form { return path(of: form) }
     guard case .linear(let path, let factor, let offset)? = form else { return nil }
     if factor == 1, offset == 0 { return path }
     guard self["type"] == "number", factor != 0, factor.isFinite, offset.isFinite else {

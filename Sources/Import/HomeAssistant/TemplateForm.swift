@@ -11,6 +11,8 @@ enum TemplateForm: Hashable {
   case linear(path: [String], factor: Double, offset: Double)
   /// The entry of a table for a variable.
   case lookedUp(path: [String], [JSONValue.Member])
+  /// A word where a variable equals a constant, and another word elsewhere.
+  case condition(path: [String], equals: JSONValue, then: String, otherwise: String)
   /// A structure that contains the value; `isText` if the value is in quotes.
   case structure(JSONValue, isText: Bool)
   case number(Double)

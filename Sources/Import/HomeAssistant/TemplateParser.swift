@@ -15,7 +15,7 @@ struct TemplateParser {
 
   /// Filters that do not change the meaning of a payload.
   private static let ignoredFilters: Set = [
-    "int", "float", "round", "string", "default", "tojson", "trim",
+    "int", "float", "round", "string", "default", "tojson", "trim", "is_defined",
   ]
 
   private var tokens: ArraySlice<Token>
@@ -25,11 +25,40 @@ struct TemplateParser {
   static func parse(_ text: String, variables: Set<String>) -> TemplateForm? {
     guard text.utf8.count <= 2048, let tokens = tokens(of: text) else { return nil }
     var parser = TemplateParser(tokens: tokens[...], variables: variables)
-    guard let form = parser.sum(depth: 0), parser.tokens.isEmpty else { return nil }
+    guard let form = parser.choice(depth: 0), parser.tokens.isEmpty else { return nil }
     return form
   }
 
   // MARK: - Grammar
+
+  /// Parses `A if CONDITION else B`, whose condition is that `A` is defined, that a value is true, or
+  /// that it equals a constant.
+  private mutating func choice(depth: Int) -> TemplateForm? {
+    guard let then = sum(depth: depth) else { return nil }
+    guard consume(name: "if") else { return then }
+    guard let subject = sum(depth: depth) else { return nil }
+    if consume(name: "is") {
+      guard consume(name: "defined"), consume(name: "else"), sum(depth: depth) != nil,
+        case .linear(let path, _, _) = then, subject == .plain(path)
+      else { return nil }
+      return then
+    }
+    var constant: JSONValue? = true
+    if consume(oneOf: "=") != nil {
+      constant = consume(oneOf: "=").flatMap { _ in self.constant() }
+    }
+    guard let constant, consume(name: "else"), let other = sum(depth: depth) else { return nil }
+    guard case .text(let word) = then, case .text(let otherwise) = other,
+      case .linear(let path, 1, 0) = subject
+    else { return nil }
+    return .condition(path: path, equals: constant, then: word, otherwise: otherwise)
+  }
+
+  private mutating func consume(name: String) -> Bool {
+    guard tokens.first == .name(name) else { return false }
+    tokens.removeFirst()
+    return true
+  }
 
   private mutating func sum(depth: Int) -> TemplateForm? {
     guard depth < 20, var left = product(depth: depth) else { return nil }
@@ -115,7 +144,7 @@ struct TemplateParser {
     case .text(let text): return .text(text)
     case .name(let name): return variables.contains(name) ? .plain([]) : Optional.none
     case .sign("("):
-      guard let form = sum(depth: depth + 1), consume(oneOf: ")") != nil else { return nil }
+      guard let form = choice(depth: depth + 1), consume(oneOf: ")") != nil else { return nil }
       return form
     case .sign("-"):
       guard case .number(let number)? = tokens.popFirst() else { return nil }
@@ -190,7 +219,7 @@ struct TemplateParser {
         guard let number = NumberText.parse(word) else { return nil }
         tokens.append(.number(number))
         rest = rest.dropFirst(word.count)
-      } else if "+-*/.,:|()[]{}".contains(first) {
+      } else if "+-*/.,:|()[]{}=".contains(first) {
         tokens.append(.sign(first))
         rest.removeFirst()
       } else {
