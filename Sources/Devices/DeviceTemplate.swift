@@ -79,6 +79,8 @@ struct Filler {
     filled.urgent = property.urgent.map { fill($0) }
     filled.wire.on = property.wire.on.map { fill($0) }
     filled.wire.off = property.wire.off.map { fill($0) }
+    filled.wire.reportedOn = property.wire.reportedOn.map { fill($0) }
+    filled.wire.reportedOff = property.wire.reportedOff.map { fill($0) }
     if !property.wire.words.isEmpty {
       filled.wire.words = [:]
       for (word, value) in property.wire.words { filled.wire.words[fill(word)] = fill(value) }

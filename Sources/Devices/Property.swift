@@ -114,6 +114,10 @@ package struct WireRule: Hashable, Sendable {
   package var on: JSONValue?
   /// The wire value of `false`; `nil` for the JSON boolean.
   package var off: JSONValue?
+  /// What the device reports for `true`, where it is not ``on``.
+  package var reportedOn: JSONValue?
+  /// What the device reports for `false`, where it is not ``off``.
+  package var reportedOff: JSONValue?
   /// The conversion of numbers; `nil` for none.
   package var scale: Scale?
   /// The form of colors in commands.

@@ -142,6 +142,19 @@ struct WireTests {
     #expect(property.isShown(orange, by: wire))
   }
 
+  @Test func `a boolean may be reported in other words than those of commands`() {
+    var property = Property.of(.boolean)
+    property.wire.on = "LOCK"
+    property.wire.off = "UNLOCK"
+    property.wire.reportedOn = "LOCKED"
+    property.wire.reportedOff = "UNLOCKED"
+    #expect(property.wireValue(of: .boolean(true)) == "LOCK")
+    #expect(property.value(fromWire: "LOCKED") == .boolean(true))
+    #expect(property.value(fromWire: "UNLOCKED") == .boolean(false))
+    #expect(property.value(fromWire: "LOCKING") == nil)
+    #expect(property.isShown(.boolean(false), by: "UNLOCKED"))
+  }
+
   @Test func `a color may be reported in another form than that of commands`() {
     var property = Property.color(.commaRGB)
     property.wire.decoding = .commaHS

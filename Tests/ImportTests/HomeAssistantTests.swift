@@ -5,6 +5,7 @@ import Devices
 @testable import Import
 import JSON
 import Testing
+import Values
 
 /// Import of Home Assistant's discovery messages for entities and for devices.
 struct HomeAssistantTests {
@@ -167,6 +168,13 @@ struct HomeAssistantTests {
           + "{{ 'up' if value else 'x' }}"
       ]
     )
+  }
+
+  @Test func `a lock that reports other words than it accepts has a state`() throws {
+    let text = try file("lock/a", #"{"name":"Door","cmd_t":"d/set","stat_t":"d"}"#)
+    let lock = try #require(try Loaded.devices(["a.yaml": text]).first?.properties.first)
+    #expect(lock.wireValue(of: .boolean(true)) == "LOCK")
+    #expect(lock.state?.topic == "d" && lock.value(fromWire: "UNLOCKED") == .boolean(false))
   }
 
   @Test func `an empty payload removes a device`() throws {

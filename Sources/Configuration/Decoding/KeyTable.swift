@@ -30,6 +30,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case stateGet = "properties.<id>.state.get"
   case scale = "properties.<id>.scale"
   case display = "properties.<id>.display"
+  case decode = "properties.<id>.decode"
   case confirm = "properties.<id>.confirm"
   case availability = "availability[]"
   case awake
@@ -85,6 +86,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .stateGet: ["topic", "payload"]
     case .scale: ["from", "to", "decimals"]
     case .display: ["unit", "scale"]
+    case .decode: ["on", "off"]
     case .confirm: ["within", "tolerance", "retries"]
     case .availability: ["topic", "value", "online", "offline"]
     case .awake: ["topic", "value"]

@@ -71,7 +71,13 @@ struct KindReader {
     }
     rule.scale = scale(kind)
     if let encoding = encoding("encode") { rule.encoding = encoding }
-    rule.decoding = encoding("decode")
+    if typeName == "boolean" {
+      let reported = typed.nested("decode", .decode)
+      rule.reportedOn = reported.flatMap { scalar("on", in: $0) }
+      rule.reportedOff = reported.flatMap { scalar("off", in: $0) }
+    } else {
+      rule.decoding = encoding("decode")
+    }
     for pair in typed["values"]?.pairs ?? [] { rule.words[pair.key] = pair.value.scalarJSON }
     return rule
   }
@@ -87,7 +93,7 @@ struct KindReader {
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
     ("display", ["number", "integer"]),
     ("values", ["choice", "action"]), ("on", ["boolean"]), ("off", ["boolean"]),
-    ("encode", ["color"]), ("decode", ["color"]),
+    ("encode", ["color"]), ("decode", ["color", "boolean"]),
   ]
 
   private func checkKeys() {
@@ -152,10 +158,11 @@ struct KindReader {
     return pairs.map(\.key)
   }
 
-  private func scalar(_ key: String) -> JSONValue? {
-    guard let node = typed[key] else { return nil }
+  private func scalar(_ key: String, in section: Section? = nil) -> JSONValue? {
+    let section = section ?? typed
+    guard let node = section[key] else { return nil }
     guard let value = node.scalarJSON, value != .null else {
-      return typed.reject(node, key, expected: "a word, number, true or false")
+      return section.reject(node, key, expected: "a word, number, true or false")
     }
     return value
   }

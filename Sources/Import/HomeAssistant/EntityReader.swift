@@ -106,6 +106,12 @@ struct EntityReader {
     report(reason)
   }
 
+  /// Sets the words in which the last property's state is reported.
+  mutating func decodeLast(on: JSONValue, off: JSONValue) {
+    guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
+    properties[last]["decode"] = .object(["on": on, "off": off])
+  }
+
   mutating func replaceState(ofPropertyAt index: Int, topic: String, pointer: String) {
     properties[index].setState(on: topic, at: pointer)
   }

@@ -61,13 +61,11 @@ enum SingleValueEntity {
     )
     guard let lock else { return }
     reader.add(lock, by: TopicKeys())
-    let words = [("state_locked", "LOCKED", "on"), ("state_unlocked", "UNLOCKED", "off")]
-    let isSame = words.allSatisfy { key, standard, field in
-      (reader.config[key] ?? .string(standard)).isSameScalar(as: lock[field] ?? .null)
-    }
-    if !isSame, !reader.properties.isEmpty {
-      reader.dropState("lock: without a state, whose reports use other words than its commands")
-    }
+    let locked = reader.payload("state_locked", else: "LOCKED") ?? "LOCKED"
+    let unlocked = reader.payload("state_unlocked", else: "UNLOCKED") ?? "UNLOCKED"
+    let isSame =
+      locked.isSameScalar(as: lock["on"] ?? true) && unlocked.isSameScalar(as: lock["off"] ?? false)
+    if !isSame { reader.decodeLast(on: locked, off: unlocked) }
   }
 
   static func readSiren(_ reader: inout EntityReader) {

@@ -93,7 +93,7 @@ enum ProfileOverrides {
 
   /// Fields of a profile's property that a device file cannot remove.
   private static let permanent = [
-    "range", "step", "unit", "values", "on", "off", "scale", "encode",
+    "range", "step", "unit", "values", "on", "off", "scale", "encode", "decode",
   ]
   /// Fields that the device inherits from the profile when the announcement lacks them.
   private static let inheritable = [
