@@ -54,6 +54,7 @@ package struct Membership: Sendable {
   ///   - incarnation: Random.
   ///   - digest: Of the device files.
   ///   - partitions: The cluster's number of partitions.
+  ///   - settings: The times of leases.
   package init(
     name: String,
     incarnation: UInt64,

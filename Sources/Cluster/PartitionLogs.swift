@@ -50,7 +50,9 @@ package struct PartitionLogs: Sendable {
 
   static let retry = Duration.milliseconds(250)
 
-  /// - Parameter partition: The partition of a key.
+  /// - Parameters:
+  ///   - member: The member's name.
+  ///   - partition: The partition of a key.
   package init(member: String, partition: @escaping @Sendable (String) -> Partition) {
     self.member = member
     self.partition = partition
@@ -125,8 +127,9 @@ package struct PartitionLogs: Sendable {
 
   // MARK: - Work
 
-  /// Begins a piece of work; ``LogEffect/finished(_:)`` follows. Keys of partitions that are not open
-  /// are skipped: another member has them.
+  /// Begins a piece of work, which ``LogEffect/finished(_:)`` ends.
+  ///
+  /// Keys of partitions that are not open are skipped: another member has them.
   package mutating func submit(_ work: JournalWork, clock: JournalClock) {
     precondition(working == nil, "One piece of work at a time.")
     working = []

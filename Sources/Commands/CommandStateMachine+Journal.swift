@@ -57,8 +57,9 @@ extension CommandStateMachine {
     return number
   }
 
-  /// Forgets what waits and what is in flight of `key`, and what its device has: another process
-  /// drives it from now on. The events that tell of it are the owner's to drop.
+  /// Forgets what waits and what is in flight of `key`, and what its device has.
+  ///
+  /// Another process drives it from now on. The events that tell of it are the owner's to drop.
   package mutating func forget(_ key: KeyIndex, at now: Moment) {
     end(key, as: .cancelled, reason: "another gateway drives it", at: now)
     dispatcher.deliveries.update(key) { $0 = Delivery() }

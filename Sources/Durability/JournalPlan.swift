@@ -172,8 +172,9 @@ package struct JournalPlan: Sendable {
     return self[key].wanted == nil && self[key].disk == nil
   }
 
-  /// Takes over values that another process of a cluster accepted, in their order; their keys have
-  /// none here. ``decideReplay(_:)`` decides which are sent.
+  /// Takes over values that another process of a cluster accepted, in their order.
+  ///
+  /// Their keys have none here. ``decideReplay(_:)`` decides which are sent.
   package mutating func takeOver(_ entries: [JournalEntry], at now: Moment) {
     for entry in entries {
       let key = number(of: entry.key)
@@ -228,16 +229,16 @@ package struct JournalPlan: Sendable {
   /// The moment from which a restart sends nothing of the key's row; `nil` when unknown.
   package func rowExpiry(of key: JournalKey) -> Moment? { self[key].disk?.expiresAt }
 
-  /// Whether the disk has the key's newest value for certain.
-  package func keeps(_ key: JournalKey) -> Bool {
-    guard fault == nil, running == nil, let wanted = self[key].wanted else { return false }
-    return self[key].disk?.sequence == wanted.sequence
-  }
-
   /// Whether what the disk has of a key is what it should have.
   package func isWritten(_ key: JournalKey) -> Bool {
     guard running == nil, fault == nil, !self[key].isDirty else { return false }
     return self[key].wanted?.sequence == self[key].disk?.sequence
+  }
+
+  /// Whether the disk has the key's newest value for certain.
+  package func keeps(_ key: JournalKey) -> Bool {
+    guard fault == nil, running == nil, let wanted = self[key].wanted else { return false }
+    return self[key].disk?.sequence == wanted.sequence
   }
 
   /// Whether nothing is being written or waits to be.

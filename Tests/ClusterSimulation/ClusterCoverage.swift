@@ -17,6 +17,7 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var accepted = 0
   package var inMemory = 0
   package var refused = 0
+  package var rejected = 0
   package var unanswered = 0
   package var unreachable = 0
   package var delivered = 0
@@ -54,7 +55,8 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
       ("departures", \.departures), ("evictions", \.evictions),
       ("members evicted alive", \.wereEvicted), ("sessions taken over or lost", \.takeovers),
       ("late writes", \.lateWrites), ("accepted", \.accepted), ("held in memory", \.inMemory),
-      ("refused", \.refused), ("unanswered", \.unanswered), ("without an owner", \.unreachable),
+      ("refused", \.refused), ("rejected", \.rejected), ("unanswered", \.unanswered),
+      ("without an owner", \.unreachable),
       ("delivered", \.delivered), ("duplicates", \.duplicates),
     ]
   }

@@ -8,6 +8,10 @@ struct ClusterLedger {
   struct Key {
     /// The newest value that was answered `accepted`, and was not said to be in memory only.
     var durable = 0
+    /// The newest value that was said to be replaced by a newer one.
+    var superseded = 0
+    /// The newest value that was rejected after a newer one had replaced the accepted one.
+    var rejected = 0
     /// The newest value that the device got.
     var delivered = 0
     /// When a client sent each value that has not been replaced yet.
@@ -37,6 +41,14 @@ struct ClusterLedger {
     keys[key].durable = max(keys[key].durable, order)
   }
 
+  mutating func superseded(_ order: Int, of key: Int) {
+    keys[key].superseded = max(keys[key].superseded, order)
+  }
+
+  mutating func rejected(_ order: Int, of key: Int) {
+    keys[key].rejected = max(keys[key].rejected, order)
+  }
+
   /// A gateway sends a value; the result is the rule that this violates.
   func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
     guard let since = keys[key].receivedAt[order] else { return "nobody has set \(order)" }
@@ -53,7 +65,14 @@ struct ClusterLedger {
   }
 
   /// The keys whose newest accepted value no device got.
+  ///
+  /// A value is not lost that a newer one has replaced, of which the client was told that it could not
+  /// be kept: as with a journal whose disk fails.
   var lost: [(key: Int, order: Int)] {
-    keys.indices.filter { keys[$0].delivered < keys[$0].durable }.map { ($0, keys[$0].durable) }
+    keys.indices.filter { place in
+      let key = keys[place]
+      let isReplaced = key.superseded >= key.durable && key.rejected > key.durable
+      return key.delivered < key.durable && !isReplaced
+    }.map { ($0, keys[$0].durable) }
   }
 }

@@ -205,12 +205,19 @@ package final class ClusterLife {
   func unanswered(_ event: CommandEvent) { seen.unanswered += 1 }
 
   func emitted(_ event: CommandEvent) {
-    guard event.phase == .accepted, case .number(let order)? = event.value else { return }
-    if event.reason == nil {
-      ledger.accepted(Int(order), of: Int(event.key.rawValue))
-      say("\(registry[event.key].key) accepts \(Int(order))")
-    } else {
-      seen.inMemory += 1
+    guard case .number(let value)? = event.value else { return }
+    let (order, key) = (Int(value), Int(event.key.rawValue))
+    switch event.phase {
+    case .accepted where event.reason == nil:
+      ledger.accepted(order, of: key)
+      say("\(registry[event.key].key) accepts \(order)")
+    case .accepted: seen.inMemory += 1
+    case .superseded: ledger.superseded(order, of: key)
+    case .rejected:
+      seen.rejected += 1
+      ledger.rejected(order, of: key)
+      say("\(registry[event.key].key) rejects \(order)")
+    default: break
     }
   }
 
