@@ -116,6 +116,8 @@ class House(Case):
         self.assertGreater(red, blue + 60)
         self.stage.report("desk-lamp/power", "false")
         self.browser.wait("return document.querySelector('[data-device=desk-lamp] .thick').hasAttribute('data-off')")
+        # Off has no level.
+        self.assertEqual(self.browser.run("const thick = document.querySelector('[data-device=desk-lamp] .thick'); return [getComputedStyle(thick.querySelector('.thick-lit')).visibility, thick.querySelector('.thick-thumb').style.getPropertyValue('--fill')]"), ["hidden", "0.0000"])
         self.stage.report("desk-lamp/power", "true")
         self.browser.wait("return !document.querySelector('[data-device=desk-lamp] .thick').hasAttribute('data-off')")
 
@@ -196,6 +198,11 @@ class House(Case):
         self.assertEqual(self.browser.run("return location.hash"), "#cellar/boiler")
         self.browser.run("history.back()")
         self.browser.wait("return !document.querySelector('#sheet').open")
+
+    def test_an_open_device_offers_to_close_it(self):
+        self.browser.click("[data-device=blind] .tile-name")
+        self.assertEqual(self.browser.run("return document.activeElement.getAttribute('aria-label')"), "Close")
+        self.browser.fold()
 
     def test_favourites_and_order_are_kept(self):
         self.browser.click("[data-device=blind] .tile-name")

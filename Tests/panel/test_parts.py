@@ -111,6 +111,23 @@ class Parts(Case):
                     m.spoken(kelvin, 250), m.inward(kelvin, 2700), m.stepped(kelvin, 250, 1), m.short(percent, 254)];""")
         self.assertEqual(seen, ["50 %", 127, 130, 254, "4000 K", 370, 244, "100 %"])
 
+    def test_sections_share_rows_and_rows_have_no_holes(self):
+        spans = self.module("rack", "return [[[5, 4, 3, 2], 5], [[5, 4, 3, 2], 3], [[5, 4], 2], [[2], 5], [[1, 1], 5]].map(([counts, columns]) => m.spansOf(counts, columns))")
+        self.assertEqual(spans, [[5, 5, 3, 2], [3, 3, 3, 3], [2, 2], [2], [2, 2]])
+        rows = self.module("rack", "return [[5, 3], [4, 3], [5, 2], [4, 5], [6, 3], [1, 5]].map(([count, columns]) => { const { rows, parts, widths } = m.rowsOf(count, columns); return [rows, parts, widths]; })")
+        self.assertEqual(rows, [[2, 6, [2, 2, 2, 3, 3]], [2, 2, [1, 1, 1, 1]], [3, 2, [1, 1, 1, 1, 2]], [1, 4, [1, 1, 1, 1]], [2, 3, [1] * 6], [1, 5, [1]]])
+
+    def test_a_busy_page_draws_at_beats(self):
+        times = self.module("pace", """
+            const node = document.createElement("div"), pace = new m.Pace(node);
+            const draws = async () => { const at = []; for (let n = 0; n < 4; n += 1) at.push(await new Promise((done) => pace.plan(() => done(performance.now())))); return at[3] - at[0]; };
+            const calm = [await draws(), node.hasAttribute("data-busy")];
+            pace.count(40, performance.now());
+            return [calm, [await draws(), node.hasAttribute("data-busy")]];""")
+        self.assertFalse(times[0][1])
+        self.assertTrue(times[1][1])
+        self.assertGreater(times[1][0], 300)
+
     def test_colors_keep_their_hue_and_brightness(self):
         seen = self.module("colors", """
             return [m.hexOf({ x: 0.64, y: 0.33 }), m.hexOf({ h: 120, s: 100 }), m.hueOf("#ff8000").h, m.recolored("#800000", 120, 100),

@@ -3,7 +3,7 @@
 
 // The bar: the connection, the search, the filters, the count, and the page that asks for the token.
 
-import { say, set } from "./dom.js";
+import { hide, say, set } from "./dom.js";
 import { counted } from "./values.js";
 import { t } from "./words.js";
 
@@ -32,7 +32,9 @@ export class Bar {
     }
     byId("open-settings").addEventListener("click", () => app.settings.open());
     new ResizeObserver(() => {
-      document.documentElement.style.setProperty("--bar", `${byId("bar").offsetHeight}px`);
+      const height = `${byId("bar").offsetHeight}px`;
+      const { style } = document.documentElement;
+      if (style.getPropertyValue("--bar") !== height) style.setProperty("--bar", height);
     }).observe(byId("bar"));
     this.listenToLogin();
   }
@@ -72,7 +74,7 @@ export class Bar {
     say(byId("link-text"), t(state));
     const text = state === "lost" ? t("lostBanner", this.reason.charAt(0).toUpperCase() + this.reason.slice(1))
       : state === "noBroker" ? t("brokerBanner") : "";
-    byId("banner").hidden = text === "";
+    hide(byId("banner"), text === "");
     say(byId("banner"), text);
     set(document.body, "data-link", this.state);
   }
@@ -96,12 +98,12 @@ export class Bar {
     }
     for (const chip of this.chips) {
       const count = counts[chip.dataset.only];
-      chip.hidden = count === 0 && page.only !== chip.dataset.only;
+      hide(chip, count === 0 && page.only !== chip.dataset.only);
       say(chip.firstElementChild, String(count));
       set(chip, "aria-pressed", String(chip.dataset.only === page.only));
     }
     const { changes, commands } = house.totals;
-    byId("tally").hidden = changes === 0;
+    hide(byId("tally"), changes === 0);
     say(byId("tally-changes"), counted(changes));
     say(byId("tally-commands"), counted(commands));
     this.showBanner();

@@ -4,7 +4,7 @@
 // The controls, one for each type of property.
 
 import { color } from "./color-control.js";
-import { h, icon, set } from "./dom.js";
+import { h, hide, icon, set } from "./dom.js";
 import { number } from "./number-control.js";
 import { readable, same } from "./values.js";
 import { t } from "./words.js";
@@ -42,8 +42,8 @@ export function toggle(key, label, app, words = []) {
     aside: h("span", { class: "toggle" }, button, choices), body: null,
     update: () => {
       const isKnown = typeof key.shown === "boolean";
-      button.hidden = !isKnown;
-      choices.hidden = isKnown;
+      hide(button, !isKnown);
+      hide(choices, isKnown);
       set(button, "aria-checked", key.shown === true ? "true" : "false");
     },
   };

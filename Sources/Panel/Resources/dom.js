@@ -54,7 +54,19 @@ export function icon(name) {
 
 /** Sets a text if it differs, because every assignment invalidates the layout. */
 export function say(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const only = node.firstChild;
+  if (!only) {
+    if (text !== "") node.textContent = text;
+  } else if (only.nodeType === Node.TEXT_NODE && !only.nextSibling) {
+    if (only.data !== text) only.data = text;
+  } else if (node.textContent !== text) {
+    node.textContent = text;
+  }
+}
+
+/** Hides an element or shows it. */
+export function hide(node, isHidden) {
+  if (node.hidden !== isHidden) node.hidden = isHidden;
 }
 
 export function set(node, name, value) {

@@ -15,7 +15,7 @@ const WORDS = {
 const template = svg(
   "svg", { class: "mark", viewBox: "0 0 24 24", role: "img" },
   svg("circle", { class: "mark-track", cx: 12, cy: 12, r: 9 }),
-  svg("circle", { class: "mark-ring", cx: 12, cy: 12, r: 9, pathLength: 100 }),
+  svg("path", { class: "mark-ring", d: "M12 3a9 9 0 0 0 0 18a9 9 0 0 0 0-18", pathLength: 100 }),
   svg("circle", { class: "mark-dot", cx: 12, cy: 12, r: 3.5 }),
   svg("path", { class: "mark-pause", d: "M9.5 8.5v7M14.5 8.5v7" }),
   svg("path", { class: "mark-tick", d: "m7.5 12.4 3.2 3.2 6-6.6", pathLength: 100 }),
@@ -71,7 +71,8 @@ export class BoxMark extends Mark {
 
 /** Animates the rings of all settling keys; runs only while there are any. */
 export class Rings {
-  constructor() {
+  constructor(pace) {
+    this.pace = pace;
     this.views = new Map();
     this.isMoving = false;
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -92,7 +93,7 @@ export class Rings {
     this.isMoving = true;
     // With reduced motion, four steps a second suffice.
     if (this.still.matches) setTimeout(() => this.turn(), 250);
-    else requestAnimationFrame(() => this.turn());
+    else this.pace.plan(() => this.turn());
   }
 
   turn() {

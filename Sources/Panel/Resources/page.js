@@ -5,11 +5,15 @@
 
 import { h, say, set } from "./dom.js";
 import { slugOf } from "./order.js";
+import { rowsOf, spansOf } from "./rack.js";
+import { Sight } from "./sight.js";
 import { TileView } from "./tiles.js";
 import { readable } from "./values.js";
 import { t } from "./words.js";
 
 const byId = (id) => document.getElementById(id);
+/** The least width and height of a tile with its gap, in pixels. */
+const LEAST = { width: 170, height: 118 };
 const OPEN = new Set(["settling", "waiting", "unsent"]);
 
 export class Page {
@@ -22,21 +26,15 @@ export class Page {
     this.kept = new Set();
     this.area = null;
     this.house = byId("house");
-    // A tile is drawn if it is on the page or less than half a page away.
-    this.observer = new IntersectionObserver((entries) => this.moved(entries), { rootMargin: "50% 0px" });
-    new ResizeObserver(() => this.spread()).observe(this.house);
+    this.sight = new Sight(() => this.drawn());
+    this.width = 0;
+    new ResizeObserver(() => { if (this.house.clientWidth !== this.width) this.spread(); }).observe(this.house);
   }
 
   tileOf(device) { return this.tiles.get(device) ?? null; }
 
-  moved(entries) {
-    const now = performance.now();
-    for (const { target, isIntersecting } of entries) {
-      target.tile.isNear = isIntersecting;
-      if (isIntersecting) target.tile.update(now);
-      else target.tile.rest();
-    }
-    // For tests: when the first tiles were on the screen.
+  /** For tests: when the first tiles were on the screen. */
+  drawn() {
     if (!this.app.drawnAt) requestAnimationFrame(() => setTimeout(() => { this.app.drawnAt ||= performance.now(); }));
   }
 
@@ -46,8 +44,7 @@ export class Page {
     const focused = document.activeElement;
     const old = this.tiles;
     this.tiles = new Map(house.devices.map((device) => [device, old.get(device) ?? new TileView(device, this.app)]));
-    for (const [device, tile] of old) if (!this.tiles.has(device)) this.observer.unobserve(tile.node);
-    for (const [device, tile] of this.tiles) if (!old.has(device)) this.observer.observe(tile.node);
+    for (const [device, tile] of old) if (!this.tiles.has(device)) tile.see(false);
     this.sections = this.app.places.sections(house.devices).map(({ name, slug, devices }) => {
       const tiles = devices.map((device) => this.tiles.get(device));
       const id = `area-${slug}`;
@@ -59,6 +56,10 @@ export class Page {
     const sheetDevice = this.app.sheet?.device;
     if (sheetDevice && !this.tiles.has(sheetDevice)) this.reopen(sheetDevice);
     this.filter();
+    // Those that may be on the first page at once, the others when they come near.
+    const most = Math.ceil(innerWidth / LEAST.width) * Math.floor(innerHeight / LEAST.height);
+    if (old.size === 0) for (const tile of this.sections.flatMap((section) => section.tiles).slice(0, most)) tile.prepare();
+    this.sight.follow(this.sections);
     if (focused && focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
   }
 
@@ -131,18 +132,25 @@ export class Page {
     this.spread();
   }
 
-  /** A section is as wide as its tiles, so that small areas share a row. */
+  /** Puts sections side by side where they fit, and fills each row of their tiles. */
   spread() {
+    this.width = this.house.clientWidth;
     // Spans that are too wide would add columns of their own.
     this.house.toggleAttribute("data-measured", true);
     const columns = getComputedStyle(this.house).gridTemplateColumns.split(" ").length;
     this.house.toggleAttribute("data-measured", false);
-    for (const section of this.sections) {
-      const span = String(Math.max(1, Math.min(columns, Math.max(section.shown, columns > 3 ? 2 : columns))));
-      if (section.span === span) continue;
-      section.span = span;
-      section.node.style.setProperty("--span", span);
-    }
+    const shown = this.sections.filter((section) => section.shown > 0);
+    spansOf(shown.map((section) => section.shown), columns).forEach((span, place) => this.shape(shown[place], span));
+  }
+
+  /** Sets the columns of a section and the width of each tile in them. */
+  shape(section, span) {
+    const { rows, parts, widths } = rowsOf(section.shown, span);
+    const style = (node, name, value) => { if (node.style.getPropertyValue(name) !== String(value)) node.style.setProperty(name, value); };
+    style(section.node, "--span", span);
+    style(section.node, "--rows", rows);
+    style(section.node, "--parts", parts);
+    section.tiles.filter((tile) => !tile.node.hidden).forEach((tile, place) => style(tile.node, "--width", widths[place]));
   }
 
   neighbours(device) {

@@ -11,6 +11,7 @@ import { startKiosk } from "./kiosk.js";
 import { Link } from "./link.js";
 import { Rings } from "./mark.js";
 import { Order } from "./order.js";
+import { Pace } from "./pace.js";
 import { Page } from "./page.js";
 import { PendingBar } from "./pending.js";
 import { failureText } from "./progress.js";
@@ -26,11 +27,11 @@ const byId = (id) => document.getElementById(id);
 class Panel {
   constructor(choices) {
     this.house = new House();
-    this.rings = new Rings();
+    this.pace = new Pace(byId("house"));
+    this.rings = new Rings(this.pace);
     this.places = new Order(choices);
     this.dirty = new Set();
-    this.isAllDirty = false;
-    this.frame = 0;
+    this.isPlanned = false;
     this.progress = new Map();
     this.later = new Set();
     this.looked = new WeakMap();
@@ -163,7 +164,9 @@ class Panel {
 
   touch(key) {
     this.dirty.add(key);
-    this.frame ||= requestAnimationFrame(() => this.draw());
+    if (this.isPlanned) return;
+    this.isPlanned = true;
+    this.pace.plan(() => this.draw());
   }
 
   /** Draws a key in its tile and its row, where they are on the page. */
@@ -173,7 +176,7 @@ class Panel {
   }
 
   draw() {
-    this.frame = 0;
+    this.isPlanned = false;
     const now = performance.now();
     const devices = new Set();
     for (const key of this.dirty) {
@@ -182,7 +185,9 @@ class Panel {
       this.sheet.rows.get(key)?.update(now);
     }
     this.dirty.clear();
-    for (const device of devices) this.page.tileOf(device)?.update(now);
+    const tiles = [...devices].map((device) => this.page.tileOf(device)).filter((tile) => tile?.isSeen);
+    for (const tile of tiles) tile.update(now);
+    this.pace.count(tiles.length, now);
     if (devices.has(this.sheet.device)) this.sheet.update(now);
     this.pending.update(now);
     this.bar.update();
@@ -194,7 +199,7 @@ class Panel {
     this.progress.set(key, progress.name);
     // A failure from before the page was loaded is not announced.
     if (progress.name === "failed" && before && before !== "failed") this.alert(`${labelOf(key)}: ${failureText(progress)}`);
-    if (progress.name === "waiting" && this.page.tileOf(key.device)?.isNear) this.lookAgain(key, 2000, 2000);
+    if (progress.name === "waiting" && this.page.tileOf(key.device)?.isSeen) this.lookAgain(key, 2000, 2000);
     if (progress.name === "waiting" && progress.due !== null) this.drawLater(key, 1000);
     else if (key.isFresh(now)) this.drawLater(key, key.endedAt + FADE - now + 20);
   }

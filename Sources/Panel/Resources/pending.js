@@ -3,7 +3,7 @@
 
 // The value that waits after the finger was lifted, with "Send now" and "Cancel", at the end of the page.
 
-import { h, say } from "./dom.js";
+import { h, hide, say } from "./dom.js";
 import { labelOf } from "./rows.js";
 import { spoken } from "./values.js";
 import { t } from "./words.js";
@@ -28,7 +28,7 @@ export class PendingBar {
     if (!key) return;
     const { name } = key.progress(now);
     const isShown = key.isOwn && !key.held && (name === "waiting" || (name === "settling" && key.span >= LONG));
-    this.node.hidden = !isShown;
+    hide(this.node, !isShown);
     if (isShown) say(this.text, `${labelOf(key)}: ${spoken(key, key.pending?.value ?? key.shown)}`);
   }
 }

@@ -4,7 +4,7 @@
 // A row of a device's sheet: one property with its fine control, and its recent changes falling below it.
 
 import { controlFor } from "./controls.js";
-import { h, icon, say, set } from "./dom.js";
+import { h, hide, icon, say, set } from "./dom.js";
 import { Fall } from "./fall.js";
 import { Mark } from "./mark.js";
 import { failureText, OVER, statusText } from "./progress.js";
@@ -49,7 +49,7 @@ export class PropertyView {
     set(this.mark.node, "data-old", this.key.isFresh(now) || !OVER.has(progress.name) ? null : "");
     this.app.rings.follow(this, progress);
     this.control.update();
-    this.orders.hidden = !this.key.isOpen(now) || progress.name === "unsent" || this.key.span < SHORT;
+    hide(this.orders, !this.key.isOpen(now) || progress.name === "unsent" || this.key.span < SHORT);
     say(this.status, progress.name === "failed" ? "" : statusText(this.key, progress, now));
     this.showTrouble(progress);
     this.fall?.wake(now);

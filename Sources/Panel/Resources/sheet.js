@@ -26,7 +26,7 @@ export class Sheet {
     dialog.append(h("div", { class: "sheet-inner" },
       h("div", { class: "sheet-head" }, h("div", { class: "sheet-names" }, this.title, this.note),
         move("earlier", "left", -1), move("later", "right", 1), this.star,
-        h("button", { type: "button", class: "round", "aria-label": t("close"), onclick: () => dialog.close() }, icon("close"))),
+        h("button", { type: "button", class: "round", autofocus: true, "aria-label": t("close"), onclick: () => dialog.close() }, icon("close"))),
       this.body, this.history.node, this.log.node));
     dialog.addEventListener("close", () => this.closed());
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });

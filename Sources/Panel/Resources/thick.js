@@ -3,7 +3,7 @@
 
 // The thick slider: a filled bar with the value inside, and the ring around its thumb.
 
-import { h, set } from "./dom.js";
+import { h, hide, say, set } from "./dom.js";
 import { Mark } from "./mark.js";
 import { bindPointer } from "./pointer.js";
 import { short, snapped, spoken, stepOf } from "./values.js";
@@ -25,10 +25,10 @@ export class ThickSlider {
     this.base = h("span", { class: "thick-value" });
     this.lit = h("span", { class: "thick-value" });
     this.actual = h("span", { class: "actual" });
+    this.bar = h("div", { class: "thick-lit", "aria-hidden": "true" }, this.lit);
+    this.thumb = h("div", { class: "thick-thumb" }, this.mark.node);
     this.node = h("div", { class: "thick", "data-side": "right" },
-      h("div", { class: "thick-base", "aria-hidden": "true" }, this.base),
-      h("div", { class: "thick-lit", "aria-hidden": "true" }, this.lit),
-      this.actual, h("div", { class: "thick-thumb" }, this.mark.node), this.range);
+      h("div", { class: "thick-base", "aria-hidden": "true" }, this.base), this.bar, this.actual, this.thumb, this.range);
     if (key.unit === "mired" || key.unit === "K") this.node.dataset.tint = key.unit;
     const put = () => {
       const value = snapped(key, this.range.valueAsNumber);
@@ -50,10 +50,13 @@ export class ThickSlider {
     set(range, "aria-invalid", key.refusal ? "true" : null);
     set(this.node, "data-off", isOff ? "" : null);
     set(this.node, "data-unknown", isKnown ? null : "");
-    this.draw(isKnown ? value : null, isOff ? offText : null);
+    // What is off has no level, until a finger chooses one.
+    const isEmpty = !isKnown || (isOff && !key.held);
+    this.draw(isEmpty ? null : value, isOff ? offText : null);
     const elsewhere = key.elsewhere;
-    this.actual.hidden = typeof elsewhere !== "number";
-    if (!this.actual.hidden) this.node.style.setProperty("--actual", shareOf(key, elsewhere).toFixed(4));
+    const isHere = typeof elsewhere !== "number" || isOff;
+    hide(this.actual, isHere);
+    if (!isHere) this.actual.style.setProperty("--actual", shareOf(key, elsewhere).toFixed(4));
   }
 
   draw(value, text = null) {
@@ -61,11 +64,11 @@ export class ThickSlider {
     const shown = text ?? short(this.key, value);
     if (this.share !== share) {
       this.share = share;
-      this.node.style.setProperty("--fill", share.toFixed(4));
+      for (const part of [this.bar, this.thumb]) part.style.setProperty("--fill", share.toFixed(4));
     }
     // With some slack, so that the text does not flicker from side to side.
     const side = this.node.dataset.side === "left" ? (share < 0.45 ? "right" : "left") : share > 0.55 ? "left" : "right";
-    if (this.node.dataset.side !== side) this.node.dataset.side = side;
-    for (const node of [this.base, this.lit]) if (node.textContent !== shown) node.textContent = shown;
+    set(this.node, "data-side", side);
+    for (const node of [this.base, this.lit]) say(node, shown);
   }
 }

@@ -1,12 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-// A tile for each device. Only tiles near the visible part of the page have a body, and follow changes.
+// A tile for each device. Only tiles near the visible part of the page have a body, and only those on it follow
+// changes.
 
-import { h, icon, say, set } from "./dom.js";
+import { h, hide, icon, say, set } from "./dom.js";
 import { lightOf, planOf } from "./kinds.js";
 import { Mark } from "./mark.js";
-import { needOf, OVER, statusText } from "./progress.js";
+import { failureText, needOf, OVER, statusText } from "./progress.js";
 import { labelOf } from "./rows.js";
 import { bodyFor } from "./tile-bodies.js";
 import { readable, spoken } from "./values.js";
@@ -19,9 +20,11 @@ export class TileView {
     this.device = device;
     this.app = app;
     this.plan = planOf(device);
-    this.isNear = false;
+    this.isSeen = false;
     numbers += 1;
-    this.state = h("span", { class: "tile-state", id: `tile-${numbers}` });
+    // Parts that do not fit wrap out of sight.
+    this.parts = [h("span"), h("span"), h("span")];
+    this.state = h("span", { class: "tile-state", id: `tile-${numbers}` }, this.parts[0], " ", this.parts[1], " ", this.parts[2]);
     this.name = h("button", { type: "button", class: "tile-name", "aria-label": device.name, "aria-haspopup": "dialog", "aria-describedby": this.state.id, onclick: () => app.open(device) },
       h("span", { class: "tile-title", dir: "auto" }, device.name), this.state);
     this.node = h("div", { class: "tile", role: "group", "data-device": device.id, "data-kind": this.plan.kind, "aria-label": device.name },
@@ -54,8 +57,25 @@ export class TileView {
     }, icon(signOf(this.plan)));
   }
 
+  /** The tile comes onto the page, or leaves it: then its rings rest. */
+  see(isSeen) {
+    if (this.isSeen === isSeen) return;
+    this.isSeen = isSeen;
+    if (isSeen) return this.draw(performance.now());
+    this.app.rings.views.delete(this);
+    if (this.body?.view) this.app.rings.views.delete(this.body.view);
+  }
+
+  /** Draws the tile before it comes onto the page. */
+  prepare() {
+    if (!this.isSeen) this.draw(performance.now());
+  }
+
   update(now) {
-    if (!this.isNear) return;
+    if (this.isSeen) this.draw(now);
+  }
+
+  draw(now) {
     this.fill();
     const { plan, device } = this;
     set(this.node, "data-offline", device.online ? null : "");
@@ -63,7 +83,7 @@ export class TileView {
     if (this.power) set(this.power, "data-unknown", typeof plan.power.shown === "boolean" ? null : "");
     const isOff = plan.power?.shown === false;
     set(this.node, "data-on", isOn(plan) ? "" : null);
-    if (plan.kind === "light") this.node.style.setProperty("--lamp", lightOf(plan));
+    if (plan.kind === "light") this.light(lightOf(plan));
     const leading = this.leading(now);
     this.body.update(now, isOff);
     this.follow(this.body.mark, plan.main, now);
@@ -72,13 +92,27 @@ export class TileView {
     const progress = isElsewhere ? leading.progress : { name: "idle" };
     this.mark.show(progress);
     set(this.mark.node, "data-old", isElsewhere && leading.need > 0 ? null : "");
-    this.app.rings.follow(this, progress);
+    if (this.isSeen) this.app.rings.follow(this, progress);
     this.failed = leading?.progress.name === "failed" ? leading : null;
-    this.retry.hidden = !this.failed || this.failed.progress.value === undefined || this.failed.progress.value === null;
-    if (!this.retry.hidden) set(this.retry, "aria-label", `${labelOf(this.failed.key)}: ${t("retry")}`);
-    set(this.node, "data-progress", leading?.need ? leading.progress.name : "idle");
-    say(this.state, this.stateText(leading, isOff, now));
-    set(this.state, "title", this.failed ? this.state.textContent : null);
+    const canRetry = Boolean(this.failed) && this.failed.progress.value !== undefined && this.failed.progress.value !== null;
+    hide(this.retry, !canRetry);
+    set(this.node, "data-retry", canRetry ? "" : null);
+    if (canRetry) set(this.retry, "aria-label", `${labelOf(this.failed.key)}: ${t("retry")}`);
+    // Another attribute than that of the rings, so that a change of it is none of theirs.
+    set(this.node, "data-state", leading?.need ? leading.progress.name : "idle");
+    const parts = this.stateParts(leading, isOff, now);
+    this.parts.forEach((node, place) => {
+      const part = parts[place] ?? "";
+      say(node, place > 0 && part ? `· ${part}` : part);
+    });
+    hide(this.state, parts.length === 0);
+    set(this.state, "title", this.failed ? failureText(this.failed.progress) : null);
+  }
+
+  light(color) {
+    if (this.lamp === color) return;
+    this.lamp = color;
+    this.node.style.setProperty("--lamp", color);
   }
 
   /** Shows the progress of the main property at its thumb or figure. */
@@ -88,7 +122,7 @@ export class TileView {
     mark.show(progress);
     set(mark.node, "data-old", key.isFresh(now) || !OVER.has(progress.name) ? null : "");
     this.body.view ??= { key, mark, overdue: (by) => this.app.overdue(key, by) };
-    this.app.rings.follow(this.body.view, progress);
+    if (this.isSeen) this.app.rings.follow(this.body.view, progress);
   }
 
   /** The key that needs attention most. */
@@ -102,24 +136,20 @@ export class TileView {
     return best;
   }
 
-  stateText(leading, isOff, now) {
-    if (!this.device.online && !(leading?.need > 2)) return t("offline");
+  /** What the tile says below its name, most important first. */
+  stateParts(leading, isOff, now) {
+    if (!this.device.online && !(leading?.need > 2)) return [t("offline")];
+    if (leading?.progress.name === "failed") return [t(leading.progress.isExpired ? "expired" : "failed"), leading.progress.reason];
     if (leading?.need > 0) {
       const text = statusText(leading.key, leading.progress, now);
-      if (text) return text;
+      if (text) return text.split(" · ");
     }
-    const parts = [this.body.text(isOff), ...this.plan.readings.filter((key) => key !== this.plan.actual || this.plan.kind !== "climate").slice(0, 2)
+    const parts = [...this.body.text(isOff).split(" · "), ...this.plan.readings.filter((key) => key !== this.plan.actual || this.plan.kind !== "climate").slice(0, 2)
       .map((key) => (this.plan.kind === "reading" ? null : spoken(key, key.shown)))];
-    return parts.filter((part) => part).join(" · ");
+    return parts.filter((part) => part);
   }
 
   again() { this.app.retry(this.failed.key, this.failed.progress.value); }
-
-  /** The page's part of the tile has left the view: its rings rest. */
-  rest() {
-    this.app.rings.views.delete(this);
-    if (this.body?.view) this.app.rings.views.delete(this.body.view);
-  }
 
   overdue(by) {
     const leading = this.leading(performance.now());
