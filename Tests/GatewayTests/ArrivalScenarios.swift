@@ -65,7 +65,10 @@ import Testing
   }
 
   @Test func `a thousand devices appear, with the newest of their reports`() throws {
-    let bench = try Bench.running(devices: Self.fleet())
+    // As many messages as mosquitto keeps for a slow subscriber of itself, twice.
+    let bench = try Bench(devices: Self.fleet(), options: .roomy)
+    try bench.broker.start()
+    try bench.startGateway()
     let witness = try bench.witness()
     let client = try bench.client()
 
