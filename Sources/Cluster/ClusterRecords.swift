@@ -10,6 +10,18 @@ package enum RecordKey: Hashable, Sendable {
   case owner(Partition)
 }
 
+/// The order in which several are handled, so that equal inputs give equal outputs.
+extension RecordKey: Comparable {
+  package static func < (left: RecordKey, right: RecordKey) -> Bool {
+    switch (left, right) {
+    case (.member(let one), .member(let other)): one < other
+    case (.owner(let one), .owner(let other)): one < other
+    case (.member, .owner): true
+    case (.owner, .member): false
+    }
+  }
+}
+
 /// A member's presence: it is alive as long as it writes this again.
 package struct MemberRecord: Hashable, Sendable {
   package enum State: String, Hashable, Sendable {

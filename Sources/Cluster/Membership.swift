@@ -120,7 +120,7 @@ package struct Membership: Sendable {
     guard let lastAdvance, lastAdvance.duration(to: now) > settings.suspicion else { return }
     view.forgive(at: now)
     guard standing != .joining, !lease.isTrusted(settings, at: now) else { return }
-    for (partition, state) in held {
+    for (partition, state) in held.sorted(by: { $0.key < $1.key }) {
       guard case .driving(let epoch) = state else { continue }
       held[partition] = .mayDrive(epoch: epoch, since: now)
       effects.append(.pause(partition))

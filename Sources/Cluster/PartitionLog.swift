@@ -67,7 +67,7 @@ struct PartitionLog: Sendable {
 
   /// The frames of a snapshot of everything in the log.
   func snapshot(_ clock: JournalClock) -> [LogFrame] {
-    let rows = live.sorted { $0.value.acceptedAt < $1.value.acceptedAt }
+    let rows = live.sorted { ($0.value.acceptedAt, $0.key) < ($1.value.acceptedAt, $1.key) }
       .map { $0.value.row($0.key, clock) }
     let count = max(1, (rows.count + Self.rowsPerFrame - 1) / Self.rowsPerFrame)
     return (0..<count).map { part in

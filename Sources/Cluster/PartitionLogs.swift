@@ -95,7 +95,7 @@ package struct PartitionLogs: Sendable {
   }
 
   package mutating func advance(to now: Moment) {
-    for (partition, log) in logs {
+    for (partition, log) in logs.sorted(by: { $0.key < $1.key }) {
       guard let retryAt = log.retryAt, retryAt <= now else { continue }
       logs[partition]?.retryAt = nil
       if case .loading(let through) = log.phase {

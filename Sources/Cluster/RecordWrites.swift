@@ -37,7 +37,7 @@ struct RecordWrites: Sendable {
   /// The keys to read now.
   mutating func popDue(at now: Moment) -> [RecordKey] {
     var due: [RecordKey] = []
-    for (key, write) in writes {
+    for (key, write) in writes.sorted(by: { $0.key < $1.key }) {
       guard let moment = write.readAt, moment <= now else { continue }
       writes[key]?.readAt = nil
       due.append(key)

@@ -81,7 +81,8 @@ final class SimulatedSessions {
 
   /// A member's machine is gone, or its link: its connections end.
   func endAll(of connections: [Connection]) {
-    for connection in connections where sessions[connection.partition]?.connection == connection {
+    for connection in connections.sorted(by: { $0.number < $1.number })
+    where sessions[connection.partition]?.connection == connection {
       end(connection.partition)
     }
   }
