@@ -26,7 +26,8 @@ export class Pace {
   plan(draw) {
     if (!this.isBusy) return requestAnimationFrame(draw);
     // Beats are at fixed times, so that all that is drawn falls into the same frame.
-    setTimeout(() => requestAnimationFrame(draw), BEAT - (performance.now() % BEAT));
+    // Rounded up: a timer drops fractions, and one that fires before its beat would have two draws in it.
+    setTimeout(() => requestAnimationFrame(draw), Math.ceil(BEAT - (performance.now() % BEAT)));
   }
 
   /** Counts tiles that were drawn. */
