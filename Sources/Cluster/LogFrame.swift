@@ -74,8 +74,6 @@ package struct LogContents: Sendable {
   }
 
   package private(set) var rows: [String: Held] = [:]
-  /// The newest owner.
-  package private(set) var epoch: UInt64 = 0
   private var count = 0
   /// The frames of a snapshot that is not complete; a crash may have cut it short.
   private var parts: [StoredFrame] = []
@@ -87,7 +85,6 @@ package struct LogContents: Sendable {
 
   /// Takes the next frame.
   package mutating func append(_ stored: StoredFrame) {
-    epoch = max(epoch, stored.frame.epoch)
     guard case .snapshot(let part, let count) = stored.frame.kind else {
       parts = []
       return apply(stored)

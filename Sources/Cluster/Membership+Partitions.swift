@@ -89,7 +89,7 @@ extension Membership {
   /// A write of an owner's record is not stored.
   mutating func notStored(_ write: RecordWrites.Write, of partition: Partition, at now: Moment) {
     switch held[partition] {
-    case .claiming: held[partition] = nil  // ``balance(at:)`` decides anew.
+    case .claiming: held[partition] = nil  // ``balance(at:)`` decides again.
     case .releasing(let epoch): release(partition, epoch: epoch, at: now)
     default: break
     }

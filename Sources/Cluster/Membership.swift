@@ -8,9 +8,9 @@ package import LastOut
 ///
 /// Three things together keep a device from being driven by two. The *record* of a partition names one
 /// owner, by compare-and-set. The *log* of the partition takes entries of the newest owner alone. The
-/// *session* at the broker belongs to whoever connected last; and an owner connects, and sends its
-/// first message after that, only once a renewal of its lease was stored that it sent afterwards. So
-/// one that was evicted while it slept cannot take its session back.
+/// *session* at the broker belongs to the client that connected last; and an owner connects, and
+/// sends its first message after that, only once a renewal of its lease was stored that it sent
+/// afterwards. So one that was evicted while it slept cannot take its session back.
 ///
 /// It has no clock and does no I/O. After any call the owner performs what ``dequeueEffects()`` returns and
 /// arms a timer for
@@ -143,7 +143,7 @@ package struct Membership: Sendable {
     if let known = view.peers[name], known.record.incarnation != incarnation,
       known.record.state.isPresent
     {
-      // An earlier process of this name, or a living namesake: whoever it is may end first.
+      // An earlier process of this name, or a living namesake, which may end first.
       guard let end = view.endOfLease(of: name, settings), end <= now else { return }
     }
     writePresence(at: now)

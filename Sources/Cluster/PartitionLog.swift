@@ -15,7 +15,7 @@ struct PartitionLog: Sendable {
     case open
   }
 
-  /// A frame that is to be appended.
+  /// A frame that waits to be appended.
   struct Waiting: Sendable {
     var frame: LogFrame
     /// Whether the piece of work in progress waits for it.
@@ -28,6 +28,13 @@ struct PartitionLog: Sendable {
     var ttl: Duration
     /// When it was accepted, in milliseconds of this machine's boot clock.
     var acceptedAt: Int64
+
+    /// `age` of the row is counted back from `clock`.
+    init(_ row: LogFrame.Row, _ clock: JournalClock) {
+      content = row.content
+      ttl = row.ttl
+      acceptedAt = clock.stamps.bootMilliseconds - row.age.wholeMilliseconds
+    }
 
     func row(_ key: String, _ clock: JournalClock) -> LogFrame.Row {
       LogFrame.Row(
@@ -95,12 +102,6 @@ struct PartitionLog: Sendable {
     last = sequence
     appended += frame.puts.count + frame.removals.count
     for key in frame.removals { live[key] = nil }
-    for row in frame.puts {
-      live[row.key] = Live(
-        content: row.content,
-        ttl: row.ttl,
-        acceptedAt: clock.stamps.bootMilliseconds - row.age.wholeMilliseconds
-      )
-    }
+    for row in frame.puts { live[row.key] = Live(row, clock) }
   }
 }

@@ -165,11 +165,7 @@ package struct PartitionLogs: Sendable {
       logs[partition]?.waiting = []
       logs[partition]?.live = [:]
       for row in rows[partition] ?? [] {
-        logs[partition]?.live[row.key] = PartitionLog.Live(
-          content: row.content,
-          ttl: row.ttl,
-          acceptedAt: clock.stamps.bootMilliseconds - row.age.wholeMilliseconds
-        )
+        logs[partition]?.live[row.key] = PartitionLog.Live(row, clock)
       }
       enqueue(logs[partition]?.snapshot(clock) ?? [], of: partition, isWork: true)
     }
@@ -302,23 +298,15 @@ package struct PartitionLogs: Sendable {
     var entries: [JournalEntry] = []
     for held in contents.ordered {
       // Both times are the engine's.
-      let stay = Duration.nanoseconds(max(0, claim.storedAt - held.storedAt))
-      let age = (held.row.age + stay).wholeMilliseconds
+      var row = held.row
+      row.age += .nanoseconds(max(0, claim.storedAt - held.storedAt))
+      logs[partition]?.live[row.key] = PartitionLog.Live(row, clock)
+      let age = row.age.wholeMilliseconds
       var stamps = clock.stamps
       stamps.bootMilliseconds -= age
       stamps.wallMilliseconds -= age
-      logs[partition]?.live[held.row.key] = PartitionLog.Live(
-        content: held.row.content,
-        ttl: held.row.ttl,
-        acceptedAt: stamps.bootMilliseconds
-      )
       entries.append(
-        JournalEntry(
-          key: held.row.key,
-          content: held.row.content,
-          stamps: stamps,
-          ttl: held.row.ttl
-        )
+        JournalEntry(key: row.key, content: row.content, stamps: stamps, ttl: row.ttl)
       )
     }
     logs[partition]?.last = through

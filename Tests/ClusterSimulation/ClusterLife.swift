@@ -21,8 +21,6 @@ package final class ClusterLife {
   package private(set) var breach: String?
   package private(set) var steps = 0
   package private(set) var seen = ClusterCoverage()
-  /// The last lines, the oldest first; empty unless requested.
-  package private(set) var trace: [String] = []
 
   let time: VirtualTime
   let engine: SimulatedEngine

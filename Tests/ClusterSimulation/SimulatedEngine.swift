@@ -20,7 +20,6 @@ final class SimulatedEngine {
   var isFaulty = true
   /// Receives each change of a record.
   var onChange: ((RecordKey, ClusterRecord, UInt64) -> Void)?
-  private(set) var elections = 0
   private(set) var lateWrites = 0
 
   /// How long a member waits for an answer.
@@ -29,7 +28,6 @@ final class SimulatedEngine {
   init(_ time: VirtualTime) { self.time = time }
 
   func loseLeader(for duration: Duration) {
-    elections += 1
     awayUntil = max(awayUntil, time.now.advanced(by: duration))
   }
 

@@ -5,7 +5,7 @@ import Cluster
 import LastOut
 import LastOutTesting
 
-/// The broker: one session for each partition, which belongs to whoever connected last.
+/// The broker: one session for each partition, which belongs to the client that connected last.
 final class SimulatedSessions {
   /// A connection of a session.
   struct Connection: Hashable {

@@ -26,39 +26,39 @@ struct Placeholders {
   ///
   /// Reports an unknown name and returns `nil`.
   func expand(_ text: String, at position: SourcePosition) -> String? {
+    var isKnown = true
+    let result = Self.replacingNames(in: text, unescaping: true) { name in
+      guard isKnown else { return nil }  // One report for each text.
+      let value = value(of: name, at: position)
+      isKnown = value != nil
+      return value
+    }
+    return isKnown ? result : nil
+  }
+
+  /// Replaces the parameters in `text`, and leaves any other `$`.
+  func expandParameters(_ text: String) -> String {
+    Self.replacingNames(in: text, unescaping: false) { parameters[$0] }
+  }
+
+  /// Replaces each `$name` that has a value; with `unescaping`, `$$` becomes `$`.
+  private static func replacingNames(
+    in text: String,
+    unescaping: Bool,
+    by value: (String) -> JSONValue?
+  ) -> String {
     guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
     var result: [UInt8] = []
     let bytes = Array(text.utf8)
     var index = 0
     while index < bytes.count {
-      if bytes[index...].starts(with: Self.escape) {
+      if unescaping, bytes[index...].starts(with: escape) {
         result.append(UInt8(ascii: "$"))
         index += 2
-        continue
-      }
-      guard bytes[index] == UInt8(ascii: "$"), let name = Self.name(in: bytes, at: index + 1) else {
-        result.append(bytes[index])
-        index += 1
-        continue
-      }
-      guard let replacement = value(of: name, at: position) else { return nil }
-      replacement.appendBare(to: &result)
-      index += 1 + name.utf8.count
-    }
-    return String(decoding: result, as: UTF8.self)
-  }
-
-  /// Replaces the parameters in `text`, and leaves any other `$`.
-  func expandParameters(_ text: String) -> String {
-    guard !parameters.isEmpty, text.utf8.contains(UInt8(ascii: "$")) else { return text }
-    var result: [UInt8] = []
-    let bytes = Array(text.utf8)
-    var index = 0
-    while index < bytes.count {
-      if bytes[index] == UInt8(ascii: "$"), let name = Self.name(in: bytes, at: index + 1),
-        let value = parameters[name]
+      } else if bytes[index] == UInt8(ascii: "$"), let name = name(in: bytes, at: index + 1),
+        let replacement = value(name)
       {
-        value.appendBare(to: &result)
+        replacement.appendBare(to: &result)
         index += 1 + name.utf8.count
       } else {
         result.append(bytes[index])
