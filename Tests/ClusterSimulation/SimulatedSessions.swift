@@ -98,9 +98,14 @@ final class SimulatedSessions {
     onAnswer: @escaping () -> Void
   ) {
     time.plan(after: delay) { [self] in
-      guard reaches(member), let session = sessions[connection.partition],
-        session.connection == connection
-      else { return }
+      guard let session = sessions[connection.partition], session.connection == connection else {
+        return
+      }
+      guard reaches(member) else {
+        // What is not acknowledged in time ends the connection, as TCP and MQTT's pings do.
+        time.plan(within: 500...3000) { self.endAll(of: [connection]) }
+        return
+      }
       if epoch < session.epoch {
         onBreach?("partition \(connection.partition) is driven by an owner before the newest")
       }
