@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Devices
 import LastOut
 
 /// What clients were promised, and what devices got, over all gateways of a cluster.
@@ -12,9 +13,11 @@ struct ClusterLedger {
     var superseded = 0
     /// The newest value that was rejected after a newer one had replaced the accepted one.
     var rejected = 0
+    /// The newest accepted value that was rejected later, together with the one that had replaced it.
+    var withdrawn = 0
     /// The newest value that the device got.
     var delivered = 0
-    /// When a client sent each value that has not been replaced yet.
+    /// When a client sent each value that was not sent on.
     var receivedAt: [Int: Moment] = [:]
     var duplicates = 0
   }
@@ -22,12 +25,12 @@ struct ClusterLedger {
   private(set) var keys: [Key]
   private(set) var accepted = 0
   private(set) var deliveries = 0
-  /// The quiet period of each key.
-  let delays: [Duration]
+  private let policies: [Policy]
 
-  init(delays: [Duration]) {
-    self.delays = delays
-    keys = Array(repeating: Key(), count: delays.count)
+  /// - Parameter policies: Of each key.
+  init(_ policies: [Policy]) {
+    self.policies = policies
+    keys = Array(repeating: Key(), count: policies.count)
   }
 
   var duplicates: Int { keys.reduce(0) { $0 + $1.duplicates } }
@@ -47,12 +50,18 @@ struct ClusterLedger {
 
   mutating func rejected(_ order: Int, of key: Int) {
     keys[key].rejected = max(keys[key].rejected, order)
+    if order <= keys[key].durable { keys[key].withdrawn = max(keys[key].withdrawn, order) }
   }
 
   /// A gateway sends a value; the result is the rule that this violates.
-  func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
+  mutating func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
     guard let since = keys[key].receivedAt[order] else { return "nobody has set \(order)" }
-    return since.duration(to: now) < delays[key] ? "\(order) leaves before its quiet period" : nil
+    defer { keys[key].receivedAt = keys[key].receivedAt.filter { $0.key >= order } }
+    if since.duration(to: now) >= policies[key].delay { return nil }
+    // A key that never rests is sent after its longest wait.
+    let first = keys[key].receivedAt.filter { $0.key <= order }.values.min() ?? since
+    if let limit = policies[key].maxWait, first.duration(to: now) >= limit { return nil }
+    return "\(order) leaves before its quiet period"
   }
 
   /// A device gets a value; the result is the rule that this violates.
@@ -66,13 +75,13 @@ struct ClusterLedger {
 
   /// The keys whose newest accepted value no device got.
   ///
-  /// A value is not lost that a newer one has replaced, of which the client was told that it could not
-  /// be kept: as with a journal whose disk fails.
+  /// A value is not lost that a newer one has replaced, where the client was told that the newer one
+  /// could not be kept: as with a journal whose disk fails. Both may be rejected then.
   var lost: [(key: Int, order: Int)] {
     keys.indices.filter { place in
       let key = keys[place]
       let isReplaced = key.superseded >= key.durable && key.rejected > key.durable
-      return key.delivered < key.durable && !isReplaced
+      return key.delivered < key.durable && !isReplaced && key.withdrawn < key.durable
     }.map { ($0, keys[$0].durable) }
   }
 }

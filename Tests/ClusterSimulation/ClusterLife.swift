@@ -43,7 +43,7 @@ package final class ClusterLife {
     registry = Registry(devices)
     let registry = registry
     ledger = ClusterLedger(
-      delays: registry.properties.indices.map { registry.properties[$0].property.policy.delay }
+      registry.properties.indices.map { registry.properties[$0].property.policy }
     )
     deviceKeys = registry.devices.indices.map { device in
       registry.indices(ofDevice: device).map { KeyIndex($0) }
