@@ -184,7 +184,10 @@ package struct JournalPlan: Sendable {
       self[key] = JournalSlot()
       self[key].newest = KeptValue(entry)
       self[key].isUnresumed = true
-      self[key].disk = DiskRow(sequence: sequence, expiresAt: nil)
+      let row = DiskRow(sequence: sequence, expiresAt: nil)
+      self[key].disk = row
+      // A rebuild that is in progress leaves it where it is.
+      if running?.kind == .rebuild { running?.puts.append((key, row)) }
       undecided.append(entry)
     }
     if !undecided.isEmpty { replayDeadline = min(replayDeadline ?? now, now) }
