@@ -11,6 +11,8 @@ SOURCES := Package.swift Sources Tests
 # The seed of one simulated run, or the number of runs: make soak SEED=7, make soak COUNT=1000
 SEED ?=
 COUNT ?=
+# Several gateways as one: make soak CLUSTER=1 SEED=7
+CLUSTER ?=
 # How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900
 FOR ?=
 # What to fuzz, a folder of Tests/fuzz/corpus: make fuzz TARGET=yaml
@@ -56,9 +58,9 @@ panel-test: ## Test the panel in headless Chromium; ARGS="-k drag" for some test
 	@swift build -j $(JOBS) --product settled -Xswiftc -warnings-as-errors
 	@Tests/panel/run $(ARGS)
 
-soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many
+soak: install-deps ## Simulate gateways among faults until stopped; SEED=7 replays one run, COUNT=1000 runs so many, CLUSTER=1 runs several gateways as one
 	@swift build $(RELEASE) -j $(JOBS) --product soak
-	@.build/release/soak $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
+	@.build/release/soak $(if $(CLUSTER),cluster) $(or $(SEED),$(if $(COUNT),1)) $(COUNT)
 
 lanes: install-deps ## Compare lanes in simulated radio meshes; ARGS=vary with other assumptions too, ARGS=groups for groups, ARGS=plot writes the pictures
 	@swift build $(RELEASE) -j $(JOBS) --product lanes

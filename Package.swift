@@ -256,6 +256,7 @@ let package = Package(
       name: "FaultSimulationTests",
       dependencies: ["FaultSimulation", "LastOutTesting"]
     ),
+    .testTarget(name: "ClusterTests", dependencies: ["Cluster", "ClusterSimulation"]),
     .testTarget(name: "MeshSimulationTests", dependencies: ["Devices", "MeshSimulation"]),
     .testTarget(
       name: "HTTPTests",

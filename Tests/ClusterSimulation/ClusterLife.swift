@@ -92,27 +92,27 @@ package final class ClusterLife {
   }
 
   private func act() {
-    switch time.random.below(1000) {
-    case ..<940: set()
-    case ..<950: kill()
-    case ..<960: pause()
-    case ..<967:
+    switch time.random.below(4000) {
+    case ..<3940: set()
+    case ..<3950: kill()
+    case ..<3960: pause()
+    case ..<3967:
       say("the engine elects a leader")
       seen.elections += 1
       engine.loseLeader(for: .milliseconds(time.random.within(500...6000)))
-    case ..<968:
+    case ..<3968:
       say("the engine is away")
       seen.outages += 1
       engine.loseLeader(for: .milliseconds(time.random.within(6000...40_000)))
-    case ..<975: cut()
-    case ..<980:
+    case ..<3975: cut()
+    case ..<3980:
       say("the broker ends all connections")
       sessions.endAll()
-    case ..<985:
+    case ..<3985:
       // The broker publishes the will of a member that lives: its connection was lost.
       let name = members[time.random.below(members.count)].name
       publishWill(of: name)
-    case ..<992: leave()
+    case ..<3992: leave()
     default:
       if members.count < 5 { start("n\(lives)") }
     }

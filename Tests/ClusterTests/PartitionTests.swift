@@ -1,0 +1,46 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Testing
+
+@Suite struct PartitionTests {
+  /// Values of FNV-1a with 64 bits; source: draft-eastlake-fnv, appendix C.
+  @Test(
+    arguments: [
+      ("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8),
+    ] as [(String, UInt64)]
+  )
+  func `a name's partition is its FNV-1a hash modulo the number of partitions`(
+    name: String,
+    hash: UInt64
+  ) {
+    for count in [1, 64, 1021] {
+      #expect(Partition(of: name, count: count).number == Int(hash % UInt64(count)))
+    }
+  }
+
+  @Test func `names with other letters than ASCII are hashed as UTF-8`() {
+    #expect(Partition(of: "küche", count: 64) == Partition(of: "k\u{FC}che", count: 64))
+    let names = (0..<6400).map { "device-\($0)" }
+    var counts = Array(repeating: 0, count: 64)
+    for name in names { counts[Partition(of: name, count: 64).number] += 1 }
+    #expect(counts.allSatisfy { (50...150).contains($0) }, "\(counts)")
+  }
+
+  @Test func `partitions are shared evenly, and as few as possible move`() {
+    let names = ["a", "b", "c"]
+    let owners = (0..<64).map { names[$0 % 3] as String? }
+    let same = Assignment(members: names, owners: owners)
+    #expect(same.takers.isEmpty)
+    #expect(same.shares.values.sorted() == [21, 21, 22])
+    // One has died: the others take what it had, and keep what they have.
+    let left = Assignment(members: ["a", "b"], owners: owners.map { $0 == "c" ? nil : $0 })
+    #expect(left.takers.count == 21)
+    #expect(left.shares.values.sorted() == [32, 32])
+    // One more: nothing is free yet, and each gives a part of its own.
+    let more = Assignment(members: names + ["d"], owners: owners)
+    #expect(more.takers.isEmpty)
+    #expect(more.shares.values.sorted() == [16, 16, 16, 16])
+  }
+}
