@@ -23,6 +23,18 @@ package enum LogEffect: Sendable {
   case lost(Partition, epoch: UInt64)
 }
 
+extension LogEffect {
+  /// The partition that it is about; `nil` for the end of a piece of work.
+  var partition: Partition? {
+    switch self {
+    case .append(let partition, _, _), .readLast(let partition, _), .read(let partition, _, _),
+      .purge(let partition, _), .opened(let partition, _, _), .lost(let partition, _):
+      partition
+    case .finished: nil
+    }
+  }
+}
+
 /// How a read of a log's end went.
 package enum LogEnd: Sendable {
   case frame(StoredFrame)
@@ -91,6 +103,8 @@ package struct PartitionLogs: Sendable {
   /// Forgets a partition: another member has it, or will.
   package mutating func close(_ partition: Partition) {
     guard logs.removeValue(forKey: partition) != nil else { return }
+    // What was decided before and not done yet is about a log that is not this member's any more.
+    effects.removeAll { $0.partition == partition }
     ended(partition)
   }
 

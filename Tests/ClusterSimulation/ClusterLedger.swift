@@ -17,7 +17,7 @@ struct ClusterLedger {
     var withdrawn = 0
     /// The newest value that the device got.
     var delivered = 0
-    /// When a client sent each value that was not sent on.
+    /// When a client sent each value that no newer one has followed.
     var receivedAt: [Int: Moment] = [:]
     var duplicates = 0
   }
@@ -54,9 +54,8 @@ struct ClusterLedger {
   }
 
   /// A gateway sends a value; the result is the rule that this violates.
-  mutating func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
+  func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
     guard let since = keys[key].receivedAt[order] else { return "nobody has set \(order)" }
-    defer { keys[key].receivedAt = keys[key].receivedAt.filter { $0.key >= order } }
     if since.duration(to: now) >= policies[key].delay { return nil }
     // A key that never rests is sent after its longest wait.
     let first = keys[key].receivedAt.filter { $0.key <= order }.values.min() ?? since
@@ -70,6 +69,7 @@ struct ClusterLedger {
     if order < keys[key].delivered { return "\(order) follows the newer \(keys[key].delivered)" }
     if order == keys[key].delivered { keys[key].duplicates += 1 }
     keys[key].delivered = order
+    keys[key].receivedAt = keys[key].receivedAt.filter { $0.key >= order }
     return nil
   }
 
