@@ -216,6 +216,7 @@ final class SimulatedMember {
     world.sessions.connect(
       partition,
       by: name,
+      epoch: membership.held[partition]?.epoch ?? 0,
       onConnected: { [self] connection in
         receive {
           guard case .connecting = self.membership.held[partition] else {
@@ -230,6 +231,7 @@ final class SimulatedMember {
   }
 
   private func disconnected(_ partition: Partition) {
+    world.say("  \(name): the session of \(partition) has ended")
     connections[partition] = nil
     loseOutstanding(of: partition)
     membership.disconnected(partition, at: now)
@@ -242,10 +244,15 @@ final class SimulatedMember {
     }
   }
 
-  private func forget(_ partition: Partition) {
+  private func forget(_ partition: Partition, isHandedOver: Bool = false) {
     setOnline(false, of: partition)
     loseOutstanding(of: partition)
-    for event in core.forget(world.keys(of: partition), at: now) { world.unanswered(event) }
+    for event in core.forget(world.keys(of: partition), at: now) {
+      if isHandedOver {
+        world.breach("\(name) hands \(partition) over before it has answered \(event.number)")
+      }
+      world.unanswered(event)
+    }
     if let connection = connections.removeValue(forKey: partition) {
       world.sessions.close(connection)
     }
@@ -256,7 +263,7 @@ final class SimulatedMember {
 
   private func finishHandingOver() {
     for partition in handingOver.sorted() where core.isStored(world.keys(of: partition)) {
-      forget(partition)
+      forget(partition, isHandedOver: true)
       membership.handedOver(partition, at: now)
     }
   }
@@ -335,6 +342,8 @@ final class SimulatedMember {
       return world.breach("\(name) sends without a session")
     }
     outstanding[publish.token] = partition
+    let payload = String(decoding: publish.payload, as: UTF8.self)
+    world.say("  \(name): sends \(publish.topic) \(payload)")
     world.sent(publish.keys[0], publish.payload)
     world.sessions.publish(
       publish.payload,

@@ -18,9 +18,18 @@ final class SimulatedSessions {
     var onEnd: (() -> Void)?
     /// The greatest epoch of an owner whose message was taken.
     var epoch: UInt64 = 0
+    /// The greatest epoch of an owner that has connected.
+    var newest: UInt64 = 0
+  }
+
+  private struct StaleOwner: Hashable {
+    let partition: Partition
+    let epoch: UInt64
   }
 
   private let time: VirtualTime
+  /// How often owners connected after a newer one.
+  private var staleConnections: [StaleOwner: Int] = [:]
   private var sessions: [Partition: Session] = [:]
   private var numbers = 0
   private var cuts: [String: Moment] = [:]
@@ -44,6 +53,7 @@ final class SimulatedSessions {
   func connect(
     _ partition: Partition,
     by member: String,
+    epoch: UInt64,
     onConnected: @escaping (Connection) -> Void,
     onEnd: @escaping () -> Void
   ) {
@@ -52,12 +62,32 @@ final class SimulatedSessions {
         time.plan(within: 500...2000) { onEnd() }
         return
       }
+      noteOwner(of: partition, epoch: epoch)
       end(partition)
       numbers += 1
       let connection = Connection(partition: partition, number: numbers)
       sessions[partition, default: Session()].connection = connection
       sessions[partition]?.onEnd = onEnd
-      time.plan(within: 1...20) { onConnected(connection) }
+      time.plan(within: 1...20) {
+        // Its end was reported before.
+        guard self.sessions[partition]?.connection == connection else { return }
+        onConnected(connection)
+      }
+    }
+  }
+
+  /// An owner connects; one that was asleep between its permission and this may do so once after a
+  /// newer one, and gets no other permission.
+  private func noteOwner(of partition: Partition, epoch: UInt64) {
+    let newest = sessions[partition]?.newest ?? 0
+    guard epoch < newest else {
+      sessions[partition, default: Session()].newest = epoch
+      return
+    }
+    let owner = StaleOwner(partition: partition, epoch: epoch)
+    staleConnections[owner, default: 0] += 1
+    if staleConnections[owner] ?? 0 > 1 {
+      onBreach?("an owner before the newest takes the session of \(partition) again")
     }
   }
 
