@@ -45,6 +45,7 @@ build: install-deps ## Build settle and settled for release, into .build/release
 	@.ci/repack-page-cache .build/release/settle .build/release/settled
 
 test: install-deps lint ## Check the format, build without a warning, run every test
+	@.ci/install-deps libnats-dev nats-server
 	@echo "Building the tests, warnings as errors"
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"

@@ -39,6 +39,14 @@ let package = Package(
     // Who drives which devices, and what survives its end, where several gateways work as one.
     .target(name: "Cluster", dependencies: ["Durability", "LastOut"]),
 
+    // The cluster's engine: NATS JetStream, by libnats, which is loaded when it is needed.
+    .target(name: "CNATS"),
+    .target(name: "NATS", dependencies: ["CNATS", "LastOut", "Operations"]),
+    .target(
+      name: "Engine",
+      dependencies: ["Cluster", "Durability", "JSON", "JSONParsing", "LastOut", "NATS", "Operations"]
+    ),
+
     // Shared ground: JSON text, command lines, the event loop, the log.
     .systemLibrary(name: "CJansson", pkgConfig: "jansson", providers: [.apt(["libjansson-dev"])]),
     .target(name: "JSONParsing", dependencies: ["CJansson", "JSON"]),
@@ -257,6 +265,13 @@ let package = Package(
       dependencies: ["FaultSimulation", "LastOutTesting"]
     ),
     .testTarget(name: "ClusterTests", dependencies: ["Cluster", "ClusterSimulation"]),
+    .testTarget(
+      name: "EngineTests",
+      dependencies: [
+        "Cluster", "Durability", "Engine", "LastOut", "NATS", "Operations", "PrivateBroker",
+        "TestBroker",
+      ]
+    ),
     .testTarget(name: "MeshSimulationTests", dependencies: ["Devices", "MeshSimulation"]),
     .testTarget(
       name: "HTTPTests",

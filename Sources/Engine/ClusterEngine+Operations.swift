@@ -1,0 +1,139 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Cluster
+import JSON
+import NATS
+import Operations
+
+/// What ``Membership`` and ``PartitionLogs`` ask for.
+extension ClusterEngine {
+  // MARK: - Records
+
+  /// Replaces a record if its revision is still `expected` (0: if there is none).
+  package func write(
+    _ key: RecordKey,
+    _ record: ClusterRecord,
+    expecting expected: UInt64,
+    _ done: @escaping (WriteOutcome) -> Void
+  ) {
+    api.publish(RecordCoding.bytes(record), to: subject(of: key), expecting: expected, done)
+  }
+
+  /// Reads a record from the leader; `found` is `nil` without an answer.
+  package func read(
+    _ key: RecordKey,
+    _ done: @escaping (_ found: (record: ClusterRecord?, revision: UInt64)?) -> Void
+  ) {
+    api.last(of: subject(of: key), in: settings.records) { result in
+      switch result {
+      case .failure: done(nil)
+      case .success(nil): done((nil, 0))
+      case .success(let found?): done((RecordCoding.record(found.bytes, of: key), found.sequence))
+      }
+    }
+  }
+
+  private func subject(of key: RecordKey) -> String {
+    "\(settings.prefix).records.\(RecordCoding.token(key))"
+  }
+
+  // MARK: - Logs
+
+  /// Appends a frame if the log's last one is at `expected` (0: if it is empty).
+  package func append(
+    _ frame: LogFrame,
+    to partition: Partition,
+    expecting expected: UInt64,
+    _ done: @escaping (WriteOutcome) -> Void
+  ) {
+    api.publish(FrameCoding.bytes(frame), to: log(of: partition), expecting: expected, done)
+  }
+
+  /// Reads the last frame of a log from the leader.
+  package func readLast(_ partition: Partition, _ done: @escaping (LogEnd) -> Void) {
+    api.last(of: log(of: partition), in: settings.log) { [unowned self] result in
+      switch result {
+      case .failure: done(.unknown)
+      case .success(nil): done(.empty)
+      case .success(let found?):
+        guard let frame = frame(found.bytes, of: partition) else { return done(.unknown) }
+        done(.frame(StoredFrame(sequence: found.sequence, storedAt: 0, frame: frame)))
+      }
+    }
+  }
+
+  /// Reads a log up to the frame at `last`, in order and without a gap; `nil` where that fails.
+  package func read(
+    _ partition: Partition,
+    through last: UInt64,
+    _ done: @escaping ([StoredFrame]?) -> Void
+  ) {
+    var frames: [StoredFrame] = []
+    var reader: Consumer?
+    func finish(_ result: [StoredFrame]?) {
+      guard let ending = reader else { return }
+      reader = nil
+      end(ending)
+      done(result)
+    }
+    reader = consume(
+      .all,
+      of: log(of: partition),
+      in: settings.log,
+      onItem: { [unowned self] item in
+        guard let frame = frame(item.bytes, of: partition) else { return finish(nil) }
+        frames.append(
+          StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
+        )
+        if item.sequence >= last { finish(frames.last?.sequence == last ? frames : nil) }
+      },
+      onLost: { finish(nil) }
+    )
+  }
+
+  /// Removes the frames before one.
+  package func purge(_ partition: Partition, before first: UInt64) {
+    let body: JSONValue = .object([
+      "filter": .string(log(of: partition)), "seq": .integer(Int64(clamping: first)),
+    ])
+    // One that is not carried out is repeated with the next snapshot.
+    api.call("STREAM.PURGE.\(settings.log)", body) { _ in }
+  }
+
+  private func log(of partition: Partition) -> String {
+    "\(settings.prefix).log.\(partition.number)"
+  }
+
+  /// Reads a frame; what cannot be read is logged, since its partition waits for it.
+  private func frame(_ bytes: [UInt8], of partition: Partition) -> LogFrame? {
+    if let frame = FrameCoding.frame(bytes) { return frame }
+    log.error(
+      "The log of a partition has an entry that this version cannot read: it is not driven here",
+      ["partition": "\(partition)", "version": bytes.first.map { "\($0)" } ?? "none"]
+    )
+    return nil
+  }
+
+  // MARK: - Other members
+
+  /// Sends a request to another member; `nil` when it does not answer in time.
+  package func request(
+    _ bytes: [UInt8],
+    to member: String,
+    _ done: @escaping ([UInt8]?) -> Void
+  ) {
+    let subject = "\(settings.prefix).member.\(RecordCoding.escaped(member))"
+    api.requests.send(bytes, to: subject) { message in
+      done(message.flatMap { $0.status == nil ? $0.bytes : nil })
+    }
+  }
+
+  /// Tells every other member something; one that is away misses it.
+  package func broadcast(_ bytes: [UInt8]) {
+    _ = connection.publish(bytes, to: "\(settings.prefix).events")
+  }
+
+  /// The server that is used; empty without one.
+  package var server: String { connection.server }
+}

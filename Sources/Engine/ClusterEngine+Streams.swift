@@ -1,0 +1,103 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JSON
+import JSONParsing
+import NATS
+
+/// Making the streams, and comparing the cluster's own record with the settings.
+extension ClusterEngine {
+  /// The version of what is stored.
+  static let version: Int64 = 1
+  /// A stream has this name and other settings.
+  private static let otherSettings = 10058
+  /// There are fewer servers than replicas, or one server only.
+  private static let tooFewServers: Set<Int> = [10005, 10074]
+  private static let noJetStream: Set<Int> = [503, 10039, 10076]
+
+  /// Makes what is missing, one step after the other.
+  func prepare() {
+    guard connection.isConnected, !isReady else { return }
+    let records = stream(settings.records, "\(settings.prefix).records.>", newestOnly: true)
+    let log = stream(settings.log, "\(settings.prefix).log.*", newestOnly: false)
+    create(settings.records, records) { [unowned self] in
+      create(settings.log, log) { [unowned self] in writeClusterRecord() }
+    }
+  }
+
+  private func stream(_ name: String, _ subject: String, newestOnly: Bool) -> JSONValue {
+    var members: [JSONValue.Member] = [
+      .init("name", .string(name)), .init("subjects", [.string(subject)]),
+      .init("storage", "file"), .init("retention", "limits"), .init("discard", "new"),
+      .init("num_replicas", .integer(Int64(settings.replicas))), .init("max_consumers", -1),
+      .init("max_msgs", -1), .init("max_bytes", -1), .init("max_age", 0),
+      .init("duplicate_window", 1_000_000_000),
+    ]
+    if newestOnly {
+      members.append(.init("max_msgs_per_subject", 1))
+      // The newest replaces the one before.
+      members[4] = .init("discard", "old")
+    }
+    return .object(members)
+  }
+
+  private func create(_ name: String, _ body: JSONValue, _ next: @escaping () -> Void) {
+    api.call("STREAM.CREATE.\(name)", body) { [unowned self] result in
+      switch result {
+      case .success: next()
+      case .failure(let problem) where problem.code == Self.otherSettings:
+        refuse("the engine has a stream \(name) with other settings: was cluster.replicas changed?")
+      case .failure(let problem) where Self.tooFewServers.contains(problem.code):
+        retry(
+          "the engine has fewer servers than cluster.replicas, which is \(settings.replicas):"
+            + " \(problem.text)"
+        )
+      case .failure(let problem) where Self.noJetStream.contains(problem.code):
+        retry("the server \(connection.server) has no JetStream, or no leader: \(problem.text)")
+      case .failure(let problem): retry(problem.text)
+      }
+    }
+  }
+
+  private func writeClusterRecord() {
+    let record: JSONValue = .object([
+      "version": .integer(Self.version), "partitions": .integer(Int64(settings.partitions)),
+      "hash": "fnv1a-64",
+    ])
+    let subject = "\(settings.prefix).records.cluster"
+    api.publish(JSONWriter.bytes(record), to: subject, expecting: 0) { [unowned self] outcome in
+      switch outcome {
+      case .stored: becomeReady()
+      case .conflict: compareClusterRecord(subject)
+      case .unknown: retry(StreamAPI.Problem.noAnswer.text)
+      }
+    }
+  }
+
+  private func compareClusterRecord(_ subject: String) {
+    api.last(of: subject, in: settings.records) { [unowned self] result in
+      guard case .success(let found) = result, let found,
+        let json = try? JSONParser.parse(found.bytes.span)
+      else { return retry(StreamAPI.Problem.noAnswer.text) }
+      guard case .integer(Self.version)? = json["version"] else {
+        let version = json["version"].map { JSONWriter.text($0) } ?? "none"
+        return refuse(
+          "the cluster \(settings.cluster) stores version \(version), this program \(Self.version)"
+        )
+      }
+      guard case .integer(let partitions)? = json["partitions"],
+        partitions == Int64(settings.partitions)
+      else {
+        let partitions = json["partitions"].map { JSONWriter.text($0) } ?? "none"
+        return refuse(
+          "the cluster \(settings.cluster) has \(partitions) partitions, the settings say"
+            + " \(settings.partitions): correct cluster.partitions"
+        )
+      }
+      becomeReady()
+    }
+  }
+
+  private func refuse(_ text: String) { onRefusal?(EngineRefusal(text)) }
+}

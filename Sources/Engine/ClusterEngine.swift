@@ -1,0 +1,210 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Cluster
+import JSON
+import JSONParsing
+import LastOut
+import NATS
+package import Operations
+
+/// The engine of a cluster: records and logs in streams of NATS JetStream.
+///
+/// It carries out what ``Membership`` and ``PartitionLogs`` ask, and decides nothing. Every call returns
+/// at once; its answer comes on the event loop, with `unknown` or `nil` after two seconds.
+package final class ClusterEngine {
+  /// The streams are there and agree with the settings.
+  package var onReady: (() -> Void)?
+  /// The cluster cannot be used with these settings.
+  package var onRefusal: ((EngineRefusal) -> Void)?
+  /// The engine cannot be used at the moment, and why; `nil` when it can again.
+  package var onProblem: ((String?) -> Void)?
+  package var onRecord: ((RecordKey, ClusterRecord?, UInt64) -> Void)?
+  /// Every record was reported.
+  package var onRecordsRead: (() -> Void)?
+  /// Another member's request, and where its answer goes.
+  package var onRequest: ((_ bytes: [UInt8], _ answer: @escaping ([UInt8]) -> Void) -> Void)?
+  /// What another member tells all.
+  package var onBroadcast: (([UInt8]) -> Void)?
+
+  package private(set) var isReady = false
+  /// Why the engine cannot be used; `nil` while it can.
+  package private(set) var problem: String? {
+    didSet { if problem != oldValue { onProblem?(problem) } }
+  }
+
+  let settings: EngineSettings
+  let connection: NATSConnection
+  let api: StreamAPI
+  private let requests: Requests
+  private let loop: EventLoop
+  let log: Logger
+  private let inbox: String
+  private let address: String
+  private var timer: LoopTimer?
+  private var watch: Consumer?
+  private var consumers: [String: Consumer] = [:]
+  private var consumerCount = 0
+  /// Several, so that signs of life of an earlier watch are not taken for those of this one.
+  private static let watchSubjects = 8
+
+  /// - Throws: When libnats is missing.
+  package init(
+    _ settings: EngineSettings,
+    member: String,
+    loop: EventLoop,
+    log: Logger
+  ) throws(EngineRefusal) {
+    self.settings = settings
+    self.loop = loop
+    self.log = log
+    let inbox = "_INBOX.settle.\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
+    self.inbox = inbox
+    address = "\(settings.prefix).member.\(RecordCoding.escaped(member))"
+    do throws(NATSProblem) {
+      connection = try NATSConnection(
+        settings.connection,
+        subjects: ["\(inbox).answer.*", address, "\(settings.prefix).events", "\(inbox).read"]
+          + (0..<Self.watchSubjects).map { "\(inbox).watch\($0)" },
+        loop: loop
+      )
+    } catch {
+      throw EngineRefusal(error.description)
+    }
+    do throws(OperationsError) {
+      requests = try Requests(
+        connection,
+        inbox: "\(inbox).answer",
+        patience: settings.patience,
+        loop: loop
+      )
+      api = StreamAPI(requests: requests)
+      timer = try loop.makeTimer(named: "the cluster's engine") { [unowned self] in proceed() }
+    } catch {
+      throw EngineRefusal(error.description)
+    }
+    connection.onMessage = { [unowned self] in receive($0) }
+    connection.onChange = { [unowned self] isUp, problem in connectionChanged(isUp, problem) }
+  }
+
+  /// Connects, makes the streams where they are missing, and reads the records.
+  package func start() { connection.start() }
+
+  package func close() {
+    for consumer in consumers.values { consumer.end() }
+    consumers = [:]
+    connection.close()
+  }
+
+  private func connectionChanged(_ isUp: Bool, _ reason: String?) {
+    guard isUp else {
+      problem = reason.map { "no connection to the engine: \($0)" } ?? "no connection to the engine"
+      return
+    }
+    if isReady {
+      problem = nil
+      if let watch { end(watch) }
+      watch = nil
+    }
+    proceed()
+  }
+
+  /// Goes on with what is missing.
+  private func proceed() {
+    guard connection.isConnected else { return }
+    if isReady { if watch == nil { watchRecords() } } else { prepare() }
+  }
+
+  private func receive(_ message: NATSConnection.Message) {
+    if requests.receive(message) { return }
+    // A consumer's messages have the stream's subjects; the subscription tells whose they are.
+    if message.subject == address {
+      guard let reply = message.reply else { return }
+      onRequest?(message.bytes) { [weak self] in _ = self?.connection.publish($0, to: reply) }
+    } else if message.subject == "\(settings.prefix).events" {
+      onBroadcast?(message.bytes)
+    } else {
+      deliver(message)
+    }
+  }
+
+  // MARK: - Consumers
+
+  /// Hands a message to the consumer that sent it; one that has ended may have sent more.
+  private func deliver(_ message: NATSConnection.Message) {
+    if let name = Consumer.Facts(message.reply)?.name {
+      consumers[String(name)]?.receive(message)
+    } else if let watch, message.subject == watch.subject {
+      watch.receive(message)
+    }
+  }
+
+  /// Reads a stream, from now on until it ends.
+  func consume(
+    _ start: Consumer.Start,
+    of filter: String,
+    in stream: String,
+    onItem: @escaping (Consumer.Item) -> Void,
+    onCaughtUp: @escaping () -> Void = {},
+    onLost: @escaping () -> Void
+  ) -> Consumer {
+    consumerCount += 1
+    let name = "c\(inbox.utf8.suffix(6).map { String($0, radix: 16) }.joined())x\(consumerCount)"
+    let consumer = Consumer(
+      start,
+      of: filter,
+      in: stream,
+      api,
+      named: name,
+      // A consumer sends only where someone has subscribed to exactly that subject.
+      to: start == .all ? "\(inbox).read" : "\(inbox).watch\(consumerCount % Self.watchSubjects)",
+      loop: loop,
+      onItem: onItem,
+      onCaughtUp: onCaughtUp,
+      onLost: { [unowned self] in
+        consumers[name] = nil
+        onLost()
+      }
+    )
+    consumers[name] = consumer
+    return consumer
+  }
+
+  func end(_ consumer: Consumer) {
+    consumer.end()
+    consumers[consumer.name] = nil
+  }
+
+  private func watchRecords() {
+    watch = consume(
+      .newest,
+      of: "\(settings.prefix).records.>",
+      in: settings.records,
+      onItem: { [unowned self] item in
+        let prefix = "\(settings.prefix).records."
+        guard let key = RecordCoding.key(item.subject.dropFirst(prefix.count)) else { return }
+        onRecord?(key, RecordCoding.record(item.bytes, of: key), item.sequence)
+      },
+      onCaughtUp: { [unowned self] in onRecordsRead?() },
+      onLost: { [unowned self] in
+        watch = nil
+        // Without a connection, the next one asks again.
+        timer?.arm(at: EventLoop.now().advanced(by: .milliseconds(250)))
+      }
+    )
+  }
+
+  /// The streams agree with the settings.
+  func becomeReady() {
+    isReady = true
+    problem = nil
+    onReady?()
+    watchRecords()
+  }
+
+  /// Something is in the way for now: it is said once, and tried again.
+  func retry(_ reason: String) {
+    problem = reason
+    timer?.arm(at: EventLoop.now().advanced(by: .seconds(1)))
+  }
+}

@@ -1,0 +1,88 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import JSON
+import JSONParsing
+import NATS
+
+/// JetStream's requests and answers, as its documentation of the wire has them.
+///
+/// Source: https://docs.nats.io/reference/reference-protocols/nats_api_reference
+struct StreamAPI {
+  /// An answer that says why something was not done.
+  struct Problem: Error, Hashable {
+    /// The number of the kind of problem, as in the server's `errors.json`.
+    let code: Int
+    let text: String
+
+    static let noAnswer = Problem(code: 0, text: "the engine does not answer")
+    /// No server of those that are connected has JetStream, or its leader is being elected.
+    static let noResponders = Problem(code: 503, text: "nobody answers for JetStream")
+    static let wrongSequence = 10071
+    static let noMessage = 10037
+  }
+
+  let requests: Requests
+
+  /// Sends a request to the API; `name` follows `$JS.API.`.
+  func call(
+    _ name: String,
+    _ body: JSONValue,
+    _ done: @escaping (Result<JSONValue, Problem>) -> Void
+  ) {
+    requests.send(JSONWriter.bytes(body), to: "$JS.API.\(name)") { done(Self.answer($0)) }
+  }
+
+  /// Appends a message to a stream if the last one of its subject is at `expected` (0: if there is
+  /// none).
+  func publish(
+    _ bytes: [UInt8],
+    to subject: String,
+    expecting expected: UInt64,
+    _ done: @escaping (WriteOutcome) -> Void
+  ) {
+    let header = (name: "Nats-Expected-Last-Subject-Sequence", value: "\(expected)")
+    requests.send(bytes, to: subject, header: header) { message in
+      switch Self.answer(message) {
+      case .success(let json):
+        if case .integer(let sequence)? = json["seq"] {
+          done(.stored(revision: UInt64(bitPattern: sequence)))
+        } else {
+          done(.unknown)
+        }
+      case .failure(let problem):
+        done(problem.code == Problem.wrongSequence ? .conflict : .unknown)
+      }
+    }
+  }
+
+  /// The last message of a subject, as the stream's leader has it.
+  func last(
+    of subject: String,
+    in stream: String,
+    _ done: @escaping (Result<(bytes: [UInt8], sequence: UInt64)?, Problem>) -> Void
+  ) {
+    call("STREAM.MSG.GET.\(stream)", .object(["last_by_subj": .string(subject)])) { result in
+      switch result {
+      case .failure(let problem) where problem.code == Problem.noMessage: done(.success(nil))
+      case .failure(let problem): done(.failure(problem))
+      case .success(let json):
+        guard let message = json["message"], case .integer(let sequence)? = message["seq"],
+          let bytes = Base64.decoded(message["data"]?.string ?? "")
+        else { return done(.failure(.noAnswer)) }
+        done(.success((bytes, UInt64(bitPattern: sequence))))
+      }
+    }
+  }
+
+  private static func answer(_ message: NATSConnection.Message?) -> Result<JSONValue, Problem> {
+    guard let message else { return .failure(.noAnswer) }
+    if message.status == "503" { return .failure(.noResponders) }
+    guard let json = try? JSONParser.parse(message.bytes.span) else { return .failure(.noAnswer) }
+    guard let error = json["error"] else { return .success(json) }
+    var code = 0
+    if case .integer(let number)? = error["err_code"] { code = Int(number) }
+    return .failure(Problem(code: code, text: error["description"]?.string ?? "an error"))
+  }
+}

@@ -1,0 +1,85 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Engine
+import LastOut
+import NATS
+import Operations
+import Testing
+
+/// An event loop with engines on it, as members of a cluster have them.
+final class EngineHarness {
+  let loop: EventLoop
+  private let timer: LoopTimer
+  private let hasTimedOut: Flag
+  private var condition: (() -> Bool)?
+
+  private final class Flag {
+    var isSet = false
+  }
+
+  /// How long anything may take.
+  static let patience = Duration.seconds(30)
+
+  init() throws {
+    let loop = try EventLoop()
+    let flag = Flag()
+    self.loop = loop
+    hasTimedOut = flag
+    timer = try loop.makeTimer {
+      flag.isSet = true
+      loop.stop()
+    }
+    loop.afterBatch = { [unowned self] in if condition?() ?? false { self.loop.stop() } }
+  }
+
+  deinit { loop.afterBatch = nil }
+
+  /// Runs the loop until a condition holds, checked after each batch of events; `false` if it takes too
+  /// long.
+  func run(within limit: Duration = patience, until condition: @escaping () -> Bool) -> Bool {
+    if condition() { return true }
+    self.condition = condition
+    hasTimedOut.isSet = false
+    timer.arm(at: EventLoop.now().advanced(by: limit))
+    loop.run()
+    timer.arm(at: nil)
+    self.condition = nil
+    return !hasTimedOut.isSet
+  }
+
+  static func settings(
+    _ servers: NATSServers,
+    replicas: Int = 1,
+    partitions: Int = 8
+  ) -> EngineSettings {
+    var settings = EngineSettings(
+      cluster: "test",
+      connection: NATSSettings(servers: servers.urls, name: "settle-test")
+    )
+    settings.replicas = replicas
+    settings.partitions = partitions
+    return settings
+  }
+
+  func engine(_ settings: EngineSettings, member: String = "a") throws -> ClusterEngine {
+    try ClusterEngine(settings, member: member, loop: loop, log: Logger { _ in })
+  }
+
+  /// An engine that is ready.
+  func ready(_ settings: EngineSettings, member: String = "a") throws -> ClusterEngine {
+    let engine = try engine(settings, member: member)
+    engine.start()
+    try #require(run { engine.isReady }, "\(engine.problem ?? "no problem")")
+    return engine
+  }
+
+  /// The answer to one call.
+  func answer<Answer>(_ call: (@escaping (Answer) -> Void) -> Void) throws -> Answer {
+    var found: Answer?
+    call { found = $0 }
+    try #require(run { found != nil })
+    return try #require(found)
+  }
+}

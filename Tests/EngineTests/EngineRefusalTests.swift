@@ -1,0 +1,90 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Engine
+import NATS
+import Operations
+import TestBroker
+import Testing
+
+/// What is wrong with an engine is said in words that lead to its cause.
+@Suite(.blocking) struct EngineRefusalTests {
+  @Test func `a cluster with other partitions refuses, and names both numbers`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    let first = try harness.ready(EngineHarness.settings(servers, partitions: 8))
+    let second = try harness.engine(EngineHarness.settings(servers, partitions: 16))
+    var refusal: EngineRefusal?
+    second.onRefusal = { refusal = $0 }
+    second.start()
+    try #require(harness.run { refusal != nil })
+    #expect(
+      refusal?.description
+        == "cluster: the cluster test has 8 partitions, the settings say 16: correct"
+        + " cluster.partitions"
+    )
+    #expect(!second.isReady)
+    first.close()
+    second.close()
+  }
+
+  @Test func `wrong credentials, a server without JetStream and too few servers are told apart`()
+    throws
+  {
+    let harness = try EngineHarness()
+    var options = NATSServers.Options()
+    options.user = ("settle", "right")
+    let guarded = try NATSServers(options)
+    var settings = EngineHarness.settings(guarded)
+    settings.connection.username = "settle"
+    settings.connection.password = "wrong"
+    let rejected = try harness.engine(settings)
+    rejected.start()
+    #expect(harness.run { rejected.problem?.lowercased().contains("authorization") ?? false })
+    rejected.close()
+    settings.connection.password = "right"
+    try harness.ready(settings).close()
+
+    options = NATSServers.Options()
+    options.hasJetStream = false
+    let plain = try NATSServers(options)
+    let without = try harness.engine(EngineHarness.settings(plain))
+    without.start()
+    #expect(harness.run { without.problem?.contains("has no JetStream") ?? false })
+    without.close()
+
+    let one = try NATSServers()
+    let alone = try harness.engine(EngineHarness.settings(one, replicas: 3))
+    alone.start()
+    #expect(harness.run { alone.problem?.contains("fewer servers than cluster.replicas") ?? false })
+    alone.close()
+  }
+
+  @Test func `servers that come later are found`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    servers.kill(0)
+    let engine = try harness.engine(EngineHarness.settings(servers))
+    engine.start()
+    try #require(harness.run { engine.problem?.contains("no connection to the engine") ?? false })
+    try servers.start(0)
+    #expect(harness.run { engine.isReady })
+    #expect(engine.problem == nil)
+    engine.close()
+  }
+
+  /// In a process of its own, where libnats is not loaded yet.
+  @Test func `a missing library is named with the package that has it`() async {
+    await #expect(processExitsWith: .success) {
+      var connection = NATSSettings(servers: ["nats://127.0.0.1:1"], name: "test")
+      connection.library = "libnats-of-nobody.so.9"
+      let settings = EngineSettings(cluster: "test", connection: connection)
+      let loop = try EventLoop()
+      do throws(EngineRefusal) {
+        _ = try ClusterEngine(settings, member: "a", loop: loop, log: Logger { _ in })
+        Issue.record("It was loaded.")
+      } catch {
+        #expect(error.description.contains("apt install libnats3.4"))
+        #expect(error.description.contains("libnats-of-nobody.so.9"))
+      }
+    }
+  }
+}

@@ -1,0 +1,165 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Durability
+import Engine
+import LastOut
+import NATS
+import Operations
+import TestBroker
+import Testing
+
+/// The engine with a real server.
+@Suite(.blocking) struct EngineTests {
+  private func member(_ beat: UInt64) -> ClusterRecord {
+    .member(MemberRecord(incarnation: 7, state: .ready, beat: beat, digest: .max))
+  }
+
+  private func owner(_ member: String, _ epoch: UInt64) -> ClusterRecord {
+    .owner(OwnerRecord(member: member, incarnation: 1, epoch: epoch))
+  }
+
+  private func frame(_ epoch: UInt64, _ key: String) -> LogFrame {
+    let row = LogFrame.Row(
+      key: key,
+      content: .bytes(Array("{\"value\":1}".utf8)),
+      age: .milliseconds(5),
+      ttl: .seconds(60)
+    )
+    return LogFrame(kind: .changes, epoch: epoch, puts: [row], removals: ["gone/power"])
+  }
+
+  @Test func `a record is written once for each revision, and read as it was written`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    let engine = try harness.ready(EngineHarness.settings(servers))
+    let key = RecordKey.member("gate way_1.a")
+    let first = try harness.answer { engine.write(key, member(1), expecting: 0, $0) }
+    guard case .stored(let revision) = first else {
+      Issue.record("\(first)")
+      return
+    }
+    #expect(try harness.answer { engine.write(key, member(2), expecting: 0, $0) } == .conflict)
+    let second = try harness.answer { engine.write(key, member(2), expecting: revision, $0) }
+    guard case .stored(let newer) = second else {
+      Issue.record("\(second)")
+      return
+    }
+    #expect(newer > revision)
+    let found = try #require(try harness.answer { engine.read(key, $0) })
+    #expect(found.record == member(2))
+    #expect(found.revision == newer)
+    let missing = try #require(try harness.answer { engine.read(.member("nobody"), $0) })
+    #expect(missing.record == nil)
+    #expect(missing.revision == 0)
+    engine.close()
+  }
+
+  /// Compare-and-set is what keeps a partition from having two owners.
+  @Test func `of six that write a record at once one wins, fifty times`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    let settings = EngineHarness.settings(servers)
+    let engines = try (0..<6).map { try harness.ready(settings, member: "m\($0)") }
+    var revision: UInt64 = 0
+    for round: UInt64 in 1...50 {
+      var outcomes: [WriteOutcome] = []
+      for (number, engine) in engines.enumerated() {
+        engine.write(.owner(Partition(3)), owner("m\(number)", round), expecting: revision) {
+          outcomes.append($0)
+        }
+      }
+      try #require(harness.run { outcomes.count == 6 })
+      #expect(outcomes.count { $0 == .conflict } == 5, "\(outcomes)")
+      for case .stored(let stored) in outcomes { revision = stored }
+    }
+    for engine in engines { engine.close() }
+  }
+
+  @Test func `every member sees what others write, from the beginning and from then on`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    let settings = EngineHarness.settings(servers)
+    let writer = try harness.ready(settings)
+    _ = try harness.answer { writer.write(.owner(Partition(1)), owner("a", 1), expecting: 0, $0) }
+    let watcher = try harness.engine(settings, member: "b")
+    var seen: [RecordKey: ClusterRecord] = [:]
+    var readings = 0
+    watcher.onRecord = { key, record, _ in seen[key] = record }
+    watcher.onRecordsRead = { readings += 1 }
+    watcher.start()
+    try #require(harness.run { readings == 1 })
+    #expect(seen == [.owner(Partition(1)): owner("a", 1)])
+    _ = try harness.answer { writer.write(.member("a"), member(1), expecting: 0, $0) }
+    #expect(harness.run { seen[.member("a")] == member(1) })
+    // The server is killed and comes back: everything is read again.
+    servers.kill(0)
+    try #require(harness.run { watcher.problem != nil })
+    try servers.start(0)
+    #expect(harness.run { readings == 2 }, "\(watcher.problem ?? "")")
+    #expect(harness.run { writer.problem == nil })
+    let outcome = try harness.answer { writer.write(.member("b"), member(9), expecting: 0, $0) }
+    #expect(outcome != .conflict)
+    #expect(harness.run { seen[.member("b")] == member(9) })
+    writer.close()
+    watcher.close()
+  }
+
+  @Test func `a log is appended in turn, read in order, and shortened`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    let engine = try harness.ready(EngineHarness.settings(servers))
+    let partition = Partition(5)
+    #expect(try harness.answer { engine.readLast(partition, $0) }.isEmpty)
+    var last: UInt64 = 0
+    var sequences: [UInt64] = []
+    for number in 0..<300 {
+      let outcome = try harness.answer {
+        engine.append(frame(2, "lamp-\(number)/power"), to: partition, expecting: last, $0)
+      }
+      guard case .stored(let sequence) = outcome else {
+        Issue.record("\(outcome)")
+        return
+      }
+      last = sequence
+      sequences.append(sequence)
+    }
+    // An owner before, which knows an earlier end, is refused.
+    let late = try harness.answer {
+      engine.append(frame(1, "lamp-0/power"), to: partition, expecting: sequences[10], $0)
+    }
+    #expect(late == .conflict)
+    let read = try harness.answer { engine.read(partition, through: last, $0) }
+    let frames = try #require(read)
+    #expect(frames.map(\.sequence) == sequences)
+    #expect(frames[7].frame == frame(2, "lamp-7/power"))
+    #expect(frames[299].storedAt >= frames[0].storedAt && frames[0].storedAt > 0)
+    engine.purge(partition, before: sequences[290])
+    let isShort = harness.run { [harness] in
+      let left = try? harness.answer { engine.read(partition, through: last, $0) }
+      return left?.count == 10
+    }
+    #expect(isShort)
+    engine.close()
+  }
+
+  @Test func `members answer each other's requests and hear what is told to all`() throws {
+    let (servers, harness) = (try NATSServers(), try EngineHarness())
+    let settings = EngineHarness.settings(servers)
+    let asking = try harness.ready(settings, member: "a")
+    let answering = try harness.ready(settings, member: "b c")
+    answering.onRequest = { bytes, answer in answer(bytes.reversed()) }
+    #expect(try harness.answer { asking.request([1, 2, 3], to: "b c", $0) } == [3, 2, 1])
+    #expect(try harness.answer { asking.request([1], to: "nobody", $0) } == nil)
+    var heard: [[UInt8]] = []
+    var own: [[UInt8]] = []
+    answering.onBroadcast = { heard.append($0) }
+    asking.onBroadcast = { own.append($0) }
+    asking.broadcast([9])
+    #expect(harness.run { heard == [[9]] })
+    #expect(own.isEmpty)
+    asking.close()
+    answering.close()
+  }
+}
+
+extension LogEnd {
+  fileprivate var isEmpty: Bool { if case .empty = self { true } else { false } }
+}
