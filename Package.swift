@@ -44,7 +44,9 @@ let package = Package(
     .target(name: "NATS", dependencies: ["CNATS", "LastOut", "Operations"]),
     .target(
       name: "Engine",
-      dependencies: ["Cluster", "Durability", "JSON", "JSONParsing", "LastOut", "NATS", "Operations"]
+      dependencies: [
+        "Cluster", "Durability", "JSON", "JSONParsing", "LastOut", "NATS", "Operations",
+      ]
     ),
 
     // Shared ground: JSON text, command lines, the event loop, the log.

@@ -74,12 +74,27 @@ package struct ClusterView: Sendable {
   }
 
   /// The owner of a partition; `nil` where it is free.
+  ///
+  /// An owner writes its presence first: one whose presence is not known, or was read before it wrote
+  /// that it is the owner, is there.
   package func owner(of partition: Partition) -> String? {
-    guard let record = holdings[partition.number].record, let member = record.member,
-      let peer = peers[member], peer.record.incarnation == record.incarnation,
-      peer.record.state.isPresent
-    else { return nil }
-    return member
+    let holding = holdings[partition.number]
+    guard let record = holding.record, let member = record.member else { return nil }
+    guard let peer = peers[member] else { return member }
+    if peer.record.incarnation != record.incarnation {
+      return peer.revision < holding.revision ? member : nil
+    }
+    return peer.record.state.isPresent ? member : nil
+  }
+
+  /// Whether the presence of a partition's owner must be read.
+  func knowsOwner(of partition: Partition) -> Bool {
+    guard let record = holdings[partition.number].record, let member = record.member else {
+      return true
+    }
+    guard let peer = peers[member] else { return false }
+    return peer.record.incarnation == record.incarnation
+      || peer.revision > holdings[partition.number].revision
   }
 
   package var partitions: some RandomAccessCollection<Partition> {

@@ -153,6 +153,8 @@ extension Membership {
       held[partition] = .mayConnect(epoch: epoch, since: now)
     default: return
     }
+    // Another owner may have taken it.
+    effects.append(.read(.owner(partition)))
     lease.hurry(at: now)
     advance(to: now)
   }

@@ -35,6 +35,11 @@ extension Membership {
   ) {
     guard standing != .ended, view.observe(key, record, revision: revision, at: now) else { return }
     guard standing != .reading else { return }
+    if case .owner(let partition) = key, let owner = record?.owner?.member, owner != name,
+      !view.knowsOwner(of: partition)
+    {
+      effects.append(.read(.member(owner)))  // The watch has missed it.
+    }
     if let write = writes[key], write.isUnsure, write.record == record {
       // It is stored, and only the answer was lost.
       _ = writes.ended(key)

@@ -46,8 +46,13 @@ final class Consumer {
   private var isEnded = false
 
   /// - Parameters:
+  ///   - start: Where it begins.
   ///   - filter: The subject, or a pattern of subjects.
+  ///   - stream: The stream.
+  ///   - api: Where it is asked for.
+  ///   - name: Its name at the engine.
   ///   - subject: Where its messages are sent.
+  ///   - loop: Its timer's loop.
   ///   - onItem: Receives each message.
   ///   - onCaughtUp: Called once, when every message was received that was there at the start.
   ///   - onLost: Called once, when messages may have been missed: another one is needed.
