@@ -166,6 +166,8 @@ import Testing
     }
     #expect(events.map { $0["phase"] } == ["sent", "sent"])
     #expect(events.map { $0["key"] } == ["desk/level", "kitchen-a/level"])
+    // The broker acknowledges before it has passed the message on.
+    #expect(witness.waitFor("cmd/desk", "80"))
     #expect(witness.texts(on: "cmd/desk") == ["80"])
     #expect(try curl.send("POST", path, #"{"id":"mine"}"#).status == 202)
 
