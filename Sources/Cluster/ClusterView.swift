@@ -73,28 +73,35 @@ package struct ClusterView: Sendable {
     return peer.suspectedAt.map { min(end, $0.advanced(by: settings.suspicion)) } ?? end
   }
 
-  /// The owner of a partition; `nil` where it is free.
-  ///
-  /// An owner writes its presence first: one whose presence is not known, or was read before it wrote
-  /// that it is the owner, is there.
-  package func owner(of partition: Partition) -> String? {
-    let holding = holdings[partition.number]
-    guard let record = holding.record, let member = record.member else { return nil }
-    guard let peer = peers[member] else { return member }
-    if peer.record.incarnation != record.incarnation {
-      return peer.revision < holding.revision ? member : nil
-    }
-    return peer.record.state.isPresent ? member : nil
+  /// What is known of who has a partition.
+  private enum Tenure {
+    case free
+    case owned(by: String)
+    /// It has written that it is the owner, and its presence, which it wrote before, was not read.
+    case claimed(by: String)
   }
 
-  /// Whether the presence of a partition's owner must be read.
-  func knowsOwner(of partition: Partition) -> Bool {
-    guard let record = holdings[partition.number].record, let member = record.member else {
-      return true
+  private func tenure(of partition: Partition) -> Tenure {
+    let holding = holdings[partition.number]
+    guard let record = holding.record, let member = record.member else { return .free }
+    guard let peer = peers[member] else { return .claimed(by: member) }
+    if peer.record.incarnation != record.incarnation {
+      return peer.revision < holding.revision ? .claimed(by: member) : .free
     }
-    guard let peer = peers[member] else { return false }
-    return peer.record.incarnation == record.incarnation
-      || peer.revision > holdings[partition.number].revision
+    return peer.record.state.isPresent ? .owned(by: member) : .free
+  }
+
+  /// The owner of a partition; `nil` where it is free.
+  package func owner(of partition: Partition) -> String? {
+    switch tenure(of: partition) {
+    case .free: nil
+    case .owned(let member), .claimed(let member): member
+    }
+  }
+
+  /// The owner of a partition if its presence is not known and must be read.
+  func unknownOwner(of partition: Partition) -> String? {
+    if case .claimed(let member) = tenure(of: partition) { member } else { nil }
   }
 
   package var partitions: some RandomAccessCollection<Partition> {

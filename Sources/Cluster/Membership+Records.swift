@@ -35,8 +35,7 @@ extension Membership {
   ) {
     guard standing != .ended, view.observe(key, record, revision: revision, at: now) else { return }
     guard standing != .reading else { return }
-    if case .owner(let partition) = key, let owner = record?.owner?.member, owner != name,
-      !view.knowsOwner(of: partition)
+    if case .owner(let partition) = key, let owner = view.unknownOwner(of: partition), owner != name
     {
       effects.append(.read(.member(owner)))  // The watch has missed it.
     }

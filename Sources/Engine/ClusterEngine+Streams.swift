@@ -29,16 +29,13 @@ extension ClusterEngine {
   private func stream(_ name: String, _ subject: String, newestOnly: Bool) -> JSONValue {
     var members: [JSONValue.Member] = [
       .init("name", .string(name)), .init("subjects", [.string(subject)]),
-      .init("storage", "file"), .init("retention", "limits"), .init("discard", "new"),
+      .init("storage", "file"), .init("retention", "limits"),
+      .init("discard", newestOnly ? "old" : "new"),
       .init("num_replicas", .integer(Int64(settings.replicas))), .init("max_consumers", -1),
       .init("max_msgs", -1), .init("max_bytes", -1), .init("max_age", 0),
       .init("duplicate_window", 1_000_000_000),
     ]
-    if newestOnly {
-      members.append(.init("max_msgs_per_subject", 1))
-      // The newest replaces the one before.
-      members[4] = .init("discard", "old")
-    }
+    if newestOnly { members.append(.init("max_msgs_per_subject", 1)) }
     return .object(members)
   }
 

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Cluster
-import JSON
-import JSONParsing
 import LastOut
 import NATS
 package import Operations
@@ -36,9 +34,10 @@ package final class ClusterEngine {
   let settings: EngineSettings
   let connection: NATSConnection
   let api: StreamAPI
-  private let requests: Requests
   private let loop: EventLoop
   let log: Logger
+  /// Random, so that no two processes have the same.
+  private let name: String
   private let inbox: String
   private let address: String
   private var timer: LoopTimer?
@@ -58,8 +57,9 @@ package final class ClusterEngine {
     self.settings = settings
     self.loop = loop
     self.log = log
-    let inbox = "_INBOX.settle.\(String(UInt64.random(in: 0...UInt64.max), radix: 36))"
-    self.inbox = inbox
+    let name = String(UInt64.random(in: 0...UInt64.max), radix: 36)
+    let inbox = "_INBOX.settle.\(name)"
+    (self.name, self.inbox) = (name, inbox)
     address = "\(settings.prefix).member.\(RecordCoding.escaped(member))"
     do throws(NATSProblem) {
       connection = try NATSConnection(
@@ -72,13 +72,14 @@ package final class ClusterEngine {
       throw EngineRefusal(error.description)
     }
     do throws(OperationsError) {
-      requests = try Requests(
-        connection,
-        inbox: "\(inbox).answer",
-        patience: settings.patience,
-        loop: loop
+      api = StreamAPI(
+        requests: try Requests(
+          connection,
+          inbox: "\(inbox).answer",
+          patience: settings.patience,
+          loop: loop
+        )
       )
-      api = StreamAPI(requests: requests)
       timer = try loop.makeTimer(named: "the cluster's engine") { [unowned self] in proceed() }
     } catch {
       throw EngineRefusal(error.description)
@@ -116,8 +117,7 @@ package final class ClusterEngine {
   }
 
   private func receive(_ message: NATSConnection.Message) {
-    if requests.receive(message) { return }
-    // A consumer's messages have the stream's subjects; the subscription tells whose they are.
+    if api.requests.receive(message) { return }
     if message.subject == address {
       guard let reply = message.reply else { return }
       onRequest?(message.bytes) { [weak self] in _ = self?.connection.publish($0, to: reply) }
@@ -131,6 +131,8 @@ package final class ClusterEngine {
   // MARK: - Consumers
 
   /// Hands a message to the consumer that sent it; one that has ended may have sent more.
+  ///
+  /// A message has the subject that it was stored with, and its consumer's name in its reply subject.
   private func deliver(_ message: NATSConnection.Message) {
     if let name = Consumer.Facts(message.reply)?.name {
       consumers[String(name)]?.receive(message)
@@ -149,7 +151,7 @@ package final class ClusterEngine {
     onLost: @escaping () -> Void
   ) -> Consumer {
     consumerCount += 1
-    let name = "c\(inbox.utf8.suffix(6).map { String($0, radix: 16) }.joined())x\(consumerCount)"
+    let name = "\(name)-\(consumerCount)"
     let consumer = Consumer(
       start,
       of: filter,

@@ -9,7 +9,7 @@ import Operations
 /// Reads a stream in order, without a gap: a consumer of JetStream that is lost with its connection.
 ///
 /// A consumer may vanish when servers elect a leader, and says nothing then. So each of its messages is
-/// counted, and it gives a sign of life each second.
+/// counted, and one that follows a stream gives a sign of life each second.
 final class Consumer {
   /// A message of the stream.
   struct Item {

@@ -86,11 +86,11 @@ enum RecordCoding {
   static func escaped(_ name: String) -> String {
     var result = ""
     for byte in name.utf8 {
-      let scalar = Unicode.Scalar(byte)
-      let isPlain = scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-      if byte < 0x80, isPlain || byte == UInt8(ascii: "-") {
-        result.unicodeScalars.append(scalar)
-      } else {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+        result.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
         result += "_" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
       }
     }

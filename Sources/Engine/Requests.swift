@@ -19,6 +19,8 @@ final class Requests {
   private var pending: [UInt64: Pending] = [:]
   private var count: UInt64 = 0
   private var timer: LoopTimer?
+  /// When the timer fires; answers that come in time leave it as it is.
+  private var alarm: Moment?
 
   init(
     _ connection: NATSConnection,
@@ -48,7 +50,7 @@ final class Requests {
     let now = EventLoop.now()
     let deadline = isSent ? now.advanced(by: patience) : now
     pending[number] = Pending(deadline: deadline, done: done)
-    arm()
+    arm(at: deadline)
   }
 
   /// Takes a message if it is an answer.
@@ -62,12 +64,17 @@ final class Requests {
   }
 
   private func expire(at now: Moment) {
+    alarm = nil
     for (number, waiting) in pending.sorted(by: { $0.key < $1.key }) where waiting.deadline <= now {
       pending[number] = nil
       waiting.done(nil)
     }
-    arm()
+    if let next = pending.values.map(\.deadline).min() { arm(at: next) }
   }
 
-  private func arm() { timer?.arm(at: pending.values.map(\.deadline).min()) }
+  private func arm(at deadline: Moment) {
+    if let alarm, alarm <= deadline { return }
+    alarm = deadline
+    timer?.arm(at: deadline)
+  }
 }

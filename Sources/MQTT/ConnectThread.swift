@@ -36,23 +36,7 @@ final class ConnectThread: Sendable {
   init(configuration: MQTTConfiguration, waker: Waker) {
     let job = Job(owner: self, configuration: configuration, waker: waker)
     Self.running.add(1, ordering: .relaxed)
-    let argument = unsafe Unmanaged.passRetained(job).toOpaque()
-    var thread = pthread_t()
-    let code = unsafe pthread_create(
-      &thread,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    guard code != 0 else {
-      pthread_detach(thread)
-      return
-    }
-    unsafe Unmanaged<Job>.fromOpaque(argument).release()
+    if DetachedThread.start({ job.run() }) { return }
     Self.running.subtract(1, ordering: .relaxed)
     let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
     finish(.failure(problem), waker)

@@ -31,6 +31,7 @@ package final class NATSConnection {
   private let settings: NATSSettings
   private let subjects: [String]
   private var handle: NATSHandle?
+  private var watch: IOWatch?
   private var timer: LoopTimer?
   private var isClosed = false
 
@@ -57,8 +58,6 @@ package final class NATSConnection {
     }
   }
 
-  private var watch: IOWatch?
-
   deinit {
     watch?.cancel()
     close()
@@ -75,7 +74,7 @@ package final class NATSConnection {
     guard !isClosed else { return }
     isClosed = true
     isConnected = false
-    inbox.close()
+    for case .opened(let opened) in inbox.close() { handle = opened }  // Nobody has it yet.
     guard let handle else { return }
     self.handle = nil
     handle.close()

@@ -45,11 +45,10 @@ final class NATSInbox: Sendable {
     }
   }
 
-  func close() {
-    state.withLock { state in
-      state.isClosed = true
-      state.events = []
-    }
+  /// Takes no more events, and returns those that were not handled.
+  func close() -> [Event] {
+    state.withLock { state in state.isClosed = true }
+    return dequeue()
   }
 
   /// The functions that libnats calls; they hold this inbox until ``releaseFromLibrary()``.
@@ -116,7 +115,7 @@ final class NATSInbox: Sendable {
   var server: String {
     var text = [CChar](repeating: 0, count: 256)
     unsafe settle_nats_server(pointer, &text, Int32(text.count))
-    return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return String(terminated: text)
   }
 
   /// Closes and frees it; waits for handlers that run.

@@ -3,6 +3,7 @@
 
 import CNATS
 import Glibc
+import Operations
 
 /// libnats, which is loaded only where a cluster is configured.
 enum NATSLibrary {
@@ -10,48 +11,16 @@ enum NATSLibrary {
   static func load(_ file: String) throws(NATSProblem) {
     var text = [CChar](repeating: 0, count: 512)
     guard unsafe !settle_nats_load(file, &text, Int32(text.count)) else { return }
-    let reason = String(
-      decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
-      as: UTF8.self
+    throw NATSProblem(
+      "cluster: needs libnats (Debian: apt install libnats3.4): \(String(terminated: text))"
     )
-    throw NATSProblem("cluster: needs libnats (Debian: apt install libnats3.4): \(reason)")
   }
 }
 
 /// The first connection, on a thread of its own: resolving names and connecting may block.
 enum NATSConnecting {
-  private final class Job: Sendable {
-    let settings: NATSSettings
-    let subjects: [String]
-    let inbox: NATSInbox
-
-    init(_ settings: NATSSettings, _ subjects: [String], _ inbox: NATSInbox) {
-      self.settings = settings
-      self.subjects = subjects
-      self.inbox = inbox
-    }
-  }
-
   static func start(_ settings: NATSSettings, _ subjects: [String], _ inbox: NATSInbox) {
-    let job = Job(settings, subjects, inbox)
-    let argument = unsafe Unmanaged.passRetained(job).toOpaque()
-    var thread = pthread_t()
-    let code = unsafe pthread_create(
-      &thread,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        let job = unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
-        NATSConnecting.run(job.settings, job.subjects, job.inbox)
-        return nil
-      },
-      argument
-    )
-    guard code != 0 else {
-      pthread_detach(thread)
-      return
-    }
-    unsafe Unmanaged<Job>.fromOpaque(argument).release()
+    if DetachedThread.start({ run(settings, subjects, inbox) }) { return }
     inbox.add(.failed("cannot start a thread for the connection"))
   }
 
@@ -63,11 +32,7 @@ enum NATSConnecting {
     }
     guard let pointer = unsafe made else {
       inbox.releaseFromLibrary()
-      let reason = String(
-        decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
-        as: UTF8.self
-      )
-      inbox.add(.failed(reason))
+      inbox.add(.failed(String(terminated: text)))
       return
     }
     let handle = unsafe NATSHandle(pointer)
@@ -120,5 +85,12 @@ enum NATSConnecting {
       )
       return withExtendedLifetime(strings) { unsafe body(&raw) }
     }
+  }
+}
+
+extension String {
+  /// The text that C wrote into a buffer, up to its zero.
+  init(terminated buffer: [CChar]) {
+    self.init(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }

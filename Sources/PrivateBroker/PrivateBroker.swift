@@ -35,9 +35,7 @@ package final class PrivateBroker {
   private var reservation: PortReservation
   /// Whether clients may know the port.
   private var hasRun = false
-  private var process: SpawnedProcess?
-  /// Its end of file signals the guard that this process has ended.
-  private var lifeline: Lifeline?
+  private var process: GuardedProcess?
 
   /// Reserves a port and prepares a folder; the broker does not run yet.
   ///
@@ -75,22 +73,10 @@ package final class PrivateBroker {
     let program = try Self.findProgram()
     try writeConfiguration()
     let earlierLog = log().utf8.count
-    let lifeline = try Lifeline()
-    // The shell becomes the broker; the guard beside it waits for the end of this process. In a
-    // session of its own, Ctrl-C in the terminal reaches this process and not the broker; the guard
-    // stays when the terminal goes.
-    let script = """
-      exec 3<&0
-      (trap '' HUP INT TERM; read line <&3 || kill -9 $$) &
-      exec setsid "$1" -c "$2" </dev/null 3<&-
-      """
-    let process = try SpawnedProcess(
-      arguments: ["/bin/sh", "-c", script, "sh", program, directory + "/mosquitto.conf"],
-      input: lifeline.reader,
-      output: .file(logFile),
-      errors: .file(logFile)
+    let process = try GuardedProcess(
+      [program, "-c", directory + "/mosquitto.conf"],
+      log: logFile
     )
-    self.lifeline = lifeline
     self.process = process
     processID = process.processID
     return try awaitListener(logAfter: earlierLog)
@@ -99,14 +85,7 @@ package final class PrivateBroker {
   /// Ends the broker with a signal and waits for that.
   package func stop(signal number: Int32 = SIGTERM) {
     guard let process else { return }
-    process.signal(number)
-    process.signal(SIGCONT)
-    if process.wait(milliseconds: 5000) == nil {
-      process.signal(SIGKILL)
-      process.wait(milliseconds: 5000)
-    }
-    lifeline?.release()
-    lifeline = nil
+    process.end(signal: number)
     self.process = nil
     processID = nil
   }
@@ -168,8 +147,6 @@ package final class PrivateBroker {
       }
       process = nil
       processID = nil
-      lifeline?.release()
-      lifeline = nil
       if lines.contains(where: { $0.hasSuffix("Error: Address already in use") }) { return false }
       throw PrivateBrokerError("mosquitto ended (\(ending)): \(fresh)")
     }

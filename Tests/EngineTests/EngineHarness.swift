@@ -50,13 +50,13 @@ final class EngineHarness {
   }
 
   static func settings(
-    _ servers: NATSServers,
+    _ server: NATSServer,
     replicas: Int = 1,
     partitions: Int = 8
   ) -> EngineSettings {
     var settings = EngineSettings(
       cluster: "test",
-      connection: NATSSettings(servers: servers.urls, name: "settle-test")
+      connection: NATSSettings(servers: [server.url], name: "settle-test")
     )
     settings.replicas = replicas
     settings.partitions = partitions

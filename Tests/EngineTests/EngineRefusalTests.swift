@@ -10,9 +10,9 @@ import Testing
 /// What is wrong with an engine is said in words that lead to its cause.
 @Suite(.blocking) struct EngineRefusalTests {
   @Test func `a cluster with other partitions refuses, and names both numbers`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    let first = try harness.ready(EngineHarness.settings(servers, partitions: 8))
-    let second = try harness.engine(EngineHarness.settings(servers, partitions: 16))
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let first = try harness.ready(EngineHarness.settings(server, partitions: 8))
+    let second = try harness.engine(EngineHarness.settings(server, partitions: 16))
     var refusal: EngineRefusal?
     second.onRefusal = { refusal = $0 }
     second.start()
@@ -31,9 +31,9 @@ import Testing
     throws
   {
     let harness = try EngineHarness()
-    var options = NATSServers.Options()
+    var options = NATSServer.Options()
     options.user = ("settle", "right")
-    let guarded = try NATSServers(options)
+    let guarded = try NATSServer(options)
     var settings = EngineHarness.settings(guarded)
     settings.connection.username = "settle"
     settings.connection.password = "wrong"
@@ -44,15 +44,15 @@ import Testing
     settings.connection.password = "right"
     try harness.ready(settings).close()
 
-    options = NATSServers.Options()
+    options = NATSServer.Options()
     options.hasJetStream = false
-    let plain = try NATSServers(options)
+    let plain = try NATSServer(options)
     let without = try harness.engine(EngineHarness.settings(plain))
     without.start()
     #expect(harness.run { without.problem?.contains("has no JetStream") ?? false })
     without.close()
 
-    let one = try NATSServers()
+    let one = try NATSServer()
     let alone = try harness.engine(EngineHarness.settings(one, replicas: 3))
     alone.start()
     #expect(harness.run { alone.problem?.contains("fewer servers than cluster.replicas") ?? false })
@@ -60,12 +60,12 @@ import Testing
   }
 
   @Test func `servers that come later are found`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    servers.kill(0)
-    let engine = try harness.engine(EngineHarness.settings(servers))
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    server.kill()
+    let engine = try harness.engine(EngineHarness.settings(server))
     engine.start()
     try #require(harness.run { engine.problem?.contains("no connection to the engine") ?? false })
-    try servers.start(0)
+    try server.start()
     #expect(harness.run { engine.isReady })
     #expect(engine.problem == nil)
     engine.close()

@@ -31,8 +31,8 @@ import Testing
   }
 
   @Test func `a record is written once for each revision, and read as it was written`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    let engine = try harness.ready(EngineHarness.settings(servers))
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let engine = try harness.ready(EngineHarness.settings(server))
     let key = RecordKey.member("gate way_1.a")
     let first = try harness.answer { engine.write(key, member(1), expecting: 0, $0) }
     guard case .stored(let revision) = first else {
@@ -57,8 +57,8 @@ import Testing
 
   /// Compare-and-set is what keeps a partition from having two owners.
   @Test func `of six that write a record at once one wins, fifty times`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    let settings = EngineHarness.settings(servers)
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let settings = EngineHarness.settings(server)
     let engines = try (0..<6).map { try harness.ready(settings, member: "m\($0)") }
     var revision: UInt64 = 0
     for round: UInt64 in 1...50 {
@@ -76,8 +76,8 @@ import Testing
   }
 
   @Test func `every member sees what others write, from the beginning and from then on`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    let settings = EngineHarness.settings(servers)
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let settings = EngineHarness.settings(server)
     let writer = try harness.ready(settings)
     _ = try harness.answer { writer.write(.owner(Partition(1)), owner("a", 1), expecting: 0, $0) }
     let watcher = try harness.engine(settings, member: "b")
@@ -91,9 +91,9 @@ import Testing
     _ = try harness.answer { writer.write(.member("a"), member(1), expecting: 0, $0) }
     #expect(harness.run { seen[.member("a")] == member(1) })
     // The server is killed and comes back: everything is read again.
-    servers.kill(0)
+    server.kill()
     try #require(harness.run { watcher.problem != nil })
-    try servers.start(0)
+    try server.start()
     #expect(harness.run { readings == 2 }, "\(watcher.problem ?? "")")
     #expect(harness.run { writer.problem == nil })
     let outcome = try harness.answer { writer.write(.member("b"), member(9), expecting: 0, $0) }
@@ -104,8 +104,8 @@ import Testing
   }
 
   @Test func `a log is appended in turn, read in order, and shortened`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    let engine = try harness.ready(EngineHarness.settings(servers))
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let engine = try harness.ready(EngineHarness.settings(server))
     let partition = Partition(5)
     #expect(try harness.answer { engine.readLast(partition, $0) }.isEmpty)
     var last: UInt64 = 0
@@ -141,8 +141,8 @@ import Testing
   }
 
   @Test func `members answer each other's requests and hear what is told to all`() throws {
-    let (servers, harness) = (try NATSServers(), try EngineHarness())
-    let settings = EngineHarness.settings(servers)
+    let (server, harness) = (try NATSServer(), try EngineHarness())
+    let settings = EngineHarness.settings(server)
     let asking = try harness.ready(settings, member: "a")
     let answering = try harness.ready(settings, member: "b c")
     answering.onRequest = { bytes, answer in answer(bytes.reversed()) }
