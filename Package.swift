@@ -249,7 +249,7 @@ let package = Package(
     ),
     .testTarget(
       name: "ControlTests",
-      dependencies: ["Control", "Devices", "JSON", "JSONParsing", "Values"]
+      dependencies: ["Control", "Devices", "JSON", "JSONParsing", "Operations", "Values"]
     ),
     .testTarget(
       name: "ScreenTests",

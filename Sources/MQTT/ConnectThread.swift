@@ -36,10 +36,13 @@ final class ConnectThread: Sendable {
   init(configuration: MQTTConfiguration, waker: Waker) {
     let job = Job(owner: self, configuration: configuration, waker: waker)
     Self.running.add(1, ordering: .relaxed)
-    if DetachedThread.start({ job.run() }) { return }
-    Self.running.subtract(1, ordering: .relaxed)
-    let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
-    finish(.failure(problem), waker)
+    do throws(OperationsError) {
+      try WorkerThread { job.run() }.detach()
+    } catch {
+      Self.running.subtract(1, ordering: .relaxed)
+      let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
+      finish(.failure(problem), waker)
+    }
   }
 
   /// Removes and returns the result; `nil` while there is none.

@@ -20,8 +20,11 @@ enum NATSLibrary {
 /// The first connection, on a thread of its own: resolving names and connecting may block.
 enum NATSConnecting {
   static func start(_ settings: NATSSettings, _ subjects: [String], _ inbox: NATSInbox) {
-    if DetachedThread.start({ run(settings, subjects, inbox) }) { return }
-    inbox.add(.failed("cannot start a thread for the connection"))
+    do throws(OperationsError) {
+      try WorkerThread { run(settings, subjects, inbox) }.detach()
+    } catch {
+      inbox.add(.failed("cannot start a thread for the connection"))
+    }
   }
 
   private static func run(_ settings: NATSSettings, _ subjects: [String], _ inbox: NATSInbox) {

@@ -15,7 +15,7 @@ package final class LoopWatchdog {
   package let limit: Duration
   private let pulse: LoopPulse
   private let patrol: Patrol
-  private var thread: pthread_t
+  private let thread: WorkerThread
 
   /// Starts watching; create and release it on the loop's thread.
   ///
@@ -34,30 +34,14 @@ package final class LoopWatchdog {
     pulse = loop.pulse
     let milliseconds = max(limit / .milliseconds(1), 1)
     patrol = try Patrol(pulse: loop.pulse, limit: UInt64(milliseconds), onStall: onStall)
-    var identifier = pthread_t()
-    let argument = unsafe Unmanaged.passRetained(patrol).toOpaque()
-    let code = unsafe pthread_create(
-      &identifier,
-      nil,
-      { argument in
-        guard let argument = unsafe argument else { return nil }
-        unsafe Unmanaged<Patrol>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      },
-      argument
-    )
-    thread = identifier
-    guard code == 0 else {
-      unsafe Unmanaged<Patrol>.fromOpaque(argument).release()
-      throw OperationsError(call: "pthread_create", code: code)
-    }
+    thread = try WorkerThread { [patrol] in patrol.run() }
     pulse.attach(timer: patrol.timer, limit: UInt64(milliseconds))
   }
 
   deinit {
     pulse.detach()
     patrol.stop()
-    pthread_join(thread, nil)
+    thread.join()
   }
 
   /// The number of wake-ups of the watchdog's thread.

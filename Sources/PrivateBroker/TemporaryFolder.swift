@@ -15,7 +15,7 @@ package enum TemporaryFolder {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Removes a folder and the files in it.
+  /// Removes a folder and all that is below it.
   package static func remove(_ path: String) {
     if let directory = unsafe opendir(path) {
       while let entry = unsafe readdir(directory) {
@@ -24,7 +24,8 @@ package enum TemporaryFolder {
             unsafe String(cString: $0)
           }
         }
-        unsafe unlink(path + "/" + name)
+        guard name != ".", name != ".." else { continue }
+        if unsafe unlink("\(path)/\(name)") != 0, errno == EISDIR { remove("\(path)/\(name)") }
       }
       unsafe closedir(directory)
     }

@@ -5,7 +5,8 @@ import Cluster
 import Testing
 
 @Suite struct PartitionTests {
-  /// Values of FNV-1a with 64 bits; source: draft-eastlake-fnv, appendix C; the last is worked out over its UTF-8.
+  /// Values of FNV-1a with 64 bits; source: draft-eastlake-fnv, appendix C; the last was worked
+  /// out by another program.
   @Test(
     arguments: [
       ("", 0xcbf2_9ce4_8422_2325), ("a", 0xaf63_dc4c_8601_ec8c), ("foobar", 0x8594_4171_f739_67e8),

@@ -4,6 +4,7 @@
 import Control
 import Glibc
 import JSON
+import Operations
 import Testing
 import Values
 
@@ -73,12 +74,10 @@ struct ControlClientTests {
     }
     let line = String(decoding: ControlReply.targets(rows, id: nil).line, as: UTF8.self)
     let (client, server) = try pair()
-    let sender = unsafe Unmanaged.passRetained(Sender(descriptor: server, text: line + "\n"))
-    var thread = pthread_t()
-    unsafe pthread_create(&thread, nil, sendAll, unsafe sender.toOpaque())
+    let thread = try WorkerThread { sendAll(line + "\n", to: server) }
     var connection = ControlClient(connected: client)
     let reply = try connection.next(by: Deadline(after: .seconds(60)))
-    pthread_join(thread, nil)
+    thread.join()
     #expect(reply == .targets(rows, id: nil))
   }
 
@@ -139,27 +138,14 @@ struct ControlClientTests {
   }
 }
 
-private final class Sender {
-  let descriptor: Int32
-  let text: String
-
-  init(descriptor: Int32, text: String) {
-    self.descriptor = descriptor
-    self.text = text
-  }
-}
-
-private func sendAll(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  guard let argument = unsafe argument else { return nil }
-  let sender = unsafe Unmanaged<Sender>.fromOpaque(argument).takeRetainedValue()
-  var rest = Array(sender.text.utf8)[...]
+private func sendAll(_ text: String, to descriptor: Int32) {
+  var rest = Array(text.utf8)[...]
   while !rest.isEmpty {
     let count = unsafe rest.withUnsafeBytes { buffer in
-      unsafe send(sender.descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
+      unsafe send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL))
     }
     guard count > 0 else { break }
     rest = rest.dropFirst(count)
   }
-  close(sender.descriptor)
-  return nil
+  close(descriptor)
 }

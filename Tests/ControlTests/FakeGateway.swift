@@ -3,6 +3,7 @@
 
 import Control
 import Glibc
+import Operations
 
 /// A gateway double: listens on its own Unix socket and answers each line as the test requests.
 final class FakeGateway: Sendable {
@@ -16,10 +17,7 @@ final class FakeGateway: Sendable {
   init(answer: @escaping @Sendable (String) -> [String]?) throws {
     folder = try makeFolder()
     listener = try listen(at: "\(folder)/settle.sock")
-    let job = unsafe Unmanaged.passRetained(Job(listener: listener, answer: answer))
-    var thread = pthread_t()
-    unsafe pthread_create(&thread, nil, serve, unsafe job.toOpaque())
-    pthread_detach(thread)
+    try WorkerThread { [listener] in serve(listener, answer: answer) }.detach()
   }
 
   deinit {
@@ -27,16 +25,6 @@ final class FakeGateway: Sendable {
     close(listener)
     unsafe unlink(path)
     unsafe rmdir(folder)
-  }
-}
-
-private final class Job {
-  let listener: Int32
-  let answer: @Sendable (String) -> [String]?
-
-  init(listener: Int32, answer: @escaping @Sendable (String) -> [String]?) {
-    self.listener = listener
-    self.answer = answer
   }
 }
 
@@ -69,17 +57,15 @@ func listen(at path: String) throws -> Int32 {
   return listener
 }
 
-private func serve(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  guard let argument = unsafe argument else { return nil }
-  let job = unsafe Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
-  let connection = accept(job.listener, nil, nil)
-  guard connection >= 0 else { return nil }
+private func serve(_ listener: Int32, answer: (String) -> [String]?) {
+  let connection = accept(listener, nil, nil)
+  guard connection >= 0 else { return }
   defer { close(connection) }
   var framer = LineFramer()
   var chunk = [UInt8](repeating: 0, count: 4096)
   while true {
     while case .line(let bytes, _) = framer.next() {
-      guard let lines = job.answer(String(decoding: bytes, as: UTF8.self)) else { return nil }
+      guard let lines = answer(String(decoding: bytes, as: UTF8.self)) else { return }
       for byte in lines.flatMap({ Array("\($0)\n".utf8) }) {
         var byte = byte
         // Byte by byte: the client must not depend on how replies are cut.
@@ -87,7 +73,7 @@ private func serve(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPoin
       }
     }
     let count = unsafe recv(connection, &chunk, chunk.count, 0)
-    guard count > 0 else { return nil }
+    guard count > 0 else { return }
     framer.append(chunk.span.extracting(0..<count))
   }
 }

@@ -33,7 +33,7 @@ final class NATSServer {
 
   deinit {
     kill()
-    _ = try? SpawnedProcess(arguments: ["rm", "-rf", folder]).wait(milliseconds: 5000)
+    TemporaryFolder.remove(folder)
   }
 
   var url: String { "nats://127.0.0.1:\(port.port)" }

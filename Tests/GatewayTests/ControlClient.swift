@@ -44,9 +44,9 @@ final class ControlClient {
   func send(bytes: [UInt8]) -> Bool { Self.send(bytes, to: descriptor) }
 
   /// Sends bytes from a thread of its own, while replies are read; to be joined.
-  func sendMeanwhile(bytes: [UInt8]) throws -> TestThread {
+  func sendMeanwhile(bytes: [UInt8]) throws -> WorkerThread {
     let descriptor = descriptor
-    return try TestThread { _ = Self.send(bytes, to: descriptor) }
+    return try WorkerThread { _ = Self.send(bytes, to: descriptor) }
   }
 
   private static func send(_ bytes: [UInt8], to descriptor: Int32) -> Bool {

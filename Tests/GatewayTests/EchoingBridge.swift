@@ -13,7 +13,7 @@ import TestBroker
 /// Runs on its own thread until it is released.
 final class EchoingBridge: Sendable {
   private let worker: Worker
-  private let thread: TestThread
+  private let thread: WorkerThread
 
   /// - Parameters:
   ///   - port: The broker's port.
@@ -35,7 +35,7 @@ final class EchoingBridge: Sendable {
       commands: commands,
       wrap: wrap
     )
-    thread = try TestThread { [worker] in worker.run() }
+    thread = try WorkerThread { [worker] in worker.run() }
   }
 
   deinit {

@@ -84,7 +84,7 @@ import Testing
     let witness = try RecordingSubscriber(port: bench.broker.port, filters: ["cmd/dev1"])
     let port = bench.broker.port
     let isOver = Flag()
-    let thread = try TestThread {
+    let thread = try WorkerThread {
       guard let flood = try? RawPublisher(port: port),
         let commands = try? RecordingSubscriber(port: port, filters: ["cmd/dev0"])
       else { return }

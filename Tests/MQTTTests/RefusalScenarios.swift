@@ -59,7 +59,7 @@ import Testing
     reason: String
   ) throws {
     let listener = try LoopbackPort.listener()
-    let server = try TestThread {
+    let server = try WorkerThread {
       let connection = accept(listener.descriptor, nil, nil)
       var byte: UInt8 = 0
       while unsafe recv(connection, &byte, 1, 0) == 1, byte != 0x0A {}

@@ -224,7 +224,7 @@ import Testing
       if seen.values.last == 4000 { loop.stop() }
     }
     let threads = try (0..<4).map { _ in
-      try TestThread {
+      try WorkerThread {
         for _ in 0..<1000 {
           total.add(1, ordering: .releasing)
           waker.wake()

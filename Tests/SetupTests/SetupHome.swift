@@ -23,8 +23,7 @@ final class SetupHome {
   init() throws { folder = try TemporaryFolder.make("settle-setup") }
 
   deinit {
-    let removal = try? SpawnedProcess(arguments: ["rm", "-rf", folder])
-    removal?.wait(milliseconds: 10_000)
+    TemporaryFolder.remove(folder)
   }
 
   /// Runs `settled init` to its end, in the folder and without a terminal.

@@ -38,7 +38,7 @@ package final class FaultProxy: Sendable {
   /// Where clients connect to.
   package let port: Int
   private let worker: FaultProxyWorker
-  private let thread: TestThread
+  private let thread: WorkerThread
 
   /// Accepts connections for the broker at `target`, which need not run.
   ///
@@ -47,7 +47,7 @@ package final class FaultProxy: Sendable {
     let listener = try LoopbackPort.listener()
     port = listener.port
     worker = try FaultProxyWorker(listener: listener.descriptor, target: target)
-    thread = try TestThread { [worker] in worker.run() }
+    thread = try WorkerThread { [worker] in worker.run() }
   }
 
   deinit {

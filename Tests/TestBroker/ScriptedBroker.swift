@@ -44,7 +44,7 @@ package final class ScriptedBroker: Sendable {
   /// Where clients connect to.
   package let port: Int
   private let worker: ScriptedBrokerWorker
-  private let thread: TestThread
+  private let thread: WorkerThread
 
   /// Accepts connections from now on.
   ///
@@ -53,7 +53,7 @@ package final class ScriptedBroker: Sendable {
     let listener = try LoopbackPort.listener()
     port = listener.port
     worker = try ScriptedBrokerWorker(listener: listener.descriptor, script: script)
-    thread = try TestThread { [worker] in worker.run() }
+    thread = try WorkerThread { [worker] in worker.run() }
   }
 
   deinit {

@@ -24,7 +24,7 @@ import Operations
   private var records = Records()
   private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  private var thread: TestThread?
+  private var thread: WorkerThread?
 
   init(port: Int, filters: [String], qos: Int32) throws {
     mosquitto_lib_init()
@@ -49,7 +49,7 @@ import Operations
     setCallbacks()
     let code = unsafe mosquitto_connect(handle, "127.0.0.1", Int32(port), 60)
     guard code == 0 else { throw TestBrokerError("no broker at port \(port): \(code)") }
-    thread = try TestThread { self.run() }
+    thread = try WorkerThread { self.run() }
   }
 
   deinit {

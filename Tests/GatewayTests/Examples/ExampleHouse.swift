@@ -55,8 +55,7 @@ final class ExampleHouse {
   deinit {
     gateway = nil
     broker.stop()
-    let removal = try? SpawnedProcess(arguments: ["rm", "-rf", folder])
-    removal?.wait(milliseconds: 10_000)
+    TemporaryFolder.remove(folder)
   }
 
   /// Variables that lead the programs to this house, and away from the machine's own settings.

@@ -15,13 +15,13 @@ import TestBroker
 /// Runs on its own thread until it is released.
 final class HouseDevices: Sendable {
   private let worker: Worker
-  private let thread: TestThread
+  private let thread: WorkerThread
 
   /// Returns when every device has said that it is there, and its state.
   init(port: Int) throws {
     worker = try Worker(port: port)
     worker.begin()
-    thread = try TestThread { [worker] in worker.run() }
+    thread = try WorkerThread { [worker] in worker.run() }
   }
 
   deinit {
