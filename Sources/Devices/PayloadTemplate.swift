@@ -6,8 +6,8 @@ package import JSON
 
 /// A command's payload: a JSON structure in which `$value` is replaced by the typed value.
 ///
-/// Only whole strings are placeholders: `"$value"`, and `"$id"` for a message number that the
-/// device's reply repeats. A template that consists of `$value` alone sends the bare value: text
+/// Only whole strings are placeholders: `"$value"`, `"$value/r"` for a member of a color, and `"$id"`
+/// for a message number that the device's reply repeats. A template that consists of `$value` alone sends the bare value: text
 /// without quotes, numbers in their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
   /// The placeholder of the value.
@@ -17,6 +17,7 @@ package struct PayloadTemplate: Hashable, Sendable {
 
   private enum Placeholder: Hashable, Sendable {
     case value
+    case part(JSONPointer)
     case identity
   }
 
@@ -35,7 +36,20 @@ package struct PayloadTemplate: Hashable, Sendable {
   }
 
   /// Whether the payload contains the value.
-  package var carriesValue: Bool { placeholders.contains(.value) }
+  package var carriesValue: Bool {
+    placeholders.contains { $0 != .identity }
+  }
+
+  /// The members of the value that the payload contains one by one.
+  package var parts: [JSONPointer] {
+    placeholders.compactMap { if case .part(let pointer) = $0 { pointer } else { nil } }
+  }
+
+  /// The member of the value that a string such as `$value/r` stands for; `nil` for any other string.
+  package static func part(_ text: String) -> JSONPointer? {
+    guard text.hasPrefix("\(placeholder)/") else { return nil }
+    return JSONPointer(String(text.dropFirst(placeholder.utf8.count)))
+  }
 
   /// Compiles a structure; a scalar `$value` sends the bare value.
   package init(_ structure: JSONValue) {
@@ -65,6 +79,7 @@ package struct PayloadTemplate: Hashable, Sendable {
     for (placeholder, segment) in zip(placeholders, segments.dropFirst()) {
       switch placeholder {
       case .value: JSONWriter.append(wire, to: &output)
+      case .part(let pointer): JSONWriter.append(pointer.value(in: wire) ?? .null, to: &output)
       case .identity: JSONWriter.append(.integer(id), to: &output)
       }
       output.append(contentsOf: segment)
@@ -124,7 +139,8 @@ package struct PayloadTemplate: Hashable, Sendable {
     case .array(let elements): .array(elements.map { filled($0, with: wire, id) })
     case .object(let members):
       .object(members.map { JSONValue.Member($0.name, filled($0.value, with: wire, id)) })
-    case .null, .boolean, .integer, .number, .string: structure
+    case .string(let text): part(text).map { $0.value(in: wire) ?? .null } ?? structure
+    case .null, .boolean, .integer, .number: structure
     }
   }
 
@@ -156,7 +172,13 @@ package struct PayloadTemplate: Hashable, Sendable {
         compile(member.value, into: &segments, &placeholders)
       }
       append("}", to: &segments)
-    case .null, .boolean, .integer, .number, .string:
+    case .string(let text):
+      guard let pointer = part(text) else {
+        return JSONWriter.append(structure, to: &segments[segments.count - 1])
+      }
+      segments.append([])
+      placeholders.append(.part(pointer))
+    case .null, .boolean, .integer, .number:
       JSONWriter.append(structure, to: &segments[segments.count - 1])
     }
   }

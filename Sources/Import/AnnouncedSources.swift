@@ -116,5 +116,9 @@ struct AnnouncedSources {
       device.details = described.details.filled(from: device.details)
       findings[.zigbee2mqtt]?.devices[index] = device
     }
+    if var devices = findings[.zigbee2mqtt]?.devices {
+      GroupAreas.complete(&devices, rooms: found.devices.compactMap(\.area))
+      findings[.zigbee2mqtt]?.devices = devices
+    }
   }
 }

@@ -74,7 +74,7 @@ struct ProfileTests {
       "shelly/gen2-cover", "command", "STOP", "x/y/rpc",
       #"{"id":1,"src":"settle","method":"Cover.Stop","params":{"id":0}}"#
     ),
-    ("wled/light", "color", "#FF8800", "x/y/col", "#ff8800"),
+    ("wled/light", "color", "#FF8800", "x/y/api", #"{"seg":{"col":[[255,136,0]]}}"#),
     ("zwave-js/dimmer", "level", "99", "x/y/38/0/targetValue/set", "99"),
     ("zwave-js/switch", "power", "on", "x/y/37/0/targetValue/set", "true"),
     ("homeassistant/light", "color", "#ff8800", "x/y/rgb/set", "255,136,0"),

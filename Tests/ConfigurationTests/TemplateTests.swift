@@ -87,7 +87,7 @@ struct TemplateTests {
     let text = "l-$n: {for: [1, 2], profile: wled/light, topic: wled/l$n}"
     let registry = try loaded(text).registry
     let topics = registry.devices.flatMap { $0.properties.map(\.command.topic) }
-    #expect(topics.contains("wled/l1") && topics.contains("wled/l2"))
+    #expect(topics.contains("wled/l1/api") && topics.contains("wled/l2/api"))
     #expect(!topics.contains { $0.contains("$") })
   }
 

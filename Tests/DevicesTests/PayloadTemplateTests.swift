@@ -18,6 +18,10 @@ struct PayloadTemplateTests {
       ("$value", 40.1, "40.1"), ("$value", .object(["r": 1]), #"{"r":1}"#),
       (.object(["setpoint": "$value"]), 21.5, #"{"setpoint":21.5}"#),
       (.object(["a": ["$value", 1], "b": "$value"]), "x\"y", #"{"a":["x\"y",1],"b":"x\"y"}"#),
+      (
+        .object(["red": "$value/r", "rest": ["$value/b", "$value/x"]]),
+        .object(["r": 1, "b": 2]), #"{"red":1,"rest":[2,null]}"#
+      ),
       (.object(["a": "set $value"]), 1, #"{"a":"set $value"}"#),
       ("PRESS", 1, "PRESS"), (.object([]), 1, "{}"), (5, 1, "5"),
     ] as [(JSONValue, JSONValue, String)]

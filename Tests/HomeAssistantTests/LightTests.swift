@@ -39,9 +39,12 @@ import Values
     #expect(found["power_l2"]?["command_topic"] == "settle/strip/power_l2/light/set")
   }
 
+  private static let plainDimmer =
+    "lamp: {properties: {brightness: {type: integer, range: [0, 99], command: {topic: t}}}}\n"
+
   @Test func `a dimmer without a switch is a light`() throws {
     let light = try #require(
-      try entities(profile("zwave-js/dimmer"))["brightness"]
+      try entities(Self.plainDimmer)["brightness"]
     )
     #expect(light["p"] == "light")
     #expect(light["brightness_scale"] == 99)
@@ -203,9 +206,7 @@ import Values
     // Home Assistant rounds kelvin to mireds.
     ("zigbee2mqtt/light", #"{"state":"ON","color_temp":149}"#, #"{"power":true,"color_temp":150}"#),
     ("tasmota/dimmer", #"{"state":"OFF","transition":2}"#, #"{"power":false}"#),
-    ("zwave-js/dimmer", #"{"state":"OFF"}"#, #"{"brightness":0}"#),
-    ("zwave-js/dimmer", #"{"state":"ON"}"#, #"{"brightness":40}"#),
-    ("zwave-js/dimmer", #"{"state":"ON","brightness":7}"#, #"{"brightness":7}"#),
+    ("zwave-js/dimmer", #"{"state":"ON","brightness":7}"#, #"{"power":true,"brightness":7}"#),
   ]
 
   @Test(arguments: commands)
@@ -215,6 +216,18 @@ import Values
     _ expected: String
   ) throws {
     let found = try members(self.profile(profile), command, last: 40)
+    #expect(JSONWriter.text(.object(found)) == expected)
+  }
+
+  @Test(arguments: [
+    (#"{"state":"OFF"}"#, #"{"brightness":0}"#), (#"{"state":"ON"}"#, #"{"brightness":40}"#),
+    (#"{"state":"ON","brightness":7}"#, #"{"brightness":7}"#),
+  ])
+  func `a dimmer without a switch is switched by its brightness`(
+    _ command: String,
+    _ expected: String
+  ) throws {
+    let found = try members(Self.plainDimmer, command, last: 40)
     #expect(JSONWriter.text(.object(found)) == expected)
   }
 

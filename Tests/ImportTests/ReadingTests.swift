@@ -152,6 +152,42 @@ struct ReadingTests {
     #expect(again.files.first?.text.contains("  area: Bath\n") == true)
   }
 
+  @Test func `a group named like a room gives its members the room, and others get theirs`() throws
+  {
+    func device(_ address: String, _ name: String) -> String {
+      #"{"ieee_address":"\#(address)","friendly_name":"\#(name)","definition":{"exposes":["#
+        + #"{"type":"switch","features":[{"type":"binary","name":"state","property":"state","#
+        + #""value_on":"ON","value_off":"OFF","access":7}]}]}}"#
+    }
+    func group(_ id: Int, _ name: String, _ members: [String]) -> String {
+      let listed = members.map { #"{"ieee_address":"\#($0)"}"# }.joined(separator: ",")
+      return #"{"id":\#(id),"friendly_name":"\#(name)","members":[\#(listed)]}"#
+    }
+    let announced = [
+      Announcement(
+        topic: "zigbee2mqtt/bridge/devices",
+        text: "[" + ["a", "b", "c"].map { device($0, "Plug \($0)") }.joined(separator: ",") + "]"
+      ),
+      Announcement(
+        topic: "zigbee2mqtt/bridge/groups",
+        text: "["
+          + [group(1, "bath", ["a", "b"]), group(2, "Fans", ["a"]), group(3, "All", ["a", "c"])]
+          .joined(separator: ",") + "]"
+      ),
+      Announcement(
+        topic: "homeassistant/switch/a/switch/config",
+        text: #"{"cmd_t":"zigbee2mqtt/Plug a/set","dev":{"ids":["zigbee2mqtt_a"],"sa":"Bath"}}"#
+      ),
+    ]
+    let file = try #require(try Fixture.plan(announced).files.first)
+    let devices = try Loaded.devices(["a.yaml": file.text])
+    #expect(
+      devices.map { "\($0.id): \($0.area ?? "-")" }.sorted() == [
+        "all: -", "bath: Bath", "fans: Bath", "plug-a: Bath", "plug-b: Bath", "plug-c: -",
+      ]
+    )
+  }
+
   @Test func `a sensor in another file is skipped`() throws {
     let announced = Fixture.device(exposes: Self.sensor)
     let text = "mine: {properties: {t: {type: number, state: {topic: zigbee2mqtt/Lamp}}}}"

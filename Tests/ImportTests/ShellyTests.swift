@@ -33,6 +33,27 @@ struct ShellyTests {
       #"shellies/shellydimmer2-98CDAC000002/light/0/set {"brightness":30}"#
     ),
     (
+      "shellyrgbw2-000004", "color", "#ff8800",
+      #"shellies/shellyrgbw2-000004/color/0/set {"red":255,"green":136,"blue":0}"#
+    ),
+    ("shellyrgbw2-000004", "gain", "30", #"shellies/shellyrgbw2-000004/color/0/set {"gain":30}"#),
+    (
+      "shellyrgbw2-000005", "brightness_4", "30",
+      #"shellies/shellyrgbw2-000005/white/3/set {"brightness":30}"#
+    ),
+    (
+      "shellybulb-000006", "color", "#ff8800",
+      #"shellies/ShellyBulb-000006/color/0/set {"mode":"color","red":255,"green":136,"blue":0}"#
+    ),
+    (
+      "shellybulb-000006", "color_temp", "4000",
+      #"shellies/ShellyBulb-000006/color/0/set {"mode":"white","temp":4000}"#
+    ),
+    (
+      "shellytrv-000007", "target_temperature", "31",
+      "shellies/shellytrv-000007/thermostat/0/command/target_t 31"
+    ),
+    (
       "shellyplusrgbwpm-aabbccddeeff", "color", "#ff8800",
       #"shellyplusrgbwpm-aabbccddeeff/rpc {"id":1,"src":"settle","method":"RGBW.Set","params":{"id":0,"rgb":[255,136,0]}}"#
     ),
@@ -47,7 +68,9 @@ struct ShellyTests {
     text: String,
     sent: String
   ) throws {
-    let found = try #require(try Self.device(id).properties.first { $0.id == property })
+    let found = try #require(
+      try Self.device(id).properties.first { $0.id == property || $0.aliases == [property] }
+    )
     let value = try found.value(fromPayload: Array(text.utf8).span)
     var bytes: [UInt8] = []
     found.command.payload.render(found.wireValue(of: value), into: &bytes)
@@ -155,6 +178,43 @@ struct ShellyTests {
       stage.waitFor { messages in
         messages.last { $0.topic == "settle/\(keys[0])" }?.text == "12"
       }
+    )
+  }
+
+  @Test(arguments: ["shellyrgbw2-000004", "ShellyBulb-000006"])
+  func `an imported color lamp of the first generation confirms, and reports what is done by hand`(
+    name: String
+  ) throws {
+    let announced = try Fixture.messages("shelly.txt").filter {
+      String(decoding: $0.payload, as: UTF8.self).contains(name)
+    }
+    let home = try ImportHome(announced)
+    #expect(try home.settled(["import"]).code == 0)
+    try home.startGateway()
+    let stage = DeviceStage(home.client)
+    stage.add(
+      ShellyFirst.device("shellies/\(name)", parts: ["color/0": ShellyFirst.color]),
+      as: "lamp"
+    )
+    stage.comeUp("lamp")
+    let key = "\(name.lowercased())/color"
+    home.client.publish("settle/\(key)/set", "#00ff00")
+    #expect(
+      stage.waitFor { messages in
+        messages.last { $0.topic == "settle/\(key)/event" }?.text.contains("confirmed") == true
+      },
+      "\(home.client.texts(on: "settle/\(key)/event"))"
+    )
+    // By hand.
+    home.client.publish(
+      "shellies/\(name)/color/0/set",
+      #"{"red":255,"green":0,"blue":255}"#
+    )
+    #expect(
+      stage.waitFor { messages in
+        messages.last { $0.topic == "settle/\(key)" }?.text.contains("#ff00ff") == true
+      },
+      "\(home.client.texts(on: "settle/\(key)"))"
     )
   }
 }

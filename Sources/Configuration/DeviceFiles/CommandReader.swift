@@ -50,6 +50,7 @@ struct CommandReader {
     }
     let before = problems.count
     let structure = node.json(problems) { text, scalar in
+      if PayloadTemplate.part(text) != nil { return Optional.none }
       if text != PayloadTemplate.placeholder, text.has(PayloadTemplate.placeholder) {
         problems.add(
           scalar.position,

@@ -143,6 +143,7 @@ struct PropertyReader {
     )
     property.name = section.text("name")
     property.wire = wire
+    checkParts(of: property, section)
     property.states = states
     property.confirm = confirm
     property.always = always ?? false
@@ -150,6 +151,24 @@ struct PropertyReader {
     property.aliases = aliases(section)
     property.urgent = urgent(section, property)
     return property
+  }
+
+  /// A placeholder such as `$value/r` stands for a member, which only some forms of a color have.
+  private func checkParts(of property: Property, _ section: Section) {
+    let parts = property.command.payload.parts
+    guard !parts.isEmpty, let node = section["command"] else { return }
+    guard case .color = property.kind else {
+      problems.add(node.position, "payload: only a color has members such as '$value/r'")
+      return
+    }
+    let sample = property.wireValue(of: .color(.rgb(red: 0, green: 0, blue: 0)))
+    for part in parts where part.value(in: sample) == nil {
+      problems.add(
+        node.position,
+        "payload: '$value\(Excerpt.of(part.text))' is not in a color with 'encode: "
+          + "\(property.wire.encoding.rawValue)', which is \(Excerpt.of(JSONWriter.text(sample)))"
+      )
+    }
   }
 
   private func policy(_ section: Section, type: String) -> Policy {

@@ -11,6 +11,8 @@ struct ImportedDevice: Hashable, Sendable {
   var name: String
   /// The room, if the announcement names one.
   var area: String?
+  /// The identities of a group's members; empty for a device.
+  var members: [String] = []
   /// Who made it, and the identifiers of its announcements to Home Assistant.
   var details = ImportedDetails()
   /// The comment above the device, such as maker and model.

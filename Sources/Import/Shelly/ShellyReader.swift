@@ -55,6 +55,7 @@ struct ShellyReader {
     "SHPLG-U1": ("relay", 1), "SHEM": ("relay", 1), "SHEM-3": ("relay", 1),
     "SHUNI-1": ("relay", 2), "SHDM-1": ("light", 1), "SHDM-2": ("light", 1),
     "SHBDUO-1": ("light", 1), "SHVIN-1": ("light", 1), "SHTRV-01": ("trv", 1),
+    "SHBLB-1": ("bulb", 1), "SHCB-1": ("bulb", 1), "SHRGBW2": ("white", 4),
   ]
 
   private func readFirst(_ json: JSONValue, _ findings: inout Findings) {
@@ -69,7 +70,10 @@ struct ShellyReader {
         "the model '\(Excerpt.of(model))' has nothing to set, or is not supported"
       )
     }
-    let isRoller = json["mode"] == "roller"
+    let mode = json["mode"]?.string
+    // A bulb changes between its modes, an RGBW2 stays in one.
+    let isWhole = mode == "roller" || (mode == "color" && known.profile == "white")
+    let profile = isWhole ? mode ?? known.profile : known.profile
     var device = ImportedDevice(identity: "shellies/\(id)", name: id, comment: "Shelly \(model)")
     device.topic = "shellies/\(id)"
     device.details = ImportedDetails(
@@ -77,10 +81,14 @@ struct ShellyReader {
       model: .string(model),
       url: json["ip"]?.string.map { .string("http://\($0)/") }
     )
-    let count = isRoller ? 1 : known.count
+    let count = isWhole ? 1 : known.count
     for channel in 0..<count {
-      let profile = "shelly/gen1-\(isRoller ? "roller" : known.profile)"
-      device.add(profile, channel: channel, ending: count > 1 ? "_\(channel + 1)" : "", name: nil)
+      device.add(
+        "shelly/gen1-\(profile)",
+        channel: channel,
+        ending: count > 1 ? "_\(channel + 1)" : "",
+        name: nil
+      )
     }
     findings.devices.append(device)
   }

@@ -177,6 +177,7 @@ struct Zigbee2MQTTReader {
       name: name,
       comment: "group of \(Set(known.map(\.name)).sorted().joined(separator: ", "))"
     )
+    device.members = listed.compactMap { $0["ieee_address"]?.string }
     // As `getEncodedBaseTopic` of Zigbee2MQTT's lib/extension/homeassistant.ts.
     let encoded = base.utf16.map { String($0) }.joined()
     device.details = ImportedDetails(

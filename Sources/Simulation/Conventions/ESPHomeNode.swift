@@ -28,6 +28,7 @@ package struct ESPHomeNode: WireConvention {
   ]
   private static let lightMembers = ["state", "brightness", "color_temp", "color", "effect"]
   package static let relay: [String: JSONValue] = ["state": "OFF"]
+  package static let lock: [String: JSONValue] = ["state": "UNLOCKED"]
   package static let cover: [String: JSONValue] = ["position": 0]
   package static let climate: [String: JSONValue] = ["target_temperature": 20, "mode": "heat"]
   package static let fan: [String: JSONValue] = ["state": "OFF", "speed_level": 1]
@@ -54,6 +55,10 @@ package struct ESPHomeNode: WireConvention {
       case ("switch", nil), ("fan", nil): state(part, word, memory, at: now)
       case ("number", nil): number(part, "value", payload)
       case ("select", nil): [DeviceChange(part, "value", .set(.string(word)))]
+      case ("lock", nil):
+        ["LOCK": "LOCKED", "UNLOCK": "UNLOCKED"][word].map {
+          [DeviceChange(part, "state", .set($0))]
+        }
       case ("cover", nil), ("valve", nil): cover(part, word)
       case ("cover", "position"), ("valve", "position"):
         WirePayload.number(payload).map { [travel(part, to: $0)] }
@@ -122,7 +127,7 @@ package struct ESPHomeNode: WireConvention {
       return [
         DeviceMessage(topic: "\(topic)/\(part)/state", json: .object(members), retain: true)
       ]
-    case "switch": return [state("state")]
+    case "switch", "lock": return [state("state")]
     case "number", "select": return [state("value")]
     case "cover", "valve":
       let isClosed = memory.number(part, "position", at: now) < 0.5

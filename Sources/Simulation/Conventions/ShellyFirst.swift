@@ -8,7 +8,8 @@ import Values
 
 /// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.
 ///
-/// Parts have the names of their topics: `relay/0`, `light/0`, `roller/0`, `thermostat/0`. States are
+/// Parts have the names of their topics: `relay/0`, `light/0`, `white/0`, `color/0`, `roller/0`,
+/// `thermostat/0`. States are
 /// not retained. `…/light/0/command` is not simulated, because its words are not verified.
 package struct ShellyFirst: WireConvention {
   package static let fullTravel = Duration.seconds(4)
@@ -25,12 +26,18 @@ package struct ShellyFirst: WireConvention {
 
   package static let relay: [String: JSONValue] = ["on": false]
   package static let light: [String: JSONValue] = ["on": true, "brightness": 40]
+  package static let color: [String: JSONValue] = [
+    "on": true, "mode": "color", "gain": 40, "brightness": 40, "temp": 3000, "white": 0, "red": 255,
+    "green": 255, "blue": 255,
+  ]
   package static let roller: [String: JSONValue] = ["pos": 0]
   package static let thermostat: [String: JSONValue] = ["target_t": 20]
 
   package var subscriptions: [String] {
     [
-      "\(topic)/relay/+/command", "\(topic)/light/+/set", "\(topic)/roller/+/command/#",
+      "\(topic)/relay/+/command", "\(topic)/light/+/set", "\(topic)/white/+/set",
+      "\(topic)/color/+/set",
+      "\(topic)/roller/+/command/#",
       "\(topic)/thermostat/+/command/target_t",
     ]
   }
@@ -54,7 +61,10 @@ package struct ShellyFirst: WireConvention {
         WirePayload.flag(payload, on: "on", off: "off").map {
           [DeviceChange(part, "on", .set(.boolean($0)))]
         }
-      case "light": WirePayload.object(payload).flatMap { light(part, $0) }
+      case "light", "white", "color":
+        WirePayload.object(payload).flatMap {
+          light(part, $0, has: { memory.has(part, $0) })
+        }
       case "roller":
         levels.last == "pos"
           ? WirePayload.number(payload).flatMap { move(part, to: $0) }
@@ -68,16 +78,30 @@ package struct ShellyFirst: WireConvention {
     return changes.map { DeviceAnswer($0) } ?? .refused()
   }
 
-  private func light(_ part: String, _ command: JSONValue) -> [DeviceChange]? {
+  private static let bounds = [
+    "brightness": 0...100.0, "gain": 0...100.0, "temp": 3000...6500.0, "white": 0...255.0,
+    "red": 0...255.0, "green": 0...255.0, "blue": 0...255.0,
+  ]
+
+  private func light(
+    _ part: String,
+    _ command: JSONValue,
+    has: (String) -> Bool
+  ) -> [DeviceChange]? {
     var changes: [DeviceChange] = []
     if let word = command["turn"]?.string {
       guard ["on", "off"].contains(word) else { return nil }
       changes.append(DeviceChange(part, "on", .set(.boolean(word == "on"))))
     }
-    if let asked = command["brightness"]?.double {
-      guard (0...100).contains(asked) else { return nil }
-      let time = Duration.milliseconds(Int64(command["transition"]?.double ?? 0))
-      changes.append(DeviceChange(part, "brightness", .move(to: asked, over: time)))
+    if let mode = command["mode"], has("mode") {
+      guard ["white", "color"].contains(mode.string) else { return nil }
+      changes.append(DeviceChange(part, "mode", .set(mode)))
+    }
+    let time = Duration.milliseconds(Int64(command["transition"]?.double ?? 0))
+    for (name, bounds) in Self.bounds where has(name) {
+      guard let asked = command[name]?.double else { continue }
+      guard bounds.contains(asked) else { return nil }
+      changes.append(DeviceChange(part, name, .move(to: asked, over: time)))
     }
     return changes
   }
@@ -102,16 +126,14 @@ package struct ShellyFirst: WireConvention {
     let isOn = memory.value(part, "on", at: now) == true
     switch part.prefix(while: { $0 != "/" }) {
     case "relay": return [DeviceMessage(topic: "\(topic)/\(part)", text: isOn ? "on" : "off")]
-    case "light":
-      return [
-        DeviceMessage(
-          topic: "\(topic)/\(part)/status",
-          json: .object([
-            "ison": .boolean(isOn), "mode": "white",
-            "brightness": memory.value(part, "brightness", at: now),
-          ])
-        )
-      ]
+    case "light", "white", "color":
+      let mode = memory.has(part, "mode") ? memory.value(part, "mode", at: now) : "white"
+      let levels = Self.bounds.keys.sorted().filter { memory.has(part, $0) }.map {
+        JSONValue.Member($0, memory.value(part, $0, at: now))
+      }
+      let shown =
+        [JSONValue.Member("ison", .boolean(isOn)), JSONValue.Member("mode", mode)] + levels
+      return [DeviceMessage(topic: "\(topic)/\(part)/status", json: .object(shown))]
     case "roller":
       let word = memory.isMoving(part, at: now) ? "open" : "stop"
       return [

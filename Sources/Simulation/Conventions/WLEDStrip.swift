@@ -4,11 +4,13 @@
 import Devices
 internal import JSON
 package import LastOut
+internal import Values
 
-/// A strip with WLED: brightness and power on the device topic, color on `/col`; `/g`, `/c`, `/v` out.
+/// A strip with WLED: JSON on `/api`, brightness and power on the device topic, color on `/col`;
+/// `/g`, `/c`, `/v` out.
 ///
-/// Power is reported as brightness only, with 0 for off. `ON` restores the last brightness. JSON on
-/// `/api` is not simulated, because its form is not verified.
+/// Power is reported as brightness only, with 0 for off. `ON` restores the last brightness. Of JSON it
+/// knows `on`, `bri` and the first color of `seg`.
 package struct WLEDStrip: WireConvention {
   private static let part = "strip"
 
@@ -22,7 +24,7 @@ package struct WLEDStrip: WireConvention {
     )
   }
 
-  package var subscriptions: [String] { [topic, "\(topic)/col"] }
+  package var subscriptions: [String] { [topic, "\(topic)/col", "\(topic)/api"] }
 
   package func availability(_ isOnline: Bool) -> DeviceMessage? {
     DeviceMessage(topic: "\(topic)/status", text: isOnline ? "online" : "offline", retain: true)
@@ -39,6 +41,9 @@ package struct WLEDStrip: WireConvention {
       guard word.hasPrefix("#"), [7, 9].contains(word.utf8.count) else { return .refused() }
       return DeviceAnswer([DeviceChange(Self.part, "color", .set(.string(word.uppercased())))])
     }
+    if received == "\(topic)/api" {
+      return WirePayload.object(payload).flatMap { json($0, memory, at: now) } ?? .refused()
+    }
     let isOn = memory.number(Self.part, "brightness", at: now) > 0
     let last = memory.value(Self.part, "last", at: now)
     switch word {
@@ -53,6 +58,37 @@ package struct WLEDStrip: WireConvention {
       let memories = asked > 0 ? [DeviceChange(Self.part, "last", .set(value))] : []
       return DeviceAnswer([brightness(value)] + memories)
     }
+  }
+
+  /// As `deserializeState` of WLED's json.cpp: first the brightness, then the power.
+  private func json(
+    _ command: JSONValue,
+    _ memory: DeviceMemory,
+    at now: Moment
+  ) -> DeviceAnswer? {
+    var changes: [DeviceChange] = []
+    var last = memory.value(Self.part, "last", at: now)
+    var level = memory.number(Self.part, "brightness", at: now)
+    if let asked = command["bri"]?.double {
+      guard (0...255).contains(asked) else { return nil }
+      level = asked
+      let value = JSONValue.integer(Int64(asked))
+      changes.append(brightness(value))
+      if asked > 0 {
+        last = value
+        changes.append(DeviceChange(Self.part, "last", .set(value)))
+      }
+    }
+    if case .boolean(let isOn)? = command["on"], isOn != (level > 0) {
+      changes.append(brightness(isOn ? last : 0))
+    }
+    if case .array(let colors)? = command["seg"]?["col"], let first = colors.first {
+      guard let color = Color(wire: first, encoding: .channels),
+        let hex = color.wire(.hex).string
+      else { return nil }
+      changes.append(DeviceChange(Self.part, "color", .set(.string(hex.uppercased()))))
+    }
+    return changes.isEmpty ? nil : DeviceAnswer(changes)
   }
 
   private func brightness(_ value: JSONValue) -> DeviceChange {

@@ -6,9 +6,10 @@ package import JSON
 package import LastOut
 import Values
 
-/// A node behind Z-Wave JS UI, with topics of the type ValueID.
+/// A node behind Z-Wave JS UI, with topics of the type ValueID or by name.
 ///
-/// Parts are named `<command class>/<endpoint>`. A write to `targetValue`, or to `currentValue`, is
+/// Parts are named `<command class>/<endpoint>`, such as `38/0` or `switch_multilevel/endpoint_0`. Level
+/// 255 restores the last one. A write to `targetValue`, or to `currentValue`, is
 /// reported on `targetValue` immediately; `currentValue` follows as the node moves.
 package struct ZWaveNode: WireConvention {
   package static let fullTravel = Duration.seconds(2)
@@ -27,7 +28,13 @@ package struct ZWaveNode: WireConvention {
   }
 
   package static let binary: [String: JSONValue] = ["currentValue": false, "targetValue": false]
-  package static let level: [String: JSONValue] = ["currentValue": 20, "targetValue": 20]
+  package static let level: [String: JSONValue] = [
+    "currentValue": 20, "targetValue": 20, "lastValue": 20,
+  ]
+  package static let color: [String: JSONValue] = [
+    "currentColor": .object(["red": 255, "green": 255, "blue": 255]),
+    "targetColor": .object(["red": 255, "green": 255, "blue": 255]),
+  ]
   package static let setpoint: [String: JSONValue] = ["setpoint/1": 20]
   package static let mode: [String: JSONValue] = ["mode": 1]
 
@@ -57,15 +64,30 @@ package struct ZWaveNode: WireConvention {
       guard name == "targetValue" else {
         return DeviceAnswer([DeviceChange(part, name, .set(value))])
       }
+      if number == 255 {
+        let last = memory.value(part, "lastValue", at: now)
+        return DeviceAnswer([DeviceChange(part, "currentValue", .set(last))])
+      }
       guard (0...99).contains(number) else { return .refused() }
       let movement = duration.map { DeviceChange.Kind.move(to: number, over: $0) }
       return DeviceAnswer([
         DeviceChange(part, name, .set(value)),
         DeviceChange(
           part,
+          "lastValue",
+          .set(number > 0 ? value : memory.value(part, "lastValue", at: now))
+        ),
+        DeviceChange(
+          part,
           "currentValue",
           movement ?? .travel(to: number, span: 100, whole: Self.fullTravel)
         ),
+      ])
+    }
+    if name == "targetColor" {
+      guard let color = object?["value"], case .object = color else { return .refused() }
+      return DeviceAnswer([
+        DeviceChange(part, name, .set(color)), DeviceChange(part, "currentColor", .set(color)),
       ])
     }
     let said =
@@ -87,8 +109,10 @@ package struct ZWaveNode: WireConvention {
   }
 
   package func report(of part: String, memory: DeviceMemory, at now: Moment) -> [DeviceMessage] {
-    ["targetValue", "currentValue", "setpoint/1", "mode"].filter { memory.has(part, $0) }.map {
-      name in
+    let names = [
+      "targetValue", "currentValue", "targetColor", "currentColor", "setpoint/1", "mode",
+    ]
+    return names.filter { memory.has(part, $0) }.map { name in
       let value = memory.value(part, name, at: now)
       let time = JSONValue.integer(Int64(now.nanoseconds / 1_000_000))
       return DeviceMessage(

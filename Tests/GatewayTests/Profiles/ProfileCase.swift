@@ -213,14 +213,15 @@ extension ProfileCase {
   static func text(
     _ profile: String,
     _ topic: String,
-    parameters: String,
+    parameters: String = "",
+    id: String = "value",
     initial: String?,
     values: [(text: String, payload: String)],
     to rest: String,
     device: @escaping @Sendable (String) -> any SimulatedDevice
   ) -> ProfileCase {
     let changes = values.map {
-      Change(id: "value", text: $0.text, topic: rest, payload: $0.payload)
+      Change(id: id, text: $0.text, topic: rest, payload: $0.payload)
     }
     return ProfileCase(
       profile: profile,

@@ -79,6 +79,15 @@ extension ProfileCases {
         stopped: "STOP",
         device: node("valve/o", ESPHomeNode.cover)
       ),
+      .flag(
+        "esphome/lock",
+        "esp/lock",
+        parameters: "{object: o}",
+        id: "lock",
+        to: "/lock/o/command",
+        payload: { $0 ? "LOCK" : "UNLOCK" },
+        device: node("lock/o", ESPHomeNode.lock)
+      ),
       .number(
         "esphome/climate",
         "esp/climate",
@@ -112,52 +121,88 @@ extension ProfileCases {
         id: "brightness",
         initial: "128",
         values: levels,
-        to: "",
+        to: "/api",
+        payload: { #"{"bri":\#($0)}"# },
         device: { WLEDStrip.device($0) }
       )
-      .with(power: "", phase: "sent", payload: word)
+      .with(power: "/api", phase: "sent") { #"{"on":\#($0)}"# }
     ]
   }
 
   static var zwaveJS: [ProfileCase] {
-    [
+    zwaveJS(named: "", "zwave/") { "\($0)/0" }
+      + zwaveJS(named: "named-", "zwave/kitchen/lamp-") {
+        zwaveClasses[$0, default: ""] + "/endpoint_0"
+      }
+  }
+
+  private static let zwaveClasses = [
+    37: "switch_binary", 38: "switch_multilevel", 51: "color", 64: "thermostat_mode",
+    67: "thermostat_setpoint",
+  ]
+
+  /// The cases of one form of topics; `part` gives the levels of a command class.
+  private static func zwaveJS(
+    named prefix: String,
+    _ root: String,
+    part: (Int) -> String
+  ) -> [ProfileCase] {
+    let (binary, level, color) = (part(37), part(38), part(51))
+    let (setpoint, mode) = (part(67), part(64))
+    return [
       .flag(
-        "zwave-js/switch",
-        "zwave/2",
-        to: "/37/0/targetValue/set",
+        "zwave-js/\(prefix)switch",
+        "\(root)2",
+        to: "/\(binary)/targetValue/set",
         payload: { $0 ? "true" : "false" },
-        device: { ZWaveNode.device($0, isRaw: true, parts: ["37/0": ZWaveNode.binary]) }
+        device: { ZWaveNode.device($0, isRaw: true, parts: [binary: ZWaveNode.binary]) }
       ),
       .number(
-        "zwave-js/dimmer",
-        "zwave/3",
+        "zwave-js/\(prefix)dimmer",
+        "\(root)3",
         id: "brightness",
         initial: "20",
         values: levels,
-        to: "/38/0/targetValue/set",
-        device: { ZWaveNode.device($0, parts: ["38/0": ZWaveNode.level]) }
+        to: "/\(level)/targetValue/set",
+        device: { ZWaveNode.device($0, parts: [level: ZWaveNode.level]) }
+      )
+      .with(power: "/\(level)/targetValue/set", phase: "sent") { $0 ? "255" : "0" },
+      .text(
+        "zwave-js/\(prefix)color-light",
+        "\(root)6",
+        id: "color",
+        initial: nil,
+        values: [
+          ("\"#00ff00\"", #"{"value":{"red":0,"green":255,"blue":0}}"#),
+          ("\"#0000ff\"", #"{"value":{"red":0,"green":0,"blue":255}}"#),
+          ("\"#ff8800\"", #"{"value":{"red":255,"green":136,"blue":0}}"#),
+        ],
+        to: "/\(color)/targetColor/set",
+        device: {
+          ZWaveNode.device($0, parts: [level: ZWaveNode.level, color: ZWaveNode.color])
+        }
       ),
       .number(
-        "zwave-js/cover",
-        "zwave/4",
+        "zwave-js/\(prefix)cover",
+        "\(root)4",
         id: "position",
         initial: "20",
         values: levels,
-        to: "/38/0/targetValue/set",
-        device: { ZWaveNode.device($0, isRaw: true, parts: ["38/0": ZWaveNode.level]) }
+        to: "/\(level)/targetValue/set",
+        device: { ZWaveNode.device($0, isRaw: true, parts: [level: ZWaveNode.level]) }
       ),
       .number(
-        "zwave-js/thermostat",
-        "zwave/5",
+        "zwave-js/\(prefix)thermostat",
+        "\(root)5",
         id: "target_temperature",
         initial: "20",
         values: setpoints,
-        to: "/67/0/setpoint/1/set",
+        to: "/\(setpoint)/setpoint/1/set",
         device: {
-          ZWaveNode.device($0, parts: ["67/0": ZWaveNode.setpoint, "64/0": ZWaveNode.mode])
+          ZWaveNode.device($0, parts: [setpoint: ZWaveNode.setpoint, mode: ZWaveNode.mode])
         }
       )
-      .with(mode: "/64/0/mode/set", payload: "0"),
+      .with(mode: "/\(mode)/mode/set", payload: "0"),
     ]
   }
 

@@ -218,6 +218,51 @@ enum ProfileCases {
         to: "/light/0/set",
         #"{"turn":"off","brightness":30}"#
       ),
+      .number(
+        "shelly/gen1-white",
+        "shellies/white",
+        id: "brightness",
+        initial: "40",
+        values: ("60", ("5", "65"), "0", "50"),
+        to: "/white/0/set",
+        payload: { #"{"brightness":\#($0)}"# },
+        device: { ShellyFirst.device($0, parts: ["white/0": ShellyFirst.light]) }
+      )
+      .with(power: "/white/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# },
+      .number(
+        "shelly/gen1-color",
+        "shellies/color",
+        id: "brightness",
+        initial: "40",
+        values: ("60", ("5", "65"), "0", "50"),
+        to: "/color/0/set",
+        payload: { #"{"gain":\#($0)}"# },
+        device: { ShellyFirst.device($0, parts: ["color/0": ShellyFirst.color]) }
+      )
+      .with(power: "/color/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
+      .merging(
+        ##"{"power":false,"color":"#ff8800"}"##,
+        ["power", "color"],
+        to: "/color/0/set",
+        #"{"turn":"off","red":255,"green":136,"blue":0}"#
+      ),
+      .number(
+        "shelly/gen1-bulb",
+        "shellies/bulb",
+        id: "color_temp",
+        initial: "3000",
+        values: ("4000", ("100", "4100"), "3000", "3500"),
+        to: "/color/0/set",
+        payload: { #"{"mode":"white","temp":\#($0)}"# },
+        device: { ShellyFirst.device($0, parts: ["color/0": ShellyFirst.color]) }
+      )
+      .with(power: "/color/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
+      .merging(
+        ##"{"power":false,"color":"#ff8800"}"##,
+        ["power", "color"],
+        to: "/color/0/set",
+        #"{"turn":"off","mode":"color","red":255,"green":136,"blue":0}"#
+      ),
       .cover(
         "shelly/gen1-roller",
         "shellies/roller",

@@ -169,6 +169,30 @@ import Testing
     #expect(house.commands(on: topic).dropFirst(sent) == [row.back.payload], "\(key)")
   }
 
+  @Test func `a WLED strip takes power, brightness and color in one message`() throws {
+    let bench = try Bench.running(devices: "strip: {profile: wled/light, topic: wled/s}\n")
+    let witness = try bench.witness()
+    let stage = DeviceStage(witness)
+    stage.add(WLEDStrip.device("wled/s"), as: "strip")
+    stage.comeUp("strip")
+    witness.publish(
+      "settle/strip/set",
+      ##"{"power":true,"brightness":50,"color":"#ff8800","transition":0.7}"##
+    )
+    #expect(
+      stage.waitFor { messages in
+        ["brightness", "color"].allSatisfy {
+          Self.phases(of: "strip/\($0)", in: messages) == ["sent", "confirmed"]
+        }
+      }
+    )
+    #expect(
+      witness.texts(on: "wled/s/api") == [
+        #"{"on":true,"bri":50,"seg":{"col":[[255,136,0]]},"transition":7}"#
+      ]
+    )
+  }
+
   @Test func `a Shelly whose status notifications are off confirms by its reply alone`() throws {
     let bench = try Bench.running(
       devices: "plug: {profile: shelly/gen2-switch, topic: plus1}\n"
