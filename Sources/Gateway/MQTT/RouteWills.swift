@@ -58,15 +58,19 @@ final class RouteWills {
     for output in outputs { output.client.start() }
   }
 
-  /// A route forwarded a message.
-  func forwarded(_ publish: RouteMachine.Publish, to broker: Int) {
-    for number in outputs.indices
-    where outputs[number].broker == broker && outputs[number].topic == publish.topic {
-      shown[number] = publish.payload
-    }
+  /// Whether a message waits here until the will of its output is in force.
+  ///
+  /// Otherwise a gateway that is killed in between would leave what the message says.
+  func holds(_ publish: RouteMachine.Publish, to broker: Int) -> Bool {
+    let number = outputs.firstIndex { $0.broker == broker && $0.topic == publish.topic }
+    guard let number else { return false }
+    shown[number] = publish.payload
+    if case .connected = outputs[number].client.state { return false }
+    return true
   }
 
-  /// The broker may have published the will of the connection before.
+  /// Publishes what waits, or what is shown, as the broker may have published the will of the connection
+  /// before.
   private func connected(_ number: Int) {
     guard let payload = shown[number] else { return }
     _ = outputs[number].client.publish(
