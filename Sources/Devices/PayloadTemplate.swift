@@ -7,8 +7,8 @@ package import JSON
 /// A command's payload: a JSON structure in which `$value` is replaced by the typed value.
 ///
 /// Only whole strings are placeholders: `"$value"`, `"$value/r"` for a member of a color, and `"$id"`
-/// for a message number that the device's reply repeats. A template that consists of `$value` alone sends the bare value: text
-/// without quotes, numbers in their shortest form.
+/// for a message number that the device's reply repeats. A template that consists of `$value` alone
+/// sends the bare value: text without quotes, numbers in their shortest form.
 package struct PayloadTemplate: Hashable, Sendable {
   /// The placeholder of the value.
   package static let placeholder = "$value"
@@ -36,9 +36,7 @@ package struct PayloadTemplate: Hashable, Sendable {
   }
 
   /// Whether the payload contains the value.
-  package var carriesValue: Bool {
-    placeholders.contains { $0 != .identity }
-  }
+  package var carriesValue: Bool { placeholders.contains { $0 != .identity } }
 
   /// The members of the value that the payload contains one by one.
   package var parts: [JSONPointer] {
@@ -47,7 +45,7 @@ package struct PayloadTemplate: Hashable, Sendable {
 
   /// The member of the value that a string such as `$value/r` stands for; `nil` for any other string.
   package static func part(_ text: String) -> JSONPointer? {
-    guard text.hasPrefix("\(placeholder)/") else { return nil }
+    guard text.utf8.first == UInt8(ascii: "$"), text.hasPrefix("$value/") else { return nil }
     return JSONPointer(String(text.dropFirst(placeholder.utf8.count)))
   }
 

@@ -36,7 +36,10 @@ struct ShellyTests {
       "shellyrgbw2-000004", "color", "#ff8800",
       #"shellies/shellyrgbw2-000004/color/0/set {"red":255,"green":136,"blue":0}"#
     ),
-    ("shellyrgbw2-000004", "gain", "30", #"shellies/shellyrgbw2-000004/color/0/set {"gain":30}"#),
+    (
+      "shellyrgbw2-000004", "brightness", "30",
+      #"shellies/shellyrgbw2-000004/color/0/set {"gain":30}"#
+    ),
     (
       "shellyrgbw2-000005", "brightness_4", "30",
       #"shellies/shellyrgbw2-000005/white/3/set {"brightness":30}"#
@@ -68,9 +71,7 @@ struct ShellyTests {
     text: String,
     sent: String
   ) throws {
-    let found = try #require(
-      try Self.device(id).properties.first { $0.id == property || $0.aliases == [property] }
-    )
+    let found = try #require(try Self.device(id).properties.first { $0.id == property })
     let value = try found.value(fromPayload: Array(text.utf8).span)
     var bytes: [UInt8] = []
     found.command.payload.render(found.wireValue(of: value), into: &bytes)

@@ -48,10 +48,12 @@ package enum ProfileListing {
       name: name,
       description: own.node["description"]?.text,
       base: own.node["profile"]?.text,
-      parameters: chain.flatMap { $0.node["parameters"]?.pairs?.map(\.key) ?? [] },
+      parameters: [],
       properties: []
     )
     for profile in chain {
+      let parameters = profile.node["parameters"]?.pairs?.map(\.key) ?? []
+      entry.parameters += parameters.filter { !entry.parameters.contains($0) }
       for pair in profile.node["properties"]?.pairs ?? []
       where !entry.properties.contains(where: { $0.id == pair.key }) {
         let nodes = chain.compactMap { $0.node["properties"]?[pair.key] }

@@ -52,9 +52,7 @@ extension MQTTSurface {
 
   /// Publishes a routed message at a broker.
   func forward(_ publish: RouteMachine.Publish, to broker: Int) {
-    if wills.holds(publish, to: broker) {
-      return context.core.routes.finish(publish.number, .acknowledged)
-    }
+    if wills.hold(publish, to: broker) { return }
     let isAccepted = links[broker].client.publish(
       topic: publish.topic,
       payload: publish.payload,
@@ -63,7 +61,8 @@ extension MQTTSurface {
       properties: topics.routeProperties(trail: publish.trail),
       token: BrokerLink.Sender.route.token(publish.number)
     )
-    if !isAccepted { context.core.routes.finish(publish.number, .lost) }
+    guard isAccepted else { return context.core.routes.finish(publish.number, .lost) }
+    wills.forwarded(publish, to: broker)
   }
 
   /// Reports the outcome of a publish to the core, which decides what follows from it.

@@ -70,6 +70,7 @@ final class MQTTSurface {
     replyTopics = ReplyTopics(configuration)
     wills = try RouteWills(context)
     try addLinks(configuration)
+    wills.forward = { [unowned self] in forward($0, to: $1) }
     discovery = announcer.map { DiscoverySurface($0, context, link: own) }
   }
 

@@ -22,6 +22,10 @@ final class RouteWills {
   private var outputs: [Output] = []
   /// What a route forwarded last, by output.
   private var shown: [[UInt8]?] = []
+  /// What waits for the connection with the will of its output, by output.
+  private var held: [RouteMachine.Publish?] = []
+  /// Forwards a message that waited to a broker.
+  var forward: ((RouteMachine.Publish, Int) -> Void)?
 
   init(_ context: GatewayContext) throws(OperationsError) {
     let configuration = context.configuration
@@ -38,7 +42,14 @@ final class RouteWills {
       settings.clientID += "-will-\(number + 1)"
       settings.will = .init(topic: route.to.topic, payload: Array(will.utf8), qos: route.qos)
       let client = try MQTTClient(configuration: settings, loop: context.loop, log: context.log)
-      client.onState = { [unowned self] in if case .connected = $0 { connected(number) } }
+      client.onState = { [unowned self] in
+        switch $0 {
+        case .connected:
+          if !release(number) { publishAgain(number) }
+        case .waiting: release(number)
+        case .idle, .connecting: break
+        }
+      }
       outputs.append(
         Output(
           topic: route.to.topic,
@@ -47,6 +58,7 @@ final class RouteWills {
         )
       )
       shown.append(nil)
+      held.append(nil)
     }
   }
 
@@ -58,20 +70,36 @@ final class RouteWills {
     for output in outputs { output.client.start() }
   }
 
-  /// Whether a message waits here until the will of its output is in force.
+  /// Whether a message waits here while the connection with the will of its output is made.
   ///
-  /// Otherwise a gateway that is killed in between would leave what the message says.
-  func holds(_ publish: RouteMachine.Publish, to broker: Int) -> Bool {
+  /// Otherwise a gateway that is killed in between would leave what the message says. A connection
+  /// that cannot be made holds nothing back.
+  func hold(_ publish: RouteMachine.Publish, to broker: Int) -> Bool {
     let number = outputs.firstIndex { $0.broker == broker && $0.topic == publish.topic }
-    guard let number else { return false }
-    shown[number] = publish.payload
-    if case .connected = outputs[number].client.state { return false }
+    guard let number, outputs[number].client.state == .connecting else { return false }
+    held[number] = publish
     return true
   }
 
-  /// Publishes what waits, or what is shown, as the broker may have published the will of the connection
-  /// before.
-  private func connected(_ number: Int) {
+  /// A route forwarded a message.
+  func forwarded(_ publish: RouteMachine.Publish, to broker: Int) {
+    for number in outputs.indices
+    where outputs[number].broker == broker && outputs[number].topic == publish.topic {
+      shown[number] = publish.payload
+    }
+  }
+
+  /// Forwards the message that waits, and says whether there was one.
+  @discardableResult
+  private func release(_ number: Int) -> Bool {
+    guard let publish = held[number] else { return false }
+    held[number] = nil
+    forward?(publish, outputs[number].broker)
+    return true
+  }
+
+  /// The broker may have published the will of the connection before.
+  private func publishAgain(_ number: Int) {
     guard let payload = shown[number] else { return }
     _ = outputs[number].client.publish(
       topic: outputs[number].topic,

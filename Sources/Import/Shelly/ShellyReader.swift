@@ -70,10 +70,13 @@ struct ShellyReader {
         "the model '\(Excerpt.of(model))' has nothing to set, or is not supported"
       )
     }
-    let mode = json["mode"]?.string
     // A bulb changes between its modes, an RGBW2 stays in one.
-    let isWhole = mode == "roller" || (mode == "color" && known.profile == "white")
-    let profile = isWhole ? mode ?? known.profile : known.profile
+    let (profile, count) =
+      switch (known.profile, json["mode"]) {
+      case (_, "roller"): ("roller", 1)
+      case ("white", "color"): ("color", 1)
+      default: known
+      }
     var device = ImportedDevice(identity: "shellies/\(id)", name: id, comment: "Shelly \(model)")
     device.topic = "shellies/\(id)"
     device.details = ImportedDetails(
@@ -81,7 +84,6 @@ struct ShellyReader {
       model: .string(model),
       url: json["ip"]?.string.map { .string("http://\($0)/") }
     )
-    let count = isWhole ? 1 : known.count
     for channel in 0..<count {
       device.add(
         "shelly/gen1-\(profile)",

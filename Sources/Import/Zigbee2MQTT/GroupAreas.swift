@@ -20,10 +20,11 @@ enum GroupAreas {
         for place in members + [group] where devices[place].area == nil {
           devices[place].area = room
         }
-        continue
+      } else if devices[group].area == nil, let first = members.first,
+        members.allSatisfy({ devices[$0].area == devices[first].area })
+      {
+        devices[group].area = devices[first].area
       }
-      let areas = Set(members.map { devices[$0].area })
-      if areas.count == 1, let shared = areas.first { devices[group].area = shared }
     }
   }
 }

@@ -9,8 +9,8 @@ import Values
 /// A Shelly of the first generation: bare words for relays and rollers, JSON for lights.
 ///
 /// Parts have the names of their topics: `relay/0`, `light/0`, `white/0`, `color/0`, `roller/0`,
-/// `thermostat/0`. States are
-/// not retained. `…/light/0/command` is not simulated, because its words are not verified.
+/// `thermostat/0`. States are not retained. `…/light/0/command` is not simulated, because its words
+/// are not verified.
 package struct ShellyFirst: WireConvention {
   package static let fullTravel = Duration.seconds(4)
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Devices
+import JSON
 import Simulation
 
 /// Every profile that ships, by its convention.
@@ -193,7 +194,30 @@ enum ProfileCases {
   }
 
   private static var shellyGen1: [ProfileCase] {
-    [
+    func lamp(
+      _ kind: String,
+      at part: String,
+      id: String = "brightness",
+      initial: String = "40",
+      values: (set: String, step: (by: String, to: String), urgent: String, back: String) = (
+        "60", ("5", "65"), "0", "50"
+      ),
+      as state: [String: JSONValue] = ShellyFirst.color,
+      payload: (String) -> String
+    ) -> ProfileCase {
+      .number(
+        "shelly/gen1-\(kind)",
+        "shellies/\(kind)",
+        id: id,
+        initial: initial,
+        values: values,
+        to: "/\(part)/set",
+        payload: payload,
+        device: { ShellyFirst.device($0, parts: [part: state]) }
+      )
+      .with(power: "/\(part)/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
+    }
+    return [
       .flag(
         "shelly/gen1-relay",
         "shellies/relay",
@@ -201,62 +225,28 @@ enum ProfileCases {
         payload: { $0 ? "on" : "off" },
         device: { ShellyFirst.device($0, parts: ["relay/0": ShellyFirst.relay]) }
       ),
-      .number(
-        "shelly/gen1-light",
-        "shellies/light",
-        id: "brightness",
-        initial: "40",
-        values: ("60", ("5", "65"), "0", "50"),
-        to: "/light/0/set",
-        payload: { #"{"brightness":\#($0)}"# },
-        device: { ShellyFirst.device($0, parts: ["light/0": ShellyFirst.light]) }
-      )
-      .with(power: "/light/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
-      .merging(
-        #"{"power":false,"brightness":30}"#,
-        ["power", "brightness"],
-        to: "/light/0/set",
-        #"{"turn":"off","brightness":30}"#
-      ),
-      .number(
-        "shelly/gen1-white",
-        "shellies/white",
-        id: "brightness",
-        initial: "40",
-        values: ("60", ("5", "65"), "0", "50"),
-        to: "/white/0/set",
-        payload: { #"{"brightness":\#($0)}"# },
-        device: { ShellyFirst.device($0, parts: ["white/0": ShellyFirst.light]) }
-      )
-      .with(power: "/white/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# },
-      .number(
-        "shelly/gen1-color",
-        "shellies/color",
-        id: "brightness",
-        initial: "40",
-        values: ("60", ("5", "65"), "0", "50"),
-        to: "/color/0/set",
-        payload: { #"{"gain":\#($0)}"# },
-        device: { ShellyFirst.device($0, parts: ["color/0": ShellyFirst.color]) }
-      )
-      .with(power: "/color/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
-      .merging(
-        ##"{"power":false,"color":"#ff8800"}"##,
-        ["power", "color"],
-        to: "/color/0/set",
-        #"{"turn":"off","red":255,"green":136,"blue":0}"#
-      ),
-      .number(
-        "shelly/gen1-bulb",
-        "shellies/bulb",
+      lamp("light", at: "light/0", as: ShellyFirst.light) { #"{"brightness":\#($0)}"# }
+        .merging(
+          #"{"power":false,"brightness":30}"#,
+          ["power", "brightness"],
+          to: "/light/0/set",
+          #"{"turn":"off","brightness":30}"#
+        ),
+      lamp("white", at: "white/0", as: ShellyFirst.light) { #"{"brightness":\#($0)}"# },
+      lamp("color", at: "color/0") { #"{"gain":\#($0)}"# }
+        .merging(
+          ##"{"power":false,"color":"#ff8800"}"##,
+          ["power", "color"],
+          to: "/color/0/set",
+          #"{"turn":"off","red":255,"green":136,"blue":0}"#
+        ),
+      lamp(
+        "bulb",
+        at: "color/0",
         id: "color_temp",
         initial: "3000",
-        values: ("4000", ("100", "4100"), "3000", "3500"),
-        to: "/color/0/set",
-        payload: { #"{"mode":"white","temp":\#($0)}"# },
-        device: { ShellyFirst.device($0, parts: ["color/0": ShellyFirst.color]) }
-      )
-      .with(power: "/color/0/set") { #"{"turn":"\#($0 ? "on" : "off")"}"# }
+        values: ("4000", ("100", "4100"), "3000", "3500")
+      ) { #"{"mode":"white","temp":\#($0)}"# }
       .merging(
         ##"{"power":false,"color":"#ff8800"}"##,
         ["power", "color"],
