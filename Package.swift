@@ -119,9 +119,9 @@ let package = Package(
     .target(
       name: "Gateway",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Durability", "GatewayCore", "HTTP",
-        "HomeAssistant", "JSON", "JSONParsing", "Journal", "LastOut", "MQTT", "MQTTTopics",
-        "Operations", "Panel", "Routing", "Values",
+        "Cluster", "Commands", "Configuration", "Control", "Devices", "Durability", "Engine",
+        "GatewayCore", "HTTP", "HomeAssistant", "JSON", "JSONParsing", "Journal", "LastOut", "MQTT",
+        "MQTTTopics", "NATS", "Operations", "Panel", "Routing", "Values",
       ]
     ),
     .target(
@@ -208,8 +208,9 @@ let package = Package(
     .executableTarget(
       name: "settled",
       dependencies: [
-        "Arguments", "CMalloc", "CNcurses", "Configuration", "Control", "Devices", "Gateway",
-        "GatewayCore", "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics", "Operations",
+        "Arguments", "CMalloc", "CNcurses", "Configuration", "Control", "Devices", "Engine",
+        "Gateway", "GatewayCore", "Import", "JSON", "Journal", "LastOut", "MQTT", "MQTTTopics",
+        "Operations",
         "Screen", "Setup", "Simulation", "Values",
       ],
       // Nothing loads this program's symbols, and without them it needs less memory. All symbols are
@@ -323,7 +324,7 @@ let package = Package(
     .testTarget(
       name: "GatewayTests",
       dependencies: [
-        "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
+        "Cluster", "Commands", "Configuration", "Control", "Devices", "Gateway", "GatewayCore",
         "HomeAssistant", "JSON", "JSONParsing", "LastOut", "LastOutTesting", "MQTT", "Operations",
         "PrivateBroker", "Simulation", "TestBroker", "Values",
       ]

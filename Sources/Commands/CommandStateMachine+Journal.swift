@@ -66,6 +66,12 @@ extension CommandStateMachine {
     dispatcher.refreshTarget(key)
   }
 
+  /// Shows what another process says of `key`, which that one drives.
+  package mutating func show(_ status: KeyStatus, of key: KeyIndex) {
+    dispatcher.deliveries.update(key) { $0.show(status.actual) }
+    dispatcher.log.statuses.show(status, of: key)
+  }
+
   /// Whether a command of `key` was handed to the broker and has no answer yet.
   package func isInFlight(_ key: KeyIndex) -> Bool {
     dispatcher.sendQueue.awaitsAcknowledgement(key)

@@ -78,6 +78,8 @@ package struct LoadedConfiguration: Sendable {
   package var files: [String]
   /// The paths of profile files, which ``files`` contains too.
   package var profileFiles: [String]
+  /// Of the device files and profiles: the same for those that have read the same files.
+  package var digest: UInt64 = 0
   /// Problems that do not prevent a start.
   package var warnings: [ConfigurationProblem]
   /// Every setting and what stated it; empty where only device files were read.

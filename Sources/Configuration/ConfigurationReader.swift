@@ -16,6 +16,8 @@ final class ConfigurationReader {
   private let drafts: [String: [UInt8]]?
   private var files: [String] = []
   private var profileFiles: [String] = []
+  /// Of the names and contents of device files and profiles.
+  private var digest = FileDigest()
   /// Whether the folder of device files can be read, and nothing in it is reported already.
   private var isFolderRead = false
 
@@ -88,6 +90,7 @@ final class ConfigurationReader {
       sources: decoder.sources,
       files: files,
       profileFiles: profileFiles,
+      digest: digest.value,
       warnings: problems.sorted(problems.warnings)
     )
   }
@@ -132,6 +135,11 @@ final class ConfigurationReader {
       // An unreadable token file is already reported.
       if token != nil || http.tokenFile == nil { checkListen(http, token, positions) }
     }
+    if settings.cluster != nil, let cluster = positions.cluster {
+      let password = secrets.secret(at: cluster.passwordFile)
+      settings.cluster?.password = password
+      PlaintextCheck.check(settings.cluster, cluster, problems: problems)
+    }
     for name in settings.brokers.keys.sorted() {
       let brokerPositions = positions.brokers[name] ?? BrokerPositions()
       settings.brokers[name]?.password = secrets.filePassword(brokerPositions)
@@ -166,7 +174,7 @@ final class ConfigurationReader {
     do throws(SafeFile.Problem) {
       for name in try SafeFile.names(in: path, suffix: ".yaml") {
         profileFiles.append(FilePath.join(path, name))
-        if let root = read(FilePath.join(path, name)) { store.add(root) }
+        if let root = read(FilePath.join(path, name), isDigested: true) { store.add(root) }
       }
     } catch {
       if !error.isMissing { problems.add(.whole(path), "the folder \(error.message)") }
@@ -180,7 +188,7 @@ final class ConfigurationReader {
     do throws(SafeFile.Problem) {
       let paths = try devicePaths(in: folder.path)
       for path in paths {
-        if let root = read(path) { decoder.read(root) }
+        if let root = read(path, isDigested: true) { decoder.read(root) }
       }
       guard drafts == nil else { return }
       let unread = try SafeFile.names(in: folder.path, suffix: ".yml")
@@ -217,17 +225,34 @@ final class ConfigurationReader {
   }
 
   /// Reads a file's root node; `nil` when the file is empty or unreadable.
-  private func read(_ path: String) -> YAMLNode? {
+  private func read(_ path: String, isDigested: Bool = false) -> YAMLNode? {
     problems.recordFile(path)
     files.append(path)
     do throws(SafeFile.Problem) {
       let draft = drafts?[path]
       let bytes =
         if let draft { draft } else { try SafeFile.read(path, limit: Self.maximumFile).bytes }
+      if isDigested { digest.add(path, bytes) }
       return YAMLReader.read(bytes, file: path, problems: problems)
     } catch {
       problems.add(.whole(path), "the file \(error.message)")
       return nil
     }
+  }
+}
+
+/// Tells whether two gateways have read the same files: FNV-1a over their names and contents, in the
+/// order of reading.
+private struct FileDigest {
+  private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+
+  mutating func add(_ path: String, _ bytes: [UInt8]) {
+    add(path.split(separator: "/").last.map { Array($0.utf8) } ?? [])
+    add(bytes)
+  }
+
+  private mutating func add(_ bytes: [UInt8]) {
+    for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    value = (value ^ 0xFF) &* 0x100_0000_01b3  // No text has this byte: where one ends counts.
   }
 }

@@ -31,7 +31,12 @@ struct Secrets {
 
   /// The password in a broker's `password_file`.
   func filePassword(_ positions: BrokerPositions) -> String? {
-    guard let (path, position) = positions.passwordFile else { return nil }
+    secret(at: positions.passwordFile)
+  }
+
+  /// The password in a `password_file`; `nil` where none is named.
+  func secret(at file: (path: String, position: SourcePosition)?) -> String? {
+    guard let (path, position) = file else { return nil }
     return secret(inFile: path, named: "password_file", at: position, isOptional: false)
   }
 

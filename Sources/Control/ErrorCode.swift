@@ -30,4 +30,9 @@ package enum ErrorCode: String, Hashable, Sendable, CaseIterable {
   case badConfiguration = "bad_configuration"
   /// The gateway is shutting down and accepts no changes.
   case stopping
+  /// No gateway of the cluster drives the device at the moment; the change was not accepted.
+  case noOwner = "no_owner"
+  /// The gateway of the cluster that drives the device ended before it answered: the change may or may
+  /// not be accepted.
+  case unanswered
 }

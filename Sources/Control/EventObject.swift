@@ -23,6 +23,8 @@ package struct EventObject: Hashable, Sendable {
   package var reason: String?
   /// The group whose command this is a part of.
   package var group: String?
+  /// The member of the cluster that drives the device; `nil` without a cluster.
+  package var gateway: String?
   /// In the answer to a change of several properties: how many answers it has, one for each.
   package var of: Int?
 
@@ -61,6 +63,7 @@ extension EventObject {
       .init("reason", .text(reason)),
     ]
     if let group { members.append(.init("group", .string(group))) }
+    if let gateway { members.append(.init("gateway", .string(gateway))) }
     return .object(members)
   }
 
@@ -86,6 +89,7 @@ extension EventObject {
       attempt: attempt,
       reason: reason,
       group: group,
+      gateway: gateway,
       to: &output
     )
   }
@@ -110,6 +114,7 @@ extension EventObject {
     )
     of = json["of"]?.count
     group = json["group"]?.string
+    gateway = json["gateway"]?.string
   }
 }
 

@@ -18,6 +18,7 @@ package enum EventText {
     attempt: Int,
     reason: String?,
     group: String? = nil,
+    gateway: String? = nil,
     to output: inout [UInt8]
   ) {
     output.append(literal: #"{"id":"#)
@@ -33,7 +34,7 @@ package enum EventText {
     append(source, to: &output)
     output.append(literal: #","at":"#)
     at(&output)
-    if attempt == 1, reason == nil, group == nil {
+    if attempt == 1, reason == nil, group == nil, gateway == nil {
       return output.append(literal: #","attempt":1,"reason":null}"#)
     }
     output.append(literal: #","attempt":"#)
@@ -43,6 +44,10 @@ package enum EventText {
     if let group {
       output.append(literal: #","group":"#)
       JSONWriter.appendString(group, to: &output)
+    }
+    if let gateway {
+      output.append(literal: #","gateway":"#)
+      JSONWriter.appendString(gateway, to: &output)
     }
     output.append(UInt8(ascii: "}"))
   }

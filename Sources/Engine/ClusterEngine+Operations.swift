@@ -117,17 +117,36 @@ extension ClusterEngine {
 
   // MARK: - Other members
 
-  /// Sends a request to another member; `nil` when it does not answer in time.
-  package func request(
+  /// What became of a message to another member.
+  package enum Delivery {
+    case received
+    /// No such member is connected, or there is no connection: it was not received.
+    case notReceived
+    /// No answer: it may have been received, or may yet be.
+    case unknown
+  }
+
+  /// Sends a message to another member, which confirms that it was received.
+  package func send(
     _ bytes: [UInt8],
     to member: String,
-    _ done: @escaping ([UInt8]?) -> Void
+    _ done: @escaping (Delivery) -> Void
   ) {
+    let wasConnected = connection.isConnected
     let subject = "\(settings.prefix).member.\(RecordCoding.escaped(member))"
     api.requests.send(bytes, to: subject) { message in
-      done(message.flatMap { $0.status == nil ? $0.bytes : nil })
+      switch message {
+      case nil: done(wasConnected ? .unknown : .notReceived)
+      case let message?: done(message.status == "503" ? .notReceived : .received)
+      }
     }
   }
+
+  /// How large a message to other members may be, in bytes.
+  package var largestMessage: Int { connection.largest - 1024 }
+
+  /// Whether a server is connected.
+  package var isConnected: Bool { connection.isConnected }
 
   /// Tells every other member something; one that is away misses it.
   package func broadcast(_ bytes: [UInt8]) {

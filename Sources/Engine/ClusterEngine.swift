@@ -20,8 +20,8 @@ package final class ClusterEngine {
   package var onRecord: ((RecordKey, ClusterRecord?, UInt64) -> Void)?
   /// Every record was reported.
   package var onRecordsRead: (() -> Void)?
-  /// Another member's request, and where its answer goes.
-  package var onRequest: ((_ bytes: [UInt8], _ answer: @escaping ([UInt8]) -> Void) -> Void)?
+  /// A message from another member, which has been confirmed.
+  package var onMessage: (([UInt8]) -> Void)?
   /// What another member tells all.
   package var onBroadcast: (([UInt8]) -> Void)?
 
@@ -119,8 +119,8 @@ package final class ClusterEngine {
   private func receive(_ message: NATSConnection.Message) {
     if api.requests.receive(message) { return }
     if message.subject == address {
-      guard let reply = message.reply else { return }
-      onRequest?(message.bytes) { [weak self] in _ = self?.connection.publish($0, to: reply) }
+      if let reply = message.reply { _ = connection.publish([], to: reply) }
+      onMessage?(message.bytes)
     } else if message.subject == "\(settings.prefix).events" {
       onBroadcast?(message.bytes)
     } else {

@@ -30,5 +30,5 @@ package struct EngineSettings: Hashable, Sendable {
 package struct EngineRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   package let description: String
 
-  init(_ description: String) { self.description = "cluster: \(description)" }
+  package init(_ description: String) { self.description = "cluster: \(description)" }
 }

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Commands
 import Configuration
 import Control
@@ -8,6 +9,7 @@ import Devices
 import GatewayCore
 import LastOut
 import Operations
+import Values
 
 /// What the host shares with its surfaces: the core, and what every translation needs beside it.
 ///
@@ -33,6 +35,13 @@ final class GatewayContext {
   var lights = LightStates()
   /// Devices that appear with their first message.
   var arrivals: DeviceArrivals
+  /// The partition whose session has received the message that is being handled; `nil` without a
+  /// cluster, and for other connections.
+  var receivingPartition: Partition?
+  /// Receives values of a scene on whose devices other members of a cluster drive.
+  var onElsewhere: ((_ values: [(key: KeyIndex, value: Value)], _ origin: ChangeOrigin?) -> Void)?
+  /// Which devices this member of a cluster drives; `nil` without a cluster.
+  var places: DevicePlaces?
   /// What the files warn about.
   var warnings: [String]
   /// Since when devices have been offline, by number.
@@ -63,7 +72,15 @@ final class GatewayContext {
       settings: settings,
       identifiers: identifiers
     )
-    encoder = EventEncoder(identifiers, wallMilliseconds: wallMilliseconds, now: now)
+    places = configuration.gateway.cluster.map {
+      DevicePlaces(configuration.registry, partitions: $0.partitions)
+    }
+    encoder = EventEncoder(
+      identifiers,
+      gateway: configuration.gateway.cluster?.member,
+      wallMilliseconds: wallMilliseconds,
+      now: now
+    )
     devicesReloaded()
   }
 
@@ -71,11 +88,19 @@ final class GatewayContext {
   func devicesReloaded() {
     registry = core.registry
     counters.extend(to: registry.devices.count)
+    places?.replaceDevices(registry)
   }
 
   /// A device came online or went offline.
   func availabilityChanged(of device: Int, at now: Moment) {
     awaySince[device] = core.commands.dispatcher.sendQueue.isDeviceOnline(device) ? nil : now
+  }
+
+  /// Whether a message that is being handled is about a device: each session of a cluster receives what
+  /// concerns its own devices, and topics that several share arrive on each.
+  func concerns(device: Int) -> Bool {
+    guard let places else { return true }
+    return receivingPartition.map { places.partition(ofDevice: device) == $0 } ?? false
   }
 
   /// Reads the time of day; call it before events are encoded, since the wall clock may have been

@@ -1,11 +1,13 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Commands
 package import Configuration
 package import Control
 import Devices
 import Durability
+import Engine
 import GatewayCore
 import HTTP
 import LastOut
@@ -33,6 +35,7 @@ extension GatewayHost {
     report.queue = queue()
     report.journal = journalFacts()
     report.http = http.map(StatusReport.HTTP.init)
+    report.cluster = cluster.map { StatusReport.Cluster($0, at: now) }
     report.otherGatewayMilliseconds = mqtt.statusTopic.otherGatewaySeenAt?.milliseconds(to: now)
     report.restart = context.restart
     report.warnings = Array(context.warnings.prefix(Self.shownWarnings))
@@ -113,6 +116,29 @@ extension GatewayHost {
       .init("rejected", statistics.rejected), .init("messages_refused", refused),
       .init("devices_refused", context.arrivals.refusedCount),
     ]
+  }
+}
+
+extension StatusReport.Cluster {
+  fileprivate init(_ cluster: ClusterMember, at now: Moment) {
+    self.init(name: cluster.settings.name, member: cluster.name)
+    let view = cluster.membership.view
+    owners = view.partitions.map { view.owner(of: $0) }
+    let counts = Dictionary(grouping: owners.compactMap(\.self)) { $0 }.mapValues(\.count)
+    let digest = view.digest
+    members = view.peers.sorted { $0.key < $1.key }.map { name, peer in
+      StatusReport.Member(
+        name: name,
+        state: peer.record.state.rawValue,
+        partitions: counts[name] ?? 0,
+        renewedMilliseconds: peer.seenAt.milliseconds(to: now),
+        hasSameDevices: !peer.record.state.isPresent || peer.record.digest == digest
+      )
+    }
+    engine.problem = cluster.engine.problem ?? (cluster.engine.isReady ? nil : "not connected yet")
+    engine.server = cluster.engine.server.isEmpty ? nil : cluster.engine.server
+    engine.waiting = cluster.context.core.durability?.queue.count ?? 0
+    engine.passed = cluster.passed.count
   }
 }
 

@@ -6,6 +6,7 @@ package import Configuration
 import Control
 import Devices
 import Durability
+package import Engine
 package import GatewayCore
 import Glibc
 package import Journal
@@ -25,6 +26,8 @@ package final class GatewayHost {
   private(set) lazy var requests = RequestHandler(context, events: events, host: self)
   private(set) var controlSocket: ControlSocket? { didSet { events.controlSocket = controlSocket } }
   private(set) var http: HTTPSurface? { didSet { events.http = http } }
+  /// This gateway as a member of a cluster; `nil` without one.
+  private(set) var cluster: ClusterMember? { didSet { events.cluster = cluster } }
   /// The journal's file and thread; `nil` without a journal.
   private(set) var journal: JournalThread?
   let reloads: GatewayReload
@@ -36,6 +39,8 @@ package final class GatewayHost {
 
   /// Called when the connection to the gateway's own broker was made or ended.
   package var onConnection: ((Bool) -> Void)?
+  /// Called when the gateway cannot be a member of its cluster, with the reason: it must end.
+  package var onRefusal: ((String) -> Void)?
 
   /// - Throws: When the loop or the MQTT library cannot be set up; an absent broker is no error.
   package init(
@@ -46,7 +51,7 @@ package final class GatewayHost {
     context = GatewayContext(configuration, loop: loop, log: log)
     mqtt = try MQTTSurface(context)
     events = EventDistributor(context, mqtt: mqtt)
-    reloads = try GatewayReload(context, mqtt: mqtt)
+    reloads = try GatewayReload(context, mqtt: mqtt, digest: configuration.digest)
     phases = Phases(loop)
     timer = try loop.makeTimer(named: "due changes") { [unowned self] in
       deadline = nil
@@ -54,12 +59,19 @@ package final class GatewayHost {
     }
     mqtt.onConnection = { [unowned self] isUp in
       reloads.connectionChanged()
+      cluster?.brokerChanged(isUp: isUp)
       http?.streams.brokerConnectionChanged()
       onConnection?(isUp)
     }
     mqtt.onRejection = { [unowned self] in events.deliver($0, ofDevice: $1) }
-    mqtt.onAvailability = { [unowned self] in http?.streams.availabilityChanged(ofDevice: $0) }
-    reloads.onReplaced = { [unowned self] in http?.streams.devicesChanged() }
+    mqtt.onAvailability = { [unowned self] in
+      cluster?.rows.availabilityChanged(of: $0)
+      http?.streams.availabilityChanged(ofDevice: $0)
+    }
+    reloads.onReplaced = { [unowned self] in
+      cluster?.devicesReplaced(digest: reloads.digest)
+      http?.streams.devicesChanged()
+    }
     reloads.onFinish = { [unowned self] in emitReady() }
     loop.afterBatch = { [unowned self] in step() }
   }
@@ -129,6 +141,43 @@ package final class GatewayHost {
     journal = thread
   }
 
+  /// Joins the cluster that the configuration names, if any; call it before ``start()``.
+  ///
+  /// Servers that cannot be reached are no error: the log says so.
+  ///
+  /// - Throws: When libnats is missing.
+  package func openCluster() throws(EngineRefusal) {
+    guard let settings = context.configuration.cluster, let sessions = mqtt.sessions else { return }
+    let member = try ClusterMember(
+      settings,
+      context,
+      mqtt: mqtt,
+      sessions: sessions,
+      digest: reloads.digest
+    )
+    connect(member)
+    cluster = member
+    context.onElsewhere = { [unowned self] values, origin in
+      passOn(values, from: origin, at: EventLoop.now())
+    }
+    events.updateObservers()
+    member.start()
+  }
+
+  private func connect(_ member: ClusterMember) {
+    member.onRequest = { [unowned self] in requests.performHere($0, for: $1, line: 1) }
+    member.passed.onOwn = { [unowned self] in requests.performHere($0, for: $1, line: 1) }
+    member.onRefusal = { [unowned self] in onRefusal?($0) }
+    member.onRejected = { [unowned self] in events.deliver($0, at: EventLoop.now()) }
+    member.onOwnership = { [unowned self] in mqtt.ownershipChanged(of: $0, isDriven: $1) }
+    member.rows.onChange = { [unowned self] in http?.streams.changed($0) }
+    member.rows.onAvailability = { [unowned self] in
+      http?.streams.availabilityChanged(ofDevice: $0)
+    }
+    member.events.onEvent = { [unowned self] in events.deliverForeign($0) }
+    member.events.onWanted = { [unowned self] in events.updateObservers() }
+  }
+
   /// Starts connecting, and opens the control socket if ``listen()`` has not.
   ///
   /// - Throws: When the control socket cannot be opened, another gateway's lock included.
@@ -148,14 +197,19 @@ package final class GatewayHost {
     // Events of earlier commands are sent before the next commands, which would use all the room. In
     // a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
+    mqtt.sessions?.publishWaiting()
     receiveJournalResults(at: now)
     reloads.proceed()
-    while let effect = context.core.nextEffect(at: now, host: mqtt.hostState) {
-      perform(effect, at: now)
-    }
+    _ = cluster?.turn(at: now)
+    repeat {
+      while let effect = context.core.nextEffect(at: now, host: mqtt.hostState) {
+        perform(effect, at: now)
+      }
+    } while !context.core.isEnded && cluster?.turn(at: now) ?? false
     guard !context.core.isEnded else { return }
     context.loop.enter(phases.emitting)
     mqtt.publishWaiting()
+    cluster?.endBatch(at: now)
     armTimer(after: now)
     // Commands that wait for acknowledgements are sent with the next one.
     context.loop.isHurried = context.core.isHurried && !mqtt.own.client.canPublish
@@ -205,6 +259,7 @@ package final class GatewayHost {
     controlSocket?.close()
     http?.close()
     mqtt.close()
+    cluster?.close()
     onEnd?(report)
   }
 

@@ -173,10 +173,10 @@ extension DurabilityGate {
       withholdIfNeeded(event, rows.plan.sequence, ending: others, in: &commands, at: now)
     }
     guard event.isHeard(isWatched: commands.dispatcher.log.isWatched) else { return }
-    outbox.emit(Self.inMemory(event, fault))
+    outbox.emit(inMemory(event, fault))
   }
 
-  static func inMemory(_ event: CommandEvent, _ fault: JournalFault) -> CommandEvent {
+  func inMemory(_ event: CommandEvent, _ fault: JournalFault) -> CommandEvent {
     guard case .accepted = event.phase else { return event }
     var event = event
     event.reason = memoryReason(fault)
@@ -195,7 +195,7 @@ extension DurabilityGate {
     at now: Moment
   ) {
     if rows.isNewestUrgent(key) { return }
-    let reason = Self.overtakenReason(fault)
+    let reason = overtakenReason(fault)
     var rejected: Set<UInt64> = []
     var waiting = queue.removeAll(of: key)
     if let first { waiting.append(first) }
@@ -203,7 +203,7 @@ extension DurabilityGate {
     for var event in waiting {
       if event.phase == .accepted, event.number <= lastSent {
         // A command that was handed to the broker cannot be rejected any more.
-        outbox.emit(Self.inMemory(event, fault))
+        outbox.emit(inMemory(event, fault))
         continue
       }
       if event.phase == .accepted {

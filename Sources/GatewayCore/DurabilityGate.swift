@@ -16,6 +16,8 @@ import Values
 package struct DurabilityGate {
   /// The journal's file, as the log names it.
   private let path: String
+  /// What keeps the values, in words.
+  private let store: String
   /// How many changes may wait for the disk.
   private let limit: Int
   var rows: JournalRows
@@ -46,6 +48,7 @@ package struct DurabilityGate {
   ) {
     replay = Replay(awaiting: awaited, settles: settlesResumed)
     self.path = path
+    store = settlesResumed ? "the cluster's engine" : "the journal"
     self.limit = limit
     rows = JournalRows(plan: plan, keys: registry.properties.count)
     withheldKeys = WithheldKeys(keys: registry.properties.count)
@@ -103,12 +106,12 @@ package struct DurabilityGate {
   ) -> ValidationError? {
     if isUrgent { return nil }
     if queue.count >= limit {
-      return .notDurable("\(queue.count) changes wait for the journal's disk, which is slow")
+      return .notDurable("\(queue.count) changes wait for \(store), which is slow")
     }
     guard let fault else { return nil }
     let isOvertaking =
       hasLiveRow(key, at: now) || others.contains { hasLiveRow($0, at: now) }
-    return isOvertaking ? .notDurable(Self.overtakenReason(fault)) : nil
+    return isOvertaking ? .notDurable(overtakenReason(fault)) : nil
   }
 
   private func hasLiveRow(_ key: KeyIndex, at now: Moment) -> Bool {
@@ -120,12 +123,12 @@ package struct DurabilityGate {
   /// A client that sends all it can reaches this between two commits.
   package var isBehind: Bool { queue.count >= max(1, limit / 16 * 15) }
 
-  static func overtakenReason(_ fault: JournalFault) -> String {
-    "the journal cannot be written (\(fault)), and after a crash would send an older value again"
+  func overtakenReason(_ fault: JournalFault) -> String {
+    "\(store) cannot be written (\(fault)), and after a crash would send an older value again"
   }
 
-  static func memoryReason(_ fault: JournalFault) -> String {
-    "held in memory only, the journal cannot be written: \(fault)"
+  func memoryReason(_ fault: JournalFault) -> String {
+    "held in memory only, \(store) cannot be written: \(fault)"
   }
 
   // MARK: - The journal's thread
@@ -224,7 +227,7 @@ package struct DurabilityGate {
         reject(key, first: nil, fault, in: &commands, &outbox, at: now)
       }
       while let event = queue.popNext(through: sequence) {
-        outbox.emit(Self.inMemory(event, fault))
+        outbox.emit(inMemory(event, fault))
       }
     case .replay(let entry, let remaining):
       replay.resume(

@@ -22,6 +22,8 @@ package enum Effect: Sendable {
   case requestState(StateRequestMessage)
   /// Publish a routed message; report the outcome by ``GatewayCore/routeFinished(_:_:)``.
   case forward(RouteMachine.Publish, broker: Int)
+  /// Pass a change of a group's member on to the gateway that drives its device.
+  case passOn(PassedChange)
   /// Report a step in a command's life to its requester, to watchers and on its event topic.
   case emit(CommandEvent)
   /// A value of an earlier process is a command of this one; for the log.

@@ -30,6 +30,7 @@ extension GatewayCore {
         at: now,
         delay: delay,
         options,
+        apartFrom: elsewhere,
         in: &pipeline,
         &outbox
       )

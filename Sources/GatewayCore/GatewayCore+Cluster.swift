@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
+import Devices
 package import Durability
 package import LastOut
-import Values
+package import Values
 
 /// Taking devices over from other gateways of a cluster, and leaving them to others.
 extension GatewayCore {
@@ -12,6 +13,47 @@ extension GatewayCore {
   package mutating func takeOver(_ entries: [JournalEntry], at now: Moment) {
     let registry = registry
     pipeline.durability?.takeOver(entries, in: registry, at: now)
+  }
+
+  /// Says whether another gateway drives a device: its changes and its topics are not this gateway's.
+  package mutating func setElsewhere(_ isElsewhere: Bool, device: Int) {
+    elsewhere.set(isElsewhere, device)
+    if isElsewhere {
+      states.forgetShown(registry.indices(ofDevice: device).map { KeyIndex($0) }, ofDevice: device)
+    }
+  }
+
+  /// Shows what the gateway that drives a key's device says of it.
+  package mutating func show(_ status: KeyStatus, of key: KeyIndex) {
+    guard elsewhere.contains(registry.device(of: key)) else { return }
+    pipeline.commands.show(status, of: key)
+  }
+
+  /// Receives an event of a group's member whose device another gateway drives.
+  ///
+  /// `number` is that of the group's command, from ``PassedChange``.
+  package mutating func memberReported(
+    _ member: KeyIndex,
+    _ phase: Phase,
+    reason: String?,
+    collapsed: Int,
+    isFinal: Bool,
+    ofGroup number: UInt64,
+    at now: Moment
+  ) {
+    let event = CommandEvent(
+      ofGroup: member,
+      phase,
+      value: nil,
+      collapsed: collapsed,
+      number: number,
+      acceptedAt: now,
+      at: now,
+      reason: reason,
+      origin: nil,
+      isFinal: isFinal
+    )
+    groups.follow(event, of: number, in: &pipeline, &outbox)
   }
 
   /// The session that carries a device's messages was made or ended: without it, nothing is sent.
@@ -49,6 +91,33 @@ extension GatewayCore {
     for key in keys { unanswered += pipeline.forget(key, at: now) }
     return unanswered
   }
+}
+
+/// The devices that other gateways of a cluster drive; none without a cluster.
+package struct DevicesElsewhere: Sendable {
+  private var isElsewhere: [Bool] = []
+
+  package init() {}
+
+  @inline(__always)
+  func contains(_ device: Int) -> Bool { device < isElsewhere.count && isElsewhere[device] }
+
+  mutating func set(_ isThere: Bool, _ device: Int) {
+    if device >= isElsewhere.count {
+      isElsewhere += Array(repeating: false, count: device + 1 - isElsewhere.count)
+    }
+    isElsewhere[device] = isThere
+  }
+}
+
+/// A change of a group's member whose device another gateway drives: the host passes it on, and reports
+/// what becomes of it by ``GatewayCore/memberReported(_:_:reason:collapsed:isFinal:ofGroup:at:)``.
+package struct PassedChange: Sendable {
+  package var member: KeyIndex
+  package var change: ValueChange
+  package var options: ChangeOptions
+  /// Of the group's command.
+  package var number: UInt64
 }
 
 extension CommandPipeline {

@@ -73,7 +73,7 @@ extension GatewayCore {
   mutating func collectOutcomes(at now: Moment) {
     pipeline.emit(to: &outbox, at: now)
     pipeline.commands.refreshGroups(at: now)
-    let changed = states.collectChanges(of: &pipeline.commands, at: now)
+    let changed = states.collectChanges(of: &pipeline.commands, apartFrom: elsewhere, at: now)
     if isStateWatched { for key in changed { outbox.append(.stateChanged(key)) } }
   }
 

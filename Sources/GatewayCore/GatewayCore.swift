@@ -29,6 +29,8 @@ package struct GatewayCore: ~Copyable {
   var loops: FeedbackLoopDetector
   /// Commands of groups that have not ended.
   var groups = GroupCommands()
+  /// The devices that other gateways of a cluster drive.
+  var elsewhere = DevicesElsewhere()
   var shutdown: Shutdown?
   package var settings: GatewayCoreSettings
   package let identifiers: CommandIdentifiers

@@ -17,6 +17,7 @@ extension GroupCommands {
     at now: Moment,
     delay: Duration?,
     _ options: ChangeOptions,
+    apartFrom elsewhere: DevicesElsewhere,
     in pipeline: inout CommandPipeline,
     _ outbox: inout Outbox
   ) throws(ValidationError) {
@@ -40,6 +41,20 @@ extension GroupCommands {
     for member in registry.groups.members(of: key) {
       do throws(ValidationError) {
         let change = try pipeline.commands.memberChange(change, for: member)
+        if elsewhere.contains(registry.device(of: member)) {
+          outbox.append(
+            .passOn(
+              PassedChange(
+                member: member,
+                change: change,
+                options: options,
+                number: number
+              )
+            )
+          )
+          accepted.append(member)
+          continue
+        }
         try pipeline.change(change, of: member, delay: delay, members, &outbox, at: now)
         accepted.append(member)
       } catch {
@@ -79,8 +94,19 @@ extension GroupCommands {
     guard !isEmpty, case .emit(let event) = effect, let part = event.origin?.group else {
       return effect
     }
+    follow(event, of: part.number, in: &pipeline, &outbox)
+    return effect
+  }
+
+  /// Follows an event of a member, and emits what follows of the group.
+  mutating func follow(
+    _ event: CommandEvent,
+    of number: UInt64,
+    in pipeline: inout CommandPipeline,
+    _ outbox: inout Outbox
+  ) {
     let name = Self.name(event.key, in: pipeline.commands.registry)
-    for event in observe(event, of: part, named: name) {
+    for event in observe(event, of: number, named: name) {
       pipeline.commands.dispatcher.log.recordGroupPhase(
         event.phase,
         of: event.number,
@@ -89,7 +115,6 @@ extension GroupCommands {
       )
       outbox.emit(event)
     }
-    return effect
   }
 
   /// How a reason names a member.

@@ -73,14 +73,14 @@ struct GroupCommands {
   /// Follows an event of a member; returns the group's events that follow from it.
   mutating func observe(
     _ event: CommandEvent,
-    of part: GroupPart,
+    of number: UInt64,
     named name: String
   ) -> [CommandEvent] {
-    guard let stage = running[part.number]?.stages[event.key], stage != .ended else { return [] }
+    guard let stage = running[number]?.stages[event.key], stage != .ended else { return [] }
     // In place: a copy would cost as much as there are members.
-    running[part.number]?.observe(event, named: name)
-    let events = running[part.number]?.newEvents(number: part.number, at: event.at) ?? []
-    if running[part.number]?.isDone == true { running[part.number] = nil }
+    running[number]?.observe(event, named: name)
+    let events = running[number]?.newEvents(number: number, at: event.at) ?? []
+    if running[number]?.isDone == true { running[number] = nil }
     if !events.isEmpty { hasNews = true }
     return events
   }

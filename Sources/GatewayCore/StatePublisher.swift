@@ -83,11 +83,13 @@ package struct StatePublisher: ~Copyable {
   /// Topics to be shown as soon as there is room.
   package var dueCount: Int { due.count }
 
-  /// Records which topics show something else since the last call.
+  /// Records which topics show something else since the last call; those of devices `elsewhere` are not
+  /// this gateway's.
   ///
   /// - Returns: The keys that changed, possibly more than once each.
   mutating func collectChanges(
     of commands: inout CommandStateMachine,
+    apartFrom elsewhere: DevicesElsewhere = DevicesElsewhere(),
     at now: Moment
   ) -> [KeyIndex] {
     guard !commands.dispatcher.log.statuses.changedKeys.isEmpty else { return [] }
@@ -96,6 +98,7 @@ package struct StatePublisher: ~Copyable {
     let registry = commands.registry
     for key in keys {
       let device = registry.device(of: key)
+      if elsewhere.contains(device) { continue }
       if commands.dispatcher.log.statuses.takeNewTarget(of: key) {
         changed(key, device: device, at: now)
       } else {
@@ -172,6 +175,13 @@ package struct StatePublisher: ~Copyable {
       _ = queue.cancel(KeyIndex(Int32(place)))  // A change that waits is shown at once too.
       makeDue(Int32(place))
     }
+  }
+
+  /// Another gateway shows the topics of a device from now on.
+  mutating func forgetShown(_ keys: some Sequence<KeyIndex>, ofDevice device: Int) {
+    for key in keys where targetPlaces[key] >= 0 { shown[Int(targetPlaces[key])] = nil }
+    guard devicePlaces[device] >= 0 else { return }
+    for place in devicePlaces[device]...devicePlaces[device] + 1 { shown[Int(place)] = nil }
   }
 
   private mutating func makeDue(_ place: Int32) {

@@ -16,6 +16,9 @@ package struct MQTTConfiguration: Hashable, Sendable {
     package var payload: [UInt8]
     package var qos: Int
     package var retain: Bool
+    /// How long after the connection's end it is published, unless the session is resumed before
+    /// (MQTT 5).
+    package var delay: Duration = .zero
     package init(topic: String, payload: [UInt8], qos: Int = 1, retain: Bool = true) {
       self.topic = topic
       self.payload = payload

@@ -55,20 +55,33 @@ import Glibc
         "mosquitto_username_pw_set"
       )
     }
-    if let will = configuration.will {
-      try check(
-        unsafe mosquitto_will_set(
-          pointer,
-          will.topic,
-          Int32(clamping: will.payload.count),
-          will.payload,
-          Int32(will.qos),
-          will.retain
-        ),
-        "mosquitto_will_set"
-      )
-    }
+    if let will = configuration.will { try unsafe set(pointer, will, configuration.version) }
     if case .tls = configuration.endpoint { try unsafe setUpTLS(pointer, configuration) }
+  }
+
+  private static func set(
+    _ pointer: OpaquePointer,
+    _ will: MQTTConfiguration.Will,
+    _ version: MQTTConfiguration.ProtocolVersion
+  ) throws(MosquittoError) {
+    var properties = PropertyList()
+    if version == .v5, will.delay > .zero {
+      properties.add(MQTT_PROP_WILL_DELAY_INTERVAL.code, seconds: will.delay)
+    }
+    if let failure = properties.failure { throw failure }
+    try check(
+      unsafe mosquitto_will_set_v5(
+        pointer,
+        will.topic,
+        Int32(clamping: will.payload.count),
+        will.payload,
+        Int32(will.qos),
+        will.retain,
+        properties.pointer
+      ),
+      "mosquitto_will_set_v5"
+    )
+    properties.passOwnership()
   }
 
   deinit {

@@ -41,6 +41,9 @@ import CMosquitto
     )
   }
 
+  /// The library owns the list from now on.
+  mutating func passOwnership() { unsafe list = nil }
+
   private mutating func record(_ code: Int32, _ call: String) {
     guard code != 0, failure == nil else { return }
     failure = MosquittoError(call: "mosquitto_property_\(call)", code: code)

@@ -41,6 +41,11 @@ package struct Logger: Sendable {
     self.write = write
   }
 
+  /// The same log for a part of the program of which only events from `level` up matter.
+  package func raised(to level: Level) -> Logger {
+    Logger(minimum: minimum.map { max($0, level) }, isJournal: isJournal, write: write)
+  }
+
   /// Whether events of `level` are written; check it before collecting expensive metadata.
   package func writes(_ level: Level) -> Bool {
     guard let minimum else { return false }

@@ -200,6 +200,9 @@ package struct RouteMachine: ~Copyable {
     return learn(topic, broker: broker, as: name.span)
   }
 
+  /// The number of the route that an output belongs to.
+  package func route(of output: KeyIndex) -> Int { outputs[Int(output.rawValue)].route }
+
   /// Topics of broker 0 need no prefix, unless they could be mistaken for one.
   private static func isUnprefixed(_ topic: Span<UInt8>, broker: Int) -> Bool {
     broker == 0 && !topic.isEmpty && topic[0] >= UInt8(ascii: " ")

@@ -63,8 +63,8 @@ extension ExitCode {
   /// The exit code of an error of the gateway.
   static func code(of error: ErrorReply) -> ExitCode {
     switch ErrorCode(rawValue: error.code) {
-    case .stopping: .unavailable
-    case .limit: .failed
+    case .stopping, .noOwner: .unavailable
+    case .limit, .unanswered: .failed
     case .badConfiguration: .badConfiguration
     case .syntax, .lineTooLong, .incompleteLine, .unknownMember, .misplacedMember,
       .missingOperation, .severalOperations, .missingKey, .badType, .badValue, .badKey,

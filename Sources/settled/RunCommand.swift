@@ -6,6 +6,7 @@ import CMalloc
 import Configuration
 import Control
 import Devices
+import Engine
 import Gateway
 import GatewayCore
 import Glibc
@@ -130,6 +131,18 @@ struct RunCommand: Command {
       gateway.stopListening()
       StandardError.write(error.description)
       return .badConfiguration
+    }
+    do throws(EngineRefusal) {
+      try gateway.openCluster()
+    } catch {
+      gateway.stopListening()
+      StandardError.write(error.description)
+      return .badConfiguration
+    }
+    gateway.onRefusal = { reason in
+      StandardError.write(reason)
+      exitCode = .badConfiguration
+      loop.stop()
     }
     try gateway.start()
     log.info(

@@ -330,7 +330,7 @@ final class SimulatedMember {
     case .publish(let publish): send(publish)
     case .emit(let event): world.emitted(event)
     case .publishState, .requestState, .forward, .record, .stateChanged, .definitionsReplaced,
-      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end:
+      .reloaded, .storeHealth, .resumed, .log, .closeStore, .sayOffline, .end, .passOn:
       break
     }
   }

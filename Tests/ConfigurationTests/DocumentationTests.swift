@@ -51,6 +51,7 @@ struct DocumentationTests {
     (.policyFields, "settle", "$defs/policy/oneOf/1"),
     (.http, "settle", "properties/http"),
     (.journal, "settle", "properties/journal"),
+    (.cluster, "settle", "properties/cluster"),
     (.shutdown, "settle", "properties/shutdown"),
     (.lane, "settle", "properties/lanes/additionalProperties"),
     (

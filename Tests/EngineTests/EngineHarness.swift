@@ -6,6 +6,7 @@ import Engine
 import LastOut
 import NATS
 import Operations
+import TestBroker
 import Testing
 
 /// An event loop with engines on it, as members of a cluster have them.

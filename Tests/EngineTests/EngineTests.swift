@@ -140,14 +140,16 @@ import Testing
     engine.close()
   }
 
-  @Test func `members answer each other's requests and hear what is told to all`() throws {
+  @Test func `members confirm each other's messages and hear what is told to all`() throws {
     let (server, harness) = (try NATSServer(), try EngineHarness())
     let settings = EngineHarness.settings(server)
     let asking = try harness.ready(settings, member: "a")
     let answering = try harness.ready(settings, member: "b c")
-    answering.onRequest = { bytes, answer in answer(bytes.reversed()) }
-    #expect(try harness.answer { asking.request([1, 2, 3], to: "b c", $0) } == [3, 2, 1])
-    #expect(try harness.answer { asking.request([1], to: "nobody", $0) } == nil)
+    var messages: [[UInt8]] = []
+    answering.onMessage = { messages.append($0) }
+    #expect(try harness.answer { asking.send([1, 2, 3], to: "b c", $0) } == .received)
+    #expect(messages == [[1, 2, 3]])
+    #expect(try harness.answer { asking.send([1], to: "nobody", $0) } == .notReceived)
     var heard: [[UInt8]] = []
     var own: [[UInt8]] = []
     answering.onBroadcast = { heard.append($0) }

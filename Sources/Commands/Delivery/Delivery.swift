@@ -64,7 +64,7 @@ struct Delivery {
     return property.isSameOnWire(actual, value)
   }
 
-  /// Shows the value that a group's members have; nothing is in flight.
+  /// Shows the value that a group's members have, or that another process says; nothing is in flight.
   mutating func show(_ value: Value?) { actual = value }
 
   // MARK: - Sending

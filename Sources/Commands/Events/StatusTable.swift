@@ -85,6 +85,16 @@ package struct StatusTable {
     row.hasSince = true
   }
 
+  /// Shows what another gateway of a cluster says of a key, whose device it drives.
+  mutating func show(_ status: KeyStatus, of key: KeyIndex) {
+    rows[key].target = status.target
+    rows[key].phase = status.phase
+    rows[key].since = status.since ?? .zero
+    rows[key].hasSince = status.since != nil
+    rows[key].hasNewTarget = false
+    markChanged(key)
+  }
+
   /// Records that the device reported another value.
   mutating func recordReport(for key: KeyIndex, at now: Moment) {
     Self.recordReport(in: &rows[key], at: now)
@@ -112,4 +122,16 @@ package struct KeyStatus: Sendable {
   package var phase: Phase?
   /// When ``phase`` or ``actual`` last changed; `nil` if never.
   package var since: Moment?
+
+  package init(
+    target: Value? = nil,
+    actual: Value? = nil,
+    phase: Phase? = nil,
+    since: Moment? = nil
+  ) {
+    self.target = target
+    self.actual = actual
+    self.phase = phase
+    self.since = since
+  }
 }

@@ -10,6 +10,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
   case policies = "policy"
   case http
   case journal
+  case cluster
   case shutdown
   case lane = "lanes.<name>"
   case window = "lanes.<name>.window"
@@ -41,14 +42,19 @@ package enum KeyTable: String, CaseIterable, Sendable {
     switch self {
     case .settings:
       [
-        "mqtt", "socket", "policy", "ttl", "devices", "http", "journal", "shutdown", "lanes",
-        "brokers", "routes", "inputs", "discovery", "limits",
+        "mqtt", "socket", "policy", "ttl", "devices", "http", "journal", "cluster", "shutdown",
+        "lanes", "brokers", "routes", "inputs", "discovery", "limits",
       ]
     case .mqtt: Self.connection + ["base_topic", "reply_topics"]
     case .broker: Self.connection
     case .policies: ["number", "integer", "boolean", "choice", "text", "color", "action"]
     case .http: ["listen", "token_file", "hosts"]
     case .journal: ["path", "commit"]
+    case .cluster:
+      [
+        "name", "member", "nats", "credentials_file", "username", "password_file", "ca", "cert",
+        "key", "partitions", "replicas",
+      ]
     case .shutdown: ["timeout"]
     case .lane: ["rate", "burst", "window"]
     case .window: ["start", "min", "max"]

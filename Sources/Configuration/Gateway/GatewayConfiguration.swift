@@ -19,6 +19,7 @@ package struct GatewayConfiguration: Hashable, Sendable {
   package var devicesDirectory = "./devices"
   package var http: HTTPConfiguration?
   package var journal: JournalConfiguration?
+  package var cluster: ClusterConfiguration?
   package var shutdownTimeout: Duration = .seconds(10)
   package var lanes: [String: LaneLimits] = [:]
   package var brokers: [String: BrokerConfiguration] = [:]
@@ -35,7 +36,9 @@ package struct GatewayConfiguration: Hashable, Sendable {
 
 extension GatewayConfiguration {
   /// The client id of a gateway whose settings name none.
-  package var standardClientID: String { "settle-\(HostName.current)-\(baseTopic)" }
+  package var standardClientID: String {
+    cluster.map { "settle-\($0.name)-\($0.member)" } ?? "settle-\(HostName.current)-\(baseTopic)"
+  }
 
   /// These settings for a gateway that runs beside one that may use them, and serves one client.
   ///
@@ -47,6 +50,7 @@ extension GatewayConfiguration {
     settings.mqtt.clientID = "\(mqtt.clientID ?? standardClientID)-\(name)"
     settings.http = nil
     settings.journal = nil
+    settings.cluster = nil
     settings.discovery = nil
     settings.brokers = [:]
     settings.routes = []

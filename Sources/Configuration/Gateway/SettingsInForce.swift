@@ -92,6 +92,22 @@ struct SettingsInForce {
     )
     add("journal.path", settings.journal?.path ?? Self.off, variable: "SETTLE_JOURNAL")
     if let journal = settings.journal { add("journal.commit", DurationText.text(journal.commit)) }
+    addCluster()
+  }
+
+  private mutating func addCluster() {
+    guard let cluster = settings.cluster else { return add("cluster.name", Self.off) }
+    add("cluster.name", cluster.name)
+    add("cluster.member", cluster.member)
+    add("cluster.nats", cluster.servers.joined(separator: ", "))
+    if let file = cluster.credentialsFile { add("cluster.credentials_file", file) }
+    if let name = cluster.username { add("cluster.username", name) }
+    if let file = stated("cluster.password_file") { add("cluster.password_file", file) }
+    if let ca = cluster.ca { add("cluster.ca", ca) }
+    if let path = cluster.certificate { add("cluster.cert", path) }
+    if let path = cluster.key { add("cluster.key", path) }
+    add("cluster.partitions", String(cluster.partitions))
+    add("cluster.replicas", String(cluster.replicas))
   }
 
   private mutating func addSurfaces() {

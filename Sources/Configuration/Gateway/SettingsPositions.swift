@@ -9,6 +9,7 @@ struct SettingsPositions {
   var listen: [SourcePosition] = []
   /// `http.token_file:`, if present.
   var tokenFile: SourcePosition?
+  var cluster: ClusterPositions?
   /// `devices:`, if present.
   var devices: SourcePosition?
   /// Whether the lanes of devices are compared with the settings' lanes, even where those are

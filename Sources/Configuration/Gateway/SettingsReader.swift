@@ -33,6 +33,7 @@ struct SettingsReader {
     }
     settings.http = http(section, &positions)
     settings.journal = journal(section)
+    readCluster(section, into: &settings, &positions)
     if let timeout = section.nested("shutdown", .shutdown)?.duration("timeout") {
       settings.shutdownTimeout = timeout
     }
@@ -155,6 +156,21 @@ struct SettingsReader {
     var journal = JournalConfiguration(path: resolve(path))
     if let commit = fields.duration("commit") { journal.commit = commit }
     return journal
+  }
+
+  private func readCluster(
+    _ section: Section,
+    into settings: inout GatewayConfiguration,
+    _ positions: inout SettingsPositions
+  ) {
+    let reader = ClusterReader(folder: folder, problems: problems)
+    guard let fields = section.nested("cluster", .cluster), let found = reader.cluster(fields)
+    else {
+      return
+    }
+    settings.cluster = found.cluster
+    positions.cluster = found.positions
+    reader.check(settings, section, found.positions)
   }
 
   private func readLanes(_ section: Section, into settings: inout GatewayConfiguration) {

@@ -5,17 +5,20 @@ import MQTTTopics
 
 /// Rules for names and topics in the settings.
 enum SettingsRules {
-  /// Whether a name is valid for a lane or a broker.
+  /// Whether a name is valid for a lane, a broker, a cluster or a member of one.
   static func isName(_ name: String) -> Bool {
     (1...64).contains(name.utf8.count)
-      && name.utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-          true
-        default: false
-        }
-      }
+      && name.utf8.allSatisfy(isName(byte:))
+  }
+
+  /// Whether a byte may be part of such a name.
+  static func isName(byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
   }
 
   /// Why a topic cannot be the base topic; `nil` if it can.

@@ -19,6 +19,7 @@ package struct StatusAdvice {
     for broker in report.brokers where !broker.isConnected { advice.add(broker) }
     advice.addOtherGateway()
     advice.addJournal()
+    advice.addCluster()
     advice.addQueue()
     advice.addDevices()
     advice.addRestart()
@@ -92,6 +93,35 @@ package struct StatusAdvice {
       "configuration",
       first + (rest > 0 ? " (and \(rest) more)" : ""),
       advice: #"Correct it; "settle check" lists every mistake."#
+    )
+  }
+
+  // MARK: - The cluster
+
+  private mutating func addCluster() {
+    guard let cluster = report.cluster else { return }
+    if let problem = cluster.engine.problem {
+      add(
+        "engine",
+        problem,
+        advice:
+          "New changes are held in memory only: look at the servers in \(named("cluster.nats"))"
+          + " and their logs."
+      )
+    }
+    if let own = cluster.members.first(where: { $0.name == cluster.member }), !own.hasSameDevices {
+      add(
+        "cluster",
+        "\(own.name) has other device files than most members, and drives nothing",
+        advice: #"Copy the same device files to every member, then run "settle reload" on each."#
+      )
+    }
+    let free = cluster.owners.count { $0 == nil }
+    guard free > 0, cluster.engine.problem == nil else { return }
+    add(
+      "cluster",
+      "\(free) of \(cluster.owners.count) partitions have no owner: their devices are not driven",
+      advice: "This lasts some seconds after a member has ended; otherwise see the members' logs."
     )
   }
 

@@ -6,7 +6,26 @@ package import JSON
 
 extension StatusReport {
   package var json: JSONValue {
-    .object([
+    guard let cluster else { return .object(members) }
+    return .object(
+      members + [
+        .init("cluster", .string(cluster.name)), .init("member", .string(cluster.member)),
+        .init("members", .array(cluster.members.map(\.json))),
+        .init(
+          "partitions",
+          .array(
+            cluster.owners.enumerated().map { number, owner in
+              .object(["partition": .count(number), "owner": .text(owner)])
+            }
+          )
+        ),
+        .init("engine", cluster.engine.json),
+      ]
+    )
+  }
+
+  private var members: [JSONValue.Member] {
+    let members: KeyValuePairs<String, JSONValue> = [
       "version": .string(version), "running": .boolean(isRunning), "socket": .text(socket),
       "running_ms": .count(runningMilliseconds), "problems": .array(problems.map(\.json)),
       "brokers": .array(brokers.map(\.json)), "devices": devices.json,
@@ -17,7 +36,8 @@ extension StatusReport {
       "settings": .array(settings.map(\.json)), "mistakes": .texts(mistakes),
       "warnings": .texts(warnings), "socket_failure": .text(socketFailure),
       "other_sockets": .texts(otherSockets),
-    ])
+    ]
+    return members.map { JSONValue.Member($0.key, $0.value) }
   }
 
   /// Reads a report; `nil` without its version.
@@ -34,6 +54,7 @@ extension StatusReport {
     queue = json["queue"].flatMap(Queue.init)
     journal = json["journal"].flatMap(Journal.init)
     http = json["http"].flatMap(HTTP.init)
+    cluster = Cluster(json)
     otherGatewayMilliseconds = json["other_gateway_ms"]?.count
     restart = json.texts("restart")
     if case .object(let members) = json["counters"] {
@@ -189,6 +210,56 @@ extension StatusReport.Journal {
     fault = json["fault"]?.string
     isFull = json["full"] == true
     waiting = json["waiting"]?.count ?? 0
+  }
+}
+
+extension StatusReport.Cluster {
+  /// Reads the members of a report that are about its cluster.
+  fileprivate init?(_ json: JSONValue) {
+    guard let name = json["cluster"]?.string, let member = json["member"]?.string else {
+      return nil
+    }
+    self.init(name: name, member: member)
+    members = json.rows("members", StatusReport.Member.init)
+    owners = json.rows("partitions") { row in .some(row["owner"]?.string) }
+    engine = StatusReport.Engine(json["engine"] ?? .null)
+  }
+}
+
+extension StatusReport.Member {
+  var json: JSONValue {
+    .object([
+      "name": .string(name), "state": .string(state), "partitions": .count(partitions),
+      "renewed_ms": .count(renewedMilliseconds), "same_devices": .boolean(hasSameDevices),
+    ])
+  }
+
+  init?(_ json: JSONValue) {
+    guard let name = json["name"]?.string else { return nil }
+    self.init(
+      name: name,
+      state: json["state"]?.string ?? "",
+      partitions: json["partitions"]?.count ?? 0,
+      renewedMilliseconds: json["renewed_ms"]?.count,
+      hasSameDevices: json["same_devices"] != false
+    )
+  }
+}
+
+extension StatusReport.Engine {
+  var json: JSONValue {
+    .object([
+      "server": .text(server), "problem": .text(problem), "waiting": .count(waiting),
+      "passed": .count(passed),
+    ])
+  }
+
+  init(_ json: JSONValue) {
+    self.init()
+    server = json["server"]?.string
+    problem = json["problem"]?.string
+    waiting = json["waiting"]?.count ?? 0
+    passed = json["passed"]?.count ?? 0
   }
 }
 

@@ -19,6 +19,8 @@ package struct StatusReport: Hashable, Sendable {
   package var queue: Queue?
   package var journal: Journal?
   package var http: HTTP?
+  /// The cluster that the gateway is a member of; `nil` without one.
+  package var cluster: Cluster?
   /// How long ago another gateway was seen on the same base topic.
   package var otherGatewayMilliseconds: Int?
   /// Sections that changed in the files and count only after a restart.
@@ -44,6 +46,63 @@ package struct StatusReport: Hashable, Sendable {
 }
 
 extension StatusReport {
+  /// A cluster as one of its members sees it.
+  package struct Cluster: Hashable, Sendable {
+    package var name: String
+    /// The member that answers.
+    package var member: String
+    package var members: [Member] = []
+    /// The owner of each partition, by number; `nil` where it has none.
+    package var owners: [String?] = []
+    package var engine = Engine()
+
+    package init(name: String, member: String) {
+      self.name = name
+      self.member = member
+    }
+  }
+
+  /// A gateway of a cluster.
+  package struct Member: Hashable, Sendable {
+    package var name: String
+    /// `ready`, `blocked`, `leaving`, `left` or `evicted`.
+    package var state: String
+    /// How many partitions it drives.
+    package var partitions: Int
+    /// How long ago it renewed its lease, as the member that answers has seen it.
+    package var renewedMilliseconds: Int?
+    /// Whether it has the same device files as most.
+    package var hasSameDevices: Bool
+
+    package init(
+      name: String,
+      state: String,
+      partitions: Int,
+      renewedMilliseconds: Int?,
+      hasSameDevices: Bool
+    ) {
+      self.name = name
+      self.state = state
+      self.partitions = partitions
+      self.renewedMilliseconds = renewedMilliseconds
+      self.hasSameDevices = hasSameDevices
+    }
+  }
+
+  /// What keeps the values of a cluster.
+  package struct Engine: Hashable, Sendable {
+    /// The server that is connected; `nil` without one.
+    package var server: String?
+    /// Why it cannot be used; `nil` while it can.
+    package var problem: String?
+    /// Changes that wait until they are stored.
+    package var waiting = 0
+    /// Requests that wait for other members.
+    package var passed = 0
+
+    package init() {}
+  }
+
   /// A setting in force.
   package struct Setting: Hashable, Sendable {
     package var name: String

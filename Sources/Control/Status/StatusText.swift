@@ -105,6 +105,7 @@ package struct StatusText {
         journal.fault == nil ? .plain : .bad
       )
     }
+    if let cluster = report.cluster { add(cluster) }
     if let http = report.http {
       add(
         "http",
@@ -116,6 +117,33 @@ package struct StatusText {
     }
     addCounters()
     for warning in report.warnings { addWrapped(Self.padded("warning", to: 10), warning, .plain) }
+  }
+
+  private mutating func add(_ cluster: StatusReport.Cluster) {
+    let free = cluster.owners.count { $0 == nil }
+    add(
+      "cluster",
+      "\(cluster.name), this is \(cluster.member): "
+        + Self.counted(cluster.owners.count, "partition", "partitions")
+        + (free > 0 ? ", \(free) without an owner" : ""),
+      free == 0 ? .plain : .bad
+    )
+    for member in cluster.members {
+      let age = member.renewedMilliseconds.map { ", seen \(AgeText.text($0)) ago" } ?? ""
+      add(
+        "",
+        "\(member.name): \(member.state), drives \(member.partitions)\(age)"
+          + (member.hasSameDevices ? "" : ", has other device files"),
+        member.hasSameDevices ? .plain : .bad
+      )
+    }
+    let engine = cluster.engine
+    let waiting = Self.counted(engine.waiting, "change waits", "changes wait")
+    add(
+      "engine",
+      engine.problem ?? "\(engine.server ?? "connected"): works, \(waiting) for it",
+      engine.problem == nil ? .plain : .bad
+    )
   }
 
   private mutating func addQueue() {

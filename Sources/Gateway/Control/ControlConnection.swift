@@ -138,6 +138,8 @@ final class ControlConnection: Requester {
 
   func send(_ reply: ControlReply) { sendLine { reply.append(to: &$0) } }
 
+  func pass(_ line: [UInt8], isFinal: Bool) { sendLine(line) }
+
   /// Sends a line with everything else of the batch.
   func sendLine(_ line: [UInt8]) { sendLine { $0.append(contentsOf: line) } }
 

@@ -33,7 +33,12 @@ final class DiscoverySurface {
   }
 
   /// Announces devices again, and removes the announcements of those that a reload has removed.
-  func announce(_ devices: [Int]) { announcements.announce(devices) }
+  ///
+  /// In a cluster each member announces the devices that it drives.
+  func announce(_ devices: [Int]) {
+    guard let places = context.places else { return announcements.announce(devices) }
+    announcements.announce(devices.filter { places.drives(device: $0) })
+  }
 
   /// A device came online or went offline.
   func availabilityChanged(of device: Int) { announcements.availabilityChanged(of: device) }

@@ -16,6 +16,7 @@ final class EventDistributor {
   private let mqtt: MQTTSurface
   var controlSocket: ControlSocket?
   var http: HTTPSurface?
+  var cluster: ClusterMember?
   /// Receives every event.
   var onEvent: ((EventObject) -> Void)?
   /// The newest reply; kept for its memory.
@@ -44,6 +45,7 @@ final class EventDistributor {
       onEvent?(object)
       http?.receive(object, of: event)
       controlSocket?.sendToWatchers(object)
+      cluster?.events.append(object)
       if isPublished || responseTopic != nil {
         publish(object.bytes, of: event, on: isPublished ? entry.key : nil, responseTopic)
       }
@@ -62,6 +64,7 @@ final class EventDistributor {
     onEvent?(rejection)
     controlSocket?.sendToWatchers(rejection)
     http?.streams.append(rejection)
+    cluster?.events.append(rejection)
     // A key that does not exist has no topic.
     guard let key else { return }
     let entry = context.registry[key]
@@ -73,29 +76,37 @@ final class EventDistributor {
       origin: ChangeOrigin(id: .string(rejection.id), source: rejection.source),
       at: EventLoop.now()
     )
-    mqtt.publishEvent(rejection.bytes, of: entry.key)
+    mqtt.publishEvent(rejection.bytes, of: entry.key, device: entry.device)
   }
 
   /// Delivers the rejection of a message to a device that names none of its properties.
   func deliver(_ rejection: EventObject, ofDevice device: Int) {
     deliver(rejection, key: nil)
     context.counters[device].rejected += 1
-    mqtt.publishEvent(rejection.bytes, of: context.registry.id(ofDevice: device))
+    mqtt.publishEvent(
+      rejection.bytes,
+      of: context.registry.id(ofDevice: device),
+      device: device
+    )
   }
 
   /// Reports to the core whether there are listeners, watchers, event streams or recorders.
   func updateObservers() {
     controlSocket?.updateObservers()
-    context.core.isWatched =
+    let isWatched =
       onEvent != nil || (controlSocket?.hasWatchers ?? false)
       || (http?.streams.hasStreamed ?? false)
-    context.core.isStateWatched = (http?.streams.stateStreamCount ?? 0) > 0
+    cluster?.events.setWanted(isWatched)
+    context.core.isWatched = isWatched || (cluster?.events.areWanted ?? false)
+    // The other members are told what keys show.
+    context.core.isStateWatched = cluster != nil || (http?.streams.stateStreamCount ?? 0) > 0
     context.core.pipeline.isRecorded = controlSocket?.hasRecorders ?? false
   }
 
   /// Whether a surface needs the members of every event.
   private var needsObjects: Bool {
     onEvent != nil || http != nil || controlSocket?.hasWatchers ?? false
+      || cluster?.events.areWanted ?? false
   }
 
   private func publish(
@@ -104,22 +115,33 @@ final class EventDistributor {
     on key: String?,
     _ responseTopic: String?
   ) {
-    if let key { mqtt.publishEvent(payload, of: key) }
+    if let key {
+      mqtt.publishEvent(payload, of: key, device: context.registry.device(of: event.key))
+    }
     if let responseTopic {
       mqtt.reply(payload, on: responseTopic, correlationData: event.origin?.correlationData)
     }
   }
 
-  /// Sends an event to the client of the control socket that requested the change.
+  /// Delivers an event of another member of the cluster to those who watch here.
+  func deliverForeign(_ event: EventObject) {
+    onEvent?(event)
+    controlSocket?.sendToWatchers(event)
+    http?.receiveForeign(event)
+  }
+
+  /// Sends an event to the client of the control socket that requested the change, or to the member of
+  /// the cluster that passed it on.
   private func answer(_ event: CommandEvent, key: String) {
     guard let origin = event.origin, origin.replyTo != 0,
-      let requester = controlSocket?.connection(origin.replyTo)
+      let requester: any Requester = controlSocket?.connection(origin.replyTo)
+        ?? cluster?.requesters[origin.replyTo]
     else { return }
     if origin.wantsPhases || event.isAnswer {
       line.removeAll(keepingCapacity: true)
       context.encoder.append(event, key: key, to: &line)
       if event.isAnswer { ControlReply.addParts(origin.parts, to: &line) }
-      requester.sendLine(line)
+      requester.pass(line, isFinal: event.isFinal)
     }
     if event.isAnswer { requester.hasReplied() }
     if event.isFinal, origin.wantsPhases { requester.endWait() }

@@ -13,15 +13,24 @@ import Values
 /// Encodes events for every surface: numbers become identifiers, and moments become times of day.
 struct EventEncoder {
   private let identifiers: CommandIdentifiers
+  /// This member's name in a cluster.
+  private let gateway: String?
   /// The time of day when it was last read, and that moment.
   private var wall: (milliseconds: Int64, at: Moment)
   private var timestamp = TimestampCache()
   /// The values of rejected events by number, where they are no valid ``Value``.
   private var rejectedValues: [UInt64: JSONValue] = [:]
 
-  /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`.
-  init(_ identifiers: CommandIdentifiers, wallMilliseconds: Int64, now: Moment) {
+  /// Ties the monotonic clock to the wall clock: `wallMilliseconds` since 1970 at `now`; `gateway` is this
+  /// member's name in a cluster.
+  init(
+    _ identifiers: CommandIdentifiers,
+    gateway: String? = nil,
+    wallMilliseconds: Int64,
+    now: Moment
+  ) {
     self.identifiers = identifiers
+    self.gateway = gateway
     wall = (wallMilliseconds, now)
   }
 
@@ -44,34 +53,38 @@ struct EventEncoder {
 
   /// The event as an object, for the surfaces that need its members.
   func object(_ event: CommandEvent, key: String) -> EventObject {
-    EventObject(
-      id: id(of: event),
-      key: key,
-      phase: event.phase,
-      value: rejectedValue(of: event) ?? event.value?.json,
-      collapsed: event.collapsed,
-      source: Self.source(of: event.origin),
-      at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
-      attempt: event.attempt,
-      reason: event.reason,
-      group: event.origin?.group?.name
+    named(
+      EventObject(
+        id: id(of: event),
+        key: key,
+        phase: event.phase,
+        value: rejectedValue(of: event) ?? event.value?.json,
+        collapsed: event.collapsed,
+        source: Self.source(of: event.origin),
+        at: WallClock.text(milliseconds: wallMilliseconds(at: event.at)),
+        attempt: event.attempt,
+        reason: event.reason,
+        group: event.origin?.group?.name
+      )
     )
   }
 
   /// A command of the history as an event: its last phase.
   func object(_ entry: CommandHistory.Entry, key: String) -> EventObject {
-    EventObject(
-      id: entry.origin?.id.map(Self.text)
-        ?? identifiers.ulid(of: entry.number, at: entry.acceptedAt),
-      key: key,
-      phase: entry.phase,
-      value: entry.value,
-      collapsed: entry.collapsed,
-      source: Self.source(of: entry.origin),
-      at: WallClock.text(milliseconds: wallMilliseconds(at: entry.at)),
-      attempt: entry.attempt,
-      reason: entry.reason,
-      group: entry.origin?.group?.name
+    named(
+      EventObject(
+        id: entry.origin?.id.map(Self.text)
+          ?? identifiers.ulid(of: entry.number, at: entry.acceptedAt),
+        key: key,
+        phase: entry.phase,
+        value: entry.value,
+        collapsed: entry.collapsed,
+        source: Self.source(of: entry.origin),
+        at: WallClock.text(milliseconds: wallMilliseconds(at: entry.at)),
+        attempt: entry.attempt,
+        reason: entry.reason,
+        group: entry.origin?.group?.name
+      )
     )
   }
 
@@ -101,6 +114,7 @@ struct EventEncoder {
       attempt: event.attempt,
       reason: event.reason,
       group: event.origin?.group?.name,
+      gateway: gateway,
       to: &output
     )
   }
@@ -113,14 +127,16 @@ struct EventEncoder {
     at now: Moment,
     number: UInt64
   ) -> EventObject {
-    EventObject(
-      id: request.id ?? identifiers.ulid(of: number, at: now),
-      key: request.key,
-      phase: .rejected,
-      value: value,
-      source: request.source ?? "socket",
-      at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
-      reason: reason
+    named(
+      EventObject(
+        id: request.id ?? identifiers.ulid(of: number, at: now),
+        key: request.key,
+        phase: .rejected,
+        value: value,
+        source: request.source ?? "socket",
+        at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
+        reason: reason
+      )
     )
   }
 
@@ -132,15 +148,25 @@ struct EventEncoder {
     at now: Moment,
     number: UInt64
   ) -> EventObject {
-    EventObject(
-      id: identifiers.ulid(of: number, at: now),
-      key: key,
-      phase: .rejected,
-      value: nil,
-      source: source,
-      at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
-      reason: reason
+    named(
+      EventObject(
+        id: identifiers.ulid(of: number, at: now),
+        key: key,
+        phase: .rejected,
+        value: nil,
+        source: source,
+        at: WallClock.text(milliseconds: wallMilliseconds(at: now)),
+        reason: reason
+      )
     )
+  }
+
+  /// The event with this member's name.
+  private func named(_ event: EventObject) -> EventObject {
+    guard let gateway else { return event }
+    var event = event
+    event.gateway = gateway
+    return event
   }
 
   private func rejectedValue(of event: CommandEvent) -> JSONValue? {

@@ -54,6 +54,13 @@ final class HTTPChange: Requester {
     deliver(.event(event, id: id), isLast: ended.count == parts)
   }
 
+  func pass(_ line: [UInt8], isFinal: Bool) {
+    guard let reply = ControlReply(line: line.span) else { return }
+    guard case .event(let event, let id) = reply else { return send(reply) }
+    if let count = event.of, parts < count { parts = count }
+    receive(event, id: id, isFinal: isFinal)
+  }
+
   /// Delivers no further reply: the client is gone.
   func forget() { isDone = true }
 

@@ -77,7 +77,8 @@ enum HTTPProblems {
       case .unknownKey: 404
       case .lineTooLong: 413
       case .limit: 429
-      case .stopping: 503
+      case .stopping, .noOwner: 503
+      case .unanswered: 504
       case .badConfiguration: 409
       case .badKey, .unknownMember, .misplacedMember, .missingOperation, .severalOperations,
         .missingKey,

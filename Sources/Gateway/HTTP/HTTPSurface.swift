@@ -134,6 +134,12 @@ final class HTTPSurface: HTTPService {
     streams.append(object)
   }
 
+  /// Delivers an event of another member of the cluster to the streams.
+  func receiveForeign(_ object: EventObject) {
+    documents.record(object)
+    streams.append(object)
+  }
+
   // MARK: - Changes
 
   func makeChange(

@@ -42,7 +42,9 @@ struct CommandMessages {
     case .cancel(let key): context.core.cancel(key, at: now, source: "mqtt")
     case .scene(let id):
       let scene = try context.registry.scene(id)
-      context.setScene(scene, ChangeOptions(origin: origin), at: now)
+      let values = scene.values(in: context.registry)
+      context.set(values.filter { context.isHere($0.key) }, ChangeOptions(origin: origin), at: now)
+      context.onElsewhere?(values.filter { !context.isHere($0.key) }, origin)
     case .deviceSet(let device): try set(device: device, topic, payload, origin, at: now)
     case .light(let key): try set(light: key, topic, payload, origin, at: now)
     case .input(let number):
@@ -84,6 +86,8 @@ struct CommandMessages {
     else { return }
     let registry = context.registry
     let key = try registry.index(of: mapped.key)
+    // In a cluster, the session of each device that the input changes receives the message.
+    guard context.concerns(device: registry.device(of: key)) else { return }
     let origin = ChangeOrigin(source: input.source ?? "input:\(input.topic)")
     try change(key, topic, origin, at: now) { () throws(ValidationError) in
       switch mapped.operation {

@@ -1,7 +1,9 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Commands
+import Configuration
 import Devices
 import GatewayCore
 import JSON
@@ -21,6 +23,10 @@ extension MQTTSurface {
     }
     state.backlog = own.waitingCount
     state.isIdle = own.isIdle
+    guard let sessions else { return state }
+    if !sessions.hasRoom { state.room &= ~1 }
+    state.backlog += sessions.waitingCount
+    state.isIdle = state.isIdle && sessions.isIdle
     return state
   }
 
@@ -28,22 +34,24 @@ extension MQTTSurface {
 
   /// Publishes a command at the gateway's own broker.
   func publish(_ publish: CommandPublish, at now: Moment) {
-    var properties = PublishProperties()
-    properties.expirySeconds = publish.expirySeconds
-    if publish.isReplayed { properties.userProperties["replayed"] = "1" }
     if let onCommand {
       onCommand(publish.topic, publish.payload, publish.keys.map { context.registry[$0].key })
     }
     // Before the outcome, which may be reported at once; at QoS 0 nothing is acknowledged.
     if publish.qos > 0 { acknowledgementLatency.published(publish.token, at: now) }
-    let isAccepted = own.client.publish(
-      topic: publish.topic,
-      payload: publish.payload,
-      qos: publish.qos,
-      retain: false,
-      properties: properties,
-      token: BrokerLink.Sender.command.token(publish.token)
-    )
+    let isAccepted =
+      if let sessions {
+        sessions.publish(publish, ofDevice: context.registry.device(of: publish.keys[0]))
+      } else {
+        own.client.publish(
+          topic: publish.topic,
+          payload: publish.payload,
+          qos: publish.qos,
+          retain: false,
+          properties: publish.properties,
+          token: BrokerLink.Sender.command.token(publish.token)
+        )
+      }
     if !isAccepted {
       acknowledgementLatency.finished(publish.token, isAcknowledged: false, at: now)
       context.core.commandFinished(publish.token, .lost, at: now)
@@ -66,7 +74,11 @@ extension MQTTSurface {
   }
 
   /// Reports the outcome of a publish to the core, which decides what follows from it.
-  func finish(_ token: MQTTClient.Token, _ outcome: MQTTClient.Outcome) {
+  func finish(
+    _ token: MQTTClient.Token,
+    _ outcome: MQTTClient.Outcome,
+    on link: BrokerLink
+  ) {
     let now = EventLoop.now()
     switch BrokerLink.Sender(rawValue: token.sender) {
     case .command:
@@ -79,20 +91,21 @@ extension MQTTSurface {
       }
       context.core.routes.finish(token.number, outcome.ofRoute)
     case .own:
-      discovery?.acknowledged(token.number)
+      if link === own { discovery?.acknowledged(token.number) }
       if case .refused(let reason) = outcome {
         context.log.warning("Broker refused a message about the gateway", ["reason": reason])
       }
       // The gateway's own topics are published again on the next connection; replies are kept.
-      own.finish(token.number, isLost: outcome == .lost)
+      link.finish(token.number, isLost: outcome == .lost)
     case nil: preconditionFailure("A publish has one of three senders.")
     }
   }
 
   /// Asks a device for its state.
   func request(_ request: StateRequestMessage) {
+    guard let link = link(ofDevice: request.device) else { return }
     let message = BrokerLink.Message(topic: request.topic, payload: request.payload)
-    if !own.send(message) { own.enqueue(message) }
+    if !link.send(message) { link.enqueue(message) }
   }
 
   // MARK: - The gateway's own topics
@@ -100,6 +113,7 @@ extension MQTTSurface {
   /// Publishes what waits for room: replies and events, then lamps and
   /// announcements.
   func publishWaiting() {
+    sessions?.publishWaiting()
     guard own.isConnected else { return }
     own.sendMessages()
     publishLights()
@@ -109,19 +123,36 @@ extension MQTTSurface {
   /// Publishes a retained topic that shows where keys stand; `false` without room for it.
   func publishState(_ item: StatePublisher.Item, _ payload: [UInt8]) -> Bool {
     let registry = context.registry
-    let topic =
-      switch item {
-      case .target(let key): topics.target(registry[key].key)
-      case .targets(let device): topics.target(registry.id(ofDevice: device))
-      case .info(let device): topics.info(registry.id(ofDevice: device))
-      }
-    guard own.publishRetained(payload, on: topic) else { return false }
+    let topic: String
+    let owner: Int
+    switch item {
+    case .target(let key):
+      topic = topics.target(registry[key].key)
+      owner = registry.device(of: key)
+    case .targets(let device):
+      topic = topics.target(registry.id(ofDevice: device))
+      owner = device
+    case .info(let device):
+      topic = topics.info(registry.id(ofDevice: device))
+      owner = device
+    }
+    // Another gateway of the cluster shows it.
+    guard let link = link(ofDevice: owner) else { return true }
+    guard publishRetained(payload, on: topic, link) else { return false }
     if discovery != nil {
       switch item {
       case .target: break
       case .targets(let device), .info(let device): context.lights.deviceChanged(device)
       }
     }
+    return true
+  }
+
+  /// Publishes a retained topic; a session of a cluster keeps what it has no room for.
+  private func publishRetained(_ payload: [UInt8], on topic: String, _ link: BrokerLink) -> Bool {
+    if link.publishRetained(payload, on: topic) { return true }
+    guard sessions != nil else { return false }
+    link.enqueue(.init(topic: topic, payload: payload, retain: true))
     return true
   }
 
@@ -135,15 +166,18 @@ extension MQTTSurface {
       var payload: [UInt8] = []
       JSONWriter.append(next.state, to: &payload)
       let topic = topics.light(context.registry[next.main].key)
-      guard own.publishRetained(payload, on: topic) else {
+      let device = context.registry.device(of: next.main)
+      guard let link = link(ofDevice: device) else { continue }
+      guard publishRetained(payload, on: topic, link) else {
         return context.lights.putBack(next.main, in: context.registry)
       }
     }
   }
 
   /// Publishes an event on the topic of its key, once, to those who subscribe now.
-  func publishEvent(_ payload: [UInt8], of key: String) {
-    own.enqueue(.init(topic: topics.event(key), payload: payload, qos: 0))
+  func publishEvent(_ payload: [UInt8], of key: String, device: Int? = nil) {
+    let session = device.flatMap { self.link(ofDevice: $0) }
+    (session ?? own).enqueue(.init(topic: topics.event(key), payload: payload, qos: 0))
   }
 
   /// Whether a sender gets a reply on the response topic that it names; if not, the log says why.
@@ -175,15 +209,30 @@ extension MQTTSurface {
       retain: true
     )
     if let fault = context.core.durability?.fault {
-      message.userProperties["journal"] = "degraded: \(fault)"
+      message.userProperties[sessions == nil ? "journal" : "engine"] = "degraded: \(fault)"
     }
+    guard let cluster = context.configuration.cluster else { return own.enqueue(message) }
+    // The session of partition 0 has the will of the cluster's status.
+    if context.places?.drives(Partition(0)) ?? false {
+      sessions?[Partition(0)]?.link.enqueue(message)
+    }
+    message.topic = topics.status(of: cluster.member)
     own.enqueue(message)
   }
 
   /// Publishes `offline` on `settle/status`, behind everything that waits.
   func publishOffline() {
     guard isPublic else { return }
-    own.enqueue(.init(topic: topics.status, payload: Array("offline".utf8), retain: true))
+    var message = BrokerLink.Message(
+      topic: topics.status,
+      payload: Array("offline".utf8),
+      retain: true
+    )
+    if let cluster = context.configuration.cluster {
+      if isLastMember?() ?? false { own.enqueue(message) }
+      message.topic = topics.status(of: cluster.member)
+    }
+    own.enqueue(message)
     own.sendMessages()
   }
 }

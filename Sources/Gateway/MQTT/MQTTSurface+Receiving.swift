@@ -30,7 +30,17 @@ extension MQTTSurface {
         broker == 0
         && (!topics.roles(of: topic).isEmpty
           || topics.commandRole(of: topic, in: context.registry) != nil)
-      if !isOurs, routes.forward(topic, payload, message, from: broker, at: now) { return }
+      let isForwarded =
+        !isOurs
+        && routes.forward(
+          topic,
+          payload,
+          message,
+          from: broker,
+          ofPartition: context.receivingPartition,
+          at: now
+        )
+      if isForwarded { return }
       let size = payload.count
       return context.core.reject(
         .tooLarge,
@@ -40,6 +50,11 @@ extension MQTTSurface {
       )
     }
     if broker == 0 {
+      if sessions != nil, context.receivingPartition == nil,
+        receiveMemberStatus(topic, payload)
+      {
+        return
+      }
       if let role = topics.commandRole(of: topic, in: context.registry) {
         isKnown = true
         if case .command(let command) = role {
@@ -57,9 +72,15 @@ extension MQTTSurface {
       }
       if context.arrivals.isActive, receiveArrival(topic, payload) { isKnown = true }
     }
-    if routes.receive(topic, payload, message, from: broker, at: now) {
-      isKnown = true
-    }
+    let isRouted = routes.receive(
+      topic,
+      payload,
+      message,
+      from: broker,
+      ofPartition: context.receivingPartition,
+      at: now
+    )
+    if isRouted { isKnown = true }
     if !isKnown, broker == 0 { receiveUnknown(topic, message, at: now) }
   }
 
@@ -78,11 +99,12 @@ extension MQTTSurface {
         if ignoresRetained(message, on: topic) { continue }
         receive(command, topic, payload, message, at: now)
       case .state, .availability:
-        if payload.isEmpty { continue }
+        if payload.isEmpty || !concerns(role) { continue }
         let known = document ?? StatePayload.read(payload)
         document = known
         receiveReport(known, for: role, at: now)
       case .awake(let device):
+        if !concerns(role) { continue }
         // A retained message says that the device was awake, not that it is.
         if message.flags.retained { continue }
         let known = document ?? StatePayload.read(payload)
@@ -92,6 +114,24 @@ extension MQTTSurface {
       case .status: receiveStatus(payload, isRetained: message.flags.retained)
       }
     }
+  }
+
+  /// Whether this gateway handles a message in this role.
+  private func concerns(_ role: TopicTable.Role) -> Bool {
+    guard sessions != nil else { return true }
+    return switch role {
+    case .state(let key, _): context.concerns(device: context.registry.device(of: key))
+    case .availability(let device, _), .awake(let device), .deviceGet(let device):
+      context.concerns(device: device)
+    case .command, .status: true
+    }
+  }
+
+  /// Receives what a member of the cluster says of itself; `false` for any other topic.
+  private func receiveMemberStatus(_ topic: Span<UInt8>, _ payload: Span<UInt8>) -> Bool {
+    guard let member = topics.member(inStatusTopic: topic) else { return false }
+    onMemberStatus?(member, Bytes.areEqual(payload, Array("online".utf8)))
+    return true
   }
 
   /// Receives what a device reports; other roles have no report.

@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Commands
 import Configuration
 import Control
@@ -26,6 +27,12 @@ final class MQTTSurface {
   let isPublic: Bool
   /// The gateway's own broker first, then the others by name.
   private(set) var links: [BrokerLink] = []
+  /// The connections that carry the messages of devices in a cluster; `nil` without one.
+  let sessions: PartitionSessions?
+  /// Whether no other member of the cluster is there.
+  var isLastMember: (() -> Bool)?
+  /// Receives what members of the cluster publish about themselves.
+  var onMemberStatus: ((_ member: String, _ isOnline: Bool) -> Void)?
   private(set) var topics: TopicMap
   var replyTopics: ReplyTopics
   let wills: RouteWills
@@ -69,27 +76,39 @@ final class MQTTSurface {
     routes = RouteMessages(context, mark: topics.routeName)
     replyTopics = ReplyTopics(configuration)
     wills = try RouteWills(context)
+    sessions = configuration.cluster.map {
+      PartitionSessions(context, cluster: $0.name, Self.ownSettings(configuration, context))
+    }
     try addLinks(configuration)
+    addSessions()
     wills.forward = { [unowned self] in forward($0, to: $1) }
     discovery = announcer.map { DiscoverySurface($0, context, link: own) }
   }
 
   deinit {
-    for link in links { link.removeHandlers() }
+    for link in links { link.client.removeHandlers() }
   }
 
   /// The connection to the gateway's own broker.
   var own: BrokerLink { links[0] }
 
+  /// The connection that carries the messages of a device; `nil` where another gateway drives it.
+  func link(ofDevice device: Int) -> BrokerLink? {
+    guard let sessions else { return own }
+    return sessions.link(ofDevice: device)
+  }
+
   /// Starts connecting.
   func start() {
     for link in links { link.client.start() }
-    wills.start()
+    // In a cluster, each with the partition of its route.
+    if sessions == nil { wills.start() }
   }
 
   /// Closes the connections, once the newest messages are written.
   func close() {
     for link in links { link.client.flush() }
+    sessions?.closeAll()
     // Without DISCONNECT a broker publishes the last will: right where `offline` was not published.
     for link in links where link.isIdle { link.client.close() }
     own.discardMessages(others: own.isConnected ? context.core.states.dueCount : 0)
@@ -109,6 +128,8 @@ final class MQTTSurface {
   /// Other subscriptions stay, so that no retained message is received twice.
   func updateSubscriptions(_ reload: ReloadProgress) {
     let limit = ReloadProgress.limit
+    // The sessions of a cluster have subscribed.
+    if sessions != nil { (reload.removed, reload.added) = ([], []) }
     if !reload.removed.isEmpty {
       own.client.unsubscribe(Array(reload.removed.popFirst(limit)))
     } else if !reload.added.isEmpty {
@@ -120,6 +141,7 @@ final class MQTTSurface {
 
   /// Handles a message on `settle/status`.
   func receiveStatus(_ payload: Span<UInt8>, isRetained: Bool) {
+    if sessions != nil { return receiveClusterStatus(payload) }
     let reaction = statusTopic.receive(
       payload,
       isRetained: isRetained,
@@ -147,16 +169,31 @@ final class MQTTSurface {
 
   // MARK: - Connections
 
-  private func addLinks(_ configuration: GatewayConfiguration) throws(OperationsError) {
-    let clientID = configuration.standardClientID
+  /// How this gateway connects to its own broker.
+  private static func ownSettings(
+    _ configuration: GatewayConfiguration,
+    _ context: GatewayContext
+  ) -> MQTTConfiguration {
     var limits = configuration.limits
-    limits.payload = max(payloadLimit, routes.announcementLimit)
-    var own = MQTTConfiguration(
+    limits.payload = max(
+      limits.payload,
+      RouteMessages.announcementLimit(configuration)
+    )
+    return MQTTConfiguration(
       configuration.mqtt,
-      fallbackID: clientID,
+      fallbackID: configuration.standardClientID,
       limits: limits
     )
-    if configuration.isPublic {
+  }
+
+  private func addLinks(_ configuration: GatewayConfiguration) throws(OperationsError) {
+    let clientID = configuration.standardClientID
+    var own = Self.ownSettings(configuration, context)
+    var limits = configuration.limits
+    limits.payload = max(payloadLimit, routes.announcementLimit)
+    if let cluster = configuration.cluster {
+      own.will = .init(topic: topics.status(of: cluster.member), payload: Array("offline".utf8))
+    } else if configuration.isPublic {
       own.will = .init(topic: topics.status, payload: Array("offline".utf8))
       own.sessionExpiry = .seconds(30)
     }
@@ -179,13 +216,43 @@ final class MQTTSurface {
     let client = try MQTTClient(configuration: settings, loop: context.loop, log: context.log)
     // Removed when the surface ends: a weak reference would be looked up for every message.
     client.onState = { [unowned self] in connectionChanged(number, to: $0) }
-    client.onOutcome = { [unowned self] in finish($0, $1) }
     client.onMessage = { [unowned self] topic, payload, message in
       receive(topic, payload, message, from: number)
     }
     client.onRetainedIgnored = { [unowned self] in ignoreRetained(topic: $0) }
     client.subscribe(topics.subscriptions.all(forBroker: name, isOwn: name == nil))
-    links.append(BrokerLink(name: name, client: client, log: context.log))
+    let link = BrokerLink(name: name, client: client, log: context.log)
+    client.onOutcome = { [unowned self, unowned link] in finish($0, $1, on: link) }
+    links.append(link)
+  }
+
+  private func addSessions() {
+    sessions?.onNewSession = { [unowned self] session in
+      let client = session.link.client
+      client.onMessage = { [unowned self] topic, payload, message in
+        context.receivingPartition = session.partition
+        defer { context.receivingPartition = nil }
+        receive(topic, payload, message, from: 0)
+      }
+      client.onOutcome = { [unowned self, unowned session] token, outcome in
+        if BrokerLink.Sender(rawValue: token.sender) == .command, !session.finish(token.number) {
+          return
+        }
+        finish(token, outcome, on: session.link)
+      }
+      client.onRetainedIgnored = { [unowned self] in ignoreRetained(topic: $0) }
+    }
+    sessions?.onLost = { [unowned self] in
+      finish(BrokerLink.Sender.command.token($0), .lost, on: own)
+    }
+  }
+
+  /// Somebody has published the status of the cluster.
+  private func receiveClusterStatus(_ payload: Span<UInt8>) {
+    guard Bytes.areEqual(payload, Array("offline".utf8)), !context.core.isShuttingDown,
+      context.places?.drives(Partition(0)) ?? false
+    else { return }
+    publishStatus()
   }
 
   private func connectionChanged(_ number: Int, to state: MQTTClient.State) {
@@ -206,15 +273,5 @@ final class MQTTSurface {
       discovery?.connected()
     }
     onConnection?(isUp)
-  }
-}
-
-extension BrokerLink {
-  /// Breaks the references to the surface that set the handlers.
-  fileprivate func removeHandlers() {
-    client.onState = nil
-    client.onRetainedIgnored = nil
-    client.onMessage = nil
-    client.onOutcome = nil
   }
 }

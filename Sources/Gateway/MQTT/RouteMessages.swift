@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Configuration
 import GatewayCore
 import JSON
@@ -23,8 +24,12 @@ struct RouteMessages {
     self.mark = mark
     let configuration = context.configuration
     hasRoutes = !configuration.routes.isEmpty
+    announcementLimit = Self.announcementLimit(configuration)
+  }
+
+  static func announcementLimit(_ configuration: GatewayConfiguration) -> Int {
     let forwards = configuration.routes.contains { $0.policy == nil }
-    announcementLimit = forwards ? configuration.limits.announcement : 0
+    return forwards ? configuration.limits.announcement : 0
   }
 
   /// Hands a message above the usual size to routes that forward everything; `false` when it is above
@@ -34,26 +39,39 @@ struct RouteMessages {
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     from broker: Int,
+    ofPartition receiving: Partition? = nil,
     at now: Moment
   ) -> Bool {
     guard payload.count <= announcementLimit,
       let outputs = context.core.routes.outputs(fedBy: topic, broker: broker),
       context.core.routes.forwardsAll(outputs)
     else { return false }
-    return receive(topic, payload, message, from: broker, at: now)
+    return receive(topic, payload, message, from: broker, ofPartition: receiving, at: now)
   }
 
   /// Hands a message to the routes that match its topic; `false` when none does.
+  ///
+  /// In a cluster to those of the partition whose session has received it, or of any that this member
+  /// drives.
   func receive(
     _ topic: Span<UInt8>,
     _ payload: Span<UInt8>,
     _ message: borrowing InboundMessage,
     from broker: Int,
+    ofPartition receiving: Partition? = nil,
     at now: Moment
   ) -> Bool {
     guard hasRoutes else { return false }
-    let outputs = context.core.routes.outputs(fedBy: topic, broker: broker)
-    if let outputs, outputs.isEmpty { return false }
+    var outputs = context.core.routes.outputs(fedBy: topic, broker: broker)
+    if let found = outputs, found.isEmpty { return false }
+    if let places = context.places {
+      outputs = outputs?.filter { output in
+        let route = context.configuration.routes[context.core.routes.route(of: output)]
+        let partition = places.partition(ofName: route.clusterName)
+        return receiving.map { $0 == partition } ?? places.drives(partition)
+      }
+      if outputs?.isEmpty ?? false { return true }
+    }
     // A large payload is not read: it would take too much of a turn.
     let needsDocument =
       payload.count <= context.configuration.limits.payload

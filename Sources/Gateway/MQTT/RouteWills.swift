@@ -14,6 +14,8 @@ import Routing
 /// an orderly way, because a broker drops the will of a client that takes its leave.
 final class RouteWills {
   private struct Output {
+    /// The number of the route.
+    let route: Int
     let topic: String
     let broker: Int
     let client: MQTTClient
@@ -30,7 +32,7 @@ final class RouteWills {
   init(_ context: GatewayContext) throws(OperationsError) {
     let configuration = context.configuration
     let names = configuration.brokers.keys.sorted()
-    for route in configuration.routes {
+    for (place, route) in configuration.routes.enumerated() {
       guard let will = route.will else { continue }
       let number = outputs.count
       let broker = route.to.broker.flatMap { configuration.brokers[$0] } ?? configuration.mqtt
@@ -52,6 +54,7 @@ final class RouteWills {
       }
       outputs.append(
         Output(
+          route: place,
           topic: route.to.topic,
           broker: route.to.broker.flatMap { names.firstIndex(of: $0) }.map { $0 + 1 } ?? 0,
           client: client
@@ -68,6 +71,13 @@ final class RouteWills {
 
   func start() {
     for output in outputs { output.client.start() }
+  }
+
+  /// Another gateway of a cluster forwards what a route shows, or this one does from now on.
+  func setActive(_ isActive: Bool, route: Int) {
+    for output in outputs where output.route == route {
+      if isActive { output.client.start() } else { output.client.close() }
+    }
   }
 
   /// Whether a message waits here while the connection with the will of its output is made.

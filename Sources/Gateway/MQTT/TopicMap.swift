@@ -172,6 +172,18 @@ final class TopicMap {
       }
   }
 
+  /// The status of one member of a cluster.
+  func status(of member: String) -> String { "\(status)/\(member)" }
+
+  /// The member whose status a topic shows; `nil` for any other topic.
+  func member(inStatusTopic topic: Span<UInt8>) -> String? {
+    let prefix = status.utf8.count + 1
+    guard topic.count > prefix, topic[prefix - 1] == UInt8(ascii: "/"),
+      Bytes.areEqual(topic.extracting(0..<prefix - 1), Array(status.utf8))
+    else { return nil }
+    return Text.of(topic.extracting(prefix..<topic.count))
+  }
+
   /// The retained target of a key, or the targets of a device.
   func target(_ name: String) -> String { topic(name, "") }
   func info(_ device: String) -> String { topic(device, "/info") }

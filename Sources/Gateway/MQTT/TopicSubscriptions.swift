@@ -18,6 +18,9 @@ struct TopicSubscriptions: Sendable {
   private let liveTopics: [String]
   private let announcer: DiscoveryAnnouncer?
   private let isPublic: Bool
+  private let isCluster: Bool
+  /// The topics of devices that appear with their first message.
+  private let sources: [String]
 
   /// `sources` are devices that appear with their first message, `announcer` names the topics of Home Assistant, with discovery.
   init(
@@ -30,6 +33,8 @@ struct TopicSubscriptions: Sendable {
     status = "\(base)/status"
     routes = configuration.routes
     isPublic = configuration.isPublic
+    isCluster = configuration.cluster != nil
+    self.sources = sources.map(\.filter)
     self.announcer = announcer
     let inputs = configuration.inputs.map(\.topic)
     var others = ["\(base)/#"] + inputs + routes.map(\.from.topic)
@@ -56,6 +61,7 @@ struct TopicSubscriptions: Sendable {
   /// The subscriptions at a broker.
   func all(forBroker name: String?, isOwn: Bool) -> [Subscription] {
     var subscriptions: [Subscription] = []
+    if isCluster { return clusterSubscriptions(forBroker: name, isOwn: isOwn) }
     if isOwn, isPublic {
       subscriptions += commandFilters.map { .init(filter: $0, wantsRetained: false, noLocal: true) }
       subscriptions.append(.init(filter: status, wantsRetained: true, noLocal: true))
@@ -84,6 +90,22 @@ struct TopicSubscriptions: Sendable {
         )
       )
     }
+    return Self.withoutOverlaps(subscriptions)
+  }
+
+  /// The subscriptions of a member of a cluster beside those of ``ClusterSubscriptions``; routes from
+  /// other brokers are added while this member drives them.
+  private func clusterSubscriptions(forBroker name: String?, isOwn: Bool) -> [Subscription] {
+    guard isOwn else { return [] }
+    var subscriptions: [Subscription] = [.init(filter: status, wantsRetained: false, noLocal: true)]
+    subscriptions.append(.init(filter: "\(status)/+", wantsRetained: true, noLocal: true))
+    if let announcer {
+      subscriptions.append(.init(filter: announcer.birthTopic, wantsRetained: false, noLocal: true))
+      subscriptions += announcer.filters.map {
+        .init(filter: $0, wantsRetained: true, noLocal: true)
+      }
+    }
+    subscriptions += sources.map { .init(filter: $0, wantsRetained: true) }
     return Self.withoutOverlaps(subscriptions)
   }
 
@@ -117,7 +139,7 @@ struct TopicSubscriptions: Sendable {
 }
 
 extension Subscription {
-  fileprivate mutating func absorb(_ other: Self) {
+  mutating func absorb(_ other: Self) {
     qos = max(qos, other.qos)
     wantsRetained = wantsRetained || other.wantsRetained
     noLocal = noLocal || other.noLocal

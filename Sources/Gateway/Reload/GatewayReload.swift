@@ -27,18 +27,26 @@ final class GatewayReload {
   /// The reload in progress.
   private var progress: ReloadProgress?
 
+  /// Of the device files in use.
+  private(set) var digest: UInt64
+
   /// Called when the new definitions count.
   var onReplaced: (() -> Void)?
   /// Called before the reload is reported: what it ended is reported first.
   var onFinish: (() -> Void)?
 
   /// - Throws: When the loop cannot be woken from another thread.
-  init(_ context: GatewayContext, mqtt: MQTTSurface) throws(OperationsError) {
+  init(
+    _ context: GatewayContext,
+    mqtt: MQTTSurface,
+    digest: UInt64
+  ) throws(OperationsError) {
     self.context = context
+    self.digest = digest
     self.mqtt = mqtt
     reloader = try Reloader(
       context.loop,
-      continuing: {
+      continuing: { [unowned self] in
         PreparedReload.Base(
           configuration: context.configuration,
           registry: context.registry,
@@ -48,7 +56,8 @@ final class GatewayReload {
           sources: context.arrivals.sources,
           created: context.arrivals.created,
           restart: context.restart,
-          warnings: context.warnings
+          warnings: context.warnings,
+          digest: self.digest
         )
       },
       applying: { [weak self] in self?.apply($0) }
@@ -190,6 +199,7 @@ final class GatewayReload {
     let configuration = reload.prepared.configuration
     context.core.settings.shutdownTimeout = configuration.shutdownTimeout
     context.configuration = configuration
+    digest = reload.prepared.digest
     context.settings = reload.prepared.settings
     context.restart = reload.prepared.report.restart
     context.warnings = reload.prepared.report.warnings

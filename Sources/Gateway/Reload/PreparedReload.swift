@@ -24,6 +24,7 @@ struct PreparedReload: Sendable {
     var created: [DeviceArrivals.Arrival] = []
     var restart: [String] = []
     var warnings: [String] = []
+    var digest: UInt64 = 0
   }
 
   /// The configuration in use, with what a running gateway can change.
@@ -44,6 +45,8 @@ struct PreparedReload: Sendable {
   let settings: [SettingInForce]
   /// Templates of devices that appear with their first message.
   let sources: [DeviceSource]
+  /// Of the device files.
+  let digest: UInt64
   /// The devices that messages named and that are added, where that is all there is.
   var arrivals: [DeviceArrivals.Arrival]?
 
@@ -63,6 +66,7 @@ struct PreparedReload: Sendable {
       settings: Self.settings(loaded.settings, after: base.settings, restart: restart),
       restart: restart,
       warnings: loaded.warnings.map(\.description),
+      digest: loaded.digest,
       continuing: base
     )
   }
@@ -79,6 +83,7 @@ struct PreparedReload: Sendable {
       settings: base.settings,
       restart: base.restart,
       warnings: base.warnings,
+      digest: base.digest,
       continuing: base
     )
     self.arrivals = arrivals
@@ -92,9 +97,11 @@ struct PreparedReload: Sendable {
     settings: [SettingInForce],
     restart: [String],
     warnings: [String],
+    digest: UInt64,
     continuing base: Base
   ) {
     self.configuration = configuration
+    self.digest = digest
     self.sources = sources
     self.settings = settings
     let registry = Registry(devices, continuing: base.registry, scenes: scenes)
@@ -178,7 +185,8 @@ struct PreparedReload: Sendable {
       "mqtt": old.mqtt != new.mqtt || old.baseTopic != new.baseTopic
         || old.replyTopics != new.replyTopics,
       "socket": old.socket != new.socket, "http": old.http != new.http,
-      "journal": old.journal != new.journal, "brokers": old.brokers != new.brokers,
+      "journal": old.journal != new.journal, "cluster": old.cluster != new.cluster,
+      "brokers": old.brokers != new.brokers,
       "routes": old.routes != new.routes, "limits": old.limits != new.limits,
       "discovery": old.discovery != new.discovery,
     ]

@@ -30,26 +30,33 @@ extension RequestHandler {
       let failure = ErrorReply(.unknownKey, error.description, line: line)
       return requester.send(.failure(failure, id: request.replyID))
     }
-    let values = scene.values(in: registry)
-    let origin = requester.origin(of: request, parts: values.count)
+    let all = scene.values(in: registry)
+    let values = all.filter { context.isHere($0.key) }
+    host.passOn(all.filter { !context.isHere($0.key) }, of: request, for: requester, at: now)
+    let origin = requester.origin(of: request, parts: all.count)
     for _ in values {
       requester.owesReply()
       if origin.wantsPhases { requester.beginWait() }
     }
     let options = ChangeOptions(origin: origin, ttl: request.ttl, skipsQuiet: request.now)
-    context.setScene(scene, options, at: now) { requester.setRejection($0) }
+    context.set(values, options, at: now) { requester.setRejection($0) }
   }
 }
 
 extension GatewayContext {
+  /// Whether this gateway executes changes of a key: it drives its device, or the key is a group's.
+  func isHere(_ key: KeyIndex) -> Bool {
+    let device = registry.device(of: key)
+    return places?.drives(device: device) ?? true || registry.devices[device].group != nil
+  }
+
   /// Sets the values of a scene; each that is rejected has an event that says so.
-  func setScene(
-    _ scene: Scene,
+  func set(
+    _ values: [(key: KeyIndex, value: Value)],
     _ options: ChangeOptions,
     at now: Moment,
     onRejection: (ValidationError) -> Void = { _ in }
   ) {
-    let values = scene.values(in: registry)
     for (key, _) in values { counters[registry.device(of: key)].changes += 1 }
     let results = core.changeEach(values, at: now, options)
     for ((key, value), error) in zip(values, results) {

@@ -52,8 +52,31 @@ final class RequestHandler {
     }
   }
 
-  /// Executes a request.
+  /// Executes a request, or passes it on to the gateways of the cluster that drive its devices.
   func perform(_ request: ControlRequest, for requester: any Requester, line: Int) {
+    if host.cluster != nil, refuseInvalid(request, of: requester) { return }
+    if host.passOn(request, for: requester, at: EventLoop.now()) { return }
+    performHere(request, for: requester, line: line)
+  }
+
+  /// Rejects a change here that no gateway would accept; `false` for any other request.
+  private func refuseInvalid(_ request: ControlRequest, of requester: any Requester) -> Bool {
+    guard !requester.isPeer, request.operation.isOfOneKey, request.deviceMembers == nil else {
+      return false
+    }
+    do throws(ValidationError) {
+      _ = try request.change(of: try context.registry.index(of: request.key), in: context.registry)
+      return false
+    } catch {
+      guard !request.isDryRun else { return false }
+      let now = EventLoop.now()
+      reject(request, of: requester, reason: suggesting(error, at: now), at: now)
+      return true
+    }
+  }
+
+  /// Executes a request on this gateway.
+  func performHere(_ request: ControlRequest, for requester: any Requester, line: Int) {
     let now = EventLoop.now()
     switch request.operation {
     case .set, .step, .toggle, .scene:
@@ -268,6 +291,19 @@ final class RequestHandler {
       return .cancelled(count, id: id)
     case .set, .step, .toggle, .scene, .watch, .record, .reload, .status:
       preconditionFailure("Only requests about several keys are answered here.")
+    }
+  }
+}
+
+extension ControlRequest.Operation {
+  /// Whether it changes the value of one key.
+  fileprivate var isOfOneKey: Bool {
+    switch self {
+    case .set, .step, .toggle: true
+    case .scene, .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status,
+      .log,
+      .devices:
+      false
     }
   }
 }

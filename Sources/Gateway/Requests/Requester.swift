@@ -22,6 +22,11 @@ protocol Requester: AnyObject {
   func endWait()
   /// Says why the change of the next reply is rejected.
   func setRejection(_ reason: ValidationError)
+  /// Receives a reply of the gateway of a cluster that drives the device; `isFinal` as in
+  /// ``CommandEvent``.
+  func pass(_ line: [UInt8], isFinal: Bool)
+  /// Whether it is another member of the cluster, which has passed the request on.
+  var isPeer: Bool { get }
   /// The origin of changes that name neither id nor source.
   var plainOrigin: ChangeOrigin { get }
 }
@@ -33,6 +38,11 @@ extension Requester {
   func beginWait() {}
   func endWait() {}
   func setRejection(_ reason: ValidationError) {}
+  var isPeer: Bool { false }
+
+  func pass(_ line: [UInt8], isFinal: Bool) {
+    if let reply = ControlReply(line: line.span) { send(reply) }
+  }
 
   var plainOrigin: ChangeOrigin { ChangeOrigin(source: "socket", replyTo: number) }
 

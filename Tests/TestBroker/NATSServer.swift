@@ -8,18 +8,20 @@ import PrivateBroker
 /// A process of nats-server on loopback, with a folder of its own.
 ///
 /// It dies with this process, however that ends.
-final class NATSServer {
-  struct Options {
-    var hasJetStream = true
+package final class NATSServer {
+  package struct Options {
+    package var hasJetStream = true
     /// A user and a password; without, everyone may connect.
-    var user: (name: String, password: String)?
+    package var user: (name: String, password: String)?
+
+    package init() {}
   }
 
   private var process: GuardedProcess?
   private let port: PortReservation
   private let folder: String
 
-  init(_ options: Options = Options()) throws {
+  package init(_ options: Options = Options()) throws {
     port = try PortReservation()
     folder = try TemporaryFolder.make("settle-nats")
     var lines = ["listen: 127.0.0.1:\(port.port)", "max_payload: 1MB"]
@@ -36,16 +38,16 @@ final class NATSServer {
     TemporaryFolder.remove(folder)
   }
 
-  var url: String { "nats://127.0.0.1:\(port.port)" }
+  package var url: String { "nats://127.0.0.1:\(port.port)" }
 
-  func start() throws {
+  package func start() throws {
     process = try GuardedProcess(
       ["nats-server", "-c", folder + "/nats.conf"],
       log: folder + "/nats.log"
     )
   }
 
-  func kill() {
+  package func kill() {
     process?.end(signal: SIGKILL)
     process = nil
   }

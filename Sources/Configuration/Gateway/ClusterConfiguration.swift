@@ -1,0 +1,199 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Values
+
+/// The cluster that a gateway is a member of, and the servers of its engine.
+package struct ClusterConfiguration: Hashable, Sendable {
+  /// The same for all members.
+  package var name: String
+  /// This gateway's name, unique in the cluster.
+  package var member = ClusterConfiguration.standardMember
+  /// Addresses such as `nats://10.0.0.1:4222`.
+  package var servers: [String] = []
+  package var credentialsFile: String?
+  package var username: String?
+  /// Never logged or described.
+  package var password: String?
+  package var ca: String?
+  package var certificate: String?
+  package var key: String?
+  /// How many parts the devices are divided into; the same for the life of the cluster.
+  package var partitions = 64
+  /// How many servers of the engine keep each value.
+  package var replicas = 3
+
+  package init(name: String) { self.name = name }
+
+  /// This machine's name as a name of a member.
+  static var standardMember: String {
+    String(
+      decoding: HostName.current.utf8.map { SettingsRules.isName(byte: $0) ? $0 : 0x2D },
+      as: UTF8.self
+    )
+  }
+}
+
+/// Positions in the cluster's section.
+struct ClusterPositions {
+  let section: SourcePosition
+  /// The first server's address, or the section.
+  var servers: SourcePosition?
+  /// The resolved path and its position.
+  var passwordFile: (path: String, position: SourcePosition)?
+}
+
+/// Reads `cluster:`.
+struct ClusterReader {
+  let folder: String?
+  let problems: Problems
+
+  /// The ports of an address of a server.
+  private static let port = 4222
+  private static let forms = "nats://HOST[:PORT], or tls://HOST[:PORT] for TLS"
+
+  func cluster(_ fields: Section) -> (cluster: ClusterConfiguration, positions: ClusterPositions)? {
+    var positions = ClusterPositions(section: fields.position)
+    guard let name = self.name("name", of: fields) else {
+      if fields["name"] == nil {
+        fields.missing("name", "the cluster's name, the same for all members")
+      }
+      return nil
+    }
+    var cluster = ClusterConfiguration(name: name)
+    if let member = self.name("member", of: fields) { cluster.member = member }
+    readServers(fields, into: &cluster, &positions)
+    cluster.username = fields.text("username")
+    if let path = fields.text("password_file"), let node = fields["password_file"] {
+      positions.passwordFile = (FilePath.resolve(path, in: folder), node.position)
+    }
+    cluster.credentialsFile = path("credentials_file", of: fields)
+    cluster.ca = path("ca", of: fields)
+    cluster.certificate = path("cert", of: fields)
+    cluster.key = path("key", of: fields)
+    checkCredentials(fields, cluster)
+    if let partitions = fields.integer("partitions", in: 1...1024) {
+      cluster.partitions = partitions
+    }
+    if let replicas = fields.integer("replicas", in: 1...5), let node = fields["replicas"] {
+      // JetStream needs a majority: two or four replicas survive no more than one or three do.
+      if replicas.isMultiple(of: 2) {
+        _ = fields.reject(node, "replicas", expected: "1, 3 or 5") as Int?
+      }
+      cluster.replicas = replicas
+    }
+    return (cluster, positions)
+  }
+
+  /// Checks what depends on other sections.
+  func check(_ settings: GatewayConfiguration, _ section: Section, _ positions: ClusterPositions) {
+    if let journal = section["journal"] {
+      problems.add(
+        journal.position,
+        "'journal' and 'cluster' exclude each other: a cluster keeps accepted values in its engine"
+      )
+    }
+    if !settings.mqtt.usesMQTT5 {
+      problems.add(positions.section, "a cluster needs MQTT 5: set 'protocol: 5' in 'mqtt'")
+    }
+  }
+
+  private func name(_ key: String, of fields: Section) -> String? {
+    guard let text = fields.text(key), let node = fields[key] else { return nil }
+    if SettingsRules.isName(text) { return text }
+    return fields.reject(
+      node,
+      key,
+      expected: "letters, digits, '-' and '_', 64 at most"
+    )
+  }
+
+  private func path(_ key: String, of fields: Section) -> String? {
+    fields.text(key).map { FilePath.resolve($0, in: folder) }
+  }
+
+  private func readServers(
+    _ fields: Section,
+    into cluster: inout ClusterConfiguration,
+    _ positions: inout ClusterPositions
+  ) {
+    guard let node = fields["nats"] else {
+      return fields.missing("nats", "the servers, such as [nats://10.0.0.1:4222]")
+    }
+    positions.servers = node.position
+    let elements = node.elements ?? [node]
+    if elements.isEmpty { _ = fields.reject(node, "nats", expected: Self.forms) as String? }
+    for element in elements {
+      guard let text = element.text else {
+        _ = fields.reject(element, "nats", expected: Self.forms) as String?
+        continue
+      }
+      do throws(BrokerURL.Problem) {
+        cluster.servers.append(try Self.server(text))
+      } catch {
+        problems.add(element.position, "nats: \(error.message)", suggestion: error.suggestion)
+      }
+    }
+    let schemes = Set(cluster.servers.map { $0.prefix { $0 != ":" } })
+    if schemes.count > 1 {
+      problems.add(node.position, "nats: either all servers use TLS or none does")
+    }
+  }
+
+  /// A server's address with its port.
+  static func server(_ text: String) throws(BrokerURL.Problem) -> String {
+    guard let end = text.firstIndex(of: ":"), text[end...].hasPrefix("://") else {
+      throw BrokerURL.Problem(
+        message: "expected \(forms)",
+        suggestion: text.contains("/") ? nil : "nats://\(text)"
+      )
+    }
+    let scheme = String(text[..<end])
+    var rest = text[text.index(end, offsetBy: 3)...]
+    guard scheme == "nats" || scheme == "tls" else {
+      throw BrokerURL.Problem(
+        message: "unknown scheme '\(scheme.prefix(20))'; expected \(forms)",
+        suggestion: nil
+      )
+    }
+    guard !rest.contains("@") else {
+      throw BrokerURL.Problem(
+        message: "no user or password in the address; use 'credentials_file', or 'username' and"
+          + " 'password_file'",
+        suggestion: nil
+      )
+    }
+    if rest.hasSuffix("/") { rest.removeLast() }
+    guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else {
+      throw BrokerURL.Problem(
+        message: "an address of NATS ends after the port; expected \(forms)",
+        suggestion: nil
+      )
+    }
+    let (host, number) = try BrokerURL.hostAndPort(rest, standard: port)
+    return host.contains(":") ? "\(scheme)://[\(host)]:\(number)" : "\(scheme)://\(host):\(number)"
+  }
+
+  private func checkCredentials(_ fields: Section, _ cluster: ClusterConfiguration) {
+    if let node = fields["credentials_file"], cluster.username != nil {
+      problems.add(node.position, "'credentials_file' and 'username' exclude each other")
+    }
+    if fields["password_file"] != nil, cluster.username == nil {
+      fields.missing("username", "a password needs a user name")
+    }
+    if cluster.username != nil, fields["password_file"] == nil {
+      fields.missing("password_file", "a user name needs a password")
+    }
+    if cluster.certificate != nil, cluster.key == nil {
+      fields.missing("key", "a client certificate needs its key")
+    }
+    if cluster.key != nil, cluster.certificate == nil {
+      fields.missing("cert", "a key needs its client certificate")
+    }
+    guard !cluster.servers.contains(where: { $0.hasPrefix("tls://") }) else { return }
+    for key in ["ca", "cert", "key"] {
+      guard let node = fields[key] else { continue }
+      problems.add(node.position, "\(key): only tls:// uses certificates")
+    }
+  }
+}

@@ -1,0 +1,369 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Commands
+import Configuration
+import Control
+import Devices
+import Durability
+import Engine
+import GatewayCore
+import Journal
+import LastOut
+import MQTT
+import NATS
+import Operations
+
+/// This gateway as a member of a cluster: performs what ``Membership`` and ``PartitionLogs`` decide, on
+/// the cluster's engine, the sessions at the broker, and the core.
+final class ClusterMember {
+  let context: GatewayContext
+  let mqtt: MQTTSurface
+  let sessions: PartitionSessions
+  let engine: ClusterEngine
+  let name: String
+  let settings: ClusterConfiguration
+  let peers: PeerLink
+  let passed: PassedRequests
+  let rows: PeerRows
+  let events: PeerEvents
+  private(set) var requesters: [UInt64: PeerRequester] = [:]
+  private var lastRequester = ClusterMember.lowestNumber
+  /// Requesters of other members have these numbers and higher ones, and lower ones than those over HTTP.
+  static let lowestNumber: UInt64 = 1 << 62
+
+  var membership: Membership
+  var logs: PartitionLogs
+  /// Partitions that are being given to other members.
+  var handingOver: Set<Partition> = []
+  private var timer: LoopTimer?
+  private var armedAt: Moment?
+  /// Whether the gateway ends: `left` follows.
+  private(set) var isLeaving = false
+  private(set) var hasLeft = false
+  /// What the log was told last of the engine.
+  private var reportedProblem: String?
+  /// How often sessions were taken over while the records name this member as their owner.
+  private var conflicts = ConflictCount()
+
+  /// Executes a request of another member.
+  var onRequest: ((ControlRequest, PeerRequester) -> Void)?
+  /// This gateway cannot be a member, and why.
+  var onRefusal: ((String) -> Void)?
+  /// A partition is driven here from now on, or not any more.
+  var onOwnership: ((Partition, _ isDriven: Bool) -> Void)?
+  /// An accepted change ends without being stored.
+  var onRejected: ((CommandEvent) -> Void)?
+
+  /// `digest` is that of the device files.
+  ///
+  /// - Throws: When libnats is missing.
+  init(
+    _ settings: ClusterConfiguration,
+    _ context: GatewayContext,
+    mqtt: MQTTSurface,
+    sessions: PartitionSessions,
+    digest: UInt64
+  ) throws(EngineRefusal) {
+    self.settings = settings
+    self.context = context
+    self.mqtt = mqtt
+    self.sessions = sessions
+    name = settings.member
+    engine = try ClusterEngine(
+      EngineSettings(settings),
+      member: settings.member,
+      loop: context.loop,
+      log: context.log
+    )
+    membership = Membership(
+      name: settings.member,
+      incarnation: .random(in: 1...UInt64.max / 2),
+      digest: digest,
+      partitions: settings.partitions
+    )
+    let count = settings.partitions
+    logs = PartitionLogs(member: settings.member) { key in
+      Partition(of: String(key.prefix { $0 != "/" }), count: count)
+    }
+    peers = PeerLink(member: settings.member, engine: engine)
+    passed = PassedRequests(context, peers: peers, member: settings.member)
+    rows = PeerRows(context, member: settings.member, engine: engine)
+    events = PeerEvents(context, member: settings.member, engine: engine)
+    do throws(OperationsError) {
+      // The step after the batch does the work.
+      timer = try context.loop.makeTimer(named: "cluster") {}
+    } catch {
+      throw EngineRefusal(error.description)
+    }
+    setHandlers()
+  }
+
+  /// Starts connecting to the engine; nothing is driven before the records were read.
+  func start() {
+    let now = EventLoop.now()
+    var plan = JournalPlan.Settings()
+    plan.commit = .milliseconds(50)
+    context.core.openStore(
+      JournalPlan(settings: plan, contents: JournalContents()),
+      path: "cluster \(settings.name)",
+      isShared: true
+    )
+    for device in context.registry.deviceNumbers { leave(device, at: now) }
+    engine.start()
+  }
+
+  func close() {
+    sessions.closeAll()
+    engine.close()
+  }
+
+  private func setHandlers() {
+    engine.onRecord = { [unowned self] key, record, revision in
+      membership.observed(key, record, revision: revision, at: EventLoop.now())
+      passed.ownersChanged()
+    }
+    engine.onRecordsRead = { [unowned self] in
+      membership.readAll(at: EventLoop.now())
+      rows.sayHello()
+    }
+    engine.onRefusal = { [unowned self] in onRefusal?($0.description) }
+    engine.onProblem = { [unowned self] in engineChanged($0) }
+    engine.onMessage = { [unowned self] in receive($0) }
+    engine.onBroadcast = { [unowned self] in receiveBroadcast($0) }
+    passed.findOwner = { [unowned self] in membership.view.owner(of: $0) }
+    passed.findPresence = { [unowned self] in
+      membership.view.peers[$0].flatMap { $0.record.state.isPresent ? $0.record.incarnation : nil }
+    }
+    passed.findIncarnation = { [unowned self] in
+      engine.isConnected ? passed.findPresence($0) : nil
+    }
+    peers.onDelivery = { [unowned self] in passed.delivered($0, isReceived: $1) }
+    mqtt.onMemberStatus = { [unowned self] member, isOnline in
+      guard !isOnline else { return }
+      membership.connectionEnded(of: member, at: EventLoop.now())
+    }
+    mqtt.isLastMember = { [unowned self] in
+      !membership.view.peers.contains { $0.key != name && $0.value.record.state.isPresent }
+    }
+    sessions.onConnected = { [unowned self] partition in
+      guard case .connecting = membership.held[partition] else { return sessions.close(partition) }
+      membership.connected(partition, at: EventLoop.now())
+    }
+    sessions.onEnded = { [unowned self] in sessionEnded($0, $1) }
+    sessions.subscriptions = { [unowned self] in subscriptions[$0] }
+  }
+
+  /// What the sessions subscribe to.
+  lazy var subscriptions = makeSubscriptions()
+
+  private func makeSubscriptions() -> ClusterSubscriptions {
+    ClusterSubscriptions(
+      context.configuration,
+      context.registry,
+      partitions: settings.partitions
+    )
+  }
+
+  // MARK: - After each batch
+
+  /// Performs what was decided.
+  ///
+  /// - Returns: Whether the core may have something new to do.
+  func turn(at now: Moment) -> Bool {
+    sessions.proceed(at: now)
+    if let due = membership.nextDeadline(after: now), due <= now { membership.advance(to: now) }
+    if let due = logs.nextDeadline, due <= now { logs.advance(to: now) }
+    var didWork = false
+    while true {
+      let orders = membership.dequeueEffects()
+      for order in orders { perform(order, at: now) }
+      let work = logs.dequeueEffects()
+      for effect in work { perform(effect, at: now) }
+      let isOver = finishHandingOver(at: now)
+      if orders.isEmpty, work.isEmpty, !isOver { break }
+      didWork = true
+    }
+    passed.proceed(at: now)
+    return didWork
+  }
+
+  /// Sends what the batch has brought for other members, and arms the timer.
+  func endBatch(at now: Moment) {
+    rows.flush(at: now)
+    events.flush(at: now)
+    peers.flush()
+    let due = [
+      membership.nextDeadline(after: now), logs.nextDeadline, sessions.nextDeadline,
+      passed.nextDeadline, rows.nextDeadline, events.nextDeadline,
+    ].compactMap(\.self).min()
+    guard due != armedAt || due.map({ $0 <= now }) ?? false else { return }
+    armedAt = due
+    timer?.arm(at: due)
+  }
+
+  // MARK: - The end
+
+  /// Gives every partition to the other members; ``CommandPipeline/storeClosed()`` follows.
+  func beginLeaving() {
+    guard !isLeaving else { return }
+    isLeaving = true
+    if hasLeft { return context.core.pipeline.storeClosed() }
+    membership.leave(at: EventLoop.now())
+  }
+
+  func left() {
+    hasLeft = true
+    if isLeaving { context.core.pipeline.storeClosed() }
+  }
+
+  // MARK: - Reload
+
+  /// The device files were read again.
+  func devicesReplaced(digest: UInt64) {
+    let before = subscriptions
+    subscriptions = makeSubscriptions()
+    let now = EventLoop.now()
+    for device in context.registry.deviceNumbers {
+      guard let partition = context.places?.partition(ofDevice: device) else { continue }
+      if !(context.places?.drives(partition) ?? false) {
+        leave(device, at: now)
+      } else {
+        take(device, isConnected: membership.drives(partition), at: now)
+      }
+    }
+    sessions.replaceSubscriptions { before[$0] }
+    membership.devicesChanged(digest: digest, at: now)
+  }
+
+  // MARK: - The engine and the broker
+
+  private func engineChanged(_ problem: String?) {
+    guard problem != reportedProblem else { return }
+    reportedProblem = problem
+    if let problem {
+      context.log.error("The cluster's engine cannot be used", ["reason": problem])
+    } else {
+      context.log.info("The cluster's engine can be used", ["server": engine.server])
+      rows.sayHello()
+    }
+  }
+
+  /// The gateway's own connection to the broker was made or ended.
+  func brokerChanged(isUp: Bool) {
+    membership.brokerChanged(isReachable: isUp, at: EventLoop.now())
+  }
+
+  private func sessionEnded(_ partition: Partition, _ trouble: ConnectionTrouble?) {
+    let now = EventLoop.now()
+    if trouble == .takenOver, membership.view.owner(of: partition) == name,
+      conflicts.isLikely(at: now)
+    {
+      context.log.error(
+        "Another client takes this cluster's sessions at the broker: is there another cluster of this name?",
+        ["cluster": settings.name]
+      )
+    }
+    membership.disconnected(partition, at: now)
+  }
+
+  // MARK: - Other members
+
+  private func receive(_ bytes: [UInt8]) {
+    guard let message = PeerMessage(bytes) else {
+      return context.log.warning("A message of another member cannot be read", [:])
+    }
+    for entry in message.entries {
+      switch entry.kind {
+      case .request: perform(entry, from: message.sender)
+      case .reply: passed.receive(entry)
+      case .moved: passed.moved(entry.number)
+      }
+    }
+  }
+
+  /// Executes a request that another member has passed on.
+  private func perform(_ entry: PeerMessage.Entry, from sender: String) {
+    guard let request = try? ControlRequest(line: entry.line.span), accepts(request) else {
+      return peers.append(.init(kind: .moved, number: entry.number), to: sender)
+    }
+    lastRequester += 1
+    let requester = PeerRequester(
+      number: lastRequester,
+      member: sender,
+      request: entry.number,
+      link: peers,
+      onEnd: { [weak self] in self?.requesters[$0.number] = nil }
+    )
+    requesters[lastRequester] = requester
+    onRequest?(request, requester)
+    requester.performed()
+  }
+
+  /// Whether a request that was passed on is for this member.
+  private func accepts(_ request: ControlRequest) -> Bool {
+    guard !context.core.isShuttingDown else { return false }
+    guard let device = request.device(in: context.registry) else { return true }
+    return context.places?.drives(device: device) ?? false
+  }
+
+  private func receiveBroadcast(_ bytes: [UInt8]) {
+    guard var broadcast = PeerBroadcast(bytes), broadcast.sender != name else { return }
+    switch broadcast.kind {
+    case .hello: rows.sendAll()
+    case .rows:
+      rows.receive(&broadcast.content) { [self] device in
+        context.places?.partition(ofDevice: device).map {
+          membership.view.owner(of: $0) == broadcast.sender
+        } ?? false
+      }
+    case .wantsEvents: events.areWanted(by: broadcast.sender, at: EventLoop.now())
+    case .events: events.receive(&broadcast.content)
+    }
+  }
+}
+
+/// Counts how often sessions were taken over, so that a conflict is told from a member that has just
+/// started.
+private struct ConflictCount {
+  private static let limit = 5
+  private static let period = Duration.seconds(60)
+  private var moments: [Moment] = []
+
+  /// Records one; `true` once when there were too many in a short time.
+  mutating func isLikely(at now: Moment) -> Bool {
+    moments.removeAll { $0.duration(to: now) > Self.period }
+    moments.append(now)
+    guard moments.count >= Self.limit else { return false }
+    moments = []
+    return true
+  }
+}
+
+extension ControlRequest {
+  /// The device that the request is about; `nil` for several, and for one that does not exist.
+  func device(in registry: Registry) -> Int? {
+    switch operation {
+    case .set, .step, .toggle, .flush, .cancel, .get, .pending, .describe, .log: break
+    case .scene, .watch, .record, .reload, .status, .devices: return nil
+    }
+    guard Pattern(key).isLiteral else { return nil }
+    return registry.deviceIndex(ofID: String(key.prefix { $0 != "/" }).utf8.span)
+  }
+}
+
+extension EngineSettings {
+  init(_ settings: ClusterConfiguration) {
+    var connection = NATSSettings(servers: settings.servers, name: "settle \(settings.member)")
+    connection.username = settings.username
+    connection.password = settings.password
+    connection.credentialsFile = settings.credentialsFile
+    connection.ca = settings.ca
+    connection.certificate = settings.certificate
+    connection.key = settings.key
+    self.init(cluster: settings.name, connection: connection)
+    partitions = settings.partitions
+    replicas = settings.replicas
+  }
+}

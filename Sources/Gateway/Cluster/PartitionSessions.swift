@@ -1,0 +1,215 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import Commands
+import Configuration
+import LastOut
+import MQTT
+import Operations
+import Routing
+
+/// The sessions at the broker of the partitions that this member drives.
+///
+/// Each has a client id of its own, which is the same on every member. Whoever connects last with it has
+/// the session, and what was published meanwhile; the broker ends the connection of the one before. A
+/// connection is made only when ``Membership`` says so, and never made again by itself.
+final class PartitionSessions {
+  /// How many connections are made at the same time.
+  private static let connectsAtOnce = 4
+  /// The wait after an attempt that failed.
+  private static let pause = Duration.seconds(1)
+  /// Commands that may wait for room in all sessions together before the core is asked for no more.
+  private static let mostWaiting = 256
+  /// How long the broker keeps a session without a connection.
+  static let expiry = Duration.seconds(120)
+  /// How long `settle/status` stays online when the member is gone that drives partition 0.
+  static let statusDelay = Duration.seconds(20)
+
+  private let context: GatewayContext
+  private let cluster: String
+  private let settings: MQTTConfiguration
+  /// Says less about connections, of which there are as many as partitions.
+  private let log: Logger
+  private var sessions: [Partition: PartitionSession] = [:]
+  /// Connections that are being closed.
+  private var closing: [MQTTClient] = []
+  private var queue = Deque<Partition>()
+  private var connecting: Set<Partition> = []
+  /// Attempts that failed, and when that is reported.
+  private var failed: [(partition: Partition, at: Moment)] = []
+
+  /// Sets the handlers of a new connection.
+  var onNewSession: ((PartitionSession) -> Void)?
+  /// The filters of a partition.
+  var subscriptions: ((Partition) -> [Subscription])?
+  var onConnected: ((Partition) -> Void)?
+  /// A connection has ended, or could not be made; `trouble` says why.
+  var onEnded: ((_ partition: Partition, _ trouble: ConnectionTrouble?) -> Void)?
+  /// A command is lost with its connection.
+  var onLost: ((_ token: UInt64) -> Void)?
+
+  init(_ context: GatewayContext, cluster: String, _ settings: MQTTConfiguration) {
+    self.context = context
+    self.cluster = cluster
+    self.settings = settings
+    log = context.log.raised(to: .warning)
+  }
+
+  deinit {
+    for session in sessions.values { session.link.client.removeHandlers() }
+  }
+
+  subscript(partition: Partition) -> PartitionSession? { sessions[partition] }
+
+  /// The connection that carries a device's messages; `nil` while this member does not drive it.
+  func link(ofDevice device: Int) -> BrokerLink? {
+    guard let partition = context.places?.partition(ofDevice: device) else { return nil }
+    return sessions[partition]?.link
+  }
+
+  // MARK: - Publishing
+
+  /// Publishes a command when there is room; `false` while its device has no connection.
+  func publish(_ publish: CommandPublish, ofDevice device: Int) -> Bool {
+    guard let partition = context.places?.partition(ofDevice: device) else { return false }
+    return sessions[partition]?.publish(publish) ?? false
+  }
+
+  /// Whether commands may be handed over.
+  var hasRoom: Bool {
+    sessions.values.reduce(0) { $0 + $1.waitingCount } < Self.mostWaiting
+  }
+
+  /// Whether everything was acknowledged.
+  var isIdle: Bool { sessions.values.allSatisfy { $0.isIdle && $0.link.isIdle } }
+
+  /// Own messages that wait.
+  var waitingCount: Int { sessions.values.reduce(0) { $0 + $1.link.waitingCount } }
+
+  func publishWaiting() { for session in sessions.values { session.publishWaiting() } }
+
+  // MARK: - Connecting
+
+  /// Connects the session of a partition as soon as possible; ``onConnected`` or ``onEnded`` follows.
+  func connect(_ partition: Partition) {
+    close(partition)
+    queue.append(partition)
+  }
+
+  /// Does what is due; call it after each batch.
+  func proceed(at now: Moment) {
+    closing.removeAll { $0.state == .idle }
+    let due = failed.filter { $0.at <= now }
+    failed.removeAll { $0.at <= now }
+    for failure in due { onEnded?(failure.partition, nil) }
+    while connecting.count < Self.connectsAtOnce, let next = queue.popFirst() {
+      start(next, at: now)
+    }
+  }
+
+  /// When ``proceed(at:)`` has something to do.
+  var nextDeadline: Moment? {
+    if !queue.isEmpty, connecting.count < Self.connectsAtOnce { return .zero }
+    return failed.map(\.at).min()
+  }
+
+  /// Connections that are not closed yet.
+  var isClosing: Bool { closing.contains { $0.state != .idle } }
+
+  private func start(_ partition: Partition, at now: Moment) {
+    var settings = settings
+    let number = partition.number < 10 ? "0\(partition.number)" : "\(partition.number)"
+    settings.clientID = "\(cluster)-p\(number)"
+    settings.sessionExpiry = Self.expiry
+    if partition.number == 0, context.configuration.isPublic {
+      settings.will = .init(
+        topic: "\(context.configuration.baseTopic)/status",
+        payload: Array("offline".utf8)
+      )
+      settings.will?.delay = Self.statusDelay
+    }
+    let client: MQTTClient
+    do throws(OperationsError) {
+      client = try MQTTClient(configuration: settings, loop: context.loop, log: log)
+    } catch {
+      context.log.error("Cannot make a connection for a partition", ["reason": error.description])
+      failed.append((partition, now.advanced(by: Self.pause)))
+      return
+    }
+    let session = PartitionSession(
+      partition,
+      link: BrokerLink(name: nil, client: client, log: log)
+    )
+    sessions[partition] = session
+    connecting.insert(partition)
+    onNewSession?(session)
+    client.onState = { [unowned self] in stateChanged(of: partition, to: $0) }
+    client.subscribe(subscriptions?(partition) ?? [])
+    client.start()
+  }
+
+  private func stateChanged(of partition: Partition, to state: MQTTClient.State) {
+    guard let session = sessions[partition] else { return }
+    switch state {
+    case .connected:
+      connecting.remove(partition)
+      session.isConnected = true
+      session.link.isConnected = true
+      onConnected?(partition)
+    case .waiting:
+      let wasConnected = session.isConnected
+      let trouble = session.link.client.trouble?.cause
+      close(partition)
+      if wasConnected {
+        onEnded?(partition, trouble)
+      } else {
+        failed.append((partition, EventLoop.now().advanced(by: Self.pause)))
+      }
+    case .idle, .connecting: break
+    }
+  }
+
+  /// Ends the connection of a partition; the broker keeps the session for the next owner.
+  func close(_ partition: Partition) {
+    queue.removeAll { $0 == partition }
+    failed.removeAll { $0.partition == partition }
+    connecting.remove(partition)
+    guard let session = sessions.removeValue(forKey: partition) else { return }
+    session.isConnected = false
+    session.link.isConnected = false
+    let client = session.link.client
+    client.removeHandlers()
+    for token in session.removeOutstanding() { onLost?(token) }
+    client.close()
+    closing.append(client)
+  }
+
+  /// Writes the newest messages, and ends all connections.
+  func closeAll() {
+    for session in sessions.values { session.link.client.flush() }
+    for partition in sessions.keys.sorted() { close(partition) }
+  }
+
+  /// Changes what connected sessions subscribe to, after a reload.
+  func replaceSubscriptions(_ before: (Partition) -> [Subscription]) {
+    for (partition, session) in sessions {
+      let old = before(partition)
+      let new = subscriptions?(partition) ?? []
+      let filters = Set(new.map(\.filter))
+      let known = Set(old)
+      session.link.client.unsubscribe(old.map(\.filter).filter { !filters.contains($0) })
+      session.link.client.subscribe(new.filter { !known.contains($0) })
+    }
+  }
+}
+
+extension MQTTClient {
+  /// Breaks the references to whoever set the handlers.
+  func removeHandlers() {
+    onState = nil
+    onRetainedIgnored = nil
+    onMessage = nil
+    onOutcome = nil
+  }
+}
