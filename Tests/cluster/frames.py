@@ -82,7 +82,8 @@ class LogReader(threading.Thread):
     def finish(self, attempts=10):
         """Reads the rest; `False` if that fails."""
         self.ended.set()
-        self.join()
+        if self.is_alive():
+            self.join()
         for _ in range(attempts):
             try:
                 self.read()

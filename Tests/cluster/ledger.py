@@ -40,6 +40,8 @@ class Ledger:
         self.late, self.unknown = 0, Counter()
         # When answers promised that a value is kept; and how long accepted ones took, in milliseconds.
         self.accepted_in, self.latencies = Counter(), Counter()
+        # Changes that were sent in each second.
+        self.sent_in = Counter()
         self.lock = threading.Lock()
 
     def add(self, name, kind):
@@ -49,7 +51,9 @@ class Ledger:
     def sends(self, number):
         """Records a new change of a key; its value."""
         key = self.keys[number]
-        key.sent.append(self.clock())
+        now = self.clock()
+        key.sent.append(now)
+        self.sent_in[int(now - self.start)] += 1
         key.answered.append(0)
         key.outcome.append(WAITING)
         key.gateway.append(0)

@@ -148,18 +148,20 @@ class Client:
         if not self.socket:
             self.connect()
         self.count += 1
-        target = f"{self.inbox}.{self.count}read"
+        target = f"{self.inbox}read.{self.count}"
         name = f"read{uuid.uuid4().hex[:12]}"
         configuration = {
             "name": name, "deliver_subject": target, "deliver_policy": "by_start_sequence", "opt_start_seq": max(first, 1),
             "ack_policy": "none", "replay_policy": "instant", "mem_storage": True, "num_replicas": 1,
             "inactive_threshold": 10_000_000_000,
         }
-        # What is delivered before the answer would be skipped, so that the answer is read here.
+        # The first messages may come before the answer.
         self.count += 1
-        reply = f"{self.inbox}.{self.count}"
+        sid, reply = self.count, f"{self.inbox}.{self.count}"
         body = json.dumps({"stream_name": stream, "config": configuration}).encode()
         try:
+            # Across routes, 2.9 delivers to this very subject only, not to a pattern.
+            self.send(f"SUB {target} {sid}\r\n".encode())
             self.publish(f"$JS.API.CONSUMER.CREATE.{stream}.{name}", body, reply)
             seen = 0
             while True:
@@ -182,6 +184,7 @@ class Client:
                 yield int(parts[5]), message.subject, message.data
                 if int(parts[8]) == 0:
                     break
+            self.send(f"UNSUB {sid}\r\n".encode())
             self.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}")
         except (OSError, NoAnswer) as problem:
             self.close()

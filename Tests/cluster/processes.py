@@ -125,9 +125,9 @@ class Stage:
             addresses[f"{member}-mqtt"] = (self.port(), self.broker_port)
             for engine in engines:
                 addresses[f"{member}-{engine}"] = (self.port(), self.client_ports[engine])
-        # Each pair of engines has one route, which the later one connects.
-        for place, engine in enumerate(engines):
-            for other in engines[:place]:
+        # Both engines of a pair try to connect; one route remains.
+        for engine in engines:
+            for other in set(engines) - {engine}:
                 addresses[f"{engine}-{other}"] = (self.port(), self.route_ports[other])
         self.links = Links(addresses, Process.popen)
         self.addresses = addresses
