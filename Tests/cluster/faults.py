@@ -21,8 +21,9 @@ TAKEOVER_PATIENCE = 40.0
 
 
 class Faults:
-    def __init__(self, stage, ledger, house, load, seed, only=None, harsh=False):
+    def __init__(self, stage, ledger, house, load, knobs, seed, only=None, harsh=False):
         self.stage, self.ledger, self.house, self.load = stage, ledger, house, load
+        self.knobs = knobs
         self.random, self.harsh = random.Random(seed), harsh
         kinds = SINGLE if stage.is_single else ROUND
         self.round = [kind for kind in kinds for _ in range(ROUND[kind]) if not only or kind in only]
@@ -40,7 +41,9 @@ class Faults:
 
     def run(self, end, kills, checks=lambda: True):
         """Faults until a moment, or until so many processes were killed."""
-        while time.monotonic() < end and checks() and not (kills and self.kills >= kills):
+        is_sound = self.recover()
+        # What does not recover would be hit by a second fault.
+        while (is_sound or self.harsh) and time.monotonic() < end and checks() and not (kills and self.kills >= kills):
             if self.harsh:
                 # Two at once, whatever they hit.
                 other = threading.Thread(target=self.perform, args=(self.draw(),))
@@ -50,7 +53,7 @@ class Faults:
                 other.join()
             else:
                 self.perform(self.draw())
-            self.recover()
+            is_sound = self.recover()
             time.sleep(self.random.uniform(1, 4))
 
     def draw(self):
@@ -61,6 +64,8 @@ class Faults:
 
     def perform(self, kind):
         self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.load.rest(1 / 8)
+        self.knobs.rest(1 / 3)
         try:
             getattr(self, kind.replace("-", "_"))()
         except Exception as problem:

@@ -8,12 +8,16 @@ The values of a key are 1, 2, 3 and so on, one for each change, so that a value 
 import threading
 import time
 from array import array
+from bisect import bisect_right
 from collections import Counter
 
 # What is known of a change.
 WAITING, ACCEPTED, MEMORY_ONLY, REJECTED = range(4)
 # A change without an answer may reach its owner this long after it was sent, and no later.
 UNKNOWN_FOR = 5.0
+# An accepted value that nothing replaces must be with its device in this time, whatever fails. At a
+# fault some keys get no further changes for a little longer, so that none hides a value that was lost.
+DELIVERED_WITHIN = 25.0
 
 
 class Key:
@@ -118,7 +122,8 @@ class Ledger:
 class Verdict:
     def __init__(self, ledger):
         self.counts, self.start = Counter(), ledger.start
-        self.lost, self.older, self.invented, self.uncommitted = [], [], list(ledger.strangers), []
+        self.lost, self.late, self.older, self.uncommitted = [], [], [], []
+        self.invented = list(ledger.strangers)
         self.two_gateways = ledger.two_gateways
 
     def add(self, key):
@@ -139,7 +144,21 @@ class Verdict:
         if promised > newest:
             lost = self.uncommitted if key.kind == "mqtt" else self.lost
             lost.append(f"{key.name}={promised} accepted at {self.at(key.answered[promised])}, newest delivered: {newest}")
+        self.check_delay(key)
         self.check_order(key)
+
+    def check_delay(self, key):
+        newest = array("Q", [0])
+        for value in key.delivered:
+            newest.append(max(newest[-1], value))
+        for value in range(1, len(key.sent) - 1):
+            answered, end = key.answered[value], key.sent[value + 1]
+            if end - answered < DELIVERED_WITHIN or key.outcome[value] != ACCEPTED:
+                continue
+            self.counts["accepted, then left alone"] += 1
+            if newest[bisect_right(key.delivered_at, end)] < value:
+                late = self.uncommitted if key.kind == "mqtt" else self.late
+                late.append(f"{key.name}={value} accepted at {self.at(answered)}, not delivered until {self.at(end)}")
 
     def check_order(self, key):
         newest, seen = 0, set()

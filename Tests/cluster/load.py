@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 
-from ledger import ACCEPTED, MEMORY_ONLY, REJECTED, UNKNOWN_FOR
+from ledger import ACCEPTED, DELIVERED_WITHIN, MEMORY_ONLY, REJECTED, UNKNOWN_FOR
 
 ANSWER = re.compile(rb'\{"id":"k(\d+)-(\d+)"')
 ACCEPTED_EVENT = re.compile(rb'"id":"k(\d+)-(\d+)","key":"[^"]*","phase":"accepted"')
@@ -63,7 +63,7 @@ class Load(threading.Thread):
         self.random.shuffle(keys)
         # Keys without a burst; keys in one, by when the next change is due; changes left in it.
         self.idle, self.due, self.left = deque(keys), [], dict.fromkeys(keys, 0)
-        self.probes, self.lock = {}, threading.Lock()
+        self.probes, self.resting, self.lock = {}, {}, threading.Lock()
         self.is_stopped, self.is_ended, self.problem, self.counts = False, False, None, Counter()
 
     def run(self):
@@ -115,10 +115,15 @@ class Load(threading.Thread):
                 number = heapq.heappop(self.due)[1]
             elif self.idle:
                 number = self.idle.popleft()
-                self.left[number] = self.random.randint(1, self.burst)
+                if self.left[number] <= 0:
+                    self.left[number] = self.random.randint(1, self.burst)
             else:
                 self.counts["no key was free"] += 1
                 return
+            if self.resting and (rested := self.resting.pop(number, 0)) > now:
+                self.resting[number] = rested
+                heapq.heappush(self.due, (rested, number))
+                continue
             self.credit -= 1
             self.left[number] -= 1
             self.send(usable[int(self.random.random() * len(usable))], number, now)
@@ -149,6 +154,12 @@ class Load(threading.Thread):
             heapq.heappush(self.due, (moment, number))
         else:
             self.idle.append(number)
+
+    def rest(self, share):
+        """Leaves some keys alone for a while."""
+        until = time.monotonic() + DELIVERED_WITHIN + 1
+        for number in random.sample(list(self.left), int(len(self.left) * share)):
+            self.resting[number] = until
 
     # Probes.
 

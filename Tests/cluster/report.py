@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of a run, as JSON and as a table."""
 
+from ledger import DELIVERED_WITHIN
+
 SHOWN = 20  # of each kind of violation
 
 
@@ -35,6 +37,7 @@ class Report:
         times = [time for takeover in faults.takeovers for time in takeover["seconds"]]
         self.violations = {
             "accepted values lost": verdict.lost,
+            f"accepted, not delivered in {DELIVERED_WITHIN:.0f} s": verdict.late,
             "older after newer": verdict.older,
             "accepted by two gateways": verdict.two_gateways,
             "log written by two owners": log.check.violations if log else [],

@@ -53,7 +53,7 @@ class Case:
 class LedgerTests(unittest.TestCase):
     def verdict(self, case, **expected):
         verdict = case.ledger.check()
-        found = {name: len(getattr(verdict, name)) for name in ("lost", "older", "invented", "uncommitted", "two_gateways")}
+        found = {name: len(getattr(verdict, name)) for name in ("lost", "late", "older", "invented", "uncommitted", "two_gateways")}
         self.assertEqual({name: count for name, count in found.items() if count}, expected)
         return verdict.counts
 
@@ -65,6 +65,12 @@ class LedgerTests(unittest.TestCase):
 
     def test_a_value_that_never_left_is_found(self):
         self.verdict(Case().accept(1), lost=1)
+
+    def test_a_loss_that_a_later_change_hides_is_found(self):
+        self.verdict(Case().at(0).accept(1).at(30).accept(2).at(31).deliver(2), late=1)
+        self.verdict(Case().at(0).accept(1).at(29).deliver(1).at(30).accept(2).at(31).deliver(2))
+        self.verdict(Case().at(0).accept(1).at(10).accept(2).at(31).deliver(2))
+        self.verdict(Case("mqtt").at(0).accept(1).at(30).accept(2).at(31).deliver(2), uncommitted=1)
 
     def test_an_unanswered_newer_value_may_replace_an_accepted_one(self):
         self.verdict(Case().accept(1).send().deliver(2))
