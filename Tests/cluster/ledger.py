@@ -123,7 +123,7 @@ class Verdict:
     def __init__(self, ledger):
         self.counts, self.start = Counter(), ledger.start
         self.lost, self.late, self.older, self.uncommitted = [], [], [], []
-        self.invented = list(ledger.strangers)
+        self.reordered, self.invented = [], list(ledger.strangers)
         self.two_gateways = ledger.two_gateways
 
     def add(self, key):
@@ -141,7 +141,7 @@ class Verdict:
         counts["delivered"] += len(key.delivered)
         newest = max(key.delivered, default=0)
         promised = key.outcome.rfind(ACCEPTED)
-        if promised > newest:
+        if promised > newest and not self.is_reordered(key, promised, after=key.answered[promised]):
             lost = self.uncommitted if key.kind == "mqtt" else self.lost
             lost.append(f"{key.name}={promised} accepted at {self.at(key.answered[promised])}, newest delivered: {newest}")
         self.check_delay(key)
@@ -156,7 +156,7 @@ class Verdict:
             if end - answered < DELIVERED_WITHIN or key.outcome[value] != ACCEPTED:
                 continue
             self.counts["accepted, then left alone"] += 1
-            if newest[bisect_right(key.delivered_at, end)] < value:
+            if newest[bisect_right(key.delivered_at, end)] < value and not self.is_reordered(key, value, after=answered):
                 late = self.uncommitted if key.kind == "mqtt" else self.late
                 late.append(f"{key.name}={value} accepted at {self.at(answered)}, not delivered until {self.at(end)}")
 
@@ -180,6 +180,14 @@ class Verdict:
                 else:
                     self.counts["older after newer, the older one unanswered"] += 1
             newest = max(newest, value)
+
+    def is_reordered(self, key, value, after):
+        """Whether a value was replaced by an earlier one that may have arrived later, as it was unanswered."""
+        for earlier in key.delivered[bisect_right(key.delivered_at, after):]:
+            if 0 < earlier < value and not self.is_later(key, value, than=earlier):
+                self.reordered.append(f"{key.name}={value} replaced by {earlier}, sent at {self.at(key.sent[earlier])}")
+                return True
+        return False
 
     @staticmethod
     def is_later(key, newer, than):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of the test: engines, a broker, gateways, and the links between them."""
 
+import getpass
 import json
 import os
 import shutil
@@ -103,7 +104,8 @@ class Stage:
             self.links.process.wait()
         for holder in self.holders:
             holder.close()
-        if kind or self.is_failed or self.keep:
+        is_interrupted = kind and not issubclass(kind, Exception)
+        if (kind and not is_interrupted) or self.is_failed or self.keep:
             print(f"The logs are in {self.folder}", file=sys.stderr)
             for name in ENGINES:
                 shutil.rmtree(f"{self.folder}/{name}", ignore_errors=True)
@@ -159,9 +161,10 @@ class Stage:
         return path
 
     def broker_arguments(self):
+        # As another user, which it would become, it would not end with this process.
         path = self.write(
             "mosquitto.conf",
-            f"listener {self.broker_port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
+            f"user {getpass.getuser()}\nlistener {self.broker_port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
             "max_queued_messages 0\nmax_inflight_messages 1000\nmax_connections -1\nset_tcp_nodelay true\n",
         )
         program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"

@@ -54,6 +54,7 @@ class Report:
             "changes_per_second_median": percentile(sorted(ledger.sent_in.values()), 0.5),
             "accepted_per_second": round((verdict.counts["accepted"] + verdict.counts["accepted in memory only"]) / seconds),
             "mqtt acknowledged, not committed": len(verdict.uncommitted),
+            "replaced by an older one, unanswered then": len(verdict.reordered),
             "reasons": dict(ledger.reasons.most_common(30)),
             "unknown_outcomes": dict(ledger.unknown), "answers_after_timeout": ledger.late,
             "answer_ms": latencies(ledger.latencies),
@@ -74,6 +75,7 @@ class Report:
             } if log else None,
             "cases": {name: cases[:SHOWN] for name, cases in self.violations.items() if cases},
             "uncommitted": verdict.uncommitted[:SHOWN],
+            "reordered_cases": verdict.reordered[:SHOWN],
             "timeline": faults.timeline,
         }
 
@@ -100,6 +102,7 @@ class Report:
         for name, count in figures["changes"].items():
             add(name, count)
         add("mqtt acknowledged, not committed", figures["mqtt acknowledged, not committed"])
+        add("replaced by an older one, unanswered then", figures["replaced by an older one, unanswered then"])
         add("answers, ms", spread(figures["answer_ms"]))
         for name, count in (figures["unknown_outcomes"] | figures["reasons"]).items():
             lines.append(f"    {count:8} {name}")

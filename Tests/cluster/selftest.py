@@ -72,6 +72,11 @@ class LedgerTests(unittest.TestCase):
         self.verdict(Case().at(0).accept(1).at(10).accept(2).at(31).deliver(2))
         self.verdict(Case("mqtt").at(0).accept(1).at(30).accept(2).at(31).deliver(2), uncommitted=1)
 
+    def test_an_unanswered_older_value_may_replace_an_accepted_one_for_five_seconds(self):
+        self.verdict(Case().at(0).send().at(1).send().at(2).answer(2).at(3).answer(1).at(4).deliver(1))
+        self.verdict(Case().at(0).send().at(6).send().at(7).answer(2).at(8).answer(1).at(9).deliver(1), lost=1)
+        self.verdict(Case().at(0).send().at(1).send().at(2).answer(1).deliver(1).at(3).answer(2), lost=1)
+
     def test_an_unanswered_newer_value_may_replace_an_accepted_one(self):
         self.verdict(Case().accept(1).send().deliver(2))
 
