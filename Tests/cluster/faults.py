@@ -4,6 +4,7 @@
 
 import random
 import signal
+import sys
 import threading
 import time
 
@@ -27,7 +28,7 @@ class Faults:
         self.random, self.harsh = random.Random(seed), harsh
         kinds = SINGLE if stage.is_single else ROUND
         self.round = [kind for kind in kinds for _ in range(ROUND[kind]) if not only or kind in only]
-        self.deck = []
+        self.deck, self.deadline = [], time.monotonic() + 3600
         self.engine = None if stage.is_single else Engine(stage.client_ports.values())
         self.timeline, self.counts, self.kills = [], {}, 0
         self.takeovers, self.pauses, self.problems = [], [], []
@@ -36,11 +37,13 @@ class Faults:
 
     def note(self, text):
         self.timeline.append((round(time.monotonic() - self.ledger.start, 3), text))
+        print(f"{self.timeline[-1][0]:9.3f} {text}", file=sys.stderr)
 
     # The plan.
 
     def run(self, end, kills, checks=lambda: True):
         """Faults until a moment, or until so many processes were killed."""
+        self.deadline = end + 60
         is_sound = self.recover()
         # What does not recover would be hit by a second fault.
         while (is_sound or self.harsh) and time.monotonic() < end and checks() and not (kills and self.kills >= kills):
@@ -75,13 +78,13 @@ class Faults:
     def recover(self, patience=60):
         """Waits until every gateway answers, every partition has an owner, and the engine is whole."""
         self.problems += self.stage.unexpected_ends()
-        end, missing = time.monotonic() + patience, None
+        end, missing = min(time.monotonic() + patience, self.deadline), None
         while time.monotonic() < end:
             missing = self.missing()
             if not missing:
                 return True
             time.sleep(0.2)
-        self.problems.append(f"not recovered in {patience} s: {missing}")
+        self.problems.append(f"not recovered: {missing}")
         self.note(f"not recovered: {missing}")
         return False
 
@@ -149,7 +152,8 @@ class Faults:
             if code != 0:
                 self.problems.append(f"gateway {name}, ended by SIGTERM, has the exit code {code}:\n{gateway.log_end()}")
             gateway.start()
-            self.recover()
+            if not self.recover() and not self.harsh:
+                return
 
     # Links of a gateway.
 
