@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 
-from ledger import ACCEPTED, DELIVERED_WITHIN, MEMORY_ONLY, REJECTED, UNKNOWN_FOR
+from ledger import ACCEPTED, DELIVERED_WITHIN, MEMORY_ONLY, REJECTED, UNKNOWN_FOR, WAITING
 
 ANSWER = re.compile(rb'\{"id":"k(\d+)-(\d+)"')
 ACCEPTED_EVENT = re.compile(rb'"id":"k(\d+)-(\d+)","key":"[^"]*","phase":"accepted"')
@@ -77,7 +77,7 @@ class Load(threading.Thread):
                 self.expire(now)
                 if not self.is_stopped:
                     self.send_changes(now)
-                    self.send_probes(now)
+                self.send_probes(now)
                 for client in self.clients:
                     self.flush(client)
                 end = now + 0.01
@@ -89,7 +89,7 @@ class Load(threading.Thread):
             raise
 
     def stop(self):
-        """Ends sending; answers are still awaited."""
+        """Ends sending but probes; answers are still awaited."""
         self.is_stopped = True
 
     def end(self):
@@ -263,6 +263,9 @@ class Load(threading.Thread):
                 continue
             outcome, gateway, reason = self.outcome(line)
             sent = client.waiting.pop((number, value), None)
+            if outcome == WAITING:
+                self.forget(number, value, client.heard_at, reason)
+                continue
             if sent is None:
                 self.ledger.late += 1
             self.ledger.answer(number, value, outcome, gateway, reason)
@@ -281,6 +284,8 @@ class Load(threading.Thread):
                 return MEMORY_ONLY, gateway, shortened(reason)
             return ACCEPTED, gateway, shortened(reason)
         if "error" in answer:
+            if answer["error"].get("code") == "unanswered":
+                return WAITING, gateway, "answered that the outcome is unknown"
             reason = f"{answer['error'].get('code')}: {answer['error'].get('message')}"
         return REJECTED, gateway, shortened(f"{answer.get('phase', 'error')}: {reason}")
 
