@@ -121,7 +121,7 @@ class Ledger:
 
 class Verdict:
     def __init__(self, ledger):
-        self.counts, self.start = Counter(), ledger.start
+        self.counts, self.start, self.gateways = Counter(), ledger.start, ledger.gateways
         self.lost, self.late, self.older, self.uncommitted = [], [], [], []
         self.reordered, self.invented = [], list(ledger.strangers)
         self.two_gateways = ledger.two_gateways
@@ -143,7 +143,7 @@ class Verdict:
         promised = key.outcome.rfind(ACCEPTED)
         if promised > newest and not self.is_reordered(key, promised, after=key.answered[promised]):
             lost = self.uncommitted if key.kind == "mqtt" else self.lost
-            lost.append(f"{key.name}={promised} accepted at {self.at(key.answered[promised])}, newest delivered: {newest}")
+            lost.append(f"{key.name}={promised}, newest delivered: {newest}; changes: {self.history(key)}")
         self.check_delay(key)
         self.check_order(key)
 
@@ -180,6 +180,15 @@ class Verdict:
                 else:
                     self.counts["older after newer, the older one unanswered"] += 1
             newest = max(newest, value)
+
+    def history(self, key):
+        """The last changes of a key: value, when it was sent and answered, how, and by which gateway."""
+        words = ("unanswered", "accepted", "in memory only", "rejected")
+        return ", ".join(
+            f"{value} {self.at(key.sent[value])}-{self.at(key.answered[value]) if key.outcome[value] else ''}"
+            f" {words[key.outcome[value]]} {self.gateways[key.gateway[value]] or ''}".strip()
+            for value in range(max(1, len(key.sent) - 6), len(key.sent))
+        )
 
     def is_reordered(self, key, value, after):
         """Whether a value was replaced by an earlier one that may have arrived later, as it was unanswered."""
