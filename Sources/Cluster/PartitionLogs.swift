@@ -59,8 +59,12 @@ package struct PartitionLogs: Sendable {
   /// The partitions whose frames the work waits for; `nil` without work.
   private var working: Set<Partition>?
   private var fault: JournalFault?
+  /// When the work began.
+  private var startedAt = Moment.zero
 
   static let retry = Duration.milliseconds(250)
+  /// How long work may take before it fails: longer than the engine takes to elect a leader.
+  static let patience = Duration.seconds(6)
 
   /// - Parameters:
   ///   - member: The member's name.
@@ -112,10 +116,10 @@ package struct PartitionLogs: Sendable {
     for (partition, log) in logs.sorted(by: { $0.key < $1.key }) {
       guard let retryAt = log.retryAt, retryAt <= now else { continue }
       logs[partition]?.retryAt = nil
-      if case .loading(let through) = log.phase {
-        load(partition, through: through)
-      } else {
-        find(partition)
+      switch log.phase {
+      case .loading(let through): load(partition, through: through)
+      case .open: proceed(partition)
+      case .finding, .claiming: find(partition)
       }
     }
   }
@@ -148,6 +152,7 @@ package struct PartitionLogs: Sendable {
     precondition(working == nil, "One piece of work at a time.")
     working = []
     fault = nil
+    startedAt = clock.moment
     switch work {
     case .commit(let batch): commit(batch, clock)
     case .rebuild(let entries): rebuild(entries, clock)
@@ -249,12 +254,23 @@ package struct PartitionLogs: Sendable {
       compacted(partition, frame, at: sequence)
       compact(partition, clock)
     case .conflict: logs[partition]?.isUncertain = true  // Someone was faster, or an earlier try.
-    case .unknown: failed(partition)
+    case .unknown: return unanswered(partition, clock)
     }
     proceed(partition)
   }
 
-  /// An operation of an open log had no answer: the work fails.
+  /// An operation of an open log had no answer: it is repeated for a while, and then the work fails.
+  private mutating func unanswered(_ partition: Partition, _ clock: JournalClock) {
+    logs[partition]?.isUncertain = true
+    if working?.contains(partition) ?? false,
+      startedAt.duration(to: clock.moment) < Self.patience
+    {
+      return retryLater(partition, clock)
+    }
+    failed(partition)
+    proceed(partition)
+  }
+
   private mutating func failed(_ partition: Partition) {
     logs[partition]?.isUncertain = true
     logs[partition]?.waiting = []
@@ -276,7 +292,7 @@ package struct PartitionLogs: Sendable {
     logs[partition]?.isBusy = false
     switch end {
     case .unknown:
-      if log.phase == .open { return failed(partition) }
+      if log.phase == .open { return unanswered(partition, clock) }
       return retryLater(partition, clock)
     case .empty: logs[partition]?.last = 0
     case .frame(let stored):

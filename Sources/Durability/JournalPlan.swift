@@ -193,6 +193,18 @@ package struct JournalPlan: Sendable {
     if !undecided.isEmpty { replayDeadline = min(replayDeadline ?? now, now) }
   }
 
+  /// Wants a value again that a newer one has replaced, because that one could not be kept.
+  package mutating func restore(
+    _ key: JournalKey,
+    sequence: UInt64,
+    acceptedAt: Moment,
+    expiresAt: Moment
+  ) {
+    guard self[key].newest == nil else { return }
+    self[key].newest = KeptValue(sequence: sequence, acceptedAt: acceptedAt, expiresAt: expiresAt)
+    keys.markDirty(key)
+  }
+
   /// Forgets a key: another process of a cluster has it, and what is stored of it.
   package mutating func forget(_ key: JournalKey) {
     let isDirty = self[key].isDirty
@@ -220,6 +232,9 @@ package struct JournalPlan: Sendable {
   }
 
   // MARK: - Queries
+
+  /// Every value up to here is written or being written, was superseded or has ended.
+  package var writtenThrough: UInt64 { running?.through ?? durableThrough }
 
   /// Whether a crash now would send an older value of the key than `sequence`.
   ///

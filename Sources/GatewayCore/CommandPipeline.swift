@@ -29,7 +29,8 @@ package struct CommandPipeline: ~Copyable {
     _ plan: JournalPlan,
     path: String,
     awaiting devices: AwaitedDevices,
-    isShared: Bool
+    isShared: Bool,
+    identifiers: CommandIdentifiers
   ) {
     commands.dispatcher.log.isJournalled = true
     durability = DurabilityGate(
@@ -38,6 +39,7 @@ package struct CommandPipeline: ~Copyable {
       registry: commands.registry,
       awaiting: devices,
       settlesResumed: isShared,
+      identifiers: identifiers,
       limit: limit
     )
   }

@@ -195,6 +195,7 @@ extension DurabilityGate {
     at now: Moment
   ) {
     if rows.isNewestUrgent(key) { return }
+    let restored = rows.popRestorable(key, at: now)
     let reason = overtakenReason(fault)
     var rejected: Set<UInt64> = []
     var waiting = queue.removeAll(of: key)
@@ -209,7 +210,7 @@ extension DurabilityGate {
       if event.phase == .accepted {
         rejected.insert(event.number)
         event.reject(reason)
-      } else if rejected.contains(event.number) {
+      } else if rejected.contains(event.number) || event.number == restored?.number {
         continue
       }
       outbox.emit(event)
@@ -218,13 +219,47 @@ extension DurabilityGate {
     record(in: &commands, &outbox, at: now)
     commands.refuseWaiting(key, reason: reason, at: now)
     for var event in removeEvents(of: &commands) {
-      if rejected.contains(event.number) {
+      if rejected.contains(event.number) || event.number == restored?.number {
         _ = ended(event, promptly: true, in: commands.registry, at: now)
       } else {
         if event.phase == .rejected { event.isNotDurable = true }
         _ = record(event, in: &commands, &outbox, at: now)
       }
     }
+    if let restored { restore(restored, of: key, in: &commands, at: now) }
+  }
+
+  /// Lets a value settle again that a rejected one had replaced: it was accepted, and is stored.
+  private mutating func restore(
+    _ command: DurableCommand,
+    of key: KeyIndex,
+    in commands: inout CommandStateMachine,
+    at now: Moment
+  ) {
+    let origin = command.origin
+    var restored = command
+    restored.isWritten = false  // A store that is made again does not have it yet.
+    restored.origin = ChangeOrigin(
+      id: identifiers.id(of: command.number, acceptedAt: command.acceptedAt, given: origin?.id),
+      source: origin == nil ? "mqtt" : origin?.source,
+      replyTo: origin?.replyTo ?? 0,
+      wantsPhases: origin?.wantsPhases ?? false,
+      parts: origin?.parts ?? 0,
+      group: origin?.group,
+      responseTopic: origin?.responseTopic,
+      correlationData: origin?.correlationData
+    )
+    restored.number = commands.resume(
+      command.value,
+      of: key,
+      ending: [],
+      settles: true,
+      at: now,
+      expiresAt: command.expiresAt,
+      origin: restored.origin,
+      options: command.options
+    )
+    rows.restore(key, restored, in: commands.registry)
   }
 }
 

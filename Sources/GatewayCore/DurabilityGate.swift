@@ -18,6 +18,8 @@ package struct DurabilityGate {
   private let path: String
   /// What keeps the values, in words.
   private let store: String
+  /// Names the commands of values that are restored.
+  let identifiers: CommandIdentifiers
   /// How many changes may wait for the disk.
   private let limit: Int
   var rows: JournalRows
@@ -44,13 +46,19 @@ package struct DurabilityGate {
     registry: Registry,
     awaiting awaited: AwaitedDevices = AwaitedDevices(),
     settlesResumed: Bool = false,
+    identifiers: CommandIdentifiers,
     limit: Int
   ) {
+    self.identifiers = identifiers
     replay = Replay(awaiting: awaited, settles: settlesResumed)
     self.path = path
     store = settlesResumed ? "the cluster's engine" : "the journal"
     self.limit = limit
-    rows = JournalRows(plan: plan, keys: registry.properties.count)
+    rows = JournalRows(
+      plan: plan,
+      keys: registry.properties.count,
+      keepsReplaced: settlesResumed
+    )
     withheldKeys = WithheldKeys(keys: registry.properties.count)
     rows.learnNumbers(in: registry)
   }

@@ -21,6 +21,7 @@ struct DurableCommand {
   var isWritten = true
   var value = Value.boolean(false)
   var acceptedAt = Moment.zero
+  var expiresAt = Moment.zero
   var origin: ChangeOrigin?
   var options: [JSONValue.Member]?
 

@@ -77,7 +77,13 @@ package struct GatewayCore: ~Copyable {
   ///   - isShared: Whether the store is that of a cluster: values are taken over from other gateways,
   ///     with a new quiet period, since a hand may still be turning.
   package mutating func openStore(_ plan: JournalPlan, path: String, isShared: Bool = false) {
-    pipeline.openStore(plan, path: path, awaiting: settings.awaited, isShared: isShared)
+    pipeline.openStore(
+      plan,
+      path: path,
+      awaiting: settings.awaited,
+      isShared: isShared,
+      identifiers: identifiers
+    )
   }
 
   package var commands: CommandStateMachine { _read { yield pipeline.commands } }

@@ -18,12 +18,18 @@ package struct JournalRows {
   }
 
   package internal(set) var plan: JournalPlan
+  /// Commands of a key that newer ones have replaced, oldest first: the newest that the journal has, and
+  /// the newest that it is being given; only where the owner restores them, see
+  /// ``popRestorable(_:at:)``.
+  private var replaced: [KeyIndex: [DurableCommand]] = [:]
+  private let keepsReplaced: Bool
   private var keys: LazyArray<Key>
   /// The keys by their numbers in the journal.
   private var keysByNumber: [KeyIndex] = []
 
-  init(plan: JournalPlan, keys count: Int) {
+  init(plan: JournalPlan, keys count: Int, keepsReplaced: Bool = false) {
     self.plan = plan
+    self.keepsReplaced = keepsReplaced
     keys = LazyArray(repeating: Key(), count: count)
   }
 
@@ -76,6 +82,7 @@ package struct JournalRows {
     in registry: Registry
   ) -> UInt64 {
     let place = Int(event.key.rawValue)
+    if keepsReplaced { keepReplaced(of: event.key) }
     let isReplacing = replaced.map { keys[place].commands.newest.isNumber($0) } ?? false
     let sequence = plan.accept(
       number(of: event.key, in: registry),
@@ -91,6 +98,7 @@ package struct JournalRows {
       isWritten: false,
       value: value,
       acceptedAt: event.acceptedAt,
+      expiresAt: expiresAt,
       origin: event.origin,
       options: event.options
     )
@@ -102,17 +110,53 @@ package struct JournalRows {
     return sequence
   }
 
-  /// Records that a value of an earlier process is the command `number` of this one.
-  mutating func resume(
-    _ key: KeyIndex,
-    sequence: UInt64,
-    as number: UInt64,
-    isUrgent: Bool,
-    in registry: Registry
-  ) {
+  /// Records that a value of an earlier process is a command of this one.
+  mutating func resume(_ key: KeyIndex, _ command: DurableCommand, in registry: Registry) {
     _ = self.number(of: key, in: registry)
-    keys[Int(key.rawValue)].commands.push(
-      DurableCommand(number: number, sequence: sequence, isUrgent: isUrgent)
+    keys[Int(key.rawValue)].commands.push(command)
+  }
+
+  // MARK: - Values that are restored
+
+  private mutating func keepReplaced(of key: KeyIndex) {
+    let commands = keys[Int(key.rawValue)].commands
+    let before = commands.newest.isNone ? commands.earlier : commands.newest
+    // One that no commit has is never stored, since it is replaced now.
+    guard !before.isNone, before.isWritten || before.sequence <= plan.writtenThrough else { return }
+    let stored = isDurable(before) ? nil : replaced[key]?.last { isDurable($0) }
+    replaced[key] = (stored.map { [$0] } ?? []) + [before]
+  }
+
+  /// Keeps a command that was lost on its way to the broker, and that a newer one follows.
+  private mutating func keepLost(_ event: CommandEvent) {
+    let command = keys[Int(event.key.rawValue)].commands.inFlight
+    guard command.isNumber(event.number), isDurable(command) else { return }
+    replaced[event.key] = [command] + replaced[event.key, default: []]
+  }
+
+  private func isDurable(_ command: DurableCommand) -> Bool {
+    command.isWritten || command.sequence <= plan.durableThrough
+  }
+
+  /// Removes and returns the newest command of a key that the journal has and that was not sent: the
+  /// newer one cannot be kept, and is rejected.
+  mutating func popRestorable(_ key: KeyIndex, at now: Moment) -> DurableCommand? {
+    guard keepsReplaced else { return nil }
+    var kept = replaced.removeValue(forKey: key) ?? []
+    let earlier = keys[Int(key.rawValue)].commands.earlier
+    if !earlier.isNone { kept.append(earlier) }
+    let newest = kept.filter { isDurable($0) }.max { $0.sequence < $1.sequence }
+    return newest.flatMap { $0.expiresAt > now ? $0 : nil }
+  }
+
+  /// A command is back under another number.
+  mutating func restore(_ key: KeyIndex, _ command: DurableCommand, in registry: Registry) {
+    keys[Int(key.rawValue)].commands.push(command)
+    plan.restore(
+      number(of: key, in: registry),
+      sequence: command.sequence,
+      acceptedAt: command.acceptedAt,
+      expiresAt: command.expiresAt
     )
   }
 
@@ -121,6 +165,7 @@ package struct JournalRows {
     guard let sequence = keys[Int(event.key.rawValue)].commands.sending(event.number) else {
       return false
     }
+    if keepsReplaced { replaced[event.key] = nil }
     plan.sending(number(of: event.key, in: registry), sequence: sequence)
     return true
   }
@@ -137,9 +182,12 @@ package struct JournalRows {
     in registry: Registry,
     at now: Moment
   ) -> Bool? {
+    let isNewest = keys[Int(event.key.rawValue)].commands.newest.isNumber(event.number)
+    if keepsReplaced, event.phase == .superseded { keepLost(event) }
     guard let sequence = keys[Int(event.key.rawValue)].commands.remove(event.number) else {
       return nil
     }
+    if keepsReplaced, isNewest { replaced[event.key] = nil }
     return plan.ended(
       number(of: event.key, in: registry),
       sequence,
@@ -151,6 +199,7 @@ package struct JournalRows {
   /// Forgets what the journal has of a key: another process has it.
   mutating func forget(_ key: KeyIndex) {
     keys[Int(key.rawValue)].commands = DurableCommands()
+    replaced[key] = nil
     if let number = keys[Int(key.rawValue)].number { plan.forget(number) }
   }
 

@@ -190,7 +190,17 @@ struct Replay {
         ResumedValue(key: key, value: value, number: number, id: stored.id, expiresAt: expiresAt)
       )
     )
-    rows.resume(key, sequence: entry.sequence, as: number, isUrgent: isUrgent, in: registry)
+    let durable = DurableCommand(
+      number: number,
+      sequence: entry.sequence,
+      isUrgent: isUrgent,
+      value: value,
+      acceptedAt: now,
+      expiresAt: expiresAt,
+      origin: stored.origin,
+      options: stored.options.isEmpty ? nil : stored.options
+    )
+    rows.resume(key, durable, in: registry)
     let command = WithheldKeys.Command(
       key: key,
       sequence: entry.sequence,

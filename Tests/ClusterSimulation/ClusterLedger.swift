@@ -73,15 +73,8 @@ struct ClusterLedger {
     return nil
   }
 
-  /// The keys whose newest accepted value no device got.
-  ///
-  /// A value is not lost that a newer one has replaced, where the client was told that the newer one
-  /// could not be kept: as with a journal whose disk fails. Both may be rejected then.
+  /// The keys whose newest accepted value no device got, and no newer one either.
   var lost: [(key: Int, order: Int)] {
-    keys.indices.filter { place in
-      let key = keys[place]
-      let isReplaced = key.superseded >= key.durable && key.rejected > key.durable
-      return key.delivered < key.durable && !isReplaced && key.withdrawn < key.durable
-    }.map { ($0, keys[$0].durable) }
+    keys.indices.filter { keys[$0].delivered < keys[$0].durable }.map { ($0, keys[$0].durable) }
   }
 }

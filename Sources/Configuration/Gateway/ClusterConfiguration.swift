@@ -52,15 +52,13 @@ struct ClusterReader {
   private static let port = 4222
   private static let forms = "nats://HOST[:PORT], or tls://HOST[:PORT] for TLS"
 
-  func cluster(_ fields: Section) -> (cluster: ClusterConfiguration, positions: ClusterPositions)? {
+  func cluster(_ fields: Section) -> (cluster: ClusterConfiguration, positions: ClusterPositions) {
     var positions = ClusterPositions(section: fields.position)
-    guard let name = self.name("name", of: fields) else {
-      if fields["name"] == nil {
-        fields.missing("name", "the cluster's name, the same for all members")
-      }
-      return nil
+    if fields["name"] == nil {
+      fields.missing("name", "the cluster's name, the same for all members")
     }
-    var cluster = ClusterConfiguration(name: name)
+    // A mistake is reported, and does not hide those that follow.
+    var cluster = ClusterConfiguration(name: self.name("name", of: fields) ?? "")
     if let member = self.name("member", of: fields) { cluster.member = member }
     readServers(fields, into: &cluster, &positions)
     cluster.username = fields.text("username")

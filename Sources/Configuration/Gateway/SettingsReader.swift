@@ -164,10 +164,8 @@ struct SettingsReader {
     _ positions: inout SettingsPositions
   ) {
     let reader = ClusterReader(folder: folder, problems: problems)
-    guard let fields = section.nested("cluster", .cluster), let found = reader.cluster(fields)
-    else {
-      return
-    }
+    guard let fields = section.nested("cluster", .cluster) else { return }
+    let found = reader.cluster(fields)
     settings.cluster = found.cluster
     positions.cluster = found.positions
     reader.check(settings, section, found.positions)

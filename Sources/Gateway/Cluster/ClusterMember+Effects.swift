@@ -25,7 +25,10 @@ extension ClusterMember {
         self?.passed.ownersChanged()
       }
     case .read(let key): read(key)
-    case .open(let partition, let epoch): logs.open(partition, epoch: epoch)
+    case .open(let partition, let epoch):
+      // What the owner before showed of its devices does not count any more.
+      setConnected(false, partition, at: now)
+      logs.open(partition, epoch: epoch)
     case .connect(let partition): sessions.connect(partition)
     case .drive(let partition): drive(partition, at: now)
     case .pause(let partition): setConnected(false, partition, at: now)

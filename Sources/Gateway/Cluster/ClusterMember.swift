@@ -315,7 +315,7 @@ final class ClusterMember {
     case .rows:
       rows.receive(&broadcast.content) { [self] device in
         context.places?.partition(ofDevice: device).map {
-          membership.view.owner(of: $0) == broadcast.sender
+          membership.held[$0] == nil && membership.view.owner(of: $0) == broadcast.sender
         } ?? false
       }
     case .wantsEvents: events.areWanted(by: broadcast.sender, at: EventLoop.now())

@@ -39,9 +39,10 @@ extension MQTTSurface {
     }
     // Before the outcome, which may be reported at once; at QoS 0 nothing is acknowledged.
     if publish.qos > 0 { acknowledgementLatency.published(publish.token, at: now) }
+    let device = context.registry.device(of: publish.keys[0])
     let isAccepted =
       if let sessions {
-        sessions.publish(publish, ofDevice: context.registry.device(of: publish.keys[0]))
+        sessions.publish(publish, ofDevice: device)
       } else {
         own.client.publish(
           topic: publish.topic,
@@ -54,6 +55,8 @@ extension MQTTSurface {
       }
     if !isAccepted {
       acknowledgementLatency.finished(publish.token, isAcknowledged: false, at: now)
+      // Without a session nothing is sent to the device, and the command waits.
+      if sessions != nil { context.core.sessionChanged(ofDevice: device, isUp: false, at: now) }
       context.core.commandFinished(publish.token, .lost, at: now)
     }
   }
