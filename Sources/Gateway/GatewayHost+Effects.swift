@@ -3,6 +3,7 @@
 
 import Commands
 import Devices
+import Durability
 import GatewayCore
 import Journal
 import LastOut
@@ -13,8 +14,7 @@ import Values
 extension GatewayHost {
   func perform(_ effect: Effect, at now: Moment) {
     switch effect {
-    case .write(let work):
-      if let cluster { cluster.submit(work) } else { journal?.submit(work) }
+    case .write(let work): store?.submit(work)
     case .readClock: context.core.pipeline.clockRead(SystemClock.read())
     case .publish(let publish): mqtt.publish(publish, at: now)
     case .requestState(let request): mqtt.request(request)
@@ -40,8 +40,7 @@ extension GatewayHost {
         ["key": context.registry[value.key].key, "value": Excerpt.of(value.value.json)]
       )
     case .log(let entry): context.log.log(entry.level.logLevel, entry.message, entry.fields)
-    case .closeStore:
-      if let cluster { cluster.beginLeaving() } else { journal?.beginClosing() }
+    case .closeStore: store?.beginClosing()
     case .sayOffline: mqtt.publishOffline()
     case .end(let report): end(report)
     }

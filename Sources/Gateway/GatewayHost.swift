@@ -28,8 +28,8 @@ package final class GatewayHost {
   private(set) var http: HTTPSurface? { didSet { events.http = http } }
   /// This gateway as a member of a cluster; `nil` without one.
   private(set) var cluster: ClusterMember? { didSet { events.cluster = cluster } }
-  /// The journal's file and thread; `nil` without a journal.
-  private(set) var journal: JournalThread?
+  /// Where accepted values outlive this process: the journal, or the cluster; `nil` without either.
+  private(set) var store: (any ValueStore)?
   let reloads: GatewayReload
   /// Receives the report at the end of the shutdown.
   private var onEnd: ((ShutdownReport) -> Void)?
@@ -138,7 +138,7 @@ package final class GatewayHost {
       onResult: { waker.wake() }
     )
     context.core.openStore(thread.plan, path: wanted.path)
-    journal = thread
+    store = thread
   }
 
   /// Joins the cluster that the configuration names, if any; call it before ``start()``.
@@ -157,6 +157,7 @@ package final class GatewayHost {
     )
     connect(member)
     cluster = member
+    store = member.store
     context.onElsewhere = { [unowned self] values, origin in
       passOn(values, from: origin, at: EventLoop.now())
     }
@@ -198,10 +199,10 @@ package final class GatewayHost {
     // a shutdown values are sent first: there may not be time for everything.
     if isConnected, !context.core.isShuttingDown { mqtt.own.sendMessages() }
     mqtt.sessions?.publishWaiting()
-    receiveJournalResults(at: now)
     reloads.proceed()
     _ = cluster?.turn(at: now)
     repeat {
+      receiveStoreResults(at: now)
       while let effect = context.core.nextEffect(at: now, host: mqtt.hostState) {
         perform(effect, at: now)
       }
@@ -224,10 +225,10 @@ package final class GatewayHost {
     while let effect = context.core.nextReply(at: now) { perform(effect, at: now) }
   }
 
-  private func receiveJournalResults(at now: Moment) {
-    guard let journal else { return }
-    for result in journal.dequeueResults() { context.core.pipeline.storeFinished(result, at: now) }
-    if journal.isClosed { context.core.pipeline.storeClosed() }
+  private func receiveStoreResults(at now: Moment) {
+    guard let store else { return }
+    for result in store.dequeueResults() { context.core.pipeline.storeFinished(result, at: now) }
+    if store.isClosed { context.core.pipeline.storeClosed() }
   }
 
   private func armTimer(after now: Moment) {

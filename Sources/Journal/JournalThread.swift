@@ -8,7 +8,7 @@ import LastOut
 ///
 /// It belongs to the event loop's thread. Only the initializer waits for the disk: it reads the file
 /// before the loop runs. A ``JournalPlan`` decides what is written and when.
-package final class JournalThread {
+package final class JournalThread: ValueStore {
   /// The plan, which starts with the content of the file.
   package let plan: JournalPlan
   private let writer: JournalWriter
@@ -58,10 +58,8 @@ package final class JournalThread {
     writer.beginClosing()
   }
 
-  /// Submits work; call it only after the previous result was dequeued.
   package func submit(_ work: JournalWork) { writer.submit(work) }
 
-  /// The results since the last call.
   package func dequeueResults() -> [JournalResult] {
     writer.dequeueResults().map { result in
       guard case .reopened(let contents) = result else { return result }
@@ -72,7 +70,6 @@ package final class JournalThread {
   /// Ends the thread after its current work; `onResult` is called once more, then ``isClosed``.
   package func beginClosing() { writer.beginClosing() }
 
-  /// Whether the file is closed.
   package var isClosed: Bool { writer.isClosed }
 }
 

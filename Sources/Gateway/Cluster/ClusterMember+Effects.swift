@@ -8,7 +8,6 @@ import Devices
 import Durability
 import Engine
 import GatewayCore
-import Journal
 import LastOut
 import Operations
 import Values
@@ -28,7 +27,7 @@ extension ClusterMember {
     case .open(let partition, let epoch):
       // What the owner before showed of its devices does not count any more.
       setConnected(false, partition, at: now)
-      logs.open(partition, epoch: epoch)
+      store.open(partition, epoch: epoch)
     case .connect(let partition): sessions.connect(partition)
     case .drive(let partition): drive(partition, at: now)
     case .pause(let partition): setConnected(false, partition, at: now)
@@ -135,7 +134,7 @@ extension ClusterMember {
   private func forget(_ partition: Partition, at now: Moment) {
     sessions.close(partition)
     for event in context.core.forget(keys(of: partition), at: now) { reject(event) }
-    logs.close(partition)
+    store.close(partition)
     handingOver.remove(partition)
     setDriven(false, partition)
     setConnected(false, partition, at: now)
@@ -169,42 +168,18 @@ extension ClusterMember {
     return didChange
   }
 
-  // MARK: - Logs
+  // MARK: - The store
 
-  /// Stores accepted values.
-  func submit(_ work: JournalWork) { logs.submit(work, clock: SystemClock.read()) }
-
-  func perform(_ effect: LogEffect, at now: Moment) {
-    switch effect {
-    case .append(let partition, let frame, let expected):
-      engine.append(frame, to: partition, expecting: expected) { [weak self] outcome in
-        self?.logs.appended(
-          partition,
-          epoch: frame.epoch,
-          outcome,
-          clock: SystemClock.read()
-        )
-      }
-    case .readLast(let partition, let epoch):
-      engine.readLast(partition) { [weak self] end in
-        self?.logs.readLast(partition, epoch: epoch, end, clock: SystemClock.read())
-      }
-    case .read(let partition, let epoch, let last):
-      engine.read(partition, through: last) { [weak self] frames in
-        self?.logs.read(partition, epoch: epoch, frames, clock: SystemClock.read())
-      }
-    case .purge(let partition, let first): engine.purge(partition, before: first)
-    case .finished(let result): context.core.pipeline.storeFinished(result, at: now)
-    case .opened(let partition, let epoch, let entries):
-      let decoded = entries.map { entry in
-        var entry = entry
-        if let value = DurableValue(entry.content.bytes) { entry.content = .unwritten(value) }
-        return entry
-      }
-      context.core.takeOver(decoded, at: now)
-      logs.adopted(partition, epoch: epoch)
-      membership.opened(partition, epoch: epoch, at: now)
-    case .lost(let partition, let epoch): membership.lost(partition, epoch: epoch, at: now)
+  /// A partition's log was read: this member takes over what earlier owners left.
+  func opened(_ partition: Partition, epoch: UInt64, _ entries: [JournalEntry]) {
+    let now = EventLoop.now()
+    let decoded = entries.map { entry in
+      var entry = entry
+      if let value = DurableValue(entry.content.bytes) { entry.content = .unwritten(value) }
+      return entry
     }
+    context.core.takeOver(decoded, at: now)
+    store.adopted(partition, epoch: epoch)
+    membership.opened(partition, epoch: epoch, at: now)
   }
 }

@@ -15,8 +15,8 @@ import MQTT
 import NATS
 import Operations
 
-/// This gateway as a member of a cluster: performs what ``Membership`` and ``PartitionLogs`` decide, on
-/// the cluster's engine, the sessions at the broker, and the core.
+/// This gateway as a member of a cluster: performs what ``Membership`` decides, on the cluster's engine, the
+/// sessions at the broker, and the core.
 final class ClusterMember {
   let context: GatewayContext
   let mqtt: MQTTSurface
@@ -34,7 +34,7 @@ final class ClusterMember {
   static let lowestNumber: UInt64 = 1 << 62
 
   var membership: Membership
-  var logs: PartitionLogs
+  let store: PartitionStore
   /// Partitions that are being given to other members.
   var handingOver: Set<Partition> = []
   private var timer: LoopTimer?
@@ -84,7 +84,7 @@ final class ClusterMember {
       partitions: settings.partitions
     )
     let count = settings.partitions
-    logs = PartitionLogs(member: settings.member) { key in
+    store = PartitionStore(engine, member: settings.member, clock: SystemClock.read) { key in
       Partition(of: String(key.prefix { $0 != "/" }), count: count)
     }
     peers = PeerLink(member: settings.member, engine: engine)
@@ -128,6 +128,9 @@ final class ClusterMember {
       membership.readAll(at: EventLoop.now())
       rows.sayHello()
     }
+    store.onOpened = { [unowned self] in opened($0, epoch: $1, $2) }
+    store.onLost = { [unowned self] in membership.lost($0, epoch: $1, at: EventLoop.now()) }
+    store.onClosing = { [unowned self] in leave() }
     engine.onRefusal = { [unowned self] in onRefusal?($0.description) }
     engine.onProblem = { [unowned self] in engineChanged($0) }
     engine.onMessage = { [unowned self] in receive($0) }
@@ -174,15 +177,13 @@ final class ClusterMember {
   func turn(at now: Moment) -> Bool {
     sessions.proceed(at: now)
     if let due = membership.nextDeadline(after: now), due <= now { membership.advance(to: now) }
-    if let due = logs.nextDeadline, due <= now { logs.advance(to: now) }
     var didWork = false
     while true {
       let orders = membership.dequeueEffects()
       for order in orders { perform(order, at: now) }
-      let work = logs.dequeueEffects()
-      for effect in work { perform(effect, at: now) }
+      let hasStored = store.advance(to: now)
       let isOver = finishHandingOver(at: now)
-      if orders.isEmpty, work.isEmpty, !isOver { break }
+      if orders.isEmpty, !hasStored, !isOver { break }
       didWork = true
     }
     passed.proceed(at: now)
@@ -195,7 +196,7 @@ final class ClusterMember {
     events.flush(at: now)
     peers.flush()
     let due = [
-      membership.nextDeadline(after: now), logs.nextDeadline, sessions.nextDeadline,
+      membership.nextDeadline(after: now), store.nextDeadline, sessions.nextDeadline,
       passed.nextDeadline, rows.nextDeadline, events.nextDeadline,
     ].compactMap(\.self).min()
     guard due != armedAt || due.map({ $0 <= now }) ?? false else { return }
@@ -205,17 +206,17 @@ final class ClusterMember {
 
   // MARK: - The end
 
-  /// Gives every partition to the other members; ``CommandPipeline/storeClosed()`` follows.
-  func beginLeaving() {
+  /// Gives every partition to the other members; the store is closed when that is done.
+  private func leave() {
     guard !isLeaving else { return }
     isLeaving = true
-    if hasLeft { return context.core.pipeline.storeClosed() }
+    if hasLeft { return store.close() }
     membership.leave(at: EventLoop.now())
   }
 
   func left() {
     hasLeft = true
-    if isLeaving { context.core.pipeline.storeClosed() }
+    if isLeaving { store.close() }
   }
 
   // MARK: - Reload

@@ -1,0 +1,101 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+package import Cluster
+package import Durability
+package import LastOut
+
+/// The accepted values of the partitions that this member of a cluster owns, in the logs of its engine:
+/// carries out what ``PartitionLogs`` decides.
+package final class PartitionStore: ValueStore {
+  private let engine: ClusterEngine
+  private let clock: () -> JournalClock
+  private var logs: PartitionLogs
+  private var results: [JournalResult] = []
+  package private(set) var isClosed = false
+  /// A partition can be written, and earlier owners left these values; call ``adopted(_:epoch:)`` when
+  /// the owner has taken them over.
+  package var onOpened: ((Partition, _ epoch: UInt64, [JournalEntry]) -> Void)?
+  /// A newer owner has claimed a partition.
+  package var onLost: ((Partition, _ epoch: UInt64) -> Void)?
+  /// Every partition must be given back; ``close()`` ends that.
+  package var onClosing: (() -> Void)?
+
+  /// `clock` reads every clock, and `partition` returns that of a key.
+  package init(
+    _ engine: ClusterEngine,
+    member: String,
+    clock: @escaping () -> JournalClock,
+    partition: @escaping @Sendable (_ key: String) -> Partition
+  ) {
+    self.engine = engine
+    self.clock = clock
+    logs = PartitionLogs(member: member, partition: partition)
+  }
+
+  // MARK: - Partitions
+
+  /// Claims the log of a partition and reads it; ``onOpened`` or ``onLost`` follows.
+  package func open(_ partition: Partition, epoch: UInt64) { logs.open(partition, epoch: epoch) }
+
+  /// The owner has what ``onOpened`` has brought.
+  package func adopted(_ partition: Partition, epoch: UInt64) {
+    logs.adopted(partition, epoch: epoch)
+  }
+
+  /// Forgets a partition: another member has it, or will.
+  package func close(_ partition: Partition) { logs.close(partition) }
+
+  // MARK: - Work
+
+  package func submit(_ work: JournalWork) { logs.submit(work, clock: clock()) }
+
+  package func dequeueResults() -> [JournalResult] {
+    var taken: [JournalResult] = []
+    swap(&taken, &results)
+    return taken
+  }
+
+  package func beginClosing() { if !isClosed { onClosing?() } }
+
+  /// Every partition was given back.
+  package func close() { isClosed = true }
+
+  // MARK: - Time
+
+  package var nextDeadline: Moment? { logs.nextDeadline }
+
+  /// Performs what was decided.
+  ///
+  /// - Returns: Whether there was anything.
+  package func advance(to now: Moment) -> Bool {
+    if let due = logs.nextDeadline, due <= now { logs.advance(to: now) }
+    let effects = logs.dequeueEffects()
+    for effect in effects { perform(effect) }
+    return !effects.isEmpty
+  }
+
+  private func perform(_ effect: LogEffect) {
+    switch effect {
+    case .append(let partition, let frame, let expected):
+      engine.append(frame, to: partition, expecting: expected) { [weak self] outcome in
+        guard let self else { return }
+        logs.appended(partition, epoch: frame.epoch, outcome, clock: clock())
+      }
+    case .readLast(let partition, let epoch):
+      engine.readLast(partition) { [weak self] end in
+        guard let self else { return }
+        logs.readLast(partition, epoch: epoch, end, clock: clock())
+      }
+    case .read(let partition, let epoch, let last):
+      engine.read(partition, through: last) { [weak self] frames in
+        guard let self else { return }
+        logs.read(partition, epoch: epoch, frames, clock: clock())
+      }
+    case .purge(let partition, let first): engine.purge(partition, before: first)
+    case .finished(let result): results.append(result)
+    case .opened(let partition, let epoch, let entries): onOpened?(partition, epoch, entries)
+    case .lost(let partition, let epoch): onLost?(partition, epoch)
+    }
+  }
+}
