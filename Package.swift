@@ -271,8 +271,8 @@ let package = Package(
     .testTarget(
       name: "EngineTests",
       dependencies: [
-        "Cluster", "Durability", "Engine", "LastOut", "NATS", "Operations", "PrivateBroker",
-        "TestBroker",
+        "Cluster", "Durability", "Engine", "FaultySync", "Journal", "LastOut", "NATS", "Operations",
+        "PrivateBroker", "TestBroker",
       ]
     ),
     .testTarget(name: "MeshSimulationTests", dependencies: ["Devices", "MeshSimulation"]),

@@ -106,10 +106,14 @@ package struct PartitionLogs: Sendable {
 
   /// Forgets a partition: another member has it, or will.
   package mutating func close(_ partition: Partition) {
+    remove(partition)
+    ended(partition)
+  }
+
+  private mutating func remove(_ partition: Partition) {
     guard logs.removeValue(forKey: partition) != nil else { return }
     // What was decided before and not done yet is about a log that is not this member's any more.
     effects.removeAll { $0.partition == partition }
-    ended(partition)
   }
 
   package mutating func advance(to now: Moment) {
@@ -139,8 +143,9 @@ package struct PartitionLogs: Sendable {
 
   private mutating func lose(_ partition: Partition) {
     guard let epoch = logs[partition]?.epoch else { return }
-    close(partition)
+    remove(partition)
     effects.append(.lost(partition, epoch: epoch))
+    ended(partition)  // After that: the work has not stored what was this partition's.
   }
 
   // MARK: - Work
