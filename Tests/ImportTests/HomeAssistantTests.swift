@@ -124,6 +124,10 @@ struct HomeAssistantTests {
       "refused: A: A: command_topic: the topic contains the wildcard #"
     ),
     (
+      "select/a", #"{"name":"A","stat_t":"a","ops":["x"]}"#,
+      "left_out: A: A: it has no topic on which something can be set or read"
+    ),
+    (
       "number/a", #"{"name":"A","cmd_t":"a","min":9,"max":1}"#,
       "refused: A: A: its range is upside down (9 to 1, step 1)"
     ),
@@ -167,6 +171,15 @@ struct HomeAssistantTests {
       try diagnostics("switch/a", text) == [
         "partly: A: switch: the template of its availability cannot be translated: "
           + "{{ 'up' if value else 'x' }}"
+      ]
+    )
+  }
+
+  @Test func `presence without two different words is named`() throws {
+    let text = #"{"name":"A","cmd_t":"a","avty_t":"s","pl_avail":"1","pl_not_avail":1}"#
+    #expect(
+      try diagnostics("switch/a", text) == [
+        "partly: A: switch: without its availability, whose payloads for online and offline are the same"
       ]
     )
   }

@@ -47,6 +47,9 @@ enum EntityPlatform {
     default:
       reader.report("entities of the kind '\(Excerpt.of(platform))' are not supported", .leftOut)
     }
+    if reader.properties.isEmpty, reader.diagnostics.isEmpty {
+      reader.report("it has no topic on which something can be set or read", .leftOut)
+    }
     let unused = reader.unusedTopics
     if !unused.isEmpty, !reader.properties.isEmpty {
       reader.report("not imported: \(unused.joined(separator: ", "))")

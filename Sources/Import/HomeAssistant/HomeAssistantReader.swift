@@ -255,6 +255,14 @@ struct HomeAssistantReader {
           members.append(.init("value", .string(PlaceholderText.pointer(place))))
         }
       }
+      guard !on.isSameScalar(as: off) else {
+        findings.report(
+          .partly,
+          label,
+          "without its availability, whose payloads for online and offline are the same"
+        )
+        return Optional.none
+      }
       members += [.init("online", on), .init("offline", off)]
       return .object(members)
     }

@@ -54,8 +54,11 @@ enum TemplateLightEntity {
     if let difference = PayloadDifference(turningOn, turningOff) {
       (payload, isOn, isOff) = (difference.structure, difference.first, difference.second)
     }
-    guard isOn.isWord, isOff.isWord else {
-      return reader.report("power: its payloads are longer than 200 bytes", .leftOut)
+    guard isOn.isWord, isOff.isWord, !isOn.isSameScalar(as: isOff) else {
+      return reader.report(
+        "power: its payloads for on and off are not two different words",
+        .leftOut
+      )
     }
     if isOn != true { power["on"] = isOn }
     if isOff != false { power["off"] = isOff }
