@@ -339,8 +339,8 @@ let package = Package(
     .testTarget(
       name: "ImportTests",
       dependencies: [
-        "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOutTesting", "Operations",
-        "PrivateBroker", "Routing", "Simulation", "TestBroker", "Values",
+        "Configuration", "Devices", "Import", "JSON", "JSONParsing", "LastOut", "LastOutTesting",
+        "Operations", "PrivateBroker", "Routing", "Simulation", "TestBroker", "Values",
       ],
       exclude: ["Fixtures"]
     ),

@@ -148,6 +148,12 @@ class HomeAssistant:
                 self._process.kill()
                 self._process.wait()
 
+    def registered(self, entity):
+        """What the core has stored of an entity, while it is stopped."""
+        with open(f"{self.folder}/.storage/core.entity_registry") as file:
+            entries = json.load(file)["data"]["entities"]
+        return next((e for e in entries if e["entity_id"] == entity), {})
+
     def rename(self, entity, new):
         """Gives an entity another identifier, while the core is stopped."""
         path = f"{self.folder}/.storage/core.entity_registry"

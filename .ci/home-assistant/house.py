@@ -57,6 +57,7 @@ front-door:
   name: Front door
   properties:
     lock: {type: boolean, on: LOCK, off: UNLOCK, command: {topic: lock/set}, state: {topic: lock}}
+    led_mode: {type: choice, values: [dim, bright], command: {topic: lock/led/set}}
     sound_volume: {type: integer, range: [0, 10], command: {topic: lock/volume/set},
       state: {topic: lock/volume}}
 strip:
@@ -82,6 +83,9 @@ mixer:
     tint: {type: color, command: {topic: mixer/tint/set}, state: {topic: mixer/tint}}
     spare: {type: boolean, command: {topic: mixer/spare/set}}
     chime: {type: action, values: [ring, "mute it"], command: {topic: mixer/chime/set}}
+led-bar: {name: Led bar, profile: wled/light, topic: wled/bar}
+sofa-lamp: {name: Sofa lamp, profile: zigbee2mqtt/light, topic: zigbee2mqtt/sofa_lamp}
+shelf-lamp: {name: Shelf lamp, profile: zigbee2mqtt/light, topic: zigbee2mqtt/shelf_lamp}
 slats:
   name: Slats
   properties:
@@ -127,7 +131,17 @@ dim:
   properties:
     power: {type: boolean, command: {topic: dim/power/set}, state: {topic: dim/power}}
     level: {type: number, range: [0, 1], command: {topic: dim/level/set}, state: {topic: dim/level}}
+groups:
+  living-room:
+    name: Living room
+    device: {identifiers: [zigbee2mqtt_base_1]}
+    members: [sofa-lamp, shelf-lamp]
+    topic: zigbee2mqtt/living_room
+    profile: zigbee2mqtt/light
 """
+
+# The groups of the Zigbee bridge.
+MEMBERS = {"living_room": ["sofa_lamp", "shelf_lamp"]}
 
 # How devices say that they are there, and what Home Assistant shows after each payload.
 # `None`: as before.
@@ -165,11 +179,16 @@ class House:
         self.client = Client(port, "devices", ["#"], self.hear)
 
     def hear(self, topic, payload, retained):
-        if retained or not topic.endswith(("/set", "/command")) or topic.startswith("settle/"):
+        if retained or not topic.endswith(("/set", "/command", "/api")) or topic.startswith("settle/"):
             return
         if topic.startswith("zigbee2mqtt/"):
             device = topic.split("/")[1]
-            self.report(device, json.loads(payload))
+            for member in MEMBERS.get(device, [device]):
+                self.report(member, json.loads(payload))
+        elif topic.startswith("wled/"):
+            # A strip reports its brightness.
+            if (level := json.loads(payload).get("bri")) is not None:
+                self.client.publish(topic[: -len("/api")] + "/g", str(level), retain=True)
         elif topic.endswith("/command"):
             place = topic[: -len("/command")]
             self.client.publish(f"{place}/state", payload, retain=True)

@@ -85,6 +85,12 @@ struct Filler {
       filled.wire.words = [:]
       for (word, value) in property.wire.words { filled.wire.words[fill(word)] = fill(value) }
     }
+    if !property.wire.reportedWords.isEmpty {
+      filled.wire.reportedWords = [:]
+      for (word, reports) in property.wire.reportedWords {
+        filled.wire.reportedWords[fill(word)] = reports.map { fill($0) }
+      }
+    }
     return filled
   }
 

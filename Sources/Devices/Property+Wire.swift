@@ -80,7 +80,10 @@ extension Property {
 
   private func word(fromWire reported: JSONValue, of words: [String]) -> String? {
     guard let text = reported.scalarText else { return nil }
-    return words.first { wire.words[$0] == reported }
+    return words.first {
+      wire.reportedWords[$0]?.contains { reported.isSameScalar(as: $0) } ?? false
+    }
+      ?? words.first { wire.words[$0] == reported }
       ?? words.first { wire.words[$0]?.isSameScalar(as: reported) ?? ($0 == text) }
       ?? words.first { wire.words[$0] == nil && $0.lowercased() == text.lowercased() }
   }

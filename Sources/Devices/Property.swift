@@ -126,6 +126,8 @@ package struct WireRule: Hashable, Sendable {
   package var decoding: ColorEncoding?
   /// The wire values of words that differ from the word itself.
   package var words: [String: JSONValue] = [:]
+  /// What the device reports for a word, where that is neither the word nor its wire value.
+  package var reportedWords: [String: [JSONValue]] = [:]
 
   package init() {}
 

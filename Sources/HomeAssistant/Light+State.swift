@@ -56,7 +56,9 @@ extension Light {
     guard let power else { return level.map { $0 > 0 } }
     let switched = reading(power)
     let known: Bool? = if case .boolean(let flag) = switched.value { flag } else { nil }
-    guard properties[power].states.isEmpty, let brightness, let level else { return known }
+    // A group has no states of its own, but confirms what its members report.
+    let isReported = !properties[power].states.isEmpty || properties[power].confirm != nil
+    guard !isReported, let brightness, let level else { return known }
     guard let known, let since = switched.since, since > reading(brightness).since ?? .zero else {
       return level > 0
     }

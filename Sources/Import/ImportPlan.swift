@@ -21,6 +21,8 @@ package struct ImportPlan: Sendable {
     package let record: [UInt8]
     /// The number of imported devices.
     package let devices: Int
+    /// The number of imported groups.
+    package let groups: Int
     /// The number of announced properties.
     package let properties: Int
     package let changes: [ImportChange]
@@ -147,6 +149,7 @@ package struct ImportPlan: Sendable {
       guard let findings = found.findings[source] else { continue }
       diagnostics += findings.diagnostics
       var devices: [ImportedDevice] = []
+      var owners: [String: String] = [:]
       for device in findings.devices {
         let own = device.commandTopics
         let owner =
@@ -154,6 +157,7 @@ package struct ImportPlan: Sendable {
           // A device that cannot be set is known by its reports.
           ?? (own.isEmpty ? device.stateTopics.lazy.compactMap { reports[$0] }.first : nil)
         if let owner {
+          owners[device.identity] = owner
           diagnostics.append(
             ImportDiagnostic(
               .leftOut,
@@ -166,8 +170,14 @@ package struct ImportPlan: Sendable {
           warnOfBridgeTopics(device)
         }
       }
+      let groups = ImportedGroups(
+        all: findings.devices,
+        owners: owners,
+        rejected: rejected,
+        record: present[source]?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
+      )
       let present = present[source]
-      try add(source, devices, folder: folder, present, taken: &taken, rejected: rejected)
+      try add(source, devices, groups, folder: folder, present, taken: &taken, rejected: rejected)
     }
   }
 
@@ -188,6 +198,7 @@ package struct ImportPlan: Sendable {
   private mutating func add(
     _ source: ImportSource,
     _ devices: [ImportedDevice],
+    _ groups: ImportedGroups,
     folder: String,
     _ present: ExistingFile?,
     taken: inout Set<String>,
@@ -209,28 +220,16 @@ package struct ImportPlan: Sendable {
       try YAMLOutline.read(bytes, file: path)
     }
     let outline = root.flatMap(\.self)
+    let known = Self.identifiers(record, devices, in: outline)
     var numbering = DeviceNumbering(
-      known: Self.identifiers(record, devices, in: outline),
+      known: known.merging(record.groupIdentifiers) { id, _ in id },
       taken: taken
     )
-    let announced = devices.map { device in
-      let id = numbering.id(for: device)
-      return FileDevice(
-        id: id,
-        identity: device.identity,
-        comment: device.comment,
-        members: DeviceFields.members(of: device, id: id)
-      )
-    }
-    taken.formUnion(announced.map(\.id))
-    var written: [FileDevice] = []
-    for device in announced {
-      if let reason = rejected[device.id] ?? device.mistake {
-        diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
-      } else {
-        written.append(device)
-      }
-    }
+    let sorted = groups.sorted(devices, known: known, &numbering)
+    diagnostics += sorted.diagnostics
+    taken.formUnion((sorted.devices + sorted.groups).map(\.id))
+    let written = usable(sorted.devices, rejected)
+    let writtenGroups = usable(sorted.groups, rejected)
     if old == nil, written.isEmpty { return }
     var new: [UInt8]
     var changes: [ImportChange] = []
@@ -241,7 +240,8 @@ package struct ImportPlan: Sendable {
           root: outline,
           record: record,
           devices: written,
-          announced: Set(announced.map(\.id))
+          groups: writtenGroups,
+          announced: Set((sorted.devices + sorted.groups).map(\.id))
         )
         (new, changes) = (merge.result, merge.changes)
         diagnostics += merge.diagnostics
@@ -250,8 +250,9 @@ package struct ImportPlan: Sendable {
         return
       }
     } else {
-      new = Array(ImportedFile.text(written, source: source, schema: schema).utf8)
-      changes = written.map { ImportChange(.added, $0.id) }
+      let text = ImportedFile.text(written, groups: writtenGroups, source: source, schema: schema)
+      new = Array(text.utf8)
+      changes = (written + writtenGroups).map { ImportChange(.added, $0.id) }
     }
     files.append(
       File(
@@ -260,12 +261,22 @@ package struct ImportPlan: Sendable {
         old: old,
         new: new,
         recordPath: Self.path(source.recordName, in: folder),
-        record: Self.record(written, after: record).bytes,
+        record: Self.record(written, writtenGroups, after: record).bytes,
         devices: written.count,
-        properties: devices.reduce(0) { $0 + $1.properties.count },
+        groups: writtenGroups.count,
+        properties: sorted.properties,
         changes: changes
       )
     )
+  }
+
+  /// Reports the devices and groups that have mistakes, and returns the others.
+  private mutating func usable(_ all: [FileDevice], _ rejected: [String: String]) -> [FileDevice] {
+    all.filter { device in
+      guard let reason = rejected[device.id] ?? device.mistake else { return true }
+      diagnostics.append(ImportDiagnostic(.refused, device.id, reason))
+      return false
+    }
   }
 
   /// The path of a file, in the form that the configuration's messages use.
@@ -292,9 +303,16 @@ package struct ImportPlan: Sendable {
     return known
   }
 
-  /// The new record: the written devices, and earlier ones that are no longer announced.
-  private static func record(_ written: [FileDevice], after old: ImportRecord) -> ImportRecord {
+  /// The new record: what is written, and earlier entries that are no longer announced.
+  private static func record(
+    _ written: [FileDevice],
+    _ groups: [FileDevice],
+    after old: ImportRecord
+  ) -> ImportRecord {
     var record = old
+    for group in groups {
+      record.groups[group.id] = ImportRecord.Entry(identity: group.identity, members: group.members)
+    }
     for device in written {
       var members = device.members
       let former = old.devices[device.id]?.members.first { $0.name == "properties" }?.value.members

@@ -110,7 +110,9 @@ package struct ImportPlanner {
     var devices: [String: String] = [:]
     for file in plan.files {
       guard let outline = try? YAMLOutline.read(file.new, file: file.path) else { continue }
-      for entry in outline.entries ?? [] {
+      let all = outline.entries ?? []
+      // A mistake of a group is found in its own lines, not in those of all groups.
+      for entry in all.filter({ $0.key != "groups" }) + (outline["groups"]?.entries ?? []) {
         let first = Self.line(of: entry.start, in: file.new)
         let last = Self.line(of: entry.value.range.upperBound, in: file.new)
         let own = problems.first { $0.file == file.path && (first...last).contains($0.line) }

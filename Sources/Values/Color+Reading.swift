@@ -41,6 +41,11 @@ extension Color {
       self.init(wireText: text, encoding: encoding)
       return
     }
+    // Six digits without letters are a number where they are a whole payload.
+    if encoding == .hex, case .integer(100_000...999_999) = wire, let text = wire.scalarText {
+      self.init(wireText: text, encoding: encoding)
+      return
+    }
     if case .array(let channels) = wire {
       self.init(channels: channels.prefix(3).compactMap(\.double))
       return
@@ -61,6 +66,11 @@ extension Color {
     // WLED puts a white channel that is on before the others, without leading zeros (wled00/mqtt.cpp).
     let isWithWhite = text.utf8.first == UInt8(ascii: "#") && (8...9).contains(text.utf8.count)
     if let color = Color(hex: isWithWhite ? "#\(text.suffix(6))" : text) {
+      self = color
+      return
+    }
+    // OpenBeken reports the digits alone.
+    if encoding == .hex, text.utf8.count == 6, let color = Color(hex: "#\(text)") {
       self = color
       return
     }

@@ -18,7 +18,8 @@ struct ImportReport {
     if json {
       print([
         "file": .string(file.path), "source": .string(file.source.rawValue),
-        "devices": .integer(Int64(file.devices)), "properties": .integer(Int64(file.properties)),
+        "devices": .integer(Int64(file.devices)), "groups": .integer(Int64(file.groups)),
+        "properties": .integer(Int64(file.properties)),
         "changes": .integer(Int64(file.changes.count)),
         "written": .boolean(!isDry && file.isChanged),
       ])
@@ -32,6 +33,7 @@ struct ImportReport {
     }
     let counts =
       "\(file.path): \(Self.count(file.devices, "device")), "
+      + (file.groups > 0 ? "\(Self.count(file.groups, "group")), " : "")
       + Self.count(file.properties, "property", "properties")
     if isDry {
       showDifference(file.path, file.old, file.new)

@@ -77,7 +77,7 @@ struct DocumentationTests {
     (.stateGet, "devices", "$defs/property/properties/state/oneOf/1/properties/get/oneOf/1"),
     (.scale, "devices", "$defs/property/properties/scale/oneOf/1"),
     (.display, "devices", "$defs/property/properties/display/oneOf/1"),
-    (.decode, "devices", "$defs/property/properties/decode/oneOf/1"),
+    (.decode, "devices", "$defs/property/properties/decode/anyOf/1"),
     (.confirm, "devices", "$defs/property/properties/confirm/oneOf/1"),
     (.availability, "devices", "$defs/device/properties/availability/oneOf/1"),
     (.awake, "devices", "$defs/device/properties/awake/oneOf/1"),

@@ -155,6 +155,18 @@ struct WireTests {
     #expect(property.isShown(.boolean(false), by: "UNLOCKED"))
   }
 
+  @Test func `a word may be reported in several ways`() {
+    var property = Property.of(.choice(["auto", "heat", "off"]))
+    property.wire.reportedWords = ["heat": ["manual", 1], "off": ["night"]]
+    #expect(property.wireValue(of: .text("heat")) == "heat")
+    #expect(property.value(fromWire: "manual") == .text("heat"))
+    #expect(property.value(fromWire: "1") == .text("heat"))
+    #expect(property.value(fromWire: "night") == .text("off"))
+    #expect(property.value(fromWire: "auto") == .text("auto"))
+    #expect(property.value(fromWire: "dusk") == nil)
+    #expect(property.isShown(.text("off"), by: "night"))
+  }
+
   @Test func `a color may be reported in another form than that of commands`() {
     var property = Property.color(.commaRGB)
     property.wire.decoding = .commaHS
@@ -172,7 +184,7 @@ struct WireTests {
 
   @Test(arguments: [
     ("#80FF8800", true), ("#AFF8800", true), ("#FF8800", true), ("#80FF8801FF", false),
-    ("80FF8800", false),
+    ("80FF8800", false), ("FF8800", true),
   ])
   func `a white channel before the others is left out`(report: String, isOrange: Bool) {
     let color = Color(wire: .string(report), encoding: .hex)

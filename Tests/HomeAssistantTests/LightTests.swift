@@ -177,6 +177,24 @@ import Values
     #expect(try shown(nil, at: 0, level: 128, at: 2) == "ON")
   }
 
+  @Test func `a group of lamps that report their power is off when they are`() throws {
+    let text = """
+      one: {profile: zigbee2mqtt/light, topic: zigbee2mqtt/one}
+      two: {profile: zigbee2mqtt/light, topic: zigbee2mqtt/two}
+      groups: {both: {members: [one, two], topic: zigbee2mqtt/both}}
+      """
+    let group = try #require(try devices(text).first { $0.id == "both" })
+    let light = try #require(Light.all(in: group.properties).first)
+    let state = light.state(group.properties) { place in
+      switch group.properties[place].id {
+      case "power": Light.Reading(.boolean(false))
+      case "brightness": Light.Reading(.number(128))
+      default: Light.Reading(nil)
+      }
+    }
+    #expect(state?["state"] == "OFF")
+  }
+
   @Test func `nothing is shown of a lamp of which nothing is known`() throws {
     #expect(try state(profile("zigbee2mqtt/light"), [:]) == nil)
   }

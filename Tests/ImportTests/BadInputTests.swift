@@ -138,7 +138,8 @@ struct BadInputTests {
   @Test(arguments: 1...60)
   func `a random mutation of a home gives valid files or reasons`(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
-    let announced = try Fixture.all().map { announcement in
+    let programs = try Fixture.upstream.flatMap { try Fixture.messages($0) }
+    let announced = try (Fixture.all() + programs).map { announcement in
       var announcement = announcement
       // A part of the home keeps this fast; another test imports all of it.
       if announcement.payload.count > 20_000 {
@@ -171,7 +172,14 @@ struct BadInputTests {
     case .array(let elements): return .array(elements.map { damaged($0, &generator) })
     case .object(let members):
       return .object(members.map { .init($0.name, damaged($0.value, &generator)) })
-    case .null, .boolean, .integer, .number, .string: return value
+    case .string(let text):
+      // A template that ends too early, or starts too late.
+      guard text.contains("{"), Int.random(in: 0..<10, using: &generator) == 0 else { return value }
+      let count = Int.random(in: 0...text.count, using: &generator)
+      return .string(
+        String(Bool.random(using: &generator) ? text.prefix(count) : text.suffix(count))
+      )
+    case .null, .boolean, .integer, .number: return value
     }
   }
 }

@@ -40,6 +40,11 @@ enum Fixture {
     try zigbee2mqtt() + messages("homeassistant.txt") + messages("homie.txt")
   }
 
+  /// The announcements of programs that use templates; see ``UpstreamTests``.
+  static let upstream = [
+    "openbeken.txt", "openmqttgateway.txt", "zwave-js-ui.txt", "ems-esp.txt", "template-lights.txt",
+  ]
+
   /// `bridge/devices` with one device that has these exposes.
   static func device(exposes: String, name: String = "Lamp") -> [Announcement] {
     let text = """

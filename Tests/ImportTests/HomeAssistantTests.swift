@@ -22,7 +22,7 @@ struct HomeAssistantTests {
     let devices = try Loaded.devices(["a.yaml": try #require(plan.files.first).text])
     #expect(
       devices.map(\.id) == [
-        "heizung-bad", "keller", "kessel", "markise", "sonoff-4ch", "stehlampe",
+        "dimmer-flur", "heizung-bad", "keller", "kessel", "markise", "sonoff-4ch", "stehlampe",
         "wohnzimmer-decke", "arbeitszimmer", "bad",
       ]
     )
@@ -34,7 +34,8 @@ struct HomeAssistantTests {
         "Keller: Kellertür: it asks for retained commands; Settle never retains one, so that none is "
           + "replayed",
         "Keller: Kennwort: a password, which its target would show to everybody",
-        "Dimmer Flur: light: its schema 'template' is not supported",
+        "Dimmer Flur: light: power: its command_on_template cannot be translated: "
+          + "{{ brightness / 255 * 99 }}",
       ]
     )
   }
@@ -123,6 +124,10 @@ struct HomeAssistantTests {
       "refused: A: A: command_topic: the topic contains the wildcard #"
     ),
     (
+      "select/a", #"{"name":"A","stat_t":"a","ops":["x"]}"#,
+      "left_out: A: A: it has no topic on which something can be set or read"
+    ),
+    (
       "number/a", #"{"name":"A","cmd_t":"a","min":9,"max":1}"#,
       "refused: A: A: its range is upside down (9 to 1, step 1)"
     ),
@@ -170,6 +175,15 @@ struct HomeAssistantTests {
     )
   }
 
+  @Test func `presence without two different words is named`() throws {
+    let text = #"{"name":"A","cmd_t":"a","avty_t":"s","pl_avail":"1","pl_not_avail":1}"#
+    #expect(
+      try diagnostics("switch/a", text) == [
+        "partly: A: switch: without its availability, whose payloads for online and offline are the same"
+      ]
+    )
+  }
+
   @Test func `a lock that reports other words than it accepts has a state`() throws {
     let text = try file("lock/a", #"{"name":"Door","cmd_t":"d/set","stat_t":"d"}"#)
     let lock = try #require(try Loaded.devices(["a.yaml": text]).first?.properties.first)
@@ -191,6 +205,6 @@ struct HomeAssistantTests {
       "from Zigbee2MQTT, imported from zigbee2mqtt/bridge/devices"
     )
     #expect(plan.diagnostics.contains(owned))
-    #expect(plan.files.map(\.devices) == [75, 8, 3])
+    #expect(plan.files.map(\.devices) == [73, 9, 3])
   }
 }

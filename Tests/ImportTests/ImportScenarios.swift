@@ -16,10 +16,10 @@ import Testing
     let home = try ImportHome(Fixture.zigbee2mqtt())
     let imported = try home.settled(["import"])
     #expect(imported.code == 0)
-    #expect(imported.output.contains("75 devices, 471 properties; 75 added"))
+    #expect(imported.output.contains("73 devices, 2 groups, 466 properties; 75 added"))
     let checked = try home.settled(["check"])
     #expect(checked.code == 0)
-    #expect(checked.output.hasPrefix("OK: 75 devices, 492 properties ("))
+    #expect(checked.output.hasPrefix("OK: 75 devices, 494 properties ("))
 
     try home.startGateway()
     let rows = try Fixture.text("changes.txt").split(separator: "\n").map {
@@ -56,7 +56,7 @@ import Testing
         #"{"effect":"Kerze"}"#
       ),
       ("arbeitszimmer/neustart", "press", "arbeitszimmer/button/neustart/command", "PRESS"),
-      ("markise/position_position", "50", "zwave/Terrasse/Markise/38/0/targetValue/set", "50"),
+      ("markise/position", "50", "zwave/Terrasse/Markise/38/0/targetValue/set", "50"),
       ("heizung-bad-2/mode", "auto", "zwave/Bad/Heizung/64/0/mode/set", "31"),
       ("keller/sollfeuchte", "45", "keller/humidity/set", #"{"target":45,"source":"ha"}"#),
       ("kessel/warmwasser_aktiv", "off", "ems-esp/boiler/dhw/activated", "false"),
@@ -99,7 +99,9 @@ import Testing
     home.client.publish("zigbee2mqtt/bridge/devices", String(devices), retain: true)
     let second = try home.settled(["import"])
     #expect(second.code == 0)
-    #expect(second.output.contains("76 devices, 472 properties; 1 added\n  added neue-lampe\n"))
+    #expect(
+      second.output.contains("74 devices, 2 groups, 467 properties; 1 added\n  added neue-lampe\n")
+    )
     let text = try #require(TextFile.read(file))
     #expect(text.contains("  ttl: 5m  # patient\n"))
     #expect(text.contains("\nneue-lampe:\n"))
@@ -108,7 +110,7 @@ import Testing
       home.names(in: "devices") == [".imported-zigbee2mqtt.json", "imported-zigbee2mqtt.yaml"]
     )
     let third = try home.settled(["import"])
-    #expect(third.output.hasSuffix("76 devices, 472 properties; nothing new\n"))
+    #expect(third.output.hasSuffix("74 devices, 2 groups, 467 properties; nothing new\n"))
   }
 
   @Test func `--json prints one object per line`() throws {

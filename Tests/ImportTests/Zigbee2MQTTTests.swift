@@ -182,7 +182,7 @@ struct Zigbee2MQTTTests {
   @Test func `a home of 60 devices is imported and the rest is reported`() throws {
     let plan = try Fixture.plan(Fixture.zigbee2mqtt())
     let file = try #require(plan.files.first)
-    #expect(file.devices == 75)
+    #expect(file.devices == 73 && file.groups == 2)
     #expect(file.changes.count == 75)
     #expect(file.changes.allSatisfy { $0.kind == .added })
     let left = plan.diagnostics.filter { $0.kind == .leftOut && !$0.subject.contains(": ") }
@@ -197,37 +197,6 @@ struct Zigbee2MQTTTests {
     )
     #expect(plan.diagnostics.allSatisfy { $0.kind == .leftOut || $0.kind == .diagnostic })
     #expect(!file.text.contains("Coordinator"))
-  }
-
-  @Test func `a group has the common features and ranges of its members`() throws {
-    let text = try Fixture.file(Fixture.zigbee2mqtt())
-    #expect(
-      text.contains(
-        """
-        wohnzimmer-alle:
-          name: Wohnzimmer alle
-          device: {identifiers: [zigbee2mqtt_1221051039810110150109113116116_1]}
-          profile: zigbee2mqtt/light
-          topic: zigbee2mqtt/Wohnzimmer alle
-          properties:
-            color_temp: {range: [250, 454]}
-            color: none
-
-        """
-      )
-    )
-    #expect(
-      text.contains(
-        """
-        jalousien-alle:
-          name: Jalousien/alle
-          device: {identifiers: [zigbee2mqtt_1221051039810110150109113116116_2]}
-          profile: zigbee2mqtt/cover
-          topic: zigbee2mqtt/Jalousien/alle
-
-        """
-      )
-    )
   }
 
   @Test func `a base topic of two levels has its own bridge state`() throws {

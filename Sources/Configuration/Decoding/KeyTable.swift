@@ -96,7 +96,7 @@ package enum KeyTable: String, CaseIterable, Sendable {
     case .confirm: ["within", "tolerance", "retries"]
     case .availability: ["topic", "value", "online", "offline"]
     case .awake: ["topic", "value"]
-    case .group: ["name", "members", "topic", "profile", "area", "panel"]
+    case .group: ["name", "members", "topic", "profile", "area", "panel", "device"]
     }
   }
 

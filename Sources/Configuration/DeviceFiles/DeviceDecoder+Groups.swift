@@ -77,6 +77,7 @@ extension DeviceDecoder {
     var group = Device(id: pair.key, name: name, properties: shared)
     group.area = section.text("area")
     group.isOnPanel = section.flag("panel") ?? true
+    group.details = DetailsReader.details(section)
     group.group = DeviceGroup(members: members.map(\.id))
     group.options = members[0].options.filter { option in
       members.allSatisfy { $0.options.contains(option) }

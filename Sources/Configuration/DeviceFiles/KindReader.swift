@@ -75,6 +75,8 @@ struct KindReader {
       let reported = typed.nested("decode", .decode)
       rule.reportedOn = reported.flatMap { scalar("on", in: $0) }
       rule.reportedOff = reported.flatMap { scalar("off", in: $0) }
+    } else if case .choice(let words) = kind {
+      rule.reportedWords = reportedWords(of: words)
     } else {
       rule.decoding = encoding("decode")
     }
@@ -93,15 +95,20 @@ struct KindReader {
     ("unit", ["number", "integer"]), ("scale", ["number", "integer"]),
     ("display", ["number", "integer"]),
     ("values", ["choice", "action"]), ("on", ["boolean"]), ("off", ["boolean"]),
-    ("encode", ["color"]), ("decode", ["color", "boolean"]),
+    ("encode", ["color"]), ("decode", ["color", "boolean", "choice"]),
   ]
+
+  private static func listed(_ types: [String]) -> String {
+    let last = types.suffix(2).joined(separator: " and ")
+    return Section.list(types.dropLast(2) + [last])
+  }
 
   private func checkKeys() {
     for (key, types) in Self.owners where !types.contains(typeName) {
       guard let node = typed[key] else { continue }
       problems.add(
         node.position,
-        "'\(key)' is for \(types.joined(separator: " and ")); this property is of type \(typeName)"
+        "'\(key)' is for \(Self.listed(types)); this property is of type \(typeName)"
       )
     }
   }
@@ -156,6 +163,42 @@ struct KindReader {
       )
     }
     return pairs.map(\.key)
+  }
+
+  /// Reads what the device reports for the words of a choice: one word, number, true or false each, or
+  /// a list.
+  private func reportedWords(of words: [String]) -> [String: [JSONValue]] {
+    guard let node = typed["decode"] else { return [:] }
+    guard let pairs = node.pairs else {
+      problems.add(
+        node.position,
+        "decode: found \(node.kindDescription), expected the choice's words and what is reported "
+          + "for each, such as {heat: [manual, day]}"
+      )
+      return [:]
+    }
+    var reports: [String: [JSONValue]] = [:]
+    for pair in pairs {
+      guard words.contains(pair.key) else {
+        problems.add(
+          pair.keyPosition,
+          "decode: '\(Excerpt.of(pair.key))' is none of the choice's words",
+          suggestion: Suggestion.nearest(to: pair.key, in: words)
+        )
+        continue
+      }
+      let nodes = pair.value.elements ?? [pair.value]
+      let found = nodes.compactMap(\.scalarJSON).filter { $0 != .null }
+      if found.count < max(nodes.count, 1) {
+        problems.add(
+          pair.value.position,
+          "decode: expected for '\(Excerpt.of(pair.key))' a word, number, true or false, or a list of "
+            + "them"
+        )
+      }
+      reports[pair.key] = found
+    }
+    return reports
   }
 
   private func scalar(_ key: String, in section: Section? = nil) -> JSONValue? {

@@ -48,7 +48,7 @@ enum Abbreviations {
   private static let inDevice: [String: String] = [
     "ids": "identifiers", "cns": "connections", "mf": "manufacturer", "mdl": "model",
     "mdl_id": "model_id", "sw": "sw_version", "hw": "hw_version", "sa": "suggested_area",
-    "cu": "configuration_url", "url": "support_url", "sn": "serial_number",
+    "cu": "configuration_url", "url": "support_url", "sn": "serial_number", "via": "via_device",
   ]
 
   /// The long names that the importer reads, by short name.
@@ -60,7 +60,9 @@ enum Abbreviations {
       pl_not_avail payload_not_available cmd_t command_topic cmd_tpl command_template
       stat_t state_topic stat_tpl state_template stat_val_tpl state_value_template
       val_tpl value_template opt optimistic ret retain ops options ent_cat entity_category
-      unit_of_meas unit_of_measurement dev_cla device_class
+      unit_of_meas unit_of_measurement dev_cla device_class stat_cla state_class
+      en enabled_by_default json_attr_t json_attributes_topic
+      stat_open state_open stat_clsd state_closed pos reports_position
       pl_on payload_on pl_off payload_off stat_on state_on stat_off state_off
       bri_cmd_t brightness_command_topic bri_cmd_tpl brightness_command_template
       bri_stat_t brightness_state_topic bri_val_tpl brightness_value_template
@@ -74,7 +76,12 @@ enum Abbreviations {
       whit_cmd_t white_command_topic whit_scl white_scale
       fx_cmd_t effect_command_topic fx_cmd_tpl effect_command_template fx_list effect_list
       fx_stat_t effect_state_topic fx_val_tpl effect_value_template
-      sup_clrm supported_color_modes clrm color_mode
+      sup_clrm supported_color_modes clrm color_mode clrm_stat_t color_mode_state_topic
+      on_cmd_type on_command_type cmd_on_tpl command_on_template cmd_off_tpl command_off_template
+      bri_tpl brightness_template clr_temp_tpl color_temp_template fx_tpl effect_template
+      r_tpl red_template g_tpl green_template b_tpl blue_template
+      hs_cmd_tpl hs_command_template hs_stat_t hs_state_topic hs_val_tpl hs_value_template
+      xy_stat_t xy_state_topic rgbw_stat_t rgbw_state_topic rgbww_stat_t rgbww_state_topic
       set_pos_t set_position_topic set_pos_tpl set_position_template pos_t position_topic
       pos_tpl position_template pos_open position_open pos_clsd position_closed
       pl_open payload_open pl_cls payload_close pl_stop payload_stop
@@ -98,6 +105,14 @@ enum Abbreviations {
       temp_hi_stat_t temperature_high_state_topic temp_hi_stat_tpl temperature_high_state_template
       temp_lo_cmd_t temperature_low_command_topic temp_lo_cmd_tpl temperature_low_command_template
       temp_lo_stat_t temperature_low_state_topic temp_lo_stat_tpl temperature_low_state_template
+      curr_temp_t current_temperature_topic curr_temp_tpl current_temperature_template
+      curr_hum_t current_humidity_topic curr_hum_tpl current_humidity_template
+      act_t action_topic act_tpl action_template
+      swing_h_mode_cmd_t swing_horizontal_mode_command_topic
+      swing_h_mode_cmd_tpl swing_horizontal_mode_command_template
+      swing_h_mode_stat_t swing_horizontal_mode_state_topic
+      swing_h_mode_stat_tpl swing_horizontal_mode_state_template
+      swing_h_modes swing_horizontal_modes
       temp_unit temperature_unit hum_cmd_t target_humidity_command_topic
       hum_cmd_tpl target_humidity_command_template hum_stat_t target_humidity_state_topic
       hum_state_tpl target_humidity_state_template min_hum min_humidity max_hum max_humidity

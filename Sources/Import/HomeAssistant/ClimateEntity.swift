@@ -9,6 +9,8 @@ enum ClimateEntity {
   private static let setpoint: JSONValue = .object(["delay": "800ms", "max_wait": "none"])
 
   static func read(_ reader: inout EntityReader) {
+    // A thermostat has neither, but inherits those of its device.
+    reader.skipTopics(["command_topic", "state_topic"])
     if reader.config["power_command_topic"] != nil, let power = reader.boolean("power") {
       var keys = TopicKeys("power", stateTemplate: "state_template")
       keys.stateTemplate = "power_state_template"
@@ -65,6 +67,9 @@ enum ClimateEntity {
     let others: [(key: String, id: String, list: String, standard: [JSONValue])] = [
       ("fan_mode", "fan_mode", "fan_modes", ["auto", "low", "medium", "high"]),
       ("swing_mode", "swing_mode", "swing_modes", ["on", "off"]),
+      (
+        "swing_horizontal_mode", "swing_horizontal_mode", "swing_horizontal_modes", ["on", "off"]
+      ),
     ]
     for row in others where reader.config["\(row.key)_command_topic"] != nil {
       if let mode = reader.choice(row.id, row.list, standard: row.standard) {

@@ -36,7 +36,11 @@ enum CoverEntity {
     position.state = "position_topic"
     position.stateTemplate = "position_template"
     position.variables = ["value", "position"]
-    if reader.config["set_position_topic"] != nil { addPosition(&reader, "position", by: position) }
+    if reader.config["set_position_topic"] != nil {
+      addPosition(&reader, "position", by: position)
+      // Open or closed is what the position says too.
+      reader.skipTopics(["state_topic"])
+    }
     addTilt(&reader)
   }
 

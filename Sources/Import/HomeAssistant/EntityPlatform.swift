@@ -15,6 +15,11 @@ enum EntityPlatform {
     "image", "update", "weather",
   ]
 
+  /// Platforms of entities with several values.
+  static let combined: Set = [
+    "light", "cover", "valve", "fan", "climate", "water_heater", "humidifier", "vacuum",
+  ]
+
   /// Creates the entity's properties.
   static func read(_ reader: inout EntityReader) {
     let platform = reader.entity.platform
@@ -41,6 +46,13 @@ enum EntityPlatform {
       reader.report("an alarm system must not be debounced", .leftOut)
     default:
       reader.report("entities of the kind '\(Excerpt.of(platform))' are not supported", .leftOut)
+    }
+    if reader.properties.isEmpty, reader.diagnostics.isEmpty {
+      reader.report("it has no topic on which something can be set or read", .leftOut)
+    }
+    let unused = reader.unusedTopics
+    if !unused.isEmpty, !reader.properties.isEmpty {
+      reader.report("not imported: \(unused.joined(separator: ", "))")
     }
     if reader.config["retain"] == true, !reader.properties.isEmpty {
       reader.report(

@@ -25,18 +25,6 @@ extension EntityReader {
     return property
   }
 
-  /// Removes the state of the last property if its reports use other words than its commands.
-  mutating func checkWords(on: String, off: String) {
-    guard let property = properties.last, property["state"] != nil else { return }
-    for (key, field) in [(on, "on"), (off, "off")] {
-      guard let reported = config[key], let sent = property[field],
-        !reported.isSameScalar(as: sent), reported.scalarText?.lowercased() != field
-      else { continue }
-      dropState("\(property.id): without a state, which has \(Excerpt.of(reported)) for \(field)")
-      return
-    }
-  }
-
   /// Creates a number with bounds and step from the given keys.
   mutating func number(
     _ id: String,

@@ -12,6 +12,12 @@ struct EntityReader {
   private(set) var diagnostics: [(kind: ImportDiagnostic.Kind, reason: String)] = []
   /// Whether the entity has only one value, so that its name becomes the property's.
   var isSingle = false
+  /// Whether properties that change together are sent in one message.
+  var merges = false
+  /// The options of its commands.
+  var options: [String] = []
+  /// The keys of topics that were read.
+  private var usedTopics: Set<String> = []
 
   var config: JSONValue { entity.config }
 
@@ -25,7 +31,10 @@ struct EntityReader {
 
   func text(_ key: String) -> String? { config[key]?.string }
 
-  func number(_ key: String) -> Double? { config[key]?.double }
+  /// The number under `key`, which some programs announce as text.
+  func number(_ key: String) -> Double? {
+    config[key].flatMap { $0.double ?? $0.string.flatMap { NumberText.parse($0) } }
+  }
 
   /// The payload under `key`, or the default one; `nil` if it is switched off.
   func payload(_ key: String, else standard: JSONValue) -> JSONValue? {
@@ -35,7 +44,15 @@ struct EntityReader {
 
   /// The topic under `key`, with `$` escaped; reports an invalid one.
   mutating func topic(_ key: String) -> String? {
+    usedTopics.insert(key)
     guard let topic = text(key), !topic.isEmpty else { return nil }
+    if !key.contains("command"), topic.contains("+") || topic.contains("#") {
+      report(
+        "\(key): '\(Excerpt.of(topic))' has wildcards; a device file names one topic",
+        config["command_topic"] == nil ? .leftOut : .partly
+      )
+      return nil
+    }
     if let problem = TopicName.problem(topic) {
       report("\(key): \(problem)", .refused)
       return nil
@@ -43,14 +60,47 @@ struct EntityReader {
     return PlaceholderText.escaped(topic)
   }
 
+  /// The topics of the entity that no property has; those that never have a value of their own are left
+  /// out.
+  var unusedTopics: [String] {
+    let silent: Set = ["availability_topic", "json_attributes_topic"]
+    return (config.members ?? []).filter { member in
+      let isTopic = member.name.hasSuffix("_topic") || member.name.hasSuffix("_t")
+      return isTopic && member.value.string?.isEmpty == false && !usedTopics.contains(member.name)
+        && !silent.contains(member.name)
+    }.map(\.name).sorted()
+  }
+
+  /// Does not count these topics as unused.
+  mutating func skipTopics(_ keys: [String]) { usedTopics.formUnion(keys) }
+
   // MARK: - Building
+
+  /// Adds a property whose command is known, and whose state is at `path` in the reports.
+  mutating func add(
+    _ property: ImportedProperty,
+    payload: JSONValue,
+    command: String = "command_topic",
+    state: String = "state_topic",
+    at path: [String]?
+  ) {
+    guard let topic = topic(command) else { return }
+    var property = property
+    property.setCommand(to: topic, payload, qos: qos)
+    if let path, let state = self.topic(state) {
+      property.setState(on: state, at: PlaceholderText.pointer(path))
+    }
+    properties.append(property)
+  }
+
+  private var qos: Int64? { number("qos").map { Int64(max(0, min(2, $0))) } }
 
   /// Adds a property with its topics, unless its command cannot be expressed.
   mutating func add(_ property: ImportedProperty, by keys: TopicKeys) {
     guard let topic = topic(keys.command) else { return }
     var property = property
     guard let payload = payload(of: &property, by: keys) else { return }
-    property.setCommand(to: topic, payload, qos: number("qos").map { Int64(max(0, min(2, $0))) })
+    property.setCommand(to: topic, payload, qos: qos)
     if property["type"] != "action" { addState(to: &property, by: keys) }
     if let name = entity.name, isSingle, name != property.id { property["name"] = .string(name) }
     properties.append(property)
@@ -106,6 +156,18 @@ struct EntityReader {
     report(reason)
   }
 
+  /// Sets the words in which the last property's state is reported, if they are not those of its
+  /// commands.
+  mutating func decodeLast(onKey: String, offKey: String) {
+    guard let property = properties.last else { return }
+    let (on, off) = (property["on"] ?? true, property["off"] ?? false)
+    let (reportedOn, reportedOff) = (payload(onKey, else: on), payload(offKey, else: off))
+    guard let reportedOn, let reportedOff,
+      !reportedOn.isSameScalar(as: on) || !reportedOff.isSameScalar(as: off)
+    else { return }
+    decodeLast(on: reportedOn, off: reportedOff)
+  }
+
   /// Sets the words in which the last property's state is reported.
   mutating func decodeLast(on: JSONValue, off: JSONValue) {
     guard let last = properties.indices.last, properties[last]["state"] != nil else { return }
@@ -150,7 +212,13 @@ struct EntityReader {
   private mutating func addState(to property: inout ImportedProperty, by keys: TopicKeys) {
     guard let topic = topic(keys.state) else { return }
     guard let key = keys.stateTemplate, let template = text(key) else {
-      if property.inverts(factor: 1, offset: 0) { property.setState(on: topic) }
+      if property.inverts(factor: 1, offset: 0) {
+        property.setState(on: topic)
+      } else {
+        report(
+          "\(property.id): without a state; a template converts its commands, but not its reports"
+        )
+      }
       return
     }
     if let path = property.path(of: TemplateForm.reading(template)) {

@@ -23,6 +23,17 @@ struct HomeAssistantReader {
       case .failure(let refusal): findings.report(.refused, announcement.topic, refusal.reason)
       }
     }
+    let gateways = GatewayTopics(entities)
+    for place in entities.indices {
+      guard let resolved = gateways.resolved(entities[place]) else { continue }
+      entities[place] = resolved
+      guard gateways.areSeveral else { continue }
+      findings.report(
+        .partly,
+        resolved.device.name ?? resolved.objectID,
+        "any gateway may report it; the topics are those of the one that announced it"
+      )
+    }
     var groups: [String: [Entity]] = [:]
     var skipped: [String: Int] = [:]
     for entity in entities {
@@ -80,9 +91,10 @@ struct HomeAssistantReader {
     }
     var names = PropertyNames()
     var sources: [[JSONValue]] = []
-    var isOneLight = true
+    var options: [[String]] = []
     let used = entities.filter { !isSkipped($0) }
     let readings = used.filter { EntityPlatform.readings.contains($0.platform) }
+    let combined = used.count { EntityPlatform.combined.contains($0.platform) }
     // What can be set gets the plain names.
     for entity in used.filter({ !EntityPlatform.readings.contains($0.platform) }) + readings {
       var reader = EntityReader(entity)
@@ -96,15 +108,16 @@ struct HomeAssistantReader {
         findings.report(diagnostic.kind, "\(name): \(label)", reason)
       }
       guard !reader.properties.isEmpty else { continue }
-      device.properties += Self.renamed(reader, device: name, &names)
+      let isOnly = combined == 1 && EntityPlatform.combined.contains(entity.platform)
+      device.properties += Self.renamed(reader, device: name, isOnly: isOnly, &names)
       if EntityPlatform.readings.contains(entity.platform), readings.count < used.count { continue }
-      sources.append(availability(entity, label: "\(name): \(label)", &findings))
-      let isJSONLight = entity.platform == "light" && entity.config["schema"] == "json"
-      device.merge = device.merge || isJSONLight
-      isOneLight = isOneLight && isJSONLight
+      sources.append(availability(entity, device: name, label: "\(name): \(label)", &findings))
+      device.merge = device.merge || reader.merges
+      options.append(reader.options)
     }
     guard !device.properties.isEmpty else { return }
-    if isOneLight, sources.count == 1 { device.options = ["transition"] }
+    // An option is one of the whole device.
+    if options.count == 1 { device.options = options[0] }
     device.availability = shared(sources, name, &findings)
     findings.devices.append(device)
   }
@@ -122,11 +135,12 @@ struct HomeAssistantReader {
 
   /// The entity's properties, with identifiers that are unique in the device.
   ///
-  /// An entity with the name of its device keeps plain identifiers such as `power`. Others use the
-  /// entity's name as a prefix.
+  /// An entity with the name of its device keeps plain identifiers such as `power`, and so does its only
+  /// one with several values. Others use the entity's name as a prefix.
   private static func renamed(
     _ reader: EntityReader,
     device: String,
+    isOnly: Bool,
     _ names: inout PropertyNames
   ) -> [ImportedProperty] {
     let entity = reader.entity
@@ -135,7 +149,7 @@ struct HomeAssistantReader {
     {
       stem = stem.dropFirst(device.count + 1).trimmedSpace
     }
-    let isMain = stem.isEmpty || PropertyNames.word(stem) == PropertyNames.word(device)
+    let isMain = isOnly || stem.isEmpty || PropertyNames.word(stem) == PropertyNames.word(device)
     let prefix = isMain ? "" : PropertyNames.word(stem)
     var ids: [String: String] = [:]
     for property in reader.properties {
@@ -175,6 +189,7 @@ struct HomeAssistantReader {
 
   private func availability(
     _ entity: Entity,
+    device: String,
     label: String,
     _ findings: inout Findings
   ) -> [JSONValue] {
@@ -217,6 +232,14 @@ struct HomeAssistantReader {
         where then == on.scalarText && otherwise == off.scalarText:
           place = path
           (on, off) = (.boolean(flag), .boolean(!flag))
+        case .presence:
+          // EMS-ESP: a value counts as available once its member is there.
+          findings.report(
+            .partly,
+            device,
+            "without the availability that depends on whether a member is in the reports"
+          )
+          return Optional.none
         case .linear, .condition, .lookedUp, .structure, .number, .text, .table, nil: break
         }
         guard let place else {
@@ -231,6 +254,14 @@ struct HomeAssistantReader {
         if !place.isEmpty {
           members.append(.init("value", .string(PlaceholderText.pointer(place))))
         }
+      }
+      guard !on.isSameScalar(as: off) else {
+        findings.report(
+          .partly,
+          label,
+          "without its availability, whose payloads for online and offline are the same"
+        )
+        return Optional.none
       }
       members += [.init("online", on), .init("offline", off)]
       return .object(members)

@@ -22,21 +22,31 @@ extension ImportedProperty {
       guard let values = values(in: table) else { return nil }
       self["values"] = values
       return bare
-    case .structure(let structure, let isText): return isText != isNumber ? structure : nil
-    case .condition, .number, .text, .table, nil: return nil
+    case .structure(let structure, let isText, let factor, let offset):
+      guard isText != (isNumber || hasNumbers) else { return nil }
+      guard factor != 1 || offset != 0 else { return structure }
+      guard isNumber, let scale = scale(factor, offset) else { return nil }
+      self["scale"] = scale
+      return structure
+    case .condition, .presence, .number, .text, .table, nil: return nil
     }
   }
 
+  /// Whether all wire values of its words are other than text.
+  private var hasNumbers: Bool {
+    self["values"]?.members?.allSatisfy { $0.value.string == nil } ?? false
+  }
+
   /// The path of the value in a report whose template has the meaning `form`; `nil` unless its
-  /// conversion is the inverse of the command's.
-  func path(of form: TemplateForm?) -> [String]? {
+  /// conversion is the inverse of the command's, or can be stated in `decode`.
+  mutating func path(of form: TemplateForm?) -> [String]? {
     switch form {
     case .linear(let path, let factor, let offset):
       inverts(factor: factor, offset: offset) ? path : nil
-    case .lookedUp(let path, let table): inverts(table) ? path : nil
+    case .lookedUp(let path, let table): inverts(table) || decodes(table) ? path : nil
     case .condition(let path, let constant, let then, let otherwise):
       isFlag(constant, then, otherwise) ? path : nil
-    case .structure, .number, .text, .table, nil: nil
+    case .presence, .structure, .number, .text, .table, nil: nil
     }
   }
 
@@ -55,6 +65,7 @@ extension ImportedProperty {
   /// expresses it, and returns `nil` if nothing does.
   mutating func path(ofReading form: TemplateForm?) -> [String]? {
     if case .condition? = form { return path(of: form) }
+    if case .lookedUp(let path, let table)? = form { return setWords(table) ? path : nil }
     guard case .linear(let path, let factor, let offset)? = form else { return nil }
     if factor == 1, offset == 0 { return path }
     guard self["type"] == "number", factor != 0, factor.isFinite, offset.isFinite else {
@@ -67,17 +78,54 @@ extension ImportedProperty {
     return path
   }
 
+  /// Makes a reading of words a choice of those in a table of reports and their words.
+  ///
+  /// - Returns: Whether they are words.
+  private mutating func setWords(_ table: [JSONValue.Member]) -> Bool {
+    let words = table.compactMap { entry in
+      entry.value.scalarText.map { (word: $0, wire: JSONValue.string(entry.name)) }
+    }
+    guard self["type"] == "text" || self["type"] == "choice", words.count == table.count else {
+      return false
+    }
+    let isOneToOne = Set(words.map(\.word)).count == words.count
+    let values =
+      isOneToOne
+      ? ChoiceWords.field(words) : ChoiceWords.field(words.map { ($0.word, .string($0.word)) })
+    guard let values else { return false }
+    self["type"] = "choice"
+    self["values"] = values
+    return isOneToOne || decodes(table)
+  }
+
   /// Whether `reported * factor + offset` is the inverse of the command's conversion.
   func inverts(factor: Double, offset: Double) -> Bool {
     guard let scale = self["scale"], let from = scale.elements("from")?.compactMap(\.double),
       let to = scale.elements("to")?.compactMap(\.double)
     else {
-      let isMapped = self["values"]?.members != nil && self["type"] == "choice"
+      let isMapped =
+        self["type"] == "choice"
+        && self["values"]?.members?.contains { $0.value.scalarText != $0.name } ?? false
       return factor == 1 && offset == 0 && !isMapped
     }
     return zip(from, to).allSatisfy { here, there in
       (there * factor + offset - here).magnitude <= 0.02 * max(1, (from[1] - from[0]).magnitude)
     }
+  }
+
+  /// Sets what is reported for each word of a choice, as a table has it.
+  ///
+  /// - Returns: Whether the table has some of its words.
+  private mutating func decodes(_ table: [JSONValue.Member]) -> Bool {
+    guard self["type"] == "choice", let values = self["values"] else { return false }
+    let words = values.members?.map(\.name) ?? values.elements?.compactMap(\.scalarText) ?? []
+    let reports = words.compactMap { word -> JSONValue.Member? in
+      let keys = table.filter { $0.value.scalarText == word }.map { JSONValue.string($0.name) }
+      if keys.isEmpty || keys == [.string(word)] { return nil }
+      return JSONValue.Member(word, keys.count == 1 ? keys[0] : .array(keys))
+    }
+    if !reports.isEmpty { self["decode"] = .object(reports) }
+    return table.contains { words.contains($0.value.scalarText ?? "") }
   }
 
   private func inverts(_ table: [JSONValue.Member]) -> Bool {

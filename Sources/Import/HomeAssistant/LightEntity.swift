@@ -4,11 +4,12 @@
 internal import JSON
 internal import Values
 
-/// Lights with the schemas `default` and `json`; the schema `template` cannot be imported.
+/// Lights with the schemas `default` and `json`.
 enum LightEntity {
   static func read(_ reader: inout EntityReader) {
     switch reader.text("schema") ?? "default" {
     case "json": readJSONLight(&reader)
+    case "template": TemplateLightEntity.read(&reader)
     case "default", "basic": readPlainLight(&reader)
     default:
       reader.report(
@@ -22,7 +23,8 @@ enum LightEntity {
   // MARK: - The schema "default"
 
   private static func readPlainLight(_ reader: inout EntityReader) {
-    if reader.config["command_topic"] != nil, let power = reader.boolean("power") {
+    if reader.config["command_topic"] != nil, var power = reader.boolean("power") {
+      turnOnByBrightness(&power, reader)
       var keys = TopicKeys()
       keys.commandTemplate = Optional.none
       keys.stateTemplate =
@@ -53,32 +55,72 @@ enum LightEntity {
     }
   }
 
+  /// Turns a lamp on as Home Assistant does where a brightness on the same topic is all that it takes:
+  /// with the highest one.
+  private static func turnOnByBrightness(_ power: inout ImportedProperty, _ reader: EntityReader) {
+    guard reader.text("on_command_type") == "brightness",
+      reader.text("command_topic") == reader.text("brightness_command_topic")
+    else { return }
+    power["on"] = JSONValue(shortest: reader.number("brightness_scale") ?? 255)
+    power["excludes"] = ["brightness"]
+  }
+
   private static func readPlainColor(_ reader: inout EntityReader) {
-    for key in ["hs", "xy", "rgbw", "rgbww"] where reader.config["\(key)_command_topic"] != nil {
-      if reader.config["rgb_command_topic"] == nil {
+    let hasRGB = reader.config["rgb_command_topic"] != nil
+    for key in ["xy", "rgbw", "rgbww"] where reader.config["\(key)_command_topic"] != nil {
+      reader.skipTopics(["\(key)_command_topic", "\(key)_state_topic"])
+      if !hasRGB {
         reader.report("color: the form '\(key)' on a topic of its own is not supported", .leftOut)
       }
     }
-    guard reader.config["rgb_command_topic"] != nil else { return }
-    let template = (reader.text("rgb_command_template") ?? "").filter { !$0.isWhitespace }
-    let encodings = [
-      "": "r,g,b", "{{red}},{{green}},{{blue}}": "r,g,b",
-      "{{'#%02x%02x%02x'|format(red,green,blue)}}": "hex",
-      "{{\"#%02x%02x%02x\"|format(red,green,blue)}}": "hex",
-      "{\"r\":{{red}},\"g\":{{green}},\"b\":{{blue}}}": "rgb",
-    ]
-    guard let encoding = encodings[template] else {
+    if !hasRGB { return readHue(&reader) }
+    let template = reader.text("rgb_command_template")
+    guard let command = ColorTemplate.rgbCommand(template) else {
       reader.report(
-        "color: its rgb_command_template cannot be translated: \(Excerpt.of(template))",
+        "color: its rgb_command_template cannot be translated: \(Excerpt.of(template ?? ""))",
         .leftOut
       )
       return
     }
     var color = ImportedProperty("color", type: "color")
-    color["encode"] = .string(encoding)
-    var keys = TopicKeys("rgb")
-    keys.commandTemplate = Optional.none
-    reader.add(color, by: keys)
+    color["encode"] = .string(command.encoding)
+    var path: [String]? = []
+    if let template = reader.text("rgb_value_template") {
+      let state = ColorTemplate.rgbState(template)
+      path = state?.path
+      if let decoding = state?.decoding, decoding != command.encoding {
+        color["decode"] = .string(decoding)
+      }
+      if path == nil {
+        reader.report(
+          "color: without a state, as its rgb_value_template cannot be translated: "
+            + Excerpt.of(template, limit: 80)
+        )
+      }
+    }
+    reader.skipTopics(["rgb_state_topic", "hs_command_topic", "hs_state_topic"])
+    reader.add(
+      color,
+      payload: command.payload,
+      command: "rgb_command_topic",
+      state: "rgb_state_topic",
+      at: path
+    )
+  }
+
+  /// A color as hue and saturation, `32,100`.
+  private static func readHue(_ reader: inout EntityReader) {
+    guard reader.config["hs_command_topic"] != nil else { return }
+    if let template = reader.text("hs_command_template") {
+      reader.report(
+        "color: its hs_command_template cannot be translated: \(Excerpt.of(template))",
+        .leftOut
+      )
+      return
+    }
+    var color = ImportedProperty("color", type: "color")
+    color["encode"] = "h,s"
+    reader.add(color, by: TopicKeys("hs"))
   }
 
   // MARK: - The schema "json"
@@ -113,6 +155,8 @@ enum LightEntity {
     {
       reader.add(effect, member: "effect")
     }
+    reader.merges = true
+    reader.options = ["transition"]
   }
 
   // MARK: - Values
@@ -130,7 +174,8 @@ enum LightEntity {
     }
   }
 
-  private static func colorTemperature(_ reader: inout EntityReader) -> ImportedProperty? {
+  /// The white tone, in mireds or kelvin.
+  static func colorTemperature(_ reader: inout EntityReader) -> ImportedProperty? {
     guard reader.config["color_temp_kelvin"] == true else {
       return reader.number(
         "color_temp",

@@ -11,7 +11,7 @@ enum SingleValueEntity {
     reader.isSingle = true
     guard let power = reader.boolean("power") else { return }
     reader.add(power, by: TopicKeys())
-    reader.checkWords(on: "state_on", off: "state_off")
+    reader.decodeLast(onKey: "state_on", offKey: "state_off")
   }
 
   static func readNumber(_ reader: inout EntityReader) {
@@ -48,6 +48,8 @@ enum SingleValueEntity {
     reader.isSingle = true
     if let property = reader.action(id, [word]) {
       reader.add(property, by: TopicKeys())
+      // Some programs announce one, which says whether they are there.
+      reader.skipTopics(["state_topic"])
     }
   }
 

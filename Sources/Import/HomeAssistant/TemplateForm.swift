@@ -13,8 +13,10 @@ enum TemplateForm: Hashable {
   case lookedUp(path: [String], [JSONValue.Member])
   /// A word where a variable equals a constant, and another word elsewhere.
   case condition(path: [String], equals: JSONValue, then: String, otherwise: String)
-  /// A structure that contains the value; `isText` if the value is in quotes.
-  case structure(JSONValue, isText: Bool)
+  /// A word where a variable is defined, and another word elsewhere.
+  case presence(path: [String], then: String, otherwise: String)
+  /// A structure that contains the value, times a factor plus an offset; `isText` if it is in quotes.
+  case structure(JSONValue, isText: Bool, factor: Double = 1, offset: Double = 0)
   case number(Double)
   case text(String)
   case table([JSONValue.Member])
@@ -26,7 +28,48 @@ enum TemplateForm: Hashable {
 
   /// Reads a template that extracts a value from a payload; `nil` if it is too complex.
   static func reading(_ template: String) -> TemplateForm? {
-    expression(template).flatMap { TemplateParser.parse($0, variables: ["value", "value_json"]) }
+    let variables: Set = ["value", "value_json"]
+    if let whole = expression(template) { return TemplateParser.parse(whole, variables: variables) }
+    return TemplateBlocks(template)?.words.flatMap { words(of: $0, variables) }
+  }
+
+  /// The meaning of `{% if A == 1 %}word{% elif A == 2 %}other{% else %}last{% endif %}`.
+  ///
+  /// With more than one comparison the last word, which any other report has, is left out.
+  private static func words(
+    of branches: [(condition: String?, word: String)],
+    _ variables: Set<String>
+  ) -> TemplateForm? {
+    guard let last = branches.last, last.condition == nil else { return nil }
+    var path: [String]?
+    var table: [JSONValue.Member] = []
+    let comparisons = branches.count { $0.condition.map { !isAbsence($0) } ?? false }
+    for branch in branches.dropLast() {
+      // What is said where nothing is reported is said of no report.
+      if let text = branch.condition, isAbsence(text) { continue }
+      guard let text = branch.condition,
+        let condition = TemplateParser.condition(text, variables: variables),
+        path == nil || path == condition.path
+      else { return nil }
+      path = condition.path
+      if comparisons == 1 {
+        return .condition(
+          path: condition.path,
+          equals: condition.constant,
+          then: branch.word,
+          otherwise: last.word
+        )
+      }
+      guard let key = condition.constant.scalarText else { return nil }
+      table.append(JSONValue.Member(key, .string(branch.word)))
+    }
+    return path.map { .lookedUp(path: $0, table) }
+  }
+
+  /// Whether a condition is that something is missing: `A is undefined or B is undefined`.
+  private static func isAbsence(_ condition: String) -> Bool {
+    let words = condition.split(whereSeparator: \.isWhitespace)
+    return words.split(separator: "or").allSatisfy { $0.suffix(2) == ["is", "undefined"] }
   }
 
   /// Reads a template that creates a payload from `variables`; `nil` if it is too complex.
@@ -52,11 +95,18 @@ enum TemplateForm: Hashable {
     guard template.utf8.count <= 4096, !template.has("{%") else { return nil }
     var text = ""
     var isText = false
+    var scale: (factor: Double, offset: Double)?
     var rest = template[...]
     while let start = rest.firstPlace(of: "{{") {
       guard let end = rest[start.upperBound...].firstPlace(of: "}}") else { return nil }
       let inner = String(rest[start.upperBound..<end.lowerBound])
-      guard TemplateParser.parse(inner, variables: variables) == .plain([]) else { return nil }
+      guard
+        case .linear([], let factor, let offset) = TemplateParser.parse(
+          inner,
+          variables: variables
+        ), scale == nil || scale ?? (1, 0) == (factor, offset)
+      else { return nil }
+      scale = (factor, offset)
       text += rest[..<start.lowerBound]
       let isQuoted = text.last == "\"" && rest[end.upperBound...].first == "\""
       text += isQuoted ? PayloadTemplate.placeholder : "\"\(PayloadTemplate.placeholder)\""
@@ -67,7 +117,8 @@ enum TemplateForm: Hashable {
     guard let json = Announcement(topic: "", text: text).parsed, json.members != nil else {
       return nil
     }
-    return .structure(json, isText: isText)
+    let (factor, offset) = scale ?? (1, 0)
+    return .structure(json, isText: isText, factor: factor, offset: offset)
   }
 }
 

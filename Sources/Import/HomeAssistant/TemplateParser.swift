@@ -17,6 +17,8 @@ struct TemplateParser {
   private static let ignoredFilters: Set = [
     "int", "float", "round", "string", "default", "tojson", "trim", "is_defined",
   ]
+  /// Functions that do not change the meaning of their first argument.
+  private static let ignoredFunctions: Set = ["int", "float"]
 
   private var tokens: ArraySlice<Token>
   private let variables: Set<String>
@@ -29,6 +31,20 @@ struct TemplateParser {
     return form
   }
 
+  /// The variable of a condition, and the constant that it is compared with; `nil` if it has another
+  /// form.
+  static func condition(
+    _ text: String,
+    variables: Set<String>
+  ) -> (path: [String], constant: JSONValue)? {
+    guard text.utf8.count <= 2048, let tokens = tokens(of: text) else { return nil }
+    var parser = TemplateParser(tokens: tokens[...], variables: variables)
+    guard let subject = parser.sum(depth: 0), case .linear(let path, 1, 0) = subject,
+      let constant = parser.comparison(), parser.tokens.isEmpty
+    else { return nil }
+    return (path, constant)
+  }
+
   // MARK: - Grammar
 
   /// Parses `A if CONDITION else B`, whose condition is that `A` is defined, that a value is true, or
@@ -37,21 +53,54 @@ struct TemplateParser {
     guard let then = sum(depth: depth) else { return nil }
     guard consume(name: "if") else { return then }
     guard let subject = sum(depth: depth) else { return nil }
-    if consume(name: "is") {
-      guard consume(name: "defined"), consume(name: "else"), sum(depth: depth) != nil,
-        case .linear(let path, _, _) = then, subject == .plain(path)
-      else { return nil }
-      return then
-    }
-    var constant: JSONValue? = true
-    if consume(oneOf: "=") != nil {
-      constant = consume(oneOf: "=").flatMap { _ in self.constant() }
-    }
-    guard let constant, consume(name: "else"), let other = sum(depth: depth) else { return nil }
+    if consume(name: "is") { return presence(of: subject, then: then, depth: depth) }
+    guard let constant = comparison(), consume(name: "else"), let other = sum(depth: depth)
+    else { return nil }
     guard case .text(let word) = then, case .text(let otherwise) = other,
       case .linear(let path, 1, 0) = subject
     else { return nil }
     return .condition(path: path, equals: constant, then: word, otherwise: otherwise)
+  }
+
+  /// Parses `== CONSTANT`, or nothing, which compares with true.
+  private mutating func comparison() -> JSONValue? {
+    guard consume(oneOf: "=") != nil else { return true }
+    return consume(oneOf: "=").flatMap { _ in constant() }
+  }
+
+  /// Parses the rest of a condition that a member and what contains it are defined, as in
+  /// `A if B is defined and A is defined else 0`, or that one of them is not.
+  private mutating func presence(
+    of first: TemplateForm,
+    then: TemplateForm,
+    depth: Int
+  ) -> TemplateForm? {
+    let isDefined = consume(name: "defined")
+    guard isDefined || consume(name: "undefined") else { return nil }
+    var subjects = [first]
+    while consume(name: isDefined ? "and" : "or") {
+      guard let next = sum(depth: depth), consume(name: "is"),
+        consume(name: isDefined ? "defined" : "undefined")
+      else { return nil }
+      subjects.append(next)
+    }
+    guard consume(name: "else"), let other = sum(depth: depth) else { return nil }
+    var paths: [[String]] = []
+    for subject in subjects {
+      guard case .linear(let path, 1, 0) = subject else { return nil }
+      paths.append(path)
+    }
+    guard let longest = paths.max(by: { $0.count < $1.count }),
+      paths.allSatisfy({ longest.starts(with: $0) })
+    else { return nil }
+    switch (then, other) {
+    case (.linear(longest, _, _), _): return isDefined ? then : nil
+    case (.text(let word), .text(let otherwise)):
+      return isDefined
+        ? .presence(path: longest, then: word, otherwise: otherwise)
+        : .presence(path: longest, then: otherwise, otherwise: word)
+    default: return nil
+    }
   }
 
   private mutating func consume(name: String) -> Bool {
@@ -126,10 +175,19 @@ struct TemplateParser {
         }
       case .sign("|"):
         tokens.removeFirst()
-        guard case .name(let filter)? = tokens.popFirst(), Self.ignoredFilters.contains(filter)
-        else {
-          return nil
+        guard case .name(let filter)? = tokens.popFirst() else { return nil }
+        if filter == "format" {
+          guard case .text(let format) = form, let value = formatted(by: format, depth: depth)
+          else { return nil }
+          form = value
+          continue
         }
+        if filter == "multiply" {
+          guard let product = multiplied(form, depth: depth) else { return nil }
+          form = product
+          continue
+        }
+        guard Self.ignoredFilters.contains(filter) else { return nil }
         if consume(oneOf: "(") != nil, !skipArguments() { return nil }
       default: return form
       }
@@ -142,7 +200,13 @@ struct TemplateParser {
     switch token {
     case .number(let number): return .number(number)
     case .text(let text): return .text(text)
-    case .name(let name): return variables.contains(name) ? .plain([]) : Optional.none
+    case .name(let name):
+      if Self.ignoredFunctions.contains(name), consume(oneOf: "(") != nil {
+        guard let form = choice(depth: depth + 1), skipArguments() else { return nil }
+        return form
+      }
+      if ["true", "false"].contains(name.lowercased()) { return .text(name.lowercased()) }
+      return variables.contains(name) ? .plain([]) : Optional.none
     case .sign("("):
       guard let form = choice(depth: depth + 1), consume(oneOf: ")") != nil else { return nil }
       return form
@@ -152,6 +216,24 @@ struct TemplateParser {
     case .sign("{"): return table()
     case .sign: return nil
     }
+  }
+
+  /// Parses the argument of the filter `multiply`, applied to `form`.
+  private mutating func multiplied(_ form: TemplateForm, depth: Int) -> TemplateForm? {
+    guard consume(oneOf: "(") != nil, case .number(let number)? = sum(depth: depth + 1),
+      consume(oneOf: ")") != nil, case .linear(let path, let factor, let offset) = form
+    else { return nil }
+    return .linear(path: path, factor: factor * number, offset: offset * number)
+  }
+
+  /// Parses the arguments of a format for one number, such as `'%0.2f'`, which is that number.
+  private mutating func formatted(by format: String, depth: Int) -> TemplateForm? {
+    let digits = format.dropFirst().dropLast()
+    guard format.hasPrefix("%"), format.hasSuffix("f") || format.hasSuffix("d"),
+      digits.allSatisfy({ $0.isNumber || $0 == "." }), consume(oneOf: "(") != nil,
+      let form = choice(depth: depth + 1), consume(oneOf: ")") != nil
+    else { return nil }
+    return form
   }
 
   /// Parses a table of words up to its closing brace.
@@ -219,7 +301,7 @@ struct TemplateParser {
         guard let number = NumberText.parse(word) else { return nil }
         tokens.append(.number(number))
         rest = rest.dropFirst(word.count)
-      } else if "+-*/.,:|()[]{}=".contains(first) {
+      } else if "+-*/.,:|()[]{}=~".contains(first) {
         tokens.append(.sign(first))
         rest.removeFirst()
       } else {

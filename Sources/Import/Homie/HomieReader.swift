@@ -41,10 +41,14 @@ struct HomieReader {
     device.topic = topic
     device.availability = [Self.availability("$topic/$$state")]
     if let root = description["root"]?.string, root != own, !root.isEmpty {
-      let above = topic.dropLast(own.utf8.count) + root
-      device.availability.append(
-        Self.availability(PlaceholderText.escaped(String(above)) + "/$$state")
-      )
+      let above = String(topic.dropLast(own.utf8.count) + root)
+      if let problem = TopicName.problem(above) {
+        findings.report(.partly, device.name, "without the availability of its root: \(problem)")
+      } else {
+        device.availability.append(
+          Self.availability(PlaceholderText.escaped(above) + "/$$state")
+        )
+      }
     }
     var names = PropertyNames()
     var skipped: [String] = []

@@ -112,7 +112,8 @@ enum ProfileOverrides {
         result.append(member)
         continue
       }
-      if member.value == inherited { continue }
+      // Fields of another type's property are not inherited.
+      if member.value == inherited, isSameType || !permanent.contains(member.name) { continue }
       if ["command", "state"].contains(member.name) {
         result.append(.init(member.name, section(member.value, over: inherited)))
       } else {

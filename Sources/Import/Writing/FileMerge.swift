@@ -33,9 +33,9 @@ struct FileMerge {
     }
   }
 
-  /// Merges `devices` into the file `bytes`, whose outline is `root`.
+  /// Merges `devices` and `groups` into the file `bytes`, whose outline is `root`.
   ///
-  /// `announced` has the identifiers of all announced devices, imported or not.
+  /// `announced` has the identifiers of all announced devices and groups, imported or not.
   ///
   /// - Throws: ``Rejection`` when the file is not a block mapping of devices.
   init(
@@ -43,6 +43,7 @@ struct FileMerge {
     root: YAMLOutline?,
     record: ImportRecord,
     devices: [FileDevice],
+    groups: [FileDevice],
     announced: Set<String>
   ) throws(Rejection) {
     self.bytes = bytes
@@ -59,16 +60,70 @@ struct FileMerge {
         previous = entry
       } else if known == nil {
         let offset = previous.map { bytes.endOfLine(after: $0.value.range) } ?? bytes.count
-        edits.insert(lineBreak(at: offset) + "\n" + device.text, at: offset)
+        edits.insert(lineBreak(at: offset) + "\n" + device.text(), at: offset)
         changes.append(ImportChange(.added, device.id))
       }
     }
     for id in record.devices.keys.sorted() where !announced.contains(id) {
       guard root?[id] != nil else { continue }
-      diagnostics.append(
-        ImportDiagnostic(.gone, id, "no longer announced; remove it from the file by hand")
-      )
+      reportGone(id)
     }
+    merge(groups, record, into: root?["groups"])
+    for id in record.groups.keys.sorted() where !announced.contains(id) {
+      if root?["groups"]?[id] != nil { reportGone(id) }
+    }
+  }
+
+  /// Merges the entries of `groups:`, which is added if it is missing.
+  private mutating func merge(
+    _ groups: [FileDevice],
+    _ record: ImportRecord,
+    into section: YAMLOutline?
+  ) {
+    let missing = groups.filter { group in
+      if let entry = section?[group.id] {
+        merge(
+          group.members,
+          record.groups[group.id]?.members ?? [],
+          into: entry,
+          .device,
+          at: group.id
+        )
+        return false
+      }
+      return record.groups[group.id] == nil
+    }
+    guard !missing.isEmpty else { return }
+    guard let section else {
+      edits.insert(lineBreak(at: bytes.count) + ImportedFile.section(of: missing), at: bytes.count)
+      changes += missing.map { ImportChange(.added, $0.id) }
+      return
+    }
+    guard !section.isInline, let last = section.entries?.last else {
+      for group in missing {
+        diagnostics.append(
+          ImportDiagnostic(
+            .refused,
+            group.id,
+            "'groups:' of the file is not a list of groups, one below the other, so nothing can be "
+              + "added"
+          )
+        )
+      }
+      return
+    }
+    let indent = last.start - bytes.startOfLine(last.start)
+    let offset = bytes.endOfLine(after: last.value.range)
+    for group in missing {
+      edits.insert(lineBreak(at: offset) + "\n" + group.text(indent: indent), at: offset)
+      changes.append(ImportChange(.added, group.id))
+    }
+  }
+
+  private mutating func reportGone(_ id: String) {
+    diagnostics.append(
+      ImportDiagnostic(.gone, id, "no longer announced; remove it from the file by hand")
+    )
   }
 
   /// The merged file.

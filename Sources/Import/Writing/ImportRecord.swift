@@ -14,13 +14,20 @@ struct ImportRecord: Hashable, Sendable {
 
   /// The devices by identifier.
   var devices: [String: Entry] = [:]
+  /// The entries of `groups:` by identifier.
+  var groups: [String: Entry] = [:]
 
   init() {}
 
-  /// The identifiers by identity.
-  var identifiers: [String: String] {
+  /// The identifiers of devices by identity.
+  var identifiers: [String: String] { Self.identifiers(devices) }
+
+  /// The identifiers of groups by identity.
+  var groupIdentifiers: [String: String] { Self.identifiers(groups) }
+
+  private static func identifiers(_ entries: [String: Entry]) -> [String: String] {
     var result: [String: String] = [:]
-    for (id, entry) in devices.sorted(by: { $0.key < $1.key }) where result[entry.identity] == nil {
+    for (id, entry) in entries.sorted(by: { $0.key < $1.key }) where result[entry.identity] == nil {
       result[entry.identity] = id
     }
     return result
@@ -29,26 +36,36 @@ struct ImportRecord: Hashable, Sendable {
   /// Reads a record; `nil` if it is invalid, for example because it was edited.
   init?(_ bytes: [UInt8]) {
     guard let json = try? JSONParser.parse(bytes.span), json["settle_import"] == 1,
-      let members = json["devices"]?.members
+      let devices = json["devices"]?.members.flatMap({ Self.entries($0) }),
+      let groups = Self.entries(json["groups"]?.members ?? [])
     else { return nil }
+    (self.devices, self.groups) = (devices, groups)
+  }
+
+  private static func entries(_ members: [JSONValue.Member]) -> [String: Entry]? {
+    var entries: [String: Entry] = [:]
     for member in members {
       guard let identity = member.value["identity"]?.string,
         let written = member.value["written"]?.members
       else { return nil }
-      devices[member.name] = Entry(identity: identity, members: written)
+      entries[member.name] = Entry(identity: identity, members: written)
     }
+    return entries
   }
 
   /// The record with one line per device, in order, for readable differences in version control.
   var bytes: [UInt8] {
-    var text = "{\"settle_import\":1,\"devices\":{"
-    for (number, entry) in devices.sorted(by: { $0.key < $1.key }).enumerated() {
-      text += number == 0 ? "\n" : ",\n"
+    var text = "{\"settle_import\":1,\"devices\":{" + Self.lines(devices) + "\n}"
+    if !groups.isEmpty { text += ",\"groups\":{" + Self.lines(groups) + "\n}" }
+    return Array((text + "}\n").utf8)
+  }
+
+  private static func lines(_ entries: [String: Entry]) -> String {
+    entries.sorted { $0.key < $1.key }.map { entry in
       let value = JSONValue.object([
         "identity": .string(entry.value.identity), "written": .object(entry.value.members),
       ])
-      text += JSONWriter.text(.string(entry.key)) + ":" + JSONWriter.text(value)
-    }
-    return Array((text + "\n}}\n").utf8)
+      return "\n" + JSONWriter.text(.string(entry.key)) + ":" + JSONWriter.text(value)
+    }.joined(separator: ",")
   }
 }

@@ -5,23 +5,24 @@ internal import Configuration
 internal import Devices
 internal import JSON
 
-/// One device in a device file.
+/// One device or group in a device file.
 struct FileDevice: Hashable, Sendable {
   var id: String
   var identity: String
   var comment: String
   var members: [JSONValue.Member]
 
-  /// The lines of the device, comment included.
-  var text: String {
-    var lines = comment.isEmpty ? "" : "# \(PlainText.clean(comment))\n"
-    lines += "\(id):\n"
+  /// The lines of the device or group, comment included.
+  func text(indent: Int = 0) -> String {
+    let margin = String(repeating: " ", count: indent)
+    var lines = comment.isEmpty ? "" : "\(margin)# \(PlainText.clean(comment))\n"
+    lines += "\(margin)\(id):\n"
     for member in members where member.name != "properties" {
-      lines += YAMLText.entry(member.name, member.value, indent: 2)
+      lines += YAMLText.entry(member.name, member.value, indent: indent + 2)
     }
     if let properties = members.first(where: { $0.name == "properties" })?.value.members {
-      lines += "  properties:\n"
-      for property in properties { lines += Self.text(of: property, indent: 4) }
+      lines += "\(margin)  properties:\n"
+      for property in properties { lines += Self.text(of: property, indent: indent + 4) }
     }
     return lines
   }
@@ -29,7 +30,7 @@ struct FileDevice: Hashable, Sendable {
   /// Why its lines are no YAML, such as a key that appears twice; `nil` if they are.
   var mistake: String? {
     do throws(ConfigurationFailure) {
-      _ = try YAMLOutline.read(Array(text.utf8), file: id)
+      _ = try YAMLOutline.read(Array(text().utf8), file: id)
       return nil
     } catch {
       return error.problems.first?.message ?? "it cannot be written as YAML"
@@ -44,11 +45,22 @@ struct FileDevice: Hashable, Sendable {
 
 /// A new device file.
 enum ImportedFile {
-  /// The content of a new file with `devices`.
+  /// The content of a new file with `devices` and `groups`.
   ///
   /// `schema` is where editors find the schema, seen from the file; `nil` if it is not installed.
-  static func text(_ devices: [FileDevice], source: ImportSource, schema: String?) -> String {
-    header(source, schema: schema) + devices.map { "\n" + $0.text }.joined()
+  static func text(
+    _ devices: [FileDevice],
+    groups: [FileDevice],
+    source: ImportSource,
+    schema: String?
+  ) -> String {
+    header(source, schema: schema) + devices.map { "\n" + $0.text() }.joined() + section(of: groups)
+  }
+
+  /// The section `groups:`, or nothing.
+  static func section(of groups: [FileDevice]) -> String {
+    groups.isEmpty
+      ? "" : "\ngroups:\n" + groups.map { $0.text(indent: 2) }.joined(separator: "\n")
   }
 
   private static func header(_ source: ImportSource, schema: String?) -> String {

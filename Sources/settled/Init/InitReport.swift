@@ -73,6 +73,7 @@ struct InitReport {
         "devices",
         .good,
         "\(file.source.title): \(file.devices) \(file.devices == 1 ? "device" : "devices"),"
+          + (file.groups > 0 ? " \(file.groups) \(file.groups == 1 ? "group" : "groups")," : "")
           + " \(properties)"
       )
     }
@@ -123,7 +124,8 @@ struct InitReport {
       for file in devices.plan.files {
         print([
           "file": .string(file.path), "written": true, "source": .string(file.source.rawValue),
-          "devices": .integer(Int64(file.devices)), "properties": .integer(Int64(file.properties)),
+          "devices": .integer(Int64(file.devices)), "groups": .integer(Int64(file.groups)),
+          "properties": .integer(Int64(file.properties)),
         ])
       }
       print(["next": .string(steps.start)])

@@ -1,0 +1,117 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides which announced groups become entries of `groups:`, and which remain devices.
+struct ImportedGroups {
+  /// The result, with identifiers.
+  struct Sorted {
+    var devices: [FileDevice] = []
+    var groups: [FileDevice] = []
+    var diagnostics: [ImportDiagnostic] = []
+    /// The number of properties of the devices.
+    var properties = 0
+  }
+
+  /// All announced devices and groups.
+  let all: [ImportedDevice]
+  /// The identifiers in other files, by identity.
+  let owners: [String: String]
+  /// The devices and groups with mistakes, by identifier.
+  let rejected: [String: String]
+  /// What the last import wrote.
+  let record: ImportRecord
+
+  /// Gives each of `devices` its identifier; `known` has those of earlier imports as devices.
+  func sorted(
+    _ devices: [ImportedDevice],
+    known: [String: String],
+    _ numbering: inout DeviceNumbering
+  ) -> Sorted {
+    var sorted = Sorted()
+    var identifiers = owners
+    // A group that was imported as a device remains one.
+    let isCandidate = { (device: ImportedDevice) in
+      !device.members.isEmpty && known[device.identity] == nil
+    }
+    for device in devices where !isCandidate(device) {
+      let id = sorted.add(device, &numbering)
+      if rejected[id] == nil { identifiers[device.identity] = id }
+    }
+    let fields = GroupFields(
+      identifiers: identifiers,
+      devices: Dictionary(all.map { ($0.identity, $0) }) { first, _ in first }
+    )
+    for group in devices where isCandidate(group) {
+      if record.groupIdentifiers[group.identity] == nil,
+        let reason = reasonForDevice(group, fields)
+      {
+        sorted.add(group, &numbering)
+        sorted.report(group, "imported as a device, not as a group: \(reason)")
+        continue
+      }
+      let id = numbering.id(for: group)
+      sorted.groups.append(
+        FileDevice(
+          id: id,
+          identity: group.identity,
+          comment: "",
+          members: fields.entry(of: group, id: id)
+        )
+      )
+      let missing = fields.missing(of: group)
+      if !missing.isEmpty {
+        sorted.report(
+          group,
+          "messages to the group reach members that are not imported too: "
+            + missing.joined(separator: ", ")
+        )
+      }
+    }
+    // In the order of names, as they were announced.
+    let order = Dictionary(devices.enumerated().map { ($1.identity, $0) }) { first, _ in first }
+    sorted.devices.sort { order[$0.identity] ?? 0 < order[$1.identity] ?? 0 }
+    return sorted
+  }
+
+  /// Why an entry of `groups:` would not do; `nil` if it does.
+  private func reasonForDevice(_ group: ImportedDevice, _ fields: GroupFields) -> String? {
+    if fields.members(of: group).isEmpty { return "none of its members is imported" }
+    if group.profile == group.plainProfile {
+      return "there is no profile for what its members have in common"
+    }
+    let foreign = fields.foreignProperties(of: group)
+    return foreign.isEmpty
+      ? nil : "its members do not all have \(foreign.joined(separator: ", "))"
+  }
+}
+
+extension ImportedGroups.Sorted {
+  /// Adds a device and returns its identifier.
+  @discardableResult
+  fileprivate mutating func add(
+    _ device: ImportedDevice,
+    _ numbering: inout DeviceNumbering
+  ) -> String {
+    let id = numbering.id(for: device)
+    devices.append(
+      FileDevice(
+        id: id,
+        identity: device.identity,
+        comment: device.comment,
+        members: DeviceFields.members(of: device, id: id)
+      )
+    )
+    properties += device.properties.count
+    return id
+  }
+
+  fileprivate mutating func report(_ group: ImportedDevice, _ reason: String) {
+    diagnostics.append(
+      ImportDiagnostic(
+        .partly,
+        PlainText.clean(group.name, limit: 80),
+        PlainText.clean(reason, limit: 4000)
+      )
+    )
+  }
+}
