@@ -67,8 +67,7 @@ class Fleet:
         self.stack.close()
 
     def start(self):
-        """Starts all gateways at once; how long until each partition is driven, and the same number
-        by each."""
+        """Starts all gateways at once, and measures how long the partitions take."""
         begin = time.monotonic()
         self.gateways = [
             self.stack.enter_context(
@@ -95,7 +94,7 @@ class Fleet:
         )
 
     def probe(self):
-        """Changes each probe until its command has arrived, which proves that its partition is driven."""
+        """Changes each probe until its command arrives, which proves that its partition is driven."""
         attempt, end = 0, time.monotonic() + 120
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(self.gateways[0].socket)
@@ -120,7 +119,7 @@ class Fleet:
             return json.loads(client.makefile("rb").readline())["status"]
 
     def owner_of_each(self, gateway=None):
-        """The place in `gateways` of each partition's owner, as a gateway says; `None` without one."""
+        """The place in `gateways` of each partition's owner; `None` without one."""
         if not self.is_cluster:
             return [0] * PARTITIONS
         rows = self.status(gateway or self.gateways[0])["partitions"]

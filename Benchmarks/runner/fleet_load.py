@@ -151,7 +151,7 @@ class FleetLoad:
                 self.last_accepted[number] = max(value, self.last_accepted.get(number, 0))
 
     def finish(self, patience=60):
-        """Awaits the answers that are owed, and the last commands of probes; how many are missing."""
+        """Awaits the answers, and the last commands of probes; how many are missing."""
         end = time.monotonic() + patience
         while any(client.open for client in self.clients) and time.monotonic() < end:
             for client in self.clients:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a change costs in a cluster, against one gateway with the SQLite journal.
 
-Total throughput on one machine cannot grow with the members, which share its processors: the figures
-are CPU per change, and where it is spent.
+Total throughput on one machine cannot grow with the members, because they share its processors. The
+figures are therefore CPU per change, and where it is spent.
 """
 
 import time
@@ -69,7 +69,7 @@ def loaded(table, kind, size, seconds, missing, older, to_owners=False):
         memory = fleet.resident()
         missing.append(load.finish() + load.refused)
         older.append(fleet.witness.older)
-        table._tick()
+        table.tick()
         return {
             "rate": accepted / lasted,
             **spent,
@@ -123,7 +123,8 @@ def growth(table, runs, sizes):
 
 def start(table, runs, sizes):
     """From the start of three gateways until every partition is driven, as a command proves."""
-    for figure, title in (("driven", "each partition is driven"), ("balanced", "all drive as many")):
+    titles = {"driven": "each partition is driven", "balanced": "all drive as many"}
+    for figure, title in titles.items():
         points = [(size, runs[3, size][figure] * 1000) for size in sizes]
         table.curve(f"cluster of 3, start until {title}, by devices", "ms", points, True)
 
