@@ -11,6 +11,7 @@ from . import programs
 from .broker import reserve_port
 
 sys.path.append(os.path.join(programs.FOLDER, "..", "Tests", "cluster"))
+import engine as administration  # noqa: E402
 from processes import ENGINES, reachable, wait_until  # noqa: E402
 
 NATS_SERVER = shutil.which("nats-server", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -39,6 +40,14 @@ class Engine:
             self.processes.append(programs.start([NATS_SERVER, "-c", path], **quiet))
         for port in self.ports:
             wait_until(lambda port=port: reachable(port), 10, "a nats-server")
+        self.elect()
+
+    def elect(self):
+        """Waits until the servers have a leader: the time that it takes is not a gateway's."""
+        administrator = administration.Engine(self.ports)
+        administrator.create("bench", "bench")
+        administrator.client.call("STREAM.DELETE.bench", timeout=5)
+        administrator.client.close()
 
     @property
     def urls(self):

@@ -44,6 +44,7 @@ class Fleet:
 
     def __init__(self, kind, devices, has_state=False):
         self.kind, self.devices = kind, devices
+        self.attempts = 0
         self.is_cluster = kind not in (ALONE, JOURNAL)
         self.members = kind if self.is_cluster else 1
         self.lines = [
@@ -83,6 +84,12 @@ class Fleet:
         self.seconds_to_balanced = time.monotonic() - begin
         self.owners = self.owner_of_each()
 
+    def restart(self):
+        """Ends all gateways in order, and starts them again."""
+        for gateway in self.gateways:
+            gateway.terminate()
+        self.start()
+
     def settings(self, number):
         if self.kind == ALONE:
             return ""
@@ -95,16 +102,17 @@ class Fleet:
 
     def probe(self):
         """Changes each probe until its command arrives, which proves that its partition is driven."""
-        attempt, end = 0, time.monotonic() + 120
+        self.witness.last.clear()
+        end = time.monotonic() + 120
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(self.gateways[0].socket)
             replies = client.makefile("rb")
             while missing := [number for number in PROBES if number not in self.witness.last]:
                 if time.monotonic() > end:
                     sys.exit(f"bench: {len(missing)} partitions are not driven:\n{self.log()}")
-                attempt += 1
+                self.attempts += 1
                 lines = [
-                    f'{{"key":"probe-{number}/level","set":{attempt},"now":true}}\n'
+                    f'{{"key":"probe-{number}/level","set":{self.attempts},"now":true}}\n'
                     for number in missing
                 ]
                 client.sendall("".join(lines).encode())

@@ -14,7 +14,7 @@ from .fleet import PROBES
 CLIENTS = 6  # divides by one, two and three gateways
 WINDOW = 1000  # changes of a client without an answer
 ACTIVE, ROUNDS = 100, 10  # keys that a client changes by turns, and how often before it goes on
-BATCH = 100  # changes in one write
+BATCH, PACED_BATCH = 100, 10  # changes in one write, at full speed and at a rate
 PROBE_EVERY = 0.02
 PROBE_BURST = 4
 ACCEPTED = b'"phase":"accepted"'
@@ -24,15 +24,15 @@ IDENTIFIER = re.compile(rb'\{"id":"p(\d+)-(\d+)"')
 class LoadClient:
     """A connection to a gateway, and the keys that it changes again and again."""
 
-    def __init__(self, gateway, devices):
+    def __init__(self, gateway, devices, batch):
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(gateway.socket)
         self.socket.setblocking(False)
-        self.batches, self.next = list(self.make(devices)), 0
+        self.batches, self.next = list(self.make(devices, batch)), 0
         self.open, self.output, self.input = 0, b"", b""
 
     @staticmethod
-    def make(devices):
+    def make(devices, batch):
         """Batches of lines: each key in a burst of several values, as under a finger."""
         lines = [
             f'{{"key":"{device}/level","set":{round_ * 1000 + place}}}\n'
@@ -40,17 +40,20 @@ class LoadClient:
             for round_ in range(ROUNDS)
             for place, device in enumerate(devices[start : start + ACTIVE])
         ]
-        for start in range(0, len(lines), BATCH):
-            part = lines[start : start + BATCH]
+        for start in range(0, len(lines), batch):
+            part = lines[start : start + batch]
             yield "".join(part).encode(), len(part)
 
-    def fill(self):
-        """Sends until the window is full."""
-        while self.open + BATCH <= WINDOW and not self.output:
+    def fill(self, most):
+        """Sends until the window is full, or about `most` changes; how many."""
+        sent = 0
+        while self.open + BATCH <= WINDOW and not self.output and sent < most:
             self.output, count = self.batches[self.next]
             self.next = (self.next + 1) % len(self.batches)
             self.open += count
+            sent += count
             self.flush()
+        return sent
 
     def flush(self):
         while self.output:
@@ -75,12 +78,15 @@ class LoadClient:
 
 
 class FleetLoad:
-    """With `to_owners` each key is changed at the member that drives it, else at any."""
+    """With `to_owners` each key is changed at the member that drives it, else at any.
 
-    def __init__(self, fleet, to_owners=False):
-        self.fleet, self.random = fleet, random.Random(1)
+    `rate` is in changes a second; without one they are sent as fast as they are accepted.
+    """
+
+    def __init__(self, fleet, to_owners=False, rate=None):
+        self.fleet, self.rate = fleet, rate
         devices = [f"lamp-{number}" for number in range(1, fleet.devices + 1)]
-        self.random.shuffle(devices)
+        random.Random(1).shuffle(devices)
         shares = [[] for _ in range(CLIENTS)]
         for number, device in enumerate(devices):
             place = number % CLIENTS
@@ -95,7 +101,9 @@ class FleetLoad:
             for device in share
         ) / len(devices)
         self.clients = [
-            LoadClient(fleet.gateways[place % fleet.members], share)
+            LoadClient(
+                fleet.gateways[place % fleet.members], share, PACED_BATCH if rate else BATCH
+            )
             for place, share in enumerate(shares)
         ]
         self.accepted = self.refused = 0
@@ -104,14 +112,17 @@ class FleetLoad:
 
     def run(self, seconds):
         """Keeps all windows full for some seconds; how many changes were accepted."""
-        before, end = self.accepted, time.monotonic() + seconds
-        while (now := time.monotonic()) < end:
+        before, begin, sent = self.accepted, time.monotonic(), 0
+        while (now := time.monotonic()) < begin + seconds:
             if now >= self.probe_at:
                 self.probe_at = now + PROBE_EVERY
                 self.send_probe()
-            for client in self.clients:
+            for number, client in enumerate(self.clients):
                 client.flush()
-                client.fill()
+                room = WINDOW
+                if self.rate:  # An equal share of what is due.
+                    room = ((now - begin) * self.rate - sent) / (len(self.clients) - number)
+                sent += client.fill(room)
             self.receive(0.005)
         return self.accepted - before
 

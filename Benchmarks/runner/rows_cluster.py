@@ -14,7 +14,8 @@ from .fleet import ALONE, JOURNAL, PROBES, Fleet
 from .fleet_load import FleetLoad
 from .rows_inbound import flood
 
-OWNERS = "3, at owners"
+OWNERS, PACED = "at owners", "paced"
+RATE = 5000  # changes a second, which each kind accepts
 KINDS = {
     ALONE: f"one gateway {ALONE}",
     JOURNAL: f"one gateway {JOURNAL}",
@@ -22,6 +23,7 @@ KINDS = {
     2: "cluster of 2",
     3: "cluster of 3",
 }
+SPENT = ("gateways", "engine", "broker", "all")
 # The figure of a run, and how its table calls it.
 FIGURES = {
     "rate": ("changes accepted", "changes/s"),
@@ -41,25 +43,34 @@ def measure_all(table):
         return
     sizes = (100, 1000, 10_000) if table.quick else (1000, 10_000, 100_000)
     seconds = 2 if table.quick else 8
-    missing, older, runs = [], [], {}
+    middle, runs, checks = sizes[1], {}, []
+
+    def run(name, kind, size, **options):
+        runs[name] = loaded(kind, size, seconds, checks, **options)
+        table.tick()
+
     for size in sizes:
         for kind in KINDS:
-            runs[kind, size] = loaded(table, kind, size, seconds, missing, older)
-    middle = sizes[1]
-    runs[OWNERS, middle] = loaded(table, 3, middle, seconds, missing, older, to_owners=True)
+            run((kind, size), kind, size)
+    run((OWNERS, middle), 3, middle, to_owners=True)
+    for kind in KINDS:
+        run((PACED, kind), kind, middle, rate=RATE)
     against_journal(table, runs, middle)
+    at_a_rate(table, runs, middle)
     passing_on(table, runs, middle)
     growth(table, runs, sizes)
-    table.row("accepted values that did not arrive", "keys", None, missing, 0)
-    table.row("commands older than the one before", "commands", None, older, 0)
-    start(table, runs, sizes)
+    for name, unit in (("accepted values that did not arrive", "keys"),
+                       ("changes that were not accepted", "changes"),
+                       ("commands older than the one before", "commands")):
+        table.row(name, unit, None, [check[name] for check in checks], 0)
+    start(table, sizes)
     filters(table)
 
 
-def loaded(table, kind, size, seconds, missing, older, to_owners=False):
-    """The figures of one fleet at full load."""
+def loaded(kind, size, seconds, checks, **options):
+    """The figures of one fleet under load."""
     with Fleet(kind, size) as fleet:
-        load = FleetLoad(fleet, to_owners)
+        load = FleetLoad(fleet, **options)
         load.run(1)
         published, spent, begin = fleet.counter("published"), fleet.cpu(), time.monotonic()
         accepted = load.run(seconds)
@@ -67,9 +78,13 @@ def loaded(table, kind, size, seconds, missing, older, to_owners=False):
         published = fleet.counter("published") - published
         spent = {name: (after[name] - spent[name]) / 1000 / accepted for name in after}
         memory = fleet.resident()
-        missing.append(load.finish() + load.refused)
-        older.append(fleet.witness.older)
-        table.tick()
+        checks.append(
+            {
+                "accepted values that did not arrive": load.finish(),
+                "changes that were not accepted": load.refused,
+                "commands older than the one before": fleet.witness.older,
+            }
+        )
         return {
             "rate": accepted / lasted,
             **spent,
@@ -78,26 +93,33 @@ def loaded(table, kind, size, seconds, missing, older, to_owners=False):
             "gateways' memory": memory["gateways"] / 1e6,
             "engine's memory": memory["engine"] / 1e6,
             "passed": load.passed,
-            "driven": fleet.seconds_to_driven,
-            "balanced": fleet.seconds_to_balanced,
         }
 
 
 def against_journal(table, runs, size):
     """Each kind of fleet in ratio to one gateway with the journal, at one number of keys."""
-    base = runs[JOURNAL, size]
     names = {**KINDS, OWNERS: "cluster of 3, changes sent to owners"}
     for kind, name in names.items():
-        if kind == JOURNAL:
-            continue
         run = runs[kind, size]
         share = f", {run['passed']:.0%} passed on" if kind in (2, 3) else ""
-        for figure in ("rate", "gateways", "engine", "broker", "all"):
-            title, unit = FIGURES[figure]
-            if figure == "engine" and kind == ALONE:
-                continue
-            reference = base[figure] or None
-            table.row(f"{name}, {size:,} keys{share}: {title}", unit, reference, run[figure],
+        title = f"{name}, {size:,} keys{share}"
+        compare(table, title, kind, runs[JOURNAL, size], run, ("rate", *SPENT))
+
+
+def at_a_rate(table, runs, size):
+    """The same while all accept the same changes, so that all send as many commands."""
+    for kind, name in KINDS.items():
+        title = f"{name}, {RATE:,} changes/s, {size:,} keys"
+        compare(table, title, kind, runs[PACED, JOURNAL], runs[PACED, kind], (*SPENT, "sent"))
+
+
+def compare(table, name, kind, base, run, figures):
+    if kind == JOURNAL:
+        return
+    for figure in figures:
+        title, unit = FIGURES[figure]
+        if run[figure]:
+            table.row(f"{name}: {title}", unit, base[figure] or None, run[figure],
                       against=KINDS[JOURNAL])
 
 
@@ -121,12 +143,22 @@ def growth(table, runs, sizes):
             table.curve(f"{name}, by keys: {title}", unit, points, "memory" in figure)
 
 
-def start(table, runs, sizes):
+def start(table, sizes):
     """From the start of three gateways until every partition is driven, as a command proves."""
-    titles = {"driven": "each partition is driven", "balanced": "all drive as many"}
-    for figure, title in titles.items():
-        points = [(size, runs[3, size][figure] * 1000) for size in sizes]
-        table.curve(f"cluster of 3, start until {title}, by devices", "ms", points, True)
+    titles = {
+        "first": "first start until each partition is driven",
+        "driven": "start until each partition is driven",
+        "balanced": "start until all members drive as many",
+    }
+    points = {name: [] for name in titles}
+    for size in sizes:
+        with Fleet(3, size) as fleet:
+            points["first"].append((size, fleet.seconds_to_driven * 1000))
+            fleet.restart()
+            points["driven"].append((size, fleet.seconds_to_driven * 1000))
+            points["balanced"].append((size, fleet.seconds_to_balanced * 1000))
+    for name, title in titles.items():
+        table.curve(f"cluster of 3, {title}, by devices", "ms", points[name], True)
 
 
 def filters(table):
