@@ -101,7 +101,7 @@ class Fleet:
         )
 
     def probe(self):
-        """Changes each probe until its command arrives, which proves that its partition is driven."""
+        """Changes each probe until its command arrives: then its partition is driven."""
         self.witness.last.clear()
         end = time.monotonic() + 120
         with socket.socket(socket.AF_UNIX) as client:
