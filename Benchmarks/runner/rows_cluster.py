@@ -6,15 +6,17 @@ Total throughput on one machine cannot grow with the members, because they share
 figures are therefore CPU per change, and where it is spent.
 """
 
+import statistics
 import time
+from functools import partial
 
-from . import programs
+from . import measure, programs
 from .engine import NATS_SERVER
 from .fleet import ALONE, JOURNAL, PROBES, Fleet
 from .fleet_load import FleetLoad
 from .rows_inbound import flood
 
-OWNERS, PACED = "at owners", "paced"
+OWNERS = "at owners"
 RATE = 5000  # changes a second, which each kind accepts
 KINDS = {
     ALONE: f"one gateway {ALONE}",
@@ -42,26 +44,30 @@ def measure_all(table):
         table.skip("cluster", "nats-server is not installed")
         return
     sizes = (100, 1000, 10_000) if table.quick else (1000, 10_000, 100_000)
-    seconds = 2 if table.quick else 8
-    middle, runs, checks = sizes[1], {}, []
+    few, middle, many = sizes
+    turns, seconds = (1, 2) if table.quick else (3, 4)
+    checks = []
 
-    def run(name, kind, size, **options):
-        runs[name] = loaded(kind, size, seconds, checks, **options)
+    def run(kind, size, **options):
+        result = loaded(kind, size, seconds, checks, **options)
         table.tick()
+        return result
 
-    for size in sizes:
-        for kind in KINDS:
-            run((kind, size), kind, size)
-    run((OWNERS, middle), 3, middle, to_owners=True)
+    sides = [partial(run, kind, middle) for kind in KINDS]
+    sides.append(partial(run, 3, middle, to_owners=True))
+    full = dict(zip((*KINDS, OWNERS), measure.in_turn(turns, *sides)))
+    sides = [partial(run, kind, middle, rate=RATE) for kind in KINDS]
+    paced = dict(zip(KINDS, measure.in_turn(turns, *sides)))
+    against_journal(table, full, middle)
+    at_a_rate(table, paced, middle)
+    passing_on(table, full, middle)
     for kind in KINDS:
-        run((PACED, kind), kind, middle, rate=RATE)
-    against_journal(table, runs, middle)
-    at_a_rate(table, runs, middle)
-    passing_on(table, runs, middle)
-    growth(table, runs, sizes)
-    for name, unit in (("accepted values that did not arrive", "keys"),
-                       ("changes that were not accepted", "changes"),
-                       ("commands older than the one before", "commands")):
+        growth(table, kind, {few: [run(kind, few)], middle: full[kind], many: [run(kind, many)]})
+    for name, unit in (
+        ("accepted values that did not arrive", "keys"),
+        ("changes that were not accepted", "changes"),
+        ("commands older than the one before", "commands"),
+    ):
         table.row(name, unit, None, [check[name] for check in checks], 0)
     start(table, sizes)
     filters(table)
@@ -96,51 +102,57 @@ def loaded(kind, size, seconds, checks, **options):
         }
 
 
+def values(runs, figure):
+    return [run[figure] for run in runs]
+
+
 def against_journal(table, runs, size):
     """Each kind of fleet in ratio to one gateway with the journal, at one number of keys."""
     names = {**KINDS, OWNERS: "cluster of 3, changes sent to owners"}
     for kind, name in names.items():
-        run = runs[kind, size]
-        share = f", {run['passed']:.0%} passed on" if kind in (2, 3) else ""
-        title = f"{name}, {size:,} keys{share}"
-        compare(table, title, kind, runs[JOURNAL, size], run, ("rate", *SPENT))
+        share = f", {runs[kind][0]['passed']:.0%} passed on" if kind in (2, 3) else ""
+        compare(table, f"{name}, {size:,} keys{share}", kind, runs, ("rate", *SPENT, "sent"))
 
 
 def at_a_rate(table, runs, size):
     """The same while all accept the same changes, so that all send as many commands."""
     for kind, name in KINDS.items():
-        title = f"{name}, {RATE:,} changes/s, {size:,} keys"
-        compare(table, title, kind, runs[PACED, JOURNAL], runs[PACED, kind], (*SPENT, "sent"))
+        compare(table, f"{name}, {RATE:,} changes/s, {size:,} keys", kind, runs, (*SPENT, "sent"))
 
 
-def compare(table, name, kind, base, run, figures):
-    if kind == JOURNAL:
-        return
+def compare(table, name, kind, runs, figures):
     for figure in figures:
         title, unit = FIGURES[figure]
-        if run[figure]:
-            table.row(f"{name}: {title}", unit, base[figure] or None, run[figure],
-                      against=KINDS[JOURNAL])
+        base, ours = values(runs[JOURNAL], figure), values(runs[kind], figure)
+        if kind != JOURNAL and any(ours):
+            reference = base if any(base) else None
+            table.row(f"{name}: {title}", unit, reference, ours, against=KINDS[JOURNAL])
 
 
 def passing_on(table, runs, size):
     """What one change more costs that is sent to another member than the owner."""
-    spread, direct = runs[3, size], runs[OWNERS, size]
-    share = spread["passed"] - direct["passed"]
     for figure in ("gateways", "engine", "all"):
         title, unit = FIGURES[figure]
-        cost = (spread[figure] - direct[figure]) / share
-        table.row(f"passing a change on, {size:,} keys: {title}", "us per change passed on",
-                  direct[figure], cost, against="a change at its owner")
+        direct = values(runs[OWNERS], figure)
+        costs = [
+            (spread - own) / runs[3][0]["passed"]
+            for spread, own in zip(values(runs[3], figure), direct)
+        ]
+        table.row(
+            f"passing a change on, {size:,} keys: {title}",
+            f"{unit} passed on",
+            direct,
+            costs,
+            against="a change at its owner",
+        )
 
 
-def growth(table, runs, sizes):
-    for kind, name in KINDS.items():
-        for figure, (title, unit) in FIGURES.items():
-            if "engine" in figure and kind in (ALONE, JOURNAL):
-                continue
-            points = [(size, runs[kind, size][figure]) for size in sizes]
-            table.curve(f"{name}, by keys: {title}", unit, points, "memory" in figure)
+def growth(table, kind, runs):
+    """The figures of a kind of fleet, by the number of keys."""
+    for figure, (title, unit) in FIGURES.items():
+        points = [(size, statistics.median(values(runs[size], figure))) for size in runs]
+        if any(value for _, value in points):
+            table.curve(f"{KINDS[kind]}, by keys: {title}", unit, points, "memory" in figure)
 
 
 def start(table, sizes):
@@ -164,12 +176,21 @@ def start(table, sizes):
 def filters(table):
     """What the filters of each device cost the broker, instead of wildcards."""
     devices = 1000 if table.quick else 10_000
-    single, member = (at_broker(kind, devices, table.quick) for kind in (ALONE, 1))
+    single, member = measure.in_turn(
+        1 if table.quick else 3,
+        lambda: at_broker(ALONE, devices, table.quick),
+        lambda: at_broker(1, devices, table.quick),
+    )
     units = ("MB resident", "us of CPU", "us of CPU")
     figures = ("memory", "report of a device", "change on a command topic")
-    for figure, unit, theirs, ours in zip(figures, units, single, member):
-        table.row(f"mosquitto, {devices:,} devices that report: {figure}", unit, theirs, ours,
-                  against="one gateway's wildcard filters")
+    for place, (figure, unit) in enumerate(zip(figures, units)):
+        table.row(
+            f"mosquitto, {devices:,} devices that report: {figure}",
+            unit,
+            [run[place] for run in single],
+            [run[place] for run in member],
+            against="one gateway's wildcard filters",
+        )
 
 
 def at_broker(kind, devices, is_quick):
