@@ -16,16 +16,16 @@ final class PartitionSession {
   private var outstanding: Set<UInt64> = []
   /// Commands that wait for room.
   private var waiting = Deque<CommandPublish>()
+  /// Called when so many more commands wait, or fewer.
+  private let onWaiting: (Int) -> Void
   /// Whether the broker has accepted the connection.
   var isConnected = false
 
-  init(_ partition: Partition, link: BrokerLink) {
+  init(_ partition: Partition, link: BrokerLink, onWaiting: @escaping (Int) -> Void) {
     self.partition = partition
     self.link = link
+    self.onWaiting = onWaiting
   }
-
-  /// How many commands wait for room.
-  var waitingCount: Int { waiting.count }
 
   /// Whether no command waits or is in flight.
   var isIdle: Bool { waiting.isEmpty && outstanding.isEmpty }
@@ -35,12 +35,16 @@ final class PartitionSession {
     guard isConnected else { return false }
     if waiting.isEmpty, send(publish) { return true }
     waiting.append(publish)
+    onWaiting(1)
     return true
   }
 
   /// Publishes commands that wait, while there is room, and then what the gateway says itself.
   func publishWaiting() {
-    while let next = waiting.first, send(next) { waiting.removeFirst(1) }
+    while let next = waiting.first, send(next) {
+      waiting.removeFirst(1)
+      onWaiting(-1)
+    }
     link.sendMessages()
   }
 
@@ -64,10 +68,8 @@ final class PartitionSession {
 
   /// Removes and returns all commands without an outcome: they are lost.
   func removeOutstanding() -> [UInt64] {
-    defer {
-      outstanding = []
-      waiting.removeAll()
-    }
+    defer { outstanding = [] }
+    onWaiting(-waiting.count)
     var tokens = outstanding.sorted()
     while let next = waiting.popFirst() { tokens.append(next.token) }
     return tokens

@@ -32,6 +32,8 @@ final class PartitionSessions {
   /// Says less about connections, of which there are as many as partitions.
   private let log: Logger
   private var sessions: [Partition: PartitionSession] = [:]
+  /// How many commands wait for room, in all sessions.
+  private var waitingCommands = 0
   /// Connections that are being closed.
   private var closing: [MQTTClient] = []
   private var queue = Deque<Partition>()
@@ -77,11 +79,9 @@ final class PartitionSessions {
   }
 
   /// Whether commands may be handed over.
-  var hasRoom: Bool {
-    sessions.values.reduce(0) { $0 + $1.waitingCount } < Self.mostWaiting
-  }
+  var hasRoom: Bool { waitingCommands < Self.mostWaiting }
 
-  /// Whether everything was acknowledged.
+  /// Whether everything was acknowledged; takes time in proportion to the sessions.
   var isIdle: Bool { sessions.values.allSatisfy { $0.isIdle && $0.link.isIdle } }
 
   /// Own messages that wait.
@@ -139,7 +139,8 @@ final class PartitionSessions {
     }
     let session = PartitionSession(
       partition,
-      link: BrokerLink(name: nil, client: client, log: log)
+      link: BrokerLink(name: nil, client: client, log: log),
+      onWaiting: { [unowned self] in waitingCommands += $0 }
     )
     sessions[partition] = session
     connecting.insert(partition)

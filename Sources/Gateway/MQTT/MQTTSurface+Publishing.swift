@@ -25,6 +25,7 @@ extension MQTTSurface {
     state.isIdle = own.isIdle
     guard let sessions else { return state }
     if !sessions.hasRoom { state.room &= ~1 }
+    guard context.core.isShuttingDown else { return state }  // Only the end asks for the rest.
     state.backlog += sessions.waitingCount
     state.isIdle = state.isIdle && sessions.isIdle
     return state
