@@ -1,6 +1,7 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+package import Devices
 package import JSON
 package import LastOut
 package import Values
@@ -70,6 +71,11 @@ extension CommandStateMachine {
   package mutating func show(_ status: KeyStatus, of key: KeyIndex) {
     dispatcher.deliveries.update(key) { $0.show(status.actual) }
     dispatcher.log.statuses.show(status, of: key)
+  }
+
+  /// Gives lanes other limits, until the next reload.
+  package mutating func setLaneLimits(_ limits: [String: LaneLimits], at now: Moment) {
+    dispatcher.sendQueue.setLimits(limits, at: now)
   }
 
   /// Whether a command of `key` was handed to the broker and has no answer yet.

@@ -49,3 +49,28 @@ package struct LaneLimits: Hashable, Sendable {
     self.init(rate: Rate(perSecond: rate, burst: burst))
   }
 }
+
+extension LaneLimits {
+  /// The limits of a gateway that drives `part` of `whole` devices of a lane: what all gateways may send
+  /// together is what one may.
+  ///
+  /// Each that drives a device may have one command in flight; with many gateways and a small window, they
+  /// have more together than it allows.
+  package func share(_ part: Int, of whole: Int) -> LaneLimits {
+    guard part > 0, part < whole else { return self }
+    let share = Double(part) / Double(whole)
+    let scaled = { (size: Int) in Swift.max(1, Int((Double(size) * share).rounded())) }
+    var limits = self
+    if let rate {
+      limits.rate = Rate(perSecond: rate.perSecond * share, burst: scaled(rate.burst))
+    }
+    if let window {
+      limits.window = Window(
+        start: scaled(window.start),
+        min: scaled(window.min),
+        max: scaled(window.max)
+      )
+    }
+    return limits
+  }
+}

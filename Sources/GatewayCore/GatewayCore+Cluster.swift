@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Commands
-import Devices
+package import Devices
 package import Durability
 package import LastOut
 package import Values
@@ -21,6 +21,11 @@ extension GatewayCore {
     if isElsewhere {
       states.forgetShown(registry.indices(ofDevice: device).map { KeyIndex($0) }, ofDevice: device)
     }
+  }
+
+  /// Gives lanes other limits: the share of this gateway, while others drive some of their devices.
+  package mutating func setLaneLimits(_ limits: [String: LaneLimits], at now: Moment) {
+    pipeline.commands.setLaneLimits(limits, at: now)
   }
 
   /// Shows what the gateway that drives a key's device says of it.

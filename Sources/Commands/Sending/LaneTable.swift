@@ -311,11 +311,16 @@ struct LaneTable {
   /// Lanes keep their tokens and what waits in them. Takes time in proportion to the lanes.
   mutating func replace(_ assignment: LaneAssignment, at now: Moment) {
     laneOfDevice = assignment.laneOfDevice
+    setLimits(assignment.limits, at: now)
+  }
+
+  /// Gives lanes other limits; one that is not named has none any more.
+  mutating func setLimits(_ limits: [String: LaneLimits], at now: Moment) {
     for (name, number) in numbers {
-      lanes[number].bucket = assignment.limits[name]?.rate.map { rate in
+      lanes[number].bucket = limits[name]?.rate.map { rate in
         lanes[number].bucket?.limited(to: rate, at: now) ?? TokenBucket(rate)
       }
-      lanes[number].window = assignment.limits[name]?.window.map { limits in
+      lanes[number].window = limits[name]?.window.map { limits in
         lanes[number].window?.limited(to: limits) ?? LaneWindow(limits)
       }
     }

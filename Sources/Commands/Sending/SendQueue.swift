@@ -359,6 +359,11 @@ package struct SendQueue {
     lanes.assignment(limits: limits)
   }
 
+  /// Gives lanes other limits; those that had one keep the devices that are in them.
+  mutating func setLimits(_ limits: [String: LaneLimits], at now: Moment) {
+    lanes.setLimits(limits, at: now)
+  }
+
   /// Continues with other definitions.
   ///
   /// What waits stays where it is until ``place(_:)``, and ``renewDevice(_:)`` follows for each

@@ -98,6 +98,7 @@ extension ClusterMember {
   private func setDriven(_ isDriven: Bool, _ partition: Partition) {
     let wasDriven = context.places?.drives(partition) ?? false
     context.places?.set(partition, isDriven: isDriven)
+    if wasDriven != isDriven { haveDevicesMoved = true }
     if wasDriven, !isDriven { onOwnership?(partition, false) }
   }
 

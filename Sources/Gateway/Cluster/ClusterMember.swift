@@ -42,6 +42,8 @@ final class ClusterMember {
   /// Whether the gateway ends: `left` follows.
   private(set) var isLeaving = false
   private(set) var hasLeft = false
+  /// Whether this member drives other devices than when lanes were shared last.
+  var haveDevicesMoved = false
   /// What the log was told last of the engine.
   private var reportedProblem: String?
   /// How often sessions were taken over while the records name this member as their owner.
@@ -142,7 +144,7 @@ final class ClusterMember {
     passed.findIncarnation = { [unowned self] in
       engine.isConnected ? passed.findPresence($0) : nil
     }
-    peers.onDelivery = { [unowned self] in passed.delivered($0, isReceived: $1) }
+    peers.onUndelivered = { [unowned self] in passed.undelivered($0) }
     mqtt.onMemberStatus = { [unowned self] member, isOnline in
       guard !isOnline else { return }
       membership.connectionEnded(of: member, at: EventLoop.now())
@@ -185,6 +187,10 @@ final class ClusterMember {
       let isOver = finishHandingOver(at: now)
       if orders.isEmpty, !hasStored, !isOver { break }
       didWork = true
+    }
+    if haveDevicesMoved {
+      haveDevicesMoved = false
+      shareLanes(at: now)
     }
     passed.proceed(at: now)
     return didWork
@@ -234,8 +240,25 @@ final class ClusterMember {
         take(device, isConnected: membership.drives(partition), at: now)
       }
     }
+    haveDevicesMoved = true
     sessions.replaceSubscriptions { before[$0] }
     membership.devicesChanged(digest: digest, at: now)
+  }
+
+  /// Shares the limits of lanes among the members, in proportion to the devices that each drives.
+  func shareLanes(at now: Moment) {
+    let limits = context.configuration.lanes
+    guard !limits.isEmpty, let places = context.places else { return }
+    var counts: [String: (own: Int, all: Int)] = [:]
+    for device in context.registry.deviceNumbers {
+      guard let lane = context.registry.lane(ofDevice: device) else { continue }
+      counts[lane, default: (0, 0)].all += 1
+      if places.drives(device: device) { counts[lane, default: (0, 0)].own += 1 }
+    }
+    let shares = limits.map { name, limit in
+      (name, limit.share(counts[name]?.own ?? 0, of: counts[name]?.all ?? 0))
+    }
+    context.core.setLaneLimits(Dictionary(uniqueKeysWithValues: shares), at: now)
   }
 
   // MARK: - The engine and the broker

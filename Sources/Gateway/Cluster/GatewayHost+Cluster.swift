@@ -5,6 +5,7 @@ import Cluster
 import Commands
 import Control
 import Devices
+import Engine
 import GatewayCore
 import JSON
 import LastOut
@@ -122,6 +123,12 @@ extension GatewayHost {
 }
 
 extension ClusterMember {
+  /// Whether it takes part: its presence was written and renewed lately.
+  var isMember: Bool { membership.standing == .member && engine.problem == nil }
+
+  /// Why it does not, in words.
+  var obstacle: String { engine.problem ?? "the members' records are being read" }
+
   /// The other members that are there.
   var others: [String] {
     membership.view.peers.filter { $0.key != name && $0.value.record.state.isPresent }.keys.sorted()

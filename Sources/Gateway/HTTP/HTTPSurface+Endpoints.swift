@@ -82,8 +82,12 @@ extension HTTPSurface {
   private var trouble: (code: String, reason: String)? {
     if context.core.isShuttingDown { return ("stopping", "the gateway is shutting down") }
     guard context.core.isConnected else { return ("not_ready", "the broker is not connected") }
+    if let cluster = gateway.cluster, !cluster.isMember {
+      return ("not_ready", "this gateway has not joined its cluster: \(cluster.obstacle)")
+    }
     return context.core.durability?.fault.map {
-      ("not_durable", "the journal cannot be written: \($0)")
+      let store = gateway.cluster == nil ? "journal" : "cluster's engine"
+      return ("not_durable", "the \(store) cannot be written: \($0)")
     }
   }
 

@@ -1,9 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Commands
 import Configuration
 import Devices
+import Engine
 import GatewayCore
 import HTTP
 import Journal
@@ -43,6 +45,7 @@ struct MetricsReport: PartialDocument {
       addQueue()
       addBrokers()
       addJournal()
+      addCluster()
       addHTTP()
       addProcess()
     }
@@ -190,6 +193,26 @@ struct MetricsReport: PartialDocument {
       "Accepted changes whose answer waits for the disk."
     )
     text.sample("settle_journal_waiting", [:], UInt64(durability.queue.count))
+  }
+
+  private mutating func addCluster() {
+    guard let cluster = http.gateway.cluster else { return }
+    let view = cluster.membership.view
+    let owners = view.partitions.map { view.owner(of: $0) }
+    let figures: [(String, String, Int)] = [
+      ("members", "Gateways of the cluster that are there.", cluster.others.count + 1),
+      (
+        "partitions", "Partitions that this gateway owns.",
+        owners.count { $0 == cluster.name }
+      ),
+      ("partitions_free", "Partitions without an owner.", owners.count { $0 == nil }),
+      ("requests_passed", "Requests that wait for other gateways.", cluster.passed.count),
+      ("engine_up", "Whether the engine can be used.", cluster.engine.problem == nil ? 1 : 0),
+    ]
+    for (name, help, value) in figures {
+      text.family("settle_cluster_\(name)", .gauge, help)
+      text.sample("settle_cluster_\(name)", [:], UInt64(clamping: value))
+    }
   }
 
   private mutating func addHTTP() {
