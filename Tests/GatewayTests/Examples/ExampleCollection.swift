@@ -44,7 +44,7 @@ enum ExampleCollection {
   /// `.ci/check-first-steps` follows them.
   private static let followed = ["First steps", "Set-up on three machines"]
 
-  /// The shell blocks of `README.md`, `CONTRIBUTING.md` and `docs`, without the parts that are followed.
+  /// The shell blocks of `README.md`, `CONTRIBUTING.md` and `docs`, without those parts.
   static func fromDocuments() throws -> [DocumentedExample] {
     try documents().flatMap { name in
       var text = try text(of: name)
