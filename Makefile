@@ -13,7 +13,7 @@ SEED ?=
 COUNT ?=
 # Several gateways as one: make soak CLUSTER=1 SEED=7
 CLUSTER ?=
-# How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900
+# How many seconds: make check-api FOR=600, make fuzz FOR=3600, make soak-process FOR=900, make test-cluster FOR=300
 FOR ?=
 # What to fuzz, a folder of Tests/fuzz/corpus: make fuzz TARGET=yaml
 TARGET ?=
@@ -25,7 +25,7 @@ ARGS ?=
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run build test check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo demo-cluster run build test test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -34,6 +34,10 @@ help: ## List the targets
 
 demo: build ## Show Settle at work: a private broker, simulated devices, scripted hands
 	@.build/release/settle demo $(ARGS)
+
+demo-cluster: build ## Show three gateways as one: a slider moves, and the gateway that drives the lamp is killed
+	@.ci/install-deps libnats-dev nats-server
+	@Tests/cluster/demo $(ARGS)
 
 run: build ## Run the gateway, with ARGS="--config FILE --devices DIR"
 	@.build/release/settle run $(ARGS)
@@ -50,6 +54,10 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"
 	@.ci/test $(ARGS)
+
+test-cluster: build ## Kill, pause and cut off real gateways and NATS servers under load for FOR=300 seconds; SEED=7, ARGS="--only gateway-kill"
+	@.ci/install-deps libnats-dev nats-server
+	@Tests/cluster/run --for $(or $(FOR),300) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 check-api: install-deps ## Check the HTTP API with independent programs; FOR=600 generates requests for 600 s
 	@.ci/check-api $(FOR)

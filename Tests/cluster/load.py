@@ -3,47 +3,18 @@
 """Clients on the control sockets of all gateways, and what they send."""
 
 import heapq
-import json
 import random
-import re
 import selectors
 import socket
 import threading
 import time
 from collections import Counter, deque
 
-from ledger import ACCEPTED, DELIVERED_WITHIN, MEMORY_ONLY, REJECTED, UNKNOWN_FOR, WAITING
+from answers import ACCEPTED_EVENT, GATEWAY, identify, outcome
+from client import SocketClient
+from ledger import DELIVERED_WITHIN, UNKNOWN_FOR, WAITING
 
-ANSWER = re.compile(rb'\{"id":"k(\d+)-(\d+)"')
-ACCEPTED_EVENT = re.compile(rb'"id":"k(\d+)-(\d+)","key":"[^"]*","phase":"accepted"')
-GATEWAY = re.compile(rb'"gateway":"([^"]*)"')
-NUMBERS = re.compile(r"\d+(\.\d+)?")
 PATIENCE = 15.0  # for an answer
-STALLED = 1.0  # a client that is silent for so long gets next to no more changes
-
-
-class SocketClient:
-    """A connection to one gateway's control socket; it connects again when it is lost."""
-
-    def __init__(self, path):
-        self.path, self.socket, self.retry_at = path, None, 0
-        self.reset()
-
-    def reset(self):
-        self.lines, self.output, self.input = [], b"", b""
-        # (key, value) -> when it was sent, oldest first.
-        self.waiting = {}
-        self.heard_at = self.trial_at = 0
-
-    def is_usable(self, now):
-        if not self.socket or len(self.output) > 1 << 18:
-            return False
-        if not self.waiting or now - self.heard_at < STALLED or now - next(iter(self.waiting.values())) < STALLED:
-            return True
-        if now < self.trial_at:
-            return False
-        self.trial_at = now + 0.5
-        return True
 
 
 class Load(threading.Thread):
@@ -254,48 +225,22 @@ class Load(threading.Thread):
 
     def receive(self, client):
         for line in self.read(client) or ():
-            found = ANSWER.match(line)
-            if found:
-                number, value = int(found[1]), int(found[2])
-            elif line:
-                number, value = self.identify(line)
-            if not line or number is None:
+            if not line:
                 continue
-            outcome, gateway, reason = self.outcome(line)
+            number, value = identify(line)
+            if number is None:
+                self.counts["answers to nothing"] += 1
+                continue
+            result, gateway, reason = outcome(line)
             sent = client.waiting.pop((number, value), None)
-            if outcome == WAITING:
+            if result == WAITING:
                 self.forget(number, value, client.heard_at, reason)
                 continue
             if sent is None:
                 self.ledger.late += 1
-            self.ledger.answer(number, value, outcome, gateway, reason)
+            self.ledger.answer(number, value, result, gateway, reason)
             if sent is not None:
                 self.proceed(number, max(sent + self.spacing, client.heard_at))
-
-    def outcome(self, line):
-        gateway = GATEWAY.search(line)
-        gateway = gateway[1].decode() if gateway else None
-        if b'"phase":"accepted"' in line and b'"reason":null' in line:
-            return ACCEPTED, gateway, None
-        answer = json.loads(line)
-        reason = answer.get("reason")
-        if answer.get("phase") == "accepted":
-            if reason and reason.startswith("held in memory only"):
-                return MEMORY_ONLY, gateway, shortened(reason)
-            return ACCEPTED, gateway, shortened(reason)
-        if "error" in answer:
-            if answer["error"].get("code") == "unanswered":
-                return WAITING, gateway, "answered that the outcome is unknown"
-            reason = f"{answer['error'].get('code')}: {answer['error'].get('message')}"
-        return REJECTED, gateway, shortened(f"{answer.get('phase', 'error')}: {reason}")
-
-    def identify(self, line):
-        """The change that an answer of another form belongs to."""
-        identifier = str(json.loads(line).get("id"))
-        found = re.fullmatch(r"k(\d+)-(\d+)", identifier)
-        if not found:
-            self.counts["answers to nothing"] += 1
-        return (int(found[1]), int(found[2])) if found else (None, None)
 
     def receive_events(self, client):
         for line in self.read(client) or ():
@@ -306,7 +251,3 @@ class Load(threading.Thread):
                 if gateway and number < len(self.ledger.keys) and value < len(self.ledger.keys[number].sent):
                     self.counts["accepted events watched"] += 1
                     self.ledger.sees_accepted(number, value, gateway[1].decode())
-
-
-def shortened(reason):
-    return reason and NUMBERS.sub("N", reason)[:160]

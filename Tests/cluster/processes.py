@@ -82,8 +82,10 @@ class Process:
 class Stage:
     """Everything on 127.0.0.1 and in one temporary folder; `with` ends all of it."""
 
-    def __init__(self, program, is_single=False, keep=False):
+    def __init__(self, program, is_single=False, keep=False, devices=None):
         self.program, self.is_single, self.keep = program, is_single, keep
+        # The device files: name -> content.
+        self.devices = devices or device_files()
         self.members = MEMBERS[:1] if is_single else MEMBERS
         self.holders, self.all, self.is_failed = [], [], False
         self.folder = tempfile.mkdtemp(prefix="settle-cluster-")
@@ -136,7 +138,7 @@ class Stage:
         self.broker = self.run("mosquitto", self.broker_arguments())
         self.engines = {name: self.run(name, self.engine_arguments(name)) for name in engines}
         os.mkdir(f"{self.folder}/devices")
-        for name, content in device_files().items():
+        for name, content in self.devices.items():
             self.write(f"devices/{name}", content)
         wait_until(lambda: reachable(self.broker_port), 10, "the broker")
         for port in self.client_ports.values():
@@ -204,15 +206,18 @@ class Stage:
 
     def ask(self, name, request, argument=True, timeout=3):
         """A gateway's answer to a request on its control socket; `None` without one."""
+        return (self.exchange(name, {request: argument}, timeout) or {}).get(request)
+
+    def exchange(self, name, line, timeout=3):
+        """The first answer to a line on a gateway's control socket; `None` without one."""
         try:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(timeout)
                 client.connect(self.socket_path(name))
-                client.sendall(json.dumps({request: argument, "id": "ask"}).encode() + b"\n")
-                for line in client.makefile("rb"):
-                    answer = json.loads(line)
+                client.sendall(json.dumps(line | {"id": "ask"}).encode() + b"\n")
+                for answer in map(json.loads, client.makefile("rb")):
                     if answer.get("id") == "ask":
-                        return answer.get(request)
+                        return answer
         except (OSError, ValueError):
             pass
         return None

@@ -83,6 +83,16 @@ class Report:
     def is_failed(self):
         return any(self.violations.values())
 
+    @property
+    def line(self):
+        """The figures in one line."""
+        figures, takeover = self.figures, self.figures["takeover_seconds"]
+        took = f"{takeover['count']} partitions taken over in {takeover['p50']} s (most: {takeover['max']} s), " if takeover["count"] else ""
+        return (
+            f"{figures['seconds']:.0f} s, {figures['changes'].get('accepted', 0)} accepted changes, {sum(figures['faults'].values())} faults,"
+            f" {figures['kills']} kills, {took}{sum(figures['violations'].values())} violations"
+        )
+
     def text(self):
         figures, lines = self.figures, []
 
@@ -120,4 +130,4 @@ class Report:
         for name, cases in figures["cases"].items():
             lines.append(f"{name}:")
             lines += [f"    {case}" for case in cases]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.line])

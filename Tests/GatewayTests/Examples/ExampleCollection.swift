@@ -39,13 +39,17 @@ enum ExampleCollection {
     }
   }
 
-  /// The shell blocks of `README.md`, `CONTRIBUTING.md` and `docs`.
+  /// The parts of pages whose commands belong together and start with nothing.
   ///
-  /// The first steps belong together and start with nothing, so `.ci/check-first-steps` follows them.
+  /// `.ci/check-first-steps` follows them.
+  private static let followed = ["First steps", "Set-up on three machines"]
+
+  /// The shell blocks of `README.md`, `CONTRIBUTING.md` and `docs`, without those parts.
   static func fromDocuments() throws -> [DocumentedExample] {
     try documents().flatMap { name in
       var text = try text(of: name)
-      if let steps = text.firstRange(of: "\n## First steps\n") {
+      for heading in followed {
+        guard let steps = text.firstRange(of: "\n## \(heading)\n") else { continue }
         let end = text[steps.upperBound...].firstRange(of: "\n## ")?.lowerBound ?? text.endIndex
         // The lines of other examples keep their numbers.
         let lines = text[steps.lowerBound..<end].filter { $0 == "\n" }
