@@ -78,6 +78,12 @@ extension CommandStateMachine {
     dispatcher.sendQueue.setLimits(limits, at: now)
   }
 
+  /// Who has asked for the command of `key` that was handed to MQTT and has not ended.
+  package func originInFlight(_ key: KeyIndex) -> ChangeOrigin? {
+    guard let flight = dispatcher.deliveries[key].inFlight, !flight.isEnded else { return nil }
+    return flight.command.change.origin
+  }
+
   /// Whether a command of `key` was handed to the broker and has no answer yet.
   package func isInFlight(_ key: KeyIndex) -> Bool {
     dispatcher.sendQueue.awaitsAcknowledgement(key)

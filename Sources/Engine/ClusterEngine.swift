@@ -99,7 +99,7 @@ package final class ClusterEngine {
 
   private func connectionChanged(_ isUp: Bool, _ reason: String?) {
     guard isUp else {
-      problem = reason.map { "no connection to the engine: \($0)" } ?? "no connection to the engine"
+      problem = "no connection to the engine" + (reason.map { ": \(Self.words($0))" } ?? "")
       return
     }
     if isReady {
@@ -108,6 +108,20 @@ package final class ClusterEngine {
       watch = nil
     }
     proceed()
+  }
+
+  /// A reason of libnats without the place in its sources, such as `(conn.c:1905)`, and with the settings
+  /// to look at.
+  private static func words(_ reason: String) -> String {
+    var text = reason[...]
+    if let start = reason.firstIndex(of: "("), reason[start...].prefix(20).contains(":") {
+      text = reason[..<start]
+      while text.hasSuffix(" ") || text.hasSuffix(":") { text.removeLast() }
+    }
+    // Such as "Authentication Violation", "Authorization Violation", and "Not Authorized".
+    guard text.hasPrefix("Auth") || text.hasPrefix("Not Auth") else { return String(text) }
+    return "the servers refuse the credentials (\(text)); see cluster.credentials_file, or"
+      + " cluster.username and cluster.password_file"
   }
 
   /// Goes on with what is missing.

@@ -27,6 +27,8 @@ final class GatewayContext {
   /// The last commands of each key.
   var history = CommandHistory()
   let startedAt: Moment
+  /// Random, so that no two processes have the same.
+  let processNumber = UInt32.random(in: 0...UInt32.max)
   /// The settings in force, as `status` shows them.
   var settings: [SettingInForce]
   /// Sections that changed in the files and count only after a restart.

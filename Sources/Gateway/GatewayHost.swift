@@ -170,6 +170,7 @@ package final class GatewayHost {
     member.passed.onOwn = { [unowned self] in requests.performHere($0, for: $1, line: 1) }
     member.onRefusal = { [unowned self] in onRefusal?($0) }
     member.onRejected = { [unowned self] in events.deliver($0, at: EventLoop.now()) }
+    member.onWaitEnd = { [unowned self] in events.endWait(of: $0) }
     member.onOwnership = { [unowned self] in mqtt.ownershipChanged(of: $0, isDriven: $1) }
     member.rows.onChange = { [unowned self] in http?.streams.changed($0) }
     member.rows.onAvailability = { [unowned self] in

@@ -89,12 +89,16 @@ extension GatewayCore {
   /// removed.
   ///
   /// - Returns: The changes that were received and not answered: another gateway may or may not have
-  ///   them.
-  package mutating func forget(_ keys: some Sequence<KeyIndex>, at now: Moment) -> [CommandEvent] {
+  ///   them. And who waits for phases of commands that were answered.
+  package mutating func forget(
+    _ keys: some Sequence<KeyIndex>,
+    at now: Moment
+  ) -> (unanswered: [CommandEvent], waiting: [ChangeOrigin]) {
     collectOutcomes(at: now)
     var unanswered: [CommandEvent] = []
-    for key in keys { unanswered += pipeline.forget(key, at: now) }
-    return unanswered
+    var waiting: [ChangeOrigin] = []
+    for key in keys { pipeline.forget(key, &unanswered, &waiting, at: now) }
+    return (unanswered, waiting)
   }
 }
 
@@ -127,10 +131,20 @@ package struct PassedChange: Sendable {
 
 extension CommandPipeline {
   /// Forgets a key; see ``GatewayCore/forget(_:at:)``.
-  fileprivate mutating func forget(_ key: KeyIndex, at now: Moment) -> [CommandEvent] {
-    let unanswered = durability?.forget(key, in: &commands) ?? []
+  fileprivate mutating func forget(
+    _ key: KeyIndex,
+    _ unanswered: inout [CommandEvent],
+    _ waiting: inout [ChangeOrigin],
+    at now: Moment
+  ) {
+    let open = (durability?.forget(key, in: &commands) ?? []).filter { $0.phase == .accepted }
+    unanswered += open
+    waiting += [commands.originInFlight(key)].compactMap { $0 }.filter(\.wantsPhases)
     commands.forget(key, at: now)
+    for event in commands.dispatcher.log.events
+    where event.isFinal && !open.contains(where: { $0.number == event.number }) {
+      if let origin = event.origin, origin.wantsPhases { waiting.append(origin) }
+    }
     commands.dispatcher.log.events.removeAll()
-    return unanswered.filter { $0.phase == .accepted }
   }
 }

@@ -43,7 +43,7 @@ struct Replay {
     defer { counts = (0, 0, 0) }
     return LogEntry(
       .info,
-      "Values of the previous run",
+      settles ? "Values of the owner before" : "Values of the previous run",
       [
         "resumed": "\(counts.resumed)", "expired": "\(counts.expired)",
         "dropped": "\(counts.dropped)",

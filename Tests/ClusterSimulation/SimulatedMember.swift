@@ -247,7 +247,7 @@ final class SimulatedMember {
   private func forget(_ partition: Partition, isHandedOver: Bool = false) {
     setOnline(false, of: partition)
     loseOutstanding(of: partition)
-    for event in core.forget(world.keys(of: partition), at: now) {
+    for event in core.forget(world.keys(of: partition), at: now).unanswered {
       if isHandedOver {
         world.breach("\(name) hands \(partition) over before it has answered \(event.number)")
       }

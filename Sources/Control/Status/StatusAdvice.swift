@@ -101,13 +101,14 @@ package struct StatusAdvice {
   private mutating func addCluster() {
     guard let cluster = report.cluster else { return }
     if let problem = cluster.engine.problem {
-      add(
-        "engine",
-        problem,
-        advice:
-          "New changes are held in memory only: look at the servers in \(named("cluster.nats"))"
-          + " and their logs."
-      )
+      let isMember = cluster.members.contains { $0.name == cluster.member }
+      let advice =
+        isMember
+        ? "New changes are held in memory only: look at the servers in \(named("cluster.nats")) and"
+          + " their logs."
+        : "This gateway drives nothing before it has joined: look at the servers and the credentials in"
+          + " \(named("cluster.nats"))."
+      add("engine", problem, advice: advice)
     }
     if let own = cluster.members.first(where: { $0.name == cluster.member }), !own.hasSameDevices {
       add(

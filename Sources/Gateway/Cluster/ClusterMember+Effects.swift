@@ -134,7 +134,9 @@ extension ClusterMember {
   /// Another member has a partition, or will.
   private func forget(_ partition: Partition, at now: Moment) {
     sessions.close(partition)
-    for event in context.core.forget(keys(of: partition), at: now) { reject(event) }
+    let (unanswered, waiting) = context.core.forget(keys(of: partition), at: now)
+    for event in unanswered { reject(event) }
+    for origin in waiting { onWaitEnd?(origin) }
     store.close(partition)
     handingOver.remove(partition)
     setDriven(false, partition)

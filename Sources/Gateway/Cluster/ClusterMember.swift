@@ -46,8 +46,10 @@ final class ClusterMember {
   var haveDevicesMoved = false
   /// What the log was told last of the engine.
   private var reportedProblem: String?
-  /// How often sessions were taken over while the records name this member as their owner.
-  private var conflicts = ConflictCount()
+  /// How often in a row a session ends soon before another cluster is suspected, and how often that is
+  /// logged.
+  private static let conflictingLives = 4
+  private var conflictPace = LogPace()
 
   /// Executes a request of another member.
   var onRequest: ((ControlRequest, PeerRequester) -> Void)?
@@ -57,6 +59,8 @@ final class ClusterMember {
   var onOwnership: ((Partition, _ isDriven: Bool) -> Void)?
   /// An accepted change ends without being stored.
   var onRejected: ((CommandEvent) -> Void)?
+  /// Someone waits for phases of a command of which this gateway learns no more.
+  var onWaitEnd: ((ChangeOrigin) -> Void)?
 
   /// `digest` is that of the device files.
   ///
@@ -279,14 +283,15 @@ final class ClusterMember {
     membership.brokerChanged(isReachable: isUp, at: EventLoop.now())
   }
 
-  private func sessionEnded(_ partition: Partition, _ trouble: ConnectionTrouble?) {
+  private func sessionEnded(_ partition: Partition, _ shortLives: Int) {
     let now = EventLoop.now()
-    if trouble == .takenOver, membership.view.owner(of: partition) == name,
-      conflicts.isLikely(at: now)
+    // A member that takes a partition over ends its session once.
+    if shortLives >= Self.conflictingLives, membership.view.owner(of: partition) == name,
+      conflictPace.record(at: now) != nil
     {
       context.log.error(
-        "Another client takes this cluster's sessions at the broker: is there another cluster of this name?",
-        ["cluster": settings.name]
+        "A session ends as soon as it is made: has another cluster at this broker the same name?",
+        ["cluster": settings.name, "partition": "\(partition)"]
       )
     }
     membership.disconnected(partition, at: now)
@@ -345,23 +350,6 @@ final class ClusterMember {
     case .wantsEvents: events.areWanted(by: broadcast.sender, at: EventLoop.now())
     case .events: events.receive(&broadcast.content)
     }
-  }
-}
-
-/// Counts how often sessions were taken over, so that a conflict is told from a member that has just
-/// started.
-private struct ConflictCount {
-  private static let limit = 5
-  private static let period = Duration.seconds(60)
-  private var moments: [Moment] = []
-
-  /// Records one; `true` once when there were too many in a short time.
-  mutating func isLikely(at now: Moment) -> Bool {
-    moments.removeAll { $0.duration(to: now) > Self.period }
-    moments.append(now)
-    guard moments.count >= Self.limit else { return false }
-    moments = []
-    return true
   }
 }
 

@@ -37,6 +37,12 @@ final class PartitionSessions {
   /// Connections that are being closed.
   private var closing: [MQTTClient] = []
   private var queue = Deque<Partition>()
+  /// How often in a row the session of a partition ended soon after it was connected, and when it was
+  /// connected last.
+  private var shortLives: [Partition: (count: Int, connectedAt: Moment)] = [:]
+  /// Partitions whose session is connected later, because it ended too often.
+  private var postponed: [(partition: Partition, until: Moment)] = []
+  private var pace = LogPace()
   private var connecting: Set<Partition> = []
   /// Attempts that failed, and when that is reported.
   private var failed: [(partition: Partition, at: Moment)] = []
@@ -46,8 +52,8 @@ final class PartitionSessions {
   /// The filters of a partition.
   var subscriptions: ((Partition) -> [Subscription])?
   var onConnected: ((Partition) -> Void)?
-  /// A connection has ended, or could not be made; `trouble` says why.
-  var onEnded: ((_ partition: Partition, _ trouble: ConnectionTrouble?) -> Void)?
+  /// A connection has ended, or could not be made; `shortLives` is how often in a row it ended soon.
+  var onEnded: ((_ partition: Partition, _ shortLives: Int) -> Void)?
   /// A command is lost with its connection.
   var onLost: ((_ token: UInt64) -> Void)?
 
@@ -55,7 +61,7 @@ final class PartitionSessions {
     self.context = context
     self.cluster = cluster
     self.settings = settings
-    log = context.log.raised(to: .warning)
+    log = context.log.raised(to: .error)
   }
 
   deinit {
@@ -92,17 +98,24 @@ final class PartitionSessions {
   // MARK: - Connecting
 
   /// Connects the session of a partition as soon as possible; ``onConnected`` or ``onEnded`` follows.
+  ///
+  /// One that ends again and again is connected less and less often, down to every eight seconds.
   func connect(_ partition: Partition) {
     close(partition)
-    queue.append(partition)
+    let count = shortLives[partition]?.count ?? 0
+    guard count > 1 else { return queue.append(partition) }
+    let wait = Duration.milliseconds(250 << min(count - 2, 5))
+    postponed.append((partition, EventLoop.now().advanced(by: wait)))
   }
 
   /// Does what is due; call it after each batch.
   func proceed(at now: Moment) {
     closing.removeAll { $0.state == .idle }
+    for next in postponed where next.until <= now { queue.append(next.partition) }
+    postponed.removeAll { $0.until <= now }
     let due = failed.filter { $0.at <= now }
     failed.removeAll { $0.at <= now }
-    for failure in due { onEnded?(failure.partition, nil) }
+    for failure in due { onEnded?(failure.partition, 0) }
     while connecting.count < Self.connectsAtOnce, let next = queue.popFirst() {
       start(next, at: now)
     }
@@ -111,7 +124,7 @@ final class PartitionSessions {
   /// When ``proceed(at:)`` has something to do.
   var nextDeadline: Moment? {
     if !queue.isEmpty, connecting.count < Self.connectsAtOnce { return .zero }
-    return failed.map(\.at).min()
+    return (failed.map(\.at) + postponed.map(\.until)).min()
   }
 
   /// Connections that are not closed yet.
@@ -157,13 +170,15 @@ final class PartitionSessions {
       connecting.remove(partition)
       session.isConnected = true
       session.link.isConnected = true
+      shortLives[partition] = (shortLives[partition]?.count ?? 0, EventLoop.now())
       onConnected?(partition)
     case .waiting:
       let wasConnected = session.isConnected
-      let trouble = session.link.client.trouble?.cause
+      let trouble = session.link.client.trouble
       close(partition)
+      report(partition, trouble?.reason, wasConnected: wasConnected)
       if wasConnected {
-        onEnded?(partition, trouble)
+        onEnded?(partition, shortLives[partition]?.count ?? 0)
       } else {
         failed.append((partition, EventLoop.now().advanced(by: Self.pause)))
       }
@@ -171,10 +186,27 @@ final class PartitionSessions {
     }
   }
 
+  /// Counts a connection that ended, and logs it now and then.
+  private func report(_ partition: Partition, _ reason: String?, wasConnected: Bool) {
+    let now = EventLoop.now()
+    if wasConnected, let life = shortLives[partition] {
+      let isShort = life.connectedAt.duration(to: now) < .seconds(5)
+      shortLives[partition]?.count = isShort ? life.count + 1 : 0
+    }
+    guard let count = pace.record(at: now) else { return }
+    context.log.warning(
+      wasConnected ? "The session of a partition ended" : "No session for a partition",
+      [
+        "partition": "\(partition)", "reason": reason ?? "unknown", "count": String(count),
+      ]
+    )
+  }
+
   /// Ends the connection of a partition; the broker keeps the session for the next owner.
   func close(_ partition: Partition) {
     queue.removeAll { $0 == partition }
     failed.removeAll { $0.partition == partition }
+    postponed.removeAll { $0.partition == partition }
     connecting.remove(partition)
     guard let session = sessions.removeValue(forKey: partition) else { return }
     session.isConnected = false

@@ -49,8 +49,8 @@ final class PassedRequests {
     var unanswered = 0
   }
 
-  /// How long a request may take to its answer: longer than a partition takes to find a new owner.
-  static let patience = Duration.seconds(15)
+  /// How long a request may take to its answer: less than a client waits.
+  static let patience = Duration.seconds(8)
   /// The wait before a request that was refused goes again.
   private static let retry = Duration.milliseconds(30)
 

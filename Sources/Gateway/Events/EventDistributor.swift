@@ -130,12 +130,27 @@ final class EventDistributor {
     http?.receiveForeign(event)
   }
 
+  /// Tells whoever waits for the end of a command that another gateway drives its device now.
+  func endWait(of origin: ChangeOrigin) {
+    let message = "another gateway of the cluster drives the device now, and has the change"
+    let failure = ControlReply.failure(ErrorReply(.unanswered, message), id: origin.id)
+    guard let requester = requester(origin.replyTo) else {
+      http?.endWait(origin.replyTo, failure)
+      return
+    }
+    requester.send(failure)
+    requester.endWait()
+  }
+
+  private func requester(_ number: UInt64) -> (any Requester)? {
+    controlSocket?.connection(number) ?? cluster?.requesters[number]
+  }
+
   /// Sends an event to the client of the control socket that requested the change, or to the member of
   /// the cluster that passed it on.
   private func answer(_ event: CommandEvent, key: String) {
     guard let origin = event.origin, origin.replyTo != 0,
-      let requester: any Requester = controlSocket?.connection(origin.replyTo)
-        ?? cluster?.requesters[origin.replyTo]
+      let requester = requester(origin.replyTo)
     else { return }
     if origin.wantsPhases || event.isAnswer {
       line.removeAll(keepingCapacity: true)

@@ -134,6 +134,9 @@ final class HTTPSurface: HTTPService {
     streams.append(object)
   }
 
+  /// Ends a request that waits, with a reply.
+  func endWait(_ number: UInt64, _ reply: ControlReply) { changes[number]?.send(reply) }
+
   /// Delivers an event of another member of the cluster to the streams.
   func receiveForeign(_ object: EventObject) {
     documents.record(object)

@@ -130,6 +130,11 @@ extension MQTTSurface {
   /// Receives what a member of the cluster says of itself; `false` for any other topic.
   private func receiveMemberStatus(_ topic: Span<UInt8>, _ payload: Span<UInt8>) -> Bool {
     guard let member = topics.member(inStatusTopic: topic) else { return false }
+    if member == context.configuration.cluster?.member {
+      // Another process of this name has ended.
+      if Bytes.areEqual(payload, Array("offline".utf8)) { publishStatus() }
+      return true
+    }
     onMemberStatus?(member, Bytes.areEqual(payload, Array("online".utf8)))
     return true
   }

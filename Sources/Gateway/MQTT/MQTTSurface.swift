@@ -179,9 +179,11 @@ final class MQTTSurface {
       limits.payload,
       RouteMessages.announcementLimit(configuration)
     )
+    // In a cluster a second process of a member's name must not take the first one's connection.
+    let ending = configuration.cluster.map { _ in "-" + String(context.processNumber, radix: 36) }
     return MQTTConfiguration(
       configuration.mqtt,
-      fallbackID: configuration.standardClientID,
+      fallbackID: configuration.standardClientID + (ending ?? ""),
       limits: limits
     )
   }
