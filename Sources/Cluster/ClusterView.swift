@@ -13,6 +13,8 @@ package struct ClusterView: Sendable {
     package var seenAt: Moment
     /// When the broker published its will after that; `nil` while nothing speaks against it.
     package var suspectedAt: Moment?
+    /// How many renewals were seen after that; one may have been written before.
+    var renewals = 0
   }
 
   /// The owner's record of a partition.
@@ -36,7 +38,14 @@ package struct ClusterView: Sendable {
     switch key {
     case .member(let name):
       guard revision > peers[name]?.revision ?? 0 else { return false }
+      let before = peers[name]
       peers[name] = (record?.member).map { Peer(record: $0, revision: revision, seenAt: now) }
+      if let before, before.suspectedAt != nil, before.renewals == 0,
+        before.record.incarnation == record?.member?.incarnation
+      {
+        peers[name]?.suspectedAt = now
+        peers[name]?.renewals = 1
+      }
     case .owner(let partition):
       guard holdings.indices.contains(partition.number),
         revision > holdings[partition.number].revision
@@ -55,7 +64,9 @@ package struct ClusterView: Sendable {
 
   /// The broker says that a member's connection ended.
   mutating func suspect(_ member: String, at now: Moment) {
-    if peers[member]?.suspectedAt == nil { peers[member]?.suspectedAt = now }
+    guard peers[member]?.suspectedAt == nil else { return }
+    peers[member]?.suspectedAt = now
+    peers[member]?.renewals = 0
   }
 
   /// Restarts the wait for every renewal: this member was asleep, and has seen nothing meanwhile.

@@ -64,6 +64,8 @@ extension ClusterEngine {
   }
 
   /// Reads a log up to the frame at `last`, in order and without a gap; `nil` where that fails.
+  ///
+  /// A consumer sends all frames at once. Where it is silent, they are asked for one by one.
   package func read(
     _ partition: Partition,
     through last: UInt64,
@@ -88,8 +90,30 @@ extension ClusterEngine {
         )
         if item.sequence >= last { finish(frames.last?.sequence == last ? frames : nil) }
       },
-      onLost: { finish(nil) }
+      onLost: { [unowned self] in
+        guard reader != nil else { return }
+        reader = nil
+        readNext(of: partition, from: 1, through: last, after: [], done)
+      }
     )
+  }
+
+  private func readNext(
+    of partition: Partition,
+    from sequence: UInt64,
+    through last: UInt64,
+    after frames: [StoredFrame],
+    _ done: @escaping ([StoredFrame]?) -> Void
+  ) {
+    api.next(of: log(of: partition), from: sequence, in: settings.log) { [weak self] result in
+      guard let self, case .success(let item?) = result, item.sequence <= last,
+        let frame = frame(item.bytes, of: partition)
+      else { return done(nil) }
+      let stored = StoredFrame(sequence: item.sequence, storedAt: item.storedAt, frame: frame)
+      let frames = frames + [stored]
+      if item.sequence == last { return done(frames) }
+      readNext(of: partition, from: item.sequence + 1, through: last, after: frames, done)
+    }
   }
 
   /// Removes the frames before one.

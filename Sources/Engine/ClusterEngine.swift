@@ -42,6 +42,14 @@ package final class ClusterEngine {
   private let address: String
   private var timer: LoopTimer?
   private var watch: Consumer?
+  private var reader: RecordReader?
+  /// The newest revision of each record that was reported.
+  private var known: [RecordKey: UInt64] = [:]
+  /// How often in a row the leader had what the watch has not shown: then another one is needed.
+  private var missedRounds = 0 {
+    didSet { if missedRounds >= Self.mostMissedRounds { replaceWatch() } }
+  }
+  private static let mostMissedRounds = 4
   private var consumers: [String: Consumer] = [:]
   private var consumerCount = 0
   /// Several, so that signs of life of an earlier watch are not taken for those of this one.
@@ -94,6 +102,7 @@ package final class ClusterEngine {
   package func close() {
     for consumer in consumers.values { consumer.end() }
     consumers = [:]
+    reader?.end()
     connection.close()
   }
 
@@ -107,6 +116,14 @@ package final class ClusterEngine {
       if let watch { end(watch) }
       watch = nil
     }
+    proceed()
+  }
+
+  private func replaceWatch() {
+    missedRounds = 0
+    guard let watch else { return }
+    end(watch)
+    self.watch = nil
     proceed()
   }
 
@@ -161,7 +178,6 @@ package final class ClusterEngine {
     of filter: String,
     in stream: String,
     onItem: @escaping (Consumer.Item) -> Void,
-    onCaughtUp: @escaping () -> Void = {},
     onLost: @escaping () -> Void
   ) -> Consumer {
     consumerCount += 1
@@ -176,7 +192,6 @@ package final class ClusterEngine {
       to: start == .all ? "\(inbox).read" : "\(inbox).watch\(consumerCount % Self.watchSubjects)",
       loop: loop,
       onItem: onItem,
-      onCaughtUp: onCaughtUp,
       onLost: { [unowned self] in
         consumers[name] = nil
         onLost()
@@ -191,17 +206,13 @@ package final class ClusterEngine {
     consumers[consumer.name] = nil
   }
 
+  /// Hears of new records as soon as they are stored.
   private func watchRecords() {
     watch = consume(
-      .newest,
+      .new,
       of: "\(settings.prefix).records.>",
       in: settings.records,
-      onItem: { [unowned self] item in
-        let prefix = "\(settings.prefix).records."
-        guard let key = RecordCoding.key(item.subject.dropFirst(prefix.count)) else { return }
-        onRecord?(key, RecordCoding.record(item.bytes, of: key), item.sequence)
-      },
-      onCaughtUp: { [unowned self] in onRecordsRead?() },
+      onItem: { [unowned self] in _ = receive($0.bytes, on: $0.subject, at: $0.sequence) },
       onLost: { [unowned self] in
         watch = nil
         // Without a connection, the next one asks again.
@@ -210,12 +221,38 @@ package final class ClusterEngine {
     )
   }
 
+  /// Reads all records from the leader, and looks there again and again for what the watch has missed.
+  private func readRecords() {
+    reader = RecordReader(
+      api,
+      of: "\(settings.prefix).records.>",
+      in: settings.records,
+      loop: loop,
+      onItem: { [unowned self] in receive($0.bytes, on: $0.subject, at: $0.sequence) },
+      onRead: { [unowned self] in onRecordsRead?() },
+      onRound: { [unowned self] in missedRounds = $0 ? missedRounds + 1 : 0 }
+    )
+    reader?.start()
+  }
+
+  /// Reports a record; `false` if it was reported before.
+  private func receive(_ bytes: [UInt8], on subject: String, at sequence: UInt64) -> Bool {
+    let prefix = "\(settings.prefix).records."
+    guard let key = RecordCoding.key(subject.dropFirst(prefix.count)),
+      sequence > known[key] ?? 0
+    else { return false }
+    known[key] = sequence
+    onRecord?(key, RecordCoding.record(bytes, of: key), sequence)
+    return true
+  }
+
   /// The streams agree with the settings.
   func becomeReady() {
     isReady = true
     problem = nil
     onReady?()
     watchRecords()
+    readRecords()
   }
 
   /// Something is in the way for now: it is said once, and tried again.

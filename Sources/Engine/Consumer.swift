@@ -23,12 +23,12 @@ final class Consumer {
   enum Start: String {
     /// Every message of the subject.
     case all
-    /// The last message of each subject, then what follows.
-    case newest = "last_per_subject"
+    /// What is stored from now on.
+    case new
   }
 
-  /// How long it may be silent.
-  static let patience = Duration.milliseconds(2500)
+  /// How long it may be silent; one that reads to a known end sends without a pause.
+  private let patience: Duration
 
   /// Its name at the engine, which each of its messages has.
   let name: String
@@ -37,11 +37,8 @@ final class Consumer {
   private let api: StreamAPI
   private let stream: String
   private let onItem: (Item) -> Void
-  private let onCaughtUp: () -> Void
   private let onLost: () -> Void
   private var timer: LoopTimer?
-  /// How many messages there were when it was made; `nil` until that is known.
-  private var expected: Int?
   private var count = 0
   private var isEnded = false
 
@@ -54,7 +51,6 @@ final class Consumer {
   ///   - subject: Where its messages are sent.
   ///   - loop: Its timer's loop.
   ///   - onItem: Receives each message.
-  ///   - onCaughtUp: Called once, when every message was received that was there at the start.
   ///   - onLost: Called once, when messages may have been missed: another one is needed.
   init(
     _ start: Start,
@@ -65,7 +61,6 @@ final class Consumer {
     to subject: String,
     loop: EventLoop,
     onItem: @escaping (Item) -> Void,
-    onCaughtUp: @escaping () -> Void = {},
     onLost: @escaping () -> Void
   ) {
     self.name = name
@@ -73,8 +68,8 @@ final class Consumer {
     self.api = api
     self.stream = stream
     self.onItem = onItem
-    self.onCaughtUp = onCaughtUp
     self.onLost = onLost
+    patience = start == .new ? .milliseconds(2500) : .milliseconds(700)
     timer = try? loop.makeTimer(named: "a reader of the cluster's engine") { [unowned self] in
       lose()
     }
@@ -86,7 +81,7 @@ final class Consumer {
       .init("inactive_threshold", 5_000_000_000), .init("filter_subject", .string(filter)),
     ]
     // Who reads to a known end needs no sign of life.
-    if start == .newest { configuration.append(.init("idle_heartbeat", 1_000_000_000)) }
+    if start == .new { configuration.append(.init("idle_heartbeat", 1_000_000_000)) }
     heard()
     api.call(
       "CONSUMER.CREATE.\(stream).\(name)",
@@ -103,14 +98,7 @@ final class Consumer {
   }
 
   private func made(_ result: Result<JSONValue, StreamAPI.Problem>) {
-    guard !isEnded else { return }
-    guard case .success(let json) = result, case .integer(let waiting)? = json["num_pending"] else {
-      return lose()
-    }
-    var delivered = 0
-    if case .integer(let number)? = json["delivered"]?["consumer_seq"] { delivered = Int(number) }
-    expected = Int(waiting) + delivered
-    checkCaughtUp()
+    if case .failure = result { lose() }
   }
 
   /// Takes one of its messages.
@@ -134,7 +122,6 @@ final class Consumer {
         bytes: message.bytes
       )
     )
-    checkCaughtUp()
   }
 
   /// What `$JS.ACK.<stream>.<consumer>.<delivered>.<stream>.<consumer>.<time>.<pending>` says; later
@@ -161,13 +148,7 @@ final class Consumer {
     }
   }
 
-  private func checkCaughtUp() {
-    guard let expected, count >= expected, !isEnded else { return }
-    self.expected = nil
-    onCaughtUp()
-  }
-
-  private func heard() { timer?.arm(at: EventLoop.now().advanced(by: Self.patience)) }
+  private func heard() { timer?.arm(at: EventLoop.now().advanced(by: patience)) }
 
   private func lose() {
     guard !isEnded else { return }

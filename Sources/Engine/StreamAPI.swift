@@ -76,6 +76,46 @@ struct StreamAPI {
     }
   }
 
+  /// A message as the stream's leader has it.
+  struct Stored {
+    var subject: String
+    var sequence: UInt64
+    /// In nanoseconds by the engine's clock.
+    var storedAt: Int64
+    var bytes: [UInt8]
+  }
+
+  /// The first message from a sequence number on whose subject matches a filter; `nil` if there is none.
+  func next(
+    of filter: String,
+    from sequence: UInt64,
+    in stream: String,
+    _ done: @escaping (Result<Stored?, Problem>) -> Void
+  ) {
+    let body: JSONValue = .object([
+      "seq": .integer(Int64(clamping: sequence)), "next_by_subj": .string(filter),
+    ])
+    call("STREAM.MSG.GET.\(stream)", body) { result in
+      switch result {
+      case .failure(let problem) where problem.code == Problem.noMessage: done(.success(nil))
+      case .failure(let problem): done(.failure(problem))
+      case .success(let json):
+        guard let message = json["message"], case .integer(let sequence)? = message["seq"],
+          let subject = message["subject"]?.string,
+          let storedAt = message["time"]?.string.flatMap(EngineTime.nanoseconds),
+          let bytes = Base64.decoded(message["data"]?.string ?? "")
+        else { return done(.failure(.noAnswer)) }
+        let stored = Stored(
+          subject: subject,
+          sequence: UInt64(bitPattern: sequence),
+          storedAt: storedAt,
+          bytes: bytes
+        )
+        done(.success(stored))
+      }
+    }
+  }
+
   private static func answer(_ message: NATSConnection.Message?) -> Result<JSONValue, Problem> {
     guard let message else { return .failure(.noAnswer) }
     if message.status == "503" { return .failure(.noResponders) }
