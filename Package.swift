@@ -376,8 +376,8 @@ if Context.environment["SETTLE_FUZZING"] != nil {
     .executableTarget(
       name: "fuzz",
       dependencies: [
-        "Configuration", "Control", "Devices", "Durability", "Gateway", "GatewayCore", "HTTP",
-        "Import", "Journal", "LastOut", "MQTT", "Operations",
+        "Cluster", "Configuration", "Control", "Devices", "Durability", "Engine", "Gateway",
+        "GatewayCore", "HTTP", "Import", "Journal", "LastOut", "MQTT", "NATS", "Operations",
       ],
       path: "Tests/fuzz",
       exclude: ["corpus"]

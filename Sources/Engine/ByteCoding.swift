@@ -73,7 +73,8 @@ package struct ByteReader {
     bytes().flatMap { String(validating: $0, as: UTF8.self) }
   }
 
+  /// A duration, which may be as long as 64 bits of nanoseconds.
   package mutating func milliseconds() -> Duration? {
-    number().flatMap { Int64(exactly: $0) }.map { .milliseconds($0) }
+    number().flatMap { $0 <= Int64.max / 1_000_000 ? .milliseconds(Int64($0)) : nil }
   }
 }

@@ -62,12 +62,15 @@ enum RecordCoding {
         )
       )
     case .owner:
-      guard case .integer(let epoch)? = json["epoch"] else { return nil }
+      // The next owner's is greater by one.
+      guard case .integer(let epoch)? = json["epoch"], (0..<Int64.max).contains(epoch) else {
+        return nil
+      }
       return .owner(
         OwnerRecord(
           member: json["member"]?.string,
           incarnation: incarnation,
-          epoch: UInt64(bitPattern: epoch)
+          epoch: UInt64(epoch)
         )
       )
     }

@@ -13,6 +13,12 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   package var evictions = 0
   package var wereEvicted = 0
   package var takeovers = 0
+  /// Processes that were stopped or killed between the order to connect a session and the connection.
+  package var stopsBeforeConnection = 0
+  /// Processes that were stopped or killed between a session's connection and its first message.
+  package var stopsBeforeMessage = 0
+  /// Of both, those whose partition a newer owner had taken when they went on.
+  package var overtaken = 0
   package var lateWrites = 0
   package var accepted = 0
   package var inMemory = 0
@@ -56,6 +62,9 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
       ("outages", \.outages), ("cuts", \.cuts), ("joins", \.joins),
       ("departures", \.departures), ("evictions", \.evictions),
       ("members evicted alive", \.wereEvicted), ("sessions taken over or lost", \.takeovers),
+      ("stopped before a connection", \.stopsBeforeConnection),
+      ("stopped before a first message", \.stopsBeforeMessage),
+      ("overtaken meanwhile", \.overtaken),
       ("late writes", \.lateWrites), ("accepted", \.accepted), ("held in memory", \.inMemory),
       ("refused", \.refused), ("rejected", \.rejected), ("unanswered", \.unanswered),
       ("without an owner", \.unreachable),

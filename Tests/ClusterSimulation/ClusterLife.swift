@@ -20,7 +20,7 @@ package final class ClusterLife {
   /// The first violated rule, which ends the run.
   package private(set) var breach: String?
   package private(set) var steps = 0
-  package private(set) var seen = ClusterCoverage()
+  package internal(set) var seen = ClusterCoverage()
 
   let time: VirtualTime
   let engine: SimulatedEngine
@@ -30,7 +30,7 @@ package final class ClusterLife {
   private var members: [SimulatedMember] = []
   private var lives = 0
   private var order = 0
-  private var isFaulty = true
+  private(set) var isFaulty = true
   private let listener: ((String) -> Void)?
   private let deviceKeys: [[KeyIndex]]
 
@@ -128,9 +128,10 @@ package final class ClusterLife {
     able[time.random.below(able.count)].set(key, to: order)
   }
 
-  private func kill() {
-    let place = time.random.below(members.count)
-    let member = members.remove(at: place)
+  private func kill() { kill(members[time.random.below(members.count)]) }
+
+  func kill(_ member: SimulatedMember) {
+    members.removeAll { $0 === member }
     say("\(member.name) is killed")
     seen.kills += 1
     member.kill()

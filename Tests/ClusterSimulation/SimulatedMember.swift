@@ -86,6 +86,7 @@ final class SimulatedMember {
 
   func kill() {
     isUp = false
+    inbox = []
     world.sessions.endAll(of: Array(connections.values))
     connections = [:]
   }
@@ -175,6 +176,7 @@ final class SimulatedMember {
   func leave() { membership.leave(at: now) }
 
   private func perform(_ effect: MembershipEffect) {
+    guard isUp else { return }
     switch effect {
     case .write(.member, _, _), .log: break
     default: world.say("  \(name): \(effect)")
@@ -213,10 +215,14 @@ final class SimulatedMember {
   // MARK: - Partitions
 
   private func connect(_ partition: Partition) {
+    let epoch = membership.held[partition]?.epoch ?? 0
+    let pause = world.meetTrouble(self, .beforeConnection, of: partition, epoch: epoch)
+    guard isUp else { return }
     world.sessions.connect(
       partition,
       by: name,
-      epoch: membership.held[partition]?.epoch ?? 0,
+      epoch: epoch,
+      after: pause,
       onConnected: { [self] connection in
         receive {
           guard case .connecting = self.membership.held[partition] else {
@@ -224,6 +230,7 @@ final class SimulatedMember {
           }
           self.connections[partition] = connection
           self.membership.connected(partition, at: self.now)
+          self.world.meetTrouble(self, .beforeMessage, of: partition, epoch: epoch)
         }
       },
       onEnd: { [self] in receive { self.disconnected(partition) } }
@@ -279,6 +286,7 @@ final class SimulatedMember {
   // MARK: - Logs
 
   private func perform(_ effect: LogEffect) {
+    guard isUp else { return }
     world.say("  \(name): \(effect.summary)")
     switch effect {
     case .append(let partition, let frame, let expected):

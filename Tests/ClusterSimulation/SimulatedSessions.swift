@@ -20,6 +20,10 @@ final class SimulatedSessions {
     var epoch: UInt64 = 0
     /// The greatest epoch of an owner that has connected.
     var newest: UInt64 = 0
+    /// The epoch of the owner whose connection it is, or was last.
+    var holder: UInt64 = 0
+    /// The owners whose connection a newer one has ended.
+    var ousted: Set<UInt64> = []
   }
 
   private struct StaleOwner: Hashable {
@@ -49,15 +53,19 @@ final class SimulatedSessions {
 
   private func reaches(_ member: String) -> Bool { (cuts[member] ?? .zero) <= time.now }
 
-  /// Connects; `onEnd` is called when the connection ends, by whatever.
+  /// The greatest epoch of an owner that has connected.
+  func newestOwner(of partition: Partition) -> UInt64 { sessions[partition]?.newest ?? 0 }
+
+  /// Connects once `delay` has passed; `onEnd` is called when the connection ends, by whatever.
   func connect(
     _ partition: Partition,
     by member: String,
     epoch: UInt64,
+    after delay: Duration,
     onConnected: @escaping (Connection) -> Void,
     onEnd: @escaping () -> Void
   ) {
-    time.plan(within: 1...20) { [self] in
+    time.plan(after: delay + .milliseconds(time.random.within(1...20))) { [self] in
       guard reaches(member) else {
         time.plan(within: 500...2000) { onEnd() }
         return
@@ -68,6 +76,7 @@ final class SimulatedSessions {
       let connection = Connection(partition: partition, number: numbers)
       sessions[partition, default: Session()].connection = connection
       sessions[partition]?.onEnd = onEnd
+      sessions[partition]?.holder = epoch
       time.plan(within: 1...20) {
         // Its end was reported before.
         guard self.sessions[partition]?.connection == connection else { return }
@@ -76,10 +85,19 @@ final class SimulatedSessions {
     }
   }
 
-  /// An owner connects; one that was asleep between its permission and this may do so once after a
-  /// newer one, and gets no other permission.
+  /// Checks that an owner may connect.
+  ///
+  /// One that was asleep between its permission and this may do so once after a newer one, and gets no
+  /// other permission. One whose connection a newer one has ended gets none at all: the renewal for it
+  /// cannot be stored after its eviction.
   private func noteOwner(of partition: Partition, epoch: UInt64) {
     let newest = sessions[partition]?.newest ?? 0
+    if sessions[partition]?.ousted.contains(epoch) ?? false {
+      onBreach?("an owner takes back the session of \(partition), which a newer one has taken")
+    }
+    if let session = sessions[partition], session.connection != nil, session.holder < epoch {
+      sessions[partition]?.ousted.insert(session.holder)
+    }
     guard epoch < newest else {
       sessions[partition, default: Session()].newest = epoch
       return

@@ -14,10 +14,13 @@ public func testOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
 enum FuzzTarget {
   static let all: [String: @Sendable ([UInt8]) -> Void] = [
     "control": ControlTarget.run,
+    "frames": FramesTarget.run,
     "http": HTTPTarget.run,
     "import": ImportTarget.run,
     "journal": JournalTarget.run,
     "mqtt": MQTTTarget.run,
+    "peers": PeersTarget.run,
+    "records": RecordsTarget.run,
     "yaml": YAMLTarget.run,
   ]
 

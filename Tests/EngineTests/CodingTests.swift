@@ -1,0 +1,41 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+@testable import Engine
+import Testing
+
+/// What members of a cluster read from the engine.
+@Suite struct CodingTests {
+  @Test(arguments: ["0", "7", "9223372036854775806"])
+  func `the record of an owner has an epoch`(epoch: String) {
+    #expect(record(epoch)?.epoch == UInt64(epoch))
+  }
+
+  @Test(arguments: ["-1", "9223372036854775807", "1.5", "null"])
+  func `a record whose epoch has no successor is not read`(epoch: String) {
+    #expect(record(epoch) == nil)
+  }
+
+  @Test(arguments: [(9_223_372_036_854, true), (9_223_372_036_855, false)])
+  func `a frame has no duration that 64 bits of nanoseconds cannot hold`(
+    age: UInt64,
+    isRead: Bool
+  ) {
+    var writer = ByteWriter()
+    writer.bytes = [1, 2, 1, 1]
+    writer.append("lamp/power")
+    writer.append(age)
+    writer.append(1000)
+    writer.append([UInt8]())
+    writer.append(0)
+    let frame = FrameCoding.frame(writer.bytes)
+    #expect((frame != nil) == isRead)
+    #expect(frame.map { FrameCoding.frame(FrameCoding.bytes($0)) == $0 } ?? true)
+  }
+
+  private func record(_ epoch: String) -> OwnerRecord? {
+    let json = #"{"member":"a","incarnation":"7","epoch":\#(epoch)}"#
+    return RecordCoding.record(Array(json.utf8), of: .owner(Partition(1)))?.owner
+  }
+}
