@@ -144,7 +144,7 @@ final class ClusterMember {
     passed.findIncarnation = { [unowned self] in
       engine.isConnected ? passed.findPresence($0) : nil
     }
-    peers.onDelivery = { [unowned self] in passed.delivered($0, isReceived: $1) }
+    peers.onUndelivered = { [unowned self] in passed.undelivered($0) }
     mqtt.onMemberStatus = { [unowned self] member, isOnline in
       guard !isOnline else { return }
       membership.connectionEnded(of: member, at: EventLoop.now())

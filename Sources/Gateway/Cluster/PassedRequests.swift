@@ -14,10 +14,10 @@ import Values
 
 /// Requests about devices that other members of a cluster drive.
 ///
-/// A request goes to the owner once. If the owner ends before it has confirmed that it received the
-/// request, a plain value goes to the next owner; of anything else the sender is told that its outcome is
-/// unknown, since it might count twice. Requests about one partition keep their order: while one has no
-/// answer, later ones go nowhere else.
+/// A request goes to the owner once. Where nobody received it, or its receiver does not drive the device, it
+/// goes to the owner of then. If the owner ends before it has answered, the sender is told that the outcome
+/// is unknown: repeated, the value could follow a newer one. Requests about one partition keep their order:
+/// while one has no answer, later ones go nowhere else.
 final class PassedRequests {
   /// Where a request goes.
   enum Target: Hashable {
@@ -34,8 +34,6 @@ final class PassedRequests {
     let deadline: Moment
     /// Who has it, while no answer has come.
     var receiver: Receiver?
-    /// Whether that member has confirmed that it received the request.
-    var isDelivered = false
     var isAnswered = false
   }
 
@@ -130,11 +128,9 @@ final class PassedRequests {
     sendAgain([number], at: EventLoop.now())
   }
 
-  /// A message with requests was received, or nobody was there to receive it.
-  func delivered(_ numbers: [UInt64], isReceived: Bool) {
-    let open = numbers.filter { passed[$0].map { !$0.isAnswered } ?? false }
-    guard isReceived else { return sendAgain(open, at: EventLoop.now()) }
-    for number in open { passed[number]?.isDelivered = true }
+  /// Nobody has received a message with requests.
+  func undelivered(_ numbers: [UInt64]) {
+    sendAgain(numbers.filter { passed[$0].map { !$0.isAnswered } ?? false }, at: EventLoop.now())
   }
 
   /// Members or owners have changed.
@@ -226,7 +222,6 @@ final class PassedRequests {
     for number in numbers {
       guard let request = passed[number], request.receiver != nil else { continue }
       passed[number]?.receiver = nil
-      passed[number]?.isDelivered = false
       lines[request.target, default: Line()].waiting.append(number)
       lines[request.target]?.waiting.sort()
       release(request.target)
@@ -242,20 +237,11 @@ final class PassedRequests {
   }
 
   /// Ends the requests whose receiver has ended: whether it has acted on them is unknown.
-  ///
-  /// A member confirms a request before it acts on it. So one without a confirmation was not acted on,
-  /// unless the server was lost as well that had it; then a plain value is sent twice, which is allowed.
   private func failUnanswered(at now: Moment) {
-    var again: [UInt64] = []
-    defer { sendAgain(again, at: now) }
     for (number, request) in passed.sorted(by: { $0.key < $1.key }) {
       guard let receiver = request.receiver,
         findPresence(receiver.member) != receiver.incarnation
       else { continue }
-      if !request.isDelivered, !request.isAnswered, request.request.mayBeRepeated {
-        again.append(number)
-        continue
-      }
       fail(number, request)
     }
   }
@@ -296,19 +282,6 @@ final class PassedRequests {
       }
       end(number)
       removeLineIfDone(request.target)
-    }
-  }
-}
-
-extension ControlRequest {
-  /// Whether executing it twice is the same as once.
-  fileprivate var mayBeRepeated: Bool {
-    switch operation {
-    case .set: !now
-    case .step, .toggle, .scene: false
-    case .cancel, .flush, .get, .pending, .watch, .describe, .record, .reload, .status, .log,
-      .devices:
-      true
     }
   }
 }

@@ -8,8 +8,8 @@ final class PeerLink {
   private let member: String
   private let engine: ClusterEngine
   private var outgoing: [String: (writer: ByteWriter, requests: [UInt64])] = [:]
-  /// Requests in a message that another member has received, or that nobody has.
-  var onDelivery: ((_ requests: [UInt64], _ isReceived: Bool) -> Void)?
+  /// Requests in a message that nobody has received.
+  var onUndelivered: ((_ requests: [UInt64]) -> Void)?
 
   init(member: String, engine: ClusterEngine) {
     self.member = member
@@ -37,9 +37,8 @@ final class PeerLink {
     engine.send(writer.bytes, to: other) { [weak self] delivery in
       guard !requests.isEmpty else { return }
       switch delivery {
-      case .received: self?.onDelivery?(requests, true)
-      case .notReceived: self?.onDelivery?(requests, false)
-      case .unknown: break
+      case .notReceived: self?.onUndelivered?(requests)
+      case .received, .unknown: break  // An answer comes, or the member's end.
       }
     }
   }

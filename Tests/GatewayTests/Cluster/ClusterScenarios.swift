@@ -157,7 +157,7 @@ import Testing
     try bench.kill("b")
     // While nobody drives the device, a change waits for its next owner; so does one at the broker.
     bench.witness.publish("settle/\(device)/level/set", "6")
-    let event = try bench.client("c").ask(#"{"key":"\#(device)/slow","set":8}"#)
+    let event = try bench.set("\(device)/slow", to: 8, by: "c")
     #expect(accepted(event) && event["gateway"]?.string != "b", "\(event)")
     #expect(bench.witness.waitFor("slow/\(place)", "8"))
     #expect(bench.witness.waitFor("cmd/\(place)", "6"))
@@ -256,6 +256,15 @@ import Testing
 }
 
 extension ClusterBench {
+  /// Sets a value, again while the answer is that the outcome is unknown: what was sent to a gateway that
+  /// was killed in the same moment.
+  func set(_ key: String, to value: Int, by member: String) throws -> JSONValue {
+    while true {
+      let answer = try client(member).ask(#"{"key":"\#(key)","set":\#(value)}"#)
+      if answer["error"]?["code"]?.string != "unanswered" { return answer }
+    }
+  }
+
   /// The rows of `get` at a member, once they are as expected.
   func rows(_ member: String, _ condition: ([JSONValue]) -> Bool) throws -> [JSONValue] {
     let end = EventLoop.now().advanced(by: .patience)
