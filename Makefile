@@ -121,7 +121,7 @@ lint: install-deps ## Check the format, rules about the sources, and the documen
 format: install-deps ## Rewrite every source file in the project's format
 	@swift format --in-place --parallel --recursive $(SOURCES)
 
-bench: bench-build ## Measure against the references in Benchmarks; QUICK=1 is shorter, ONLY=queue one part
+bench: bench-build ## Measure against the references in Benchmarks; QUICK=1 is shorter, ONLY=queue one part; ONLY=cluster is not in everything
 	@QUICK="$(QUICK)" ONLY="$(ONLY)" python3 Benchmarks/bench
 
 bench-guard: bench-build ## Check that counts per change have not grown; ONLY=queue is the quick part
@@ -131,7 +131,7 @@ bench-record: bench-build ## Record the counts that bench-guard compares with
 	@ONLY="$(ONLY)" python3 Benchmarks/bench --record
 
 bench-build:
-	@.ci/install-deps valgrind
+	@.ci/install-deps valgrind $(if $(findstring cluster,$(ONLY)),libnats-dev nats-server)
 	@set -e; for product in $(if $(filter-out queue lateness,$(or $(ONLY),all)),bench settle settled,bench); do \
 	  SETTLE_BENCHMARKS=1 swift build $(RELEASE) -j $(JOBS) --product $$product; done
 

@@ -92,7 +92,9 @@ class Gateway:
         settings="",
         prefix=(),
         environment=None,
+        waits=True,
     ):
+        """With `waits` off, call `await_ready` before anything else."""
         self.folder = programs.folder()
         self.socket = f"{self.folder}/s"
         self.port = port
@@ -107,24 +109,28 @@ class Gateway:
         with open(f"{self.folder}/settle.yaml", "w", encoding="utf-8") as file:
             file.write(f"mqtt: {{url: '{url}', keepalive: 0}}\nsocket: {self.socket}\n")
             file.write(f"devices: devices\n{settings}")
-        notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        notices.bind(f"{self.folder}/notify")
-        notices.settimeout(1)
+        self.notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notices.bind(f"{self.folder}/notify")
+        self.notices.settimeout(1)
         self.log = open(f"{self.folder}/log", "w+b")  # pylint: disable=consider-using-with
         program = programs.installed(programs.SETTLED)
-        begin = time.monotonic()
+        self.begin = time.monotonic()
         variables = dict(os.environ, NOTIFY_SOCKET=f"{self.folder}/notify", **(environment or {}))
         command = [*prefix, program, "run", "--config", f"{self.folder}/settle.yaml"]
         self.process = programs.start(command, stderr=self.log, env=variables)
+        if waits:
+            self.await_ready()
+
+    def await_ready(self):
         while True:
             try:
-                if b"READY=1" in notices.recv(4096):
+                if b"READY=1" in self.notices.recv(4096):
                     break
             except TimeoutError:
-                if self.process.poll() is not None or time.monotonic() - begin > 300:
+                if self.process.poll() is not None or time.monotonic() - self.begin > 300:
                     sys.exit(f"bench: the gateway does not start:\n{self.text()}")
-        self.seconds_to_ready = time.monotonic() - begin
-        notices.close()
+        self.seconds_to_ready = time.monotonic() - self.begin
+        self.notices.close()
 
     def __enter__(self):
         return self

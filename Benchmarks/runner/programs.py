@@ -17,7 +17,8 @@ FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(FOLDER, "out")
 RELEASE = os.path.join(FOLDER, "..", ".build", "release")
 BENCH = os.path.join(RELEASE, "bench")
-SETTLED = os.path.join(RELEASE, "settled")
+# SETTLED names another build of the gateway, such as that of another checkout.
+SETTLED = os.environ.get("SETTLED") or os.path.join(RELEASE, "settled")
 SETTLE = os.path.join(RELEASE, "settle")
 
 # The references: their sources and libraries.
@@ -61,7 +62,8 @@ def installed(program):
     together, which is worth a fifth of a start.
     """
     path = os.path.join(OUT, "bin", os.path.basename(program))
-    if os.path.exists(path) and os.path.getmtime(path) > os.path.getmtime(program):
+    built = os.stat(program).st_mtime_ns
+    if os.path.exists(path) and os.stat(path).st_mtime_ns == built:
         return path
     os.makedirs(os.path.dirname(path), exist_ok=True)
     stripped = path + ".new"
@@ -69,6 +71,7 @@ def installed(program):
     if os.path.exists(path):
         os.unlink(path)
     shutil.copy(stripped, path)
+    os.utime(path, ns=(built, built))
     os.unlink(stripped)
     return path
 

@@ -64,11 +64,11 @@ class Table:
                 "note": note,
             }
         )
-        self._tick()
+        self.tick()
 
     def skip(self, figure, why):
         self.rows.append({"part": self.part, "figure": figure, "skipped": why})
-        self._tick()
+        self.tick()
 
     def curve(self, figure, unit, points, has_base=False):
         """Adds a figure over sizes: `points` are three pairs of a size, tenfold each, and a value.
@@ -86,9 +86,9 @@ class Table:
                 "exponent": exponent,
             }
         )
-        self._tick()
+        self.tick()
 
-    def _tick(self):
+    def tick(self):
         print(".", end="", file=sys.stderr, flush=True)
 
     def document(self, seconds):

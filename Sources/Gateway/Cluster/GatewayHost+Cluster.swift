@@ -5,6 +5,7 @@ import Cluster
 import Commands
 import Control
 import Devices
+import Engine
 import GatewayCore
 import JSON
 import LastOut

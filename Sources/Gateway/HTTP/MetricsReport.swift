@@ -1,9 +1,11 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+import Cluster
 import Commands
 import Configuration
 import Devices
+import Engine
 import GatewayCore
 import HTTP
 import Journal
