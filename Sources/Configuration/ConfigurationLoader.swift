@@ -33,11 +33,14 @@ package enum ConfigurationLoader {
   }
 
   /// Reads the settings and the devices as far as they can be read, with every mistake.
+  ///
+  /// `drafts` are as those of ``load(_:environment:drafts:)``.
   package static func inspect(
     _ overrides: Overrides,
-    environment: [String: String]
+    environment: [String: String],
+    drafts: [String: [UInt8]]? = nil
   ) -> (loaded: LoadedConfiguration, mistakes: [ConfigurationProblem]) {
-    let reader = ConfigurationReader(environment: environment)
+    let reader = ConfigurationReader(environment: environment, drafts: drafts)
     let loaded = reader.load(overrides)
     return (loaded, reader.problems.sorted(reader.problems.errors))
   }

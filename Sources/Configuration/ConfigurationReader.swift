@@ -177,7 +177,9 @@ final class ConfigurationReader {
         if let root = read(FilePath.join(path, name), isDigested: true) { store.add(root) }
       }
     } catch {
-      if !error.isMissing { problems.add(.whole(path), "the folder \(error.message)") }
+      // A folder of device files that cannot be read is reported once, with those files.
+      guard !error.isMissing, SafeFile.isFolder(folder) else { return }
+      problems.add(.whole(path), "the folder \(error.message)")
     }
   }
 

@@ -30,6 +30,9 @@ enum SafeFile {
       if code == ELOOP, !followsLinks {
         throw Problem(message: "is a symbolic link; give the file itself")
       }
+      if code == ENOENT, isLink(path) {
+        throw Problem(message: "is a symbolic link to a file that does not exist", isMissing: true)
+      }
       throw Problem(message: describe(code), isMissing: code == ENOENT)
     }
     defer { close(descriptor) }
@@ -61,6 +64,18 @@ enum SafeFile {
       if name.hasSuffix(suffix), name.first != "." { names.append(name) }
     }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// Whether the names in a folder can be read.
+  static func isFolder(_ path: String) -> Bool {
+    guard let directory = unsafe opendir(path) else { return false }
+    unsafe closedir(directory)
+    return true
+  }
+
+  private static func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
   }
 
   private static func readAll(_ descriptor: Int32, limit: Int) throws(Problem) -> [UInt8] {

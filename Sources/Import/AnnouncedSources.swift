@@ -12,13 +12,16 @@ struct AnnouncedSources {
   private(set) var bases: [String] = []
   /// Base topics whose announcements are copies, forwarded by routes.
   private var displaced: [String] = []
+  /// Base topics of Zigbee2MQTT instances that the request leaves out.
+  private var unwanted: [String] = []
+  private let defined: DefinedDevices
 
-  init(_ announcements: [Announcement], request: ImportPlan.Request) {
+  init(_ announcements: [Announcement], request: ImportPlan.Request, defined: DefinedDevices) {
+    self.defined = defined
     let suffix = "/bridge/devices"
-    for announcement in announcements.sorted(by: { $0.topic < $1.topic })
-    where announcement.topic.hasSuffix(suffix) && !announcement.payload.isEmpty {
-      let base = String(announcement.topic.dropLast(suffix.count))
-      if request.base == nil || request.base == base { bases.append(base) }
+    let found = announcements.filter { $0.topic.hasSuffix(suffix) && !$0.payload.isEmpty }
+    for base in Set(found.map { String($0.topic.dropLast(suffix.count)) }).sorted() {
+      if request.wants(base: base) { bases.append(base) } else { unwanted.append(base) }
     }
     // Where routes forward announcements, the originals are imported.
     if request.base == nil {
@@ -94,15 +97,22 @@ struct AnnouncedSources {
       $0.topic.hasPrefix(request.prefix + "/") && $0.topic.hasSuffix("/config")
     }
     guard !own.isEmpty else { return }
-    var covered = [(base: request.ownBase, owner: "announced by Settle itself")]
-    if request.sources.contains(.zigbee2mqtt) {
-      covered += (bases + displaced).map {
-        ($0, "from Zigbee2MQTT, imported from \($0)/bridge/devices")
-      }
+    typealias Owner = HomeAssistantReader.Owner
+    var owners = [Owner(base: request.ownBase, reason: "announced by Settle itself")]
+    owners += (bases + displaced).map {
+      Owner(base: $0, reason: "from Zigbee2MQTT, imported from \($0)/bridge/devices")
+    }
+    owners += unwanted.map {
+      Owner(
+        base: $0,
+        reason: "from Zigbee2MQTT at \($0), which \(request.restriction) leaves out",
+        reasonIfDefined: "from Zigbee2MQTT at \($0), and in another device file already"
+      )
     }
     let reader = HomeAssistantReader(
       prefix: request.prefix,
-      covered: covered,
+      owners: owners,
+      isDefined: defined.has(topic:),
       includesDiagnostic: request.includesDiagnostic
     )
     let found = reader.findings(own)

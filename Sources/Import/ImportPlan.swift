@@ -4,6 +4,7 @@
 package import Configuration
 package import Devices
 import JSON
+import MQTTTopics
 package import Routing
 
 /// The result of an import: the new content of device files, and diagnostics.
@@ -85,6 +86,27 @@ package struct ImportPlan: Sendable {
       }
     }
 
+    /// Whether the Zigbee2MQTT at a base topic is imported.
+    func wants(base: String) -> Bool {
+      sources.contains(.zigbee2mqtt) && (self.base == nil || self.base == base)
+    }
+
+    /// The option that leaves out a Zigbee2MQTT.
+    var restriction: String { sources.contains(.zigbee2mqtt) ? "--base" : "--only" }
+
+    /// The topic filters of all Zigbee2MQTT, whose entities are none of Home Assistant's own.
+    package var bridgeFilters: [String] {
+      guard sources.contains(.homeassistant), !sources.contains(.zigbee2mqtt) || base != nil else {
+        return []
+      }
+      return ["+/bridge/devices", "+/+/bridge/devices"]
+    }
+
+    /// Whether a message announces something to import.
+    package func includes(_ announcement: Announcement) -> Bool {
+      filters.contains { Topic.matches(filter: $0, name: announcement.topic) }
+    }
+
     /// The topic filters of announcements.
     package var filters: [String] {
       var filters: [String] = []
@@ -121,9 +143,9 @@ package struct ImportPlan: Sendable {
   /// Creates the plan.
   ///
   /// Messages other than announcements are ignored; the order of messages does not matter. `folder`
-  /// is the folder of device files, `present` has the files of earlier imports, and `others` the
-  /// devices of all other files. `rejected` has the devices with mistakes, by identifier, and the
-  /// reason for each.
+  /// is the folder of device files, `present` has the files of earlier imports, and `devices` the
+  /// devices of these and all other files. `rejected` has the devices with mistakes, by identifier,
+  /// and the reason for each.
   ///
   /// - Throws: ``ConfigurationFailure`` for YAML errors in a file of an earlier import.
   package init(
@@ -131,32 +153,24 @@ package struct ImportPlan: Sendable {
     request: Request,
     folder: String,
     present: [ImportSource: ExistingFile],
-    others: Registry,
+    devices: Registry,
     rejected: [String: String] = [:]
   ) throws(ConfigurationFailure) {
     schema = request.schema
-    var taken = Set(others.devices.map(\.id))
-    var topics: [String: String] = [:]
-    var reports: [String: String] = [:]
-    for property in others.properties where !property.isRetired {
-      let id = others.id(ofDevice: property.device)
-      if !property.commandTopic.isEmpty { topics[property.commandTopic] = id }
-      for state in property.states { reports[state.topic] = id }
-    }
-    let found = AnnouncedSources(announcements, request: request)
+    let defined = try DefinedDevices(devices, present: present, folder: folder)
+    let found = AnnouncedSources(announcements, request: request, defined: defined)
     diagnostics += found.diagnostics
+    var planned: Set<String> = []
     for source in ImportSource.allCases {
       guard let findings = found.findings[source] else { continue }
       diagnostics += findings.diagnostics
+      let record = ImportRecord(of: present[source])
+      let known = Self.identifiers(record, findings.devices, in: defined.outlines[source])
       var devices: [ImportedDevice] = []
       var owners: [String: String] = [:]
       for device in findings.devices {
-        let own = device.commandTopics
-        let owner =
-          own.lazy.compactMap { topics[$0] }.first
-          // A device that cannot be set is known by its reports.
-          ?? (own.isEmpty ? device.stateTopics.lazy.compactMap { reports[$0] }.first : nil)
-        if let owner {
+        let isNew = (known[device.identity] ?? record.groupIdentifiers[device.identity]) == nil
+        if let owner = defined.owner(of: device, isNew: isNew, from: source) {
           owners[device.identity] = owner
           diagnostics.append(
             ImportDiagnostic(
@@ -174,10 +188,15 @@ package struct ImportPlan: Sendable {
         all: findings.devices,
         owners: owners,
         rejected: rejected,
-        record: present[source]?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
+        record: record
       )
-      let present = present[source]
-      try add(source, devices, groups, folder: folder, present, taken: &taken, rejected: rejected)
+      var numbering = DeviceNumbering(
+        known: known.merging(record.groupIdentifiers) { id, _ in id },
+        taken: defined.identifiers(beside: source).union(planned)
+      )
+      let sorted = groups.sorted(devices, known: known, &numbering)
+      planned.formUnion((sorted.devices + sorted.groups).map(\.id))
+      add(source, sorted, folder, present[source], defined.outlines[source], rejected)
     }
   }
 
@@ -195,17 +214,17 @@ package struct ImportPlan: Sendable {
     }
   }
 
+  /// Adds the file of one source; `outline` is that of the file `present`.
   private mutating func add(
     _ source: ImportSource,
-    _ devices: [ImportedDevice],
-    _ groups: ImportedGroups,
-    folder: String,
+    _ sorted: ImportedGroups.Sorted,
+    _ folder: String,
     _ present: ExistingFile?,
-    taken: inout Set<String>,
-    rejected: [String: String]
-  ) throws(ConfigurationFailure) {
+    _ outline: YAMLOutline?,
+    _ rejected: [String: String]
+  ) {
     let path = Self.path(source.fileName, in: folder)
-    let record = present?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
+    let record = ImportRecord(of: present)
     if let bytes = present?.record, ImportRecord(bytes) == nil {
       diagnostics.append(
         ImportDiagnostic(
@@ -215,19 +234,8 @@ package struct ImportPlan: Sendable {
         )
       )
     }
-    let old = present?.file
-    let root = try old.map { bytes throws(ConfigurationFailure) in
-      try YAMLOutline.read(bytes, file: path)
-    }
-    let outline = root.flatMap(\.self)
-    let known = Self.identifiers(record, devices, in: outline)
-    var numbering = DeviceNumbering(
-      known: known.merging(record.groupIdentifiers) { id, _ in id },
-      taken: taken
-    )
-    let sorted = groups.sorted(devices, known: known, &numbering)
     diagnostics += sorted.diagnostics
-    taken.formUnion((sorted.devices + sorted.groups).map(\.id))
+    let old = present?.file
     let written = usable(sorted.devices, rejected)
     let writtenGroups = usable(sorted.groups, rejected)
     if old == nil, written.isEmpty { return }

@@ -38,16 +38,10 @@ package struct ImportPlanner {
     return present
   }
 
-  /// The devices of all other files.
+  /// The devices of all files, as they are before the import.
   ///
   /// - Throws: ``ConfigurationFailure`` when the settings or those files have mistakes.
-  package func others() throws(ConfigurationFailure) -> Registry {
-    var drafts: [String: [UInt8]] = [:]
-    for source in ImportSource.allCases {
-      drafts[ImportPlan.path(source.fileName, in: folder)] = []
-    }
-    return try load(drafts).registry
-  }
+  package func devices() throws(ConfigurationFailure) -> Registry { try load([:]).registry }
 
   /// Creates a plan whose files pass `settle check`.
   ///
@@ -59,7 +53,7 @@ package struct ImportPlanner {
     _ announcements: [Announcement],
     _ request: ImportPlan.Request,
     present: [ImportSource: ImportPlan.ExistingFile],
-    others: Registry
+    devices: Registry
   ) throws(ConfigurationFailure) -> ImportPlan {
     var rejected: [String: String] = [:]
     while true {
@@ -68,7 +62,7 @@ package struct ImportPlanner {
         request: request,
         folder: folder,
         present: present,
-        others: others,
+        devices: devices,
         rejected: rejected
       )
       do throws(ConfigurationFailure) {

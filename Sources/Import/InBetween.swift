@@ -10,6 +10,9 @@ internal import JSON
 /// Automations continue to publish to `BASE/NAME/set`, and Zigbee2MQTT moves to another base topic.
 /// Settle debounces commands and forwards reports immediately.
 package struct InBetween: Sendable {
+  /// The new base topic where nobody chooses another.
+  package static let standardInner = "zigbee2mqtt-direct"
+
   /// The base topic that automations use.
   package let base: String
   /// The new base topic of Zigbee2MQTT.
@@ -71,7 +74,15 @@ package struct InBetween: Sendable {
   }
 
   /// Where Zigbee2MQTT announces its devices while Settle is in between.
-  static func announcements(of inner: String) -> String { "\(inner)-discovery" }
+  static func announcements(of inner: String) -> String { inner + discovery }
+
+  /// The base topic of Zigbee2MQTT whose announcements a route carries; `nil` for other routes.
+  static func inner(ofAnnouncements from: String) -> String? {
+    let ending = discovery + "/#"
+    return from.hasSuffix(ending) ? String(from.dropLast(ending.count)) : nil
+  }
+
+  private static let discovery = "-discovery"
 
   private static func routes(
     base: String,

@@ -19,13 +19,13 @@ package struct InBetweenUndo: Sendable {
   package var filters: [String] { ["\(inner)/#", "\(InBetween.announcements(of: inner))/#"] }
 
   /// The base topic that the routes in a settings file put back; `nil` if it has none of them.
-  private func base(_ elements: [YAMLOutline]) -> String? {
+  private func base(_ elements: [YAMLOutline], _ uses: [InBetweenUse]) -> String? {
     let ending = "/+/set"
-    for element in elements where Self.topic(element, "to") == "\(inner)\(ending)" {
-      let from = Self.topic(element, "from")
+    for element in elements where InBetweenUse.topic(element, "to") == "\(inner)\(ending)" {
+      let from = InBetweenUse.topic(element, "from")
       if from.hasSuffix(ending) { return String(from.dropLast(ending.count)) }
     }
-    return nil
+    return uses.first { $0.inner == inner }?.base
   }
 
   /// Removes the routes from a settings file.
@@ -39,9 +39,14 @@ package struct InBetweenUndo: Sendable {
   ) throws(ConfigurationFailure) -> (bytes: [UInt8], removed: Int, base: String)? {
     let outline = try YAMLOutline.read(bytes, file: file)
     guard let entry = outline?.entries?.first(where: { $0.key == "routes" }),
-      case .sequence(let elements) = entry.value.content, let base = base(elements)
+      case .sequence(let elements) = entry.value.content
     else { return nil }
-    let ours = elements.filter { isOurs($0, base) }
+    let uses = InBetweenUse.all(in: elements)
+    guard let base = base(elements, uses) else { return nil }
+    // Reports from elsewhere to the same base topic are of no use without its commands.
+    let rest = uses.filter { $0.base == base && !$0.isWhole }.map(\.inner)
+    let inners = Set([inner] + rest)
+    let ours = elements.filter { element in inners.contains { isOurs(element, base, $0) } }
     var kept = bytes
     if ours.count == elements.count {
       let start = bytes.startOfLine(entry.start)
@@ -58,8 +63,8 @@ package struct InBetweenUndo: Sendable {
   }
 
   /// Whether a route leads between the two base topics, or carries announcements.
-  private func isOurs(_ element: YAMLOutline, _ base: String) -> Bool {
-    let (from, to) = (Self.topic(element, "from"), Self.topic(element, "to"))
+  private func isOurs(_ element: YAMLOutline, _ base: String, _ inner: String) -> Bool {
+    let (from, to) = (InBetweenUse.topic(element, "from"), InBetweenUse.topic(element, "to"))
     if from.hasPrefix("\(InBetween.announcements(of: inner))/") { return true }
     return (from.hasPrefix("\(base)/") && to.hasPrefix("\(inner)/"))
       || (from.hasPrefix("\(inner)/") && to.hasPrefix("\(base)/"))
@@ -67,14 +72,18 @@ package struct InBetweenUndo: Sendable {
 
   /// What to do once the routes are removed.
   package func advice(base: String) -> String {
-    """
-    Restart Settle first. Then put these lines back in Zigbee2MQTT's configuration.yaml, and restart it:
-      mqtt:
-        base_topic: \(base)
-      homeassistant:
-        discovery_topic: homeassistant
-    At last run this command again: it removes what is left at the broker below \(inner).
-    """
+    // Without the routes, no file says which topic it was.
+    let again =
+      inner == InBetween.standardInner
+      ? "this command again" : "this command again, with --in-between=\(inner)"
+    return """
+      Restart Settle first. Then put these lines back in Zigbee2MQTT's configuration.yaml, and restart it:
+        mqtt:
+          base_topic: \(base)
+        homeassistant:
+          discovery_topic: homeassistant
+      At last run \(again): it removes what is left at the broker below \(inner).
+      """
   }
 
   /// Why what is left must stay; `nil` if it may be removed.
@@ -90,10 +99,5 @@ package struct InBetweenUndo: Sendable {
   package func probe(prefix: String, process: Int32) -> (topic: String, carried: String) {
     let name = "sensor/settle-undo-\(process)/config"
     return ("\(InBetween.announcements(of: inner))/\(name)", "\(prefix)/\(name)")
-  }
-
-  private static func topic(_ element: YAMLOutline, _ end: String) -> String {
-    let value = element[end]?.json
-    return value?.string ?? value?["topic"]?.string ?? ""
   }
 }

@@ -42,9 +42,19 @@ package struct SetupFolder: Hashable, Sendable {
     var status = stat()
     let isThere = unsafe stat(path, &status) == 0
     if isThere, status.st_mode & S_IFMT != S_IFDIR { return "\(path) is not a folder" }
-    let place = isThere ? path : AtomicFile.folder(of: path)
-    guard unsafe access(place, W_OK | X_OK) != 0 else { return nil }
-    return unsafe "\(place): \(String(cString: strerror(errno)).lowercased())"
+    if unsafe lstat(devices, &status) == 0 {
+      // A link may lead to a folder, or nowhere.
+      let isFound = unsafe stat(devices, &status) == 0
+      guard isFound, status.st_mode & S_IFMT == S_IFDIR else { return "\(devices) is not a folder" }
+      // The files in it are read too.
+      if let reason = Self.reason(notToUse: devices, R_OK | W_OK | X_OK) { return reason }
+    }
+    return Self.reason(notToUse: isThere ? path : AtomicFile.folder(of: path), W_OK | X_OK)
+  }
+
+  private static func reason(notToUse folder: String, _ mode: Int32) -> String? {
+    guard unsafe access(folder, mode) != 0 else { return nil }
+    return unsafe "\(folder): \(String(cString: strerror(errno)).lowercased())"
   }
 
   /// Writes everything; after a failure, nothing is left of it.

@@ -10,41 +10,43 @@ import Operations
 
 /// Putting Settle between automations and Zigbee2MQTT, and taking it out again.
 extension ImportCommand {
-  func routes(
-    _ announcements: [Announcement],
-    inner: String,
-    prefix: String,
-    _ reader: AnnouncementReader,
+  /// Adds the routes to the settings, or says how far Zigbee2MQTT has moved.
+  func addRoutes(
+    _ name: String,
+    _ settings: GatewayConfiguration,
     _ overrides: ConfigurationLoader.Overrides,
     _ environment: [String: String]
   ) throws(ConfigurationFailure) -> ExitCode {
-    let suffix = "/bridge/devices"
-    let bases = announcements.map(\.topic).filter { $0.hasSuffix(suffix) }
-      .map { String($0.dropLast(suffix.count)) }.filter { $0 != inner }
-    guard let found = base ?? bases.first, bases.contains(found) else {
-      complain("no Zigbee2MQTT is announced at \(base ?? "any base topic")")
-      return .unavailable
+    let path = settingsPath(environment)
+    guard let old = self.settings(at: path) else { return .failed }
+    let uses = try path.map { path throws(ConfigurationFailure) in
+      try InBetweenUses(in: old, file: path)
     }
-    guard base != nil || Set(bases).count == 1 else {
-      let list = Set(bases).sorted().joined(separator: ", ")
-      complain("several Zigbee2MQTT instances are announced (\(list)); choose one with --base")
-      return .usage
-    }
-    guard let routes = InBetween(announcements, base: found, inner: inner, prefix: prefix) else {
-      complain("\(found)/bridge/devices cannot be read, or names no device")
-      return .badInput
+    let request = request(settings)
+    let reader = reader(settings)
+    let progress: InBetweenProgress
+    let announcements: [Announcement]
+    let routes: InBetween
+    do throws(Ending) {
+      let inner = try chosen(uses) { uses throws(InBetweenUses.Refusal) in
+        try uses.inner(named: name, base: base)
+      }
+      progress = InBetweenProgress(inner: inner, prefix: request.prefix)
+      announcements = try announced(request, progress, reader)
+      routes = try self.routes(announcements, inner: inner, prefix: request.prefix, uses)
+    } catch {
+      complain(error.reason)
+      return error.code
     }
     let report = ImportReport(json: json, isDry: isDry)
-    guard let path = settingsPath(environment) else {
+    guard let path else {
       StandardOutput.show(routes.section)
       report.advise(routes.advice)
       return .done
     }
-    guard let old = settings(at: path) else { return .failed }
     let (new, count) = try routes.added(to: old, file: path)
     guard try replace(old, by: new, at: path, overrides, environment) else { return .failed }
-    report.showRoutes(path, old: old, new: new, count: count)
-    let progress = InBetweenProgress(inner: inner, prefix: prefix)
+    report.showRoutes(path, old: old, new: new, count: count, of: routes.count)
     guard count == 0, progress.hasMoved(announcements) else {
       report.advise(routes.advice)
       return .done
@@ -58,6 +60,74 @@ extension ImportCommand {
     }
   }
 
+  /// The end of the command before anything is written.
+  private struct Ending: Error {
+    let code: ExitCode
+    let reason: String
+  }
+
+  /// The base topic that the routes in the settings lead to, or the one that is named.
+  private func chosen(
+    _ uses: InBetweenUses?,
+    _ choice: (InBetweenUses) throws(InBetweenUses.Refusal) -> String
+  ) throws(Ending) -> String {
+    do throws(InBetweenUses.Refusal) {
+      return try choice(uses ?? InBetweenUses())
+    } catch {
+      throw Ending(code: error.isAmbiguous ? .usage : .badInput, reason: error.reason)
+    }
+  }
+
+  private func announced(
+    _ request: ImportPlan.Request,
+    _ progress: InBetweenProgress,
+    _ reader: AnnouncementReader
+  ) throws(Ending) -> [Announcement] {
+    do throws(AnnouncementReader.Failure) {
+      let found = try read(request.filters + [progress.bridgeTopic], with: reader)
+      guard !found.isEmpty else { throw reader.nothing(request) }
+      return found
+    } catch {
+      throw Ending(code: error.code, reason: error.reason)
+    }
+  }
+
+  /// The routes for the only Zigbee2MQTT, or the one that `--base` chooses.
+  private func routes(
+    _ announcements: [Announcement],
+    inner: String,
+    prefix: String,
+    _ uses: InBetweenUses?
+  ) throws(Ending) -> InBetween {
+    let suffix = "/bridge/devices"
+    let uses = uses ?? InBetweenUses()
+    let bases = announcements.map(\.topic).filter { $0.hasSuffix(suffix) }
+      .map { String($0.dropLast(suffix.count)) }.filter { $0 != inner && !uses.hasInner($0) }
+    guard let found = base ?? bases.first, bases.contains(found) else {
+      throw Ending(
+        code: .unavailable,
+        reason: "no Zigbee2MQTT is announced at \(base ?? "any base topic")"
+      )
+    }
+    guard base != nil || Set(bases).count == 1 else {
+      let list = Set(bases).sorted().joined(separator: ", ")
+      throw Ending(
+        code: .usage,
+        reason: "several Zigbee2MQTT instances are announced (\(list)); choose one with --base"
+      )
+    }
+    if let problem = uses.problem(base: found, inner: inner) {
+      throw Ending(code: .badInput, reason: problem)
+    }
+    guard let routes = InBetween(announcements, base: found, inner: inner, prefix: prefix) else {
+      throw Ending(
+        code: .badInput,
+        reason: "\(found)/bridge/devices cannot be read, or names no device"
+      )
+    }
+    return routes
+  }
+
   /// The settings file that routes are added to; `nil` if there is none.
   private func settingsPath(_ environment: [String: String]) -> String? {
     if let path = config ?? environment["SETTLE_CONFIG"], !path.isEmpty { return path }
@@ -65,8 +135,9 @@ extension ImportCommand {
     return unsafe access(standard, R_OK) == 0 ? standard : nil
   }
 
-  /// The bytes of the settings; `nil` after a complaint where they cannot be read.
-  private func settings(at path: String) -> [UInt8]? {
+  /// The bytes of the settings, none without a file; `nil` after a complaint where they cannot be read.
+  private func settings(at path: String?) -> [UInt8]? {
+    guard let path else { return [] }
     do throws(FileError) {
       return try AtomicFile.read(path) ?? []
     } catch {
@@ -102,24 +173,35 @@ extension ImportCommand {
   /// Removes the routes from the settings or, where they are removed already, what is left at the
   /// broker.
   func undo(
-    inner: String,
+    _ name: String,
     _ settings: GatewayConfiguration,
     _ overrides: ConfigurationLoader.Overrides,
     _ environment: [String: String]
   ) throws(ConfigurationFailure) -> ExitCode {
-    let undo = InBetweenUndo(inner: inner)
     let report = ImportReport(json: json, isDry: isDry)
     guard let path = settingsPath(environment) else {
-      return removeLeftovers(of: undo, settings, report)
+      let inner = name.isEmpty ? InBetween.standardInner : name
+      return removeLeftovers(of: InBetweenUndo(inner: inner), settings, report)
     }
     guard let old = self.settings(at: path) else { return .failed }
+    let uses = try InBetweenUses(in: old, file: path)
+    let undo: InBetweenUndo
+    do throws(Ending) {
+      let inner = try chosen(uses) { uses throws(InBetweenUses.Refusal) in
+        try uses.undone(named: name, base: base)
+      }
+      undo = InBetweenUndo(inner: inner)
+    } catch {
+      complain(error.reason)
+      return error.code
+    }
     guard let found = try undo.removed(from: old, file: path) else {
-      return removeLeftovers(of: undo, settings, report)
+      return removeLeftovers(of: undo, settings, report, uses)
     }
     guard try replace(old, by: found.bytes, at: path, overrides, environment) else {
       return .failed
     }
-    report.showRoutes(path, old: old, new: found.bytes, count: -found.removed)
+    report.showRoutes(path, old: old, new: found.bytes, count: -found.removed, of: found.removed)
     report.advise(undo.advice(base: found.base))
     return .done
   }
@@ -127,9 +209,10 @@ extension ImportCommand {
   private func removeLeftovers(
     of undo: InBetweenUndo,
     _ settings: GatewayConfiguration,
-    _ report: ImportReport
+    _ report: ImportReport,
+    _ uses: InBetweenUses = InBetweenUses()
   ) -> ExitCode {
-    let reader = AnnouncementReader(settings, clientID: "settle-import", timeout: timeout)
+    let reader = reader(settings)
     do throws(AnnouncementReader.Failure) {
       let left = try reader.read(undo.filters).filter { !$0.payload.isEmpty }
       if let problem = undo.problem(left) {
@@ -137,6 +220,10 @@ extension ImportCommand {
         return .unavailable
       }
       let topics = Set(left.map(\.topic)).sorted()
+      if topics.isEmpty, let advice = uses.advice(insteadOf: undo.inner) {
+        complain(advice)
+        return .badInput
+      }
       if !isDry, !topics.isEmpty {
         let prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
         try reader.remove(topics, probe: undo.probe(prefix: prefix, process: getpid()))

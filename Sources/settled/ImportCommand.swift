@@ -79,9 +79,9 @@ struct ImportCommand: ConfiguredCommand {
         "in-between",
         { $0.inner = $1 },
         value: "TOPIC",
-        alone: "zigbee2mqtt-direct",
+        alone: "",
         help: "Write routes instead; TOPIC is the base topic that Zigbee2MQTT moves to "
-          + "(default: zigbee2mqtt-direct)."
+          + "(default: that of the routes in the settings, else \(InBetween.standardInner))."
       ),
       .flag("undo", { $0.isUndone = true }, help: "With --in-between: undo it."),
       .option(
@@ -101,6 +101,7 @@ struct ImportCommand: ConfiguredCommand {
   var prefix: String?
   var includesDiagnostic = false
   var asks = false
+  /// The topic of `--in-between`; empty if it stands alone.
   var inner: String?
   var isUndone = false
   var timeout: Duration = .seconds(10)
@@ -116,41 +117,18 @@ struct ImportCommand: ConfiguredCommand {
     overrides.devices = devices
     let environment = Environment.all
     do throws(ConfigurationFailure) {
-      let loaded = try ConfigurationLoader.load(overrides, environment: environment, drafts: [:])
-      if isUndone, let inner {
-        return try undo(inner: inner, loaded.gateway, overrides, environment)
-      }
-      let request = request(loaded.gateway)
-      let reader = AnnouncementReader(loaded.gateway, clientID: "settle-import", timeout: timeout)
-      let announcements: [Announcement]
-      do throws(AnnouncementReader.Failure) {
-        let bridge = inner.map { InBetweenProgress(inner: $0, prefix: request.prefix).bridgeTopic }
-        let filters = request.filters + (bridge.map { [$0] } ?? [])
-        let questions = request.asksShelly ? ShellyQuestions() : nil
-        announcements = try reader.read(filters, asking: questions) { [json] address in
-          if !json { StandardError.write("Reading what is announced at \(address)") }
-        }
-        guard !announcements.isEmpty else { throw reader.nothing(request) }
-      } catch {
-        complain(error.reason)
-        return error.code
-      }
-      if let inner {
-        return try routes(
-          announcements,
-          inner: inner,
-          prefix: request.prefix,
-          reader,
-          overrides,
-          environment
-        )
-      }
-      let planner = ImportPlanner(
+      let (loaded, mistakes) = ConfigurationLoader.inspect(
         overrides,
         environment: environment,
-        folder: loaded.gateway.devicesDirectory
+        drafts: [:]
       )
-      return try files(announcements, request, planner, loaded.gateway.devicesDirectory)
+      guard let inner else {
+        return try importDevices(loaded, mistakes, overrides, environment)
+      }
+      guard mistakes.isEmpty else { throw ConfigurationFailure(problems: mistakes) }
+      return isUndone
+        ? try undo(inner, loaded.gateway, overrides, environment)
+        : try addRoutes(inner, loaded.gateway, overrides, environment)
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
       complain("nothing was written; settle check reports the same")
@@ -160,7 +138,7 @@ struct ImportCommand: ConfiguredCommand {
 
   private func mistake() -> String? {
     for (option, topic) in [("--base", base), ("--prefix", prefix), ("--in-between", inner)] {
-      guard let topic else { continue }
+      guard let topic, !(topic.isEmpty && option == "--in-between") else { continue }
       let ends = topic.hasPrefix("/") || topic.hasSuffix("/") ? "it starts or ends with /" : nil
       if let problem = Topic.problem(inName: topic) ?? ends {
         return "\(option): '\(Excerpt.of(topic))' is not a base topic: \(problem)"
@@ -168,13 +146,24 @@ struct ImportCommand: ConfiguredCommand {
     }
     if isUndone, inner == nil { return "--undo: only with --in-between" }
     if timeout <= .zero { return "--timeout must be more than 0" }
+    if inner != nil, let foreign = foreignToRoutes {
+      return "\(foreign): does not go with --in-between, which writes no device files; with it go"
+        + " --base, --prefix, --undo, --dry-run, --timeout, --config and --json"
+    }
     if inner != nil, inner == base ?? "zigbee2mqtt" {
       return "--in-between: Zigbee2MQTT must move to a base topic other than \(inner ?? "")"
     }
     return nil
   }
 
-  private func request(_ settings: GatewayConfiguration) -> ImportPlan.Request {
+  /// The first option that only the import of devices has.
+  private var foreignToRoutes: String? {
+    if only != nil { return "--only" }
+    if asks { return "--ask" }
+    return includesDiagnostic ? "--diagnostic" : nil
+  }
+
+  func request(_ settings: GatewayConfiguration) -> ImportPlan.Request {
     var request = ImportPlan.Request()
     request.prefix = prefix ?? settings.discovery?.prefix ?? "homeassistant"
     if let only { request.sources = [only] }
@@ -194,21 +183,66 @@ struct ImportCommand: ConfiguredCommand {
 
   // MARK: - Device files
 
-  private func files(
-    _ announcements: [Announcement],
-    _ request: ImportPlan.Request,
-    _ planner: ImportPlanner,
-    _ folder: String
+  private func importDevices(
+    _ loaded: LoadedConfiguration,
+    _ mistakes: [ConfigurationProblem],
+    _ overrides: ConfigurationLoader.Overrides,
+    _ environment: [String: String]
   ) throws(ConfigurationFailure) -> ExitCode {
+    let folder = loaded.gateway.devicesDirectory
+    let planner = ImportPlanner(overrides, environment: environment, folder: folder)
     let present: [ImportSource: ImportPlan.ExistingFile]
     do throws(FileError) {
       present = try planner.present()
     } catch {
+      // A link that leads nowhere is a mistake in the device files too.
+      guard mistakes.isEmpty || error.isLink else {
+        throw ConfigurationFailure(problems: mistakes)
+      }
       complain(error.description)
       return .failed
     }
-    let others = try planner.others()
-    let plan = try planner.plan(announcements, request, present: present, others: others)
+    guard mistakes.isEmpty else { throw ConfigurationFailure(problems: mistakes) }
+    let request = request(loaded.gateway)
+    let announcements: [Announcement]
+    do throws(AnnouncementReader.Failure) {
+      let reader = reader(loaded.gateway)
+      announcements = try read(
+        request.filters + request.bridgeFilters,
+        with: reader,
+        asking: request.asksShelly ? ShellyQuestions() : nil
+      )
+      guard announcements.contains(where: request.includes) else { throw reader.nothing(request) }
+    } catch {
+      complain(error.reason)
+      return error.code
+    }
+    let plan = try planner.plan(
+      announcements,
+      request,
+      present: present,
+      devices: loaded.registry
+    )
+    return write(plan, into: folder)
+  }
+
+  /// A reader of what is announced at the broker of these settings.
+  func reader(_ settings: GatewayConfiguration) -> AnnouncementReader {
+    AnnouncementReader(settings, clientID: "settle-import", timeout: timeout)
+  }
+
+  /// Reads what is announced, and says where.
+  func read(
+    _ filters: [String],
+    with reader: AnnouncementReader,
+    asking questions: ShellyQuestions? = nil
+  ) throws(AnnouncementReader.Failure) -> [Announcement] {
+    try reader.read(filters, asking: questions) { [json] address in
+      if !json { StandardError.write("Reading what is announced at \(address)") }
+    }
+  }
+
+  private func write(_ plan: ImportPlan, into folder: String) -> ExitCode {
     let report = ImportReport(json: json, isDry: isDry)
     do throws(FileError) {
       if !isDry, plan.files.contains(where: \.isChanged) { try AtomicFile.makeFolder(folder) }

@@ -80,15 +80,22 @@ struct ImportReport {
     )
   }
 
-  /// Routes that were added to the settings, or removed where `count` is negative.
-  func showRoutes(_ path: String, old: [UInt8], new: [UInt8], count: Int) {
+  /// Routes that were added to the settings, or removed where `count` is negative, of `all`.
+  func showRoutes(_ path: String, old: [UInt8], new: [UInt8], count: Int, of all: Int) {
     if json {
       print([
         "file": .string(path), "routes": .integer(Int64(count)),
         "written": .boolean(!isDry && count != 0),
       ])
+    } else if count == 0 {
+      let text = "\(path): nothing new; all \(Self.count(all, "route")) are there already"
+      if isDry { StandardError.write(text) } else { StandardOutput.print(text) }
     } else if isDry {
       showDifference(path, old, new)
+      let word = count < 0 ? "to remove" : "to add"
+      StandardError.write(
+        "\(path): \(Self.count(abs(count), "route")) \(word); nothing was written"
+      )
     } else {
       let word = count < 0 ? "removed" : "added"
       StandardOutput.print("\(path): \(Self.count(abs(count), "route")) \(word)")

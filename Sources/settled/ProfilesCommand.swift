@@ -18,6 +18,7 @@ struct ProfilesCommand: DaemonCommand {
     """
   static let examples = [
     Example("settle profiles", "Which conventions and devices are known?"),
+    Example("settle profiles zigbee2mqtt", "Those of one convention."),
     Example("settle profiles zigbee2mqtt/light", "The properties of one, with their topics."),
   ]
   static let parameters: [Parameter<Self>] = [
@@ -26,7 +27,8 @@ struct ProfilesCommand: DaemonCommand {
       { $0.profile = $1 },
       isOptional: true,
       completion: .words(ProfileListing.names),
-      help: "The profile, such as zigbee2mqtt/light."
+      help:
+        "The profile, such as zigbee2mqtt/light; zigbee2mqtt alone lists all of that convention."
     ), .flag("json", { $0.json = true }, help: "Print JSON, one object per line."),
   ]
 
@@ -35,15 +37,16 @@ struct ProfilesCommand: DaemonCommand {
 
   func run() -> ExitCode {
     guard !profile.isEmpty else {
-      let all = ProfileListing.all
-      if json {
-        for entry in all { StandardOutput.print(JSONWriter.text(entry.json)) }
-      } else {
-        ColumnText.print(all.map { [$0.name, $0.description ?? Self.summary(of: $0)] })
-      }
+      list(ProfileListing.all)
       return .done
     }
     guard let entry = ProfileListing.entry(profile) else {
+      let prefix = profile.hasSuffix("/") ? profile : profile + "/"
+      let related = ProfileListing.all.filter { $0.name.hasPrefix(prefix) }
+      guard related.isEmpty else {
+        list(related)
+        return .done
+      }
       let names = ProfileListing.names
       let nearest = Suggestion.nearest(to: profile, in: names)
       let hint = nearest.map { "; did you mean \($0)?" } ?? "; settle profiles lists all"
@@ -56,6 +59,14 @@ struct ProfilesCommand: DaemonCommand {
       show(entry)
     }
     return .done
+  }
+
+  private func list(_ entries: [ProfileListing.Entry]) {
+    if json {
+      for entry in entries { StandardOutput.print(JSONWriter.text(entry.json)) }
+    } else {
+      ColumnText.print(entries.map { [$0.name, $0.description ?? Self.summary(of: $0)] })
+    }
   }
 
   private func show(_ entry: ProfileListing.Entry) {

@@ -84,6 +84,43 @@ struct MistakeTests {
     )
   }
 
+  @Test(arguments: [
+    ("range: [0, 254]", "range: [0, 100]", true),
+    ("range: [0, 254]", "range: [0, 254]", false),
+    ("range: [0, 254]", "range: [0, 100], unit: '%'", true),
+    ("range: [153, 500], unit: mired", "range: [250, 454], unit: mired", false),
+    ("range: [0, 254]", "step: 1", false),
+  ])
+  func `members of a group that count differently are reported as a warning`(
+    first: String,
+    second: String,
+    isWarned: Bool
+  ) throws {
+    let (outcome, folder) = try Loading.run(devices: [
+      "d.yaml": """
+      a: {properties: {level: {type: integer, \(first), command: {topic: t}}}}
+      b: {properties: {level: {type: integer, \(second), command: {topic: u}}}}
+      groups:
+        both: {members: [a, b]}
+      """
+    ])
+    guard case .loaded(let loaded) = outcome else {
+      Issue.record("The file was refused.")
+      return
+    }
+    let unit = second.contains("unit") ? " %" : ""
+    #expect(
+      Loading.lines(loaded.warnings, in: folder)
+        == (isWarned
+          ? [
+            "d.yaml:4:3: group 'both': 'level' of a is 0 to 254, and of b 0 to 100\(unit); all members "
+              + "get the same number, also for a percentage, which is of what these ranges have in "
+              + "common"
+          ]
+          : [])
+    )
+  }
+
   @Test func `an action of a device that sleeps is reported as a warning`() throws {
     let (outcome, folder) = try Loading.run(devices: [
       "d.yaml": """

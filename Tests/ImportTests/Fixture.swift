@@ -68,7 +68,7 @@ enum Fixture {
       request: request,
       folder: "devices",
       present: present,
-      others: Registry(others)
+      devices: Registry(others)
     )
   }
 

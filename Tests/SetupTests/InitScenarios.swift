@@ -84,6 +84,9 @@ import Testing
       #expect(run.code == 65)
       #expect(run.output.isEmpty)
       #expect(run.errors.contains("\(name) exists, and no file is replaced"))
+      let other = ", or settle init --config DIR sets up another folder\n"
+      #expect(run.errors.hasSuffix(other))
+      #expect(run.errors.contains("; move it away") == (name != "settle.yaml"))
       #expect(home.file(name) == "mine")
     }
   }
@@ -95,6 +98,25 @@ import Testing
       let run = try home.initialise(["--yes"], into: "\(home.folder)/\(folder)")
       #expect(run.code == 1)
       #expect(run.errors.contains(reason), Comment(rawValue: run.errors))
+    }
+  }
+
+  @Test func `a folder of device files that is none is named, and not as the broker's`() throws {
+    let home = try SetupHome()
+    try #require(unsafe mkdir(home.target, 0o700) == 0)
+    try TextFile.write("", to: home.target + "/devices")
+    let run = try home.initialise(["--yes"])
+    #expect(run.code == 1)
+    #expect(
+      run.errors.contains("nothing can be written: \(home.target)/devices is not a folder; "),
+      Comment(rawValue: run.errors)
+    )
+  }
+
+  @Test func `help names every source that is read`() throws {
+    let help = try SetupHome().run([BuiltProgram.path("settled"), "init", "--help"])
+    for source in ["Zigbee2MQTT", "Home Assistant", "Homie 5", "Tasmota"] {
+      #expect(help.output.contains(source), "\(source)")
     }
   }
 

@@ -193,4 +193,18 @@ import Testing
     #expect(run.output.contains(#"zigbee2mqtt/desk_lamp/set {"brightness":40}"#))
     #expect(!run.output.contains("\u{1B}"))
   }
+
+  @Test(arguments: ["zigbee2mqtt", "zigbee2mqtt/"])
+  func `a convention lists its profiles`(name: String) throws {
+    let run = try SettledRun(["profiles", name])
+    #expect(run.code == 0)
+    let names = run.output.split(separator: "\n").map { $0.prefix { $0 != "\t" } }
+    #expect(names.contains("zigbee2mqtt/light"))
+    #expect(names.allSatisfy { $0.hasPrefix("zigbee2mqtt/") })
+    let json = try SettledRun(["profiles", name, "--json"])
+    #expect(json.output.split(separator: "\n").count == names.count)
+    let wrong = try SettledRun(["profiles", "zigbee2mqtt/lihgt"])
+    #expect(wrong.code == 65)
+    #expect(wrong.errors.contains("did you mean zigbee2mqtt/light?"))
+  }
 }

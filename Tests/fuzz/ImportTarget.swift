@@ -23,7 +23,7 @@ enum ImportTarget {
         announcements,
         ImportPlan.Request(),
         present: [:],
-        others: Registry([])
+        devices: Registry([])
       )
     } catch {
       fatalError("\(error.problems.map(\.description))")

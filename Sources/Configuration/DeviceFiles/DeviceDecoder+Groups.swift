@@ -74,6 +74,7 @@ extension DeviceDecoder {
       )
       return nil
     }
+    warnAboutRanges(shared, of: members, what: what, at: pair.keyPosition)
     var group = Device(id: pair.key, name: name, properties: shared)
     group.area = section.text("area")
     group.isOnPanel = section.flag("panel") ?? true
@@ -85,6 +86,29 @@ extension DeviceDecoder {
     GroupTopicReader(section: section, members: members, what: what, problems: problems)
       .complete(&group, with: self)
     return group
+  }
+
+  /// Warns of numbers that mean something else to each member: 50 of 254, and 50 of 100.
+  private func warnAboutRanges(
+    _ shared: [Property],
+    of members: [Device],
+    what: String,
+    at position: SourcePosition
+  ) {
+    for property in shared {
+      let rules = members.compactMap { member in
+        member.properties.first { $0.id == property.id }?.kind.numberRule.map { (member.id, $0) }
+      }
+      guard let first = rules.first,
+        let other = rules.first(where: { !$0.1.countsLike(first.1) })
+      else { continue }
+      problems.warn(
+        position,
+        "\(what): '\(property.id)' of \(first.0) is \(first.1.allowed), and of \(other.0) "
+          + "\(other.1.allowed); all members get the same number, also for a percentage, which is "
+          + "of what these ranges have in common"
+      )
+    }
   }
 
   /// The members, each once and in order; `nil` after a mistake.
@@ -134,5 +158,14 @@ extension DeviceDecoder {
       refuse(node, "the list is empty; \(what) needs at least one device")
     }
     return isValid ? found : nil
+  }
+}
+
+extension NumberRule {
+  /// Whether a number means the same by both rules: they have the same range, or count in the same
+  /// unit.
+  fileprivate func countsLike(_ other: NumberRule) -> Bool {
+    if range == nil || other.range == nil || range == other.range { return true }
+    return unit != nil && unit == other.unit || display != nil && display == other.display
   }
 }

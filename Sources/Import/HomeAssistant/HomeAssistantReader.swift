@@ -7,9 +7,19 @@ internal import Values
 
 /// Reads Home Assistant's discovery messages.
 struct HomeAssistantReader {
+  /// A program whose entities are skipped: there is a better announcement, or they are the gateway's.
+  struct Owner {
+    /// What the topics of its entities begin with.
+    let base: String
+    let reason: String
+    /// The reason where a device file already has a topic of the entity, if it is another one.
+    var reasonIfDefined: String?
+  }
+
   let prefix: String
-  /// Base topics to skip: those with a better announcement, and the gateway's own.
-  let covered: [(base: String, owner: String)]
+  let owners: [Owner]
+  /// Whether a device file already has a topic.
+  let isDefined: (String) -> Bool
   /// Whether readings about the devices themselves are imported.
   var includesDiagnostic = false
 
@@ -63,12 +73,11 @@ struct HomeAssistantReader {
     if origin == "settle" { return "announced by Settle itself" }
     let topics = (entity.config.members ?? []).filter {
       $0.name == "command_topic" || $0.name == "state_topic" || $0.name.hasSuffix("_command_topic")
-    }
-    for member in topics {
-      guard let topic = member.value.string else { continue }
-      if let found = covered.first(where: { topic.hasPrefix($0.base + "/") }) {
-        return found.owner
-      }
+    }.compactMap(\.value.string)
+    for topic in topics {
+      guard let found = owners.first(where: { topic.hasPrefix($0.base + "/") }) else { continue }
+      return topics.contains(where: isDefined)
+        ? found.reasonIfDefined ?? found.reason : found.reason
     }
     return nil
   }

@@ -13,7 +13,8 @@ package enum AtomicFile {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard descriptor >= 0 else {
       if errno == ENOENT { return Optional.none }
-      throw FileError(path, errno == ELOOP ? "is a symbolic link" : Self.words(errno))
+      guard errno == ELOOP else { throw FileError(path, Self.words(errno)) }
+      throw FileError(path, "is a symbolic link, and nothing is written through one", isLink: true)
     }
     defer { close(descriptor) }
     var status = stat()
@@ -152,6 +153,11 @@ package enum AtomicFile {
 /// Why a file cannot be read or written.
 package struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
   package let description: String
+  /// Whether the file is a symbolic link, wherever that leads.
+  package let isLink: Bool
 
-  package init(_ path: String, _ reason: String) { description = "\(path): \(reason)" }
+  package init(_ path: String, _ reason: String, isLink: Bool = false) {
+    description = "\(path): \(reason)"
+    self.isLink = isLink
+  }
 }

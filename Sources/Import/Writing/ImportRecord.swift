@@ -53,6 +53,11 @@ struct ImportRecord: Hashable, Sendable {
     return entries
   }
 
+  /// The record beside a file; an empty one if there is none, or an invalid one.
+  init(of file: ImportPlan.ExistingFile?) {
+    self = file?.record.flatMap { ImportRecord($0) } ?? ImportRecord()
+  }
+
   /// The record with one line per device, in order, for readable differences in version control.
   var bytes: [UInt8] {
     var text = "{\"settle_import\":1,\"devices\":{" + Self.lines(devices) + "\n}"

@@ -15,8 +15,8 @@ struct InitCommand: DaemonCommand {
   static let discussion = """
     Asks for the broker and tests it: whether it answers, by TLS if wanted, which version of MQTT \
     it speaks, whether it accepts the user name and password, and whether the gateway may publish \
-    and subscribe below its base topic. Then it reads what Zigbee2MQTT, Home Assistant discovery \
-    and Homie 5 announce, shows what it would write, and asks before it writes.
+    and subscribe below its base topic. Then it reads what Zigbee2MQTT, Home Assistant discovery, \
+    Homie 5 and Tasmota announce, shows what it would write, and asks before it writes.
 
     It writes settle.yaml, device files as "settle import" does, and the password, if there is one, \
     into a file of its own with mode 600. An existing file is never replaced: the exit code is \
@@ -147,9 +147,9 @@ struct InitCommand: DaemonCommand {
     let advice =
       present.contains(folder.settings)
       ? "settle import --config \(folder.settings) adds devices to what is there"
-      : "move it away"
+      : "move \(present.count == 1 ? "it" : "them") away"
     return "\(present.joined(separator: ", ")) \(verb), and no file is replaced; \(advice),"
-      + " and --config DIR sets up another folder"
+      + " or settle init --config DIR sets up another folder"
   }
 }
 

@@ -47,7 +47,7 @@ struct InitDevices {
         announcements,
         request,
         present: [:],
-        others: planner.others()
+        devices: planner.devices()
       )
       report.show(plan)
       return Planned(plan: plan, registry: try planner.loaded(plan).registry)

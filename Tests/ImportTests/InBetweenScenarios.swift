@@ -1,0 +1,123 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+@testable import Import
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// `settle import --in-between` with settings that have routes already.
+@Suite(.blocking) struct InBetweenScenarios {
+  private func settings(_ home: ImportHome) throws -> String {
+    try #require(TextFile.read("\(home.folder)/settle.yaml"))
+  }
+
+  @Test func `a run without a topic finds the one that was chosen`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let before = try settings(home)
+    #expect(try home.settled(["import", "--in-between=z2m"]).code == 0)
+    let chosen = try settings(home)
+    let again = try home.settled(["import", "--in-between"])
+    #expect(again.code == 0)
+    #expect(try settings(home) == chosen)
+    #expect(again.output.contains("settle.yaml: nothing new; all "))
+    #expect(again.output.hasSuffix(" routes are there already\n"))
+    #expect(again.errors.contains("  base_topic: z2m\n"))
+
+    let undone = try home.settled(["import", "--in-between", "--undo"])
+    #expect(undone.code == 0)
+    #expect(undone.errors.contains("run this command again, with --in-between=z2m: it removes"))
+    #expect(try settings(home) == before)
+  }
+
+  @Test func `a run with another topic is refused and names the one in use`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    #expect(try home.settled(["import", "--in-between=z2m"]).code == 0)
+    let chosen = try settings(home)
+    let other = try home.settled(["import", "--in-between=other"])
+    #expect(other.code == 65)
+    #expect(
+      other.errors.contains(
+        "settle.yaml has routes from 'zigbee2mqtt' to 'z2m' already; name that topic, as in"
+          + " --in-between=z2m, or remove them first with --in-between=z2m --undo\n"
+      )
+    )
+    let undo = try home.settled(["import", "--in-between=other", "--undo"])
+    #expect(undo.code == 65)
+    #expect(undo.output == "")
+    #expect(
+      undo.errors.contains(
+        "settle.yaml has no routes to 'other', but to 'z2m'; --in-between=z2m --undo removes them"
+      )
+    )
+    #expect(try settings(home) == chosen)
+  }
+
+  @Test(arguments: [[], ["=z2m"]])
+  func `an undo removes reports that an earlier run has added from another topic`(
+    topic: [String]
+  ) throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let path = "\(home.folder)/settle.yaml"
+    let before = try settings(home)
+    #expect(try home.settled(["import", "--in-between=z2m"]).code == 0)
+    let chosen = try settings(home)
+    try TextFile.write(before, to: path)
+    #expect(try home.settled(["import", "--in-between"]).code == 0)
+    // Routes from the same topic were not added again.
+    let reports = try settings(home).dropFirst(before.count).split(separator: "\n").filter {
+      $0.contains("{from: zigbee2mqtt-direct") || $0.contains("{from: \"zigbee2mqtt-direct")
+    }
+    #expect(reports.count > 10)
+    try TextFile.write(chosen + reports.joined(separator: "\n") + "\n", to: path)
+    let undone = try home.settled(["import", "--in-between\(topic.joined())", "--undo"])
+    #expect(undone.code == 0)
+    #expect(try settings(home) == before)
+  }
+
+  @Test func `routes of two Zigbee2MQTT are told apart by --base`() throws {
+    let second = try Announcement(
+      topic: "other/bridge/devices",
+      text: Fixture.text("bridge-devices.json")
+    )
+    let home = try ImportHome(Fixture.zigbee2mqtt() + [second])
+    let first = ["import", "--in-between=a", "--base", "zigbee2mqtt"]
+    #expect(try home.settled(first).code == 0)
+    let one = try settings(home)
+    let taken = try home.settled(["import", "--in-between=a", "--base", "other"])
+    #expect(taken.code == 65)
+    #expect(taken.errors.contains("has routes from 'zigbee2mqtt' to 'a' already; name another"))
+    #expect(try home.settled(["import", "--in-between=b", "--base", "other"]).code == 0)
+    let several = try home.settled(["import", "--in-between", "--undo"])
+    #expect(several.code == 64)
+    #expect(several.errors.contains("from 'zigbee2mqtt' to 'a', and from 'other' to 'b'; name one"))
+    #expect(try home.settled(["import", "--in-between", "--base", "other", "--undo"]).code == 0)
+    #expect(try settings(home) == one)
+  }
+
+  @Test func `a dry run names the file, and says what it would do`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    let dry = try home.settled(["import", "--in-between", "--dry-run"])
+    #expect(dry.errors.contains("settle.yaml: "))
+    #expect(dry.errors.contains(" routes to add; nothing was written\n"))
+    #expect(try home.settled(["import", "--in-between"]).code == 0)
+    let again = try home.settled(["import", "--in-between", "--dry-run"])
+    #expect(again.output == "")
+    #expect(again.errors.contains("settle.yaml: nothing new; all "))
+    let undo = try home.settled(["import", "--in-between", "--undo", "--dry-run"])
+    #expect(undo.errors.contains(" routes to remove; nothing was written\n"))
+  }
+
+  @Test(arguments: [["--only", "homie"], ["--ask"], ["--diagnostic"]])
+  func `an option that only the import of devices has is refused`(option: [String]) throws {
+    let home = try ImportHome([])
+    let run = try home.settled(["import", "--in-between"] + option)
+    #expect(run.code == 64)
+    #expect(
+      run.errors.contains(
+        "\(option[0]): does not go with --in-between, which writes no device files; with it go"
+          + " --base, --prefix, --undo, --dry-run, --timeout, --config and --json"
+      )
+    )
+  }
+}
