@@ -86,7 +86,8 @@ package final class ClusterEngine {
           inbox: "\(inbox).answer",
           patience: settings.patience,
           loop: loop
-        )
+        ),
+        isConnected: { [connection] in connection.isConnected }
       )
       timer = try loop.makeTimer(named: "the cluster's engine") { [unowned self] in proceed() }
     } catch {
