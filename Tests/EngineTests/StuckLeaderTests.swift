@@ -19,7 +19,7 @@ struct StuckLeaderTests {
     #expect(asked == [false, false, false, true, false, false, true])
   }
 
-  @Test func `an answer between two silences begins anew`() {
+  @Test func `an answer between two silences starts the time again`() {
     var leader = StuckLeader()
     var asked = [leader.unanswered(at: Self.moment(0))]
     leader.answered()
