@@ -127,7 +127,7 @@ package struct JournalRows {
     replaced[key] = (stored.map { [$0] } ?? []) + [before]
   }
 
-  /// Keeps a command that was lost on its way to the broker, and that a newer one follows.
+  /// Keeps a command that did not reach the broker, and that a newer one follows.
   private mutating func keepLost(_ event: CommandEvent) {
     let command = keys[Int(event.key.rawValue)].commands.inFlight
     guard command.isNumber(event.number), isDurable(command) else { return }

@@ -11,7 +11,7 @@ import Routing
 
 /// The sessions at the broker of the partitions that this member drives.
 ///
-/// Each has a client id of its own, which is the same on every member. Whoever connects last with it has
+/// Each has a client id of its own, which is the same on every member. The member that connected last with it has
 /// the session, and what was published meanwhile; the broker ends the connection of the one before. A
 /// connection is made only when ``Membership`` says so, and never made again by itself.
 final class PartitionSessions {
@@ -238,7 +238,7 @@ final class PartitionSessions {
 }
 
 extension MQTTClient {
-  /// Breaks the references to whoever set the handlers.
+  /// Breaks the references that the handlers hold.
   func removeHandlers() {
     onState = nil
     onRetainedIgnored = nil

@@ -130,7 +130,7 @@ final class EventDistributor {
     http?.receiveForeign(event)
   }
 
-  /// Tells whoever waits for the end of a command that another gateway drives its device now.
+  /// Tells clients that wait for the end of a command that another gateway drives its device now.
   func endWait(of origin: ChangeOrigin) {
     let message = "another gateway of the cluster drives the device now, and has the change"
     let failure = ControlReply.failure(ErrorReply(.unanswered, message), id: origin.id)

@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test func `an input changes a device once, whoever drives it`() throws {
+  @Test func `an input changes a device once, on every member`() throws {
     let changes = (1...12).map { "k\($0): {key: lamp-\($0)/level, set: 44}" }.joined(
       separator: ", "
     )
