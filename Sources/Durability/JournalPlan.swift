@@ -214,6 +214,9 @@ package struct JournalPlan: Sendable {
     running?.removals.removeAll { $0 == key }
     let name = keys.name(of: key)
     undecided.removeAll { $0.key == name }
+    guard undecided.isEmpty else { return }
+    holdEnds = nil
+    replayDeadline = nil
   }
 
   /// Writes everything that waits as soon as the writer is free; called at shutdown.

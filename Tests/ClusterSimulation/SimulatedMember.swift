@@ -34,6 +34,8 @@ final class SimulatedMember {
   private var pausedUntil = Moment.zero
   private var inbox: [() -> Void] = []
   private var alarm: Moment?
+  /// How work on the logs has ended, for the core.
+  private var results: [JournalResult] = []
 
   init(_ name: String, life: Int, in world: ClusterLife) {
     self.name = name
@@ -116,27 +118,34 @@ final class SimulatedMember {
     guard isUp, !isPaused else { return }
     membership.advance(to: now)
     logs.advance(to: now)
-    var isBusy = true
-    while isBusy, isUp {
-      isBusy = false
-      for effect in membership.dequeueEffects() {
-        isBusy = true
-        perform(effect)
-      }
-      for effect in logs.dequeueEffects() {
-        isBusy = true
-        perform(effect)
-      }
-      var host = HostState()
-      host.room = 1
-      while isUp, let effect = core.nextEffect(at: now, host: host) {
-        isBusy = true
-        perform(effect)
-      }
-      finishHandingOver()
-    }
+    var host = HostState()
+    host.room = 1
+    _ = performOrders()
+    repeat {
+      for result in results { core.pipeline.storeFinished(result, at: now) }
+      results = []
+      while isUp, let effect = core.nextEffect(at: now, host: host) { perform(effect) }
+    } while isUp && performOrders()
     guard isUp else { return }
     arm()
+  }
+
+  /// Performs what membership and logs decide, as `ClusterMember` does: a partition that is lost is
+  /// forgotten before the core is told that work has ended, some of which was not stored.
+  ///
+  /// - Returns: Whether there was anything.
+  private func performOrders() -> Bool {
+    var didWork = false
+    while isUp {
+      let orders = membership.dequeueEffects()
+      for order in orders { perform(order) }
+      let work = logs.dequeueEffects()
+      for effect in work { perform(effect) }
+      let isOver = finishHandingOver()
+      if orders.isEmpty, work.isEmpty, !isOver { break }
+      didWork = true
+    }
+    return didWork
   }
 
   private func arm() {
@@ -268,11 +277,15 @@ final class SimulatedMember {
     handingOver.remove(partition)
   }
 
-  private func finishHandingOver() {
+  /// - Returns: Whether a partition was handed over.
+  private func finishHandingOver() -> Bool {
+    var didChange = false
     for partition in handingOver.sorted() where core.isStored(world.keys(of: partition)) {
       forget(partition, isHandedOver: true)
       membership.handedOver(partition, at: now)
+      didChange = true
     }
+    return didChange
   }
 
   private func setOnline(_ isOnline: Bool, of partition: Partition) {
@@ -305,7 +318,7 @@ final class SimulatedMember {
       }
     case .purge(let partition, let first):
       world.engine.purge(partition, before: first, by: name)
-    case .finished(let result): core.pipeline.storeFinished(result, at: now)
+    case .finished(let result): results.append(result)
     case .opened(let partition, let epoch, let entries):
       core.takeOver(entries, at: now)
       logs.adopted(partition, epoch: epoch)

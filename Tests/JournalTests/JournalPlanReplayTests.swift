@@ -164,4 +164,13 @@ struct JournalPlanReplayTests {
     plan.completed(.failed(.diskFull), at: ms(1))
     #expect(plan.batch(at: ms(501)) == ["rebuild", "a=old", "b=1"])
   }
+
+  @Test func `nothing is left to decide once the last value that was taken over is forgotten`() {
+    var plan = JournalPlan(contents: JournalContents())
+    plan.takeOver([stored("a"), stored("b")], at: ms(5))
+    plan.forget(plan.number(of: "a"))
+    #expect(plan.replayDeadline == ms(5))
+    plan.forget(plan.number(of: "b"))
+    #expect(plan.replayDeadline == nil)
+  }
 }
