@@ -28,7 +28,11 @@ package struct ClusterView: Sendable {
 
   init(partitions count: Int) { holdings = Array(repeating: Holding(), count: count) }
 
-  /// Takes what was read or written; `false` when something newer is known.
+  /// Takes what was read or written; `false` when it, or something newer, is known.
+  ///
+  /// After an election, the engine's new leader may have given a record a lower revision than the earlier
+  /// one (seen with nats-server 2.9.10), and accepts no write that expects the other. So the same record
+  /// at another revision changes the revision alone.
   mutating func observe(
     _ key: RecordKey,
     _ record: ClusterRecord?,
@@ -37,7 +41,10 @@ package struct ClusterView: Sendable {
   ) -> Bool {
     switch key {
     case .member(let name):
-      guard revision > peers[name]?.revision ?? 0 else { return false }
+      guard revision > peers[name]?.revision ?? 0 else {
+        if let record, record.member == peers[name]?.record { peers[name]?.revision = revision }
+        return false
+      }
       let before = peers[name]
       peers[name] = (record?.member).map { Peer(record: $0, revision: revision, seenAt: now) }
       if let before, before.suspectedAt != nil, before.renewals == 0,
@@ -47,9 +54,13 @@ package struct ClusterView: Sendable {
         peers[name]?.renewals = 1
       }
     case .owner(let partition):
-      guard holdings.indices.contains(partition.number),
-        revision > holdings[partition.number].revision
-      else { return false }
+      guard holdings.indices.contains(partition.number) else { return false }
+      guard revision > holdings[partition.number].revision else {
+        if let record, record.owner == holdings[partition.number].record {
+          holdings[partition.number].revision = revision
+        }
+        return false
+      }
       holdings[partition.number] = Holding(record: record?.owner, revision: revision)
     }
     return true

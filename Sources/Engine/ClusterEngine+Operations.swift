@@ -17,13 +17,7 @@ extension ClusterEngine {
     expecting expected: UInt64,
     _ done: @escaping (WriteOutcome) -> Void
   ) {
-    api.publish(
-      RecordCoding.bytes(record),
-      to: subject(of: key),
-      in: settings.records,
-      expecting: expected,
-      done
-    )
+    api.publish(RecordCoding.bytes(record), to: subject(of: key), expecting: expected, done)
   }
 
   /// Reads a record from the leader; `found` is `nil` without an answer.
@@ -53,13 +47,7 @@ extension ClusterEngine {
     expecting expected: UInt64,
     _ done: @escaping (WriteOutcome) -> Void
   ) {
-    api.publish(
-      FrameCoding.bytes(frame),
-      to: log(of: partition),
-      in: settings.log,
-      expecting: expected,
-      done
-    )
+    api.publish(FrameCoding.bytes(frame), to: log(of: partition), expecting: expected, done)
   }
 
   /// Reads the last frame of a log from the leader.

@@ -63,12 +63,7 @@ extension ClusterEngine {
       "hash": "fnv1a-64",
     ])
     let subject = "\(settings.prefix).records.cluster"
-    api.publish(
-      JSONWriter.bytes(record),
-      to: subject,
-      in: settings.records,
-      expecting: 0
-    ) { [unowned self] outcome in
+    api.publish(JSONWriter.bytes(record), to: subject, expecting: 0) { [unowned self] outcome in
       switch outcome {
       case .stored: becomeReady()
       case .conflict: compareClusterRecord(subject)

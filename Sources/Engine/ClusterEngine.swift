@@ -86,8 +86,7 @@ package final class ClusterEngine {
           inbox: "\(inbox).answer",
           patience: settings.patience,
           loop: loop
-        ),
-        isConnected: { [connection] in connection.isConnected }
+        )
       )
       timer = try loop.makeTimer(named: "the cluster's engine") { [unowned self] in proceed() }
     } catch {

@@ -11,6 +11,8 @@ import Operations
 /// stream has fallen behind shows signs of life and nothing else.
 final class RecordReader {
   private static let pace = Duration.milliseconds(500)
+  /// How many sequence numbers a round reads again: a new leader may count a few less than the one before.
+  private static let overlap: UInt64 = 16
 
   private let api: StreamAPI
   private let filter: String
@@ -69,6 +71,7 @@ final class RecordReader {
       if onItem(item) { hasFound = true }
       return read()
     case .success(nil):
+      next -= min(next - 1, Self.overlap)
       if !hasReadAll {
         hasReadAll = true
         onRead()

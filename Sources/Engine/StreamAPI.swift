@@ -4,14 +4,12 @@
 import Cluster
 import JSON
 import JSONParsing
-import LastOut
 import NATS
-import Operations
 
 /// JetStream's requests and answers, as its documentation of the wire has them.
 ///
 /// Source: https://docs.nats.io/reference/reference-protocols/nats_api_reference
-final class StreamAPI {
+struct StreamAPI {
   /// An answer that says why something was not done.
   struct Problem: Error, Hashable {
     /// The number of the kind of problem, as in the server's `errors.json`.
@@ -26,14 +24,6 @@ final class StreamAPI {
   }
 
   let requests: Requests
-  /// Whether there is a connection: without one, nothing is the leader's fault.
-  private let isConnected: () -> Bool
-  private var leaders: [String: StuckLeader] = [:]
-
-  init(requests: Requests, isConnected: @escaping () -> Bool) {
-    self.requests = requests
-    self.isConnected = isConnected
-  }
 
   /// Sends a request to the API; `name` follows `$JS.API.`.
   func call(
@@ -49,13 +39,11 @@ final class StreamAPI {
   func publish(
     _ bytes: [UInt8],
     to subject: String,
-    in stream: String,
     expecting expected: UInt64,
     _ done: @escaping (WriteOutcome) -> Void
   ) {
     let header = (name: "Nats-Expected-Last-Subject-Sequence", value: "\(expected)")
-    requests.send(bytes, to: subject, header: header) { [unowned self] message in
-      if message == nil { unanswered(in: stream) } else { leaders[stream]?.answered() }
+    requests.send(bytes, to: subject, header: header) { message in
       switch Self.answer(message) {
       case .success(let json):
         if case .integer(let sequence)? = json["seq"] {
@@ -107,12 +95,10 @@ final class StreamAPI {
     let body: JSONValue = .object([
       "seq": .integer(Int64(clamping: sequence)), "next_by_subj": .string(filter),
     ])
-    call("STREAM.MSG.GET.\(stream)", body) { [unowned self] result in
+    call("STREAM.MSG.GET.\(stream)", body) { result in
       switch result {
       case .failure(let problem) where problem.code == Problem.noMessage: done(.success(nil))
-      case .failure(let problem):
-        if problem == .noAnswer { unanswered(in: stream) }
-        done(.failure(problem))
+      case .failure(let problem): done(.failure(problem))
       case .success(let json):
         guard let message = json["message"], case .integer(let sequence)? = message["seq"],
           let subject = message["subject"]?.string,
@@ -128,14 +114,6 @@ final class StreamAPI {
         done(.success(stored))
       }
     }
-  }
-
-  /// Asks for another leader of a stream whose leader stores nothing any more.
-  private func unanswered(in stream: String) {
-    guard isConnected(), leaders[stream, default: .init()].unanswered(at: EventLoop.now()) else {
-      return
-    }
-    requests.send([], to: "$JS.API.STREAM.LEADER.STEPDOWN.\(stream)") { _ in }
   }
 
   private static func answer(_ message: NATSConnection.Message?) -> Result<JSONValue, Problem> {
