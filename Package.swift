@@ -267,7 +267,7 @@ let package = Package(
       name: "FaultSimulationTests",
       dependencies: ["FaultSimulation", "LastOutTesting"]
     ),
-    .testTarget(name: "ClusterTests", dependencies: ["Cluster", "ClusterSimulation"]),
+    .testTarget(name: "ClusterTests", dependencies: ["Cluster", "ClusterSimulation", "LastOut"]),
     .testTarget(
       name: "EngineTests",
       dependencies: [
