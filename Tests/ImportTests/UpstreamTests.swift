@@ -91,14 +91,18 @@ struct UpstreamTests {
     text: String,
     sent: String
   ) throws {
-    let names = key.split(separator: "/")
-    let devices = try Loaded.devices(["a.yaml": Self.file(fixture)])
-    let device = try #require(devices.first { $0.id == names[0] })
-    let property = try #require(device.properties.first { $0.id == names[1] })
+    let property = try Self.property(key, in: fixture)
     let value = try property.value(fromPayload: Array(text.utf8).span)
     var bytes: [UInt8] = []
     property.command.payload.render(property.wireValue(of: value), into: &bytes)
     #expect("\(property.command.topic) \(String(decoding: bytes, as: UTF8.self))" == sent)
+  }
+
+  private static func property(_ key: String, in fixture: String) throws -> Property {
+    let names = key.split(separator: "/")
+    let devices = try Loaded.devices(["a.yaml": file(fixture)])
+    let device = try #require(devices.first { $0.id == names[0] })
+    return try #require(device.properties.first { $0.id == names[1] })
   }
 
   @Test(arguments: [
@@ -120,10 +124,7 @@ struct UpstreamTests {
     report: String,
     shown: String
   ) throws {
-    let names = key.split(separator: "/")
-    let devices = try Loaded.devices(["a.yaml": Self.file(fixture)])
-    let device = try #require(devices.first { $0.id == names[0] })
-    let property = try #require(device.properties.first { $0.id == names[1] })
+    let property = try Self.property(key, in: fixture)
     #expect(property.value(fromWire: .string(report))?.json.scalarText == shown)
   }
 
