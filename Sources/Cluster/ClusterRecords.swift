@@ -1,8 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the members of a cluster share, by key; each is replaced only by who has read it
-/// (compare-and-set on its revision).
+/// What the members of a cluster share, by key; each is replaced only by a member that has read it
+/// (compare-and-set on its revision), and counts on from what it has read.
 package enum RecordKey: Hashable, Sendable {
   /// A member's presence.
   case member(String)
@@ -40,7 +40,7 @@ package struct MemberRecord: Hashable, Sendable {
   /// Random for each start of a process, and after each eviction another.
   package var incarnation: UInt64
   package var state: State
-  /// Counts the renewals.
+  /// Counts what was ever written for this name.
   package var beat: UInt64
   /// Of the member's device files: members with different ones do not share partitions.
   package var digest: UInt64
@@ -59,13 +59,29 @@ package struct OwnerRecord: Hashable, Sendable {
   package var member: String?
   /// The member's incarnation; that of an evicted one owns nothing.
   package var incarnation: UInt64
+  /// The ``MemberRecord/beat`` that the member had written by then: a presence before that says nothing
+  /// about this incarnation.
+  package var beat: UInt64
   /// Grows with each owner.
   package var epoch: UInt64
 
-  package init(member: String?, incarnation: UInt64, epoch: UInt64) {
+  package init(member: String?, incarnation: UInt64, beat: UInt64, epoch: UInt64) {
     self.member = member
     self.incarnation = incarnation
+    self.beat = beat
     self.epoch = epoch
+  }
+}
+
+extension MemberRecord {
+  func follows(_ other: Self?) -> Bool { other.map { beat > $0.beat } ?? true }
+}
+
+extension OwnerRecord {
+  /// A partition is given back once in an epoch.
+  func follows(_ other: Self?) -> Bool {
+    guard let other else { return true }
+    return epoch == other.epoch ? member == nil && other.member != nil : epoch > other.epoch
   }
 }
 

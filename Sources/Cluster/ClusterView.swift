@@ -8,7 +8,7 @@ package struct ClusterView: Sendable {
   /// A member as this one sees it.
   package struct Peer: Hashable, Sendable {
     package var record: MemberRecord
-    package var revision: UInt64
+    var revision: UInt64
     /// When this member saw the record change.
     package var seenAt: Moment
     /// When the broker published its will after that; `nil` while nothing speaks against it.
@@ -30,9 +30,10 @@ package struct ClusterView: Sendable {
 
   /// Takes what was read or written; `false` when it, or something newer, is known.
   ///
-  /// After an election, the engine's new leader may have given a record a lower revision than the earlier
-  /// one (seen with nats-server 2.9.10), and accepts no write that expects the other. So the same record
-  /// at another revision changes the revision alone.
+  /// What is newer, the records themselves say. Revisions do not: after an election, the engine's new
+  /// leader may give the newest records lower ones than the earlier leader (seen with nats-server 2.9.10),
+  /// and accepts no write that expects the others. So a revision only says what a write expects, and a
+  /// record that is known changes it.
   mutating func observe(
     _ key: RecordKey,
     _ record: ClusterRecord?,
@@ -41,27 +42,29 @@ package struct ClusterView: Sendable {
   ) -> Bool {
     switch key {
     case .member(let name):
-      guard revision > peers[name]?.revision ?? 0 else {
-        if let record, record.member == peers[name]?.record { peers[name]?.revision = revision }
+      guard let record = record?.member else { return false }
+      let before = peers[name]
+      guard record.follows(before?.record) else {
+        if record == before?.record { peers[name]?.revision = revision }
         return false
       }
-      let before = peers[name]
-      peers[name] = (record?.member).map { Peer(record: $0, revision: revision, seenAt: now) }
+      peers[name] = Peer(record: record, revision: revision, seenAt: now)
       if let before, before.suspectedAt != nil, before.renewals == 0,
-        before.record.incarnation == record?.member?.incarnation
+        before.record.incarnation == record.incarnation
       {
         peers[name]?.suspectedAt = now
         peers[name]?.renewals = 1
       }
     case .owner(let partition):
-      guard holdings.indices.contains(partition.number) else { return false }
-      guard revision > holdings[partition.number].revision else {
-        if let record, record.owner == holdings[partition.number].record {
-          holdings[partition.number].revision = revision
-        }
+      guard holdings.indices.contains(partition.number), let record = record?.owner else {
         return false
       }
-      holdings[partition.number] = Holding(record: record?.owner, revision: revision)
+      let before = holdings[partition.number]
+      guard record.follows(before.record) else {
+        if record == before.record { holdings[partition.number].revision = revision }
+        return false
+      }
+      holdings[partition.number] = Holding(record: record, revision: revision)
     }
     return true
   }
@@ -108,7 +111,7 @@ package struct ClusterView: Sendable {
     guard let record = holding.record, let member = record.member else { return .free }
     guard let peer = peers[member] else { return .claimed(by: member) }
     if peer.record.incarnation != record.incarnation {
-      return peer.revision < holding.revision ? .claimed(by: member) : .free
+      return peer.record.beat < record.beat ? .claimed(by: member) : .free
     }
     return peer.record.state.isPresent ? .owned(by: member) : .free
   }

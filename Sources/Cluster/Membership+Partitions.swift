@@ -41,7 +41,7 @@ extension Membership {
     held[partition] = .claiming(epoch: epoch)
     write(
       key,
-      .owner(OwnerRecord(member: name, incarnation: incarnation, epoch: epoch)),
+      .owner(OwnerRecord(member: name, incarnation: incarnation, beat: beat, epoch: epoch)),
       at: now
     )
   }
@@ -103,7 +103,7 @@ extension Membership {
     held[partition] = .releasing(epoch: epoch)
     write(
       .owner(partition),
-      .owner(OwnerRecord(member: nil, incarnation: incarnation, epoch: epoch)),
+      .owner(OwnerRecord(member: nil, incarnation: incarnation, beat: beat, epoch: epoch)),
       at: now
     )
   }

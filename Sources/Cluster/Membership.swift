@@ -153,7 +153,7 @@ package struct Membership: Sendable {
 
   /// Writes the member's own record.
   private mutating func writePresence(at now: Moment) {
-    beat += 1
+    beat = max(beat, view.peers[name]?.record.beat ?? 0) + 1
     let state: MemberRecord.State =
       switch standing {
       case .leaving: held.isEmpty ? .left : .leaving
@@ -258,6 +258,7 @@ package struct Membership: Sendable {
       }
       var record = peer.record
       record.state = .evicted
+      record.beat += 1
       let isSuspected = peer.suspectedAt != nil
       effects.append(.log(.evicting(member: member, isSuspected: isSuspected)))
       write(key, .member(record), at: now)

@@ -4,6 +4,17 @@
 import Durability
 import LastOut
 
+/// How logs are cut into frames and kept short.
+package struct LogSettings: Sendable {
+  /// How many rows a frame has at most: some 100 kB, of 1 MB that the engine takes.
+  package var rowsPerFrame = 512
+  /// How many values and removals may be appended before a snapshot, and for each value in the log four
+  /// more.
+  package var longAfter = 1024
+
+  package init() {}
+}
+
 /// The log of one partition, as its owner keeps it.
 struct PartitionLog: Sendable {
   enum Phase: Hashable, Sendable {
@@ -47,6 +58,7 @@ struct PartitionLog: Sendable {
   }
 
   let epoch: UInt64
+  let settings: LogSettings
   var phase = Phase.finding
   /// Whether the queue has what the log holds: work before that knows nothing of this partition.
   var isAdopted = false
@@ -66,26 +78,24 @@ struct PartitionLog: Sendable {
   /// Where the snapshot that is being appended begins; 0 for none.
   var snapshotStart: UInt64 = 0
 
-  /// How many rows a frame has at most: some 100 kB, of 1 MB that the engine takes.
-  static let rowsPerFrame = 512
-
   /// Whether a snapshot would be much shorter than what was appended.
-  var isLong: Bool { appended > 1024 + 4 * live.count }
+  var isLong: Bool { appended > settings.longAfter + 4 * live.count }
 
   /// The frames of a snapshot of everything in the log.
   func snapshot(_ clock: JournalClock) -> [LogFrame] {
     let rows = live.sorted { ($0.value.acceptedAt, $0.key) < ($1.value.acceptedAt, $1.key) }
       .map { $0.value.row($0.key, clock) }
-    let count = max(1, (rows.count + Self.rowsPerFrame - 1) / Self.rowsPerFrame)
+    let size = settings.rowsPerFrame
+    let count = max(1, (rows.count + size - 1) / size)
     return (0..<count).map { part in
-      let slice = rows.dropFirst(part * Self.rowsPerFrame).prefix(Self.rowsPerFrame)
+      let slice = rows.dropFirst(part * size).prefix(size)
       return LogFrame(kind: .snapshot(part: part, count: count), epoch: epoch, puts: Array(slice))
     }
   }
 
   /// The frames of some changes.
   func changes(puts: [LogFrame.Row], removals: [String]) -> [LogFrame] {
-    let size = Self.rowsPerFrame
+    let size = settings.rowsPerFrame
     let count = (max(puts.count, removals.count) + size - 1) / size
     return (0..<count).map { part in
       LogFrame(

@@ -54,6 +54,7 @@ package enum LogEnd: Sendable {
 package struct PartitionLogs: Sendable {
   package let member: String
   private let partition: @Sendable (String) -> Partition
+  private let settings: LogSettings
   var logs: [Partition: PartitionLog] = [:]
   private var effects: [LogEffect] = []
   /// The partitions whose frames the work waits for; `nil` without work.
@@ -68,9 +69,15 @@ package struct PartitionLogs: Sendable {
 
   /// - Parameters:
   ///   - member: The member's name.
+  ///   - settings: How long frames and logs are.
   ///   - partition: The partition of a key.
-  package init(member: String, partition: @escaping @Sendable (String) -> Partition) {
+  package init(
+    member: String,
+    settings: LogSettings = LogSettings(),
+    partition: @escaping @Sendable (String) -> Partition
+  ) {
     self.member = member
+    self.settings = settings
     self.partition = partition
   }
 
@@ -93,7 +100,7 @@ package struct PartitionLogs: Sendable {
   /// ``LogEffect/lost(_:epoch:)`` follows.
   package mutating func open(_ partition: Partition, epoch: UInt64) {
     close(partition)
-    logs[partition] = PartitionLog(epoch: epoch)
+    logs[partition] = PartitionLog(epoch: epoch, settings: settings)
     find(partition)
   }
 
@@ -120,11 +127,8 @@ package struct PartitionLogs: Sendable {
     for (partition, log) in logs.sorted(by: { $0.key < $1.key }) {
       guard let retryAt = log.retryAt, retryAt <= now else { continue }
       logs[partition]?.retryAt = nil
-      switch log.phase {
-      case .loading(let through): load(partition, through: through)
-      case .open: proceed(partition)
-      case .finding, .claiming: find(partition)
-      }
+      // A claim that cannot be read may have another number since an election: its end is read again.
+      if log.phase == .open { proceed(partition) } else { find(partition) }
     }
   }
 

@@ -35,7 +35,7 @@ extension ClusterEngine {
   }
 
   private func subject(of key: RecordKey) -> String {
-    "\(settings.prefix).records.\(RecordCoding.token(key))"
+    settings.record(RecordCoding.token(key))
   }
 
   // MARK: - Logs

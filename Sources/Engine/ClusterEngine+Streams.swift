@@ -19,7 +19,7 @@ extension ClusterEngine {
   /// Makes what is missing, one step after the other.
   func prepare() {
     guard connection.isConnected, !isReady else { return }
-    let records = stream(settings.records, "\(settings.prefix).records.>", newestOnly: true)
+    let records = stream(settings.records, settings.record(">"), newestOnly: true)
     let log = stream(settings.log, "\(settings.prefix).log.*", newestOnly: false)
     create(settings.records, records) { [unowned self] in
       create(settings.log, log) { [unowned self] in writeClusterRecord() }
@@ -62,7 +62,7 @@ extension ClusterEngine {
       "version": .integer(Self.version), "partitions": .integer(Int64(settings.partitions)),
       "hash": "fnv1a-64",
     ])
-    let subject = "\(settings.prefix).records.cluster"
+    let subject = settings.record("cluster")
     api.publish(JSONWriter.bytes(record), to: subject, expecting: 0) { [unowned self] outcome in
       switch outcome {
       case .stored: becomeReady()

@@ -17,6 +17,7 @@ package final class ClusterEngine {
   package var onRefusal: ((EngineRefusal) -> Void)?
   /// The engine cannot be used at the moment, and why; `nil` when it can again.
   package var onProblem: ((String?) -> Void)?
+  /// A record, its value and its revision; the same may be reported again, and an older one after a newer.
   package var onRecord: ((RecordKey, ClusterRecord?, UInt64) -> Void)?
   /// Every record was reported.
   package var onRecordsRead: (() -> Void)?
@@ -43,13 +44,6 @@ package final class ClusterEngine {
   private var timer: LoopTimer?
   private var watch: Consumer?
   private var reader: RecordReader?
-  /// The newest revision of each record that was reported.
-  private var known: [RecordKey: UInt64] = [:]
-  /// How often in a row the leader had what the watch has not shown: then another one is needed.
-  private var missedRounds = 0 {
-    didSet { if missedRounds >= Self.mostMissedRounds { replaceWatch() } }
-  }
-  private static let mostMissedRounds = 4
   private var consumers: [String: Consumer] = [:]
   private var consumerCount = 0
   /// Several, so that signs of life of an earlier watch are not taken for those of this one.
@@ -116,14 +110,6 @@ package final class ClusterEngine {
       if let watch { end(watch) }
       watch = nil
     }
-    proceed()
-  }
-
-  private func replaceWatch() {
-    missedRounds = 0
-    guard let watch else { return }
-    end(watch)
-    self.watch = nil
     proceed()
   }
 
@@ -210,9 +196,9 @@ package final class ClusterEngine {
   private func watchRecords() {
     watch = consume(
       .new,
-      of: "\(settings.prefix).records.>",
+      of: settings.record(">"),
       in: settings.records,
-      onItem: { [unowned self] in _ = receive($0.bytes, on: $0.subject, at: $0.sequence) },
+      onItem: { [unowned self] in receive($0.bytes, on: $0.subject, at: $0.sequence) },
       onLost: { [unowned self] in
         watch = nil
         // Without a connection, the next one asks again.
@@ -225,25 +211,18 @@ package final class ClusterEngine {
   private func readRecords() {
     reader = RecordReader(
       api,
-      of: "\(settings.prefix).records.>",
+      of: settings.record(">"),
       in: settings.records,
       loop: loop,
       onItem: { [unowned self] in receive($0.bytes, on: $0.subject, at: $0.sequence) },
-      onRead: { [unowned self] in onRecordsRead?() },
-      onRound: { [unowned self] in missedRounds = $0 ? missedRounds + 1 : 0 }
+      onRead: { [unowned self] in onRecordsRead?() }
     )
     reader?.start()
   }
 
-  /// Reports a record; `false` if it was reported before.
-  private func receive(_ bytes: [UInt8], on subject: String, at sequence: UInt64) -> Bool {
-    let prefix = "\(settings.prefix).records."
-    guard let key = RecordCoding.key(subject.dropFirst(prefix.count)),
-      sequence > known[key] ?? 0
-    else { return false }
-    known[key] = sequence
+  private func receive(_ bytes: [UInt8], on subject: String, at sequence: UInt64) {
+    guard let key = RecordCoding.key(subject.dropFirst(settings.record("").count)) else { return }
     onRecord?(key, RecordCoding.record(bytes, of: key), sequence)
-    return true
   }
 
   /// The streams agree with the settings.

@@ -24,6 +24,8 @@ package struct EngineSettings: Hashable, Sendable {
   var records: String { "settle-\(cluster)-records" }
   var log: String { "settle-\(cluster)-log" }
   var prefix: String { "settle.\(cluster)" }
+  /// The subject of a record; `>` for all of them.
+  func record(_ token: String) -> String { "\(prefix).records.\(token)" }
 }
 
 /// Why a gateway cannot be a member of the cluster.

@@ -37,6 +37,7 @@ enum RecordCoding {
         .object([
           "member": owner.member.map { .string($0) } ?? .null,
           "incarnation": hex(owner.incarnation),
+          "beat": .integer(Int64(truncatingIfNeeded: owner.beat)),
           "epoch": .integer(Int64(truncatingIfNeeded: owner.epoch)),
         ])
       }
@@ -46,31 +47,29 @@ enum RecordCoding {
   /// Reads the record of a key; `nil` for anything else.
   static func record(_ bytes: [UInt8], of key: RecordKey) -> ClusterRecord? {
     guard let json = try? JSONParser.parse(bytes.span),
-      let incarnation = number(json["incarnation"])
+      let incarnation = number(json["incarnation"]), let beat = count(json["beat"])
     else { return nil }
     switch key {
     case .member:
       guard let word = json["state"]?.string, let state = MemberRecord.State(rawValue: word),
-        case .integer(let beat)? = json["beat"], let digest = number(json["digest"])
+        let digest = number(json["digest"])
       else { return nil }
       return .member(
         MemberRecord(
           incarnation: incarnation,
           state: state,
-          beat: UInt64(bitPattern: beat),
+          beat: beat,
           digest: digest
         )
       )
     case .owner:
-      // The next owner's is greater by one.
-      guard case .integer(let epoch)? = json["epoch"], (0..<Int64.max).contains(epoch) else {
-        return nil
-      }
+      guard let epoch = count(json["epoch"]) else { return nil }
       return .owner(
         OwnerRecord(
           member: json["member"]?.string,
           incarnation: incarnation,
-          epoch: UInt64(epoch)
+          beat: beat,
+          epoch: epoch
         )
       )
     }
@@ -83,6 +82,12 @@ enum RecordCoding {
 
   private static func number(_ value: JSONValue?) -> UInt64? {
     value?.string.flatMap { UInt64($0, radix: 16) }
+  }
+
+  /// The next record's is greater by one.
+  private static func count(_ value: JSONValue?) -> UInt64? {
+    guard case .integer(let number)? = value, (0..<Int64.max).contains(number) else { return nil }
+    return UInt64(number)
   }
 
   /// A name as one level of a subject: other bytes than letters, digits and `-` as `_` and two digits.

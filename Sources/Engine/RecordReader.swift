@@ -7,8 +7,8 @@ import Operations
 /// Reads a stream of records from its leader, in order: first everything, then what is new, every half
 /// second.
 ///
-/// A consumer is quicker, and cannot be relied on alone: one that is led by a server whose copy of the
-/// stream has fallen behind shows signs of life and nothing else.
+/// A consumer is quicker, and cannot be relied on alone: after an election the newest messages may have
+/// lower numbers, which it has passed already.
 final class RecordReader {
   private static let pace = Duration.milliseconds(500)
   /// How many sequence numbers a round reads again: a new leader may count a few less than the one before.
@@ -22,30 +22,24 @@ final class RecordReader {
   private var isReading = false
   private var hasReadAll = false
   private var isEnded = false
-  /// Whether this round has found anything.
-  private var hasFound = false
-  /// Receives each record; `false` if it was known.
-  private let onItem: (StreamAPI.Stored) -> Bool
+  /// Receives each record, some again and again.
+  private let onItem: (StreamAPI.Stored) -> Void
   /// Called once, when every record was read.
   private let onRead: () -> Void
-  /// Called after a round; `hasFound` says whether it found what was not known.
-  private let onRound: (_ hasFound: Bool) -> Void
 
   init(
     _ api: StreamAPI,
     of filter: String,
     in stream: String,
     loop: EventLoop,
-    onItem: @escaping (StreamAPI.Stored) -> Bool,
-    onRead: @escaping () -> Void,
-    onRound: @escaping (_ hasFound: Bool) -> Void
+    onItem: @escaping (StreamAPI.Stored) -> Void,
+    onRead: @escaping () -> Void
   ) {
     self.api = api
     self.filter = filter
     self.stream = stream
     self.onItem = onItem
     self.onRead = onRead
-    self.onRound = onRound
     timer = try? loop.makeTimer(named: "records of the cluster") { [unowned self] in read() }
   }
 
@@ -68,7 +62,7 @@ final class RecordReader {
     switch result {
     case .success(let item?):
       next = item.sequence + 1
-      if onItem(item) { hasFound = true }
+      onItem(item)
       return read()
     case .success(nil):
       next -= min(next - 1, Self.overlap)
@@ -76,8 +70,6 @@ final class RecordReader {
         hasReadAll = true
         onRead()
       }
-      onRound(hasFound)
-      hasFound = false
     case .failure: break
     }
     timer?.arm(at: EventLoop.now().advanced(by: Self.pace))

@@ -20,6 +20,12 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
   /// Of both, those whose partition a newer owner had taken when they went on.
   package var overtaken = 0
   package var lateWrites = 0
+  /// Elections after which messages had other numbers.
+  package var renumberings = 0
+  /// Records that a watch did not show, although it was alive.
+  package var unheard = 0
+  /// Snapshots of more than one frame.
+  package var longSnapshots = 0
   package var accepted = 0
   package var inMemory = 0
   package var refused = 0
@@ -40,6 +46,8 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
     delivered += ledger.deliveries
     duplicates += ledger.duplicates
     lateWrites += engine.lateWrites
+    renumberings += engine.renumberings
+    longSnapshots += engine.longSnapshots
     takeovers += sessions.takeovers
   }
 
@@ -65,7 +73,9 @@ package struct ClusterCoverage: Hashable, Sendable, CustomStringConvertible {
       ("stopped before a connection", \.stopsBeforeConnection),
       ("stopped before a first message", \.stopsBeforeMessage),
       ("overtaken meanwhile", \.overtaken),
-      ("late writes", \.lateWrites), ("accepted", \.accepted), ("held in memory", \.inMemory),
+      ("late writes", \.lateWrites), ("elections that renumbered", \.renumberings),
+      ("records unheard", \.unheard), ("snapshots in several frames", \.longSnapshots),
+      ("accepted", \.accepted), ("held in memory", \.inMemory),
       ("refused", \.refused), ("rejected", \.rejected), ("unanswered", \.unanswered),
       ("without an owner", \.unreachable),
       ("delivered", \.delivered), ("duplicates", \.duplicates),

@@ -31,6 +31,8 @@ package final class ClusterLife {
   private var lives = 0
   private var order = 0
   private(set) var isFaulty = true
+  /// Processes whose watch shows nothing, until when.
+  private var deafUntil: [Int: Moment] = [:]
   private let listener: ((String) -> Void)?
   private let deviceKeys: [[KeyIndex]]
 
@@ -97,9 +99,7 @@ package final class ClusterLife {
     case ..<3950: kill()
     case ..<3960: pause()
     case ..<3967:
-      say("the engine elects a leader")
-      seen.elections += 1
-      engine.loseLeader(for: .milliseconds(time.random.within(500...6000)))
+      elect()
     case ..<3968:
       say("the engine is away")
       seen.outages += 1
@@ -168,6 +168,24 @@ package final class ClusterLife {
     }
   }
 
+  private func elect() {
+    say("the engine elects a leader")
+    seen.elections += 1
+    let length = Duration.milliseconds(time.random.within(500...6000))
+    engine.loseLeader(for: length)
+    for member in members {
+      // What watches may hear no more, and be alive.
+      if time.random.chance(30) {
+        deafUntil[member.life] = time.now.advanced(
+          by: .milliseconds(time.random.within(1000...20_000))
+        )
+      }
+      time.plan(after: length + .milliseconds(time.random.within(0...600))) {
+        member.receive { member.readNewest() }
+      }
+    }
+  }
+
   private func leave() {
     guard members.count > 2 else { return }
     let member = members[time.random.below(members.count)]
@@ -181,6 +199,11 @@ package final class ClusterLife {
       if isFaulty, time.random.chance(3) {
         // What watches is lost; the member finds out, and reads everything.
         time.plan(within: 1000...6000) { member.receive { member.readAll() } }
+        continue
+      }
+      if isFaulty, deafUntil[member.life] ?? .zero > time.now {
+        seen.unheard += 1
+        time.plan(within: 0...600) { member.receive { member.readNewest() } }
         continue
       }
       time.plan(within: 1...40) { [self] in

@@ -6,12 +6,14 @@ import LastOut
 import LastOutTesting
 
 /// The cluster's engine with its network: records and logs with compare-and-set, elections during
-/// which nothing is answered, answers that are lost, writes that arrive late, reads that are stale.
+/// which nothing is answered and after which the newest messages may be numbered lower, answers that are
+/// lost, writes that arrive late, reads that are stale.
 final class SimulatedEngine {
   private let time: VirtualTime
   private var records: [RecordKey: [(record: ClusterRecord, revision: UInt64)]] = [:]
   private(set) var logs: [Partition: [StoredFrame]] = [:]
-  private var revision: UInt64 = 0
+  /// The numbers of the newest record and the newest frame.
+  private var (newestRecord, newestFrame): (UInt64, UInt64) = (0, 0)
   /// Until when there is no leader.
   private(set) var awayUntil = Moment.zero
   /// Members that the engine cannot be reached from, until when.
@@ -21,6 +23,12 @@ final class SimulatedEngine {
   /// Receives each change of a record.
   var onChange: ((RecordKey, ClusterRecord, UInt64) -> Void)?
   private(set) var lateWrites = 0
+  /// How many elections have changed numbers.
+  private(set) var renumberings = 0
+  /// How many snapshots of more than one frame were stored.
+  private(set) var longSnapshots = 0
+  /// How many of the newest messages may get another number.
+  static let renumbered: UInt64 = 16
 
   /// How long a member waits for an answer.
   static let patience = Duration.seconds(2)
@@ -29,6 +37,51 @@ final class SimulatedEngine {
 
   func loseLeader(for duration: Duration) {
     awayUntil = max(awayUntil, time.now.advanced(by: duration))
+    if time.random.chance(50) { renumber() }
+  }
+
+  /// The new leader has not counted some messages that the one before had counted and not kept.
+  ///
+  /// Seen with nats-server 2.9.10: what the watch had shown as 322 was 320 for the new leader, and it
+  /// accepted no write that expected 322.
+  private func renumber() {
+    let changes = [
+      Self.renumbering(records.values.joined().map(\.revision), newest: newestRecord),
+      Self.renumbering(logs.values.joined().map(\.sequence), newest: newestFrame),
+    ]
+    if changes.contains(where: { $0.by > 0 }) { renumberings += 1 }
+    for key in records.keys {
+      for place in records[key]?.indices ?? 0..<0
+      where records[key]?[place].revision ?? 0 >= changes[0].from {
+        records[key]?[place].revision -= changes[0].by
+      }
+    }
+    for partition in logs.keys {
+      for place in logs[partition]?.indices ?? 0..<0
+      where logs[partition]?[place].sequence ?? 0 >= changes[1].from {
+        logs[partition]?[place].sequence -= changes[1].by
+      }
+    }
+    newestRecord -= changes[0].by
+    newestFrame -= changes[1].by
+  }
+
+  /// From where on numbers become lower, and by how much: the newest gap is closed.
+  private static func renumbering(
+    _ numbers: [UInt64],
+    newest: UInt64
+  ) -> (from: UInt64, by: UInt64) {
+    let last = numbers.filter { $0 + renumbered > newest }.sorted()
+    for place in last.indices.dropFirst().reversed() where last[place] - last[place - 1] == 3 {
+      return (last[place], 2)
+    }
+    return (newest + 1, 0)
+  }
+
+  /// The number of the next message; now and then, some are counted that are not kept.
+  private func next(after newest: inout UInt64) -> UInt64 {
+    newest += isFaulty && time.random.chance(8) ? 3 : 1
+    return newest
   }
 
   func cut(_ member: String, for duration: Duration) {
@@ -57,10 +110,10 @@ final class SimulatedEngine {
     call(by: member, answer, .unknown) {
       let current = self.records[key]?.last?.revision ?? 0
       guard current == expected else { return .conflict }
-      self.revision += 1
-      self.records[key, default: []].append((record, self.revision))
-      self.onChange?(key, record, self.revision)
-      return .stored(revision: self.revision)
+      let revision = self.next(after: &self.newestRecord)
+      self.records[key, default: []].append((record, revision))
+      self.onChange?(key, record, revision)
+      return .stored(revision: revision)
     }
   }
 
@@ -87,15 +140,16 @@ final class SimulatedEngine {
     call(by: member, answer, .unknown) {
       let last = self.logs[partition]?.last?.sequence ?? 0
       guard last == expected else { return .conflict }
-      self.revision += 1
+      let sequence = self.next(after: &self.newestFrame)
+      if case .snapshot(let part, 2...) = frame.kind, part > 0 { self.longSnapshots += 1 }
       self.logs[partition, default: []].append(
         StoredFrame(
-          sequence: self.revision,
+          sequence: sequence,
           storedAt: Int64(self.time.now.nanoseconds),
           frame: frame
         )
       )
-      return .stored(revision: self.revision)
+      return .stored(revision: sequence)
     }
   }
 
@@ -170,5 +224,10 @@ final class SimulatedEngine {
   var snapshot: [(RecordKey, ClusterRecord, UInt64)] {
     records.compactMap { key, known in known.last.map { (key, $0.record, $0.revision) } }
       .sorted { $0.2 < $1.2 }
+  }
+
+  /// The newest records, as one finds them who reads the last numbers again.
+  var newest: some Sequence<(RecordKey, ClusterRecord, UInt64)> {
+    snapshot.lazy.filter { $0.2 + Self.renumbered > self.newestRecord }
   }
 }

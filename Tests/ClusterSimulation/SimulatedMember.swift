@@ -49,7 +49,10 @@ final class SimulatedMember {
       digest: 1,
       partitions: count
     )
-    logs = PartitionLogs(member: name) { key in
+    var logSettings = LogSettings()
+    // Short, so that snapshots have several frames.
+    (logSettings.rowsPerFrame, logSettings.longAfter) = (2, 24)
+    logs = PartitionLogs(member: name, settings: logSettings) { key in
       Partition(of: String(key.prefix { $0 != "/" }), count: count)
     }
     core = GatewayCore(
@@ -174,6 +177,15 @@ final class SimulatedMember {
       membership.observed(key, record, revision: revision, at: now)
     }
     membership.readAll(at: now)
+  }
+
+  /// Reads the newest records again, as it does all the time: the watch may have missed some.
+  func readNewest() {
+    guard world.engine.reaches(name) else {
+      world.time.plan(within: 200...600) { [self] in receive { self.readNewest() } }
+      return
+    }
+    for (key, record, revision) in world.engine.newest { observe(key, record, revision) }
   }
 
   func observe(_ key: RecordKey, _ record: ClusterRecord, _ revision: UInt64) {

@@ -8,14 +8,14 @@ import Testing
 
 struct ClusterViewTests {
   @Test(arguments: [RecordKey.member("a"), .owner(Partition(3))])
-  func `a record that the engine counts differently keeps its content and takes the revision`(
+  func `what is newer, a record says itself, and the engine's revision is what a write expects`(
     key: RecordKey
   ) {
     func record(_ number: UInt64) -> ClusterRecord {
       switch key {
       case .member:
         .member(MemberRecord(incarnation: 7, state: .ready, beat: number, digest: .max))
-      case .owner: .owner(OwnerRecord(member: "a", incarnation: 1, epoch: number))
+      case .owner: .owner(OwnerRecord(member: "a", incarnation: 1, beat: 1, epoch: number))
       }
     }
     var view = ClusterView(partitions: 8)
@@ -28,5 +28,8 @@ struct ClusterViewTests {
     #expect(view.revision(of: key) == 320)
     #expect([view.observe(key, record(2), revision: 321, at: now)] == [true])
     #expect(view.revision(of: key) == 321)
+    // After an election, a newer record may have a lower revision.
+    #expect([view.observe(key, record(3), revision: 319, at: now)] == [true])
+    #expect(view.revision(of: key) == 319)
   }
 }

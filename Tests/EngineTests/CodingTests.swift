@@ -13,8 +13,9 @@ import Testing
   }
 
   @Test(arguments: ["-1", "9223372036854775807", "1.5", "null"])
-  func `a record whose epoch has no successor is not read`(epoch: String) {
-    #expect(record(epoch) == nil)
+  func `a record whose epoch or beat has no successor is not read`(number: String) {
+    #expect(record(number) == nil)
+    #expect(record("1", beat: number) == nil)
   }
 
   @Test(arguments: [(9_223_372_036_854, true), (9_223_372_036_855, false)])
@@ -34,8 +35,8 @@ import Testing
     #expect(frame.map { FrameCoding.frame(FrameCoding.bytes($0)) == $0 } ?? true)
   }
 
-  private func record(_ epoch: String) -> OwnerRecord? {
-    let json = #"{"member":"a","incarnation":"7","epoch":\#(epoch)}"#
+  private func record(_ epoch: String, beat: String = "3") -> OwnerRecord? {
+    let json = #"{"member":"a","incarnation":"7","beat":\#(beat),"epoch":\#(epoch)}"#
     return RecordCoding.record(Array(json.utf8), of: .owner(Partition(1)))?.owner
   }
 }

@@ -17,7 +17,7 @@ import Testing
   }
 
   private func owner(_ member: String, _ epoch: UInt64) -> ClusterRecord {
-    .owner(OwnerRecord(member: member, incarnation: 1, epoch: epoch))
+    .owner(OwnerRecord(member: member, incarnation: 1, beat: 1, epoch: epoch))
   }
 
   private func frame(_ epoch: UInt64, _ key: String) -> LogFrame {
