@@ -211,7 +211,6 @@ package struct PartitionLogs: Sendable {
     guard let log = logs[partition], log.phase == .open, !log.isBusy else { return }
     guard let next = log.waiting.first else { return ended(partition) }
     if !log.waiting.contains(where: \.isWork) { ended(partition) }
-    if log.isUncertain { return find(partition) }
     logs[partition]?.isBusy = true
     effects.append(.append(partition, next.frame, expecting: log.last))
   }
@@ -262,7 +261,7 @@ package struct PartitionLogs: Sendable {
       logs[partition]?.stored(frame, at: sequence, clock)
       compacted(partition, frame, at: sequence)
       compact(partition, clock)
-    case .conflict: logs[partition]?.isUncertain = true  // Someone was faster, or an earlier try.
+    case .conflict: return find(partition)  // Someone was faster, or an earlier try.
     case .unknown: return unanswered(partition, clock)
     }
     proceed(partition)
@@ -270,7 +269,6 @@ package struct PartitionLogs: Sendable {
 
   /// An operation of an open log had no answer: it is repeated for a while, and then the work fails.
   private mutating func unanswered(_ partition: Partition, _ clock: JournalClock) {
-    logs[partition]?.isUncertain = true
     if working?.contains(partition) ?? false,
       startedAt.duration(to: clock.moment) < Self.patience
     {
@@ -281,7 +279,6 @@ package struct PartitionLogs: Sendable {
   }
 
   private mutating func failed(_ partition: Partition) {
-    logs[partition]?.isUncertain = true
     logs[partition]?.waiting = []
     logs[partition]?.snapshotStart = 0
     // Where only a snapshot failed, what it replaces is still there.
@@ -311,7 +308,6 @@ package struct PartitionLogs: Sendable {
         return load(partition, through: stored.sequence)  // The claim is stored.
       }
     }
-    logs[partition]?.isUncertain = false
     if log.phase == .open { return proceed(partition) }
     logs[partition]?.phase = .claiming
     logs[partition]?.isBusy = true

@@ -22,6 +22,8 @@ final class SimulatedEngine {
   var isFaulty = true
   /// Receives each change of a record.
   var onChange: ((RecordKey, ClusterRecord, UInt64) -> Void)?
+  /// Called when a partition's owner is replaced although it lives.
+  var onTheft: ((RecordKey) -> Void)?
   private(set) var lateWrites = 0
   /// How many elections have changed numbers.
   private(set) var renumberings = 0
@@ -110,11 +112,20 @@ final class SimulatedEngine {
     call(by: member, answer, .unknown) {
       let current = self.records[key]?.last?.revision ?? 0
       guard current == expected else { return .conflict }
+      if self.isTheft(key, record) { self.onTheft?(key) }
       let revision = self.next(after: &self.newestRecord)
       self.records[key, default: []].append((record, revision))
       self.onChange?(key, record, revision)
       return .stored(revision: revision)
     }
+  }
+
+  private func isTheft(_ key: RecordKey, _ record: ClusterRecord) -> Bool {
+    guard let taker = record.owner?.member, let before = records[key]?.last?.record.owner,
+      let owner = before.member, owner != taker,
+      let presence = records[.member(owner)]?.last?.record.member
+    else { return false }
+    return presence.incarnation == before.incarnation && presence.state.isPresent
   }
 
   /// Reads a record; a follower may answer with an older one.
@@ -192,6 +203,7 @@ final class SimulatedEngine {
   ) {
     let isLate = isFaulty && time.random.chance(2)
     let isAnswerLost = isFaulty && time.random.chance(2)
+    let isAnswerSlow = isFaulty && time.random.chance(2)
     var isAnswered = false
     func reply(_ value: Answer) {
       guard !isAnswered else { return }
@@ -208,7 +220,7 @@ final class SimulatedEngine {
       if isAnswered { self.lateWrites += 1 }
       let result = operation()
       if isAnswerLost { return }
-      self.time.plan(within: 1...15) {
+      self.time.plan(within: isAnswerSlow ? 100...1900 : 1...15) {
         // An answer may be lost, but nothing arrives from behind a cut.
         if self.reaches(member) || !self.isFaulty { reply(result) }
       }
