@@ -18,6 +18,10 @@ package final class PartitionStore: ValueStore {
   package var onOpened: ((Partition, _ epoch: UInt64, [JournalEntry]) -> Void)?
   /// A newer owner has claimed a partition.
   package var onLost: ((Partition, _ epoch: UInt64) -> Void)?
+  /// This machine's clock is so much ahead of that of the engine's server; negative: behind.
+  package var onClockDifference: ((Duration) -> Void)?
+  /// In milliseconds; reading takes a part of it.
+  private static let usualDifference: UInt64 = 60_000
   /// Every partition must be given back; ``close()`` ends that.
   package var onClosing: (() -> Void)?
 
@@ -90,12 +94,24 @@ package final class PartitionStore: ValueStore {
     case .read(let partition, let epoch, let last):
       engine.read(partition, through: last) { [weak self] frames in
         guard let self else { return }
+        if let claim = frames?.last { compareClocks(claim.storedAt) }
         logs.read(partition, epoch: epoch, frames, clock: clock())
       }
     case .purge(let partition, let first): engine.purge(partition, before: first)
     case .finished(let result): results.append(result)
     case .opened(let partition, let epoch, let entries): onOpened?(partition, epoch, entries)
     case .lost(let partition, let epoch): onLost?(partition, epoch)
+    }
+  }
+
+  /// Compares this machine's clock with the engine's time of a claim, which was stored just now.
+  ///
+  /// Nothing here relies on them to agree. The ages of values are differences of the engine's times, and
+  /// wrong where its servers differ.
+  private func compareClocks(_ storedAt: Int64) {
+    let difference = clock().stamps.wallMilliseconds - storedAt / 1_000_000
+    if difference.magnitude > Self.usualDifference {
+      onClockDifference?(.milliseconds(difference))
     }
   }
 }

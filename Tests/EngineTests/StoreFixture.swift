@@ -29,6 +29,8 @@ final class StoreFixture {
     fileprivate(set) var expired: [String] = []
     /// Whether a newer owner has taken over.
     fileprivate(set) var isLost = false
+    /// How much its clock was found to be ahead of the engine's.
+    fileprivate(set) var clockDifferences: [Duration] = []
     fileprivate var waker: Waker?
 
     fileprivate init(_ store: any ValueStore) { self.store = store }
@@ -66,11 +68,13 @@ final class StoreFixture {
 
   /// A new owner, which has read what earlier ones left.
   ///
+  /// - Parameter clockError: How much the owner's wall clock is ahead, in a cluster.
+  /// - Returns: The owner.
   /// - Throws: Where the store belongs to another process.
-  func open() throws -> Owner {
+  func open(clockError: Duration = .zero) throws -> Owner {
     switch kind {
     case .journal: try openJournal()
-    case .cluster: try openPartition()
+    case .cluster: try openPartition(clockError)
     }
   }
 
@@ -89,17 +93,23 @@ final class StoreFixture {
     return owner
   }
 
-  private func openPartition() throws -> Owner {
+  private func openPartition(_ clockError: Duration) throws -> Owner {
     let server = try #require(server)
     let engine = try harness.ready(
       EngineHarness.settings(server, partitions: 1),
       member: "m\(epoch)"
     )
     engines.append(engine)
-    let store = PartitionStore(engine, member: "m\(epoch)", clock: SystemClock.read) { _ in
+    let readClock = {
+      var clock = SystemClock.read()
+      clock.stamps.wallMilliseconds += clockError.components.seconds * 1000
+      return clock
+    }
+    let store = PartitionStore(engine, member: "m\(epoch)", clock: readClock) { _ in
       Self.partition
     }
     let owner = Owner(store)
+    store.onClockDifference = { owner.clockDifferences.append($0) }
     var entries: [JournalEntry]?
     store.onOpened = { [unowned store] partition, epoch, found in
       entries = found

@@ -163,4 +163,28 @@ import Testing
     #expect(text(third) == ["a=3"])
     try fixture.close(third)
   }
+
+  @Test(arguments: [86_400, -86_400])
+  func `an owner whose clock is a day off says so, and finds everything with its time to live`(
+    error: Int
+  ) throws {
+    let fixture = try StoreFixture(.cluster)
+    let first = try fixture.open()
+    #expect(first.clockDifferences.isEmpty)
+    #expect(try fixture.write([("a", "1")], by: first))
+    try fixture.close(first)
+    let second = try fixture.open(clockError: .seconds(error))
+    #expect(second.clockDifferences.count == 1)
+    let difference = try #require(second.clockDifferences.first)
+    #expect((difference - .seconds(error)).components.seconds.magnitude < 60)
+    #expect(text(second) == ["a=1"])
+    let left = try #require(second.found.first).left
+    #expect(left > .seconds(3500) && left <= .seconds(3600))
+    #expect(try fixture.write([("b", "2")], by: second))
+    try fixture.close(second)
+    let third = try fixture.open()
+    #expect(text(third) == ["a=1", "b=2"] && third.clockDifferences.isEmpty)
+    #expect(third.found.allSatisfy { $0.left > .seconds(3500) && $0.left <= .seconds(3600) })
+    try fixture.close(third)
+  }
 }

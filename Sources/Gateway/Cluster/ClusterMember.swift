@@ -50,6 +50,7 @@ final class ClusterMember {
   /// logged.
   private static let conflictingLives = 4
   private var conflictPace = LogPace()
+  private var clockPace = LogPace()
 
   /// Executes a request of another member.
   var onRequest: ((ControlRequest, PeerRequester) -> Void)?
@@ -136,6 +137,7 @@ final class ClusterMember {
     }
     store.onOpened = { [unowned self] in opened($0, epoch: $1, $2) }
     store.onLost = { [unowned self] in membership.lost($0, epoch: $1, at: EventLoop.now()) }
+    store.onClockDifference = { [unowned self] in clockDiffers(by: $0) }
     store.onClosing = { [unowned self] in leave() }
     engine.onRefusal = { [unowned self] in onRefusal?($0.description) }
     engine.onProblem = { [unowned self] in engineChanged($0) }
@@ -276,6 +278,15 @@ final class ClusterMember {
       context.log.info("The cluster's engine can be used", ["server": engine.server])
       rows.sayHello()
     }
+  }
+
+  private func clockDiffers(by difference: Duration) {
+    guard clockPace.record(at: EventLoop.now()) != nil else { return }
+    let seconds = difference.components.seconds
+    context.log.warning(
+      "The clocks of this machine and of a server of the cluster's engine differ: set both",
+      ["this machine": "\(seconds.magnitude) s \(seconds < 0 ? "behind" : "ahead")"]
+    )
   }
 
   /// The gateway's own connection to the broker was made or ended.
