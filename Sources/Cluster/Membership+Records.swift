@@ -26,15 +26,20 @@ extension Membership {
     advance(to: now)
   }
 
-  /// A record was read, or has changed; `nil`: it was deleted or never written.
+  /// A record was read, or has changed; `nil`: it was never written, or cannot be read.
+  ///
+  /// - Returns: Whether it was not known before.
+  @discardableResult
   package mutating func observed(
     _ key: RecordKey,
     _ record: ClusterRecord?,
     revision: UInt64,
     at now: Moment
-  ) {
-    guard standing != .ended, view.observe(key, record, revision: revision, at: now) else { return }
-    guard standing != .reading else { return }
+  ) -> Bool {
+    guard standing != .ended, view.observe(key, record, revision: revision, at: now) else {
+      return false
+    }
+    guard standing != .reading else { return true }
     if case .owner(let partition) = key, let owner = view.unknownOwner(of: partition), owner != name
     {
       effects.append(.read(.member(owner)))  // The watch has missed it.
@@ -47,6 +52,7 @@ extension Membership {
       changed(key, record, at: now)
     }
     advance(to: now)
+    return true
   }
 
   /// A read has ended: what it found, if anything, was reported before.

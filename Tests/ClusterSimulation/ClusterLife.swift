@@ -175,7 +175,7 @@ package final class ClusterLife {
     let length = Duration.milliseconds(time.random.within(500...6000))
     engine.loseLeader(for: length)
     for member in members {
-      // What watches may hear no more, and be alive.
+      // A watch may show nothing although it is alive.
       if time.random.chance(30) {
         deafUntil[member.life] = time.now.advanced(
           by: .milliseconds(time.random.within(1000...20_000))

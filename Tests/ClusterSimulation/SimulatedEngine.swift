@@ -68,7 +68,7 @@ final class SimulatedEngine {
     newestFrame -= changes[1].by
   }
 
-  /// From where on numbers become lower, and by how much: the newest gap is closed.
+  /// The number from which on numbers become lower, and by how much: the newest gap is closed.
   private static func renumbering(
     _ numbers: [UInt64],
     newest: UInt64
@@ -238,7 +238,7 @@ final class SimulatedEngine {
       .sorted { $0.2 < $1.2 }
   }
 
-  /// The newest records, as one finds them who reads the last numbers again.
+  /// The newest records: what a member finds that reads the last numbers again.
   var newest: some Sequence<(RecordKey, ClusterRecord, UInt64)> {
     snapshot.lazy.filter { $0.2 + Self.renumbered > self.newestRecord }
   }

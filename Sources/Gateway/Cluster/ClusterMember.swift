@@ -128,8 +128,8 @@ final class ClusterMember {
 
   private func setHandlers() {
     engine.onRecord = { [unowned self] key, record, revision in
-      membership.observed(key, record, revision: revision, at: EventLoop.now())
-      passed.ownersChanged()
+      let now = EventLoop.now()
+      if membership.observed(key, record, revision: revision, at: now) { passed.ownersChanged() }
     }
     engine.onRecordsRead = { [unowned self] in
       membership.readAll(at: EventLoop.now())
