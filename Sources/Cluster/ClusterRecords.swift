@@ -74,7 +74,14 @@ package struct OwnerRecord: Hashable, Sendable {
 }
 
 extension MemberRecord {
-  func follows(_ other: Self?) -> Bool { other.map { beat > $0.beat } ?? true }
+  /// An incarnation that has ended does not come back, whatever was counted.
+  func follows(_ other: Self?) -> Bool {
+    guard let other else { return true }
+    if incarnation == other.incarnation, state.isPresent != other.state.isPresent {
+      return !state.isPresent
+    }
+    return beat > other.beat
+  }
 }
 
 extension OwnerRecord {

@@ -69,6 +69,17 @@ package struct ClusterView: Sendable {
     return true
   }
 
+  /// The engine's leader has a record at a revision: that is what it compares with, whatever is known here.
+  mutating func expect(_ revision: UInt64, of key: RecordKey) {
+    switch key {
+    case .member(let name): peers[name]?.revision = revision
+    case .owner(let partition):
+      if holdings.indices.contains(partition.number) {
+        holdings[partition.number].revision = revision
+      }
+    }
+  }
+
   func revision(of key: RecordKey) -> UInt64 {
     switch key {
     case .member(let name): peers[name]?.revision ?? 0

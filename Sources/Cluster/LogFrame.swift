@@ -4,8 +4,8 @@
 package import Durability
 import LastOut
 
-/// One entry in the log of a partition: the log is read from its start, and what is left after the
-/// last frame is what a new owner must send.
+/// One entry in the log of a partition: the log is read from its newest snapshot, and what is left after
+/// the last frame is what a new owner must send.
 package struct LogFrame: Hashable, Sendable {
   /// A value that is accepted and not sent.
   package struct Row: Hashable, Sendable {
@@ -37,12 +37,23 @@ package struct LogFrame: Hashable, Sendable {
   package var kind: Kind
   /// The owner's.
   package var epoch: UInt64
+  /// Where the newest complete snapshot before this frame begins; 0 for none.
+  ///
+  /// Nobody reads what is before it. After an election, it may have another number.
+  package var base: UInt64
   package var puts: [Row]
   package var removals: [String]
 
-  package init(kind: Kind, epoch: UInt64, puts: [Row] = [], removals: [String] = []) {
+  package init(
+    kind: Kind,
+    epoch: UInt64,
+    base: UInt64 = 0,
+    puts: [Row] = [],
+    removals: [String] = []
+  ) {
     self.kind = kind
     self.epoch = epoch
+    self.base = base
     self.puts = puts
     self.removals = removals
   }
@@ -77,6 +88,8 @@ package struct LogContents: Sendable {
   private var count = 0
   /// The frames of a snapshot that is not complete; a crash may have cut it short.
   private var parts: [StoredFrame] = []
+  /// Whether there was a complete snapshot: what is before it does not matter.
+  private(set) var hasSnapshot = false
 
   package init() {}
 
@@ -93,6 +106,7 @@ package struct LogContents: Sendable {
     guard part == parts.count else { return parts = [] }
     parts.append(stored)
     guard parts.count == count else { return }
+    hasSnapshot = true
     rows = [:]
     for part in parts { apply(part) }
     parts = []

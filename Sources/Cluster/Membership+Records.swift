@@ -55,10 +55,20 @@ extension Membership {
     return true
   }
 
-  /// A read has ended: what it found, if anything, was reported before.
-  package mutating func readEnded(_ key: RecordKey, isAnswered: Bool, at now: Moment) {
+  /// A read has ended.
+  ///
+  /// `found` is `nil` without an answer; where there is no record, its revision is 0.
+  package mutating func read(
+    _ key: RecordKey,
+    _ found: (record: ClusterRecord?, revision: UInt64)?,
+    at now: Moment
+  ) {
+    if let found {
+      view.expect(found.revision, of: key)
+      observed(key, found.record, revision: found.revision, at: now)
+    }
     guard writes.isBusy(key) else { return }
-    guard isAnswered else { return writes.read(key, at: now.advanced(by: settings.retry)) }
+    if found == nil { return writes.read(key, at: now.advanced(by: settings.retry)) }
     // The write is not stored. Should it arrive late, its expected revision is outdated by the next
     // one, or it counts after all and is observed.
     let write = writes.ended(key)
@@ -106,6 +116,10 @@ extension Membership {
 
   private mutating func ownPresenceChanged(_ record: MemberRecord?, at now: Moment) {
     if standing == .joining {
+      // It was evicted before it knew that it had joined.
+      if let record, record.incarnation == incarnation, !record.state.isPresent {
+        incarnation &+= 1
+      }
       guard let record, record.state.isPresent, record.incarnation != incarnation else { return }
       // The last renewals of an earlier process may be seen late; a living namesake goes on.
       let since = namesakeSeen ?? now

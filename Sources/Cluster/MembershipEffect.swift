@@ -6,8 +6,7 @@ package enum MembershipEffect: Hashable, Sendable {
   /// Replace a record if its revision is still `revision` (0: if there is none); report the outcome
   /// by ``Membership/wrote(_:_:at:)``.
   case write(RecordKey, ClusterRecord, expecting: UInt64)
-  /// Read a record; report it by ``Membership/observed(_:_:revision:at:)`` and
-  /// ``Membership/readEnded(_:at:)``.
+  /// Read a record; report it by ``Membership/read(_:_:at:)``.
   case read(RecordKey)
   /// Close the partition's log for earlier owners and read it; report the end by
   /// ``Membership/opened(_:epoch:at:)`` or ``Membership/openFailed(_:epoch:at:)``.

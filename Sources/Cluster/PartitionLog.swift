@@ -8,9 +8,15 @@ import LastOut
 package struct LogSettings: Sendable {
   /// How many rows a frame has at most: some 100 kB, of 1 MB that the engine takes.
   package var rowsPerFrame = 512
-  /// How many values and removals may be appended before a snapshot, and for each value in the log four
-  /// more.
-  package var longAfter = 1024
+  /// How many values and removals may be appended before a snapshot; for each value in the log, two more.
+  ///
+  /// A new owner reads them, one frame after the other.
+  package var longAfter = 64
+  /// How many entries of all logs are kept behind a snapshot.
+  ///
+  /// The engine reads a part of its files again for each entry, if it has removed others from it and was
+  /// restarted since (seen with nats-server 2.9.10): entries are removed from parts that nobody reads.
+  package var keptBehind: UInt64 = 32_768
 
   package init() {}
 }
@@ -75,9 +81,13 @@ struct PartitionLog: Sendable {
   var appended = 0
   /// Where the snapshot that is being appended begins; 0 for none.
   var snapshotStart: UInt64 = 0
+  /// Where the newest complete snapshot begins; 0 for none.
+  var base: UInt64 = 0
+  /// Where one began that frames will be removed before; 0 for none.
+  var removesBefore: UInt64 = 0
 
   /// Whether a snapshot would be much shorter than what was appended.
-  var isLong: Bool { appended > settings.longAfter + 4 * live.count }
+  var isLong: Bool { appended > settings.longAfter + 2 * live.count }
 
   /// The frames of a snapshot of everything in the log.
   func snapshot(_ clock: JournalClock) -> [LogFrame] {

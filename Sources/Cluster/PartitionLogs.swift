@@ -11,8 +11,8 @@ package enum LogEffect: Sendable {
   case append(Partition, LogFrame, expecting: UInt64)
   /// Read the log's last frame; report it by ``PartitionLogs/readLast(_:epoch:_:clock:)``.
   case readLast(Partition, epoch: UInt64)
-  /// Read the log up to a frame; report it by ``PartitionLogs/read(_:epoch:_:clock:)``.
-  case read(Partition, epoch: UInt64, through: UInt64)
+  /// Read the log between two frames; report it by ``PartitionLogs/read(_:epoch:_:clock:)``.
+  case read(Partition, epoch: UInt64, from: UInt64, through: UInt64)
   /// Frames before this one are not needed any more.
   case purge(Partition, before: UInt64)
   /// The work has ended.
@@ -27,7 +27,7 @@ extension LogEffect {
   /// The partition that it is about; `nil` for the end of a piece of work.
   var partition: Partition? {
     switch self {
-    case .append(let partition, _, _), .readLast(let partition, _), .read(let partition, _, _),
+    case .append(let partition, _, _), .readLast(let partition, _), .read(let partition, _, _, _),
       .purge(let partition, _), .opened(let partition, _, _), .lost(let partition, _):
       partition
     case .finished: nil
@@ -139,10 +139,11 @@ package struct PartitionLogs: Sendable {
   }
 
   private mutating func load(_ partition: Partition, through last: UInt64) {
-    guard let epoch = logs[partition]?.epoch else { return }
+    guard let log = logs[partition] else { return }
     logs[partition]?.isBusy = true
     logs[partition]?.phase = .loading(through: last)
-    effects.append(.read(partition, epoch: epoch, through: last))
+    let first = max(1, log.base)
+    effects.append(.read(partition, epoch: log.epoch, from: first, through: last))
   }
 
   private mutating func lose(_ partition: Partition) {
@@ -212,7 +213,9 @@ package struct PartitionLogs: Sendable {
     guard let next = log.waiting.first else { return ended(partition) }
     if !log.waiting.contains(where: \.isWork) { ended(partition) }
     logs[partition]?.isBusy = true
-    effects.append(.append(partition, next.frame, expecting: log.last))
+    var frame = next.frame
+    frame.base = log.base
+    effects.append(.append(partition, frame, expecting: log.last))
   }
 
   /// Nothing of the work is left to do for a partition.
@@ -304,14 +307,18 @@ package struct PartitionLogs: Sendable {
     case .frame(let stored):
       if stored.frame.epoch > epoch { return lose(partition) }
       logs[partition]?.last = stored.sequence
+      if log.phase != .open { logs[partition]?.base = stored.frame.base }
       if stored.frame.epoch == epoch, log.phase != .open {
+        // Two may have the same epoch where an election has changed the numbers of records.
+        guard stored.frame.kind == .claim(member: member) else { return lose(partition) }
         return load(partition, through: stored.sequence)  // The claim is stored.
       }
     }
     if log.phase == .open { return proceed(partition) }
     logs[partition]?.phase = .claiming
     logs[partition]?.isBusy = true
-    let claim = LogFrame(kind: .claim(member: member), epoch: epoch)
+    let base = logs[partition]?.base ?? 0
+    let claim = LogFrame(kind: .claim(member: member), epoch: epoch, base: base)
     effects.append(.append(partition, claim, expecting: logs[partition]?.last ?? 0))
   }
 
@@ -330,6 +337,11 @@ package struct PartitionLogs: Sendable {
     }
     var contents = LogContents()
     for frame in frames { contents.append(frame) }
+    if log.base > 0, !contents.hasSnapshot {
+      // It has another number since an election.
+      logs[partition]?.base = 0
+      return load(partition, through: through)
+    }
     var entries: [JournalEntry] = []
     for held in contents.ordered {
       // Both times are the engine's.
@@ -365,14 +377,21 @@ package struct PartitionLogs: Sendable {
     }
   }
 
-  /// Forgets what a complete snapshot replaces.
+  /// Does without what a complete snapshot replaces.
   private mutating func compacted(_ partition: Partition, _ frame: LogFrame, at sequence: UInt64) {
     guard case .snapshot(let part, let count) = frame.kind else { return }
     if part == 0 { logs[partition]?.snapshotStart = sequence }
     guard part + 1 == count, let start = logs[partition]?.snapshotStart, start > 0 else { return }
     logs[partition]?.appended = 0
     logs[partition]?.snapshotStart = 0
-    effects.append(.purge(partition, before: start))
+    logs[partition]?.base = start
+    let outdated = logs[partition]?.removesBefore ?? 0
+    if outdated == 0 {
+      logs[partition]?.removesBefore = start
+    } else if sequence > outdated + settings.keptBehind {
+      effects.append(.purge(partition, before: outdated))
+      logs[partition]?.removesBefore = start
+    }
   }
 }
 

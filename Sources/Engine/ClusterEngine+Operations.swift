@@ -63,11 +63,13 @@ extension ClusterEngine {
     }
   }
 
-  /// Reads a log up to the frame at `last`, in order and without a gap; `nil` where that fails.
+  /// Reads a log from `first` up to the frame at `last`, in order and without a gap; `nil` where that
+  /// fails.
   ///
   /// A consumer sends all frames at once. Where it is silent, they are asked for one by one.
   package func read(
     _ partition: Partition,
+    from first: UInt64,
     through last: UInt64,
     _ done: @escaping ([StoredFrame]?) -> Void
   ) {
@@ -80,7 +82,7 @@ extension ClusterEngine {
       done(result)
     }
     reader = consume(
-      .all,
+      .from(first),
       of: log(of: partition),
       in: settings.log,
       onItem: { [unowned self] item in
@@ -93,7 +95,7 @@ extension ClusterEngine {
       onLost: { [unowned self] in
         guard reader != nil else { return }
         reader = nil
-        readNext(of: partition, from: 1, through: last, after: [], done)
+        readNext(of: partition, from: first, through: last, after: [], done)
       }
     )
   }

@@ -175,7 +175,7 @@ package final class ClusterEngine {
       api,
       named: name,
       // A consumer sends only where someone has subscribed to exactly that subject.
-      to: start == .all ? "\(inbox).read" : "\(inbox).watch\(consumerCount % Self.watchSubjects)",
+      to: start == .new ? "\(inbox).watch\(consumerCount % Self.watchSubjects)" : "\(inbox).read",
       loop: loop,
       onItem: onItem,
       onLost: { [unowned self] in

@@ -20,9 +20,9 @@ final class Consumer {
     var bytes: [UInt8]
   }
 
-  enum Start: String {
-    /// Every message of the subject.
-    case all
+  enum Start: Hashable {
+    /// Every message from a sequence number on.
+    case from(UInt64)
     /// What is stored from now on.
     case new
   }
@@ -75,13 +75,20 @@ final class Consumer {
     }
     var configuration: [JSONValue.Member] = [
       .init("name", .string(name)), .init("deliver_subject", .string(subject)),
-      .init("deliver_policy", .string(start.rawValue)), .init("ack_policy", "none"),
+      .init("ack_policy", "none"),
       .init("replay_policy", "instant"),
       .init("mem_storage", true), .init("num_replicas", 1),
       .init("inactive_threshold", 5_000_000_000), .init("filter_subject", .string(filter)),
     ]
-    // Who reads to a known end needs no sign of life.
-    if start == .new { configuration.append(.init("idle_heartbeat", 1_000_000_000)) }
+    switch start {
+    case .from(let first):
+      // One that reads to a known end needs no sign of life.
+      configuration.append(.init("deliver_policy", "by_start_sequence"))
+      configuration.append(.init("opt_start_seq", .integer(Int64(clamping: first))))
+    case .new:
+      configuration.append(.init("deliver_policy", "new"))
+      configuration.append(.init("idle_heartbeat", 1_000_000_000))
+    }
     heard()
     api.call(
       "CONSUMER.CREATE.\(stream).\(name)",

@@ -10,7 +10,7 @@ import LastOut
 /// A byte for the version, a byte for the kind, then numbers as LEB128 and texts as their length and
 /// UTF-8:
 ///
-///     version=1 kind epoch [member | part count] puts {key age ttl content} removals {key}
+///     version=1 kind epoch base [member | part count] puts {key age ttl content} removals {key}
 ///
 /// Ages and times to live are in milliseconds.
 package enum FrameCoding {
@@ -19,17 +19,19 @@ package enum FrameCoding {
   package static func bytes(_ frame: LogFrame) -> [UInt8] {
     var writer = ByteWriter()
     writer.bytes.append(version)
+    let kind: UInt8 =
+      switch frame.kind {
+      case .claim: 1
+      case .changes: 2
+      case .snapshot: 3
+      }
+    writer.bytes.append(kind)
+    writer.append(frame.epoch)
+    writer.append(frame.base)
     switch frame.kind {
-    case .claim(let member):
-      writer.bytes.append(1)
-      writer.append(frame.epoch)
-      writer.append(member)
-    case .changes:
-      writer.bytes.append(2)
-      writer.append(frame.epoch)
+    case .claim(let member): writer.append(member)
+    case .changes: break
     case .snapshot(let part, let count):
-      writer.bytes.append(3)
-      writer.append(frame.epoch)
       writer.append(UInt64(clamping: part))
       writer.append(UInt64(clamping: count))
     }
@@ -48,9 +50,9 @@ package enum FrameCoding {
   /// Reads a frame; `nil` for anything else, a frame of a later version included.
   package static func frame(_ bytes: [UInt8]) -> LogFrame? {
     var reader = ByteReader(bytes)
-    guard reader.byte() == version, let kind = reader.byte(), let epoch = reader.number() else {
-      return nil
-    }
+    guard reader.byte() == version, let kind = reader.byte(), let epoch = reader.number(),
+      let base = reader.number()
+    else { return nil }
     var frame: LogFrame
     switch kind {
     case 1:
@@ -62,6 +64,7 @@ package enum FrameCoding {
       frame = LogFrame(kind: .snapshot(part: part, count: count), epoch: epoch)
     default: return nil
     }
+    frame.base = base
     guard let puts = reader.count() else { return nil }
     for _ in 0..<puts {
       guard let key = reader.text(), let age = reader.milliseconds(),

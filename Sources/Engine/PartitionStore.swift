@@ -91,8 +91,8 @@ package final class PartitionStore: ValueStore {
         guard let self else { return }
         logs.readLast(partition, epoch: epoch, end, clock: clock())
       }
-    case .read(let partition, let epoch, let last):
-      engine.read(partition, through: last) { [weak self] frames in
+    case .read(let partition, let epoch, let first, let last):
+      engine.read(partition, from: first, through: last) { [weak self] frames in
         guard let self else { return }
         if let claim = frames?.last { compareClocks(claim.storedAt) }
         logs.read(partition, epoch: epoch, frames, clock: clock())

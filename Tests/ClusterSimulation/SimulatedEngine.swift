@@ -29,6 +29,8 @@ final class SimulatedEngine {
   private(set) var renumberings = 0
   /// How many snapshots of more than one frame were stored.
   private(set) var longSnapshots = 0
+  /// The keys whose newest record has another number than it was written with.
+  private var renumberedKeys: Set<RecordKey> = []
   /// How many of the newest messages may get another number.
   static let renumbered: UInt64 = 16
 
@@ -56,6 +58,7 @@ final class SimulatedEngine {
       for place in records[key]?.indices ?? 0..<0
       where records[key]?[place].revision ?? 0 >= changes[0].from {
         records[key]?[place].revision -= changes[0].by
+        renumberedKeys.insert(key)
       }
     }
     for partition in logs.keys {
@@ -113,6 +116,7 @@ final class SimulatedEngine {
       let current = self.records[key]?.last?.revision ?? 0
       guard current == expected else { return .conflict }
       if self.isTheft(key, record) { self.onTheft?(key) }
+      self.renumberedKeys.remove(key)
       let revision = self.next(after: &self.newestRecord)
       self.records[key, default: []].append((record, revision))
       self.onChange?(key, record, revision)
@@ -121,7 +125,9 @@ final class SimulatedEngine {
   }
 
   private func isTheft(_ key: RecordKey, _ record: ClusterRecord) -> Bool {
-    guard let taker = record.owner?.member, let before = records[key]?.last?.record.owner,
+    // A writer may have read an older record with the number that this one has now.
+    guard !renumberedKeys.contains(key), let taker = record.owner?.member,
+      let before = records[key]?.last?.record.owner,
       let owner = before.member, owner != taker,
       let presence = records[.member(owner)]?.last?.record.member
     else { return false }
@@ -178,12 +184,15 @@ final class SimulatedEngine {
 
   func readLog(
     of partition: Partition,
+    from first: UInt64,
     through last: UInt64,
     by member: String,
     _ answer: @escaping ([StoredFrame]?) -> Void
   ) {
     call(by: member, answer, nil) {
-      let log = (self.logs[partition] ?? []).filter { $0.sequence <= last }
+      let log = (self.logs[partition] ?? []).filter {
+        (first...max(first, last)).contains($0.sequence)
+      }
       return self.isFaulty && self.time.random.chance(5) ? Array(log.dropLast()) : log
     }
   }

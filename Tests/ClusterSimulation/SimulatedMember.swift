@@ -51,7 +51,7 @@ final class SimulatedMember {
     )
     var logSettings = LogSettings()
     // Short, so that snapshots have several frames.
-    (logSettings.rowsPerFrame, logSettings.longAfter) = (2, 24)
+    (logSettings.rowsPerFrame, logSettings.longAfter, logSettings.keptBehind) = (2, 12, 20)
     logs = PartitionLogs(member: name, settings: logSettings) { key in
       Partition(of: String(key.prefix { $0 != "/" }), count: count)
     }
@@ -210,10 +210,7 @@ final class SimulatedMember {
     case .read(let key):
       world.engine.read(key, by: name) { [self] found in
         receive {
-          if let found, let found {
-            self.membership.observed(key, found.record, revision: found.revision, at: self.now)
-          }
-          self.membership.readEnded(key, isAnswered: found != nil, at: self.now)
+          self.membership.read(key, found.map { ($0?.record, $0?.revision ?? 0) }, at: self.now)
         }
       }
     case .open(let partition, let epoch): logs.open(partition, epoch: epoch)
@@ -324,8 +321,8 @@ final class SimulatedMember {
       world.engine.readLast(of: partition, by: name) { [self] end in
         receive { self.logs.readLast(partition, epoch: epoch, end, clock: self.clock) }
       }
-    case .read(let partition, let epoch, let last):
-      world.engine.readLog(of: partition, through: last, by: name) { [self] frames in
+    case .read(let partition, let epoch, let first, let last):
+      world.engine.readLog(of: partition, from: first, through: last, by: name) { [self] frames in
         receive { self.logs.read(partition, epoch: epoch, frames, clock: self.clock) }
       }
     case .purge(let partition, let first):
@@ -408,7 +405,7 @@ extension LogEffect {
       "append to \(partition) \(frame.kind) after \(expected): \(frame.puts.map(\.key))"
         + " -\(frame.removals)"
     case .readLast(let partition, _): "read the end of \(partition)"
-    case .read(let partition, _, let last): "read \(partition) through \(last)"
+    case .read(let partition, _, let first, let last): "read \(partition) \(first) to \(last)"
     case .purge(let partition, let first): "purge \(partition) before \(first)"
     case .finished(let result): "finished \(result)"
     case .opened(let partition, let epoch, let entries):

@@ -126,14 +126,18 @@ import Testing
       engine.append(frame(1, "lamp-0/power"), to: partition, expecting: sequences[10], $0)
     }
     #expect(late == .conflict)
-    let read = try harness.answer { engine.read(partition, through: last, $0) }
+    let read = try harness.answer { engine.read(partition, from: 1, through: last, $0) }
     let frames = try #require(read)
     #expect(frames.map(\.sequence) == sequences)
     #expect(frames[7].frame == frame(2, "lamp-7/power"))
     #expect(frames[299].storedAt >= frames[0].storedAt && frames[0].storedAt > 0)
+    let rest = try harness.answer {
+      engine.read(partition, from: sequences[200], through: last, $0)
+    }
+    #expect(rest?.map(\.sequence) == Array(sequences[200...]))
     engine.purge(partition, before: sequences[290])
     let isShort = harness.run { [harness] in
-      let left = try? harness.answer { engine.read(partition, through: last, $0) }
+      let left = try? harness.answer { engine.read(partition, from: 1, through: last, $0) }
       return left?.count == 10
     }
     #expect(isShort)

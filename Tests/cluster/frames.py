@@ -15,6 +15,7 @@ class Frame:
             raise ValueError("not a frame of version 1")
         self.kind = ("claim", "changes", "snapshot")[data[1] - 1]
         self.epoch, place = number(data, 2)
+        _, place = number(data, place)  # Where the newest snapshot begins.
         self.member = None
         if self.kind == "claim":
             size, place = number(data, place)

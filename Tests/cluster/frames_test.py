@@ -13,7 +13,7 @@ def frame(kind, epoch, *rest):
     while epoch >= 0x80:
         result += bytes([epoch & 0x7F | 0x80])
         epoch >>= 7
-    return result + bytes([epoch]) + b"".join(rest) + b"\0\0"
+    return result + bytes([epoch, 0]) + b"".join(rest) + b"\0\0"
 
 
 def claim(epoch, member):

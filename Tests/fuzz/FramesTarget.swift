@@ -58,14 +58,14 @@ enum FramesTarget {
           let sequence = expected + 1
           log.append(StoredFrame(sequence: sequence, storedAt: .max, frame: frame))
           logs.appended(partition, epoch: epoch, .stored(revision: sequence), clock: clock)
-        case .read(_, let epoch, let last):
-          let found = log.filter { $0.sequence <= last }
+        case .read(_, let epoch, let first, let last):
+          let found = log.filter { $0.sequence >= first && $0.sequence <= last }
           logs.read(partition, epoch: epoch, found, clock: clock)
         case .opened(_, _, let entries):
           isOpen = true
           precondition(Set(entries.map(\.key)).count == entries.count, "A key has two values.")
         case .lost:
-          precondition(frames.contains { $0.frame.epoch > epoch }, "Nobody has taken it.")
+          precondition(frames.contains { $0.frame.epoch >= epoch }, "Nobody has taken it.")
           return
         case .purge, .finished: break
         }

@@ -48,11 +48,8 @@ extension ClusterMember {
 
   private func read(_ key: RecordKey) {
     engine.read(key) { [weak self] found in
-      guard let self else { return }
-      let now = EventLoop.now()
-      if let found { membership.observed(key, found.record, revision: found.revision, at: now) }
-      membership.readEnded(key, isAnswered: found != nil, at: now)
-      passed.ownersChanged()
+      self?.membership.read(key, found, at: EventLoop.now())
+      self?.passed.ownersChanged()
     }
   }
 
