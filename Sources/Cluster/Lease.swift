@@ -17,6 +17,8 @@ package struct LeaseSettings: Hashable, Sendable {
   package var renewal: Duration = .seconds(1)
   /// How long the others wait for a renewal after the broker has published the member's will.
   package var suspicion: Duration = .milliseconds(1500)
+  /// The time between two members that evict a third one.
+  package var turn: Duration = .milliseconds(40)
   /// The wait before something is read again, or written again after a failure.
   package var retry: Duration = .milliseconds(250)
 

@@ -31,6 +31,11 @@ package struct Membership: Sendable {
 
   package let name: String
   let settings: LeaseSettings
+  /// How long after the end of another's lease this member evicts it.
+  ///
+  /// It differs between members: most writes that two do at once are refused, and servers of the engine
+  /// may count refused writes differently (seen with nats-server 2.9.10).
+  private let turn: Duration
   package internal(set) var incarnation: UInt64
   package internal(set) var standing = Standing.reading
   package internal(set) var view: ClusterView
@@ -66,6 +71,7 @@ package struct Membership: Sendable {
     self.incarnation = incarnation
     self.digest = digest
     self.settings = settings
+    turn = settings.turn * Partition(of: name, count: 4).number
     view = ClusterView(partitions: partitions)
   }
 
@@ -89,7 +95,7 @@ package struct Membership: Sendable {
     if isJoining || isTrusted(at: now) {
       for peer in view.peers.keys
       where (peer == name) == isJoining && !writes.isBusy(.member(peer)) {
-        moments.append(view.endOfLease(of: peer, settings))
+        moments.append(peer == name ? view.endOfLease(of: peer, settings) : evictionDue(of: peer))
       }
     }
     return moments.compactMap(\.self).min()
@@ -247,13 +253,17 @@ package struct Membership: Sendable {
     view.suspect(member, at: now)
   }
 
+  private func evictionDue(of member: String) -> Moment? {
+    view.endOfLease(of: member, settings)?.advanced(by: turn)
+  }
+
   private mutating func evictSilent(at now: Moment) {
     guard standing == .member || standing == .leaving, lease.isTrusted(settings, at: now) else {
       return
     }
     for (member, peer) in view.peers.sorted(by: { $0.key < $1.key }) where member != name {
       let key = RecordKey.member(member)
-      guard !writes.isBusy(key), let end = view.endOfLease(of: member, settings), end <= now else {
+      guard !writes.isBusy(key), let due = evictionDue(of: member), due <= now else {
         continue
       }
       var record = peer.record

@@ -68,8 +68,11 @@ struct PartitionLog: Sendable {
   var phase = Phase.finding
   /// Whether the queue has what the log holds: work before that knows nothing of this partition.
   var isAdopted = false
-  /// The place of its last frame, as far as this owner knows; 0 for none.
+  /// The place of its last frame; 0 for none.
   var last: UInt64 = 0
+  /// Whether an append without an answer may have moved ``last``: it is read first, so that the engine
+  /// need not refuse the next one.
+  var isUncertain = false
   /// Whether an operation has no answer yet.
   var isBusy = false
   /// When a failed operation of ``Phase/finding``, or of what follows, is repeated.

@@ -212,6 +212,7 @@ package struct PartitionLogs: Sendable {
     guard let log = logs[partition], log.phase == .open, !log.isBusy else { return }
     guard let next = log.waiting.first else { return ended(partition) }
     if !log.waiting.contains(where: \.isWork) { ended(partition) }
+    if log.isUncertain { return find(partition) }
     logs[partition]?.isBusy = true
     var frame = next.frame
     frame.base = log.base
@@ -264,7 +265,7 @@ package struct PartitionLogs: Sendable {
       logs[partition]?.stored(frame, at: sequence, clock)
       compacted(partition, frame, at: sequence)
       compact(partition, clock)
-    case .conflict: return find(partition)  // Someone was faster, or an earlier try.
+    case .conflict: logs[partition]?.isUncertain = true  // Someone was faster, or an earlier try.
     case .unknown: return unanswered(partition, clock)
     }
     proceed(partition)
@@ -272,6 +273,7 @@ package struct PartitionLogs: Sendable {
 
   /// An operation of an open log had no answer: it is repeated for a while, and then the work fails.
   private mutating func unanswered(_ partition: Partition, _ clock: JournalClock) {
+    logs[partition]?.isUncertain = true
     if working?.contains(partition) ?? false,
       startedAt.duration(to: clock.moment) < Self.patience
     {
@@ -282,6 +284,7 @@ package struct PartitionLogs: Sendable {
   }
 
   private mutating func failed(_ partition: Partition) {
+    logs[partition]?.isUncertain = true
     logs[partition]?.waiting = []
     logs[partition]?.snapshotStart = 0
     // Where only a snapshot failed, what it replaces is still there.
@@ -314,6 +317,7 @@ package struct PartitionLogs: Sendable {
         return load(partition, through: stored.sequence)  // The claim is stored.
       }
     }
+    logs[partition]?.isUncertain = false
     if log.phase == .open { return proceed(partition) }
     logs[partition]?.phase = .claiming
     logs[partition]?.isBusy = true
