@@ -121,8 +121,7 @@ package struct JournalRows {
   private mutating func keepReplaced(of key: KeyIndex) {
     let commands = keys[Int(key.rawValue)].commands
     let before = commands.newest.isNone ? commands.earlier : commands.newest
-    // One that no commit has is never stored, since it is replaced now.
-    guard !before.isNone, before.isWritten || before.sequence <= plan.writtenThrough else { return }
+    guard !before.isNone, isInCommit(before) else { return }
     let stored = isDurable(before) ? nil : replaced[key]?.last { isDurable($0) }
     replaced[key] = (stored.map { [$0] } ?? []) + [before]
   }
@@ -130,8 +129,13 @@ package struct JournalRows {
   /// Keeps a command that did not reach the broker, and that a newer one follows.
   private mutating func keepLost(_ event: CommandEvent) {
     let command = keys[Int(event.key.rawValue)].commands.inFlight
-    guard command.isNumber(event.number), isDurable(command) else { return }
+    guard command.isNumber(event.number), isInCommit(command) else { return }
     replaced[event.key] = [command] + replaced[event.key, default: []]
+  }
+
+  /// Whether a commit has a command, or had it: any other one that is replaced now is never stored.
+  private func isInCommit(_ command: DurableCommand) -> Bool {
+    command.isWritten || command.sequence <= plan.writtenThrough
   }
 
   private func isDurable(_ command: DurableCommand) -> Bool {
