@@ -198,7 +198,7 @@ package final class ClusterEngine {
       .new,
       of: settings.record(">"),
       in: settings.records,
-      onItem: { [unowned self] in receive($0.bytes, on: $0.subject, at: $0.sequence) },
+      onItem: { [unowned self] _ in reader?.wake() },
       onLost: { [unowned self] in
         watch = nil
         // Without a connection, the next one asks again.
@@ -207,7 +207,7 @@ package final class ClusterEngine {
     )
   }
 
-  /// Reads all records from the leader, and looks there again and again for what the watch has missed.
+  /// Reads all records from the leader, and what is new when the watch shows something.
   private func readRecords() {
     reader = RecordReader(
       api,

@@ -4,11 +4,11 @@
 import LastOut
 import Operations
 
-/// Reads a stream of records from its leader, in order: first everything, then what is new, every half
-/// second.
+/// Reads a stream of records from its leader, in order: first everything, then what is new, when it is
+/// woken and every half second.
 ///
-/// A consumer is quicker, and cannot be relied on alone: after an election the newest messages may have
-/// lower numbers, which it has passed already.
+/// A consumer is told at once, and only wakes this one. It may be led by another server than the stream,
+/// which may number messages differently, and a write expects the leader's number.
 final class RecordReader {
   private static let pace = Duration.milliseconds(500)
   /// How many sequence numbers a round reads again: a new leader may count a few less than the one before.
@@ -20,6 +20,8 @@ final class RecordReader {
   private var timer: LoopTimer?
   private var next: UInt64 = 1
   private var isReading = false
+  /// Whether there is something new since the question that has no answer yet.
+  private var isWoken = false
   private var hasReadAll = false
   private var isEnded = false
   /// Receives each record, some again and again.
@@ -40,10 +42,16 @@ final class RecordReader {
     self.stream = stream
     self.onItem = onItem
     self.onRead = onRead
-    timer = try? loop.makeTimer(named: "records of the cluster") { [unowned self] in read() }
+    timer = try? loop.makeTimer(named: "records of the cluster") { [unowned self] in
+      next -= min(next - 1, Self.overlap)
+      read()
+    }
   }
 
   func start() { read() }
+
+  /// Something new is there.
+  func wake() { if isReading { isWoken = true } else { read() } }
 
   func end() {
     isEnded = true
@@ -53,6 +61,7 @@ final class RecordReader {
   private func read() {
     guard !isReading, !isEnded else { return }
     isReading = true
+    isWoken = false
     api.next(of: filter, from: next, in: stream) { [weak self] in self?.received($0) }
   }
 
@@ -65,7 +74,7 @@ final class RecordReader {
       onItem(item)
       return read()
     case .success(nil):
-      next -= min(next - 1, Self.overlap)
+      if isWoken { return read() }
       if !hasReadAll {
         hasReadAll = true
         onRead()
