@@ -11,14 +11,17 @@ import Operations
 /// which may number messages differently, and a write expects the leader's number.
 final class RecordReader {
   private static let pace = Duration.milliseconds(500)
-  /// How many sequence numbers a round reads again: a new leader may count a few less than the one before.
+  /// How many sequence numbers a round reads again: a new leader may count less than the one before.
   private static let overlap: UInt64 = 16
+  /// One round in so many reads everything: it may count less by any number.
+  private static let roundsToAll = 10
 
   private let api: StreamAPI
   private let filter: String
   private let stream: String
   private var timer: LoopTimer?
   private var next: UInt64 = 1
+  private var rounds = 0
   private var isReading = false
   /// Whether there is something new since the question that has no answer yet.
   private var isWoken = false
@@ -43,7 +46,8 @@ final class RecordReader {
     self.onItem = onItem
     self.onRead = onRead
     timer = try? loop.makeTimer(named: "records of the cluster") { [unowned self] in
-      next -= min(next - 1, Self.overlap)
+      rounds += 1
+      next = rounds.isMultiple(of: Self.roundsToAll) ? 1 : next - min(next - 1, Self.overlap)
       read()
     }
   }
