@@ -13,7 +13,6 @@ import Operations
 final class Consumer {
   /// A message of the stream.
   struct Item {
-    var subject: String
     var sequence: UInt64
     /// When it was stored, in nanoseconds by the engine's clock.
     var storedAt: Int64
@@ -123,7 +122,6 @@ final class Consumer {
     count += 1
     onItem(
       Item(
-        subject: message.subject,
         sequence: facts.stream,
         storedAt: facts.storedAt,
         bytes: message.bytes
