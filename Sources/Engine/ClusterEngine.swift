@@ -17,7 +17,7 @@ package final class ClusterEngine {
   package var onRefusal: ((EngineRefusal) -> Void)?
   /// The engine cannot be used at the moment, and why; `nil` when it can again.
   package var onProblem: ((String?) -> Void)?
-  /// A record, its value and its revision; the same may be reported again, and an older one after a newer.
+  /// A record, its value and its revision; the same is reported again and again.
   package var onRecord: ((RecordKey, ClusterRecord?, UInt64) -> Void)?
   /// Every record was reported.
   package var onRecordsRead: (() -> Void)?
@@ -214,15 +214,16 @@ package final class ClusterEngine {
       of: settings.record(">"),
       in: settings.records,
       loop: loop,
-      onItem: { [unowned self] in receive($0.bytes, on: $0.subject, at: $0.sequence) },
+      onItem: { [unowned self] in report($0) },
       onRead: { [unowned self] in onRecordsRead?() }
     )
     reader?.start()
   }
 
-  private func receive(_ bytes: [UInt8], on subject: String, at sequence: UInt64) {
-    guard let key = RecordCoding.key(subject.dropFirst(settings.record("").count)) else { return }
-    onRecord?(key, RecordCoding.record(bytes, of: key), sequence)
+  private func report(_ item: StreamAPI.Stored) {
+    let token = item.subject.dropFirst(settings.record("").count)
+    guard let key = RecordCoding.key(token) else { return }
+    onRecord?(key, RecordCoding.record(item.bytes, of: key), item.sequence)
   }
 
   /// The streams agree with the settings.
