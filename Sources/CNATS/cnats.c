@@ -194,11 +194,13 @@ bool settle_nats_subscribe(struct settle_nats *self, const char *subject) {
 }
 
 bool settle_nats_publish(
-    struct settle_nats *self, const char *subject, const char *reply, const char *header,
-    const char *value, const void *data, int size) {
+    struct settle_nats *self, const char *subject, const char *reply, const char *expected,
+    const char *id, const void *data, int size) {
   natsMsg *message = NULL;
   natsStatus status = nats.natsMsg_Create(&message, subject, reply, data, size);
-  if (status == NATS_OK && header != NULL) status = nats.natsMsgHeader_Set(message, header, value);
+  if (status == NATS_OK && expected != NULL)
+    status = nats.natsMsgHeader_Set(message, "Nats-Expected-Last-Subject-Sequence", expected);
+  if (status == NATS_OK && id != NULL) status = nats.natsMsgHeader_Set(message, "Nats-Msg-Id", id);
   if (status == NATS_OK) status = nats.natsConnection_PublishMsg(self->connection, message);
   nats.natsMsg_Destroy(message);
   return status == NATS_OK;

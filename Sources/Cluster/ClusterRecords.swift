@@ -85,10 +85,12 @@ extension MemberRecord {
 }
 
 extension OwnerRecord {
-  /// A partition is given back once in an epoch.
+  /// A partition is given back once in an epoch, and not claimed afterwards.
+  ///
+  /// Of two claims in one, which should not be, the one counts that was read last.
   func follows(_ other: Self?) -> Bool {
     guard let other else { return true }
-    return epoch == other.epoch ? member == nil && other.member != nil : epoch > other.epoch
+    return epoch == other.epoch ? self != other && other.member != nil : epoch > other.epoch
   }
 }
 
@@ -96,6 +98,14 @@ extension OwnerRecord {
 package enum ClusterRecord: Hashable, Sendable {
   case member(MemberRecord)
   case owner(OwnerRecord)
+
+  /// Differs from that of any record of the key that it follows or that follows it.
+  package var count: UInt64 {
+    switch self {
+    case .member(let record): record.beat
+    case .owner(let record): 2 * record.epoch + (record.member == nil ? 1 : 0)
+    }
+  }
 
   package var member: MemberRecord? { if case .member(let record) = self { record } else { nil } }
   package var owner: OwnerRecord? { if case .owner(let record) = self { record } else { nil } }

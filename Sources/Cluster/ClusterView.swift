@@ -8,7 +8,8 @@ package struct ClusterView: Sendable {
   /// A member as this one sees it.
   package struct Peer: Hashable, Sendable {
     package var record: MemberRecord
-    var revision: UInt64
+    /// What the engine has.
+    var stored: Predecessor
     /// When this member saw the record change.
     package var seenAt: Moment
     /// When the broker published its will after that; `nil` while nothing speaks against it.
@@ -20,7 +21,8 @@ package struct ClusterView: Sendable {
   /// The owner's record of a partition.
   struct Holding: Sendable {
     var record: OwnerRecord?
-    var revision: UInt64 = 0
+    /// What the engine has.
+    var stored = Predecessor.none
   }
 
   package private(set) var peers: [String: Peer] = [:]
@@ -40,15 +42,16 @@ package struct ClusterView: Sendable {
     revision: UInt64,
     at now: Moment
   ) -> Bool {
+    let stored = Predecessor(revision: revision, count: record?.count ?? 0)
     switch key {
     case .member(let name):
       guard let record = record?.member else { return false }
       let before = peers[name]
       guard record.follows(before?.record) else {
-        if record == before?.record { peers[name]?.revision = revision }
+        if record == before?.record { peers[name]?.stored = stored }
         return false
       }
-      peers[name] = Peer(record: record, revision: revision, seenAt: now)
+      peers[name] = Peer(record: record, stored: stored, seenAt: now)
       if let before, before.suspectedAt != nil, before.renewals == 0,
         before.record.incarnation == record.incarnation
       {
@@ -61,29 +64,30 @@ package struct ClusterView: Sendable {
       }
       let before = holdings[partition.number]
       guard record.follows(before.record) else {
-        if record == before.record { holdings[partition.number].revision = revision }
+        if record == before.record { holdings[partition.number].stored = stored }
         return false
       }
-      holdings[partition.number] = Holding(record: record, revision: revision)
+      holdings[partition.number] = Holding(record: record, stored: stored)
     }
     return true
   }
 
-  /// The engine's leader has a record at a revision: that is what it compares with, whatever is known here.
-  mutating func expect(_ revision: UInt64, of key: RecordKey) {
+  /// The engine's leader has a record: that is what it compares with, whatever is known here.
+  mutating func expect(_ stored: Predecessor, of key: RecordKey) {
     switch key {
-    case .member(let name): peers[name]?.revision = revision
+    case .member(let name): peers[name]?.stored = stored
     case .owner(let partition):
       if holdings.indices.contains(partition.number) {
-        holdings[partition.number].revision = revision
+        holdings[partition.number].stored = stored
       }
     }
   }
 
-  func revision(of key: RecordKey) -> UInt64 {
+  /// What a write of a key replaces.
+  func predecessor(of key: RecordKey) -> Predecessor {
     switch key {
-    case .member(let name): peers[name]?.revision ?? 0
-    case .owner(let partition): holdings[partition.number].revision
+    case .member(let name): peers[name]?.stored ?? .none
+    case .owner(let partition): holdings[partition.number].stored
     }
   }
 

@@ -37,6 +37,8 @@ package struct LogFrame: Hashable, Sendable {
   package var kind: Kind
   /// The owner's.
   package var epoch: UInt64
+  /// Counts the frames of the log, from 1.
+  package var number: UInt64
   /// Where the newest complete snapshot before this frame begins; 0 for none.
   ///
   /// Nobody reads what is before it. After an election, it may have another number.
@@ -47,12 +49,14 @@ package struct LogFrame: Hashable, Sendable {
   package init(
     kind: Kind,
     epoch: UInt64,
+    number: UInt64 = 0,
     base: UInt64 = 0,
     puts: [Row] = [],
     removals: [String] = []
   ) {
     self.kind = kind
     self.epoch = epoch
+    self.number = number
     self.base = base
     self.puts = puts
     self.removals = removals
@@ -66,6 +70,9 @@ package struct StoredFrame: Hashable, Sendable {
   /// When it was stored, in nanoseconds by the engine's clock.
   package var storedAt: Int64
   package var frame: LogFrame
+
+  /// What the next one follows.
+  var asPredecessor: Predecessor { Predecessor(revision: sequence, count: frame.number) }
 
   package init(sequence: UInt64, storedAt: Int64, frame: LogFrame) {
     self.sequence = sequence

@@ -8,7 +8,7 @@ extension Membership {
   /// Asks for a write of a record; there is none of its key yet.
   mutating func write(_ key: RecordKey, _ record: ClusterRecord, at now: Moment) {
     writes.began(key, record, at: now)
-    effects.append(.write(key, record, expecting: view.revision(of: key)))
+    effects.append(.write(key, record, after: view.predecessor(of: key)))
   }
 
   /// A write has ended.
@@ -64,7 +64,8 @@ extension Membership {
     at now: Moment
   ) {
     if let found {
-      view.expect(found.revision, of: key)
+      let count = found.record?.count ?? 0
+      view.expect(Predecessor(revision: found.revision, count: count), of: key)
       observed(key, found.record, revision: found.revision, at: now)
     }
     guard writes.isBusy(key) else { return }

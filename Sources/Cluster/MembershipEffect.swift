@@ -3,9 +3,9 @@
 
 /// What the host of a ``Membership`` must do.
 package enum MembershipEffect: Hashable, Sendable {
-  /// Replace a record if its revision is still `revision` (0: if there is none); report the outcome
-  /// by ``Membership/wrote(_:_:at:)``.
-  case write(RecordKey, ClusterRecord, expecting: UInt64)
+  /// Replace a record if it is still the one given; report the outcome by
+  /// ``Membership/wrote(_:_:at:)``.
+  case write(RecordKey, ClusterRecord, after: Predecessor)
   /// Read a record; report it by ``Membership/read(_:_:at:)``.
   case read(RecordKey)
   /// Close the partition's log for earlier owners and read it; report the end by
@@ -45,7 +45,7 @@ package enum MembershipNotice: Hashable, Sendable {
 /// How a write ended.
 package enum WriteOutcome: Hashable, Sendable {
   case stored(revision: UInt64)
-  /// The record has another revision.
+  /// Something else was stored in between.
   case conflict
   /// No answer: it may be stored, now or later.
   case unknown

@@ -68,8 +68,8 @@ struct PartitionLog: Sendable {
   var phase = Phase.finding
   /// Whether the queue has what the log holds: work before that knows nothing of this partition.
   var isAdopted = false
-  /// The place of its last frame; 0 for none.
-  var last: UInt64 = 0
+  /// Its last frame.
+  var last = Predecessor.none
   /// Whether an append without an answer may have moved ``last``: it is read first, so that the engine
   /// need not refuse the next one.
   var isUncertain = false
@@ -120,7 +120,7 @@ struct PartitionLog: Sendable {
 
   /// A frame is stored at `sequence`.
   mutating func stored(_ frame: LogFrame, at sequence: UInt64, _ clock: JournalClock) {
-    last = sequence
+    last = Predecessor(revision: sequence, count: last.count &+ 1)
     appended += frame.puts.count + frame.removals.count
     for key in frame.removals { live[key] = nil }
     for row in frame.puts { live[row.key] = Live(row, clock) }

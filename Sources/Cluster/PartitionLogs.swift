@@ -6,9 +6,9 @@ package import LastOut
 
 /// What a ``PartitionLogs`` asks of the engine and tells its owner.
 package enum LogEffect: Sendable {
-  /// Append a frame if the log's last one is at `expecting` (0: if it is empty); report it by
+  /// Append a frame if the log's last one is still the one given; report it by
   /// ``PartitionLogs/appended(_:epoch:_:clock:)``.
-  case append(Partition, LogFrame, expecting: UInt64)
+  case append(Partition, LogFrame, after: Predecessor)
   /// Read the log's last frame; report it by ``PartitionLogs/readLast(_:epoch:_:clock:)``.
   case readLast(Partition, epoch: UInt64)
   /// Read the log between two frames; report it by ``PartitionLogs/read(_:epoch:_:clock:)``.
@@ -214,9 +214,15 @@ package struct PartitionLogs: Sendable {
     if !log.waiting.contains(where: \.isWork) { ended(partition) }
     if log.isUncertain { return find(partition) }
     logs[partition]?.isBusy = true
-    var frame = next.frame
+    append(next.frame, to: partition)
+  }
+
+  private mutating func append(_ frame: LogFrame, to partition: Partition) {
+    guard let log = logs[partition] else { return }
+    var frame = frame
+    frame.number = log.last.count &+ 1
     frame.base = log.base
-    effects.append(.append(partition, frame, expecting: log.last))
+    effects.append(.append(partition, frame, after: log.last))
   }
 
   /// Nothing of the work is left to do for a partition.
@@ -306,10 +312,10 @@ package struct PartitionLogs: Sendable {
     case .unknown:
       if log.phase == .open { return unanswered(partition, clock) }
       return retryLater(partition, clock)
-    case .empty: logs[partition]?.last = 0
+    case .empty: logs[partition]?.last = .none
     case .frame(let stored):
       if stored.frame.epoch > epoch { return lose(partition) }
-      logs[partition]?.last = stored.sequence
+      logs[partition]?.last = stored.asPredecessor
       if log.phase != .open { logs[partition]?.base = stored.frame.base }
       if stored.frame.epoch == epoch, log.phase != .open {
         // Two may have the same epoch where an election has changed the numbers of records.
@@ -321,9 +327,7 @@ package struct PartitionLogs: Sendable {
     if log.phase == .open { return proceed(partition) }
     logs[partition]?.phase = .claiming
     logs[partition]?.isBusy = true
-    let base = logs[partition]?.base ?? 0
-    let claim = LogFrame(kind: .claim(member: member), epoch: epoch, base: base)
-    effects.append(.append(partition, claim, expecting: logs[partition]?.last ?? 0))
+    append(LogFrame(kind: .claim(member: member), epoch: epoch), to: partition)
   }
 
   /// A log was read up to its claim, in order; `nil`: no answer.
@@ -360,7 +364,7 @@ package struct PartitionLogs: Sendable {
         JournalEntry(key: row.key, content: row.content, stamps: stamps, ttl: row.ttl)
       )
     }
-    logs[partition]?.last = through
+    logs[partition]?.last = claim.asPredecessor
     logs[partition]?.phase = .open
     logs[partition]?.appended = contents.rows.count + frames.count
     effects.append(.opened(partition, epoch: epoch, entries))

@@ -10,14 +10,14 @@ import Operations
 extension ClusterEngine {
   // MARK: - Records
 
-  /// Replaces a record if its revision is still `expected` (0: if there is none).
+  /// Replaces a record if it is still the one given.
   package func write(
     _ key: RecordKey,
     _ record: ClusterRecord,
-    expecting expected: UInt64,
+    after predecessor: Predecessor,
     _ done: @escaping (WriteOutcome) -> Void
   ) {
-    api.publish(RecordCoding.bytes(record), to: subject(of: key), expecting: expected, done)
+    api.publish(RecordCoding.bytes(record), to: subject(of: key), after: predecessor, done)
   }
 
   /// Reads a record from the leader; `found` is `nil` without an answer.
@@ -40,14 +40,14 @@ extension ClusterEngine {
 
   // MARK: - Logs
 
-  /// Appends a frame if the log's last one is at `expected` (0: if it is empty).
+  /// Appends a frame if the log's last one is still the one given.
   package func append(
     _ frame: LogFrame,
     to partition: Partition,
-    expecting expected: UInt64,
+    after predecessor: Predecessor,
     _ done: @escaping (WriteOutcome) -> Void
   ) {
-    api.publish(FrameCoding.bytes(frame), to: log(of: partition), expecting: expected, done)
+    api.publish(FrameCoding.bytes(frame), to: log(of: partition), after: predecessor, done)
   }
 
   /// Reads the last frame of a log from the leader.

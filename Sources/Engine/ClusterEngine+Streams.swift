@@ -10,6 +10,9 @@ import NATS
 extension ClusterEngine {
   /// The version of what is stored.
   static let version: Int64 = 1
+  /// For how long the engine remembers what a message follows, in nanoseconds: longer than one is under
+  /// way, and short enough to be read quickly when a server starts.
+  private static let memory: Int64 = 30_000_000_000
   /// A stream has this name and other settings.
   private static let otherSettings = 10058
   /// There are fewer servers than replicas, or one server only.
@@ -33,7 +36,7 @@ extension ClusterEngine {
       .init("discard", newestOnly ? "old" : "new"),
       .init("num_replicas", .integer(Int64(settings.replicas))), .init("max_consumers", -1),
       .init("max_msgs", -1), .init("max_bytes", -1), .init("max_age", 0),
-      .init("duplicate_window", 1_000_000_000),
+      .init("duplicate_window", .integer(Self.memory)),
     ]
     if newestOnly { members.append(.init("max_msgs_per_subject", 1)) }
     return .object(members)
@@ -63,7 +66,7 @@ extension ClusterEngine {
       "hash": "fnv1a-64",
     ])
     let subject = settings.record("cluster")
-    api.publish(JSONWriter.bytes(record), to: subject, expecting: 0) { [unowned self] outcome in
+    api.publish(JSONWriter.bytes(record), to: subject, after: .none) { [unowned self] outcome in
       switch outcome {
       case .stored: becomeReady()
       case .conflict: compareClusterRecord(subject)

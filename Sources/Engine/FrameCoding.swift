@@ -10,7 +10,7 @@ import LastOut
 /// A byte for the version, a byte for the kind, then numbers as LEB128 and texts as their length and
 /// UTF-8:
 ///
-///     version=1 kind epoch base [member | part count] puts {key age ttl content} removals {key}
+///     version=1 kind epoch number base [member | part count] puts {key age ttl content} removals {key}
 ///
 /// Ages and times to live are in milliseconds.
 package enum FrameCoding {
@@ -27,6 +27,7 @@ package enum FrameCoding {
       }
     writer.bytes.append(kind)
     writer.append(frame.epoch)
+    writer.append(frame.number)
     writer.append(frame.base)
     switch frame.kind {
     case .claim(let member): writer.append(member)
@@ -51,7 +52,7 @@ package enum FrameCoding {
   package static func frame(_ bytes: [UInt8]) -> LogFrame? {
     var reader = ByteReader(bytes)
     guard reader.byte() == version, let kind = reader.byte(), let epoch = reader.number(),
-      let base = reader.number()
+      let number = reader.number(), let base = reader.number()
     else { return nil }
     var frame: LogFrame
     switch kind {
@@ -64,6 +65,7 @@ package enum FrameCoding {
       frame = LogFrame(kind: .snapshot(part: part, count: count), epoch: epoch)
     default: return nil
     }
+    frame.number = number
     frame.base = base
     guard let puts = reader.count() else { return nil }
     for _ in 0..<puts {

@@ -81,8 +81,8 @@ package final class PartitionStore: ValueStore {
 
   private func perform(_ effect: LogEffect) {
     switch effect {
-    case .append(let partition, let frame, let expected):
-      engine.append(frame, to: partition, expecting: expected) { [weak self] outcome in
+    case .append(let partition, let frame, let predecessor):
+      engine.append(frame, to: partition, after: predecessor) { [weak self] outcome in
         guard let self else { return }
         logs.appended(partition, epoch: frame.epoch, outcome, clock: clock())
       }

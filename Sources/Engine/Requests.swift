@@ -40,13 +40,14 @@ final class Requests {
   func send(
     _ bytes: [UInt8],
     to subject: String,
-    header: (name: String, value: String)? = nil,
+    condition: NATSConnection.Condition? = nil,
     _ done: @escaping (NATSConnection.Message?) -> Void
   ) {
     count += 1
     let number = count
     // Without a connection the answer is known: there will be none. Callers expect it later.
-    let isSent = connection.publish(bytes, to: subject, reply: "\(inbox).\(number)", header: header)
+    let reply = "\(inbox).\(number)"
+    let isSent = connection.publish(bytes, to: subject, reply: reply, condition: condition)
     let now = EventLoop.now()
     let deadline = isSent ? now.advanced(by: patience) : now
     pending[number] = Pending(deadline: deadline, done: done)

@@ -34,17 +34,21 @@ struct StreamAPI {
     requests.send(JSONWriter.bytes(body), to: "$JS.API.\(name)") { done(Self.answer($0)) }
   }
 
-  /// Appends a message to a stream if the last one of its subject is at `expected` (0: if there is
-  /// none).
+  /// Appends a message to a stream if the last one of its subject is still the one given.
   func publish(
     _ bytes: [UInt8],
     to subject: String,
-    expecting expected: UInt64,
+    after predecessor: Predecessor,
     _ done: @escaping (WriteOutcome) -> Void
   ) {
-    let header = (name: "Nats-Expected-Last-Subject-Sequence", value: "\(expected)")
-    requests.send(bytes, to: subject, header: header) { message in
+    let condition = NATSConnection.Condition(
+      lastSequence: predecessor.revision,
+      // No two messages follow the same one.
+      id: "\(subject)/\(predecessor.count)"
+    )
+    requests.send(bytes, to: subject, condition: condition) { message in
       switch Self.answer(message) {
+      case .success(let json) where json["duplicate"] == true: done(.conflict)
       case .success(let json):
         if case .integer(let sequence)? = json["seq"] {
           done(.stored(revision: UInt64(bitPattern: sequence)))

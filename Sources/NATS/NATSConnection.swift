@@ -81,6 +81,19 @@ package final class NATSConnection {
     inbox.releaseFromLibrary()
   }
 
+  /// When a stream stores a message.
+  package struct Condition {
+    /// The sequence number of the last message of its subject; 0: if there is none.
+    package var lastSequence: UInt64
+    /// No other message has it; the stream remembers it for its `duplicate_window`.
+    package var id: String
+
+    package init(lastSequence: UInt64, id: String) {
+      self.lastSequence = lastSequence
+      self.id = id
+    }
+  }
+
   /// Publishes a message; `false` without a connection.
   ///
   /// While libnats connects again nothing is handed to it: it would be sent long after its time.
@@ -88,10 +101,10 @@ package final class NATSConnection {
     _ bytes: [UInt8],
     to subject: String,
     reply: String? = nil,
-    header: (name: String, value: String)? = nil
+    condition: Condition? = nil
   ) -> Bool {
     guard isConnected, let handle, bytes.count <= largest else { return false }
-    return handle.publish(bytes, to: subject, reply: reply, header: header)
+    return handle.publish(bytes, to: subject, reply: reply, condition: condition)
   }
 
   /// The largest payload of a message, in bytes.

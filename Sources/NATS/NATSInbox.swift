@@ -95,14 +95,14 @@ final class NATSInbox: Sendable {
     _ bytes: [UInt8],
     to subject: String,
     reply: String?,
-    header: (name: String, value: String)?
+    condition: NATSConnection.Condition?
   ) -> Bool {
     unsafe settle_nats_publish(
       pointer,
       subject,
       reply,
-      header?.name,
-      header?.value,
+      (condition?.lastSequence).map(String.init),
+      condition?.id,
       bytes,
       Int32(bytes.count)
     )

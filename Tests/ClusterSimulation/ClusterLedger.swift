@@ -56,6 +56,7 @@ struct ClusterLedger {
   /// A gateway sends a value; the result is the rule that this violates.
   func sent(_ order: Int, of key: Int, at now: Moment) -> String? {
     guard let since = keys[key].receivedAt[order] else { return "nobody has set \(order)" }
+    if order == keys[key].delivered { return nil }  // It is sent again: no receipt has come.
     if since.duration(to: now) >= policies[key].delay { return nil }
     // A key that never rests is sent after its longest wait.
     let first = keys[key].receivedAt.filter { $0.key <= order }.values.min() ?? since

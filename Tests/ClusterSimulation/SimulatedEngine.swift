@@ -16,6 +16,18 @@ final class SimulatedEngine {
   private var (newestRecord, newestFrame): (UInt64, UInt64) = (0, 0)
   /// Until when there is no leader.
   private(set) var awayUntil = Moment.zero
+  /// When the last write that waits for the followers is stored.
+  private var orderedUntil = Moment.zero
+  /// For each leader that has ended, from when on its writes were lost.
+  private var lost: [Moment] = []
+  /// What a message follows.
+  private enum Follower: Hashable {
+    case record(RecordKey, after: UInt64)
+    case frame(Partition, after: UInt64)
+  }
+  /// What messages have followed, and since when.
+  private var followers: [Follower: Moment] = [:]
+  private static let memory = Duration.seconds(30)
   /// Members that the engine cannot be reached from, until when.
   private var cuts: [String: Moment] = [:]
   /// Whether anything may go wrong.
@@ -41,6 +53,10 @@ final class SimulatedEngine {
 
   func loseLeader(for duration: Duration) {
     awayUntil = max(awayUntil, time.now.advanced(by: duration))
+    // The next leader has the first of what waits, not all of it.
+    let wait = Int(time.now.duration(to: max(time.now, orderedUntil)) / .milliseconds(1))
+    lost.append(time.now.advanced(by: .milliseconds(time.random.within(0...wait))))
+    orderedUntil = time.now
     if time.random.chance(50) { renumber() }
   }
 
@@ -108,19 +124,22 @@ final class SimulatedEngine {
   func write(
     _ key: RecordKey,
     _ record: ClusterRecord,
-    expecting expected: UInt64,
+    after predecessor: Predecessor,
     by member: String,
     _ answer: @escaping (WriteOutcome) -> Void
   ) {
-    call(by: member, answer, .unknown) {
+    call(by: member, answer, .unknown) { answer in
       let current = self.records[key]?.last?.revision ?? 0
-      guard current == expected else { return .conflict }
-      if self.isTheft(key, record) { self.onTheft?(key) }
-      self.renumberedKeys.remove(key)
-      let revision = self.next(after: &self.newestRecord)
-      self.records[key, default: []].append((record, revision))
-      self.onChange?(key, record, revision)
-      return .stored(revision: revision)
+      guard current == predecessor.revision else { return answer(.conflict) }
+      self.propose {
+        guard self.isNews(.record(key, after: predecessor.count)) else { return answer(.conflict) }
+        if self.isTheft(key, record) { self.onTheft?(key) }
+        self.renumberedKeys.remove(key)
+        let revision = self.next(after: &self.newestRecord)
+        self.records[key, default: []].append((record, revision))
+        self.onChange?(key, record, revision)
+        answer(.stored(revision: revision))
+      }
     }
   }
 
@@ -140,33 +159,38 @@ final class SimulatedEngine {
     by member: String,
     _ answer: @escaping ((record: ClusterRecord, revision: UInt64)??) -> Void
   ) {
-    call(by: member, answer, .none) {
+    call(by: member, answer, .none) { answer in
       let known = self.records[key] ?? []
       let isStale = self.isFaulty && known.count > 1 && self.time.random.chance(10)
-      return .some(isStale ? known[known.count - 2] : known.last)
+      answer(.some(isStale ? known[known.count - 2] : known.last))
     }
   }
 
   func append(
     _ frame: LogFrame,
     to partition: Partition,
-    expecting expected: UInt64,
+    after predecessor: Predecessor,
     by member: String,
     _ answer: @escaping (WriteOutcome) -> Void
   ) {
-    call(by: member, answer, .unknown) {
+    call(by: member, answer, .unknown) { answer in
       let last = self.logs[partition]?.last?.sequence ?? 0
-      guard last == expected else { return .conflict }
-      let sequence = self.next(after: &self.newestFrame)
-      if case .snapshot(let part, 2...) = frame.kind, part > 0 { self.longSnapshots += 1 }
-      self.logs[partition, default: []].append(
-        StoredFrame(
-          sequence: sequence,
-          storedAt: Int64(self.time.now.nanoseconds),
-          frame: frame
+      guard last == predecessor.revision else { return answer(.conflict) }
+      self.propose {
+        guard self.isNews(.frame(partition, after: predecessor.count)) else {
+          return answer(.conflict)
+        }
+        let sequence = self.next(after: &self.newestFrame)
+        if case .snapshot(let part, 2...) = frame.kind, part > 0 { self.longSnapshots += 1 }
+        self.logs[partition, default: []].append(
+          StoredFrame(
+            sequence: sequence,
+            storedAt: Int64(self.time.now.nanoseconds),
+            frame: frame
+          )
         )
-      )
-      return .stored(revision: sequence)
+        answer(.stored(revision: sequence))
+      }
     }
   }
 
@@ -175,10 +199,10 @@ final class SimulatedEngine {
     by member: String,
     _ answer: @escaping (LogEnd) -> Void
   ) {
-    call(by: member, answer, .unknown) {
+    call(by: member, answer, .unknown) { answer in
       let log = self.logs[partition] ?? []
       let isStale = self.isFaulty && log.count > 1 && self.time.random.chance(10)
-      return (isStale ? log[log.count - 2] : log.last).map { .frame($0) } ?? .empty
+      answer((isStale ? log[log.count - 2] : log.last).map { .frame($0) } ?? .empty)
     }
   }
 
@@ -189,18 +213,40 @@ final class SimulatedEngine {
     by member: String,
     _ answer: @escaping ([StoredFrame]?) -> Void
   ) {
-    call(by: member, answer, nil) {
+    call(by: member, answer, nil) { answer in
       let log = (self.logs[partition] ?? []).filter {
         (first...max(first, last)).contains($0.sequence)
       }
-      return self.isFaulty && self.time.random.chance(5) ? Array(log.dropLast()) : log
+      answer(self.isFaulty && self.time.random.chance(5) ? Array(log.dropLast()) : log)
     }
   }
 
   func purge(_ partition: Partition, before first: UInt64, by member: String) {
-    call(by: member, { _ in }, ()) {
+    call(by: member, { _ in }, ()) { _ in
       self.logs[partition]?.removeAll { $0.sequence < first }
     }
+  }
+
+  /// Stores something once the followers have it, in order, unless the leader ends before.
+  ///
+  /// What a write expects was compared when it arrived: several that arrive at once may have passed. Seen
+  /// with nats-server 2.9.10, as upstream's issue 4320 describes it.
+  private func propose(_ store: @escaping () -> Void) {
+    let delay = Duration.milliseconds(time.random.within(0...8))
+    let moment = max(orderedUntil, time.now.advanced(by: delay))
+    orderedUntil = moment
+    let leaders = lost.count
+    time.plan(at: moment) {
+      if self.lost.count > leaders, self.lost[leaders] < moment { return }
+      store()
+    }
+  }
+
+  /// Remembers what a message follows; `false` if another does.
+  private func isNews(_ follower: Follower) -> Bool {
+    if let since = followers[follower], since.duration(to: time.now) < Self.memory { return false }
+    followers[follower] = time.now
+    return true
   }
 
   /// Carries out an operation after a while and answers, or does not.
@@ -208,7 +254,7 @@ final class SimulatedEngine {
     by member: String,
     _ answer: @escaping (Answer) -> Void,
     _ unknown: Answer,
-    _ operation: @escaping () -> Answer
+    _ operation: @escaping (@escaping (Answer) -> Void) -> Void
   ) {
     let isLate = isFaulty && time.random.chance(2)
     let isAnswerLost = isFaulty && time.random.chance(2)
@@ -227,11 +273,12 @@ final class SimulatedEngine {
         return
       }
       if isAnswered { self.lateWrites += 1 }
-      let result = operation()
-      if isAnswerLost { return }
-      self.time.plan(within: isAnswerSlow ? 100...1900 : 1...15) {
-        // An answer may be lost, but nothing arrives from behind a cut.
-        if self.reaches(member) || !self.isFaulty { reply(result) }
+      operation { result in
+        if isAnswerLost { return }
+        self.time.plan(within: isAnswerSlow ? 100...1900 : 1...15) {
+          // An answer may be lost, but nothing arrives from behind a cut.
+          if self.reaches(member) || !self.isFaulty { reply(result) }
+        }
       }
     }
     if isLate {

@@ -203,8 +203,8 @@ final class SimulatedMember {
     default: world.say("  \(name): \(effect)")
     }
     switch effect {
-    case .write(let key, let record, let expected):
-      world.engine.write(key, record, expecting: expected, by: name) { [self] outcome in
+    case .write(let key, let record, let predecessor):
+      world.engine.write(key, record, after: predecessor, by: name) { [self] outcome in
         receive { self.membership.wrote(key, outcome, at: self.now) }
       }
     case .read(let key):
@@ -311,8 +311,8 @@ final class SimulatedMember {
     guard isUp else { return }
     world.say("  \(name): \(effect.summary)")
     switch effect {
-    case .append(let partition, let frame, let expected):
-      world.engine.append(frame, to: partition, expecting: expected, by: name) { [self] outcome in
+    case .append(let partition, let frame, let predecessor):
+      world.engine.append(frame, to: partition, after: predecessor, by: name) { [self] outcome in
         receive {
           self.logs.appended(partition, epoch: frame.epoch, outcome, clock: self.clock)
         }
@@ -401,8 +401,8 @@ extension LogEffect {
   /// A short text for the trace.
   fileprivate var summary: String {
     switch self {
-    case .append(let partition, let frame, let expected):
-      "append to \(partition) \(frame.kind) after \(expected): \(frame.puts.map(\.key))"
+    case .append(let partition, let frame, let predecessor):
+      "append to \(partition) \(frame.kind) after \(predecessor.revision): \(frame.puts.map(\.key))"
         + " -\(frame.removals)"
     case .readLast(let partition, _): "read the end of \(partition)"
     case .read(let partition, _, let first, let last): "read \(partition) \(first) to \(last)"

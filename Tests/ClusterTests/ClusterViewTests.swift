@@ -23,13 +23,29 @@ struct ClusterViewTests {
     #expect([view.observe(key, record(1), revision: 322, at: now)] == [true])
     // A copy that has fallen behind is not believed.
     #expect([view.observe(key, record(0), revision: 318, at: now)] == [false])
-    #expect(view.revision(of: key) == 322)
+    #expect(view.predecessor(of: key) == .init(revision: 322, count: record(1).count))
     #expect([view.observe(key, record(1), revision: 320, at: now)] == [false])
-    #expect(view.revision(of: key) == 320)
+    #expect(view.predecessor(of: key) == .init(revision: 320, count: record(1).count))
     #expect([view.observe(key, record(2), revision: 321, at: now)] == [true])
-    #expect(view.revision(of: key) == 321)
+    #expect(view.predecessor(of: key) == .init(revision: 321, count: record(2).count))
     // After an election, a newer record may have a lower revision.
     #expect([view.observe(key, record(3), revision: 319, at: now)] == [true])
-    #expect(view.revision(of: key) == 319)
+    #expect(view.predecessor(of: key) == .init(revision: 319, count: record(3).count))
+    // What the engine's leader has is what it compares with.
+    view.expect(Predecessor(revision: 318, count: record(2).count), of: key)
+    #expect(view.predecessor(of: key) == .init(revision: 318, count: record(2).count))
+  }
+  @Test func `of two claims in one epoch, the one counts that was read last`() {
+    let partition = Partition(3)
+    func record(_ member: String?) -> ClusterRecord {
+      .owner(OwnerRecord(member: member, incarnation: 1, beat: 1, epoch: 9))
+    }
+    var view = ClusterView(partitions: 8)
+    let now = Moment(nanoseconds: 1)
+    let seen = ["a", "b", "b", nil, "a"].map {
+      view.observe(.owner(partition), record($0), revision: 1, at: now)
+    }
+    #expect(seen == [true, true, false, true, false])
+    #expect(view.owner(of: partition) == nil)
   }
 }

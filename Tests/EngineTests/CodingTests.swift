@@ -24,7 +24,7 @@ import Testing
     isRead: Bool
   ) {
     var writer = ByteWriter()
-    writer.bytes = [1, 2, 1, 0, 1]
+    writer.bytes = [1, 2, 1, 1, 0, 1]
     writer.append("lamp/power")
     writer.append(age)
     writer.append(1000)

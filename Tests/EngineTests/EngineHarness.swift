@@ -55,9 +55,17 @@ final class EngineHarness {
     replicas: Int = 1,
     partitions: Int = 8
   ) -> EngineSettings {
+    settings([server], replicas: replicas, partitions: partitions)
+  }
+
+  static func settings(
+    _ servers: [NATSServer],
+    replicas: Int = 1,
+    partitions: Int = 8
+  ) -> EngineSettings {
     var settings = EngineSettings(
       cluster: "test",
-      connection: NATSSettings(servers: [server.url], name: "settle-test")
+      connection: NATSSettings(servers: servers.map(\.url), name: "settle-test")
     )
     settings.replicas = replicas
     settings.partitions = partitions

@@ -34,13 +34,14 @@ import Testing
     let (server, harness) = (try NATSServer(), try EngineHarness())
     let engine = try harness.ready(EngineHarness.settings(server))
     let key = RecordKey.member("gate way_1.a")
-    let first = try harness.answer { engine.write(key, member(1), expecting: 0, $0) }
+    let first = try harness.answer { engine.write(key, member(1), after: .none, $0) }
     guard case .stored(let revision) = first else {
       Issue.record("\(first)")
       return
     }
-    #expect(try harness.answer { engine.write(key, member(2), expecting: 0, $0) } == .conflict)
-    let second = try harness.answer { engine.write(key, member(2), expecting: revision, $0) }
+    #expect(try harness.answer { engine.write(key, member(2), after: .none, $0) } == .conflict)
+    let before = Predecessor(revision: revision, count: 1)
+    let second = try harness.answer { engine.write(key, member(2), after: before, $0) }
     guard case .stored(let newer) = second else {
       Issue.record("\(second)")
       return
@@ -56,21 +57,27 @@ import Testing
   }
 
   /// Compare-and-set is what keeps a partition from having two owners.
-  @Test func `of six that write a record at once one wins, fifty times`() throws {
-    let (server, harness) = (try NATSServer(), try EngineHarness())
-    let settings = EngineHarness.settings(server)
+  ///
+  /// nats-server before 2.9.21 compares revisions before it stores, so that several may pass.
+  @Test(arguments: [1, 3])
+  func `of six that write a record at once one wins, fifty times`(replicas: Int) throws {
+    let servers = try replicas == 1 ? [NATSServer()] : NATSServer.cluster(of: replicas)
+    let harness = try EngineHarness()
+    let settings = EngineHarness.settings(servers, replicas: replicas)
     let engines = try (0..<6).map { try harness.ready(settings, member: "m\($0)") }
-    var revision: UInt64 = 0
+    var last = Predecessor.none
     for round: UInt64 in 1...50 {
       var outcomes: [WriteOutcome] = []
       for (number, engine) in engines.enumerated() {
-        engine.write(.owner(Partition(3)), owner("m\(number)", round), expecting: revision) {
+        engine.write(.owner(Partition(3)), owner("m\(number)", round), after: last) {
           outcomes.append($0)
         }
       }
       try #require(harness.run { outcomes.count == 6 })
       #expect(outcomes.count { $0 == .conflict } == 5, "\(outcomes)")
-      for case .stored(let stored) in outcomes { revision = stored }
+      for case .stored(let revision) in outcomes {
+        last = Predecessor(revision: revision, count: owner("", round).count)
+      }
     }
     for engine in engines { engine.close() }
   }
@@ -79,7 +86,7 @@ import Testing
     let (server, harness) = (try NATSServer(), try EngineHarness())
     let settings = EngineHarness.settings(server)
     let writer = try harness.ready(settings)
-    _ = try harness.answer { writer.write(.owner(Partition(1)), owner("a", 1), expecting: 0, $0) }
+    _ = try harness.answer { writer.write(.owner(Partition(1)), owner("a", 1), after: .none, $0) }
     let watcher = try harness.engine(settings, member: "b")
     var seen: [RecordKey: ClusterRecord] = [:]
     var readings = 0
@@ -88,14 +95,14 @@ import Testing
     watcher.start()
     try #require(harness.run { readings == 1 })
     #expect(seen == [.owner(Partition(1)): owner("a", 1)])
-    _ = try harness.answer { writer.write(.member("a"), member(1), expecting: 0, $0) }
+    _ = try harness.answer { writer.write(.member("a"), member(1), after: .none, $0) }
     #expect(harness.run { seen[.member("a")] == member(1) })
     // The server is killed and comes back: reading goes on where it was.
     server.kill()
     try #require(harness.run { watcher.problem != nil })
     try server.start()
     #expect(harness.run { watcher.problem == nil && writer.problem == nil })
-    let outcome = try harness.answer { writer.write(.member("b"), member(9), expecting: 0, $0) }
+    let outcome = try harness.answer { writer.write(.member("b"), member(9), after: .none, $0) }
     #expect(outcome != .conflict)
     #expect(harness.run { seen[.member("b")] == member(9) })
     #expect(readings == 1)
@@ -112,7 +119,8 @@ import Testing
     var sequences: [UInt64] = []
     for number in 0..<300 {
       let outcome = try harness.answer {
-        engine.append(frame(2, "lamp-\(number)/power"), to: partition, expecting: last, $0)
+        let before = Predecessor(revision: last, count: UInt64(number))
+        engine.append(frame(2, "lamp-\(number)/power"), to: partition, after: before, $0)
       }
       guard case .stored(let sequence) = outcome else {
         Issue.record("\(outcome)")
@@ -123,7 +131,8 @@ import Testing
     }
     // An owner before, which knows an earlier end, is refused.
     let late = try harness.answer {
-      engine.append(frame(1, "lamp-0/power"), to: partition, expecting: sequences[10], $0)
+      let before = Predecessor(revision: sequences[10], count: 11)
+      engine.append(frame(1, "lamp-0/power"), to: partition, after: before, $0)
     }
     #expect(late == .conflict)
     let read = try harness.answer { engine.read(partition, from: 1, through: last, $0) }

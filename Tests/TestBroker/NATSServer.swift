@@ -13,6 +13,8 @@ package final class NATSServer {
     package var hasJetStream = true
     /// A user and a password; without, everyone may connect.
     package var user: (name: String, password: String)?
+    /// Its name, the port that the others of its cluster reach it by, and theirs.
+    package var cluster: (name: String, port: Int, others: [Int])?
 
     package init() {}
   }
@@ -29,8 +31,24 @@ package final class NATSServer {
     if let user = options.user {
       lines.append("authorization { user: \(user.name), password: \(user.password) }")
     }
+    if let cluster = options.cluster {
+      let routes = cluster.others.map { "nats://127.0.0.1:\($0)" }.joined(separator: ", ")
+      lines.append("server_name: \(cluster.name)")
+      lines.append("cluster { name: test, listen: 127.0.0.1:\(cluster.port), routes: [\(routes)] }")
+    }
     try TextFile.write(lines.joined(separator: "\n") + "\n", to: folder + "/nats.conf")
     try start()
+  }
+
+  /// Several that are one engine.
+  package static func cluster(of count: Int) throws -> [NATSServer] {
+    let ports = try (0..<count).map { _ in try PortReservation() }
+    return try ports.indices.map { number in
+      var options = Options()
+      let others = ports.indices.filter { $0 != number }.map { ports[$0].port }
+      options.cluster = ("n\(number)", ports[number].port, others)
+      return try NATSServer(options)
+    }
   }
 
   deinit {

@@ -15,6 +15,7 @@ class Frame:
             raise ValueError("not a frame of version 1")
         self.kind = ("claim", "changes", "snapshot")[data[1] - 1]
         self.epoch, place = number(data, 2)
+        self.number, place = number(data, place)
         _, place = number(data, place)  # Where the newest snapshot begins.
         self.member = None
         if self.kind == "claim":
@@ -38,7 +39,7 @@ class LogCheck:
     """Finds entries of a partition's log that two owners have written."""
 
     def __init__(self):
-        self.epochs, self.owners = {}, {}
+        self.epochs, self.numbers, self.owners = {}, {}, {}
         self.frames, self.unreadable, self.violations = 0, 0, []
 
     def append(self, sequence, subject, data):
@@ -52,6 +53,10 @@ class LogCheck:
         if frame.epoch < highest:
             self.violations.append(f"{subject} #{sequence}: {frame.kind} of epoch {frame.epoch} after epoch {highest}")
         self.epochs[subject] = max(frame.epoch, highest)
+        last = self.numbers.get(subject, 0)
+        if frame.number <= last:
+            self.violations.append(f"{subject} #{sequence}: entry {frame.number} after entry {last}")
+        self.numbers[subject] = max(frame.number, last)
         if frame.member is not None:
             owner = self.owners.setdefault((subject, frame.epoch), frame.member)
             if owner != frame.member:

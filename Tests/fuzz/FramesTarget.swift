@@ -53,9 +53,14 @@ enum FramesTarget {
             log.last.map { .frame($0) } ?? .empty,
             clock: clock
           )
-        case .append(_, let frame, let expected):
-          precondition(expected == log.last?.sequence ?? 0, "It appends behind the last frame.")
-          let sequence = expected + 1
+        case .append(_, let frame, let before):
+          precondition(
+            before.revision == log.last?.sequence ?? 0
+              && before.count == log.last?.frame.number ?? 0
+              && frame.number == before.count &+ 1,
+            "It appends behind the last frame."
+          )
+          let sequence = before.revision + 1
           log.append(StoredFrame(sequence: sequence, storedAt: .max, frame: frame))
           logs.appended(partition, epoch: epoch, .stored(revision: sequence), clock: clock)
         case .read(_, let epoch, let first, let last):

@@ -48,10 +48,11 @@ struct settle_nats *_Nullable settle_nats_connect(
 /// Subscribes to a subject; `false` if that fails.
 bool settle_nats_subscribe(struct settle_nats *_Nonnull connection, const char *_Nonnull subject);
 
-/// Publishes a message with one header or none; `false` if that fails.
+/// Publishes a message; `false` if that fails. A stream stores it only after the sequence number
+/// `expected` of its subject, and once for each `id`, where they are given.
 bool settle_nats_publish(
     struct settle_nats *_Nonnull connection, const char *_Nonnull subject,
-    const char *_Nullable reply, const char *_Nullable header, const char *_Nullable value,
+    const char *_Nullable reply, const char *_Nullable expected, const char *_Nullable id,
     const void *_Nullable data, int size);
 
 /// The largest payload that the server takes, in bytes.

@@ -18,8 +18,8 @@ extension ClusterMember {
 
   func perform(_ effect: MembershipEffect, at now: Moment) {
     switch effect {
-    case .write(let key, let record, let expected):
-      engine.write(key, record, expecting: expected) { [weak self] outcome in
+    case .write(let key, let record, let predecessor):
+      engine.write(key, record, after: predecessor) { [weak self] outcome in
         self?.membership.wrote(key, outcome, at: EventLoop.now())
         self?.passed.ownersChanged()
       }
