@@ -33,8 +33,7 @@ package struct Membership: Sendable {
   let settings: LeaseSettings
   /// How long after the end of another's lease this member evicts it.
   ///
-  /// It differs between members: most writes that two do at once are refused, and servers of the engine
-  /// may count refused writes differently (seen with nats-server 2.9.10).
+  /// It differs between members, so that one of them is the first.
   private let turn: Duration
   package internal(set) var incarnation: UInt64
   package internal(set) var standing = Standing.reading

@@ -35,11 +35,15 @@ def number(data, place):
         shift += 7
 
 
+# How many entries of each log are compared with what is read.
+REMEMBERED = 64
+
+
 class LogCheck:
     """Finds entries of a partition's log that two owners have written."""
 
     def __init__(self):
-        self.epochs, self.numbers, self.owners = {}, {}, {}
+        self.epochs, self.entries, self.owners = {}, {}, {}
         self.frames, self.unreadable, self.violations = 0, 0, []
 
     def append(self, sequence, subject, data):
@@ -49,14 +53,18 @@ class LogCheck:
         except (ValueError, IndexError):
             self.unreadable += 1
             return
+        entries = self.entries.setdefault(subject, {})
+        if entries.get(frame.number) == data:
+            return  # After an election, an entry may have a higher sequence number, and is read again.
+        last = max(entries, default=0)
+        if frame.number <= last:
+            self.violations.append(f"{subject} #{sequence}: {frame.kind} with number {frame.number} after {last}")
+        entries[frame.number] = data
+        entries.pop(frame.number - REMEMBERED, None)
         highest = self.epochs.get(subject, 0)
         if frame.epoch < highest:
             self.violations.append(f"{subject} #{sequence}: {frame.kind} of epoch {frame.epoch} after epoch {highest}")
         self.epochs[subject] = max(frame.epoch, highest)
-        last = self.numbers.get(subject, 0)
-        if frame.number <= last:
-            self.violations.append(f"{subject} #{sequence}: entry {frame.number} after entry {last}")
-        self.numbers[subject] = max(frame.number, last)
         if frame.member is not None:
             owner = self.owners.setdefault((subject, frame.epoch), frame.member)
             if owner != frame.member:

@@ -42,9 +42,15 @@ class FrameTests(unittest.TestCase):
 
     def test_two_entries_that_follow_the_same_one_are_found(self):
         check = LogCheck()
-        for data in (claim(1, 1, "a"), frame(2, 1, 2), frame(2, 1, 2)):
+        for data in (claim(1, 1, "a"), frame(2, 1, 2), frame(2, 1, 3), frame(3, 1, 2, b"\0\1")):
             check.append(1, "p", data)
         self.assertEqual(len(check.violations), 1)
+
+    def test_an_entry_may_be_read_again(self):
+        check = LogCheck()
+        for data in (claim(1, 1, "a"), claim(2, 2, "b"), claim(1, 1, "a"), frame(2, 2, 3)):
+            check.append(1, "p", data)
+        self.assertEqual(check.violations, [])
 
     def test_two_owners_of_one_epoch_are_found(self):
         check = LogCheck()
