@@ -53,7 +53,7 @@ package final class ClusterLife {
     engine.onChange = { [unowned self] key, record, revision in
       tell(key, record, revision)
     }
-    engine.onTheft = { [unowned self] in breach("\($0) is taken from a living owner") }
+    engine.onBreach = { [unowned self] in breach($0) }
     sessions.onMessage = { [unowned self] payload, topic in delivered(payload, topic) }
     sessions.onBreach = { [unowned self] in breach($0) }
     for place in 0..<3 { start("m\(place)") }

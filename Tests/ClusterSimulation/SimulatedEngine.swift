@@ -34,8 +34,8 @@ final class SimulatedEngine {
   var isFaulty = true
   /// Receives each change of a record.
   var onChange: ((RecordKey, ClusterRecord, UInt64) -> Void)?
-  /// Called when a partition's owner is replaced although it lives.
-  var onTheft: ((RecordKey) -> Void)?
+  /// Called when something is stored that should not be.
+  var onBreach: ((String) -> Void)?
   private(set) var lateWrites = 0
   /// How many elections have changed numbers.
   private(set) var renumberings = 0
@@ -133,7 +133,7 @@ final class SimulatedEngine {
       guard current == predecessor.revision else { return answer(.conflict) }
       self.propose {
         guard self.isNews(.record(key, after: predecessor.count)) else { return answer(.conflict) }
-        if self.isTheft(key, record) { self.onTheft?(key) }
+        if self.isTheft(key, record) { self.onBreach?("\(key) is taken from a living owner") }
         self.renumberedKeys.remove(key)
         let revision = self.next(after: &self.newestRecord)
         self.records[key, default: []].append((record, revision))
@@ -179,6 +179,9 @@ final class SimulatedEngine {
       self.propose {
         guard self.isNews(.frame(partition, after: predecessor.count)) else {
           return answer(.conflict)
+        }
+        if let claimed = self.logs[partition]?.last?.frame.epoch, frame.epoch < claimed {
+          self.onBreach?("\(partition) gets an entry of epoch \(frame.epoch) after \(claimed)")
         }
         let sequence = self.next(after: &self.newestFrame)
         if case .snapshot(let part, 2...) = frame.kind, part > 0 { self.longSnapshots += 1 }
