@@ -148,7 +148,7 @@ extension Model {
     if let urgent = waiting.first(where: { keys[$0].ready?.isUrgent ?? false }) { return [urgent] }
     if waiting.contains(where: { keys[$0].queued != nil }) { return waiting }
     // A value that its group's message may carry is never sent along with another one's.
-    return [waiting.first { undecided($0) != nil } ?? waiting[0]]
+    return [waiting.first { waitsForGroup($0) } ?? waiting[0]]
   }
 
   private func urgentWaiting(in lane: Int) -> Int? {
