@@ -21,6 +21,8 @@ struct GroupCommands {
     let acceptedAt: Moment
     let origin: ChangeOrigin?
     let canConfirm: Bool
+    /// How many members rejected it at once; they have no stage.
+    let rejected: Int
     var stages: [KeyIndex: Stage] = [:]
     /// How many members are in each stage: there may be thousands of them, and each has several events.
     var counts = [0, 0, 0, 0]
@@ -57,7 +59,8 @@ struct GroupCommands {
       value: value,
       acceptedAt: now,
       origin: origin,
-      canConfirm: canConfirm
+      canConfirm: canConfirm,
+      rejected: rejected.count
     )
     for member in members { command.advance(member, to: .waiting) }
     command.failures = rejected.map { ($0.name, .rejected, $0.reason) }
@@ -119,7 +122,8 @@ extension GroupCommands.Running {
   /// The phases that all members have reached and that were not emitted.
   mutating func newEvents(number: UInt64, at now: Moment) -> [CommandEvent] {
     var events: [CommandEvent] = []
-    let isRejected = isDone && !wasSent && !hasAnswered && failures.count >= stages.count
+    let areAllFailures = failures.count == stages.count + rejected
+    let isRejected = isDone && !wasSent && !hasAnswered && areAllFailures
     if !hasAnswered, !isRejected, count(.waiting) == 0 {
       events.append(event(.accepted, number: number, at: now))
     }

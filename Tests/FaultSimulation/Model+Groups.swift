@@ -111,7 +111,11 @@ extension Model {
     guard let tag = undecided(leader), let value = keys[leader].ready?.value else { return true }
     decidedGroups[tag.place] = tag.number
     guard let carried = carried(tag, value, in: keys[leader].lane) else { return true }
-    return carried.count < 2
+    // A member whose part ended in a turn of its own, and that waits to get a newer value, is left out.
+    let isLeftOut = groups[tag.place, default: []].contains {
+      unnecessaryParts[$0] == tag && keys[$0].hasNewer
+    }
+    return carried.count < 2 || isLeftOut
   }
 
   /// The members whose commands a message for all of them carries; `nil` if one must not get it.
