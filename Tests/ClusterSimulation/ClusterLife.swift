@@ -274,6 +274,7 @@ package final class ClusterLife {
     seen.departures += 1
     member.kill()
     members.removeAll { $0 === member }
+    if members.isEmpty { start("n\(lives)") }
   }
 
   func breach(_ text: String) {

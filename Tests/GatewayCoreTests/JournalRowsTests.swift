@@ -78,6 +78,28 @@ import Values
     #expect(fresh.ended(Self.event(5), promptly: true, in: registry, at: Self.now) == true)
   }
 
+  /// It is sent before its commit ends, its session ends before the device has it, and the newer one is
+  /// rejected later.
+  @Test func `a value that was stored after a newer one replaced it is restored`() {
+    let registry = CoreBench().core.registry
+    var rows = JournalRows(
+      plan: JournalPlan(contents: JournalContents()),
+      keys: 4,
+      keepsReplaced: true
+    )
+    let identifiers = CommandIdentifiers(wallMilliseconds: 0, now: Self.now, session: 0)
+    let first = Self.accept(1, &rows, registry)
+    let work = rows.nextWork(identifiers, at: Self.now)
+    #expect(work != nil)
+    let isSent = rows.sending(Self.event(1, .sending), in: registry)
+    #expect(isSent)
+    _ = Self.accept(2, &rows, registry)
+    _ = rows.ended(Self.event(1, .superseded), promptly: true, in: registry, at: Self.now)
+    rows.plan.completed(.done, at: Self.now)
+    let restored = rows.popRestorable(Self.key, at: Self.now)
+    #expect(restored?.sequence == first)
+  }
+
   @Test func `a key that was never accepted has no row`() {
     let rows = JournalRows(plan: JournalPlan(contents: JournalContents()), keys: 4)
     #expect(!rows.holdsOlder(Self.key, than: .max, at: Self.now))
