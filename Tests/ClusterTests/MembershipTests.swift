@@ -1,0 +1,65 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Cluster
+import LastOut
+import Testing
+
+/// An owner connects, and sends its first message after that, once a renewal was stored that it sent
+/// afterwards: an earlier one says nothing about the time between.
+struct MembershipTests {
+  private let partition = Partition(0)
+  private let own = RecordKey.member("a")
+
+  private static func at(_ milliseconds: Int64) -> Moment {
+    Moment.zero.advanced(by: .milliseconds(milliseconds))
+  }
+
+  /// A member alone that has claimed the only partition and read its log.
+  private func opened() -> Membership {
+    var member = Membership(name: "a", incarnation: 1, digest: 1, partitions: 1)
+    member.readAll(at: Self.at(10))
+    member.wrote(own, .stored(revision: 1), at: Self.at(20))
+    member.wrote(.owner(partition), .stored(revision: 2), at: Self.at(30))
+    _ = member.dequeueEffects()
+    member.opened(partition, epoch: 1, at: Self.at(40))
+    return member
+  }
+
+  /// How many renewals there are among effects, and what else.
+  private func split(_ effects: [MembershipEffect]) -> (renewals: Int, others: [MembershipEffect]) {
+    let isRenewal = { (effect: MembershipEffect) in
+      if case .write(.member("a"), _, _) = effect { true } else { false }
+    }
+    return (effects.count(where: isRenewal), effects.filter { !isRenewal($0) })
+  }
+
+  @Test func `a renewal that was sent before the connection does not permit the first message`() {
+    var member = opened()
+    #expect(split(member.dequeueEffects()) == (1, []))
+    member.wrote(own, .stored(revision: 3), at: Self.at(50))
+    #expect(split(member.dequeueEffects()) == (0, [.connect(partition)]))
+    member.advance(to: Self.at(1050))
+    #expect(split(member.dequeueEffects()) == (1, []))
+    member.connected(partition, at: Self.at(1060))
+    member.wrote(own, .stored(revision: 4), at: Self.at(1070))
+    #expect(split(member.dequeueEffects()) == (1, []))
+    member.wrote(own, .stored(revision: 5), at: Self.at(1080))
+    #expect(split(member.dequeueEffects()) == (0, [.drive(partition)]))
+  }
+
+  @Test func `a renewal that was sent before a session ended does not permit the next connection`()
+  {
+    var member = opened()
+    _ = member.dequeueEffects()
+    member.wrote(own, .stored(revision: 3), at: Self.at(50))
+    member.advance(to: Self.at(1050))
+    _ = member.dequeueEffects()
+    member.disconnected(partition, at: Self.at(1060))
+    #expect(split(member.dequeueEffects()) == (0, [.read(.owner(partition))]))
+    member.wrote(own, .stored(revision: 4), at: Self.at(1070))
+    #expect(split(member.dequeueEffects()) == (1, []))
+    member.wrote(own, .stored(revision: 5), at: Self.at(1080))
+    #expect(split(member.dequeueEffects()) == (0, [.connect(partition)]))
+  }
+}
