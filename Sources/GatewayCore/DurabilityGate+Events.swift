@@ -107,6 +107,8 @@ extension DurabilityGate {
     _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
+    newestRecorded = max(newestRecorded, event.number)
+    if !rejectedUnrecorded.isEmpty, rejectedUnrecorded.remove(event.number) != nil { return false }
     let others = commands.keysEnded(by: event.key, isUrgent: event.isUrgent)
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if event.isHeard(isWatched: commands.dispatcher.log.isWatched) { outbox.emit(event) }
@@ -222,7 +224,10 @@ extension DurabilityGate {
       if rejected.contains(event.number) || event.number == restored?.number {
         _ = ended(event, promptly: true, in: commands.registry, at: now)
       } else {
-        if event.phase == .rejected { event.isNotDurable = true }
+        if event.phase == .rejected {
+          event.isNotDurable = true
+          if event.number > newestRecorded { rejectedUnrecorded.insert(event.number) }
+        }
         _ = record(event, in: &commands, &outbox, at: now)
       }
     }

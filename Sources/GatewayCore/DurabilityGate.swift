@@ -24,6 +24,10 @@ package struct DurabilityGate {
   private let limit: Int
   var rows: JournalRows
   var withheldKeys: WithheldKeys
+  /// The newest command whose `accepted` was recorded.
+  var newestRecorded: UInt64 = 0
+  /// Newer ones that were rejected with an earlier one of their key.
+  var rejectedUnrecorded: Set<UInt64> = []
   private var replay: Replay
   package internal(set) var queue = DurabilityQueue()
   /// What the plan reported, and when; a later step handles what one step cannot.

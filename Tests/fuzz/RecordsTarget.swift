@@ -61,7 +61,7 @@ enum RecordsTarget {
       case .write(let key, _, _):
         revision += 1
         membership.wrote(key, .stored(revision: revision), at: now)
-      case .read(let key): membership.readEnded(key, isAnswered: true, at: now)
+      case .read(let key): membership.read(key, nil, at: now)
       case .open(let partition, let epoch): membership.opened(partition, epoch: epoch, at: now)
       case .connect(let partition): membership.connected(partition, at: now)
       case .handOver(let partition): membership.handedOver(partition, at: now)
