@@ -6,9 +6,7 @@
 #include <dlfcn.h>
 #include <nats/nats.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // The functions of libnats that are used.
 #define FUNCTIONS(DO) \
@@ -71,16 +69,27 @@ struct settle_nats {
   bool is_closed;
 };
 
+/// Writes texts one after the other, as far as there is room.
+static void say(char *room, int size, const char *const texts[3]) {
+  int used = 0;
+  for (int place = 0; place < 3; place += 1)
+    for (const char *next = texts[place]; next != NULL && *next != 0 && used + 1 < size; next += 1) {
+      room[used] = *next;
+      used += 1;
+    }
+  if (size > 0) room[used] = 0;
+}
+
 bool settle_nats_load(const char *library, char *problem, int size) {
   pthread_mutex_lock(&loading);
   if (!is_loaded) {
     // It stays loaded: its threads may run until the process ends.
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     is_loaded = handle != NULL;
-    if (!is_loaded) snprintf(problem, (size_t)size, "%s", dlerror());
+    if (!is_loaded) say(problem, size, (const char *[3]){dlerror()});
 #define LOAD(name) \
   if (is_loaded && (nats.name = (__typeof__(name) *)dlsym(handle, #name)) == NULL) { \
-    snprintf(problem, (size_t)size, "%s has no function %s", library, #name); \
+    say(problem, size, (const char *[3]){library, " has no function ", #name}); \
     is_loaded = false; \
   }
     FUNCTIONS(LOAD)
@@ -174,8 +183,8 @@ struct settle_nats *settle_nats_connect(
     natsStatus last = status;
     const char *detail = nats.nats_GetLastError(&last);
     const char *text = nats.natsStatus_GetText(status);
-    if (detail != NULL && detail[0] != 0) snprintf(problem, (size_t)size, "%s: %s", text, detail);
-    else snprintf(problem, (size_t)size, "%s", text);
+    bool has_detail = detail != NULL && detail[0] != 0;
+    say(problem, size, (const char *[3]){text, has_detail ? ": " : NULL, has_detail ? detail : NULL});
   }
   nats.natsOptions_Destroy(options);
   if (status == NATS_OK) return self;

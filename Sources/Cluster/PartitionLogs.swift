@@ -142,7 +142,8 @@ package struct PartitionLogs: Sendable {
     guard let log = logs[partition] else { return }
     logs[partition]?.isBusy = true
     logs[partition]?.phase = .loading(through: last)
-    let first = max(1, log.base)
+    // After an election, even the last entry may have a lower number than the snapshot had.
+    let first = log.base > last ? 1 : max(1, log.base)
     effects.append(.read(partition, epoch: log.epoch, from: first, through: last))
   }
 

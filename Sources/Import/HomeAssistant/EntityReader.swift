@@ -46,7 +46,7 @@ struct EntityReader {
   mutating func topic(_ key: String) -> String? {
     usedTopics.insert(key)
     guard let topic = text(key), !topic.isEmpty else { return nil }
-    if !key.contains("command"), topic.contains("+") || topic.contains("#") {
+    if !key.has("command"), topic.contains("+") || topic.contains("#") {
       report(
         "\(key): '\(Excerpt.of(topic))' has wildcards; a device file names one topic",
         config["command_topic"] == nil ? .leftOut : .partly
