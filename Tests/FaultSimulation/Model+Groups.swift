@@ -178,7 +178,8 @@ extension Model {
       let members = groups[other] ?? []
       // That of the leader's device may have proved unnecessary in this very step.
       let sent = publish.keys.map { Int($0.rawValue) }.first { members.contains($0) }
-      let member = sent ?? members[turn]
+      let own = (keys[members[turn]].queued ?? keys[members[turn]].ready)?.group
+      let member = own?.place == other ? members[turn] : sent ?? members[turn]
       guard let newest = keys[member].queued ?? keys[member].ready, let tag = newest.group,
         tag.place == other, tag.number > decidedGroups[other] ?? 0,
         flushMembers(of: tag, newest.value, at: now),
