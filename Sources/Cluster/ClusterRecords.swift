@@ -110,3 +110,10 @@ package enum ClusterRecord: Hashable, Sendable {
   package var member: MemberRecord? { if case .member(let record) = self { record } else { nil } }
   package var owner: OwnerRecord? { if case .owner(let record) = self { record } else { nil } }
 }
+
+extension Predecessor {
+  /// A record as the engine has it; `nil`: there is none, or it cannot be read.
+  init(_ record: ClusterRecord?, revision: UInt64) {
+    self.init(revision: revision, count: record?.count ?? 0)
+  }
+}

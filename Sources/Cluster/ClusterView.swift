@@ -42,7 +42,7 @@ package struct ClusterView: Sendable {
     revision: UInt64,
     at now: Moment
   ) -> Bool {
-    let stored = Predecessor(revision: revision, count: record?.count ?? 0)
+    let stored = Predecessor(record, revision: revision)
     switch key {
     case .member(let name):
       guard let record = record?.member else { return false }

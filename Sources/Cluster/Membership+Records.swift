@@ -64,8 +64,7 @@ extension Membership {
     at now: Moment
   ) {
     if let found {
-      let count = found.record?.count ?? 0
-      view.expect(Predecessor(revision: found.revision, count: count), of: key)
+      view.expect(Predecessor(found.record, revision: found.revision), of: key)
       observed(key, found.record, revision: found.revision, at: now)
     }
     guard writes.isBusy(key) else { return }

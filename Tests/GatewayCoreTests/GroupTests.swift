@@ -215,20 +215,6 @@ import Values
   @Test func `a group of which one member has the value and others reject it fails`() {
     var commands = GroupCommands()
     let now = Moment(nanoseconds: 1)
-    func event(_ phase: Phase, of key: KeyIndex) -> CommandEvent {
-      CommandEvent(
-        ofGroup: key,
-        phase,
-        value: .boolean(true),
-        collapsed: 0,
-        number: 1,
-        acceptedAt: now,
-        at: now,
-        reason: nil,
-        origin: nil,
-        isFinal: true
-      )
-    }
     let (one, other, group) = (KeyIndex(1), KeyIndex(2), KeyIndex(3))
     commands.begin(
       7,
@@ -241,8 +227,8 @@ import Values
       at: now
     )
     let found =
-      commands.observe(event(.unchanged, of: one), of: 7, named: "a")
-      + commands.observe(event(.rejected, of: other), of: 7, named: "b")
+      commands.observe(.sample(one, .unchanged, number: 1, at: now), of: 7, named: "a")
+      + commands.observe(.sample(other, .rejected, number: 1, at: now), of: 7, named: "b")
     #expect(found.map(\.phase) == [.accepted, .failed])
     #expect(found.last?.reason == "c: it is full; b: rejected")
     #expect(commands.isEmpty)
