@@ -9,6 +9,7 @@ import JSON
 import LastOut
 import Simulation
 import Testing
+import Values
 
 @Suite struct DemoTests {
   /// The written text.
@@ -168,6 +169,25 @@ import Testing
     #expect(ledger.agrees(boiler) == true)
     #expect(ledger.agrees(stop) == nil)
     #expect(ledger.isDone)
+  }
+
+  @Test func `nothing is settled while a change is still between the player and the gateway`()
+    throws
+  {
+    let registry = try home()
+    let name = "desk-lamp/power"
+    let power = try index(name, registry)
+    var ledger = DemoLedger(registry: registry)
+    for at in 0..<3 { ledger.change(power, at: moment(at * 5)) }
+    // Two toggles cancel each other out, and the third has not arrived.
+    for phase in [Phase.accepted, .superseded, .accepted, .unchanged] {
+      _ = ledger.event(EventObject(id: "1", key: name, phase: phase, value: true, at: "now"))
+    }
+    #expect(!ledger.isSettled)
+    _ = ledger.event(EventObject(id: "3", key: name, phase: .accepted, value: true, at: "now"))
+    #expect(ledger.isReceived && !ledger.isSettled)
+    _ = ledger.event(EventObject(id: "3", key: name, phase: .confirmed, value: true, at: "now"))
+    #expect(ledger.isSettled)
   }
 
   @Test func `the summary has one row per changed key`() throws {

@@ -101,15 +101,16 @@ package struct DemoLedger: Sendable {
   /// Whether the gateway has received every change.
   package var isReceived: Bool { order.allSatisfy { self[$0].received >= self[$0].changes } }
 
-  /// Whether every change has reached its final phase.
+  /// Whether the gateway has received every change, and each has reached its final phase.
   package var isSettled: Bool {
-    order.allSatisfy { key in
-      switch self[key].phase {
-      case nil, .accepted, .sending: false
-      case .sent: registry[key].property.confirm == nil
-      case .superseded, .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired: true
+    isReceived
+      && order.allSatisfy { key in
+        switch self[key].phase {
+        case nil, .accepted, .sending: false
+        case .sent: registry[key].property.confirm == nil
+        case .superseded, .unchanged, .cancelled, .rejected, .confirmed, .failed, .expired: true
+        }
       }
-    }
   }
 
   /// Whether the device reports the target; `nil` for a property without a state topic.
