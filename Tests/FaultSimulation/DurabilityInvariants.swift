@@ -420,14 +420,14 @@ struct DurabilityInvariants {
   }
 
   /// Removes values that can neither be found nor sent any more.
+  ///
+  /// `images`: what a start could find now, or once the commit in progress is written.
   mutating func forget(except images: [[Survivor]]) {
     guard known.count > 200 else { return }
-    // A value that has just ended may be in a commit that is in progress.
-    let recent = (known.keys.max() ?? 0) - 100
     let found = Set(images.flatMap { $0 }.map(\.order))
     let numbered = Set(unemitted.keys.compactMap { orders[$0] })
     known = known.filter {
-      $0.value.isOpen || $0.key > recent || found.contains($0.key) || numbered.contains($0.key)
+      $0.value.isOpen || found.contains($0.key) || numbered.contains($0.key)
     }
     orders = orders.filter { known[$0.value] != nil || unemitted[$0.key] != nil }
   }

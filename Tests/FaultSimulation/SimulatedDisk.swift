@@ -42,6 +42,8 @@ struct SimulatedDisk: Sendable {
 
   var isBusy: Bool { work != nil }
   var endsAt: Moment? { work?.endsAt }
+  /// The rows that the work in progress writes.
+  var rowsInProgress: Rows { work?.rows ?? [:] }
 
   mutating func startFault(_ trouble: DiskFault, until end: Moment) {
     self.trouble = trouble

@@ -207,7 +207,7 @@ extension SimulatedLife {
         fail(wrong)
       }
     }
-    invariants.forget(except: images)
+    invariants.forget(except: images + [disk.rowsInProgress.values.map { survivor($0) }])
   }
 
   // MARK: - Reload
