@@ -293,6 +293,16 @@ let package = Package(
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
     .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations", "TestBroker"]),
     .testTarget(name: "MQTTTopicsTests", dependencies: ["MQTTTopics"]),
+    // Everything that reads bytes from outside, for the fuzzer and for tests.
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "Cluster", "Configuration", "Control", "Devices", "Durability", "Engine", "Gateway",
+        "GatewayCore", "HTTP", "Import", "Journal", "LastOut", "MQTT", "NATS", "Operations",
+      ],
+      path: "Tests/FuzzTargets"
+    ),
+    .testTarget(name: "FuzzTargetsTests", dependencies: ["FuzzTargets"]),
     .testTarget(
       name: "MQTTTests",
       dependencies: [
@@ -333,7 +343,7 @@ let package = Package(
       name: "SimulationTests",
       dependencies: [
         "Configuration", "Control", "Devices", "JSON", "JSONParsing", "LastOut", "Operations",
-        "PrivateBroker", "Simulation", "TestBroker",
+        "PrivateBroker", "Simulation", "TestBroker", "Values",
       ]
     ),
     .testTarget(
@@ -370,15 +380,12 @@ if Context.environment["SETTLE_BENCHMARKS"] != nil {
   )
 }
 
-// The fuzz targets, for `.ci/fuzz` alone.
+// The fuzzer, for `.ci/fuzz` alone; the tests replay its corpus.
 if Context.environment["SETTLE_FUZZING"] != nil {
   package.targets.append(
     .executableTarget(
       name: "fuzz",
-      dependencies: [
-        "Cluster", "Configuration", "Control", "Devices", "Durability", "Engine", "Gateway",
-        "GatewayCore", "HTTP", "Import", "Journal", "LastOut", "MQTT", "NATS", "Operations",
-      ],
+      dependencies: ["FuzzTargets", "Operations"],
       path: "Tests/fuzz",
       exclude: ["corpus"]
     )

@@ -34,18 +34,17 @@ enum RecordsTarget {
   /// Lets a member find these records, and stores what it writes.
   private static func join(_ records: [(RecordKey, ClusterRecord?)]) {
     var membership = Membership(name: "a", incarnation: 1, digest: 1, partitions: 4)
+    var stored = StoredRecords()
     var now = Moment(nanoseconds: 1_000_000_000)
-    var revision: UInt64 = 0
     for (place, (key, record)) in records.enumerated() {
       // Half of them are there at the start, the others change while the member runs.
       if place == records.count / 2 { membership.readAll(at: now) }
-      revision += 1
-      membership.observed(key, record, revision: revision, at: now)
-      perform(&membership, &revision, at: now)
+      membership.observed(key, record, revision: stored.store(key, record), at: now)
+      perform(&membership, &stored, at: now)
     }
     if records.count < 2 { membership.readAll(at: now) }
     for _ in 0..<20 {
-      perform(&membership, &revision, at: now)
+      perform(&membership, &stored, at: now)
       now = now.advanced(by: .seconds(1))
       membership.advance(to: now)
     }
@@ -53,20 +52,43 @@ enum RecordsTarget {
 
   private static func perform(
     _ membership: inout Membership,
-    _ revision: inout UInt64,
+    _ stored: inout StoredRecords,
     at now: Moment
   ) {
     for effect in membership.dequeueEffects() {
       switch effect {
-      case .write(let key, _, _):
-        revision += 1
-        membership.wrote(key, .stored(revision: revision), at: now)
-      case .read(let key): membership.read(key, nil, at: now)
+      case .write(let key, let record, let predecessor):
+        let outcome: WriteOutcome =
+          stored.matches(predecessor, of: key)
+          ? .stored(revision: stored.store(key, record)) : .conflict
+        membership.wrote(key, outcome, at: now)
+      case .read(let key): membership.read(key, stored[key], at: now)
       case .open(let partition, let epoch): membership.opened(partition, epoch: epoch, at: now)
       case .connect(let partition): membership.connected(partition, at: now)
       case .handOver(let partition): membership.handedOver(partition, at: now)
       case .drive, .pause, .abandon, .log, .refuse, .left: break
       }
+    }
+  }
+
+  /// The records as the engine has them.
+  private struct StoredRecords {
+    private var records: [RecordKey: (record: ClusterRecord?, revision: UInt64)] = [:]
+    private var revision: UInt64 = 0
+
+    subscript(key: RecordKey) -> (record: ClusterRecord?, revision: UInt64) {
+      records[key] ?? (nil, 0)
+    }
+
+    func matches(_ predecessor: Predecessor, of key: RecordKey) -> Bool {
+      self[key].revision == predecessor.revision
+    }
+
+    /// - Returns: The revision of the record.
+    mutating func store(_ key: RecordKey, _ record: ClusterRecord?) -> UInt64 {
+      revision += 1
+      records[key] = (record, revision)
+      return revision
     }
   }
 }
