@@ -16,40 +16,28 @@ extension DurabilityGate {
     at now: Moment
   ) {
     var hasBarriers = false
-    while !commands.dispatcher.log.events.isEmpty {
-      let events = removeEvents(of: &commands)
-      for (index, event) in events.enumerated() {
-        let replaced = Self.number(replacedBy: index, in: events)
-        hasBarriers =
-          record(event, replacing: replaced, in: &commands, &outbox, at: now)
-          || hasBarriers
-      }
+    while let event = nextUnrecorded(in: &commands) {
+      hasBarriers = record(event, in: &commands, &outbox, at: now) || hasBarriers
     }
     // What a command ends must leave the disk before it; the next commit does not wait.
     if hasBarriers { flush(at: now) }
   }
 
-  /// Removes and returns the events of the state machine.
-  private mutating func removeEvents(of commands: inout CommandStateMachine) -> [CommandEvent] {
-    var events: [CommandEvent] = []
-    swap(&events, &commands.dispatcher.log.events)
-    transcript?.append(contentsOf: events)
-    return events
+  private mutating func nextUnrecorded(in commands: inout CommandStateMachine) -> CommandEvent? {
+    if let event = unrecorded.popFirst() { return event }
+    collect(from: &commands)
+    return unrecorded.popFirst()
   }
 
-  /// The command that ends directly after the event at `index`, because that one is newer.
-  private static func number(replacedBy index: Int, in events: [CommandEvent]) -> UInt64? {
-    let next = index + 1
-    guard next < events.count, case .superseded = events[next].phase,
-      events[next].key == events[index].key
-    else { return nil }
-    return events[next].number
+  /// Collects the events of the state machine.
+  private mutating func collect(from commands: inout CommandStateMachine) {
+    transcript?.append(contentsOf: commands.dispatcher.log.events)
+    unrecorded.append(&commands.dispatcher.log.events)
   }
 
   /// - Returns: Whether the event's command now waits for rows of other keys to be removed.
   private mutating func record(
     _ event: CommandEvent,
-    replacing replaced: UInt64? = nil,
     in commands: inout CommandStateMachine,
     _ outbox: inout Outbox,
     at now: Moment
@@ -60,7 +48,7 @@ extension DurabilityGate {
     }
     switch event.phase {
     case .accepted:
-      return accept(event, replacing: replaced, in: &commands, &outbox, at: now)
+      return accept(event, in: &commands, &outbox, at: now)
     case .sending:
       if rows.sending(event, in: commands.registry) {
         withheldKeys.commandFinished(event.key, rows)
@@ -102,13 +90,10 @@ extension DurabilityGate {
 
   private mutating func accept(
     _ event: CommandEvent,
-    replacing replaced: UInt64?,
     in commands: inout CommandStateMachine,
     _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
-    newestRecorded = max(newestRecorded, event.number)
-    if !rejectedUnrecorded.isEmpty, rejectedUnrecorded.remove(event.number) != nil { return false }
     let others = commands.keysEnded(by: event.key, isUrgent: event.isUrgent)
     guard !event.isAction, let value = event.value, let expiresAt = event.expiresAt else {
       if event.isHeard(isWatched: commands.dispatcher.log.isWatched) { outbox.emit(event) }
@@ -119,7 +104,7 @@ extension DurabilityGate {
     let sequence = rows.accept(
       event,
       value,
-      replacing: replaced,
+      replacing: unrecorded.number(replacedBy: event),
       until: expiresAt,
       in: commands.registry
     )
@@ -199,36 +184,31 @@ extension DurabilityGate {
     if rows.isNewestUrgent(key) { return }
     let restored = rows.popRestorable(key, at: now)
     let reason = overtakenReason(fault)
-    var rejected: Set<UInt64> = []
-    var waiting = queue.removeAll(of: key)
-    if let first { waiting.append(first) }
     let lastSent = rows.lastSent(of: key)
-    for var event in waiting {
+    var rejected: Set<UInt64> = []
+    for event in queue.removeAll(of: key) + [first].compactMap(\.self) {
       if event.phase == .accepted, event.number <= lastSent {
         // A command that was handed to the broker cannot be rejected any more.
         outbox.emit(inMemory(event, fault))
-        continue
+      } else if event.phase == .accepted {
+        rejected.insert(event.number)
+        outbox.emit(event.rejected(reason))
+      } else if !rejected.contains(event.number), event.number != restored?.number {
+        outbox.emit(event)
       }
+    }
+    commands.refuseWaiting(key, reason: reason, at: now)
+    collect(from: &commands)
+    for event in unrecorded.removeAll(of: key) {
       if event.phase == .accepted {
         rejected.insert(event.number)
-        event.reject(reason)
+        outbox.emit(event.rejected(reason))
       } else if rejected.contains(event.number) || event.number == restored?.number {
-        continue
-      }
-      outbox.emit(event)
-    }
-    // Events of other commands that came in between go their usual way.
-    record(in: &commands, &outbox, at: now)
-    commands.refuseWaiting(key, reason: reason, at: now)
-    for var event in removeEvents(of: &commands) {
-      if rejected.contains(event.number) || event.number == restored?.number {
         _ = ended(event, promptly: true, in: commands.registry, at: now)
       } else {
-        if event.phase == .rejected {
-          event.isNotDurable = true
-          if event.number > newestRecorded { rejectedUnrecorded.insert(event.number) }
-        }
-        _ = record(event, in: &commands, &outbox, at: now)
+        let isRefused = event.phase == .rejected && event.reason == reason
+        let told = isRefused ? event.rejected(reason) : event
+        _ = record(told, in: &commands, &outbox, at: now)
       }
     }
     if let restored { restore(restored, of: key, in: &commands, at: now) }
@@ -269,11 +249,13 @@ extension DurabilityGate {
 }
 
 extension CommandEvent {
-  /// Turns an `accepted` that was not emitted into a `rejected`.
-  fileprivate mutating func reject(_ reason: String) {
-    phase = .rejected
-    self.reason = reason
-    isFinal = true
-    isNotDurable = true
+  /// The event as the rejection of a command that cannot be kept.
+  fileprivate func rejected(_ reason: String) -> CommandEvent {
+    var event = self
+    event.phase = .rejected
+    event.reason = reason
+    event.isFinal = true
+    event.isNotDurable = true
+    return event
   }
 }

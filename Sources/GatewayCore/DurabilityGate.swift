@@ -24,10 +24,7 @@ package struct DurabilityGate {
   private let limit: Int
   var rows: JournalRows
   var withheldKeys: WithheldKeys
-  /// The newest command whose `accepted` was recorded.
-  var newestRecorded: UInt64 = 0
-  /// Newer ones that were rejected with an earlier one of their key.
-  var rejectedUnrecorded: Set<UInt64> = []
+  var unrecorded = UnrecordedEvents()
   private var replay: Replay
   package internal(set) var queue = DurabilityQueue()
   /// What the plan reported, and when; a later step handles what one step cannot.
@@ -238,6 +235,7 @@ package struct DurabilityGate {
       for key in rejected {
         reject(key, first: nil, fault, in: &commands, &outbox, at: now)
       }
+      record(in: &commands, &outbox, at: now)
       while let event = queue.popNext(through: sequence) {
         outbox.emit(inMemory(event, fault))
       }
