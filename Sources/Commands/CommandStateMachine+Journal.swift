@@ -89,9 +89,29 @@ extension CommandStateMachine {
     dispatcher.sendQueue.awaitsAcknowledgement(key)
   }
 
-  /// Rejects after all what waits of `key`, because it could not be made durable.
+  /// Whether the command of `key` with this number waits for quiet or to be sent.
+  package func isWaiting(_ number: UInt64, of key: KeyIndex) -> Bool {
+    dispatcher.queue.pending(key)?.value.number == number
+      || dispatcher.sendQueue[key]?.change.number == number
+  }
+
+  /// Whether an urgent command of `key` waits to be sent.
+  package func isUrgentWaiting(_ key: KeyIndex) -> Bool {
+    dispatcher.sendQueue[key]?.isUrgent ?? false
+  }
+
+  /// Rejects after all what waits of `key`, because it could not be made durable; an urgent command
+  /// still waits.
   package mutating func refuseWaiting(_ key: KeyIndex, reason: String, at now: Moment) {
-    guard endWaiting(key, as: .rejected, reason: reason, at: now) else { return }
+    let steps = waitingSteps.end(key, as: .rejected, reason: reason, in: &dispatcher.log, at: now)
+    let hasEnded = dispatcher.endWaiting(
+      key,
+      as: .rejected,
+      reason: reason,
+      exceptUrgent: true,
+      at: now
+    )
+    guard hasEnded || steps > 0 else { return }
     dispatcher.log.statistics.rejected += 1
     dispatcher.refreshTarget(key)
   }

@@ -16,23 +16,25 @@ extension DurabilityGate {
     at now: Moment
   ) {
     var hasBarriers = false
-    while let event = nextUnrecorded(in: &commands) {
-      hasBarriers = record(event, in: &commands, &outbox, at: now) || hasBarriers
+    while !commands.dispatcher.log.events.isEmpty {
+      swap(&batch, &commands.dispatcher.log.events)
+      transcript?.append(contentsOf: batch)
+      for index in batch.indices {
+        next = index + 1
+        hasBarriers = record(batch[index], in: &commands, &outbox, at: now) || hasBarriers
+      }
+      batch.removeAll(keepingCapacity: batch.capacity <= Self.keptCapacity)
     }
+    if !overruled.isEmpty { overruled = [] }
     // What a command ends must leave the disk before it; the next commit does not wait.
     if hasBarriers { flush(at: now) }
   }
 
-  private mutating func nextUnrecorded(in commands: inout CommandStateMachine) -> CommandEvent? {
-    if let event = unrecorded.popFirst() { return event }
-    collect(from: &commands)
-    return unrecorded.popFirst()
-  }
-
-  /// Collects the events of the state machine.
-  private mutating func collect(from commands: inout CommandStateMachine) {
-    transcript?.append(contentsOf: commands.dispatcher.log.events)
-    unrecorded.append(&commands.dispatcher.log.events)
+  /// The command that ends directly after the event that is recorded, because that one is newer.
+  private func number(replacedBy event: CommandEvent) -> UInt64? {
+    guard next < batch.count, case .superseded = batch[next].phase, batch[next].key == event.key
+    else { return nil }
+    return batch[next].number
   }
 
   /// - Returns: Whether the event's command now waits for rows of other keys to be removed.
@@ -42,6 +44,10 @@ extension DurabilityGate {
     _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
+    if !overruled.isEmpty, overruled.contains(event.number) {
+      _ = ended(event, promptly: true, in: commands.registry, at: now)
+      return false
+    }
     var isReleasing = false
     if withheldKeys.isUrgent(event.number, of: event.key), event.phase != .accepted {
       withheldKeys.urgentFinished(event.key, in: &commands, at: now)
@@ -104,7 +110,7 @@ extension DurabilityGate {
     let sequence = rows.accept(
       event,
       value,
-      replacing: unrecorded.number(replacedBy: event),
+      replacing: number(replacedBy: event),
       until: expiresAt,
       in: commands.registry
     )
@@ -152,8 +158,9 @@ extension DurabilityGate {
     at now: Moment
   ) {
     let refusal = refusal(of: event.key, isUrgent: event.isUrgent, excluding: others, at: now)
-    if refusal != nil {
-      // A step that waited for the device's state: it was not refused when it was received.
+    if refusal != nil, !hasEnded(event, in: commands) {
+      // It was not refused when it was received: the journal still worked, or it is a step that
+      // waited for the device's state.
       return reject(event.key, first: event, fault, in: &commands, &outbox, at: now)
     }
     if event.isUrgent || !others.isEmpty {
@@ -170,9 +177,19 @@ extension DurabilityGate {
     return event
   }
 
-  /// Rejects the accepted commands of a key that wait: a crash would bring back something older.
+  /// Whether the command of an `accepted` has ended meanwhile, for another reason than a newer value,
+  /// which is rejected with it.
+  private func hasEnded(_ event: CommandEvent, in commands: borrowing CommandStateMachine) -> Bool {
+    if commands.isWaiting(event.number, of: event.key) { return false }
+    let later = [batch[next...], commands.dispatcher.log.events[...]]
+    let end = later.lazy.joined().first { $0.number == event.number }
+    return end.map { $0.phase != .rejected && !$0.isReplaced } ?? true
+  }
+
+  /// Rejects the accepted commands of a key that wait, except an urgent one: a crash would bring back
+  /// something older.
   ///
-  /// `first` is an `accepted` that was neither emitted nor queued yet.
+  /// `first` is an `accepted` that is being recorded.
   mutating func reject(
     _ key: KeyIndex,
     first: CommandEvent?,
@@ -182,36 +199,48 @@ extension DurabilityGate {
     at now: Moment
   ) {
     if rows.isNewestUrgent(key) { return }
-    let restored = rows.popRestorable(key, at: now)
+    var restored = rows.popRestorable(key, at: now)
+    if commands.isUrgentWaiting(key) { restored = nil }  // It ended what would be restored.
+    if let restored { overruled.insert(restored.number) }
     let reason = overtakenReason(fault)
     let lastSent = rows.lastSent(of: key)
-    var rejected: Set<UInt64> = []
     for event in queue.removeAll(of: key) + [first].compactMap(\.self) {
-      if event.phase == .accepted, event.number <= lastSent {
-        // A command that was handed to the broker cannot be rejected any more.
+      if event.phase == .accepted, event.isUrgent || event.number <= lastSent {
+        // It needs no journal, or was handed to the broker and cannot be rejected any more.
         outbox.emit(inMemory(event, fault))
       } else if event.phase == .accepted {
-        rejected.insert(event.number)
+        overruled.insert(event.number)
         outbox.emit(event.rejected(reason))
-      } else if !rejected.contains(event.number), event.number != restored?.number {
+      } else if !overruled.contains(event.number) {
         outbox.emit(event)
       }
     }
+    refuseWaiting(key, through: first?.number ?? .max, reason, in: &commands, &outbox, at: now)
+    if let restored { restore(restored, of: key, in: &commands, at: now) }
+  }
+
+  /// Rejects what waits of a key, and records it unless its `accepted` is not recorded yet: that is
+  /// newer than `last`.
+  private mutating func refuseWaiting(
+    _ key: KeyIndex,
+    through last: UInt64,
+    _ reason: String,
+    in commands: inout CommandStateMachine,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) {
+    let count = commands.dispatcher.log.events.count
     commands.refuseWaiting(key, reason: reason, at: now)
-    collect(from: &commands)
-    for event in unrecorded.removeAll(of: key) {
-      if event.phase == .accepted {
-        rejected.insert(event.number)
-        outbox.emit(event.rejected(reason))
-      } else if rejected.contains(event.number) || event.number == restored?.number {
-        _ = ended(event, promptly: true, in: commands.registry, at: now)
+    let refused = commands.dispatcher.log.events[count...].map { $0.rejected(reason) }
+    commands.dispatcher.log.events.removeSubrange(count...)
+    for event in refused {
+      if event.number > last {
+        commands.dispatcher.log.events.append(event)
       } else {
-        let isRefused = event.phase == .rejected && event.reason == reason
-        let told = isRefused ? event.rejected(reason) : event
-        _ = record(told, in: &commands, &outbox, at: now)
+        transcript?.append(event)
+        _ = record(event, in: &commands, &outbox, at: now)
       }
     }
-    if let restored { restore(restored, of: key, in: &commands, at: now) }
   }
 
   /// Lets a value settle again that a rejected one had replaced: it was accepted, and is stored.

@@ -22,9 +22,16 @@ package struct DurabilityGate {
   let identifiers: CommandIdentifiers
   /// How many changes may wait for the disk.
   private let limit: Int
+  /// How many events leave their memory to the next ones.
+  static let keptCapacity = 1024
   var rows: JournalRows
   var withheldKeys: WithheldKeys
-  var unrecorded = UnrecordedEvents()
+  /// The events that are being recorded, and the place of the next one.
+  var batch: [CommandEvent] = []
+  var next = 0
+  /// Commands that were rejected, or are back under another number: what else the events that are
+  /// being recorded tell of them is not emitted.
+  var overruled: Set<UInt64> = []
   private var replay: Replay
   package internal(set) var queue = DurabilityQueue()
   /// What the plan reported, and when; a later step handles what one step cannot.
@@ -231,6 +238,7 @@ package struct DurabilityGate {
         )
       )
       var rejected = overtaken.compactMap { try? commands.registry.index(of: $0) }
+        .filter { rows.holdsOlder($0, than: rows.newestSequence(of: $0), at: now) }
       rejected += withheldKeys.barred.filter { !rejected.contains($0) }
       for key in rejected {
         reject(key, first: nil, fault, in: &commands, &outbox, at: now)

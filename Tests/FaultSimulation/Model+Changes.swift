@@ -176,7 +176,12 @@ extension Model {
   }
 
   @discardableResult
-  mutating func endWaiting(_ place: Int, as phase: Phase, reason: String?) -> Bool {
+  mutating func endWaiting(
+    _ place: Int,
+    as phase: Phase,
+    reason: String?,
+    exceptUrgent: Bool = false
+  ) -> Bool {
     var hasEnded = endHeld(place, as: phase, reason: reason)
     keys[place].isBurstOpen = false
     keys[place].isLeadingHeld = false
@@ -185,7 +190,9 @@ extension Model {
       hasEnded = true
       emit(phase, queued, place, reason: reason)
     }
-    while let ready = keys[place].takeReady() {
+    while !(exceptUrgent && keys[place].ready?.isUrgent ?? false),
+      let ready = keys[place].takeReady()
+    {
       hasEnded = true
       lanes.interrupted(device: keys[place].device)
       emit(phase, ready, place, reason: reason)

@@ -84,8 +84,8 @@ extension Model {
     for place in places { lanes.interrupted(device: keys[place].device) }
   }
 
-  /// Refuses the waiting value of a key.
+  /// Refuses the waiting value of a key, unless it is urgent.
   mutating func refuseWaiting(_ key: KeyIndex, reason: String) {
-    endWaiting(Int(key.rawValue), as: .rejected, reason: reason)
+    endWaiting(Int(key.rawValue), as: .rejected, reason: reason, exceptUrgent: true)
   }
 }

@@ -122,7 +122,7 @@ extension SimulatedLife {
     of key: KeyIndex,
     _ options: Model.Options
   ) {
-    wake()
+    wake(takesResult: random.chance(50))
     guard breach == nil else { return }
     seen[.changes] += 1
     if isTraced {

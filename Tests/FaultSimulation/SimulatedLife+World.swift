@@ -91,7 +91,8 @@ extension SimulatedLife {
     }
     guard !world.isHalfOpen else { return }
     let isSlow = !isFaultFree && random.chance(probabilities.slowLink)
-    agenda.plan(.arrival(message), at: after(isSlow ? 50...2500 : 0...20))
+    world.nextArrival = max(world.nextArrival, after(isSlow ? 50...2500 : 0...20))
+    agenda.plan(.arrival(message), at: world.nextArrival)
   }
 
   /// The values that all members of a group get by a message for it; `nil` for any other message.
@@ -224,6 +225,7 @@ extension SimulatedLife {
   /// Delivers or drops messages in flight before the next connection.
   func dropMessages() {
     world.generation += 1
+    world.nextArrival = .zero
     world.isHalfOpen = false
     for message in agenda.removeArrivals() where message.survivesCut && !message.isRefused {
       planDeliveries(message)

@@ -169,7 +169,7 @@ package final class SimulatedLife {
     } else {
       now = now.advanced(by: .milliseconds(random.within(0...400)))
     }
-    if random.chance(90) { wake() }
+    if random.chance(90) { wake(takesResult: random.chance(50)) }
   }
 
   /// Advances to the next planned event or deadline of the gateway or its disk.
@@ -181,13 +181,18 @@ package final class SimulatedLife {
   }
 
   /// Wakes the loop.
-  func wake() {
+  ///
+  /// `takesResult`: whether it learns now what became of the disk's work, or after the changes that
+  /// arrived with it.
+  func wake(takesResult: Bool = true) {
     guard breach == nil else { return }
     core.advance(to: now)
     collect()
     model.advance(to: now, emitted: decided)
     compareEvents("after waking")
-    guard isJournalled, breach == nil, let result = disk.advance(to: now) else { return }
+    guard takesResult, isJournalled, breach == nil, let result = disk.advance(to: now) else {
+      return
+    }
     if case .reopened = result {
       if isTraced { log("the journal's file could be opened") }
       invariants.opened()

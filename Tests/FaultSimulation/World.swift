@@ -29,6 +29,8 @@ struct World {
   var availability: [[Bool]]
   /// The number of the connection; events of earlier ones are void.
   var generation = 0
+  /// Messages to the broker keep their order, as on a TCP connection.
+  var nextArrival = Moment.zero
   /// Whether nothing gets through and the gateway has not detected it.
   var isHalfOpen = false
   /// Whether the second broker, which only routes use, is connected.

@@ -13,7 +13,7 @@ import Testing
   /// A failing seed names itself, reports its last events and replays exactly.
   @Test func `no life among faults breaks a rule, and every kind of trouble is met`() {
     var seen = Coverage()
-    for seed: UInt64 in 0..<48 {
+    for seed: UInt64 in 0..<60 {
       let report = LifeReport(seed: seed, steps: 300)
       #expect(report.breach == nil, "\(report.breach ?? "")")
       seen.add(report.seen)

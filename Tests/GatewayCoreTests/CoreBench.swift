@@ -32,12 +32,14 @@ struct CoreBench: ~Copyable {
   ///   - isJournalled: Whether accepted values are made durable.
   ///   - entries: What an earlier process left.
   ///   - fault: Why the journal's file cannot be opened; then ``fileOpens(with:)`` opens it.
+  ///   - isShared: Whether the store is that of a cluster.
   ///   - devices: Instead of the blind, the light and the fan.
   ///   - lanes: The limits of their lanes.
   init(
     isJournalled: Bool = true,
     entries: [JournalEntry] = [],
     fault: JournalFault? = nil,
+    isShared: Bool = false,
     devices: [Device] = Self.devices,
     lanes: [String: LaneLimits] = [:]
   ) {
@@ -51,7 +53,7 @@ struct CoreBench: ~Copyable {
     if isJournalled {
       let contents = JournalContents(entries: entries)
       let plan = fault.map { JournalPlan(fault: $0, at: now) } ?? JournalPlan(contents: contents)
-      core.openStore(plan, path: "journal.db")
+      core.openStore(plan, path: "journal.db", isShared: isShared)
     }
     core.isWatched = true
     core.connectionChanged(isUp: true, at: now)

@@ -50,4 +50,85 @@ import Values
     #expect(bench.core.pipeline.durability?.plan.isIdle == true)
     #expect(bench.published().isEmpty)
   }
+
+  // MARK: - The disk fails in the step in which changes are accepted
+
+  /// A bench that has a durable 7 of `key`, and whose next commit is being written.
+  private static func benchInCommit(of key: String, isShared: Bool = false) throws -> CoreBench {
+    var bench = CoreBench(isShared: isShared)
+    try bench.set(key, .number(7))
+    #expect(bench.step().contains("write"))
+    bench.commitEnds()
+    #expect(bench.step().contains("emit accepted \(key)"))
+    try bench.set("blind/position", .number(40))
+    bench.pass(200)
+    #expect(bench.step().contains("write"))
+    return bench
+  }
+
+  private static func fail(_ bench: inout CoreBench) -> [String] {
+    bench.core.pipeline.storeFinished(.failed(.diskFull), at: bench.now)
+    return bench.step().filter { !$0.hasPrefix("log") && !$0.hasSuffix("blind/position") }
+  }
+
+  @Test(arguments: [false, true])
+  func `a stop is sent that follows a value which cannot be kept`(isShared: Bool) throws {
+    var bench = try Self.benchInCommit(of: "fan/speed", isShared: isShared)
+    try bench.set("fan/speed", .number(20))
+    try bench.set("fan/speed", .number(0))
+    let effects = Self.fail(&bench)
+    #expect(effects.filter { $0.hasPrefix("publish") } == ["publish speed/set 0"])
+    #expect(!effects.contains("emit rejected fan/speed"))
+    bench.pass(60_000)
+    #expect(bench.published().filter { $0.hasPrefix("publish speed") }.isEmpty)
+  }
+
+  @Test(arguments: [false, true])
+  func `a stop is sent that a value follows which cannot be kept`(isShared: Bool) throws {
+    var bench = try Self.benchInCommit(of: "fan/speed", isShared: isShared)
+    try bench.set("fan/speed", .number(0))
+    try bench.set("fan/speed", .number(20))
+    let effects = Self.fail(&bench)
+    #expect(effects.filter { $0.hasPrefix("publish") } == ["publish speed/set 0"])
+    #expect(effects.filter { $0 == "emit rejected fan/speed" }.count == 1)
+    bench.pass(60_000)
+    #expect(bench.published().filter { $0.hasPrefix("publish speed") }.isEmpty)
+  }
+
+  @Test(arguments: [false, true])
+  func `what is cancelled brings nothing back`(isShared: Bool) throws {
+    var bench = try Self.benchInCommit(of: "fan/swing", isShared: isShared)
+    let swing = try bench.core.registry.index(of: "fan/swing")
+    try bench.set("fan/swing", .number(20))
+    _ = bench.core.cancel(swing, at: bench.now, source: "test")
+    _ = Self.fail(&bench)
+    bench.pass(60_000)
+    #expect(bench.published().filter { $0.hasPrefix("publish swing") }.isEmpty)
+  }
+
+  @Test(arguments: [false, true])
+  func `what a stop of another property ends brings nothing back`(isShared: Bool) throws {
+    var bench = try Self.benchInCommit(of: "fan/swing", isShared: isShared)
+    try bench.set("fan/swing", .number(20))
+    try bench.set("fan/speed", .number(0))
+    let effects = Self.fail(&bench)
+    #expect(effects.filter { $0.hasPrefix("publish") } == ["publish speed/set 0"])
+    bench.pass(60_000)
+    #expect(bench.published().filter { $0.hasPrefix("publish swing") }.isEmpty)
+  }
+
+  @Test func `a value that is restored is not rejected by the failure that restored it`() throws {
+    var bench = CoreBench(isShared: true)
+    try bench.set("fan/swing", .number(7))
+    #expect(bench.step().contains("write"))
+    bench.commitEnds()
+    _ = bench.step()
+    try bench.set("fan/swing", .number(8))
+    bench.pass(200)
+    #expect(bench.step().contains("write"))
+    try bench.set("fan/swing", .number(9))
+    #expect(Self.fail(&bench).filter { $0 == "emit rejected fan/swing" }.count == 2)
+    bench.pass(5000)
+    #expect(bench.published().filter { $0.hasPrefix("publish swing") } == ["publish swing/set 7"])
+  }
 }

@@ -99,6 +99,7 @@ extension CommandDispatcher {
     _ key: KeyIndex,
     as phase: Phase,
     reason: String?,
+    exceptUrgent: Bool = false,
     at now: Moment
   ) -> Bool {
     var hasEnded = false
@@ -107,7 +108,8 @@ extension CommandDispatcher {
       let command = Command(change: change, collapsed: collapsed)
       emit(phase, of: command, reason: reason, for: key, at: now)
     }
-    while let command = sendQueue.remove(key) {
+    while !(exceptUrgent && sendQueue[key]?.isUrgent ?? false), let command = sendQueue.remove(key)
+    {
       hasEnded = true
       emit(phase, of: command, reason: reason, for: key, at: now)
     }
