@@ -350,9 +350,7 @@ final class SimulatedMember {
     } catch {
       world.refused(key)
     }
-    // Now and then something else arrives before the loop's next turn.
-    if world.time.random.chance(80) { return turn() }
-    world.time.plan(after: .microseconds(100)) { [self] in receive {} }
+    turn()
   }
 
   private func perform(_ effect: Effect) {
