@@ -89,10 +89,10 @@ extension CommandStateMachine {
     dispatcher.sendQueue.awaitsAcknowledgement(key)
   }
 
-  /// Whether the command of `key` with this number waits for quiet or to be sent.
-  package func isWaiting(_ number: UInt64, of key: KeyIndex) -> Bool {
-    dispatcher.queue.pending(key)?.value.number == number
-      || dispatcher.sendQueue[key]?.change.number == number
+  /// Whether anything of `key` waits that ``refuseWaiting(_:reason:at:)`` would reject.
+  package func hasRefusable(_ key: KeyIndex) -> Bool {
+    dispatcher.queue.isPending(key) || waitingSteps.contains(key)
+      || dispatcher.sendQueue[key].map { !$0.isUrgent } ?? false
   }
 
   /// Whether an urgent command of `key` waits to be sent.

@@ -24,8 +24,10 @@ extension DurabilityGate {
         hasBarriers = record(batch[index], in: &commands, &outbox, at: now) || hasBarriers
       }
       batch.removeAll(keepingCapacity: batch.capacity <= Self.keptCapacity)
+      if !overtaken.isEmpty, commands.dispatcher.log.events.isEmpty {
+        rejectOvertaken(in: &commands, &outbox, at: now)
+      }
     }
-    if !overruled.isEmpty { overruled = [] }
     // What a command ends must leave the disk before it; the next commit does not wait.
     if hasBarriers { flush(at: now) }
   }
@@ -44,10 +46,6 @@ extension DurabilityGate {
     _ outbox: inout Outbox,
     at now: Moment
   ) -> Bool {
-    if !overruled.isEmpty, overruled.contains(event.number) {
-      _ = ended(event, promptly: true, in: commands.registry, at: now)
-      return false
-    }
     var isReleasing = false
     if withheldKeys.isUrgent(event.number, of: event.key), event.phase != .accepted {
       withheldKeys.urgentFinished(event.key, in: &commands, at: now)
@@ -72,7 +70,9 @@ extension DurabilityGate {
       }
     }
     if isReleasing {
-      for event in queue.removeAll(of: event.key) { outbox.emit(event) }
+      for event in queue.removeAll(of: event.key) {
+        outbox.emit(fault.map { inMemory(event, $0) } ?? event)
+      }
     }
     return false
   }
@@ -115,7 +115,7 @@ extension DurabilityGate {
       in: commands.registry
     )
     if let fault {
-      acceptInMemory(event, fault, ending: others, &commands, &outbox, at: now)
+      acceptInMemory(event, sequence, fault, ending: others, &commands, &outbox, at: now)
       return false
     }
     if event.isUrgent || !others.isEmpty || !withheldKeys.contains(event.key) {
@@ -148,25 +148,31 @@ extension DurabilityGate {
 
   /// Accepts a value that cannot be written; its reply says so.
   ///
-  /// If a crash would bring back an older value, it is rejected instead.
+  /// If a crash would bring back an older value, it is rejected instead, once all that has happened to
+  /// its key is recorded.
   private mutating func acceptInMemory(
     _ event: CommandEvent,
+    _ sequence: UInt64,
     _ fault: JournalFault,
     ending others: [KeyIndex],
     _ commands: inout CommandStateMachine,
     _ outbox: inout Outbox,
     at now: Moment
   ) {
+    let isOvertaken = overtaken.contains(event.key)
+    // A change may be here that was not refused when it was received: the journal still worked, or it
+    // is a step that waited for the device's state.
     let refusal = refusal(of: event.key, isUrgent: event.isUrgent, excluding: others, at: now)
-    if refusal != nil, !hasEnded(event, in: commands) {
-      // It was not refused when it was received: the journal still worked, or it is a step that
-      // waited for the device's state.
-      return reject(event.key, first: event, fault, in: &commands, &outbox, at: now)
+    if refusal != nil {
+      queue.append(event, until: sequence)
+      if !isOvertaken { overtaken.append(event.key) }
+      return
     }
     if event.isUrgent || !others.isEmpty {
       withholdIfNeeded(event, rows.plan.sequence, ending: others, in: &commands, at: now)
     }
     guard event.isHeard(isWatched: commands.dispatcher.log.isWatched) else { return }
+    if isOvertaken { return queue.append(event, until: sequence) }
     outbox.emit(inMemory(event, fault))
   }
 
@@ -177,70 +183,65 @@ extension DurabilityGate {
     return event
   }
 
-  /// Whether the command of an `accepted` has ended meanwhile, for another reason than a newer value,
-  /// which is rejected with it.
-  private func hasEnded(_ event: CommandEvent, in commands: borrowing CommandStateMachine) -> Bool {
-    if commands.isWaiting(event.number, of: event.key) { return false }
-    let later = [batch[next...], commands.dispatcher.log.events[...]]
-    let end = later.lazy.joined().first { $0.number == event.number }
-    return end.map { $0.phase != .rejected && !$0.isReplaced } ?? true
+  private mutating func rejectOvertaken(
+    in commands: inout CommandStateMachine,
+    _ outbox: inout Outbox,
+    at now: Moment
+  ) {
+    let keys = overtaken
+    overtaken = []
+    guard let fault else { return }
+    for key in keys { reject(key, fault, in: &commands, &outbox, at: now) }
   }
 
   /// Rejects the accepted commands of a key that wait, except an urgent one: a crash would bring back
   /// something older.
   ///
-  /// `first` is an `accepted` that is being recorded.
+  /// Everything that has happened to the key is recorded.
   mutating func reject(
     _ key: KeyIndex,
-    first: CommandEvent?,
     _ fault: JournalFault,
     in commands: inout CommandStateMachine,
     _ outbox: inout Outbox,
     at now: Moment
   ) {
-    if rows.isNewestUrgent(key) { return }
+    let isWatched = commands.dispatcher.log.isWatched
+    let queued = queue.removeAll(of: key)
+    guard !rows.isNewestUrgent(key), commands.hasRefusable(key) else {
+      // What was accepted is over, or stops the device.
+      for event in queued where event.isHeard(isWatched: isWatched) {
+        outbox.emit(inMemory(event, fault))
+      }
+      return
+    }
     var restored = rows.popRestorable(key, at: now)
     if commands.isUrgentWaiting(key) { restored = nil }  // It ended what would be restored.
-    if let restored { overruled.insert(restored.number) }
     let reason = overtakenReason(fault)
     let lastSent = rows.lastSent(of: key)
-    for event in queue.removeAll(of: key) + [first].compactMap(\.self) {
-      if event.phase == .accepted, event.isUrgent || event.number <= lastSent {
-        // It needs no journal, or was handed to the broker and cannot be rejected any more.
-        outbox.emit(inMemory(event, fault))
-      } else if event.phase == .accepted {
-        overruled.insert(event.number)
+    var rejected: Set<UInt64> = []
+    for event in queued {
+      if event.phase == .accepted, !event.isUrgent, event.number > lastSent {
+        rejected.insert(event.number)
         outbox.emit(event.rejected(reason))
-      } else if !overruled.contains(event.number) {
-        outbox.emit(event)
+      } else if rejected.contains(event.number) || event.number == restored?.number {
+        continue
+      } else if event.isHeard(isWatched: isWatched) {
+        outbox.emit(inMemory(event, fault))
       }
     }
-    refuseWaiting(key, through: first?.number ?? .max, reason, in: &commands, &outbox, at: now)
-    if let restored { restore(restored, of: key, in: &commands, at: now) }
-  }
-
-  /// Rejects what waits of a key, and records it unless its `accepted` is not recorded yet: that is
-  /// newer than `last`.
-  private mutating func refuseWaiting(
-    _ key: KeyIndex,
-    through last: UInt64,
-    _ reason: String,
-    in commands: inout CommandStateMachine,
-    _ outbox: inout Outbox,
-    at now: Moment
-  ) {
     let count = commands.dispatcher.log.events.count
     commands.refuseWaiting(key, reason: reason, at: now)
     let refused = commands.dispatcher.log.events[count...].map { $0.rejected(reason) }
     commands.dispatcher.log.events.removeSubrange(count...)
+    transcript?.append(contentsOf: refused)
     for event in refused {
-      if event.number > last {
-        commands.dispatcher.log.events.append(event)
+      if rejected.contains(event.number) || event.number == restored?.number {
+        _ = ended(event, promptly: true, in: commands.registry, at: now)
       } else {
-        transcript?.append(event)
         _ = record(event, in: &commands, &outbox, at: now)
       }
     }
+    if let restored { restore(restored, of: key, in: &commands, at: now) }
   }
 
   /// Lets a value settle again that a rejected one had replaced: it was accepted, and is stored.

@@ -29,9 +29,9 @@ package struct DurabilityGate {
   /// The events that are being recorded, and the place of the next one.
   var batch: [CommandEvent] = []
   var next = 0
-  /// Commands that were rejected, or are back under another number: what else the events that are
-  /// being recorded tell of them is not emitted.
-  var overruled: Set<UInt64> = []
+  /// Keys whose newest values cannot be kept, and of which a crash would bring back something older:
+  /// they are rejected once the events are recorded.
+  var overtaken: [KeyIndex] = []
   private var replay: Replay
   package internal(set) var queue = DurabilityQueue()
   /// What the plan reported, and when; a later step handles what one step cannot.
@@ -241,7 +241,7 @@ package struct DurabilityGate {
         .filter { rows.holdsOlder($0, than: rows.newestSequence(of: $0), at: now) }
       rejected += withheldKeys.barred.filter { !rejected.contains($0) }
       for key in rejected {
-        reject(key, first: nil, fault, in: &commands, &outbox, at: now)
+        reject(key, fault, in: &commands, &outbox, at: now)
       }
       record(in: &commands, &outbox, at: now)
       while let event = queue.popNext(through: sequence) {

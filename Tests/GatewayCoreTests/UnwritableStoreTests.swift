@@ -107,6 +107,37 @@ import Values
   }
 
   @Test(arguments: [false, true])
+  func `two values and what cancels them bring nothing back`(isShared: Bool) throws {
+    var bench = try Self.benchInCommit(of: "fan/swing", isShared: isShared)
+    let swing = try bench.core.registry.index(of: "fan/swing")
+    try bench.set("fan/swing", .number(20))
+    try bench.set("fan/swing", .number(30))
+    _ = bench.core.cancel(swing, at: bench.now, source: "test")
+    #expect(!Self.fail(&bench).contains("emit rejected fan/swing"))
+    bench.pass(60_000)
+    #expect(bench.published().filter { $0.hasPrefix("publish swing") }.isEmpty)
+  }
+
+  @Test(arguments: [1, 2, 3])
+  func `the durable value comes back once, however many newer ones are rejected`(
+    count: Int
+  ) throws {
+    var bench = try Self.benchInCommit(of: "fan/swing", isShared: true)
+    for number in 1...count { try bench.set("fan/swing", .number(Double(10 * number))) }
+    let effects = Self.fail(&bench)
+    #expect(effects.filter { $0 == "emit rejected fan/swing" }.count == count)
+    #expect(!effects.contains("emit superseded fan/swing"))
+    bench.pass(1000)
+    let later = bench.step()
+    #expect(later.filter { $0.hasPrefix("publish swing") } == ["publish swing/set 7"])
+    // The store can be written again: what it is given is what still waits.
+    #expect(later.contains("write"))
+    bench.commitEnds()
+    _ = bench.step()
+    #expect(bench.core.durability?.fault == nil)
+  }
+
+  @Test(arguments: [false, true])
   func `what a stop of another property ends brings nothing back`(isShared: Bool) throws {
     var bench = try Self.benchInCommit(of: "fan/swing", isShared: isShared)
     try bench.set("fan/swing", .number(20))

@@ -30,7 +30,4 @@ package struct CommandEvent: Sendable {
   package var isAction = false
   /// Rejected because the journal could not keep the value.
   package var isNotDurable = false
-
-  /// Whether a newer value of its key has replaced the command.
-  package var isReplaced: Bool { phase == .superseded && reason == Delivery.newerValue }
 }
