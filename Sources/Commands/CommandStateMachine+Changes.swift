@@ -211,10 +211,17 @@ extension CommandStateMachine {
     _ key: KeyIndex,
     as phase: Phase,
     reason: String?,
+    exceptUrgent: Bool = false,
     at now: Moment
   ) -> Bool {
     let steps = waitingSteps.end(key, as: phase, reason: reason, in: &dispatcher.log, at: now)
-    let hasEnded = dispatcher.endWaiting(key, as: phase, reason: reason, at: now)
+    let hasEnded = dispatcher.endWaiting(
+      key,
+      as: phase,
+      reason: reason,
+      exceptUrgent: exceptUrgent,
+      at: now
+    )
     return hasEnded || steps > 0
   }
 }

@@ -103,15 +103,9 @@ extension CommandStateMachine {
   /// Rejects after all what waits of `key`, because it could not be made durable; an urgent command
   /// still waits.
   package mutating func refuseWaiting(_ key: KeyIndex, reason: String, at now: Moment) {
-    let steps = waitingSteps.end(key, as: .rejected, reason: reason, in: &dispatcher.log, at: now)
-    let hasEnded = dispatcher.endWaiting(
-      key,
-      as: .rejected,
-      reason: reason,
-      exceptUrgent: true,
-      at: now
-    )
-    guard hasEnded || steps > 0 else { return }
+    guard endWaiting(key, as: .rejected, reason: reason, exceptUrgent: true, at: now) else {
+      return
+    }
     dispatcher.log.statistics.rejected += 1
     dispatcher.refreshTarget(key)
   }
