@@ -106,11 +106,12 @@ check-deb: deb ## Install, upgrade, remove and purge the package in a new Debian
 release-check: ## Check what must agree before a release: version, change log, tag, tree
 	@.ci/release-check
 
-check-binaries: build ## Check that installed programs are hardened as SECURITY.md says
+check-binaries: build ## Check that installed programs are hardened as SECURITY.md says, and the links of installed pages
 	@.ci/install-deps binutils
 	@rm -rf .build/installed
 	@.ci/install .build/installed >/dev/null
 	@.ci/check-binaries .build/installed
+	@.ci/check-docs --installed .build/installed/share/doc/settle
 
 docs: ## Build the documentation of the library; a diagnostic is a failure
 	@.ci/docs

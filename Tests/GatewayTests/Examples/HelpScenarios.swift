@@ -105,9 +105,9 @@ import Testing
     }
   }
 
-  @Test func `the README names every command, and no other`() throws {
+  @Test func `the page of the command line names every command, and no other`() throws {
     let commands = try ProgramHelp.commands()
-    let text = try ExampleCollection.text(of: "README.md")
+    let text = try ExampleCollection.text(of: "docs/cli.md")
     let rows = text.split(separator: "\n").drop { $0 != "| command | does |" }.dropFirst(2)
       .prefix { $0.hasPrefix("|") }
     let cells = rows.map { $0.split(separator: "|")[0].split(separator: "`") }
