@@ -64,6 +64,7 @@ extension CommandStateMachine {
   package mutating func forget(_ key: KeyIndex, at now: Moment) {
     end(key, as: .cancelled, reason: "another gateway drives it", at: now)
     dispatcher.deliveries.update(key) { $0 = Delivery() }
+    dispatcher.deliveries.forgetReception(of: key, keepsHeard: false)
     dispatcher.refreshTarget(key)
   }
 

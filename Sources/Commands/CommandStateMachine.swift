@@ -75,16 +75,35 @@ package struct CommandStateMachine: ~Copyable {
   // MARK: - Devices
 
   /// Takes a value that a device reported for a property, as found on the wire.
-  ///
-  /// - Returns: The value; `nil` for what is no value of the property.
   @discardableResult
-  package mutating func reported(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) -> Value? {
+  package mutating func reported(
+    _ key: KeyIndex,
+    _ wire: JSONValue,
+    at now: Moment
+  ) -> ReportOutcome {
     migrate(key, at: now)
     dispatcher.sendQueue.stateKnown(of: key)
-    guard let report = dispatcher.reported(key, wire, at: now) else { return nil }
+    guard let report = dispatcher.reported(key, wire, at: now) else {
+      // A device reports null for what it does not know, and an action has no value.
+      let isReadable = wire == .null || dispatcher.isAction(key)
+      let isFirst = dispatcher.reportedWithoutValue(key, wire, isReadable: isReadable)
+      return isReadable ? .nothing : .unreadable(isFirst: isFirst)
+    }
     if report.isByHand { endOthersByHand(report.value, of: key, at: now) }
     applySteps(of: key, at: now)
-    return report.value
+    return .value(report.value)
+  }
+
+  /// Takes a message on a state topic in which there can be no value; see
+  /// ``StateSource/Reading/unreadable``.
+  package mutating func reportedUnreadable(
+    _ key: KeyIndex,
+    _ payload: JSONValue,
+    at now: Moment
+  ) -> ReportOutcome {
+    migrate(key, at: now)
+    let isFirst = dispatcher.reportedWithoutValue(key, payload, isReadable: false)
+    return .unreadable(isFirst: isFirst)
   }
 
   /// Takes a device's own acknowledgement of a value; its state may follow.
@@ -103,6 +122,15 @@ package struct CommandStateMachine: ~Copyable {
     migrate(key, at: now)
     dispatcher.replied(key, to: message, problem: problem, at: now)
   }
+}
+
+/// What a device's report says.
+package enum ReportOutcome: Hashable, Sendable {
+  case value(Value)
+  /// It can be read, and has no value.
+  case nothing
+  /// It cannot be read; `isFirst` for the first such report of the property.
+  case unreadable(isFirst: Bool)
 }
 
 /// What a ``CommandStateMachine`` is configured with beside the devices.

@@ -19,6 +19,7 @@ struct PropertyFacts {
     static let sleeps = Flags(rawValue: 1 << 5)
     static let isGroup = Flags(rawValue: 1 << 6)
     static let isMember = Flags(rawValue: 1 << 7)
+    static let isReported = Flags(rawValue: 1 << 8)
   }
 
   // In this order and these sizes, the facts of a key take sixteen bytes.
@@ -59,6 +60,7 @@ struct PropertyFacts {
     } else if canConfirm {
       flags.insert(.canConfirm)
     }
+    if definition.property.reportSource != nil { flags.insert(.isReported) }
     if !definition.property.urgent.isEmpty { flags.insert(.hasUrgent) }
     if definition.property.hold != nil { flags.insert(.hasHold) }
   }
@@ -79,6 +81,9 @@ struct PropertyFacts {
   var isGroup: Bool { flags.contains(.isGroup) }
   /// Whether a group's key stands for this one.
   var isMember: Bool { flags.contains(.isMember) }
+
+  /// Whether the device reports the property of its own accord.
+  var isReported: Bool { flags.contains(.isReported) && !isGroup }
 
   /// Whether the device can be asked for the state.
   var canAsk: Bool { requestCount > 0 }

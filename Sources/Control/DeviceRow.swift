@@ -27,6 +27,8 @@ package struct DeviceRow: Hashable, Sendable {
   package var awayMilliseconds: Int?
   /// The ids of a group's members; empty for a device of its own.
   package var members: [String] = []
+  /// Whether one of its properties was ever reported, or none has a state topic.
+  package var isHeard = true
   /// Whether it sleeps: values wait until it reports itself.
   package var sleeps = false
   /// Why nothing can be sent to it at the moment; `nil` if it can.
@@ -51,6 +53,11 @@ package struct DeviceRow: Hashable, Sendable {
   }
 
   package var json: JSONValue {
+    guard case .object(let members) = row, !isHeard else { return row }
+    return .object(members + [.init("heard", false)])
+  }
+
+  private var row: JSONValue {
     .object([
       "device": .string(id), "name": .string(name), "area": .text(area), "lane": .text(lane),
       "properties": .texts(properties), "types": .texts(types), "read_only": .texts(readOnly),
@@ -76,6 +83,7 @@ package struct DeviceRow: Hashable, Sendable {
     lane = json["lane"]?.string
     awayMilliseconds = json["away_ms"]?.count
     sleeps = json["sleeps"] == true
+    isHeard = json["heard"] != false
     obstacle = json["obstacle"]?.string
     members = json.texts("members")
   }

@@ -4,7 +4,8 @@
 package import JSON
 package import Values
 
-/// One line of `describe`: the type and the policy of a key; constant until devices are reloaded.
+/// One line of `describe`: the type and the policy of a key, constant until devices are reloaded, and
+/// how its reports fare.
 package struct PropertyRow: Hashable, Sendable {
   /// When the property settles.
   package struct Policy: Hashable, Sendable {
@@ -44,6 +45,10 @@ package struct PropertyRow: Hashable, Sendable {
   package var urgent: [JSONValue] = []
   /// Keys whose commands an urgent value ends.
   package var ends: [String] = []
+  /// Whether the property was ever reported, or has no state topic.
+  package var isHeard = true
+  /// The reports that could not be read; `nil` without any.
+  package var unreadable: UnreadableRow?
   /// Topics and the message; only in the reply about a single key.
   package var details: PropertyDetails?
 
@@ -76,6 +81,8 @@ extension PropertyRow {
     add("confirm_ms", confirmWithin.map(milliseconds))
     add("urgent", .array(urgent))
     add("ends", .array(ends.map(JSONValue.string)))
+    if !isHeard { add("heard", false) }
+    if let unreadable { add("unreadable", unreadable.json) }
     return .object(members + (details?.jsonMembers ?? []))
   }
 
@@ -117,6 +124,8 @@ extension PropertyRow {
     confirmWithin = Self.duration(json["confirm_ms"])
     urgent = Self.elements(json["urgent"])
     ends = Self.elements(json["ends"]).compactMap(\.string)
+    isHeard = json["heard"] != false
+    unreadable = json["unreadable"].flatMap(UnreadableRow.init)
     details = PropertyDetails(json)
   }
 

@@ -15,6 +15,8 @@ package struct TargetRow: Hashable, Sendable {
   package var ageMilliseconds: Int?
   /// How many commands of an action wait, if several do; otherwise `nil`.
   package var waiting: Int?
+  /// Whether the property was ever reported, or has no state topic.
+  package var isHeard = true
 
   package init(
     key: String,
@@ -43,6 +45,7 @@ package struct TargetRow: Hashable, Sendable {
       ageMilliseconds: json["age_ms"]?.count,
       waiting: json["waiting"]?.count
     )
+    isHeard = json["heard"] != false
   }
 
   package var json: JSONValue {
@@ -52,6 +55,7 @@ package struct TargetRow: Hashable, Sendable {
       .init("phase", phase.map { .string($0.rawValue) } ?? .null),
       .init("age_ms", ageMilliseconds.map { .integer(Int64($0)) } ?? .null),
     ]
+    if !isHeard { members.append(.init("heard", false)) }
     if let waiting { members.append(.init("waiting", .integer(Int64(waiting)))) }
     return .object(members)
   }

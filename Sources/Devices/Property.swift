@@ -57,6 +57,11 @@ package struct Property: Hashable, Sendable {
     isReadOnly = true
   }
 
+  /// The first topic on which the device reports the property of its own accord; `nil` without one.
+  package var reportSource: StateSource? {
+    states.first { !$0.acknowledges && $0.reply == nil }
+  }
+
   /// Checks that the property has commands.
   ///
   /// - Throws: ``ValidationError`` when only the device changes it.

@@ -30,6 +30,25 @@ package struct StateSource: Hashable, Sendable {
     self.acknowledges = acknowledges
     self.reply = reply
   }
+
+  /// What a message on a state topic says of a property.
+  package enum Reading {
+    /// The value, as found on the wire.
+    case value(JSONValue)
+    /// Nothing: a device may report some of its properties in a message.
+    case nothing
+    /// The payload is a word or a number, and no JSON in which there could be a value.
+    case unreadable
+  }
+
+  /// Finds the value in a message on the topic.
+  package func reading(of document: JSONValue) -> Reading {
+    if let wire = value.value(in: document) { return .value(wire) }
+    return switch document {
+    case .object, .array, .null: .nothing
+    case .boolean, .integer, .number, .string: .unreadable
+    }
+  }
 }
 
 /// The parts of a device's reply: the number of the message it answers, and its error.

@@ -10,13 +10,15 @@ import Durability
 import Engine
 import GatewayCore
 import HTTP
+import JSON
 import LastOut
 import MQTT
 import Operations
 
 /// The facts that `status` shows.
 extension GatewayHost {
-  /// How many devices that are away are named; a command that waits looks for its device there.
+  /// How many devices that are away, and properties, are named; a command that waits looks for its
+  /// device there.
   private static let shownDevices = 1000
   /// How many warnings of the files are shown.
   private static let shownWarnings = 20
@@ -68,7 +70,24 @@ extension GatewayHost {
         sinceMilliseconds: context.awakeSince[number]?.milliseconds(to: now)
       )
     }
+    addReports(to: &devices)
     return devices
+  }
+
+  private func addReports(to devices: inout StatusReport.Devices) {
+    let summary = ReportSummary(of: context.core.commands.dispatcher)
+    devices.unheardCount = summary.unheardDevices
+    devices.unheard = summary.missed.prefix(Self.shownDevices).compactMap { key in
+      let entry = context.registry[key]
+      return entry.property.reportSource.map {
+        .init(key: entry.key, topic: $0.topic, pointer: $0.value.text)
+      }
+    }
+    devices.unreadable = summary.unreadable.prefix(Self.shownDevices).compactMap { key in
+      UnreadableRow(key, in: context.core).map {
+        .init(key: context.registry[key].key, reports: $0)
+      }
+    }
   }
 
   private func queue() -> StatusReport.Queue {
@@ -115,6 +134,7 @@ extension GatewayHost {
       .init("failed", statistics.failed), .init("expired", statistics.expired),
       .init("rejected", statistics.rejected), .init("messages_refused", refused),
       .init("devices_refused", context.arrivals.refusedCount),
+      .init("reports_unreadable", context.core.commands.dispatcher.unreadable.total),
     ]
   }
 }

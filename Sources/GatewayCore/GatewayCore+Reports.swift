@@ -6,6 +6,7 @@ import Devices
 package import JSON
 package import LastOut
 import Routing
+import Values
 
 /// What brokers and devices report.
 extension GatewayCore {
@@ -91,8 +92,38 @@ extension GatewayCore {
   ) {
     pipeline.commands.advance(to: now)
     loops.reported(key, wire, source: source)
-    if let value = pipeline.commands.reported(key, wire, at: now) {
-      reports.record(value, of: key, at: now)
+    switch pipeline.commands.reported(key, wire, at: now) {
+    case .value(let value): reports.record(value, of: key, at: now)
+    case .unreadable(isFirst: true): logUnreadable(key, wire, source: source)
+    case .nothing, .unreadable(isFirst: false): break
     }
+  }
+
+  /// A message came on one of the property's state topics in which there can be no value.
+  package mutating func reportedUnreadable(
+    _ key: KeyIndex,
+    _ payload: JSONValue,
+    source: Int,
+    at now: Moment
+  ) {
+    pipeline.commands.advance(to: now)
+    if pipeline.commands.reportedUnreadable(key, payload, at: now) == .unreadable(isFirst: true) {
+      logUnreadable(key, payload, source: source)
+    }
+  }
+
+  private mutating func logUnreadable(_ key: KeyIndex, _ report: JSONValue, source: Int) {
+    let entry = registry[key]
+    let state = entry.states[source]
+    outbox.log(
+      LogEntry(
+        .warning,
+        "Report cannot be read",
+        [
+          "key": entry.key, "topic": state.topic, "value": state.value.text,
+          "type": entry.definition.property.kind.name, "report": Excerpt.of(report),
+        ]
+      )
+    )
   }
 }

@@ -137,6 +137,11 @@ private struct Description {
       add("urgent", "\(words): sent at once\(ends)")
     }
     if let details = row.details { add(details, row) }
+    if !row.isHeard { add("heard", "never: no report of it has come since the gateway started") }
+    if let unreadable = row.unreadable {
+      let reports = unreadable.count == 1 ? "report" : "reports"
+      add("unreadable", "\(unreadable.count) \(reports), the last: \(unreadable.last)")
+    }
     if let target { add("now", Self.state(target)) }
     if let message = row.details?.message { add(message) }
     if let obstacle = row.details?.obstacle, row.details?.message == nil { add("away", obstacle) }

@@ -11,7 +11,8 @@ struct DevicesCommand: GatewayCommand {
   static let summary = "List devices: their properties, whether they are online, their topic."
   static let discussion = """
     A device is "unknown" where no topic says whether it is online; values are sent to it all the \
-    same.
+    same. It is "unheard" while no report has come on any of its state topics since the gateway \
+    started: it is off, or a topic in its device file is wrong.
 
     An area is written as in the device file or as one word: "Living room" or living-room.
 
@@ -71,8 +72,8 @@ struct DevicesCommand: GatewayCommand {
       var cells: [TextTable.Cell] = [
         .init(row.id, .bold), .init(row.name),
         .init(
-          row.availability.rawValue + age + (row.sleeps ? ", sleeps" : ""),
-          Self.color(row.availability)
+          Self.state(row) + age + (row.sleeps ? ", sleeps" : ""),
+          Self.color(row)
         ), .init(row.topic),
         .init(row.properties.joined(separator: ", ")),
       ]
@@ -93,11 +94,16 @@ struct DevicesCommand: GatewayCommand {
     return .badInput
   }
 
-  private static func color(_ availability: DeviceRow.Availability) -> Terminal.Color? {
-    switch availability {
-    case .online: .green
+  /// `unheard` hides that a device seems to be there, but not that it is away.
+  private static func state(_ row: DeviceRow) -> String {
+    row.isHeard || row.availability == .offline ? row.availability.rawValue : "unheard"
+  }
+
+  private static func color(_ row: DeviceRow) -> Terminal.Color? {
+    switch row.availability {
     case .offline: .red
-    case .unknown: .faint
+    case .online: row.isHeard ? .green : .yellow
+    case .unknown: row.isHeard ? .faint : .yellow
     }
   }
 }

@@ -20,6 +20,12 @@ struct ControlReplyTests {
     #"{"id":"01J","key":"desk-lamp/brightness","phase":"sent","value":40,"collapsed":17,"#
     + #""source":"cli","at":"2026-11-21T08:00:00.123Z","attempt":1,"reason":null}"#
 
+  private static let unheard: TargetRow = {
+    var row = TargetRow(key: "a/b", target: nil, actual: nil, phase: nil, ageMilliseconds: nil)
+    row.isHeard = false
+    return row
+  }()
+
   private static let position: PropertyRow = {
     var row = PropertyRow(
       key: "blind/position",
@@ -86,6 +92,11 @@ struct ControlReplyTests {
       #"{"get":[{"key":"a/b","target":40,"actual":null,"phase":"sending","age_ms":12}],"id":"g"}"#
     ),
     (.targets([], id: nil), #"{"get":[],"id":null}"#),
+    (
+      .targets([unheard], id: nil),
+      #"{"get":[{"key":"a/b","target":null,"actual":null,"phase":null,"age_ms":null,"#
+        + #""heard":false}],"id":null}"#
+    ),
     (
       .pending(
         [PendingRow(key: "a/b", value: 40.5, collapsed: 3, waits: .inFlight, dueMilliseconds: nil)],

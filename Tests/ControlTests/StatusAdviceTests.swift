@@ -112,6 +112,43 @@ import Testing
     #expect(problem?.message == "offline: a, b, c and 2 more")
   }
 
+  @Test func `a property that was missed is named with its topic, one that is unheard is not`() {
+    var report = Self.well()
+    report.devices.unheardCount = 1
+    #expect(StatusAdvice.problems(in: report) == [])
+    let lines = StatusText.lines(of: report, width: 80).map(\.text)
+    #expect(lines.contains("devices   2 with 5 properties, 1 unheard"))
+
+    report.devices.unheard = [.init(key: "lamp/power", topic: "z2m/lmp", pointer: "/state")]
+    let problem = StatusAdvice.problems(in: report).first
+    #expect(problem?.subject == "reports")
+    #expect(
+      problem?.message
+        == "lamp/power has not been reported since the start: no message on z2m/lmp with /state"
+    )
+    #expect(problem?.advice.contains(#""settle describe lamp/power""#) == true)
+    report.devices.unheard += [
+      .init(key: "fan/power", topic: "fan", pointer: ""),
+      .init(key: "fan/speed", topic: "fan", pointer: ""),
+    ]
+    #expect(
+      StatusAdvice.problems(in: report).first?.message.hasSuffix(" (and 2 more properties)") == true
+    )
+  }
+
+  @Test func `a property whose newest report cannot be read is named with it`() {
+    var report = Self.well()
+    report.devices.unreadable = [
+      .init(key: "lamp/level", reports: UnreadableRow(count: 3, last: "'abc'")),
+      .init(key: "lamp/power", reports: UnreadableRow(count: 1, last: "an object")),
+    ]
+    #expect(
+      StatusAdvice.problems(in: report).map(\.message) == [
+        "lamp/level is reported in a way that cannot be read: 'abc' (and 1 more property)"
+      ]
+    )
+  }
+
   @Test func `no devices is red, unless the gateway has routes`() {
     var report = Self.well()
     report.devices.count = 0
@@ -156,6 +193,11 @@ import Testing
     report.counters = [.init("changes", 7)]
     report.devices.awayCount = 1
     report.devices.away = [.init(id: "lamp", sinceMilliseconds: 5)]
+    report.devices.unheardCount = 2
+    report.devices.unheard = [.init(key: "lamp/power", topic: "z2m/lmp", pointer: "/state")]
+    report.devices.unreadable = [
+      .init(key: "lamp/level", reports: UnreadableRow(count: 3, last: "'abc'"))
+    ]
     report.problems = StatusAdvice.problems(in: report)
     #expect(StatusReport(report.json) == report)
     let line = ControlReply.status(report, id: "s").line

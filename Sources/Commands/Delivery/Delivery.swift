@@ -24,11 +24,31 @@ struct Delivery {
 
   /// What a report shows.
   struct Report {
-    /// Whether the value differs from the one reported before.
+    /// Whether the value differs from the one reported before, or is the first.
     var isNew = false
     /// Whether someone changed the value at the device, as far as this key can tell.
     var isByHand = false
     var verdict = Verdict.none
+  }
+
+  /// What has come on the state topics of the key.
+  enum Reception: UInt8 {
+    /// No report.
+    case none
+    /// No report either after a command that was not confirmed.
+    case missed
+    /// Reports, of which the newest could be read.
+    case readable
+    /// Reports, of which the newest could not be read.
+    case unreadable
+
+    /// Whether a report has come, readable or not.
+    var isHeard: Bool {
+      switch self {
+      case .none, .missed: false
+      case .readable, .unreadable: true
+      }
+    }
   }
 
   /// Why a command ended that a newer one replaces.
@@ -45,6 +65,7 @@ struct Delivery {
   /// What the device has accepted and may still be moving to; `nil` while a command is in flight.
   private(set) var arriving: Value?
   private(set) var transition = Transition()
+  private(set) var reception = Reception.none
 
   /// What the device will have if nothing else happens, as far as that is known.
   var expected: Value? {
@@ -65,7 +86,10 @@ struct Delivery {
   }
 
   /// Shows the value that a group's members have, or that another process says; nothing is in flight.
-  mutating func show(_ value: Value?) { actual = value }
+  mutating func show(_ value: Value?) {
+    actual = value
+    reception = value == nil ? .none : .readable
+  }
 
   // MARK: - Sending
 
@@ -162,7 +186,8 @@ struct Delivery {
     repetition: Command?,
     _ property: borrowing Property
   ) -> Report {
-    var report = Report(isNew: actual != value)
+    var report = Report(isNew: actual != value || !reception.isHeard)
+    reception = .readable
     actual = value
     lastSent = nil
     if let repetition {
@@ -173,6 +198,25 @@ struct Delivery {
       resolveArriving(value, wire, property, &report)
     }
     return report
+  }
+
+  /// Takes a report without a value of the property.
+  mutating func reportWithoutValue(isReadable: Bool) {
+    reception = isReadable ? .readable : .unreadable
+  }
+
+  /// Forgets that the newest report could not be read, and unless `keepsHeard` that there was any.
+  mutating func forgetReception(keepsHeard: Bool) {
+    if !keepsHeard {
+      reception = .none
+    } else if reception == .unreadable {
+      reception = .readable
+    }
+  }
+
+  /// Records that the confirmation of a command is overdue.
+  mutating func miss() {
+    if reception == .none { reception = .missed }
   }
 
   private mutating func resolve(

@@ -18,6 +18,7 @@ struct DeliveryTable {
   private(set) var confirmations: KeyDeadlines
   /// Whether a device may be given another attempt: it has reported since a command to it failed.
   private var isResponsive: [Bool]
+  private(set) var unreadable = UnreadableReports()
 
   init(keys: Int, devices: Int) {
     deliveries = LazyArray(repeating: Delivery(), count: keys)
@@ -87,6 +88,20 @@ struct DeliveryTable {
   /// Records that a device reported or replied.
   mutating func deviceResponded(_ device: Int) { isResponsive[device] = true }
 
+  /// Records a report that cannot be read.
+  ///
+  /// - Returns: Whether it is the first of the key that is remembered.
+  mutating func reportUnreadable(_ key: KeyIndex, _ report: JSONValue) -> Bool {
+    deliveries[key].reportWithoutValue(isReadable: false)
+    return unreadable.record(report, of: key)
+  }
+
+  /// Forgets which reports of a key could not be read, and unless `keepsHeard` that there were any.
+  mutating func forgetReception(of key: KeyIndex, keepsHeard: Bool) {
+    deliveries[key].forgetReception(keepsHeard: keepsHeard)
+    unreadable.remove(key)
+  }
+
   /// Decides what becomes of a command whose confirmation is overdue.
   ///
   /// `hasNewer` states whether something newer of the key waits, `mayRetry` whether there are
@@ -99,11 +114,20 @@ struct DeliveryTable {
     mayRetry: Bool
   ) -> Delivery.Verdict {
     guard let flight = deliveries[key].inFlight else { return .none }
+    deliveries[key].miss()
     guard mayRetry, isResponsive[device], flight.command.retries < confirmation.retries else {
       isResponsive[device] = false
       let within = confirmation.within + flight.transitionTime
-      return update(key) { $0.fail("not confirmed within \(DurationText.text(within))") }
+      let reason = "not confirmed within \(DurationText.text(within))\(remark(on: key))"
+      return update(key) { $0.fail(reason) }
     }
     return update(key) { hasNewer ? $0.supersede() : $0.retry(unconfirmed: true) }
+  }
+
+  /// What the newest report has to do with a command that was not confirmed, if it cannot be read.
+  private func remark(on key: KeyIndex) -> String {
+    guard deliveries[key].reception == .unreadable else { return "" }
+    let excerpt = unreadable[key].map { ": \($0.excerpt)" } ?? ""
+    return "; the last report cannot be read\(excerpt)"
   }
 }

@@ -95,6 +95,16 @@ extension CommandDispatcher {
     return (value, report.isNew && report.isByHand)
   }
 
+  /// Takes a report that is no value of its property, and may be all the same something to read.
+  ///
+  /// - Returns: Whether it is the first report of the key that cannot be read.
+  mutating func reportedWithoutValue(_ key: KeyIndex, _ wire: JSONValue, isReadable: Bool) -> Bool {
+    if !deliveries[key].reception.isHeard { log.statuses.markChanged(key) }
+    guard isReadable else { return deliveries.reportUnreadable(key, wire) }
+    deliveries.update(key) { $0.reportWithoutValue(isReadable: true) }
+    return false
+  }
+
   /// Takes a device's own acknowledgement of a value; its state may follow.
   mutating func accepted(_ key: KeyIndex, _ wire: JSONValue, at now: Moment) {
     let definition = registry.definition(of: key)

@@ -13,6 +13,24 @@ extension CommandDispatcher {
     log.statuses.status(key, actual: deliveries[key].actual)
   }
 
+  /// Whether the property has a state topic and has never been reported.
+  package func isUnheard(_ key: KeyIndex) -> Bool {
+    facts[key].isReported && !deliveries[key].reception.isHeard
+  }
+
+  /// Whether a device has properties with a state topic, and none was ever reported.
+  package func isUnheard(device: Int) -> Bool {
+    var isUnheard = false
+    for number in registry.indices(ofDevice: device) where facts[KeyIndex(number)].isReported {
+      if deliveries[KeyIndex(number)].reception.isHeard { return false }
+      isUnheard = true
+    }
+    return isUnheard
+  }
+
+  /// The reports that could not be read.
+  package var unreadable: UnreadableReports { deliveries.unreadable }
+
   /// Whether `key` stands for momentary commands rather than a value.
   @inline(__always)
   package func isAction(_ key: KeyIndex) -> Bool { facts[key].isAction }

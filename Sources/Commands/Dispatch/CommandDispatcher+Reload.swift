@@ -26,6 +26,9 @@ extension CommandDispatcher {
       endForeignValues(of: key, entry, at: now)
       let confirms = facts[key].canConfirm
       apply(deliveries.update(key) { $0.adopt(entry, confirms: confirms) }, to: key, at: now)
+      // What is reported elsewhere has not been heard there.
+      let hasSameSources = !entry.isRetired && entry.states == before.states
+      deliveries.forgetReception(of: key, keepsHeard: hasSameSources)
       log.statuses.markChanged(key)
     }
     if !sendQueue.place(key) { failOffline([key], at: now) }

@@ -22,6 +22,7 @@ package struct StatusAdvice {
     advice.addCluster()
     advice.addQueue()
     advice.addDevices()
+    advice.addReports()
     advice.addRestart()
     return advice.problems
   }
@@ -259,6 +260,36 @@ package struct StatusAdvice {
       advice: "Check power, network and bridge."
         + #" Values for them wait for their "ttl", then expire."#
     )
+  }
+
+  private mutating func addReports() {
+    if let first = report.devices.unheard.first {
+      let value = first.pointer.isEmpty ? "" : " with \(first.pointer)"
+      add(
+        "reports",
+        "\(first.key) has not been reported since the start: no message on \(first.topic)\(value)"
+          + Self.more(report.devices.unheard.count - 1),
+        advice: #"Correct "topic" or "state" in the device file, or switch the device on;"#
+          + #" "settle describe \#(first.key)" shows what is read."#
+      )
+    }
+    if let first = report.devices.unreadable.first {
+      add(
+        "reports",
+        "\(first.key) is reported in a way that cannot be read: \(first.reports.last)"
+          + Self.more(report.devices.unreadable.count - 1),
+        advice: #"Compare "type", and "value" of "state", in the device file with the report;"#
+          + #" "settle describe \#(first.key)" shows what is read."#
+      )
+    }
+  }
+
+  private static func more(_ count: Int) -> String {
+    switch count {
+    case 0: ""
+    case 1: " (and 1 more property)"
+    default: " (and \(count) more properties)"
+    }
   }
 
   private mutating func addRestart() {

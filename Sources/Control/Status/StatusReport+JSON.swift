@@ -119,6 +119,17 @@ extension StatusReport.Devices {
       "sleepers": .array(
         sleepers.map { .object(["id": .string($0.id), "since_ms": .count($0.sinceMilliseconds)]) }
       ),
+      "unheard_count": .count(unheardCount),
+      "unheard": .array(
+        unheard.map { row in
+          .object([
+            "key": .string(row.key), "topic": .string(row.topic), "value": .string(row.pointer),
+          ])
+        }
+      ),
+      "unreadable": .array(
+        unreadable.map { .object([.init("key", .string($0.key))] + $0.reports.members) }
+      ),
     ])
   }
 
@@ -132,6 +143,15 @@ extension StatusReport.Devices {
     }
     sleepers = json.rows("sleepers") { row in
       row["id"]?.string.map { .init(id: $0, sinceMilliseconds: row["since_ms"]?.count) }
+    }
+    unheardCount = json["unheard_count"]?.count ?? 0
+    unheard = json.rows("unheard") { row in
+      guard let key = row["key"]?.string, let topic = row["topic"]?.string else { return nil }
+      return .init(key: key, topic: topic, pointer: row["value"]?.string ?? "")
+    }
+    unreadable = json.rows("unreadable") { row in
+      guard let key = row["key"]?.string, let reports = UnreadableRow(row) else { return nil }
+      return .init(key: key, reports: reports)
     }
   }
 }

@@ -156,6 +156,12 @@ extension StatusReport {
     package var scenes: [String] = []
     /// Some of the devices that sleep, and when each reported itself last.
     package var sleepers: [Away] = []
+    /// How many have never reported a property.
+    package var unheardCount = 0
+    /// Some of the properties that have never been reported, although a command was not confirmed.
+    package var unheard: [Unheard] = []
+    /// Some of the properties whose newest report cannot be read.
+    package var unreadable: [Unreadable] = []
 
     package init() {}
   }
@@ -167,6 +173,32 @@ extension StatusReport {
     package init(id: String, sinceMilliseconds: Int?) {
       self.id = id
       self.sinceMilliseconds = sinceMilliseconds
+    }
+  }
+
+  /// A property without a report.
+  package struct Unheard: Hashable, Sendable {
+    package var key: String
+    /// Where reports are expected.
+    package var topic: String
+    /// Where the value is in the payload, as a JSON Pointer.
+    package var pointer: String
+
+    package init(key: String, topic: String, pointer: String) {
+      self.key = key
+      self.topic = topic
+      self.pointer = pointer
+    }
+  }
+
+  /// A property whose newest report cannot be read.
+  package struct Unreadable: Hashable, Sendable {
+    package var key: String
+    package var reports: UnreadableRow
+
+    package init(key: String, reports: UnreadableRow) {
+      self.key = key
+      self.reports = reports
     }
   }
 

@@ -95,6 +95,7 @@ package struct StatusText {
       "\(devices.count) with \(Self.counted(devices.keys, "property", "properties"))"
         + (devices.awayCount > 0 ? ", \(devices.awayCount) offline" : "")
         + (devices.sleepers.isEmpty ? "" : ", \(devices.sleepers.count) asleep")
+        + (devices.unheardCount > 0 ? ", \(devices.unheardCount) unheard" : "")
     )
     addQueue()
     if let journal = report.journal {

@@ -140,6 +140,18 @@ struct MetricsReport: PartialDocument {
       "Messages that named a device that cannot be, or one too many."
     )
     text.sample("settle_devices_refused_total", [:], context.arrivals.refusedCount)
+    addReports()
+  }
+
+  private mutating func addReports() {
+    let name = "settle_reports_unreadable_total"
+    text.family(name, .counter, "Reports of a property that cannot be read.")
+    let unreadable = context.core.commands.dispatcher.unreadable
+    for key in unreadable.keys {
+      let device = context.registry.id(ofDevice: context.registry.device(of: key))
+      let property = context.registry.definition(of: key).property.id
+      text.sample(name, ["device": device, "property": property], unreadable[key]?.count ?? 0)
+    }
   }
 
   private mutating func addBrokers() {

@@ -20,9 +20,15 @@ struct DeviceReports {
   ) {
     let state = context.registry[key].states[source]
     if let reply = state.reply { return receiveReply(reply, document, of: key, at: now) }
-    guard let wire = state.value.value(in: document) else { return }
-    if state.acknowledges { return context.core.pipeline.acknowledged(key, wire, at: now) }
-    context.core.reported(key, wire, source: source, at: now)
+    switch state.reading(of: document) {
+    case .value(let wire):
+      if state.acknowledges { return context.core.pipeline.acknowledged(key, wire, at: now) }
+      context.core.reported(key, wire, source: source, at: now)
+    case .unreadable:
+      if state.acknowledges { return }
+      context.core.reportedUnreadable(key, document, source: source, at: now)
+    case .nothing: break
+    }
   }
 
   /// Receives a message on one of the availability topics of a device.

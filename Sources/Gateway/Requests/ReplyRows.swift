@@ -25,6 +25,7 @@ extension TargetRow {
       },
       waiting: waiting > 1 ? waiting : nil
     )
+    isHeard = !core.commands.dispatcher.isUnheard(key)
   }
 }
 
@@ -54,7 +55,8 @@ extension PendingRow {
 
 extension PropertyRow {
   /// The row of `describe`.
-  init(_ key: KeyIndex, in registry: Registry) {
+  init(_ key: KeyIndex, in core: borrowing GatewayCore) {
+    let registry = core.registry
     let entry = registry[key]
     let device = registry.devices[entry.device]
     let property = entry.property
@@ -77,5 +79,15 @@ extension PropertyRow {
       (try? registry.index(of: other, inDevice: entry.device)).map { registry[$0].key }
         ?? "\(device.id)/\(other)"
     }
+    isHeard = !core.commands.dispatcher.isUnheard(key)
+    unreadable = UnreadableRow(key, in: core)
+  }
+}
+
+extension UnreadableRow {
+  /// What `describe` and `status` say of a key; `nil` where every report could be read.
+  init?(_ key: KeyIndex, in core: borrowing GatewayCore) {
+    guard let record = core.commands.dispatcher.unreadable[key] else { return nil }
+    self.init(count: record.count, last: record.excerpt)
   }
 }

@@ -15,7 +15,7 @@ import Values
 extension RequestHandler {
   /// The row of one key with its details.
   func described(_ key: KeyIndex, at now: Moment) -> PropertyRow {
-    var row = PropertyRow(key, in: context.registry)
+    var row = PropertyRow(key, in: context.core)
     row.details = details(of: key, at: now)
     return row
   }
@@ -106,6 +106,7 @@ extension RequestHandler {
     row.lane = device.lane
     row.members = device.group?.members ?? []
     row.sleeps = device.awake != nil
+    row.isHeard = !context.core.commands.dispatcher.isUnheard(device: number)
     row.obstacle = host.obstacle(to: number, at: now)
     row.awayMilliseconds = isOnline ? nil : context.awaySince[number]?.milliseconds(to: now)
     return row

@@ -47,7 +47,7 @@ extension RequestHandler {
           left -= TurnBudget.Cost.row
         }
       case .describe:
-        walk.rows.append(PropertyRow(key, in: context.registry).json, to: &output)
+        walk.rows.append(PropertyRow(key, in: context.core).json, to: &output)
         left -= TurnBudget.Cost.description
       case .flush, .cancel, .set, .step, .toggle, .scene, .watch, .record, .reload, .status,
         .devices:

@@ -99,7 +99,7 @@ export class House {
 function shapeOf(facts) {
   const { online, properties, ...fixed } = facts;
   return JSON.stringify([fixed, Object.entries(properties).map(([id, row]) => {
-    const { target, actual, phase, age_ms, online, pending, failure, ...rest } = row;
+    const { target, actual, phase, age_ms, heard, online, pending, failure, ...rest } = row;
     return [id, rest];
   })]);
 }

@@ -97,6 +97,8 @@ import Testing
       if row.confirms { failOn(row, in: house) }
       if row.tellsAvailability { try leaveAndReturn(row, in: house) }
     }
+    let status = try house.bench.client().ask(#"{"status":true}"#)["status"]
+    #expect(status?["counters"]?["reports_unreadable"] == 0, "\(status?["devices"] ?? nil)")
   }
 
   /// The urgent value leaves although the policy is minutes long, and ends what it overrides.
