@@ -184,7 +184,8 @@ package struct InBetween: Sendable {
       return (edits.applied(to: bytes), count)
     }
     guard case .sequence(let elements) = present.content, !present.isAlias else {
-      let place = bytes.position(of: present.range.lowerBound)
+      // The range of an alias begins after its asterisk.
+      let place = bytes.position(of: present.range.lowerBound - (present.isAlias ? 1 : 0))
       throw ConfigurationFailure(problems: [
         ConfigurationProblem(
           file: file,

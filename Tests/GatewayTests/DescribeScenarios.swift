@@ -67,11 +67,11 @@ import Testing
   }
 
   @Test func `log shows the last commands of all properties`() throws {
-    let bench = try Bench.running(devices: DeviceText.levels(2, policy: "none"))
+    let bench = try Bench.running(devices: DeviceText.levels(2, policy: "live"))
     let client = try bench.client()
     for device in 0...1 {
-      let line = #"{"key":"dev\#(device)/level","set":7,"wait":"sent"}"#
-      client.send(line)
+      client.send(#"{"key":"dev\#(device)/level","set":7,"now":true,"wait":"sent"}"#)
+      _ = try client.next { $0["phase"] == "sent" }
     }
     let run = try SettleRun(["log"], socketPath: bench.socketPath)
     #expect(run.waitForExit() == 0)

@@ -324,7 +324,7 @@ import Testing
     #expect(run.waitForExit() == 1)
     let lines = run.output.split(separator: "\n")
     let place = try #require(lines.firstIndex { $0.hasPrefix("! devices: there are none") })
-    #expect(lines[place...].contains { $0.hasPrefix(#"  -> "settle import""#) })
+    #expect(lines[place...].contains { $0.hasPrefix(#"  -> "settle import --config "#) })
     #expect(lines.contains { $0.hasPrefix("mqtt.url") && $0.hasSuffix("settle.yaml:1") })
   }
 }

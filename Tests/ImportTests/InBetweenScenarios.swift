@@ -114,6 +114,7 @@ import Testing
     text: String
   ) throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
+    try home.makeFolder("devices")
     let before = text.replacing("PORT", with: "\(home.broker.port)")
     try TextFile.write(before, to: "\(home.folder)/settle.yaml")
     #expect(try home.settled(["check"]).code == 0)
