@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Devices
+internal import Values
 
 /// Finds, reads and checks the settings file and the device files.
 package enum ConfigurationLoader {
@@ -15,7 +16,7 @@ package enum ConfigurationLoader {
   }
 
   /// The settings file to read when neither the command line nor the environment names one.
-  package static let standardPath = "/etc/settle/settle.yaml"
+  package static let standardPath = CommandAdvice.standardSettings
 
   /// Reads the settings and the devices.
   ///
@@ -87,6 +88,4 @@ package struct LoadedConfiguration: Sendable {
   package var warnings: [ConfigurationProblem]
   /// Every setting and what stated it; empty where only device files were read.
   package var settings: [SettingInForce] = []
-  /// The settings file; `nil` for built-in settings.
-  package var settingsFile: String?
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Devices
+internal import Values
 
 /// Reads all configuration files once and collects their mistakes.
 final class ConfigurationReader {
@@ -36,7 +37,7 @@ final class ConfigurationReader {
     var root: YAMLNode?
     if let path {
       settings.devicesDirectory = FilePath.resolve("devices", in: FilePath.folder(of: path))
-      root = read(path)
+      root = isFolder(path) ? nil : read(path)
       if let root {
         let reader = SettingsReader(folder: FilePath.folder(of: path), problems: problems)
         let standard = settings.devicesDirectory
@@ -44,6 +45,7 @@ final class ConfigurationReader {
         if positions.devices == nil { settings.devicesDirectory = standard }
       }
     }
+    settings.settingsFile = path
     variables.apply(to: &settings, &positions)
     if let socket = overrides.socket { settings.socket = socket }
     readSecrets(into: &settings, positions, file: path ?? "built-in settings")
@@ -57,7 +59,6 @@ final class ConfigurationReader {
     positions.checksLanes = true
     var loaded = complete(settings, positions, folder: folder)
     loaded.settings = SettingsInForce.rows(of: settings, root, variables, overrides)
-    loaded.settingsFile = path
     return loaded
   }
 
@@ -104,7 +105,8 @@ final class ConfigurationReader {
     guard registry.devices.isEmpty, settings.routes.isEmpty, isFolderRead else { return }
     problems.warn(
       .whole(folder),
-      "no devices: no file *.yaml in this folder describes one; 'settle import' writes them"
+      "no devices: no file *.yaml in this folder describes one;"
+        + " '\(CommandAdvice.settle("import", settings: settings.settingsFile))' writes them"
     )
   }
 
@@ -119,6 +121,19 @@ final class ConfigurationReader {
       if error.isMissing { return nil }
     }
     return ConfigurationLoader.standardPath
+  }
+
+  /// Whether the path of the settings is that of a folder, which is a mistake.
+  private func isFolder(_ path: String) -> Bool {
+    guard SafeFile.isFolder(path) else { return false }
+    let inside = FilePath.join(path, "settle.yaml")
+    let isThere = (try? SafeFile.read(inside, limit: Self.maximumFile)) != nil
+    problems.add(
+      .whole(path),
+      "is a folder, not the settings file",
+      suggestion: isThere ? inside : nil
+    )
+    return true
   }
 
   private func readSecrets(

@@ -17,6 +17,8 @@ package struct ReloadReport: Hashable, Sendable {
   package var restart: [String]
   /// Warnings, as `file:line:column: message`.
   package var warnings: [String]
+  /// The files that were read, with absolute paths.
+  package var files: GatewayFiles?
 
   package init(
     devices: Int,
@@ -48,6 +50,7 @@ package struct ReloadReport: Hashable, Sendable {
       restart: Self.texts(json["restart"]),
       warnings: Self.texts(json["warnings"])
     )
+    files = json["files"].flatMap(GatewayFiles.init)
   }
 
   package var json: JSONValue {
@@ -55,6 +58,7 @@ package struct ReloadReport: Hashable, Sendable {
       "devices": .integer(Int64(devices)), "keys": .integer(Int64(keys)),
       "added": Self.list(added), "removed": Self.list(removed), "changed": Self.list(changed),
       "restart": Self.list(restart), "warnings": Self.list(warnings),
+      "files": files?.json ?? .null,
     ])
   }
 

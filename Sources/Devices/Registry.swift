@@ -65,6 +65,11 @@ package final class Registry: Sendable {
   /// The number of properties that are not retired.
   package var keyCount: Int { tables.order.reduce(0) { $0 + tables.members(ofDevice: $1).count } }
 
+  /// The number of current devices that are groups.
+  package var groupCount: Int {
+    tables.order.count { tables.definition(ofDevice: $0).pattern.group != nil }
+  }
+
   // MARK: - Devices
 
   /// The identifier of a device.
@@ -166,6 +171,17 @@ package final class Registry: Sendable {
     return try index(of: String(property), inDevice: deviceIndex(of: String(device)))
   }
 
+  /// Resolves `device/property` where the name of a device, for all its keys, is allowed too.
+  ///
+  /// - Throws: ``ValidationError`` as ``index(of:)`` does.
+  package func index(named name: String) throws(ValidationError) -> KeyIndex {
+    do throws(ValidationError) {
+      return try index(of: name)
+    } catch .invalidKey {
+      throw .unknownName(name, suggestion: nil)
+    }
+  }
+
   /// Resolves the bytes of `device/property`, as in a topic; aliases are accepted.
   package func index(ofKey bytes: Span<UInt8>) -> KeyIndex? {
     tables.key(named: bytes)
@@ -210,7 +226,7 @@ package final class Registry: Sendable {
   package func suggesting(_ error: ValidationError) -> ValidationError {
     switch error {
     case .unknownDevice(let id, nil):
-      return .unknownDevice(id, suggestion: Suggestion.nearest(to: id, in: comparedNames))
+      return .unknownDevice(id, suggestion: device(meantBy: id))
     case .unknownProperty(let property, let device, nil, _):
       guard let number = deviceIndex(ofID: device.utf8.span) else { return error }
       let properties = definition(ofDevice: number).pattern.properties
@@ -223,9 +239,13 @@ package final class Registry: Sendable {
       )
     case .unknownScene(let id, nil):
       return .unknownScene(id, suggestion: Suggestion.nearest(to: id, in: scenes.lazy.map(\.id)))
-    case .invalidKey(let word, nil): return .invalidKey(word, suggestion: key(meantBy: word))
-    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .inProperty, .wrongType,
-      .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending, .tooManyActions,
+    case .invalidKey(let word, nil):
+      let name = name(meantBy: word)
+      let isKey = name?.utf8.contains(UInt8(ascii: "/")) ?? true
+      return .invalidKey(word, suggestion: isKey ? name : name.map { "\($0)/*" })
+    case .unknownName(let word, nil): return .unknownName(word, suggestion: name(meantBy: word))
+    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .unknownName, .inProperty,
+      .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase, .tooManyPending, .tooManyActions,
       .noRoomForAll, .notDurable, .shuttingDown, .held, .feedbackLoop:
       return error
     }
@@ -240,15 +260,28 @@ package final class Registry: Sendable {
     return .unknownProperty(property, device: device, suggestion: nil, has: names)
   }
 
-  /// The key or the pattern that is probably meant by a word without a slash: a property that a
+  /// The key or the device that is probably meant by a word without a slash: a property that a
   /// device has, or the name of a device.
-  private func key(meantBy word: String) -> String? {
+  private func name(meantBy word: String) -> String? {
     guard !word.isEmpty, !word.utf8.contains(UInt8(ascii: "/")) else { return nil }
-    if deviceIndex(ofID: word.utf8.span) != nil { return "\(word)/*" }
+    if deviceIndex(ofID: word.utf8.span) != nil { return word }
     for number in deviceNumbers.prefix(Self.comparedDevices) {
       if let found = tables.key(named: word.utf8.span, ofDevice: number) { return self[found].key }
     }
-    return Suggestion.nearest(to: word, in: comparedNames).map { "\($0)/*" }
+    return device(meantBy: word)
+  }
+
+  /// The device whose name is near to a word, or the only one with a part that is: `lamp` or `lmp`
+  /// for `desk-lamp`.
+  private func device(meantBy word: String) -> String? {
+    if let name = Suggestion.nearest(to: word, in: comparedNames) { return name }
+    let names = comparedNames.map { (id: $0, parts: $0.split { $0 == "-" || $0 == "_" }) }
+    func only(_ part: String) -> String? {
+      let found = names.filter { name in name.parts.contains { $0 == part } }
+      return found.count == 1 ? found[0].id : nil
+    }
+    let parts = names.lazy.flatMap { $0.parts.map { String($0) } }
+    return only(word) ?? Suggestion.nearest(to: word, in: parts).flatMap(only)
   }
 
   /// How many devices a suggestion compares: ten milliseconds' worth of the loop's time.

@@ -43,7 +43,7 @@ extension ValidationError {
   /// Whether there is no such device, property or scene.
   fileprivate var isUnknownKey: Bool {
     switch self {
-    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey: true
+    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .unknownName: true
     case .inProperty, .wrongType, .outOfRange, .notAChoice, .unsupported, .noBase,
       .tooManyPending, .tooManyActions, .noRoomForAll, .notDurable, .shuttingDown, .held,
       .feedbackLoop:

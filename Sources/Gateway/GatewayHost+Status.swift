@@ -28,6 +28,7 @@ extension GatewayHost {
     var report = StatusReport(version: Release.description, isRunning: true)
     report.socket = socketPath
     report.runningMilliseconds = context.startedAt.milliseconds(to: now)
+    report.files = reloads.files
     report.settings = context.settings.map(StatusReport.Setting.init)
     if let place = report.settings.firstIndex(where: { $0.name == "socket" }) {
       report.settings[place].value = socketPath ?? report.settings[place].value

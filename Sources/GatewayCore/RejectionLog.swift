@@ -133,7 +133,8 @@ extension RejectionLog.Kind {
     case .shuttingDown: self = .closing
     case .held: self = .held
     case .inProperty(_, .held): self = .held
-    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .inProperty, .wrongType,
+    case .unknownDevice, .unknownProperty, .unknownScene, .invalidKey, .unknownName,
+      .inProperty, .wrongType,
       .outOfRange,
       .notAChoice, .unsupported, .notDurable, .noBase:
       self = .badValue

@@ -20,12 +20,12 @@ package struct ImportPlan: Sendable {
     /// The path of the record of this import.
     package let recordPath: String
     package let record: [UInt8]
-    /// The number of imported devices.
-    package let devices: Int
-    /// The number of imported groups.
-    package let groups: Int
-    /// The number of announced properties.
-    package let properties: Int
+    /// The number of devices in the file.
+    package fileprivate(set) var devices: Int
+    /// The number of groups in the file.
+    package fileprivate(set) var groups: Int
+    /// The number of properties of these devices and groups, those of profiles included.
+    package fileprivate(set) var properties = 0
     package let changes: [ImportChange]
 
     package var isChanged: Bool { old != new }
@@ -272,10 +272,27 @@ package struct ImportPlan: Sendable {
         record: Self.record(written, writtenGroups, after: record).bytes,
         devices: written.count,
         groups: writtenGroups.count,
-        properties: sorted.properties,
         changes: changes
       )
     )
+  }
+
+  /// Counts what the files have, as `settle check` does; `registry` has the devices of all files.
+  mutating func count(in registry: Registry) {
+    for place in files.indices {
+      guard let outline = try? YAMLOutline.read(files[place].new, file: files[place].path) else {
+        continue
+      }
+      func numbers(_ outline: YAMLOutline?) -> [Int] {
+        (outline?.entries ?? []).compactMap { registry.deviceIndex(ofID: $0.key.utf8.span) }
+      }
+      let (devices, groups) = (numbers(outline), numbers(outline["groups"]))
+      files[place].devices = devices.count
+      files[place].groups = groups.count
+      files[place].properties = (devices + groups).reduce(0) {
+        $0 + registry.indices(ofDevice: $1).count
+      }
+    }
   }
 
   /// Reports the devices and groups that have mistakes, and returns the others.

@@ -57,7 +57,7 @@ package struct ImportPlanner {
   ) throws(ConfigurationFailure) -> ImportPlan {
     var rejected: [String: String] = [:]
     while true {
-      let plan = try ImportPlan(
+      var plan = try ImportPlan(
         announcements,
         request: request,
         folder: folder,
@@ -66,7 +66,7 @@ package struct ImportPlanner {
         rejected: rejected
       )
       do throws(ConfigurationFailure) {
-        _ = try loaded(plan)
+        plan.count(in: try loaded(plan).registry)
         return plan
       } catch {
         let faulty = Self.faultyDevices(error.problems, plan)
@@ -107,16 +107,12 @@ package struct ImportPlanner {
       let all = outline.entries ?? []
       // A mistake of a group is found in its own lines, not in those of all groups.
       for entry in all.filter({ $0.key != "groups" }) + (outline["groups"]?.entries ?? []) {
-        let first = Self.line(of: entry.start, in: file.new)
-        let last = Self.line(of: entry.value.range.upperBound, in: file.new)
+        let first = file.new.position(of: entry.start).line
+        let last = file.new.position(of: entry.value.range.upperBound).line
         let own = problems.first { $0.file == file.path && (first...last).contains($0.line) }
         if let own { devices[entry.key] = own.message }
       }
     }
     return devices
-  }
-
-  private static func line(of offset: Int, in bytes: [UInt8]) -> Int {
-    bytes[..<offset].count { $0 == 0x0A } + 1
   }
 }

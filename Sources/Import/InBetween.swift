@@ -164,38 +164,57 @@ package struct InBetween: Sendable {
 
   /// Adds the routes to a settings file and keeps its existing ones.
   ///
-  /// - Throws: ``ConfigurationFailure`` when its `routes:` is not a list with one entry a line.
+  /// - Throws: ``ConfigurationFailure`` when its `routes:` is written elsewhere in the file.
   package func added(
     to bytes: [UInt8],
     file: String
   ) throws(ConfigurationFailure) -> (bytes: [UInt8], added: Int) {
     let outline = try YAMLOutline.read(bytes, file: file)
     let lacksEnd = bytes.last.map { $0 != 0x0A } ?? false
+    var edits = TextEdits()
     guard let present = outline?["routes"] else {
-      let lead = (lacksEnd ? "\n" : "") + (bytes.isEmpty ? "" : "\n")
-      return (bytes + Array((lead + section).utf8), count)
+      guard let outline, let entries = outline.entries, outline.isInline else {
+        let lead = (lacksEnd ? "\n" : "") + (bytes.isEmpty ? "" : "\n")
+        return (bytes + Array((lead + section).utf8), count)
+      }
+      // Settings in braces, such as JSON.
+      let last = entries.last?.value.range.upperBound
+      let entry = "\n\"routes\": [\(Self.flow(routes))\n]"
+      edits.insert(last == nil ? entry : "," + entry, at: last ?? outline.range.lowerBound + 1)
+      return (edits.applied(to: bytes), count)
     }
-    guard case .sequence(let elements) = present.content, let last = elements.last,
-      let first = elements.first, !present.isInline, !present.isAlias
-    else {
+    guard case .sequence(let elements) = present.content, !present.isAlias else {
+      // The range of an alias begins after its asterisk.
+      let place = bytes.position(of: present.range.lowerBound - (present.isAlias ? 1 : 0))
       throw ConfigurationFailure(problems: [
         ConfigurationProblem(
           file: file,
-          line: 1,
-          column: 1,
-          message: "routes: must be a list with one entry per line, so that routes can be added"
+          line: place.line,
+          column: place.column,
+          message: "routes: the list must be written here, so that routes can be added"
         )
       ])
     }
     let known = elements.map { Self.topic($0.json["from"]) }
     let missing = routes.filter { !known.contains(Self.topic($0["from"])) }
+    guard !missing.isEmpty else { return (bytes, 0) }
+    guard let first = elements.first, let last = elements.last, !present.isInline else {
+      let text = Self.flow(missing)
+      let end = elements.last?.range.upperBound
+      edits.insert(end == nil ? text : "," + text, at: end ?? present.range.lowerBound + 1)
+      return (edits.applied(to: bytes), missing.count)
+    }
     let margin = bytes[bytes.startOfLine(first.range.lowerBound)...].prefix { $0 == 0x20 }
     let end = bytes[last.range.upperBound...].firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
-    var edits = TextEdits()
     let indent = String(decoding: margin, as: UTF8.self)
     let lines = missing.map { "\(indent)- \(YAMLText.flow($0))\n" }.joined()
     edits.insert((end == bytes.count && lacksEnd ? "\n" : "") + lines, at: end)
-    return (missing.isEmpty ? bytes : edits.applied(to: bytes), missing.count)
+    return (edits.applied(to: bytes), missing.count)
+  }
+
+  /// Routes as elements of a list in brackets, each on a line of its own; they are JSON too.
+  private static func flow(_ routes: [JSONValue]) -> String {
+    routes.map { "\n  \(JSONWriter.text($0))" }.joined(separator: ",")
   }
 
   private static func topic(_ end: JSONValue?) -> String {

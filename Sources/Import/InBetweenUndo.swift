@@ -37,8 +37,8 @@ package struct InBetweenUndo: Sendable {
     from bytes: [UInt8],
     file: String
   ) throws(ConfigurationFailure) -> (bytes: [UInt8], removed: Int, base: String)? {
-    let outline = try YAMLOutline.read(bytes, file: file)
-    guard let entry = outline?.entries?.first(where: { $0.key == "routes" }),
+    guard let outline = try YAMLOutline.read(bytes, file: file), let entries = outline.entries,
+      let entry = entries.first(where: { $0.key == "routes" }),
       case .sequence(let elements) = entry.value.content
     else { return nil }
     let uses = InBetweenUse.all(in: elements)
@@ -48,7 +48,15 @@ package struct InBetweenUndo: Sendable {
     let inners = Set([inner] + rest)
     let ours = elements.filter { element in inners.contains { isOurs(element, base, $0) } }
     var kept = bytes
-    if ours.count == elements.count {
+    if ours.count == elements.count, outline.isInline {
+      let ranges = entries.map { $0.start..<$0.value.range.upperBound }
+      kept.remove(entries.map { $0.key == "routes" }, of: ranges)
+    } else if ours.count < elements.count, entry.value.isInline {
+      kept.remove(
+        elements.map { element in ours.contains { $0 === element } },
+        of: elements.map(\.range)
+      )
+    } else if ours.count == elements.count {
       let start = bytes.startOfLine(entry.start)
       kept.removeSubrange(start..<bytes.endOfLine(after: entry.value.range))
       // The empty line that stood before the section.

@@ -9,6 +9,8 @@ import Values
 package struct NextSteps: Hashable, Sendable {
   /// The command that starts the gateway.
   package let start: String
+  /// The command that adds devices once they announce themselves.
+  package let addDevices: String
   /// A command that changes a value of a device; `nil` without a device that has a known one.
   package let change: String?
   /// Where a first device belongs; `nil` if there are devices.
@@ -20,6 +22,7 @@ package struct NextSteps: Hashable, Sendable {
   package init(_ folder: SetupFolder, registry: Registry) {
     needsGroup = folder.isSystem && Self.hasService
     start = Self.start(folder)
+    addDevices = CommandAdvice.settle("import", settings: folder.settings)
     let entries = registry.properties
     change =
       entries.lazy.compactMap { Self.change($0, named: "brightness") }.first
@@ -37,8 +40,8 @@ package struct NextSteps: Hashable, Sendable {
     """
 
   private static func start(_ folder: SetupFolder) -> String {
-    guard folder.isSystem else { return "settle run --config \(quoted(folder.settings))" }
-    return hasService ? "systemctl enable --now settled" : "settle run"
+    folder.isSystem && hasService
+      ? "systemctl enable --now settled" : CommandAdvice.settle("run", settings: folder.settings)
   }
 
   /// Whether the unit is installed.
@@ -61,14 +64,5 @@ package struct NextSteps: Hashable, Sendable {
       return range.contains(middle) ? "settle set \(entry.key) \(Int(middle)) --wait" : nil
     case .choice, .text, .color, .action: return nil
     }
-  }
-
-  /// A path as one word of a shell.
-  private static func quoted(_ path: String) -> String {
-    let marks = "/._-+@%0123456789".unicodeScalars
-    let isPlain = path.unicodeScalars.allSatisfy {
-      $0.properties.isAlphabetic || marks.contains($0)
-    }
-    return isPlain ? path : "'" + path.replaced("'", by: #"'\''"#) + "'"
   }
 }

@@ -17,7 +17,7 @@ package struct SetupSettings: Hashable, Sendable {
   package var key: String?
   /// Whether Zigbee devices share a lane.
   package var hasZigbee = false
-  /// The journal's file; `nil` for none.
+  /// The journal's file, from the folder of the settings; `nil` for none.
   package var journal: String?
   /// Where editors find the schema of settings; `nil` for nowhere.
   package var schema: String?

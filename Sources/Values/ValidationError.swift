@@ -10,6 +10,8 @@ package enum ValidationError: Error, Hashable, Sendable {
   case unknownProperty(String, device: String, suggestion: String?, has: [String] = [])
   case unknownScene(String, suggestion: String?)
   case invalidKey(String, suggestion: String? = nil)
+  /// Neither a key nor a device, where both are allowed.
+  case unknownName(String, suggestion: String?)
   case wrongType(found: String, expected: String, suggestion: String?)
   /// What is wrong with one of several properties that are set together.
   indirect case inProperty(String, ValidationError)
@@ -49,6 +51,8 @@ extension ValidationError: CustomStringConvertible {
       "no scene '\(Excerpt.of(id))'\(Self.question(suggestion))"
     case .invalidKey(let key, let suggestion):
       "'\(Excerpt.of(key))' is no key; a key is DEVICE/PROPERTY\(Self.question(suggestion))"
+    case .unknownName(let name, let suggestion):
+      "no device or key '\(Excerpt.of(name))'\(Self.question(suggestion))"
     case .inProperty(let property, let error): "\(property): \(error.description)"
     case .wrongType(let found, let expected, let suggestion):
       "found \(Excerpt.of(found)), expected \(expected)\(Self.question(suggestion))"

@@ -47,6 +47,9 @@ struct DevicesCommand: GatewayCommand {
   func run() throws(ClientError) -> ExitCode {
     let reply = try ask(ControlRequest(.devices, key: pattern))
     guard case .devices(var rows, _) = reply else { return .unexpected(reply) }
+    if rows.isEmpty, pattern == "*" {
+      Terminal.complain(#"there are none yet; "settle status" says how to add them"#)
+    }
     if let area {
       let found = rows.filter { $0.isIn(area) }
       guard !found.isEmpty else { return refuse(area, among: rows) }

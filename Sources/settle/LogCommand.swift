@@ -18,12 +18,13 @@ struct LogCommand: PatternCommand {
     source, reason; "-" means none.
     """
   static let examples = [
+    Example("settle log", "The last commands of every property."),
     Example("settle log desk-lamp/brightness", "What happened to the lamp's brightness?"),
     Example("settle log 'boiler/*' --json", "The events of one device, for a script."),
   ]
-  static let parameters = patternParameters(isOptional: false)
+  static let parameters = patternParameters(isOptional: true)
 
-  var pattern = ""
+  var pattern = "*"
   var connection = ConnectionOptions()
 
   func run() throws(ClientError) -> ExitCode {

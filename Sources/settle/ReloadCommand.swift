@@ -10,7 +10,7 @@ struct ReloadCommand: GatewayCommand {
   static let discussion = """
     If any file has a mistake, nothing changes, every mistake is reported, and the exit code is \
     78. ttl, lanes, inputs and the shutdown timeout are reloaded too. Other changed sections are \
-    reported and apply after a restart.
+    reported and apply after a restart. Standard error names the files that the gateway reads.
     """
   static let examples = [
     Example("settle reload", "After editing device files."),
@@ -37,6 +37,9 @@ struct ReloadCommand: GatewayCommand {
   }
 
   private func show(_ report: ReloadReport, _ reply: ControlReply) {
+    if let files = report.files {
+      Terminal.complain("the gateway has read \(files.relative)")
+    }
     if connection.json { return StandardOutput.print(bytes: reply.line) }
     StandardOutput.print(
       "\(Self.counted(report.devices, "device")), \(Self.counted(report.keys, "key"))"

@@ -31,13 +31,10 @@ struct CheckCommand: ConfiguredCommand {
   var json = false
 
   func run() -> ExitCode {
-    var overrides = ConfigurationLoader.Overrides()
-    overrides.config = config
-    overrides.devices = devices
     let loaded: LoadedConfiguration
     do throws(ConfigurationFailure) {
       loaded = try ConfigurationLoader.load(
-        overrides,
+        overrides(),
         environment: Environment.all
       )
     } catch {
@@ -61,10 +58,10 @@ struct CheckCommand: ConfiguredCommand {
   }
 
   private func summary(of loaded: LoadedConfiguration) -> String {
-    var parts = [
-      Self.count(loaded.registry.devices.count, "device"),
-      Self.count(loaded.registry.properties.count, "property", "properties"),
-    ]
+    let groups = loaded.registry.groupCount
+    var parts = [Self.count(loaded.registry.deviceNumbers.count - groups, "device")]
+    if groups > 0 { parts.append(Self.count(groups, "group")) }
+    parts.append(Self.count(loaded.registry.keyCount, "property", "properties"))
     if !loaded.gateway.routes.isEmpty {
       parts.append(Self.count(loaded.gateway.routes.count, "route"))
     }
@@ -85,10 +82,12 @@ struct CheckCommand: ConfiguredCommand {
   }
 
   private func jsonSummary(of loaded: LoadedConfiguration) -> String {
-    JSONWriter.text(
+    let groups = loaded.registry.groupCount
+    return JSONWriter.text(
       .object([
-        "ok": true, "devices": .integer(Int64(loaded.registry.devices.count)),
-        "properties": .integer(Int64(loaded.registry.properties.count)),
+        "ok": true, "devices": .integer(Int64(loaded.registry.deviceNumbers.count - groups)),
+        "groups": .integer(Int64(groups)),
+        "properties": .integer(Int64(loaded.registry.keyCount)),
         "routes": .integer(Int64(loaded.gateway.routes.count)),
         "inputs": .integer(Int64(loaded.gateway.inputs.count)),
         "warnings": .integer(Int64(loaded.warnings.count)),

@@ -17,7 +17,7 @@ extension ImportCommand {
     _ overrides: ConfigurationLoader.Overrides,
     _ environment: [String: String]
   ) throws(ConfigurationFailure) -> ExitCode {
-    let path = settingsPath(environment)
+    let path = settings.settingsFile
     guard let old = self.settings(at: path) else { return .failed }
     let uses = try path.map { path throws(ConfigurationFailure) in
       try InBetweenUses(in: old, file: path)
@@ -128,13 +128,6 @@ extension ImportCommand {
     return routes
   }
 
-  /// The settings file that routes are added to; `nil` if there is none.
-  private func settingsPath(_ environment: [String: String]) -> String? {
-    if let path = config ?? environment["SETTLE_CONFIG"], !path.isEmpty { return path }
-    let standard = ConfigurationLoader.standardPath
-    return unsafe access(standard, R_OK) == 0 ? standard : nil
-  }
-
   /// The bytes of the settings, none without a file; `nil` after a complaint where they cannot be read.
   private func settings(at path: String?) -> [UInt8]? {
     guard let path else { return [] }
@@ -158,7 +151,12 @@ extension ImportCommand {
   ) throws(ConfigurationFailure) -> Bool {
     var drafted = overrides
     drafted.config = path
-    _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
+    do throws(ConfigurationFailure) {
+      _ = try ConfigurationLoader.load(drafted, environment: environment, drafts: [path: new])
+    } catch {
+      complain("with the routes changed, \(path) would not be valid; its lines would be:")
+      throw error
+    }
     do throws(FileError) {
       if !isDry, new != old { try AtomicFile.write(new, to: path) }
       return true
@@ -179,7 +177,7 @@ extension ImportCommand {
     _ environment: [String: String]
   ) throws(ConfigurationFailure) -> ExitCode {
     let report = ImportReport(json: json, isDry: isDry)
-    guard let path = settingsPath(environment) else {
+    guard let path = settings.settingsFile else {
       let inner = name.isEmpty ? InBetween.standardInner : name
       return removeLeftovers(of: InBetweenUndo(inner: inner), settings, report)
     }

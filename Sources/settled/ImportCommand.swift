@@ -112,16 +112,14 @@ struct ImportCommand: ConfiguredCommand {
       complain(mistake)
       return .usage
     }
-    var overrides = ConfigurationLoader.Overrides()
-    overrides.config = config
-    overrides.devices = devices
+    let overrides = overrides()
     let environment = Environment.all
+    let (loaded, mistakes) = ConfigurationLoader.inspect(
+      overrides,
+      environment: environment,
+      drafts: [:]
+    )
     do throws(ConfigurationFailure) {
-      let (loaded, mistakes) = ConfigurationLoader.inspect(
-        overrides,
-        environment: environment,
-        drafts: [:]
-      )
       guard let inner else {
         return try importDevices(loaded, mistakes, overrides, environment)
       }
@@ -131,7 +129,7 @@ struct ImportCommand: ConfiguredCommand {
         : try addRoutes(inner, loaded.gateway, overrides, environment)
     } catch {
       for problem in error.problems { StandardError.write(problem.description) }
-      complain("nothing was written; settle check reports the same")
+      complain("nothing was written" + (mistakes.isEmpty ? "" : "; settle check reports the same"))
       return .badConfiguration
     }
   }

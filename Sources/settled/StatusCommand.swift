@@ -39,6 +39,10 @@ struct StatusCommand: ConfiguredCommand {
     overrides.devices = devices
     let (loaded, mistakes) = ConfigurationLoader.inspect(overrides, environment: Environment.all)
     var report = StatusReport(version: Release.description, isRunning: false)
+    report.files = GatewayFiles(
+      settings: loaded.gateway.settingsFile,
+      devices: loaded.gateway.devicesDirectory
+    )
     report.settings = loaded.settings.map(StatusReport.Setting.init)
     report.mistakes = mistakes.map(\.description)
     report.warnings = loaded.warnings.map(\.description)
@@ -49,15 +53,14 @@ struct StatusCommand: ConfiguredCommand {
       return answer.problems.isEmpty ? .done : .failed
     }
     // A broker that a mistake hides is not the one that a gateway would use.
-    let isKnown = !mistakes.contains { $0.file == loaded.settingsFile || $0.file.hasPrefix("$") }
+    let isKnown = !mistakes.contains {
+      $0.file == loaded.gateway.settingsFile || $0.file.hasPrefix("$")
+    }
     if isKnown { probe(loaded.gateway, &report) }
     report.problems = StatusAdvice.problems(in: report)
     show(report)
     return .unavailable
   }
-
-  /// How long a gateway may take to answer; `settle` has waited for longer.
-  private static let patience = Duration.seconds(2)
 
   /// Looks for a gateway at the socket that clients use, and then elsewhere; returns what one says
   /// that answers after all.
@@ -65,13 +68,14 @@ struct StatusCommand: ConfiguredCommand {
     do throws(ClientError) {
       let path = try SocketPath.find(named: socket)
       report.socket = path
-      var client = try ControlClient(path: path)
       report.socketFailure = "the gateway at \(path) does not answer"
-      try client.send(ControlRequest(.status, key: ""))
-      let reply = try client.next(by: Deadline(after: Self.patience))
-      if case .status(let found, _) = reply { return found }
+      if let found = try RunningGateway.status(at: path) { return found }
     } catch {
-      report.socketFailure = report.socketFailure ?? error.description
+      switch error {
+      case .closed, .timedOut, .unreadable: break
+      case .noSocket, .notRunning, .denied, .pathTooLong, .system:
+        report.socketFailure = error.description
+      }
     }
     for path in [settled].compactMap(\.self) + SocketPath.usual() where path != report.socket {
       guard (try? ControlClient(path: path)) != nil else { continue }

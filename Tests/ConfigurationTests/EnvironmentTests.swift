@@ -27,6 +27,26 @@ struct EnvironmentTests {
     }
   }
 
+  @Test(arguments: [(true, "settle.yaml"), (false, "other.yaml")])
+  func `a folder in place of the settings file is a mistake`(
+    isNamed: Bool,
+    file: String
+  ) throws {
+    let folder = try TemporaryFolder(["\(file)": "ttl: 5s"])
+    var overrides = ConfigurationLoader.Overrides()
+    overrides.config = folder.path
+    guard case .refused(let problems) = Loading.load(overrides) else {
+      Issue.record("The folder was read.")
+      return
+    }
+    let question = isNamed ? "; did you mean '\(folder.path)/settle.yaml'?" : ""
+    #expect(
+      problems.map(\.description) == [
+        "\(folder.path): is a folder, not the settings file\(question)"
+      ]
+    )
+  }
+
   @Test func `flags override the environment, which overrides the file`() throws {
     let folder = try TemporaryFolder([
       "settle.yaml": "socket: /file\ndevices: file", "env.yaml": "socket: /other",

@@ -66,6 +66,35 @@ struct LookupTests {
     }
   }
 
+  @Test(arguments: [
+    ("desk-lmp", "no device or key 'desk-lmp'; did you mean 'desk-lamp'?"),
+    ("lamp", "no device or key 'lamp'; did you mean 'desk-lamp'?"),
+    ("lmp", "no device or key 'lmp'; did you mean 'desk-lamp'?"),
+    ("brightness", "no device or key 'brightness'; did you mean 'desk-lamp/brightness'?"),
+    ("nope", "no device or key 'nope'"),
+    ("a/b/c", "no device or key 'a/b/c'"),
+    ("hal/power", "no device 'hal'; did you mean 'hall'?"),
+  ])
+  func `an unknown name is reported with a suggestion`(name: String, message: String) {
+    do throws(ValidationError) {
+      _ = try registry.index(named: name)
+      Issue.record("The name was found.")
+    } catch {
+      #expect(registry.suggesting(error).description == message)
+    }
+  }
+
+  @Test func `a part of the names of several devices suggests none of them`() {
+    let registry = Registry([
+      Device(id: "desk-lamp", name: "Desk", properties: []),
+      Device(id: "hall_lamp", name: "Hall", properties: []),
+    ])
+    for word in ["lamp", "lmp"] {
+      let error = ValidationError.unknownName(word, suggestion: nil)
+      #expect(registry.suggesting(error) == error)
+    }
+  }
+
   @Test(
     arguments: [
       ("*", [0, 1, 2]), ("desk-lamp/*", [0, 1]), ("*/power", [0, 2]), ("hall/power", [2]),

@@ -56,4 +56,26 @@ import Testing
     let bench = try Bench.running(devices: Self.devices)
     #expect(try bench.client().ask(#"{"describe":"x*"}"#)["describe"] == [])
   }
+
+  @Test(arguments: ["get", "watch", "flush", "pending", "cancel", "describe", "log"])
+  func `a misspelled device is answered with the one that was meant`(command: String) throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let run = try SettleRun([command, "lmp"], socketPath: bench.socketPath)
+    #expect(run.waitForExit() == 65)
+    #expect(run.output.isEmpty)
+    #expect(run.errors == "settle: no device or key 'lmp'; did you mean 'desk-lamp'?\n")
+  }
+
+  @Test func `log shows the last commands of all properties`() throws {
+    let bench = try Bench.running(devices: DeviceText.levels(2, policy: "live"))
+    let client = try bench.client()
+    for device in 0...1 {
+      client.send(#"{"key":"dev\#(device)/level","set":7,"now":true,"wait":"sent"}"#)
+      _ = try client.next { $0["phase"] == "sent" }
+    }
+    let run = try SettleRun(["log"], socketPath: bench.socketPath)
+    #expect(run.waitForExit() == 0)
+    let keys = run.output.split(separator: "\n").map { $0.split(separator: "\t")[1] }
+    #expect(keys == ["dev0/level", "dev1/level"], "\(run.output)\(run.errors)")
+  }
 }

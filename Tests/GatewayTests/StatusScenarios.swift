@@ -84,6 +84,15 @@ import Testing
     #expect(run.report.setting("ttl") == .init(name: "ttl", value: "30s", origin: "\(file):4"))
     #expect(run.report.setting("mqtt.keepalive")?.origin == "default")
     #expect(run.report.setting("socket")?.value == bench.socketPath)
+    #expect(run.report.files == GatewayFiles(settings: file, devices: "\(bench.folder)/devices"))
+  }
+
+  @Test func `a reload says which files were read`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let run = try SettleRun(["reload"], socketPath: bench.socketPath)
+    #expect(run.waitForExit() == 0)
+    let files = "\(bench.folder)/settle.yaml and \(bench.folder)/devices"
+    #expect(run.errors == "settle: the gateway has read \(files)\n")
   }
 
   @Test func `a reload shows new settings, and which need a restart`() throws {
@@ -225,7 +234,13 @@ import Testing
     let bench = try Bench.running(devices: "{}\n")
     let run = try Self.status(at: bench.socketPath)
     #expect(run.code == 1)
-    #expect(run.advice("devices")?.contains("settle import") == true)
+    let command = "\"settle import --config \(bench.folder)/settle.yaml\""
+    #expect(run.advice("devices")?.contains(command) == true)
+    let devices = try SettleRun(["devices"], socketPath: bench.socketPath)
+    #expect(devices.waitForExit() == 0)
+    #expect(
+      devices.errors == "settle: there are none yet; \"settle status\" says how to add them\n"
+    )
   }
 
   @Test(.enabled(if: SmallDisk.isPossible, "only root can mount a file system"))
@@ -271,7 +286,8 @@ import Testing
     #expect(run.report.brokers.map(\.isConnected) == [true])
     #expect(run.report.setting("mqtt.url")?.origin == "\(bench.folder)/settle.yaml:1")
     #expect(run.report.problems.map(\.subject) == ["gateway"])
-    #expect(run.advice("gateway")?.contains("settle run") == true)
+    let command = "\"settle run --config \(bench.folder)/settle.yaml\""
+    #expect(run.advice("gateway")?.contains(command) == true)
   }
 
   @Test func `no gateway, because its files have mistakes`() throws {
@@ -283,7 +299,8 @@ import Testing
     )
     #expect(run.code == 69)
     #expect(run.report.mistakes.first?.contains("devices.yaml:1:") == true)
-    #expect(run.advice("configuration")?.contains("settle check") == true)
+    let command = "\"settle check --config \(bench.folder)/settle.yaml\""
+    #expect(run.advice("configuration")?.contains(command) == true)
     #expect(run.advice("gateway")?.contains("Correct the mistakes") == true)
   }
 
@@ -307,7 +324,7 @@ import Testing
     #expect(run.waitForExit() == 1)
     let lines = run.output.split(separator: "\n")
     let place = try #require(lines.firstIndex { $0.hasPrefix("! devices: there are none") })
-    #expect(lines[place...].contains { $0.hasPrefix(#"  -> "settle import""#) })
+    #expect(lines[place...].contains { $0.hasPrefix(#"  -> "settle import --config "#) })
     #expect(lines.contains { $0.hasPrefix("mqtt.url") && $0.hasSuffix("settle.yaml:1") })
   }
 }

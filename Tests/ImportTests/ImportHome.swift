@@ -52,11 +52,28 @@ final class ImportHome {
 
   /// Runs `settled` to its end.
   func settled(_ arguments: [String], needsSettings: Bool = true) throws -> Run {
+    let configured = needsSettings ? ["--config", "\(folder)/settle.yaml"] : []
+    return try run([BuiltProgram.path("settled")] + arguments + configured)
+  }
+
+  /// Runs `settled` to its end in a folder of this one, where it finds the gateway, if one runs.
+  func settledBeside(
+    _ arguments: [String],
+    in inner: String = ".",
+    variables: [String] = []
+  ) throws -> Run {
+    let script = "cd \"$1\" && shift && exec env \"$@\""
+    return try run(
+      ["/bin/sh", "-c", script, "sh", "\(folder)/\(inner)", "-u", "SETTLE_CONFIG"] + variables
+        + ["SETTLE_SOCKET=\(folder)/s.sock", BuiltProgram.path("settled")] + arguments
+    )
+  }
+
+  private func run(_ arguments: [String]) throws -> Run {
     count += 1
     let (output, errors) = ("\(folder)/output-\(count)", "\(folder)/errors-\(count)")
-    let configured = needsSettings ? ["--config", "\(folder)/settle.yaml"] : []
     let process = try SpawnedProcess(
-      arguments: [BuiltProgram.path("settled")] + arguments + configured,
+      arguments: arguments,
       output: .file(output),
       errors: .file(errors)
     )
@@ -73,12 +90,17 @@ final class ImportHome {
     )
   }
 
+  /// Makes a folder in this one.
+  func makeFolder(_ name: String) throws {
+    try #require(unsafe mkdir("\(folder)/\(name)", 0o700) == 0)
+  }
+
   /// Starts the gateway and returns when it is online.
-  func startGateway() throws {
+  func startGateway(_ arguments: [String] = []) throws {
     gateway = try SpawnedProcess(
       arguments: [
         BuiltProgram.path("settled"), "run", "--config", "\(folder)/settle.yaml",
-      ],
+      ] + arguments,
       output: .discarded,
       errors: .file("\(folder)/gateway-errors")
     )
@@ -87,6 +109,9 @@ final class ImportHome {
     }
     if !isOnline { Issue.record("\(TextFile.read("\(folder)/gateway-errors") ?? "no gateway")") }
   }
+
+  /// Stops the gateway until it is killed.
+  func pauseGateway() { gateway?.signal(SIGSTOP) }
 
   /// Ends the gateway, and returns when it has ended.
   func stopGateway(by signal: Int32 = SIGTERM) {

@@ -95,6 +95,70 @@ import Testing
     #expect(try settings(home) == one)
   }
 
+  @Test(arguments: [
+    #"{"mqtt":{"url":"mqtt://127.0.0.1:PORT"},"devices":"devices"}"#,
+    """
+    {
+      "mqtt": {
+        "url": "mqtt://127.0.0.1:PORT"
+      }
+    }
+
+    """,
+    "{mqtt: {url: 'mqtt://127.0.0.1:PORT'},}  # braces",
+    #"{"mqtt":{"url":"mqtt://127.0.0.1:PORT"},"routes":[{"from":"a/b","to":"c/d"}],"ttl":"5s"}"#,
+    "mqtt: {url: 'mqtt://127.0.0.1:PORT'}\nroutes: [{from: a/b, to: c/d}]\nttl: 5s\n",
+    "mqtt: {url: 'mqtt://127.0.0.1:PORT'}\nroutes: [{from: a/b, to: c/d},\n  {from: e, to: f}]\n",
+  ])
+  func `settings in braces and brackets get the routes, and lose them again`(
+    text: String
+  ) throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    try home.makeFolder("devices")
+    let before = text.replacing("PORT", with: "\(home.broker.port)")
+    try TextFile.write(before, to: "\(home.folder)/settle.yaml")
+    #expect(try home.settled(["check"]).code == 0)
+
+    let added = try home.settled(["import", "--in-between"])
+
+    #expect(added.code == 0, "\(added.errors)")
+    #expect(try settings(home).contains(#"{"from":"zigbee2mqtt/+/set","to":"zigbee2mqtt-direct/"#))
+    #expect(try home.settled(["check"]).output.contains(" routes"))
+    let again = try home.settled(["import", "--in-between"])
+    #expect(again.output.contains("settle.yaml: nothing new; all "), "\(again.errors)")
+    #expect(try home.settled(["import", "--in-between", "--undo"]).code == 0)
+    #expect(try settings(home) == before)
+  }
+
+  @Test func `routes in an empty list in brackets are added to it`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    try TextFile.write(
+      "{\"mqtt\":{\"url\":\"mqtt://127.0.0.1:\(home.broker.port)\"},\"routes\":[]}",
+      to: "\(home.folder)/settle.yaml"
+    )
+    #expect(try home.settled(["import", "--in-between"]).code == 0)
+    #expect(try home.settled(["check"]).output.contains(" routes"))
+    #expect(try home.settled(["import", "--in-between", "--undo"]).code == 0)
+    #expect(try !settings(home).contains("zigbee2mqtt"))
+  }
+
+  @Test func `routes that are written elsewhere are named with their line`() throws {
+    let home = try ImportHome(Fixture.zigbee2mqtt())
+    try TextFile.write(
+      """
+      mqtt: {url: "mqtt://127.0.0.1:\(home.broker.port)", reply_topics: &none []}
+      routes: *none
+
+      """,
+      to: "\(home.folder)/settle.yaml"
+    )
+    #expect(try home.settled(["check"]).code == 0)
+    let run = try home.settled(["import", "--in-between"])
+    #expect(run.code == 78)
+    #expect(run.errors.contains("settle.yaml:2:9: routes: the list must be written here"))
+    #expect(run.errors.hasSuffix("settle import: nothing was written\n"), "\(run.errors)")
+  }
+
   @Test func `a dry run names the file, and says what it would do`() throws {
     let home = try ImportHome(Fixture.zigbee2mqtt())
     let dry = try home.settled(["import", "--in-between", "--dry-run"])

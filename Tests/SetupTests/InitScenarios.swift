@@ -36,7 +36,7 @@ import Testing
     #expect(run.output.contains("ok    protocol     MQTT 5\n"))
     #expect(run.output.contains("ok    credentials  none needed\n"))
     #expect(run.output.contains("ok    permissions  may publish and subscribe below settle/\n"))
-    #expect(run.output.contains("Zigbee2MQTT: 1 device, 2 properties\n"))
+    #expect(run.output.contains("Zigbee2MQTT: 1 device, 3 properties\n"))
     #expect(run.output.contains("settle run --config \(home.target)/settle.yaml\n"))
     #expect(run.output.contains("settle set kitchen/brightness 127 --wait\n"))
     let settings = try #require(home.file("settle.yaml"))
@@ -49,6 +49,13 @@ import Testing
     ])
     #expect(check.code == 0)
     #expect(check.output.hasPrefix("OK: 1 device, 3 properties"))
+    #expect(settings.contains("\njournal: {path: journal.db}\n"))
+    let status = try home.run([
+      BuiltProgram.path("settled"), "status", "--config", home.target + "/settle.yaml", "--json",
+      "--socket", home.folder + "/none.sock",
+    ])
+    let path = #"{"name":"journal.path","value":"\#(home.target)/journal.db""#
+    #expect(status.output.contains(path), "\(status.output)")
     // Only the message of the test itself, which nobody else has a topic for.
     let heard = client.messages.map(\.topic).filter { $0 != "zigbee2mqtt/bridge/devices" }
     #expect(heard.allSatisfy { $0.hasPrefix("settle/status/settle-init-") })
@@ -62,6 +69,7 @@ import Testing
     #expect(run.code == 0)
     #expect(run.output.contains("note  devices      no device that can be set is announced\n"))
     #expect(run.output.contains("is a file such as \(home.target)/devices/lamp.yaml:\n"))
+    #expect(run.output.contains("\n  settle import --config \(home.target)/settle.yaml\n"))
     let example = run.output.split(separator: "\n").filter { $0.hasPrefix("  ") }
       .drop { $0 != "  lamp:" }.prefix { $0 == "  lamp:" || $0.hasPrefix("    ") }
       .map { $0.dropFirst(2) + "\n" }.joined()

@@ -17,6 +17,8 @@ package struct GatewayConfiguration: Hashable, Sendable {
   /// How long a value may wait for an offline broker or device, by default.
   package var ttl: Duration = .seconds(60)
   package var devicesDirectory = "./devices"
+  /// The settings file; `nil` for built-in settings.
+  package var settingsFile: String?
   package var http: HTTPConfiguration?
   package var journal: JournalConfiguration?
   package var cluster: ClusterConfiguration?

@@ -1,6 +1,8 @@
 // Settle
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Values
+
 /// Decides which facts of a report are red lines, and what to do about each.
 package struct StatusAdvice {
   private let report: StatusReport
@@ -64,6 +66,11 @@ package struct StatusAdvice {
     return "\"\(setting)\"\(place ?? "")"
   }
 
+  /// `"settle NAME"`, with the settings file of the report.
+  private func command(_ name: String) -> String {
+    "\"\(CommandAdvice.settle(name, settings: report.files?.settings))\""
+  }
+
   private func value(_ setting: String) -> String { report.setting(setting)?.value ?? "" }
 
   private func age(_ milliseconds: Int?) -> String {
@@ -78,10 +85,10 @@ package struct StatusAdvice {
     if let other = report.otherSockets.first {
       advice = "A gateway answers at \(other): use --socket \(other), or set SETTLE_SOCKET to it."
     } else if !report.mistakes.isEmpty {
-      advice = #"Correct the mistakes below, then start it with "settle run"."#
+      advice = "Correct the mistakes below, then start it with \(command("run"))."
     } else {
       advice =
-        #"Start it with "settle run", or as a service with "systemctl start settled"; if it runs,"#
+        "Start it with \(command("run")), or as a service with \"systemctl start settled\"; if it runs,"
         + " see its log for the path of its socket."
     }
     add("gateway", failure, advice: advice)
@@ -93,7 +100,7 @@ package struct StatusAdvice {
     add(
       "configuration",
       first + (rest > 0 ? " (and \(rest) more)" : ""),
-      advice: #"Correct it; "settle check" lists every mistake."#
+      advice: "Correct it; \(command("check")) lists every mistake."
     )
   }
 
@@ -246,7 +253,7 @@ package struct StatusAdvice {
       add(
         "devices",
         "there are none: no file in \(value("devices")) describes one",
-        advice: #""settle import" writes files for what the broker announces;"#
+        advice: "\(command("import")) writes files for what the broker announces;"
           + #" then "settle reload"."#
       )
     }

@@ -27,7 +27,8 @@ extension StatusReport {
   private var members: [JSONValue.Member] {
     let members: KeyValuePairs<String, JSONValue> = [
       "version": .string(version), "running": .boolean(isRunning), "socket": .text(socket),
-      "running_ms": .count(runningMilliseconds), "problems": .array(problems.map(\.json)),
+      "running_ms": .count(runningMilliseconds), "files": files?.json ?? .null,
+      "problems": .array(problems.map(\.json)),
       "brokers": .array(brokers.map(\.json)), "devices": devices.json,
       "queue": queue?.json ?? .null, "journal": journal?.json ?? .null,
       "http": http?.json ?? .null, "other_gateway_ms": .count(otherGatewayMilliseconds),
@@ -48,6 +49,7 @@ extension StatusReport {
     self.init(version: version, isRunning: json["running"] != false)
     socket = json["socket"]?.string
     runningMilliseconds = json["running_ms"]?.count
+    files = json["files"].flatMap(GatewayFiles.init)
     settings = json.rows("settings", Setting.init)
     brokers = json.rows("brokers", Broker.init)
     devices = Devices(json["devices"] ?? .null)

@@ -12,6 +12,8 @@ package struct StatusReport: Hashable, Sendable {
   /// The control socket; without a gateway the one that was tried.
   package var socket: String?
   package var runningMilliseconds: Int?
+  /// The files that it reads, with absolute paths; `nil` where nothing was read from files.
+  package var files: GatewayFiles?
   package var settings: [Setting] = []
   /// The gateway's own broker first.
   package var brokers: [Broker] = []

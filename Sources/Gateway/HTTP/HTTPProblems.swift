@@ -19,7 +19,7 @@ enum HTTPProblems {
       problem.detail = error.description
       return problem
     case .unknownDevice(_, let suggestion), .unknownProperty(_, _, let suggestion, _),
-      .unknownScene(_, let suggestion):
+      .unknownScene(_, let suggestion), .unknownName(_, let suggestion):
       (status, code) = (404, .unknownKey)
       if let suggestion { members.append(.init("suggestion", .string(suggestion))) }
     case .invalidKey(_, let suggestion):

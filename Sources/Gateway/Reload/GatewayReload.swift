@@ -70,6 +70,16 @@ final class GatewayReload {
     set { reloader?.read = newValue }
   }
 
+  /// The files that it reads; `nil` if the gateway was not started from files.
+  var files: GatewayFiles? {
+    guard read != nil else { return nil }
+    let configuration = context.configuration
+    return GatewayFiles(
+      settings: configuration.settingsFile,
+      devices: configuration.devicesDirectory
+    ).absolute
+  }
+
   /// When the next step has something to do; `nil` when nothing waits.
   var deadline: Moment? {
     if progress != nil { return .zero }
@@ -97,9 +107,11 @@ final class GatewayReload {
   /// Reloads for a client of the control socket.
   func reload(for requester: any Requester, id: JSONValue?, line: Int) {
     requester.beginWait()
-    reload { result in
+    reload { [unowned self] result in
       switch result {
-      case .success(let report): requester.send(.reloaded(report, id: id))
+      case .success(var report):
+        report.files = files
+        requester.send(.reloaded(report, id: id))
       case .failure(var refusal):
         refusal.error.line = line
         requester.send(.failure(refusal.error, id: id))

@@ -200,6 +200,7 @@ extension GatewayConfiguration {
     policies = new.policies
     ttl = new.ttl
     devicesDirectory = new.devicesDirectory
+    settingsFile = new.settingsFile
     shutdownTimeout = new.shutdownTimeout
     lanes = new.lanes
     inputs = new.inputs

@@ -127,7 +127,7 @@ final class RequestHandler {
   func watchPattern(_ text: String) throws(ValidationError) -> Pattern {
     let pattern = Pattern(context.registry.pattern(for: text))
     guard pattern.isLiteral else { return pattern }
-    return Pattern(context.registry[try context.registry.index(of: text)].key)
+    return Pattern(context.registry[try context.registry.index(named: text)].key)
   }
 
   /// The error with a suggestion, if it is about an unknown key and a search may be made.
@@ -259,7 +259,7 @@ final class RequestHandler {
   private func keys(_ pattern: String) throws(ValidationError) -> [KeyIndex] {
     let keys = context.registry.indices(matching: pattern)
     if keys.isEmpty, Pattern(pattern).isLiteral {
-      return [try context.registry.index(of: pattern)]
+      return [try context.registry.index(named: pattern)]
     }
     return keys
   }

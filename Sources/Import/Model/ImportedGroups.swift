@@ -8,8 +8,6 @@ struct ImportedGroups {
     var devices: [FileDevice] = []
     var groups: [FileDevice] = []
     var diagnostics: [ImportDiagnostic] = []
-    /// The number of properties of the devices.
-    var properties = 0
   }
 
   /// All announced devices and groups.
@@ -101,7 +99,6 @@ extension ImportedGroups.Sorted {
         members: DeviceFields.members(of: device, id: id)
       )
     )
-    properties += device.properties.count
     return id
   }
 

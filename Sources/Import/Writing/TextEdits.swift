@@ -34,3 +34,32 @@ struct TextEdits {
     return result + bytes[position...]
   }
 }
+
+extension [UInt8] {
+  /// Removes the marked elements of a list in brackets or braces, with the commas between them.
+  ///
+  /// `ranges` are those of all elements, in their order.
+  mutating func remove(_ marks: [Bool], of ranges: [Range<Int>]) {
+    var edits = TextEdits()
+    var place = 0
+    while let first = marks[place...].firstIndex(of: true) {
+      let next = marks[first...].firstIndex(of: false)
+      let last = (next ?? marks.endIndex) - 1
+      let start =
+        next == nil && first > 0 ? ranges[first - 1].upperBound : ranges[first].lowerBound
+      edits.replace(
+        start..<(next.map { ranges[$0].lowerBound } ?? ranges[last].upperBound),
+        with: ""
+      )
+      place = next ?? marks.endIndex
+    }
+    self = edits.applied(to: self)
+  }
+
+  /// The line and the column of an offset, both counted from one; columns count characters.
+  func position(of offset: Int) -> (line: Int, column: Int) {
+    let start = startOfLine(offset)
+    let line = self[..<offset].count { $0 == 0x0A } + 1
+    return (line, String(decoding: self[start..<offset], as: UTF8.self).count + 1)
+  }
+}

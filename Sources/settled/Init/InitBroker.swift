@@ -3,6 +3,7 @@
 
 import Arguments
 import Configuration
+import Control
 import Gateway
 import Glibc
 import Import
@@ -110,10 +111,10 @@ struct InitBroker {
     var settings = SetupSettings(url: address.url)
     settings.username = address.username
     settings.hasPassword = address.password != nil
-    settings.ca = command.ca.map(Self.absolute)
-    settings.certificate = command.certificate.map(Self.absolute)
-    settings.key = command.key.map(Self.absolute)
-    settings.journal = folder.isSystem ? "/var/lib/settle/journal.db" : nil
+    settings.ca = command.ca.map(WorkingFolder.absolute)
+    settings.certificate = command.certificate.map(WorkingFolder.absolute)
+    settings.key = command.key.map(WorkingFolder.absolute)
+    settings.journal = folder.isSystem ? "/var/lib/settle/journal.db" : "journal.db"
     settings.schema = InitDevices.schema(.settings, in: folder.path)
     return settings
   }
@@ -168,12 +169,5 @@ struct InitBroker {
 
   private static func variable(_ name: String) -> String? {
     Environment[name].flatMap { $0.isEmpty ? nil : $0 }
-  }
-
-  /// A path that does not depend on the working directory.
-  private static func absolute(_ path: String) -> String {
-    guard !path.hasPrefix("/"), let here = unsafe getcwd(nil, 0) else { return path }
-    defer { unsafe free(here) }
-    return unsafe "\(String(cString: here))/\(path)"
   }
 }

@@ -3,10 +3,13 @@
 
 import Arguments
 import Configuration
+import Control
 import Import
 import LastOut
 import MQTT
+import Operations
 import Setup
+import Values
 
 /// `settle init`: tests a broker, and writes settings and device files for it.
 struct InitCommand: DaemonCommand {
@@ -19,8 +22,10 @@ struct InitCommand: DaemonCommand {
     Homie 5 and Tasmota announce, shows what it would write, and asks before it writes.
 
     It writes settle.yaml, device files as "settle import" does, and the password, if there is one, \
-    into a file of its own with mode 600. An existing file is never replaced: the exit code is \
-    then 65. Without --config the folder is /etc/settle for root, else ./config.
+    into a file of its own with mode 600. The settings name a journal too, so that accepted values \
+    survive a crash. An existing file is never replaced: the exit code is then 65. Without --config \
+    the folder is /etc/settle for root, else ./config; and nothing is written while a gateway runs \
+    that has settings already.
 
     With --yes it asks nothing. The broker is then --broker, else SETTLE_MQTT_URL, else \
     \(BrokerAddress.standard). User name and password come from the address \
@@ -98,6 +103,14 @@ struct InitCommand: DaemonCommand {
       complain(refusal(present, folder))
       return .badInput
     }
+    if let settings = settingsOfRunningGateway {
+      let command = CommandAdvice.settle("import", settings: settings)
+      complain(
+        "a gateway runs already, with \(settings); \(command) adds devices to it,"
+          + " or settle init --config DIR sets up another folder"
+      )
+      return .badInput
+    }
     if let obstacle = folder.obstacle {
       complain("nothing can be written: \(obstacle); --config DIR sets up another folder")
       return .failed
@@ -142,11 +155,17 @@ struct InitCommand: DaemonCommand {
     return nil
   }
 
+  /// The settings file of the gateway that runs here; `nil` where the folder is chosen by the user.
+  private var settingsOfRunningGateway: String? {
+    guard config == nil, Environment["SETTLE_CONFIG"]?.isEmpty ?? true else { return nil }
+    return (try? RunningGateway.report())?.files?.settings
+  }
+
   private func refusal(_ present: [String], _ folder: SetupFolder) -> String {
     let verb = present.count == 1 ? "exists" : "exist"
     let advice =
       present.contains(folder.settings)
-      ? "settle import --config \(folder.settings) adds devices to what is there"
+      ? "\(CommandAdvice.settle("import", settings: folder.settings)) adds devices to what is there"
       : "move \(present.count == 1 ? "it" : "them") away"
     return "\(present.joined(separator: ", ")) \(verb), and no file is replaced; \(advice),"
       + " or settle init --config DIR sets up another folder"
