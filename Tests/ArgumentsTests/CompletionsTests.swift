@@ -167,7 +167,7 @@ struct CompletionsTests {
     offer + #"""
       _tool_zsh() {
         if ((CURRENT == 2)); then
-          _tool_offer send 'Send it, don'''t wait.'\#(more) --help 'Show this, or a command'''s help.' --version 'Show the version.'
+          _tool_offer send 'Send it, don'\''t wait.'\#(more) --help 'Show this, or a command'\''s help.' --version 'Show the version.'
         elif [[ $PREFIX == -* && $PREFIX != *=* ]]; then
           case ${words[2]} in
       \#(passed)    *) _tool_own_described ;;

@@ -241,7 +241,7 @@ import Testing
     pipe.write(#"{"key":"lamp/level","set":1,"wait":"settled"}"# + "\n")
     pipe.write(#"{"flush":"nope"}"# + "\n")
     let change = #"{"key":"lamp/level","set":1,"id":"p-1","source":"pipe","wait":"sent"}"#
-    #expect(pipe.requests() == [#"{"watch":"*"}"#, change, #"{"flush":"nope"}"#])
+    #expect(pipe.requests() == [#"{"watch":"*"}"#, change, #"{"key":"nope","flush":true}"#])
     try pipe.hear("accepted", #""p-1""#)
     let id = #""p-settling-lamp/level""#
     let questions = ["describe", "pending", "get"].map { #"{"\#($0)":"lamp/level","id":\#(id)}"# }

@@ -35,14 +35,14 @@ struct KindReader {
   /// Reads the kind with its range, step or words, without those that have a mistake; `nil` for an
   /// unknown type.
   func kind() -> ValueKind? {
-    _ = section.choice("type", of: KeyTable.policies.keys)
+    let isKnown = section.choice("type", of: KeyTable.policies.keys) != nil
     guard KeyTable.policies.keys.contains(typeName) else { return nil }
     checkKeys()
     return switch typeName {
     case "number": .number(rule(wholeOnly: false))
     case "integer": .integer(rule(wholeOnly: true))
     case "boolean": .boolean
-    case "choice": .choice(choices())
+    case "choice": .choice(choices(areNeeded: isKnown))
     case "text": .text
     case "color": .color
     default: .action(words() ?? [])
@@ -50,9 +50,9 @@ struct KindReader {
   }
 
   /// The words of a choice; none after a mistake.
-  private func choices() -> [String] {
+  private func choices(areNeeded: Bool) -> [String] {
     guard let node = typed["values"] else {
-      section.missing("values", "a choice needs its words")
+      if areNeeded { section.missing("values", "a choice needs its words") }
       return []
     }
     let before = problems.count
@@ -66,20 +66,20 @@ struct KindReader {
   /// Reads the conversion of values to wire values.
   func wire(for kind: ValueKind) -> WireRule {
     var rule = WireRule()
-    rule.on = scalar("on")
-    rule.off = scalar("off")
+    // A key of another type is reported already.
+    if typeName == "boolean" { (rule.on, rule.off) = (scalar("on"), scalar("off")) }
     if let on = rule.on, let off = rule.off, on.isSameScalar(as: off), let node = typed["off"] {
       problems.add(node.position, "'on' and 'off' are the same")
     }
     rule.scale = scale(kind)
-    if let encoding = encoding("encode") { rule.encoding = encoding }
+    if typeName == "color", let encoding = encoding("encode") { rule.encoding = encoding }
     if typeName == "boolean" {
       let reported = typed.nested("decode", .decode)
       rule.reportedOn = reported.flatMap { scalar("on", in: $0) }
       rule.reportedOff = reported.flatMap { scalar("off", in: $0) }
     } else if case .choice(let words) = kind {
       rule.reportedWords = reportedWords(of: words)
-    } else {
+    } else if typeName == "color" {
       rule.decoding = encoding("decode")
     }
     for pair in typed["values"]?.pairs ?? [] { rule.words[pair.key] = pair.value.scalarJSON }
