@@ -17,7 +17,7 @@ CLUSTER ?=
 FOR ?=
 # What to fuzz, a folder of Tests/fuzz/corpus: make fuzz TARGET=yaml
 TARGET ?=
-# How often to kill a gateway: make nightly ROUNDS=300
+# How often: make nightly ROUNDS=300 kills a gateway, make test-under-load ROUNDS=1 runs the tests
 ROUNDS ?=
 # The arguments of the programs: make run ARGS="--config home/settle.yaml". Quotes group words, as in a
 # shell; $, ;, * and the like are plain characters.
@@ -32,7 +32,7 @@ endif
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster run build test test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
+.PHONY: help demo demo-cluster run build test test-under-load test-cluster check-api panel-test check-home-assistant check-binaries deb check-deb release-check soak lanes evening soak-process fuzz mutants docs nightly lint format bench bench-guard bench-record bench-build install install-deps clean
 
 help: ## List the targets
 	@echo "Turn the knob. Settle sends only where it stopped."
@@ -61,6 +61,12 @@ test: install-deps lint ## Check the format, build without a warning, run every 
 	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
 	@echo "Testing"
 	@.ci/test $(ARGS)
+
+test-under-load: install-deps ## Run every test beside 16 busy loops on two processors, ROUNDS=3 times; ARGS="--filter NAME" for some
+	@.ci/install-deps libnats-dev nats-server
+	@echo "Building the tests, warnings as errors"
+	@swift build --build-tests -j $(JOBS) -Xswiftc -warnings-as-errors
+	@ROUNDS=$(or $(ROUNDS),3) .ci/test-under-load $(ARGS)
 
 test-cluster: build ## Kill, pause and cut off real gateways and NATS servers under load for FOR=300 seconds; SEED=7, ARGS="--only gateway-kill"
 	@.ci/install-deps libnats-dev nats-server

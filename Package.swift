@@ -291,7 +291,10 @@ let package = Package(
     ),
     .testTarget(name: "JSONParsingTests", dependencies: ["JSON", "JSONParsing"]),
     .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
-    .testTarget(name: "OperationsTests", dependencies: ["LastOut", "Operations", "TestBroker"]),
+    .testTarget(
+      name: "OperationsTests",
+      dependencies: ["LastOut", "Operations", "PrivateBroker", "TestBroker"]
+    ),
     .testTarget(name: "MQTTTopicsTests", dependencies: ["MQTTTopics"]),
     // Everything that reads bytes from outside, for the fuzzer and for tests.
     .target(

@@ -13,25 +13,12 @@ import Testing
 final class EngineHarness {
   let loop: EventLoop
   private let timer: LoopTimer
-  private let hasTimedOut: Flag
   private var condition: (() -> Bool)?
-
-  private final class Flag {
-    var isSet = false
-  }
-
-  /// How long anything may take.
-  static let patience = Duration.seconds(30)
 
   init() throws {
     let loop = try EventLoop()
-    let flag = Flag()
     self.loop = loop
-    hasTimedOut = flag
-    timer = try loop.makeTimer {
-      flag.isSet = true
-      loop.stop()
-    }
+    timer = try loop.makeTimer { loop.stop() }
     loop.afterBatch = { [unowned self] in if condition?() ?? false { self.loop.stop() } }
   }
 
@@ -39,15 +26,20 @@ final class EngineHarness {
 
   /// Runs the loop until a condition holds, checked after each batch of events; `false` if it takes too
   /// long.
-  func run(within limit: Duration = patience, until condition: @escaping () -> Bool) -> Bool {
+  func run(within limit: Duration = .patience, until condition: @escaping () -> Bool) -> Bool {
     if condition() { return true }
     self.condition = condition
-    hasTimedOut.isSet = false
-    timer.arm(at: EventLoop.now().advanced(by: limit))
-    loop.run()
-    timer.arm(at: nil)
-    self.condition = nil
-    return !hasTimedOut.isSet
+    defer {
+      timer.arm(at: nil)
+      self.condition = nil
+    }
+    var wait = Wait(within: limit)
+    while let left = wait.remaining() {
+      timer.arm(at: EventLoop.now().advanced(by: left))
+      loop.run()
+      if condition() { return true }
+    }
+    return false
   }
 
   static func settings(

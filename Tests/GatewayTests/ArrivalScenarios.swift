@@ -39,10 +39,10 @@ import Testing
   private func wait(for count: Int, _ pattern: String, _ client: ControlClient) throws
     -> [JSONValue]
   {
-    let end = EventLoop.now().advanced(by: .patience)
+    var wait = Wait()
     while true {
       let rows = try rows(client, pattern)
-      if rows.count == count || EventLoop.now() >= end { return rows }
+      if rows.count == count || wait.remaining(rows.count) == nil { return rows }
     }
   }
 

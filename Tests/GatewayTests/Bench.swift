@@ -65,9 +65,10 @@ final class Bench {
   static func running(
     devices: String,
     settings: String = "",
-    mqtt: String = ""
+    mqtt: String = "",
+    options: TestBroker.Options = .init()
   ) throws -> Bench {
-    let bench = try Bench(devices: devices, settings: settings, mqtt: mqtt)
+    let bench = try Bench(devices: devices, settings: settings, mqtt: mqtt, options: options)
     try bench.broker.start()
     try bench.startGateway()
     return bench
@@ -112,6 +113,7 @@ final class Bench {
       descriptorLimit: descriptorLimit
     )
     gateway = fresh
+    if let processID = broker.processID { Patience.follow(processID) }
     try fresh.awaitSocket()
   }
 

@@ -22,7 +22,7 @@ import Testing
   }
 
   private func end(_ process: SpawnedProcess) -> SpawnedProcess.Ending? {
-    let ending = process.wait(milliseconds: 60_000)
+    let ending = process.wait()
     if ending == nil { process.signal(SIGKILL) }
     return ending
   }

@@ -48,7 +48,7 @@ struct Curl {
   /// Starts a call whose answer comes later.
   func start(_ path: String, _ arguments: [String]) throws -> Call {
     try Call(
-      ["curl", "-sS", "-i", "-g", "--max-time", "60"] + arguments
+      ["curl", "-sS", "-i", "-g", "--max-time", "600"] + arguments
         + ["http://127.0.0.1:\(port)\(path)"]
     )
   }
@@ -89,7 +89,7 @@ struct Curl {
 
     /// Waits for the end of the answer.
     func answer() throws -> Answer {
-      _ = reader.waitFor(within: .seconds(70)) { _ in nil as Bool? }
+      _ = reader.waitFor(within: .patience) { _ in nil as Bool? }
       var lines = reader.lines + [reader.unfinished]
       // What came before the answer, such as 100 Continue, is passed over.
       while lines.first?.contains(" 100 ") == true, let end = lines.firstIndex(of: "\r") {
@@ -121,11 +121,13 @@ extension Bench {
   static func serving(
     devices: String,
     http: String = "",
-    settings: String = ""
+    settings: String = "",
+    options: TestBroker.Options = .init()
   ) throws -> (bench: Bench, curl: Curl) {
     let bench = try Bench.running(
       devices: devices,
-      settings: "http: {listen: [\"127.0.0.1:0\", \"unix:h.sock\"]\(http)}\n\(settings)"
+      settings: "http: {listen: [\"127.0.0.1:0\", \"unix:h.sock\"]\(http)}\n\(settings)",
+      options: options
     )
     return (bench, Curl(port: try bench.running().httpPort()))
   }

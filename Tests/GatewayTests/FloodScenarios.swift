@@ -32,7 +32,8 @@ import Testing
   @Test func `a gateway that fell behind reports it, catches up, and loses no last value`() throws {
     let keys = 100
     let (bench, curl) = try Bench.serving(
-      devices: DeviceText.levels(keys, policy: Self.quick)
+      devices: DeviceText.levels(keys, policy: Self.quick),
+      options: .roomy
     )
     let witness = try RecordingSubscriber(port: bench.broker.port, filters: ["cmd/#"])
     let gateway = try bench.running()
@@ -62,13 +63,13 @@ import Testing
     var lag = try #require(text.flatMap { Double($0) })
     // A gateway that is faster than its broker finds the rest of the flood a moment later.
     while lag == 0, witness.messages.count < keys { lag = try waitingBytes(curl("/metrics").text) }
-    #expect(lag > 0)
+    try #require(lag > 0)
     for key in 0..<keys {
-      #expect(witness.waitFor("cmd/dev\(key)", #"{"v":\#(100_000 + key)}"#))
+      try #require(witness.waitFor("cmd/dev\(key)", #"{"v":\#(100_000 + key)}"#))
     }
     // An acknowledgement of its last event may be in flight.
-    let end = EventLoop.now().advanced(by: .patience)
-    while try waitingBytes(curl("/metrics").text) > 0, EventLoop.now() < end { usleep(10_000) }
+    var wait = Wait()
+    while try waitingBytes(curl("/metrics").text) > 0, wait.remaining() != nil { usleep(10_000) }
     #expect(try waitingBytes(curl("/metrics").text) == 0)
     for key in 0..<keys {
       #expect(witness.texts(on: "cmd/dev\(key)").last == #"{"v":\#(100_000 + key)}"#)

@@ -54,6 +54,7 @@ final class GatewayProcess {
       errors: .descriptor(errors.writer)
     )
     errors.closeWriter()
+    Patience.follow(process.processID)
   }
 
   deinit {
@@ -65,8 +66,8 @@ final class GatewayProcess {
 
   /// Returns when the control socket takes connections.
   func awaitSocket() throws {
-    let end = EventLoop.now().advanced(by: .patience)
-    while EventLoop.now() < end {
+    var wait = Wait()
+    while wait.remaining() != nil {
       if ControlClient.accepts(socketPath) { return }
       // Also the pause between two attempts.
       if let ending = process.wait(milliseconds: 5) {
@@ -84,21 +85,21 @@ final class GatewayProcess {
     let tool = try SpawnedProcess(
       arguments: ["/usr/bin/prlimit", "--pid", String(process.processID), limit]
     )
-    guard case .exited(0)? = tool.wait(milliseconds: 5000) else {
+    guard case .exited(0)? = tool.wait() else {
       throw Failure(description: "prlimit failed")
     }
   }
 
   /// Waits for the end: its exit code, or -SIGNAL; `nil` if it does not come in time.
   func waitForExit(within limit: Duration = .patience) -> Int32? {
-    let end = EventLoop.now().advanced(by: limit)
+    var wait = Wait(within: limit)
     while true {
       // Read on, so that the child is never held up by its own log.
       errors.readAvailable()
       switch process.wait(milliseconds: 5) {
       case .exited(let code): return code
       case .signalled(let number): return -number
-      case nil: if EventLoop.now() >= end { return nil }
+      case nil: if wait.remaining(errors.lines.count) == nil { return nil }
       }
     }
   }
@@ -136,13 +137,13 @@ final class GatewayProcess {
   /// The kernel lists each connection to the socket, and the socket itself. The process's own folder
   /// in `/proc` belongs to root.
   func waitForNoClient(within time: Duration = .patience) -> Bool {
-    let end = EventLoop.now().advanced(by: time)
+    var wait = Wait(within: time)
     while true {
       // Also the pause between two looks.
       if process.wait(milliseconds: 5) != nil { return false }
       let sockets = (TextFile.read("/proc/net/unix") ?? "").split(separator: "\n")
       if sockets.count(where: { $0.hasSuffix(" " + socketPath) }) == 1 { return true }
-      if EventLoop.now() >= end { return false }
+      if wait.remaining() == nil { return false }
     }
   }
 
@@ -164,12 +165,7 @@ final class GatewayProcess {
   }
 
   /// Processor time used so far, in clock ticks of a hundredth of a second.
-  func processorTicks() -> Int {
-    let text = TextFile.read("/proc/\(process.processID)/stat") ?? ""
-    let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
-    guard fields.count > 12 else { return 0 }
-    return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
-  }
+  func processorTicks() -> Int { ProcessorTime.ticks(of: process.processID) }
 }
 
 /// The environment of this process.

@@ -4,6 +4,7 @@
 import Glibc
 import LastOut
 import Operations
+import TestBroker
 
 /// Reads lines from a descriptor: a new pipe, or a socket.
 final class LineReader {
@@ -53,12 +54,11 @@ final class LineReader {
     within limit: Duration,
     _ find: ([String]) -> Result?
   ) -> Result? {
-    let end = EventLoop.now().advanced(by: limit)
+    var wait = Wait(within: limit)
     while true {
       if let found = find(lines) { return found }
-      let left = EventLoop.now().duration(to: end)
-      guard left > .zero, !isAtEnd else { return nil }
-      readMore(milliseconds: Int32(clamping: left / .milliseconds(1)) + 1)
+      guard !isAtEnd, let left = wait.remaining(lines.count + rest.count) else { return nil }
+      readMore(milliseconds: Int32(left / .milliseconds(1)) + 1)
     }
   }
 
@@ -80,11 +80,5 @@ final class LineReader {
       rest.removeSubrange(...end)
     }
     return true
-  }
-}
-
-extension Int32 {
-  fileprivate init(clamping number: Double) {
-    self = number >= Double(Int32.max - 1) ? Int32.max - 1 : Int32(number)
   }
 }

@@ -40,7 +40,7 @@ import Testing
       errors: .file(names[2])
     )
     var code: Int32?
-    if case .exited(let exitCode) = process.wait(milliseconds: 60_000) { code = exitCode }
+    if case .exited(let exitCode) = process.wait() { code = exitCode }
     if code == nil { process.signal(SIGKILL) }
     return Outcome(
       code: code,
@@ -150,7 +150,7 @@ import Testing
     witness.publish("in", "x")
     #expect(unsafe write(writer, line, line.count) == line.count)
     close(writer)
-    #expect(process.wait(milliseconds: 60_000) == .exited(code: 0))
+    #expect(process.wait() == .exited(code: 0))
 
     #expect(witness.texts(on: "cmd/dev0") == [#"{"v":1}"#, #"{"v":1}"#])
     #expect(witness.messages.allSatisfy { !$0.topic.hasPrefix("homeassistant/") })

@@ -68,7 +68,7 @@ import Testing
       errors: .file(names[2])
     )
     var code: Int32?
-    if case .exited(let ending) = process.wait(milliseconds: 60_000) { code = ending }
+    if case .exited(let ending) = process.wait() { code = ending }
     var values: [String: [String]] = [:]
     for line in (TextFile.read(names[1]) ?? "").split(separator: "\n") {
       let run = try JSONParser.parse(String(line))
@@ -365,7 +365,7 @@ private final class RecordRun {
 
   /// Waits for the end: the exit code.
   func ending() -> Int32? {
-    guard case .exited(let code) = process.wait(milliseconds: 60_000) else { return nil }
+    guard case .exited(let code) = process.wait() else { return nil }
     output.readAvailable()
     return code
   }

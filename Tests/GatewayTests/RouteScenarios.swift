@@ -178,7 +178,7 @@ import Testing
       devices: DeviceText.lamp(),
       settings: """
         brokers: {cloud: {url: "mqtt://127.0.0.1:\(cloud.port)"}}
-        shutdown: {timeout: 500ms}
+        shutdown: {timeout: 2s}
         routes:
           - {from: "up/#", to: {broker: cloud, topic: "home/#"}, policy: {delay: 50ms}}
           - {from: {broker: cloud, topic: "cmd/#"}, to: "local/#", policy: {delay: 50ms}}
@@ -188,7 +188,8 @@ import Testing
     let far = try RecordingSubscriber(port: cloud.port)
 
     for number in 1...3 { witness.publish("up/t", "\(number)") }
-    #expect(far.texts(on: "home/t", count: 1).last == "3")
+    #expect(far.waitFor("home/t", "3"))
+    #expect(far.texts(on: "home/t").last == "3")
     // The first command may come before the gateway has subscribed there.
     #expect(bench.repeating(far, "cmd/x", "1") { witness.waitFor("local/x", "1", within: $0) })
 
@@ -295,7 +296,8 @@ extension Bench {
     _ text: String,
     until effect: (Duration) -> Bool
   ) -> Bool {
-    for _ in 0..<50 {
+    var wait = Wait()
+    while wait.remaining() != nil {
       publisher.publish(topic, text)
       if effect(.milliseconds(200)) { return true }
     }

@@ -31,8 +31,7 @@ import Testing
 
     /// The next message; `nil` if none comes in time.
     func next(within limit: Duration) -> String? {
-      var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      guard unsafe poll(&request, 1, Int32(limit / .milliseconds(1))) > 0 else { return nil }
+      guard Wait.forInput(of: descriptor, within: limit) else { return nil }
       var bytes = [UInt8](repeating: 0, count: 1024)
       let count = unsafe recv(descriptor, &bytes, bytes.count, 0)
       return count >= 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil

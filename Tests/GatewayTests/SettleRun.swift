@@ -42,8 +42,8 @@ final class SettleRun {
   }
 
   /// Waits for the end; `nil` if it does not come in time.
-  func waitForExit(milliseconds: Int32 = 60_000) -> Int32? {
-    guard case .exited(let code) = process.wait(milliseconds: milliseconds) else { return nil }
+  func waitForExit(within limit: Duration = .patience) -> Int32? {
+    guard case .exited(let code) = process.wait(within: limit) else { return nil }
     return code
   }
 

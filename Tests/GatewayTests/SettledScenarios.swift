@@ -40,8 +40,10 @@ import Testing
     }
     // A lamp that obeys.
     var answered = 0
-    let end = EventLoop.now().advanced(by: .patience)
-    while EventLoop.now() < end, !runs.allSatisfy({ $0.waitForExit(milliseconds: 1) != nil }) {
+    var wait = Wait()
+    while wait.remaining(answered) != nil,
+      !runs.allSatisfy({ $0.waitForExit(within: .milliseconds(1)) != nil })
+    {
       let sent = witness.texts(on: command)
       for text in sent[answered...] { witness.publish(state, text) }
       answered = sent.count

@@ -35,9 +35,9 @@ import Testing
   /// Asks until a red line about `subject` is there, with a message that contains `text`.
   private static func await(_ subject: String, _ text: String = "", of bench: Bench) throws {
     let client = try bench.client()
-    let end = EventLoop.now().advanced(by: .patience)
+    var wait = Wait()
     var found: StatusReport?
-    while EventLoop.now() < end {
+    while wait.remaining() != nil {
       found = try client.ask(#"{"status":true}"#)["status"].flatMap(StatusReport.init)
       if found?.problems.contains(where: { $0.subject == subject && $0.message.contains(text) })
         ?? false

@@ -51,8 +51,8 @@ final class TmuxTerminal {
       errors: .discarded
     )
     // The server may need a moment until it listens.
-    let end = EventLoop.now().advanced(by: .patience)
-    while unsafe access(folder + "/s", F_OK) != 0, EventLoop.now() < end {
+    var wait = Wait()
+    while unsafe access(folder + "/s", F_OK) != 0, wait.remaining() != nil {
       server.wait(milliseconds: 5)
     }
     try tmux("new-session", "-d", "-x", "\(columns)", "-y", "\(rows)", "/bin/sh -i")
@@ -100,13 +100,13 @@ final class TmuxTerminal {
     within limit: Duration = .patience,
     _ condition: ([String]) -> Bool
   ) throws -> [String] {
-    let end = EventLoop.now().advanced(by: limit)
+    var wait = Wait(within: limit)
     while true {
       let rows = try screen()
       if condition(rows) { return rows }
       // Each look starts a program: the others need the processor, too.
       server.wait(milliseconds: 20)
-      guard EventLoop.now() < end else {
+      guard wait.remaining() != nil else {
         throw GatewayProcess.Failure(
           description: "\(what) did not come; the screen:\n" + rows.joined(separator: "\n")
         )
@@ -149,7 +149,7 @@ final class TmuxTerminal {
     )
     reader.closeWriter()
     _ = reader.waitFor(within: .patience) { _ in nil as Bool? }
-    guard client.wait(milliseconds: 30_000) == .exited(code: 0) else {
+    guard client.wait() == .exited(code: 0) else {
       throw GatewayProcess.Failure(description: "tmux \(arguments): \(reader.lines)")
     }
     return reader.lines

@@ -12,9 +12,9 @@ import Testing
   /// Makes changes until the watcher has shown `count` commands that were sent.
   private func change(_ bench: Bench, until watcher: SettleRun, shows count: Int) throws -> Bool {
     let client = try bench.client()
-    let end = EventLoop.now().advanced(by: .patience)
+    var wait = Wait()
     var value = count * 1000
-    while EventLoop.now() < end {
+    while wait.remaining() != nil {
       value += 1
       _ = try client.ask(#"{"key":"dev0/level","set":\#(value),"now":true}"#)
       if watcher.lines.count >= count { return true }

@@ -94,9 +94,9 @@ final class HTTPRoom {
     return run { Self.canRead(client) } && Self.read(client).hasPrefix("HTTP/1.1 200 ")
   }
 
-  /// Runs the loop until `condition` holds; `false` if it does not within ten seconds.
+  /// Runs the loop until `condition` holds; `false` if it does not within a minute.
   func run(until condition: @escaping () -> Bool) -> Bool {
-    let deadline = EventLoop.now().advanced(by: .seconds(10))
+    let deadline = EventLoop.now().advanced(by: .seconds(60))
     // Makes a batch now and then, in which to look whether it is so.
     var timer: LoopTimer?
     timer = try? loop.makeTimer {

@@ -78,7 +78,7 @@ final class ImportHome {
       errors: .file(errors)
     )
     var code: Int32 = -1
-    if case .exited(let ended)? = process.wait(milliseconds: 60_000) {
+    if case .exited(let ended)? = process.wait() {
       code = ended
     } else {
       process.signal(SIGKILL)
@@ -116,7 +116,7 @@ final class ImportHome {
   /// Ends the gateway, and returns when it has ended.
   func stopGateway(by signal: Int32 = SIGTERM) {
     gateway?.signal(signal)
-    gateway?.wait(milliseconds: 20_000)
+    gateway?.wait()
     gateway = nil
   }
 

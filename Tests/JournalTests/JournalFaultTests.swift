@@ -110,6 +110,22 @@ struct JournalFaultTests {
     #expect(try replayed().sorted() == ["a=new", "b=old"])
   }
 
+  @Test func `what was set aside is reported although the disk fails after that`() throws {
+    try #require(faulty_install() == 0)
+    try folder.crash { try $0.write("1", for: "a") }
+    for suffix in ["", "-lock"] { try #require(unsafe unlink(path + suffix) == 0) }
+    faulty_fail(0, SQLITE_FULL)
+    let session = try Session(path, vfs: "faulty")
+    try session.run { $0.journal.fault == .diskFull }
+    faulty_fail(0, 0)
+    try session.run { $0.journal.fault == nil }
+    #expect(
+      session.setAside
+        == SetAside(path: path + ".damaged-1-wal", reason: "the file is missing")
+    )
+    try session.close()
+  }
+
   @Test func `a folder that cannot be made degrades`() throws {
     let session = try Session("/proc/nothing/journal.db")
     try session.run { $0.journal.fault != nil }

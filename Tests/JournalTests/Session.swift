@@ -84,15 +84,15 @@ final class Session {
 
   // MARK: - Running
 
-  /// Serves the journal until `condition` holds, at most ten seconds.
+  /// Serves the journal until `condition` holds, at most a minute.
   func run(until condition: (Session) -> Bool) throws {
-    let deadline = now.advanced(by: .seconds(10))
+    let deadline = now.advanced(by: .seconds(60))
     while true {
       let now = now
       journal.advance(to: now)
       for event in journal.dequeueEvents() { handle(event) }
       if condition(self) { return }
-      try #require(now < deadline, "not in ten seconds, after \(events)")
+      try #require(now < deadline, "not in a minute, after \(events)")
       pipe.wait(for: now.duration(to: min(journal.nextDeadline ?? deadline, deadline)))
     }
   }

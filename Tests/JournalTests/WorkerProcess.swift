@@ -34,7 +34,7 @@ struct WorkerProcess {
   func kill(afterBytes size: Int, of path: String) throws {
     var deadline = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &deadline)
-    deadline.tv_sec += 20
+    deadline.tv_sec += 60
     var status = stat()
     while unsafe stat(path, &status) != 0 || status.st_size < size {
       var now = timespec()

@@ -23,16 +23,11 @@ import Testing
       proxy = try FaultProxy(to: made.port)
       proxy.set(adjust)
       client = try #require(LoopbackPort.connected(to: proxy.port))
-      server = Self.isReady(listener, .seconds(10)) ? accept(listener, nil, nil) : -1
+      server = Wait.forInput(of: listener) ? accept(listener, nil, nil) : -1
     }
 
     deinit {
       for descriptor in [client, server, listener] where descriptor >= 0 { close(descriptor) }
-    }
-
-    static func isReady(_ descriptor: Int32, _ limit: Duration) -> Bool {
-      var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      return unsafe poll(&request, 1, Int32(limit / .milliseconds(1))) > 0
     }
 
     func put(_ bytes: [UInt8], into descriptor: Int32) {
@@ -43,7 +38,7 @@ import Testing
     func take(_ count: Int, from descriptor: Int32, within limit: Duration) -> [UInt8]? {
       var found: [UInt8] = []
       while found.count < count {
-        guard Self.isReady(descriptor, limit) else { return nil }
+        guard Wait.forInput(of: descriptor, within: limit) else { return nil }
         var bytes = [UInt8](repeating: 0, count: count - found.count)
         let came = unsafe recv(descriptor, &bytes, bytes.count, 0)
         guard came > 0 else { return found }
@@ -55,7 +50,6 @@ import Testing
 
   private static let publish: [UInt8] = [0x30, 3, 0, 1, 0x61]
   private static let acknowledgement: [UInt8] = [0x40, 2, 0, 1]
-  private static let patience: Duration = .seconds(10)
   /// How long to wait for bytes that must not arrive.
   private static let moment: Duration = .milliseconds(100)
 
@@ -65,7 +59,7 @@ import Testing
     // The sockets hold far less than this: written beside the reader.
     let header: [UInt8] = [0x30, 0x80, 0x89, 0x7A]
     wire.put([1, 2, 3], into: wire.client)
-    #expect(wire.take(3, from: wire.server, within: Self.patience) == [1, 2, 3])
+    #expect(wire.take(3, from: wire.server, within: .patience) == [1, 2, 3])
     wire.put(header, into: wire.server)
     var sent = 0
     var received: [UInt8] = []
@@ -75,12 +69,12 @@ import Testing
       sent += part.count
       // A packet is forwarded when it is complete.
     }
-    received = try #require(wire.take(4 + long.count, from: wire.client, within: Self.patience))
+    received = try #require(wire.take(4 + long.count, from: wire.client, within: .patience))
     #expect(received == header + long)
     shutdown(wire.client, Int32(SHUT_WR))
-    #expect(wire.take(1, from: wire.server, within: Self.patience) == [])
+    #expect(wire.take(1, from: wire.server, within: .patience) == [])
     wire.put(Self.publish, into: wire.server)
-    #expect(wire.take(5, from: wire.client, within: Self.patience) == Self.publish)
+    #expect(wire.take(5, from: wire.client, within: .patience) == Self.publish)
   }
 
   @Test func `delay: everything is delayed equally, and in order`() throws {
@@ -88,19 +82,19 @@ import Testing
     let start = EventLoop.now()
     wire.put([1], into: wire.client)
     wire.put([2], into: wire.client)
-    #expect(wire.take(2, from: wire.server, within: Self.patience) == [1, 2])
+    #expect(wire.take(2, from: wire.server, within: .patience) == [1, 2])
     #expect(start.duration(to: EventLoop.now()) >= .milliseconds(80))
     let back = EventLoop.now()
     wire.put(Self.publish, into: wire.server)
-    #expect(wire.take(5, from: wire.client, within: Self.patience) == Self.publish)
+    #expect(wire.take(5, from: wire.client, within: .patience) == Self.publish)
     #expect(back.duration(to: EventLoop.now()) >= .milliseconds(80))
   }
 
   @Test func `cut: both sides are reset, and the next connection is accepted`() throws {
     let wire = try Wire()
     wire.proxy.cut()
-    #expect(wire.take(1, from: wire.client, within: Self.patience) == [])
-    #expect(wire.take(1, from: wire.server, within: Self.patience) == [])
+    #expect(wire.take(1, from: wire.client, within: .patience) == [])
+    #expect(wire.take(1, from: wire.server, within: .patience) == [])
     let again = try #require(LoopbackPort.connected(to: wire.proxy.port))
     #expect(wire.proxy.waitFor(connections: 2))
     close(again)
@@ -116,7 +110,7 @@ import Testing
     wire.put(Self.publish, into: from)
     #expect(wire.take(1, from: to, within: Self.moment) == nil)
     wire.put(Self.publish, into: to)
-    #expect(wire.take(5, from: from, within: Self.patience) == Self.publish)
+    #expect(wire.take(5, from: from, within: .patience) == Self.publish)
     shutdown(from, Int32(SHUT_WR))
     #expect(wire.take(1, from: to, within: Self.moment) == nil)
   }
@@ -129,13 +123,13 @@ import Testing
     // Cut anywhere, packets are recognised.
     for byte in stream { wire.put([byte], into: wire.server) }
     #expect(
-      wire.take(10, from: wire.client, within: Self.patience) == Self.publish + Self.publish
+      wire.take(10, from: wire.client, within: .patience) == Self.publish + Self.publish
     )
     #expect(wire.proxy.waitFor(lostPackets: 2))
     wire.put(Self.acknowledgement, into: wire.client)
-    #expect(wire.take(4, from: wire.server, within: Self.patience) == Self.acknowledgement)
+    #expect(wire.take(4, from: wire.server, within: .patience) == Self.acknowledgement)
     wire.put(Self.acknowledgement, into: wire.server)
-    #expect(wire.take(4, from: wire.client, within: Self.patience) == Self.acknowledgement)
+    #expect(wire.take(4, from: wire.client, within: .patience) == Self.acknowledgement)
   }
 
   @Test func `lost acknowledgements: those of publishes to one topic, no others`() throws {
@@ -144,10 +138,10 @@ import Testing
     func acknowledge(_ number: UInt8) -> [UInt8] { [0x40, 2, 0, number] }
     let (a, b) = (UInt8(ascii: "a"), UInt8(ascii: "b"))
     wire.put(publish(a, 1) + publish(b, 2) + publish(b, 3), into: wire.client)
-    #expect(wire.take(21, from: wire.server, within: Self.patience)?.count == 21)
+    #expect(wire.take(21, from: wire.server, within: .patience)?.count == 21)
     wire.put(acknowledge(1) + acknowledge(2) + acknowledge(3), into: wire.server)
     #expect(
-      wire.take(8, from: wire.client, within: Self.patience) == acknowledge(1) + acknowledge(3)
+      wire.take(8, from: wire.client, within: .patience) == acknowledge(1) + acknowledge(3)
     )
     #expect(wire.proxy.waitFor(lostPackets: 1))
   }
@@ -157,8 +151,8 @@ import Testing
     let proxy = try FaultProxy(to: listener.port)
     proxy.set { $0.lost = [.toBroker, .toClient] }
     let client = try #require(LoopbackPort.connected(to: proxy.port))
-    #expect(!Wire.isReady(client, Self.moment))
-    #expect(!Wire.isReady(listener.descriptor, .zero))
+    #expect(!Wait.forInput(of: client, within: Self.moment))
+    #expect(!Wait.forInput(of: listener.descriptor, within: .zero))
     close(client)
     close(listener.descriptor)
   }

@@ -31,7 +31,6 @@ final class Harness {
   private var nextToken = MQTTClient.Token(number: 1)
   private let guardTimer: LoopTimer
   private var condition: (() -> Bool)?
-  private var hasTimedOut: Box<Bool>
 
   struct Received: Hashable {
     var topic: String
@@ -45,13 +44,8 @@ final class Harness {
   /// With `addresses`, the broker's host has these instead of those that the system finds.
   init(_ configuration: MQTTConfiguration, addresses: [String]? = nil) throws {
     let loop = try EventLoop()
-    let hasTimedOut = Box(false)
     self.loop = loop
-    self.hasTimedOut = hasTimedOut
-    guardTimer = try loop.makeTimer {
-      hasTimedOut.value = true
-      loop.stop()
-    }
+    guardTimer = try loop.makeTimer { loop.stop() }
     let lines = log
     client = try MQTTClient(
       configuration: configuration,
@@ -84,12 +78,17 @@ final class Harness {
   func run(within limit: Duration = .patience, until condition: @escaping () -> Bool) -> Bool {
     if condition() { return true }
     self.condition = condition
-    hasTimedOut.value = false
-    guardTimer.arm(at: EventLoop.now().advanced(by: limit))
-    loop.run()
-    guardTimer.arm(at: nil)
-    self.condition = nil
-    return !hasTimedOut.value
+    defer {
+      guardTimer.arm(at: nil)
+      self.condition = nil
+    }
+    var wait = Wait(within: limit)
+    while let left = wait.remaining(states.count + outcomes.count + received.count) {
+      guardTimer.arm(at: EventLoop.now().advanced(by: left))
+      loop.run()
+      if condition() { return true }
+    }
+    return false
   }
 
   /// Lets time pass on the loop.

@@ -39,8 +39,8 @@ import Testing
 
   /// Holds the thread until the watchdog has reported `name`, and for some time more.
   private static func block(_ name: String, in stalls: Stalls) {
-    let end = EventLoop.now().advanced(by: .patience)
-    while stalls.all(name).isEmpty, EventLoop.now() < end { block(5) }
+    var wait = Wait()
+    while stalls.all(name).isEmpty, wait.remaining() != nil { block(5) }
     block(100)
   }
 

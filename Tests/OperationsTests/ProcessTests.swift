@@ -18,7 +18,7 @@ import Testing
     ending: SpawnedProcess.Ending
   ) throws {
     let process = try SpawnedProcess(arguments: arguments)
-    #expect(process.wait(milliseconds: 10_000) == ending)
+    #expect(process.wait() == ending)
     #expect(process.ending == ending)
   }
 
@@ -32,7 +32,7 @@ import Testing
       output: .descriptor(output.writer)
     )
     input.put("a\n")
-    #expect(process.wait(milliseconds: 10_000) == .exited(code: 0))
+    #expect(process.wait() == .exited(code: 0))
     var bytes = [UInt8](repeating: 0, count: 100)
     let count = unsafe read(output.reader, &bytes, bytes.count)
     // Three descriptors and the one that lists them: nothing of this process leaks into a child.
@@ -48,7 +48,7 @@ import Testing
   @Test func `a signal reaches the child, and none is sent after its end`() throws {
     let process = try SpawnedProcess(arguments: ["sleep", "60"])
     process.signal(SIGKILL)
-    #expect(process.wait(milliseconds: 10_000) == .signalled(number: SIGKILL))
+    #expect(process.wait() == .signalled(number: SIGKILL))
     process.signal(SIGKILL)
     #expect(process.wait(milliseconds: 0) == .signalled(number: SIGKILL))
   }

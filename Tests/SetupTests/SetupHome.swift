@@ -55,7 +55,7 @@ final class SetupHome {
       errors: .file(errors)
     )
     var code: Int32 = -1
-    if case .exited(let ended)? = process.wait(milliseconds: 60_000) {
+    if case .exited(let ended)? = process.wait() {
       code = ended
     } else {
       process.signal(SIGKILL)

@@ -41,7 +41,7 @@ struct SettledRun {
       output: .file("\(folder)/output"),
       errors: .file("\(folder)/errors")
     )
-    if case .exited(let code)? = process.wait(milliseconds: 60_000) {
+    if case .exited(let code)? = process.wait() {
       self.code = code
     } else {
       process.signal(SIGKILL)

@@ -47,11 +47,12 @@ package final class DeviceStage {
     within limit: Duration = .patience,
     _ condition: ([RecordingSubscriber.Message]) -> Bool
   ) -> Bool {
-    let end = EventLoop.now().advanced(by: limit)
+    var wait = Wait(within: limit)
     while true {
       if condition(moveOn()) { return true }
+      guard let left = wait.remaining(heard) else { return false }
       let now = EventLoop.now()
-      guard now < end else { return false }
+      let end = now.advanced(by: left)
       let wake = actors.values.filter(\.isUp).compactMap(\.device.nextWake).min() ?? end
       let known = heard
       _ = witness.waitFor(within: now.duration(to: max(now, min(wake, end)))) {

@@ -42,7 +42,7 @@ package final class TestAuthority {
       output: .discarded,
       errors: .discarded
     )
-    guard process.wait(milliseconds: 20_000) == .exited(code: 0) else {
+    guard process.wait() == .exited(code: 0) else {
       throw TestBrokerError("openssl \(arguments.first ?? "") failed")
     }
   }

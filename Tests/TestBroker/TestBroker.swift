@@ -13,9 +13,8 @@ package struct TestBrokerError: Error, Hashable, Sendable, CustomStringConvertib
 }
 
 extension Duration {
-  /// How long a test waits for an event.
+  /// How long a test waits for an event while nothing progresses, see ``Wait``.
   ///
-  /// A busy machine needs long, and nothing is asserted about the time. Only a test that fails waits
-  /// to the end.
+  /// Nothing is asserted about the time. Only a test that fails waits to the end, and only once.
   package static var patience: Duration { .seconds(60) }
 }

@@ -36,13 +36,13 @@ final class WakePipe: Sendable {
 
   /// Waits until `condition` holds, checked after each wake-up; for one thread at a time.
   func wait(within limit: Duration, until condition: () -> Bool) -> Bool {
-    let end = EventLoop.now().advanced(by: limit)
+    var wait = Wait(within: limit)
+    var wakeUps = 0
     while true {
       if condition() { return true }
-      let left = EventLoop.now().duration(to: end)
-      guard left > .zero else { return false }
+      guard let left = wait.remaining(wakeUps) else { return false }
       var request = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
-      _ = unsafe poll(&request, 1, Int32(clamping: Int(left / .milliseconds(1))) + 1)
+      if unsafe poll(&request, 1, Int32(left / .milliseconds(1)) + 1) > 0 { wakeUps += 1 }
       drain()
     }
   }

@@ -82,17 +82,17 @@ import Operations
 
   /// Waits until the records satisfy `condition`, checked after each change.
   func wait(within limit: Duration, _ condition: (Records) -> Bool) -> Bool {
-    let end = EventLoop.now().advanced(by: limit).nanoseconds
-    var time = timespec(
-      tv_sec: Int(end / 1_000_000_000),
-      tv_nsec: Int(end % 1_000_000_000)
-    )
+    var wait = Wait(within: limit)
     unsafe pthread_mutex_lock(lock)
     defer { unsafe pthread_mutex_unlock(lock) }
     while !condition(records) {
-      if unsafe pthread_cond_timedwait(changed, lock, &time) == ETIMEDOUT {
-        return condition(records)
-      }
+      guard let left = wait.remaining(records.messages.count) else { return false }
+      let next = EventLoop.now().advanced(by: left).nanoseconds
+      var time = timespec(
+        tv_sec: Int(next / 1_000_000_000),
+        tv_nsec: Int(next % 1_000_000_000)
+      )
+      unsafe pthread_cond_timedwait(changed, lock, &time)
     }
     return true
   }

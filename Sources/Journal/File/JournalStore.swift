@@ -35,6 +35,8 @@ struct JournalStore: ~Copyable, Sendable {
   private var identity: Identity?
   /// What failed after the last write had succeeded; thrown by the next.
   private var laterFault: JournalFault?
+  /// What an attempt to open has set aside, until an attempt that succeeds reports it.
+  private var unreported: SetAside?
 
   private var logPath: String { path + "-wal" }
 
@@ -60,9 +62,10 @@ struct JournalStore: ~Copyable, Sendable {
     if lock == nil { lock = try FileLock(of: path) }
     do throws(JournalFault) {
       try finishReplacement()
-      let contents = try openOrReplace(clock)
+      let entries = try openOrReplace(clock)
       try lock?.markCreated()
-      return contents
+      defer { unreported = nil }
+      return JournalContents(entries: entries, setAside: unreported)
     } catch {
       throw .fault(error)
     }
@@ -168,23 +171,21 @@ struct JournalStore: ~Copyable, Sendable {
 
   // MARK: - Opening
 
-  private mutating func openOrReplace(_ clock: JournalClock) throws(JournalFault) -> JournalContents
+  private mutating func openOrReplace(_ clock: JournalClock) throws(JournalFault) -> [JournalEntry]
   {
-    var contents = JournalContents()
     if let damage = try findDamage() {
-      contents.setAside = try setAside(because: damage)
+      try setAside(because: damage)
     } else if try hasContent() {
       do throws(JournalFault) {
-        contents.entries = try openExisting()
-        return contents
+        return try openExisting()
       } catch {
         guard case .damaged(let damage) = error else { throw error }
-        contents.setAside = try setAside(because: damage)
+        try setAside(because: damage)
       }
     }
     try replace(with: [], clock)
     try openFile()
-    return contents
+    return []
   }
 
   private func hasContent() throws(JournalFault) -> Bool { try Files.status(path)?.size ?? 0 > 0 }
@@ -283,7 +284,7 @@ struct JournalStore: ~Copyable, Sendable {
     guard let known = identity?.file else { return }
     identity = nil
     guard let found = try Files.status(path), !found.isSameFile(as: known) else { return }
-    _ = try setAside(because: "it was replaced while in use")
+    _ = try moveAside(because: "it was replaced while in use")
   }
 
   // MARK: - Replacing
@@ -315,11 +316,17 @@ struct JournalStore: ~Copyable, Sendable {
     try Files.syncFolder(of: path)
   }
 
+  /// Moves damaged files away, to be reported once a file is open.
+  private mutating func setAside(because reason: String) throws(JournalFault) {
+    let moved = try moveAside(because: reason)
+    unreported = unreported ?? moved
+  }
+
   /// Moves the file and its log, as far as they exist, to a free name.
   ///
   /// The log first: a crash in between leaves a file without a log, which is set aside under the
   /// same name.
-  private func setAside(because reason: String) throws(JournalFault) -> SetAside {
+  private func moveAside(because reason: String) throws(JournalFault) -> SetAside {
     let hasFile = try Files.status(path) != nil
     let hasLog = try Files.status(logPath) != nil
     var number = 1

@@ -148,8 +148,8 @@ final class ClusterBench {
     _ what: String,
     _ condition: ([String?]) throws -> Bool
   ) throws {
-    let end = EventLoop.now().advanced(by: .patience)
-    while EventLoop.now() < end { if try condition(owners(member)) { return } }
+    var wait = Wait()
+    while wait.remaining() != nil { if try condition(owners(member)) { return } }
     throw GatewayProcess.Failure(description: "\(what): \(try owners(member)); \(logs())")
   }
 

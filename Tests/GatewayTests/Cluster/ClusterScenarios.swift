@@ -267,14 +267,14 @@ extension ClusterBench {
 
   /// The rows of `get` at a member, once they are as expected.
   func rows(_ member: String, _ condition: ([JSONValue]) -> Bool) throws -> [JSONValue] {
-    let end = EventLoop.now().advanced(by: .patience)
+    var wait = Wait()
     while true {
       let reply = try client(member).ask(#"{"get":"*/level"}"#)
       guard case .array(let rows)? = reply["get"] else {
         throw GatewayProcess.Failure(description: "\(reply)")
       }
       if condition(rows) { return rows }
-      guard EventLoop.now() < end else {
+      guard wait.remaining() != nil else {
         throw GatewayProcess.Failure(description: "\(rows); \(logs())")
       }
     }

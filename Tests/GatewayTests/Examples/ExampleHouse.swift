@@ -123,7 +123,7 @@ final class ExampleHouse {
     let process = try SpawnedProcess(
       arguments: ["/bin/sh", "-c", script, "sh", folder, ExampleCollection.root]
     )
-    guard process.wait(milliseconds: 10_000) == .exited(code: 0) else {
+    guard process.wait() == .exited(code: 0) else {
       throw GatewayProcess.Failure(description: "\(folder) could not be prepared")
     }
     try TextFile.write(Self.changes, to: folder + "/changes.ndjson")

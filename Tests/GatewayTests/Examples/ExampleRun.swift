@@ -67,7 +67,7 @@ final class ExampleRun {
   /// Waits for the end: its exit code, or that of a shell whose command a signal ended; `nil` if it
   /// does not come in time.
   func waitForExit(within limit: Duration = .patience) -> Int32? {
-    switch process.wait(milliseconds: Int32(limit / .milliseconds(1))) {
+    switch process.wait(within: limit) {
     case .exited(let code): code
     case .signalled(let number): 128 + number
     case nil: nil
@@ -79,11 +79,12 @@ final class ExampleRun {
     within limit: Duration = .patience,
     _ condition: (_ output: String, _ errors: String) -> Bool
   ) -> Bool {
-    let end = EventLoop.now().advanced(by: limit)
+    Patience.follow(process.processID)
+    var wait = Wait(within: limit)
     while !condition(output, errors) {
       // Also the pause between two looks.
       if process.wait(milliseconds: 10) != nil { return condition(output, errors) }
-      if EventLoop.now() >= end { return false }
+      if wait.remaining(output.utf8.count + errors.utf8.count) == nil { return false }
     }
     return true
   }

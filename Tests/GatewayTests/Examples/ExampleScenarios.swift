@@ -185,7 +185,7 @@ import Testing
     }
     let run = try ExampleRun(example.line, in: house)
     let goesOn = Self.saysHowItIsInterrupted(example.line)
-    var code = run.waitForExit(within: .seconds(goesOn ? 10 : 30))
+    var code = run.waitForExit(within: goesOn ? .seconds(10) : .patience)
     if code == nil, goesOn {
       run.signal(SIGINT)
       code = run.waitForExit().map { $0 == 130 ? 0 : $0 }
@@ -253,7 +253,7 @@ import Testing
         #expect(run.waitFor { output, _ in output.contains(row.output) })
         run.signal(row.signal)
       }
-      let code = run.waitForExit(within: .seconds(60))
+      let code = run.waitForExit()
       let told = Comment(rawValue: "\(example)\n\(run.output)\n\(run.errors)")
       #expect(code == 0, told)
       #expect(run.errors.isEmpty, told)

@@ -21,7 +21,7 @@ struct ProgramHelp {
     )
     reader.closeWriter()
     _ = reader.waitFor(within: .patience) { _ in nil as Bool? }
-    code = if case .exited(let code)? = process.wait(milliseconds: 30_000) { code } else { nil }
+    code = if case .exited(let code)? = process.wait() { code } else { nil }
     text = reader.lines.joined(separator: "\n")
   }
 

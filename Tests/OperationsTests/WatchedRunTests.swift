@@ -1,0 +1,66 @@
+// Settle
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Operations
+import PrivateBroker
+import TestBroker
+import Testing
+
+/// `.ci/watch-tests`, which runs all tests: it ends those that hang, and names them.
+@Suite(.blocking) struct WatchedRunTests {
+  private static let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+
+  /// What the runner has told of three tests, in short.
+  private static let events = """
+    {"kind":"test","payload":{"kind":"suite","id":"S"}}
+    {"kind":"test","payload":{"kind":"function","id":"S/1","name":"f()","displayName":"quick"}}
+    {"kind":"test","payload":{"kind":"function","id":"S/2","name":"slow()"}}
+    {"kind":"event","payload":{"kind":"runStarted"}}
+    {"kind":"event","payload":{"kind":"testStarted","testID":"S"}}
+    {"kind":"event","payload":{"kind":"testStarted","testID":"S/1"}}
+    {"kind":"event","payload":{"kind":"testStarted","testID":"S/2"}}
+    {"kind":"event","payload":{"kind":"testEnded","testID":"S/1"}}
+
+    """
+
+  private func run(
+    _ script: String,
+    quiet: Int = 600,
+    limit: Int = 600
+  ) throws -> (ending: SpawnedProcess.Ending?, output: String) {
+    let folder = try TemporaryFolder.make("settle-watched")
+    defer { TemporaryFolder.remove(folder) }
+    try TextFile.write(Self.events, to: folder + "/events")
+    let process = try SpawnedProcess(
+      arguments: [
+        "env", "SETTLE_TESTS_QUIET=\(quiet)", "SETTLE_TESTS_LIMIT=\(limit)",
+        "/\(Self.root)/.ci/watch-tests", folder + "/events", "/bin/sh", "-c", script,
+      ],
+      output: .file(folder + "/output"),
+      errors: .file(folder + "/output")
+    )
+    let ending = process.wait()
+    return (ending, TextFile.read(folder + "/output") ?? "")
+  }
+
+  @Test func `a run that ends keeps its output and its exit code`() throws {
+    let (ending, output) = try run("echo one; echo two >&2; exit 3")
+    #expect(ending == .exited(code: 3))
+    #expect(output == "one\ntwo\n")
+  }
+
+  @Test func `a run in which nothing happens any more is ended, and names its tests`() throws {
+    let (ending, output) = try run("sleep 600", quiet: 1)
+    #expect(ending == .exited(code: 128 + SIGTERM))
+    #expect(output.hasPrefix("error: no test has ended for 1 s"))
+    #expect(output.hasSuffix("; in progress:\nerror:   slow()\n"))
+  }
+
+  @Test func `a run that works for ever is ended at its limit`() throws {
+    let (ending, output) = try run("while :; do :; done", limit: 1)
+    #expect(ending == .exited(code: 128 + SIGTERM))
+    #expect(output.hasPrefix("error: the tests have taken more than 1 s"))
+    #expect(output.hasSuffix("; in progress:\nerror:   slow()\n"))
+  }
+}
