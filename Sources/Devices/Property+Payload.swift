@@ -45,13 +45,9 @@ extension ValueKind {
     let word = bytes.extracting(Self.bounds(of: bytes))
     switch self {
     case .number(let rule):
-      if let number = NumberText.parse(word) {
-        return try checked(number, rule, wholeOnly: false)
-      }
+      if let number = Self.number(word) { return try checked(number, rule, wholeOnly: false) }
     case .integer(let rule):
-      if let number = NumberText.parse(word) {
-        return try checked(number, rule, wholeOnly: true)
-      }
+      if let number = Self.number(word) { return try checked(number, rule, wholeOnly: true) }
     case .boolean:
       if let flag = Self.flag(word: word) { return .boolean(flag) }
     case .choice(let words):
@@ -60,6 +56,12 @@ extension ValueKind {
     case .color, .action: break
     }
     return try value(from: .string(Self.text(of: bytes)))
+  }
+
+  /// A number without a plus sign, which would be a step.
+  private static func number(_ word: Span<UInt8>) -> Double? {
+    guard word.isEmpty || word[0] != UInt8(ascii: "+") else { return nil }
+    return NumberText.parse(word)
   }
 
   /// The text of a payload, which must be UTF-8.

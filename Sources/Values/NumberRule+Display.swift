@@ -24,6 +24,21 @@ extension NumberRule {
     NumberRule(range: shownRange, unit: shownUnit).allowed
   }
 
+  /// The range in words for somebody who gave `number`, which is outside it.
+  ///
+  /// A number that was probably meant in the unit that people read gets the range in that unit, and how
+  /// it is typed.
+  package func allowed(besides number: Double, wholeOnly: Bool) -> String {
+    guard let display, let shownRange, shownRange != range else { return allowed }
+    let both = "\(allowed), which is \(shownAllowed)"
+    guard shownRange.contains(number),
+      let meant = try? self.number(fromShown: number, wholeOnly: wholeOnly)
+    else { return display.scale == .mired ? both : allowed }
+    let typed = "\(NumberText.shortest(number))\(display.unit)"
+    return "\(both); type \(typed) for \(NumberText.shortest(snapped(meant)))"
+      + (unit.map { " \($0)" } ?? "")
+  }
+
   /// The number of the property for one that people read.
   ///
   /// - Throws: For a number outside the range.

@@ -34,10 +34,12 @@ extension ValueKind {
     case .number(let double): number = double
     case .string(let text):
       if let parsed = NumberText.parse(text.trimmed) {
+        try refuseStep(text)
         number = parsed
       } else if let percentage = Percentage(text) {
         number = try rule.number(at: percentage, wholeOnly: wholeOnly)
       } else if let written = try rule.number(withUnit: text, wholeOnly: wholeOnly) {
+        try refuseStep(text)
         number = written
       } else {
         throw .wrongType(
@@ -50,6 +52,14 @@ extension ValueKind {
       throw .wrongType(found: Excerpt.of(input), expected: expected, suggestion: nil)
     }
     return try checked(number, rule, wholeOnly: wholeOnly)
+  }
+
+  /// Refuses a number with a plus sign, which means a step; a number below zero has its sign.
+  private func refuseStep(_ text: String) throws(ValidationError) {
+    guard text.trimmed.first == "+" else { return }
+    throw .unsupported(
+      "\(Excerpt.of(String(text.trimmed))) is a step; step adds it, and a number without a plus sign is set"
+    )
   }
 
   /// Checks that a number is finite, in range and, if `wholeOnly`, whole; then snaps it to the step.
@@ -69,7 +79,10 @@ extension ValueKind {
       )
     }
     if let range = rule.range, !range.contains(number) {
-      throw .outOfRange(found: NumberText.shortest(number), allowed: rule.allowed)
+      throw .outOfRange(
+        found: NumberText.shortest(number),
+        allowed: rule.allowed(besides: number, wholeOnly: wholeOnly)
+      )
     }
     return .number(rule.snapped(number))
   }

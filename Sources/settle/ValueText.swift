@@ -12,11 +12,9 @@ enum ValueText {
   ///
   /// The gateway converts it to the property's type.
   static func json(_ text: String) -> JSONValue {
-    let unsigned = text.hasPrefix("+") ? String(text.dropFirst()) : text
-    guard let value = try? JSONParser.parse(unsigned) else { return .string(text) }
+    guard let value = try? JSONParser.parse(text) else { return .string(text) }
     return switch value {
-    case .integer, .number: value
-    case .boolean, .array, .object: unsigned == text ? value : .string(text)
+    case .integer, .number, .boolean, .array, .object: value
     case .null, .string: .string(text)
     }
   }

@@ -51,6 +51,13 @@ struct DisplayTests {
       (white, "0K", "0 K is outside 2000 to 6667 K"), (lamp, "101%", "101 % is outside 0 to 100 %"),
       (white, "4000W", "found '4000W', expected a whole number"),
       (white, "K", "found 'K', expected a whole number"),
+      (
+        white, "4000",
+        "4000 is outside 150 to 500 mired, which is 2000 to 6667 K; type 4000K for 250 mired"
+      ), (white, "9000", "9000 is outside 150 to 500 mired, which is 2000 to 6667 K"),
+      (lamp, "300", "300 is outside 0 to 254"),
+      (heat, "70", "70 is outside 5 to 30 °C, which is 41 to 86 °F; type 70°F for 21 °C"),
+      (white, "+4000K", "+4000K is a step; step adds it, and a number without a plus sign is set"),
       (lamp, "+5%", "+5% is a step; step adds it, and a percentage without a sign is set"),
     ] as [(ValueKind, String, String)]
   )

@@ -8,7 +8,7 @@ import Values
 
 struct ReadingTests {
   @Test(arguments: [
-    ("40", "40"), ("40.0", "40"), ("+7", "7"), ("007", "7"), (" 12 \n", "12"), ("1e1", "10"),
+    ("40", "40"), ("40.0", "40"), ("007", "7"), (" 12 \n", "12"), ("1e1", "10"),
     ("0", "0"), ("100", "100"), ("-0", "0"), ("99.99", "99.99"),
     ("100.1", "100.1 is outside 0 to 100"), ("-1", "-1 is outside 0 to 100"),
     ("21,5", "found '21,5', expected a number; did you mean '21.5'?"),
@@ -24,6 +24,29 @@ struct ReadingTests {
     let property = Property.number(0...100)
     #expect(property.reading(text) == result)
     #expect(property.readingPayload(text) == result)
+  }
+
+  @Test(arguments: [
+    (ValueKind.number(NumberRule(range: -10...10)), "-5", "-5"),
+    (.integer(NumberRule()), "-5", "-5"),
+    (.number(NumberRule()), "+5", step("+5")), (.integer(NumberRule()), " +5 ", step("+5")),
+    (.number(NumberRule()), "+0.5", step("+0.5")),
+    (.number(NumberRule(range: 0...9, unit: "V")), "+5 V", step("+5 V")),
+    (.text, "+49170", "+49170"), (.choice(["+1", "-1"]), "+1", "+1"),
+    (.boolean, "+1", "found '+1', expected true or false, on or off, 1 or 0"),
+  ])
+  func `a number with a plus sign is a step, and a text keeps the sign`(
+    kind: ValueKind,
+    text: String,
+    result: String
+  ) {
+    #expect(Property.of(kind).reading(text) == result)
+    #expect(Property.of(kind).readingPayload(text) == result)
+    #expect(Property.of(kind).reading(JSONValue.string(text)) == result)
+  }
+
+  private static func step(_ text: String) -> String {
+    "\(text) is a step; step adds it, and a number without a plus sign is set"
   }
 
   @Test(arguments: [
