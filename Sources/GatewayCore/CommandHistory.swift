@@ -8,8 +8,9 @@ package import Values
 
 /// The last commands of each key, bounded in number per key and in all.
 ///
-/// A command is one entry, which its later phases update. Changes that were replaced before they were
-/// sent are no commands. A new command of a key with ``depth`` entries replaces the oldest of them;
+/// A command is one entry, which its later phases update; one that was sent and then superseded stays
+/// `sent`, and its reason says what followed. Changes that were replaced before they were sent are no
+/// commands. A new command of a key with ``depth`` entries replaces the oldest of them;
 /// once ``limit`` entries exist, it replaces the oldest of all keys. Recording takes constant time,
 /// and allocates only while the number of entries grows.
 package struct CommandHistory: Sendable {
@@ -130,6 +131,11 @@ package struct CommandHistory: Sendable {
 
   private mutating func update(_ slot: Int32, with event: borrowing CommandEvent) {
     let place = Int(slot)
+    if case .superseded = event.phase, case .sent = slots[place].entry.phase {
+      // The device has had it, whatever came after.
+      slots[place].entry.reason = "then superseded\(event.reason.map { ": \($0)" } ?? "")"
+      return
+    }
     slots[place].entry.phase = event.phase
     slots[place].entry.at = event.at
     slots[place].entry.attempt = event.attempt

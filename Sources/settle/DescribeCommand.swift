@@ -12,9 +12,10 @@ struct DescribeCommand: GatewayCommand {
   static let discussion = """
     Shows the type and its range, how the property settles, its lane, the topics on which commands \
     go out and reports come in, what the device has, the exact message that VALUE would be sent in, \
-    and the last commands with who asked for them and what became of them.
+    and the last commands with who asked for them and what became of them. Nothing is sent.
 
-    Without VALUE the message is the one for the value that the property shows.
+    Without VALUE the message is an example: the one for the value that the property shows, or for one \
+    that it may have.
     """
   static let examples = [
     Example("settle describe desk-lamp/brightness", "Everything about the lamp's brightness."),
@@ -111,7 +112,7 @@ struct DescribeCommand: GatewayCommand {
       let object = JSONValue.object(members + [.init("log", events)])
       return StandardOutput.print(bytes: JSONWriter.bytes(object))
     }
-    for (heading, text) in Description(row, target).lines {
+    for (heading, text) in Description(row, target, isExample: value == nil).lines {
       let padding = String(repeating: " ", count: max(1, 11 - heading.count))
       StandardOutput.print(Terminal.colored(heading + padding, .faint) + Excerpt.visible(text))
     }
@@ -126,7 +127,8 @@ struct DescribeCommand: GatewayCommand {
 private struct Description {
   private(set) var lines: [(heading: String, text: String)] = []
 
-  init(_ row: PropertyRow, _ target: TargetRow?) {
+  /// `isExample` is whether the message is for a value that nobody asked for.
+  init(_ row: PropertyRow, _ target: TargetRow?, isExample: Bool) {
     let name = row.name.map { "\(row.deviceName): \($0)" } ?? row.deviceName
     add("key", "\(row.key) (\(name))")
     add("type", Self.type(row))
@@ -138,7 +140,7 @@ private struct Description {
     }
     if let details = row.details { add(details, row) }
     if let target { add("now", Self.state(target)) }
-    if let message = row.details?.message { add(message) }
+    if let message = row.details?.message { add(message, isExample: isExample) }
     if let obstacle = row.details?.obstacle, row.details?.message == nil { add("away", obstacle) }
   }
 
@@ -189,18 +191,21 @@ private struct Description {
     if !details.excludes.isEmpty { add("excludes", details.excludes.joined(separator: ", ")) }
   }
 
-  private mutating func add(_ message: MessagePreview) {
-    add("message", "\(message.topic) \(message.payload)")
+  private mutating func add(_ message: MessagePreview, isExample: Bool) {
+    add(isExample ? "example" : "would send", "\(message.topic) \(message.payload)")
+    add("", "what \(ValueText.text(message.value)) would be sent as; nothing is sent now")
     let others = message.keys.filter { $0 != message.key }
     if !others.isEmpty { add("", "together with \(others.joined(separator: ", "))") }
-    if let reason = message.reason { add("", "not sent now: \(reason)") }
+    if let reason = message.reason { add("", "it would not be sent now: \(reason)") }
   }
 
   // MARK: - Words
 
   private static func type(_ row: PropertyRow) -> String {
-    let unit = row.kind.numberRule?.unit.map { " \($0)" } ?? ""
     let allowed = row.kind.numberRule.map { ", \($0.allowed)" } ?? ""
+    // The range has the unit already.
+    let ownUnit = row.kind.numberRule.flatMap { $0.range == nil ? $0.unit : nil }
+    let unit = ownUnit.map { " in \($0)" } ?? ""
     let display = row.kind.numberRule.flatMap { rule in
       rule.display.map { _ in ", shown as \(rule.shownAllowed)" }
     }

@@ -56,7 +56,7 @@ struct SettledWait {
       }
       for question in settling.receive(reply) { try client.send(question) }
     }
-    return verdict()
+    return try verdict(client: &client)
   }
 
   /// Asks what the keys wait for now: that may change without an event.
@@ -76,14 +76,12 @@ struct SettledWait {
   }
 
   /// Reports the keys that have not ended well.
-  private func verdict() -> ExitCode {
+  private func verdict(client: inout ControlClient) throws(ClientError) -> ExitCode {
     var code = ExitCode.done
     for (key, status) in settling.statuses.sorted(by: { $0.key < $1.key }) {
       if !status.isGood {
         code = .failed
-        let phase = status.phase?.rawValue ?? "unknown"
-        let reason = status.event.flatMap { $0.phase == status.phase ? $0.reason : nil }
-        Terminal.complain("\(key): \(phase)\(reason.map { ": \($0)" } ?? "")")
+        Terminal.complain("\(key): \(try ending(of: key, status, client: &client))")
       } else if let wanted = wanted(status.description), !isEqual(status, wanted) {
         code = .failed
         let found = status.target.map(ValueText.shown) ?? "unknown"
@@ -91,6 +89,29 @@ struct SettledWait {
       }
     }
     return code
+  }
+
+  /// The last phase of a key in words, with its reason; what ended before this wait is in the log.
+  private func ending(
+    of key: String,
+    _ status: Settling.Status,
+    client: inout ControlClient
+  ) throws(ClientError) -> String {
+    let phase = status.phase?.rawValue ?? "unknown"
+    if let event = status.event, event.phase == status.phase {
+      return phase + (event.reason.map { ": \($0)" } ?? "")
+    }
+    try client.send(ControlRequest(.log, key: key))
+    let limit = Deadline(after: ConnectionOptions.replyTimeout)
+    while true {
+      let reply = try client.next(by: limit)
+      if case .failure = reply { return phase }
+      guard case .logged(let events, _) = reply else { continue }
+      guard let event = events.last(where: { $0.phase != .rejected }), let reason = event.reason
+      else { return phase }
+      let isLast = event.phase == status.phase
+      return isLast ? "\(phase): \(reason)" : "\(event.phase.rawValue), \(reason)"
+    }
   }
 
   // MARK: - The expected value

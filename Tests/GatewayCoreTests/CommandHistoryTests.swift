@@ -43,12 +43,29 @@ import Values
     var history = CommandHistory()
     for phase in [Phase.sending, .sent] { history.record(event(phase, 1, of: lamp)) }
     history.record(event(.sent, 2, of: lamp))
-    history.record(event(.superseded, 1, of: lamp, reason: "changed at the device"))
+    history.record(event(.failed, 1, of: lamp, reason: "not confirmed"))
 
     let entries = history.entries(of: lamp)
-    #expect(entries.map(\.phase) == [.superseded, .sent])
-    #expect(entries.first?.reason == "changed at the device")
+    #expect(entries.map(\.phase) == [.failed, .sent])
+    #expect(entries.first?.reason == "not confirmed")
     #expect(entries.first?.value == 1)
+  }
+
+  @Test(arguments: [
+    ([Phase.sending, .sent], Phase.sent, "then superseded: newer value"),
+    ([.sending], .superseded, "newer value"),
+  ])
+  func `a command that was sent stays so when a newer value follows`(
+    phases: [Phase],
+    phase: Phase,
+    reason: String
+  ) {
+    var history = CommandHistory()
+    for phase in phases { history.record(event(phase, 1, of: lamp)) }
+    history.record(event(.superseded, 1, of: lamp, reason: "newer value"))
+
+    #expect(history.entries(of: lamp).map(\.phase) == [phase])
+    #expect(history.entries(of: lamp).first?.reason == reason)
   }
 
   @Test(arguments: [Phase.accepted, .superseded])

@@ -144,8 +144,48 @@ import Testing
     let output = run.output
     #expect(output.contains("sends to   zigbee2mqtt/desk_lamp/set (QoS 1)\n"), "\(output)")
     #expect(output.contains("reads      zigbee2mqtt/desk_lamp, value at /brightness\n"))
-    #expect(output.contains(#"message    zigbee2mqtt/desk_lamp/set {"brightness":40}"#))
+    #expect(
+      output.contains(
+        #"would send zigbee2mqtt/desk_lamp/set {"brightness":40}"# + "\n"
+          + "           what 40 would be sent as; nothing is sent now\n"
+      )
+    )
     #expect(output.contains("\tdesk-lamp/brightness\tsent\t7\t0\tsocket\t"))
+  }
+
+  @Test func `settle describe shows an example as one, and units once`() throws {
+    let bench = try Bench.running(
+      devices: """
+        boiler:
+          properties:
+            heat: {type: number, range: [5, 30], unit: °C, command: {topic: heat}}
+            power: {type: number, unit: W, command: {topic: power}}
+
+        """
+    )
+    func described(_ key: String) throws -> String {
+      let run = try SettleRun(["describe", key], socketPath: bench.socketPath)
+      #expect(run.waitForExit() == 0)
+      return run.output
+    }
+    let heat = try described("boiler/heat")
+    #expect(heat.contains("type       number, 5 to 30 °C\n"), "\(heat)")
+    let example = "example    heat 17.5\n           what 17.5 would be sent as; nothing is sent"
+    #expect(heat.contains(example), "\(heat)")
+    #expect(try described("boiler/power").contains("type       number, a finite number in W\n"))
+  }
+
+  @Test func `the log shows a command as sent that a newer value followed`() throws {
+    let bench = try Bench.running(devices: DeviceText.lamp())
+    let client = try bench.client()
+    for (value, id) in [(40, "a"), (50, "b")] {
+      client.send(#"{"key":"desk-lamp/brightness","set":\#(value),"id":"\#(id)","wait":"sent"}"#)
+      _ = try client.next { $0["phase"] == "sent" && $0["id"]?.string == id }
+    }
+    let run = try SettleRun(["log", "desk-lamp/brightness"], socketPath: bench.socketPath)
+    #expect(run.waitForExit() == 0)
+    #expect(run.lines.map(\.phase) == ["sent", "sent"])
+    #expect(run.lines.first?.reason == "then superseded: newer value")
   }
 
   // MARK: - dry run

@@ -71,6 +71,7 @@ import Testing
     let late = try SettleRun(["wait", key], socketPath: bench.socketPath)
     #expect(late.waitForExit() == 1)
     #expect(late.output.isEmpty)
+    #expect(late.errors.hasPrefix("settle: \(key): failed: not confirmed"), "\(late.errors)")
   }
 
   @Test func `wait compares what was set last`() throws {
