@@ -62,9 +62,16 @@ extension DeviceDecoder {
     guard let section = Section(pair.value, .group, problems, what: what) else { return nil }
     let members = members(section, of: devices, groups: groups, what: what)
     let name = section.text("name") ?? pair.key
-    guard let members else { return nil }
+    let area = section.text("area")
+    let isOnPanel = section.flag("panel") ?? true
+    let details = DetailsReader.details(section)
+    guard let members else {
+      GroupTopicReader.checkAlone(section, what: what, with: self)
+      return nil
+    }
     let shared = DeviceGroup.sharedProperties(of: members)
     guard !shared.isEmpty else {
+      if members.contains(where: { lacksProperties($0) }) { return nil }
       let has = members.prefix(3).map { device in
         "\(device.id) has \(Section.list(device.properties.map(\.id)))"
       }
@@ -76,9 +83,9 @@ extension DeviceDecoder {
     }
     warnAboutRanges(shared, of: members, what: what, at: pair.keyPosition)
     var group = Device(id: pair.key, name: name, properties: shared)
-    group.area = section.text("area")
-    group.isOnPanel = section.flag("panel") ?? true
-    group.details = DetailsReader.details(section)
+    group.area = area
+    group.isOnPanel = isOnPanel
+    group.details = details
     group.group = DeviceGroup(members: members.map(\.id))
     group.options = members[0].options.filter { option in
       members.allSatisfy { $0.options.contains(option) }

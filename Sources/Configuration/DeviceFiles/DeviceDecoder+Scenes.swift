@@ -63,6 +63,7 @@ extension DeviceDecoder {
   ) -> Scene.Part? {
     let found = device.properties.first { $0.id == pair.key || $0.aliases.contains(pair.key) }
     guard let property = found else {
+      if lacksProperties(device) { return nil }
       problems.add(
         pair.keyPosition,
         "\(what): device '\(device.id)' has no property '\(Excerpt.of(pair.key))'; it has: "

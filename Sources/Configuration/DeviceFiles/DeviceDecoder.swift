@@ -139,6 +139,14 @@ struct DeviceDecoder {
     }
   }
 
+  /// Whether a property of the device is absent because of a mistake, which is reported.
+  func lacksProperties(_ device: Device) -> Bool {
+    let own = entries[device.id]?.pair.value.pairs?.first { $0.key == "properties" }?.value.pairs
+    return own?.contains { pair in
+      pair.value.text != "none" && !device.properties.contains { $0.id == pair.key }
+    } ?? false
+  }
+
   /// Where a name is defined; `nil` if it is not.
   func definition(of name: String) -> SourcePosition? { positions[name] }
 
@@ -153,13 +161,19 @@ struct DeviceDecoder {
       return nil
     }
     var chain: [ProfileStore.Profile] = []
+    var isProfileUnknown = false
     if let name = own.text("profile"), let node = own["profile"] {
-      guard let found = profiles.chain(from: name, at: node.position) else { return nil }
-      chain = found
+      let found = profiles.chain(from: name, at: node.position)
+      chain = found ?? []
+      isProfileUnknown = found == nil
     }
     let section = Section(layers: own.layers + chain.map(\.node), .device, problems)
-    guard let placeholders = placeholders(section, own: own, chain: chain, at: pair.keyPosition)
-    else { return nil }
+    let (placeholders, isComplete) = placeholders(
+      section,
+      own: own,
+      chain: chain,
+      at: pair.keyPosition
+    )
     let ttl = section.duration("ttl")
     let awake = AwakeReader(placeholders: placeholders, problems: problems).source(section)
     let standardTTL = awake == nil ? context.ttl : max(context.ttl, AwakeReader.standardTTL)
@@ -167,7 +181,8 @@ struct DeviceDecoder {
       context: context,
       placeholders: placeholders,
       ttl: ttl ?? standardTTL,
-      problems: problems
+      problems: problems,
+      isProfileUnknown: isProfileUnknown
     )
     let properties = reader.properties(of: section, device: pair.key, chain: chain)
     guard count <= context.deviceLimit - devices.count else {
@@ -199,7 +214,7 @@ struct DeviceDecoder {
     if awake != nil { warnAboutActions(of: device, at: section["awake"]) }
     device.availability = AvailabilityReader(placeholders: placeholders, problems: problems)
       .sources(section)
-    return device
+    return isComplete && !isProfileUnknown ? device : nil
   }
 
   private func warnAboutActions(of device: Device, at node: YAMLNode?) {
@@ -264,21 +279,24 @@ struct DeviceDecoder {
     return (names, factors)
   }
 
+  /// What the device's topics and payloads are built from, and whether that is all there.
   private func placeholders(
     _ section: Section,
     own: Section,
     chain: [ProfileStore.Profile],
     at position: SourcePosition
-  ) -> Placeholders? {
+  ) -> (Placeholders, isComplete: Bool) {
+    var isTopicValid = true
     var placeholders = Placeholders(device: position, problems: problems)
     if let topic = own.text("topic"), let node = own["topic"] {
       if let problem = Topic.problem(inName: topic) {
         problems.add(node.position, "topic: \(problem)")
-        return nil
+        isTopicValid = false
+      } else {
+        placeholders.topic = topic
       }
-      placeholders.topic = topic
     }
-    placeholders.isTopicReported = own.hasMisspelled("topic")
+    placeholders.isTopicReported = own.hasMisspelled("topic") || !isTopicValid
     let declared = Set(
       chain.flatMap { profile in
         profile.node.pairs?.first { $0.key == "parameters" }?.value.pairs?.map(\.key) ?? []
@@ -309,7 +327,9 @@ struct DeviceDecoder {
         "parameter '\(name)' is missing: profile '\(chain.first?.name ?? "")' needs it"
       )
     }
-    return lacking.isEmpty ? placeholders : nil
+    // Any word will do to check the rest.
+    for name in lacking { placeholders.parameters[name] = .string("x") }
+    return (placeholders, isTopicValid && lacking.isEmpty)
   }
 
   private func check(

@@ -25,14 +25,7 @@ struct GroupTopicReader {
   /// Reports a mistake and leaves the group as it is, whose members get a message each.
   func complete(_ group: inout Device, with decoder: DeviceDecoder) {
     guard section.text("topic") != nil, let node = section["topic"] else {
-      if let profile = section["profile"] {
-        problems.add(
-          profile.position,
-          "profile: it says how messages on the group's own topic are built, and \(what) has no "
-            + "'topic'"
-        )
-      }
-      return
+      return checkProfileHasTopic()
     }
     guard haveOneLane(node) else { return }
     let profile = section["profile"]
@@ -50,6 +43,24 @@ struct GroupTopicReader {
     warnAboutPolicies(of: group, at: node)
     group.lane = members[0].lane
     group.merge = members.allSatisfy(\.merge)
+  }
+
+  /// Checks what does not depend on the members, which have a mistake.
+  static func checkAlone(_ section: Section, what: String, with decoder: DeviceDecoder) {
+    let reader = Self(section: section, members: [], what: what, problems: decoder.problems)
+    guard section.text("topic") != nil, let node = section["topic"] else {
+      return reader.checkProfileHasTopic()
+    }
+    if let profile = section["profile"] { _ = reader.ofProfile(profile, topic: node, decoder) }
+  }
+
+  private func checkProfileHasTopic() {
+    guard let profile = section["profile"] else { return }
+    problems.add(
+      profile.position,
+      "profile: it says how messages on the group's own topic are built, and \(what) has no "
+        + "'topic'"
+    )
   }
 
   /// One message takes one token and one place, in one lane.
@@ -123,8 +134,11 @@ struct GroupTopicReader {
       problems: scratch
     )
     let device = entry.device(withTopic: topic, decoder)
-    if let problem = scratch.errors.first {
-      problems.add(position, problem.message, suggestion: problem.suggestion)
+    if !scratch.errors.isEmpty {
+      // A member's own mistakes are reported already.
+      if let problem = scratch.errors.first(where: { !problems.errors.contains($0) }) {
+        problems.add(position, problem.message, suggestion: problem.suggestion)
+      }
       return nil
     }
     return device.map { device in

@@ -11,7 +11,7 @@ struct HoldReader {
   let problems: Problems
 
   /// The rule; `nil` where the property has none, or `hold: none` removes the profile's.
-  func rule(of property: Property) -> HoldRule? {
+  func rule(of property: String) -> HoldRule? {
     let hands = hands()
     guard let node = section["hold"], node.text != "none" else {
       warnAboutUnusedHands(of: property)
@@ -34,13 +34,13 @@ struct HoldReader {
     )
   }
 
-  private func warnAboutUnusedHands(of property: Property) {
+  private func warnAboutUnusedHands(of property: String) {
     guard let node = section["hands"], section["hold"] == nil, !section.hasMisspelled("hold") else {
       return
     }
     problems.warn(
       node.position,
-      "hands: has no effect, because '\(Excerpt.of(property.id))' has no 'hold', such as hold: 15m"
+      "hands: has no effect, because '\(Excerpt.of(property))' has no 'hold', such as hold: 15m"
     )
   }
 }

@@ -8,7 +8,7 @@ internal import Values
 /// Reads a property's type and the keys that depend on it.
 struct KindReader {
   let problems: Problems
-  /// The name of the type, as written.
+  /// The name of the type; of an unknown one, the name that it resembles.
   let typeName: String
   /// All layers of the property.
   private let section: Section
@@ -25,59 +25,61 @@ struct KindReader {
     }
     let strongest = types.compactMap(\.self).first ?? ""
     let same = types.prefix { $0 == nil || $0 == strongest }
-    typeName = strongest
+    let names = KeyTable.policies.keys
+    typeName =
+      names.contains(strongest)
+      ? strongest : Synonyms.nearest(to: strongest, in: names) ?? strongest
     typed = Section(layers: Array(section.layers[..<same.count]), .property, problems)
   }
 
-  /// Reads the kind with its range, step or words; `nil` after a mistake.
+  /// Reads the kind with its range, step or words, without those that have a mistake; `nil` for an
+  /// unknown type.
   func kind() -> ValueKind? {
-    guard section.choice("type", of: KeyTable.policies.keys) != nil else { return nil }
-    let before = problems.count
+    let isKnown = section.choice("type", of: KeyTable.policies.keys) != nil
+    guard KeyTable.policies.keys.contains(typeName) else { return nil }
     checkKeys()
-    let kind: ValueKind
-    switch typeName {
-    case "number": kind = .number(rule(wholeOnly: false))
-    case "integer": kind = .integer(rule(wholeOnly: true))
-    case "boolean": kind = .boolean
-    case "choice":
-      guard let words = words(), !words.isEmpty else {
-        if let node = typed["values"] {
-          if problems.count == before {
-            problems.add(
-              node.position,
-              "values: a choice needs at least one word, such as [off, on]"
-            )
-          }
-        } else {
-          section.missing("values", "a choice needs its words")
-        }
-        return nil
-      }
-      kind = .choice(words)
-    case "text": kind = .text
-    case "color": kind = .color
-    default: kind = .action(words() ?? [])
+    return switch typeName {
+    case "number": .number(rule(wholeOnly: false))
+    case "integer": .integer(rule(wholeOnly: true))
+    case "boolean": .boolean
+    case "choice": .choice(choices(areNeeded: isKnown))
+    case "text": .text
+    case "color": .color
+    default: .action(words() ?? [])
     }
-    return problems.count == before ? kind : nil
+  }
+
+  /// The words of a choice; none after a mistake.
+  private func choices(areNeeded: Bool) -> [String] {
+    guard let node = typed["values"] else {
+      if areNeeded { section.missing("values", "a choice needs its words") }
+      return []
+    }
+    let before = problems.count
+    let words = words() ?? []
+    if words.isEmpty, problems.count == before {
+      problems.add(node.position, "values: a choice needs at least one word, such as [off, on]")
+    }
+    return words
   }
 
   /// Reads the conversion of values to wire values.
   func wire(for kind: ValueKind) -> WireRule {
     var rule = WireRule()
-    rule.on = scalar("on")
-    rule.off = scalar("off")
+    // A key of another type is reported already.
+    if typeName == "boolean" { (rule.on, rule.off) = (scalar("on"), scalar("off")) }
     if let on = rule.on, let off = rule.off, on.isSameScalar(as: off), let node = typed["off"] {
       problems.add(node.position, "'on' and 'off' are the same")
     }
     rule.scale = scale(kind)
-    if let encoding = encoding("encode") { rule.encoding = encoding }
+    if typeName == "color", let encoding = encoding("encode") { rule.encoding = encoding }
     if typeName == "boolean" {
       let reported = typed.nested("decode", .decode)
       rule.reportedOn = reported.flatMap { scalar("on", in: $0) }
       rule.reportedOff = reported.flatMap { scalar("off", in: $0) }
     } else if case .choice(let words) = kind {
       rule.reportedWords = reportedWords(of: words)
-    } else {
+    } else if typeName == "color" {
       rule.decoding = encoding("decode")
     }
     for pair in typed["values"]?.pairs ?? [] { rule.words[pair.key] = pair.value.scalarJSON }
@@ -179,7 +181,8 @@ struct KindReader {
     }
     var reports: [String: [JSONValue]] = [:]
     for pair in pairs {
-      guard words.contains(pair.key) else {
+      // Without words there is a mistake in them.
+      guard words.contains(pair.key) || words.isEmpty else {
         problems.add(
           pair.keyPosition,
           "decode: '\(Excerpt.of(pair.key))' is none of the choice's words",
@@ -233,7 +236,10 @@ struct KindReader {
         )
       }
       guard let range, range.lowerBound > 0 else {
-        problems.add(node.position, "scale: mired needs a range in \(unit), above 0")
+        // A range with a mistake is reported already.
+        if range != nil || typed["range"] == nil {
+          problems.add(node.position, "scale: mired needs a range in \(unit), above 0")
+        }
         return nil
       }
       return .mired

@@ -21,7 +21,9 @@ extension PropertyReader {
   /// Reports what a property without commands lacks, and keys that mean nothing without them.
   ///
   /// Where `command: none` removes the command of a profile, the profile's other keys stay unused.
-  func checkReadOnly(_ section: Section, at pair: YAMLNode.Pair) {
+  ///
+  /// - Returns: Whether it is meant to be read-only, rather than its command forgotten.
+  func checkReadOnly(_ section: Section, at pair: YAMLNode.Pair) -> Bool {
     let name = Excerpt.of(pair.key)
     let hasState = section["state"].map { $0.text != "none" } ?? section.hasMisspelled("state")
     let isStated = section["command"] != nil
@@ -33,7 +35,7 @@ extension PropertyReader {
           : "'command' is missing: where do values of this property go? A read-only one has 'state'"
       )
     }
-    guard hasState, !isStated else { return }
+    guard hasState, !isStated else { return isStated }
     for key in Self.keysOfCommands {
       guard let node = section[key] else { continue }
       problems.add(
@@ -41,5 +43,6 @@ extension PropertyReader {
         "'\(key)' is for properties with a 'command'; '\(name)' has none, which makes it read-only"
       )
     }
+    return true
   }
 }

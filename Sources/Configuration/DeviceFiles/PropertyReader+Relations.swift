@@ -11,18 +11,24 @@ extension PropertyReader {
     _ sections: [String: Section],
     declared: [String]
   ) -> [Property] {
+    guard !isProfileUnknown else { return properties }
     var related = properties
+    let failed = declared.filter { name in !properties.contains { $0.id == name } }
+    // What a property with a mistake may be called.
+    let aliases = failed.flatMap { sections[$0]?["aliases"]?.elements ?? [] }.compactMap(\.text)
+    let lost = Set(failed + aliases)
+    func names(in key: String, _ section: Section, _ id: String) -> [String] {
+      self.names(in: key, of: id, section, properties, declared, lost)
+    }
     for index in related.indices {
       guard !related[index].isReadOnly, let section = sections[related[index].id] else { continue }
-      related[index].ends = names(in: "ends", of: properties[index], section, properties, declared)
+      related[index].ends = names(in: "ends", section, related[index].id)
       warnAboutUnusedEnds(section, related[index])
-      related[index].excludes = names(
-        in: "excludes",
-        of: properties[index],
-        section,
-        properties,
-        declared
-      )
+      related[index].excludes = names(in: "excludes", section, related[index].id)
+    }
+    // Of a property with a mistake the others are reported too.
+    for name in failed {
+      for key in ["ends", "excludes"] { _ = sections[name].map { names(in: key, $0, name) } }
     }
     for property in related {
       for excluded in property.excludes {
@@ -76,16 +82,17 @@ extension PropertyReader {
 
   private func names(
     in key: String,
-    of property: Property,
+    of property: String,
     _ section: Section,
     _ properties: [Property],
-    _ declared: [String]
+    _ declared: [String],
+    _ lost: Set<String>
   ) -> [String] {
     var names: [String] = []
     for word in section.words(key) ?? [] {
       let found = properties.first { $0.id == word.text || $0.aliases.contains(word.text) }
-      if found?.id == property.id {
-        let others = declared.filter { $0 != property.id }
+      if (found?.id ?? word.text) == property {
+        let others = declared.filter { $0 != property }
         problems.add(
           word.node.position,
           "\(key): '\(Excerpt.of(word.text))' is this property; allowed: "
@@ -94,7 +101,7 @@ extension PropertyReader {
       } else if let found {
         // A read-only property has no commands to end or to exclude.
         if !found.isReadOnly, !names.contains(found.id) { names.append(found.id) }
-      } else if !declared.contains(word.text) {
+      } else if !declared.contains(word.text), !lost.contains(word.text) {
         // A declared but absent property is removed, or has a mistake that is already reported.
         problems.add(
           word.node.position,

@@ -12,6 +12,8 @@ struct PropertyReader {
   let placeholders: Placeholders
   let ttl: Duration
   let problems: Problems
+  /// Whether the device names a profile that there is none of, so that anything may be in it.
+  var isProfileUnknown = false
 
   /// Reads the properties in order: the profile's first, then the device's own.
   func properties(
@@ -21,7 +23,7 @@ struct PropertyReader {
   ) -> [Property] {
     let layers = device.all("properties").filter { isMapping($0) }
     guard !layers.isEmpty else {
-      if device["properties"] == nil {
+      if device["properties"] == nil, !isProfileUnknown {
         device.missing("properties", "device '\(id)' needs some, or a profile")
       }
       return []
@@ -85,55 +87,53 @@ struct PropertyReader {
     return Section(layers: Array(mappings), .property, problems)
   }
 
+  /// Reads all keys of one property, so that every mistake is reported; `nil` after some of them.
   private func property(
     _ pair: YAMLNode.Pair,
     _ section: Section,
     inherited: [String],
     chain: [ProfileStore.Profile]
   ) -> Property? {
-    guard section["type"] != nil else {
-      if section.hasMisspelled("type") { return nil }
-      let isNew = !chain.isEmpty && !inherited.contains(pair.key)
-      let origin =
-        isNew ? "; profile '\(chain[0].name)' has no '\(Excerpt.of(pair.key))' to build on" : ""
-      problems.add(
-        pair.keyPosition,
-        "property '\(Excerpt.of(pair.key))': 'type' is missing; allowed: "
-          + Section.list(KeyTable.policies.keys) + origin,
-        suggestion: isNew ? Suggestion.nearest(to: pair.key, in: inherited) : nil
-      )
-      return nil
-    }
+    let isTyped = section["type"] != nil
+    if !isTyped { reportMissingType(of: pair, section, inherited: inherited, chain: chain) }
     let kindReader = KindReader(section: section, problems: problems)
+    let before = problems.count
     let kind = kindReader.kind()
     let wire = kind.map { kindReader.wire(for: $0) }
+    let isSound = problems.count == before
     let states = StateReader(placeholders: placeholders, problems: problems)
       .sources(section, at: pair.keyPosition)
-    if isReadOnly(section, type: kindReader.typeName) {
-      checkReadOnly(section, at: pair)
+    let (name, aliases) = (section.text("name"), aliases(section))
+    let lacksCommand = isReadOnly(section, type: kindReader.typeName)
+    if lacksCommand, isTyped, !isProfileUnknown, checkReadOnly(section, at: pair) {
       guard let kind, let wire else { return nil }
       var property = Property(readOnly: pair.key, kind: kind)
-      property.name = section.text("name")
-      property.aliases = aliases(section)
+      property.name = name
+      property.aliases = aliases
       property.wire = wire
       property.states = states
       return property
     }
-    let command = CommandReader(
+    let commandReader = CommandReader(
       baseTopic: context.baseTopic,
       placeholders: placeholders,
       problems: problems
     )
-    .endpoint(section, at: pair.keyPosition, isAction: kindReader.typeName == "action")
-    let hasState = section["state"].map { $0.text != "none" } ?? false
+    let isAction = kindReader.typeName == "action"
+    let command =
+      lacksCommand
+      ? nil : commandReader.endpoint(section, at: pair.keyPosition, isAction: isAction)
+    if isAction, let node = section["state"], node.text != "none" {
+      problems.add(node.position, "state: an action is momentary and has no state")
+    }
+    let hasState = section["state"].map { $0.text != "none" } ?? isProfileUnknown
     let confirm = confirmation(section, hasState: hasState)
     let policy = policy(section, type: kindReader.typeName)
     let always = section.flag("always")
     let own = section.duration("ttl")
+    let hold = HoldReader(section: section, problems: problems).rule(of: pair.key)
+    let urgent = urgent(section, isSound ? kind : nil)
     guard let kind, let wire, let command else { return nil }
-    if case .action = kind, let node = section["state"], node.text != "none" {
-      problems.add(node.position, "state: an action is momentary and has no state")
-    }
     var property = Property(
       id: pair.key,
       kind: kind,
@@ -141,16 +141,34 @@ struct PropertyReader {
       command: command,
       ttl: own ?? ttl
     )
-    property.name = section.text("name")
+    property.name = name
     property.wire = wire
-    checkParts(of: property, section)
+    if isSound { checkParts(of: property, section) }
     property.states = states
     property.confirm = confirm
     property.always = always ?? false
-    property.hold = HoldReader(section: section, problems: problems).rule(of: property)
-    property.aliases = aliases(section)
-    property.urgent = urgent(section, property)
+    property.hold = hold
+    property.aliases = aliases
+    property.urgent = urgent
     return property
+  }
+
+  private func reportMissingType(
+    of pair: YAMLNode.Pair,
+    _ section: Section,
+    inherited: [String],
+    chain: [ProfileStore.Profile]
+  ) {
+    guard !section.hasMisspelled("type"), !isProfileUnknown else { return }
+    let isNew = !chain.isEmpty && !inherited.contains(pair.key)
+    let origin =
+      isNew ? "; profile '\(chain[0].name)' has no '\(Excerpt.of(pair.key))' to build on" : ""
+    problems.add(
+      pair.keyPosition,
+      "property '\(Excerpt.of(pair.key))': 'type' is missing; allowed: "
+        + Section.list(KeyTable.policies.keys) + origin,
+      suggestion: isNew ? Suggestion.nearest(to: pair.key, in: inherited) : nil
+    )
   }
 
   /// A placeholder such as `$value/r` stands for a member, which only some forms of a color have.
@@ -183,9 +201,8 @@ struct PropertyReader {
     guard let node = section["confirm"] else { return hasState ? Confirmation() : nil }
     if node.text == "none" { return nil }
     guard let fields = section.nested("confirm", .confirm) else { return nil }
-    guard hasState || section.hasMisspelled("state") else {
+    if !hasState, !section.hasMisspelled("state") {
       problems.add(node.position, "confirm: there is no 'state' that could confirm a command")
-      return nil
     }
     var confirm = Confirmation()
     if let within = fields.duration("within", atLeast: .milliseconds(1)) { confirm.within = within }
@@ -197,7 +214,7 @@ struct PropertyReader {
         confirm.tolerance = tolerance
       }
     }
-    return confirm
+    return hasState ? confirm : nil
   }
 
   private func aliases(_ section: Section) -> [String] {
@@ -216,11 +233,13 @@ struct PropertyReader {
     return aliases
   }
 
-  private func urgent(_ section: Section, _ property: Property) -> [Value] {
+  /// The urgent values; without a kind only their form is checked.
+  private func urgent(_ section: Section, _ kind: ValueKind?) -> [Value] {
     var values: [Value] = []
     for word in section.words("urgent") ?? [] {
+      guard let kind else { continue }
       do throws(ValidationError) {
-        values.append(try property.value(from: word.node.scalarJSON ?? .string(word.text)))
+        values.append(try kind.value(from: word.node.scalarJSON ?? .string(word.text)))
       } catch {
         problems.add(word.node.position, "urgent: \(error)")
       }

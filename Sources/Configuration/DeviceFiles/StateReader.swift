@@ -42,6 +42,7 @@ struct StateReader {
   private func request(_ fields: Section) -> StateRequest? {
     if fields["get"]?.text == "none" { return nil }
     guard let get = fields.nested("get", .stateGet) else { return nil }
+    let topic = get.topic("topic", placeholders)
     var payload: [UInt8] = []
     var members: [JSONValue.Member]?
     if let node = get["payload"] {
@@ -55,7 +56,7 @@ struct StateReader {
       if case .object(let found) = structure { members = found }
       if structure != .null { PayloadTemplate(structure).render(.null, into: &payload) }
     }
-    guard let topic = get.topic("topic", placeholders) else { return nil }
+    guard let topic else { return nil }
     // What is published must be what the file says: no placeholder is left in it.
     if let members, JSONWriter.bytes(.object(members)) == payload {
       return StateRequest(topic: topic, members: members)

@@ -32,6 +32,22 @@ struct RouteReader {
     let wordDelay = fields.duration("word_delay")
     let announces = fields.flag("announcements")
     let will = fields.text("will")
+    if let node = fields["announcements"], announces == true, policy != nil {
+      problems.add(node.position, "announcements: needs 'policy: none', for none may be left out")
+    }
+    let hasWildcard = to.map { Topic.hasWildcard($0.end.topic) } ?? false
+    if let node = fields["will"], policy != nil || hasWildcard {
+      problems.add(node.position, "will: needs 'policy: none', and a 'to' without wildcards")
+    }
+    if policy == nil {
+      if let node = fields["merge"], merge == "json" {
+        problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")
+      }
+      for key in ["urgent", "word_delay"] {
+        guard let node = fields[key] else { continue }
+        problems.add(node.position, "\(key): with 'policy: none' every message is sent at once")
+      }
+    }
     guard let from, let to else { return nil }
     checkWildcards(from: from, to: to)
     var route = RouteConfiguration(from: from.end, to: to.end, policy: policy)
@@ -42,21 +58,6 @@ struct RouteReader {
     route.wordDelay = wordDelay
     route.announces = announces ?? false
     route.will = will
-    if let node = fields["announcements"], route.announces, policy != nil {
-      problems.add(node.position, "announcements: needs 'policy: none', for none may be left out")
-    }
-    if let node = fields["will"], policy != nil || Topic.hasWildcard(to.end.topic) {
-      problems.add(node.position, "will: needs 'policy: none', and a 'to' without wildcards")
-    }
-    if policy == nil {
-      if let node = fields["merge"], route.mergesJSON {
-        problems.add(node.position, "merge: with 'policy: none' nothing waits, so nothing merges")
-      }
-      for key in ["urgent", "word_delay"] {
-        guard let node = fields[key] else { continue }
-        problems.add(node.position, "\(key): with 'policy: none' every message is sent at once")
-      }
-    }
     return (route, RoutePositions(from: from.position, to: to.position))
   }
 
@@ -68,6 +69,7 @@ struct RouteReader {
       return nil
     }
     var broker: String?
+    var isBrokerKnown = true
     var topicNode = node
     if node.text == nil {
       guard let end = Section(node, .routeEnd, problems, what: key) else { return nil }
@@ -79,7 +81,7 @@ struct RouteReader {
             + (brokers.isEmpty ? "none" : Section.list(brokers)),
           suggestion: Suggestion.nearest(to: name, in: brokers)
         )
-        return nil
+        isBrokerKnown = false
       }
       guard let found = end["topic"] else {
         end.missing("topic", "a route leads from a topic to a topic")
@@ -98,6 +100,7 @@ struct RouteReader {
       problems.add(topicNode.position, "to: \(Topic.reservedProblem)")
       return nil
     }
+    guard isBrokerKnown else { return nil }
     return (.init(broker: broker, topic: topic), topicNode.position)
   }
 
