@@ -12,8 +12,9 @@ struct PipeCommand: GatewayCommand {
   static let discussion = """
     Each line is a change, {"key":"desk-lamp/brightness","set":40}, with "step":5, "toggle":true, \
     "cancel":true or "flush":true in place of "set", and optionally "id", "source", "now":true, \
-    "ttl":"1h", "wait":"sent" or "wait":"confirmed". With a device as "key", "set" is an object of \
-    its properties, which change at one instant and have an answer each.
+    "ttl":"1h", "wait":"sent", "wait":"confirmed" or "wait":"settled". With a device as "key", "set" is \
+    an object of its properties, which change at one instant and have an answer each; so do the \
+    values of a scene, {"scene":"evening"}.
 
     Each line is answered by one line on standard output: the change's event object, or \
     {"error":{"code":…,"message":…,"line":…},"id":…}. With "wait", every later phase follows. \

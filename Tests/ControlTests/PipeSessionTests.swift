@@ -191,6 +191,90 @@ import Testing
     #expect(pipe.session.isDone)
   }
 
+  @Test func `a scene is answered for each of its keys`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"scene":"evening"}"# + "\n" + #"{"scene":"evening","dry_run":true}"#)
+    pipe.session.finish()
+    #expect(
+      pipe.requests().first == #"{"scene":"evening","id":"p-1","source":"pipe","wait":"sent"}"#
+    )
+    for key in ["a/x", "b/x"] {
+      let event = Pipe.event("accepted", #""p-1""#, key: key)
+      try pipe.hear(event.dropLast() + #","of":2}"#)
+    }
+    #expect(pipe.requests().count == 2, "the keys are flushed")
+    for key in ["a/x", "b/x"] {
+      #expect(!pipe.session.isDone)
+      try pipe.hear("sent", #""p-1""#, key: key)
+      try pipe.hear(#"{"flushed":1,"id":null}"#)
+    }
+    #expect(pipe.session.isDone)
+    let results = try pipe.results().map { try JSONParser.parse(Array($0.utf8).span) }
+    #expect(results.map { $0["line"] } == [2, 1, 1])
+    #expect(pipe.session.tally.changes == 2)
+  }
+
+  @Test func `a scene's key that nothing can confirm ends with sent`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"scene":"evening","wait":"confirmed"}"# + "\n")
+    for key in ["a/x", "b/x"] {
+      let event = Pipe.event("accepted", #""p-1""#, key: key)
+      try pipe.hear(event.dropLast() + #","of":2}"#)
+    }
+    _ = pipe.requests()
+    for key in ["a/x", "b/x"] { try pipe.hear("sent", #""p-1""#, key: key) }
+    #expect(pipe.requests() == [#"{"describe":"a/x"}"#, #"{"describe":"b/x"}"#])
+    try pipe.hear(Self.description("a/x", confirms: false))
+    try pipe.hear(Self.description("b/x", confirms: true))
+    #expect(pipe.session.openChanges == 1)
+    try pipe.hear("confirmed", #""p-1""#, key: "b/x")
+    #expect(pipe.session.openChanges == 0)
+  }
+
+  private static func description(_ key: String, confirms: Bool, id: String = "null") -> String {
+    #"{"describe":[{"key":"\#(key)","device":"A","type":"number","policy":{"delay_ms":1},"#
+      + #""confirm_ms":\#(confirms ? "5000" : "null")}],"id":\#(id)}"#
+  }
+
+  @Test func `a line that waits until its key has settled ends with what others did last`() throws {
+    var pipe = Pipe()
+    pipe.write(#"{"key":"lamp/level","set":1,"wait":"settled"}"# + "\n")
+    pipe.write(#"{"flush":"nope"}"# + "\n")
+    let change = #"{"key":"lamp/level","set":1,"id":"p-1","source":"pipe","wait":"sent"}"#
+    #expect(pipe.requests() == [#"{"watch":"*"}"#, change, #"{"key":"nope","flush":true}"#])
+    try pipe.hear("accepted", #""p-1""#)
+    let id = #""p-settling-lamp/level""#
+    let questions = ["describe", "pending", "get"].map { #"{"\#($0)":"lamp/level","id":\#(id)}"# }
+    #expect(pipe.requests() == questions)
+    // The gateway counts one line more than the input.
+    try pipe.hear(#"{"error":{"code":"unknown_key","message":"none","line":3},"id":null}"#)
+    try pipe.hear("superseded", #""p-1""#)
+    try pipe.hear(Self.description("lamp/level", confirms: false, id: id))
+    func answer(_ phase: String) throws {
+      try pipe.hear(#"{"pending":[],"id":\#(id)}"#)
+      try pipe.hear(
+        #"{"get":[{"key":"lamp/level","target":2,"actual":null,"phase":"\#(phase)","age_ms":1}],"#
+          + #""id":\#(id)}"#
+      )
+    }
+    try answer("sending")
+    #expect(pipe.session.openChanges == 1)
+    let other = Pipe.event("failed", #""another""#)
+    try pipe.hear(#"{"watch":null,"event":\#(other)}"#)
+    #expect(pipe.requests() == Array(questions.dropFirst()))
+    try answer("failed")
+    #expect(pipe.session.openChanges == 0)
+    #expect(
+      pipe.results() == [
+        Pipe.event("accepted", #""p-1""#, line: 1),
+        #"{"error":{"code":"unknown_key","message":"none","line":2},"id":null,"line":2}"#,
+        Pipe.event("superseded", #""p-1""#, line: 1),
+        Pipe.event("failed", #""another""#, line: 1),
+      ]
+    )
+    #expect(pipe.session.tally.failed == 1)
+  }
+
   @Test func `memory is bounded by the changes in progress, for thousands of lines`() throws {
     var pipe = Pipe()
     for number in 1...2000 {

@@ -3,6 +3,7 @@
 
 internal import Values
 internal import JSON
+internal import JSONParsing
 
 /// The decisions of a pipe: lines go in, requests to the gateway and results come out.
 ///
@@ -23,19 +24,33 @@ package struct PipeSession {
   /// A change whose outcome is not known yet.
   private struct Entry {
     let line: Int
-    let wait: ControlRequest.Wait
+    /// The number that the gateway gives the line.
+    let sentAs: Int
+    let wait: Wait
     /// Whether the line requested every phase.
     let isShown: Bool
-    /// Whether the line sets several properties of a device; it becomes one entry for each when the
-    /// gateway says how many.
+    /// Whether the line sets a scene, whose keys may have nothing that can confirm.
+    let isScene: Bool
+    /// Whether the line sets several properties; it becomes one entry for each when the gateway says
+    /// how many.
     var isSet = false
     /// The key in its events, which may differ from an alias in the line; `nil` until it is accepted.
     var key: String?
+    /// The newest event of the change.
+    var last: EventObject?
+  }
+
+  /// Until when a change is followed.
+  private enum Wait {
+    case sent, confirmed
+    /// Until its key is quiet and done, from any source.
+    case settled
   }
 
   /// A flush or cancellation without a reply.
   private struct Query {
     let line: Int
+    let sentAs: Int
     /// The key or pattern.
     let key: String
   }
@@ -61,6 +76,11 @@ package struct PipeSession {
   private var unanswered = 0
   private var hasEnded = false
   private var hasFlushed = false
+  /// The keys of changes that wait until those have settled.
+  private var settling: [String: Settling] = [:]
+  /// The number of lines that the gateway got beside those of the input, before its end.
+  private var ownLines = 0
+  private var isWatching = false
 
   /// - Parameters:
   ///   - source: The source of changes whose line names none.
@@ -110,26 +130,37 @@ package struct PipeSession {
 
   private mutating func read(_ line: ArraySlice<UInt8>, _ number: Int) {
     var request: ControlRequest
+    var waitsUntilSettled = false
     do throws(GrammarError) {
-      request = try ControlRequest(line: line.span)
+      do throws(GrammarError) {
+        request = try ControlRequest(line: line.span)
+      } catch {
+        guard let settled = try Self.settled(line) else { throw error }
+        (request, waitsUntilSettled) = (settled, true)
+      }
     } catch {
       return refuse(ErrorReply(error, line: number), number, id: error.replyID)
     }
     switch request.operation {
-    case .set where request.isDryRun, .step where request.isDryRun, .toggle where request.isDryRun:
+    case .set where request.isDryRun, .step where request.isDryRun, .toggle where request.isDryRun,
+      .scene where request.isDryRun:
       let message = #""dry_run" is for the control socket: a pipe makes changes"#
       let reply = ErrorReply(.unsupported, message, line: number)
       return refuse(reply, number, id: request.replyID)
-    case .set, .step, .toggle:
+    case .set, .step, .toggle, .scene:
+      if waitsUntilSettled { watch() }
       tally.changes += 1
       let id = request.replyID ?? .string("\(idPrefix)\(number)")
       let wait = request.wait
+      let isScene = request.operation == .scene
       entries[id, default: []].append(
         Entry(
           line: number,
-          wait: wait ?? .sent,
+          sentAs: number + ownLines,
+          wait: waitsUntilSettled ? .settled : wait == .confirmed ? .confirmed : .sent,
           isShown: wait != nil,
-          isSet: request.deviceMembers != nil
+          isScene: isScene,
+          isSet: request.deviceMembers != nil || isScene
         )
       )
       request.replyID = id
@@ -137,16 +168,27 @@ package struct PipeSession {
       request.source = request.source ?? source
       unanswered += 1
     case .flush, .cancel:
-      queries.append(Query(line: number, key: request.key))
-    case .scene, .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
+      queries.append(Query(line: number, sentAs: number + ownLines, key: request.key))
+    case .get, .pending, .describe, .watch, .record, .reload, .status, .log, .devices:
       let message =
-        "a pipe accepts changes, flush and cancel; use the control socket for other requests"
+        "a pipe accepts changes, scenes, flush and cancel; use the control socket for other requests"
       let reply = ErrorReply(.unsupported, message, line: number)
       return refuse(reply, number, id: request.replyID)
     }
     keepCount(upTo: number - 1)
     append(request)
     lineCount = number
+  }
+
+  /// The request of a line with `"wait":"settled"`; `nil` for any other.
+  ///
+  /// The gateway follows the change itself, and the pipe its key.
+  private static func settled(_ line: ArraySlice<UInt8>) throws(GrammarError) -> ControlRequest? {
+    guard case .object(var members)? = try? JSONParser.parse(line.span),
+      let place = members.firstIndex(where: { $0.name == "wait" && $0.value == "settled" })
+    else { return nil }
+    members[place] = .init("wait", "sent")
+    return try ControlRequest(.object(members))
   }
 
   private mutating func append(_ request: ControlRequest) {
@@ -189,15 +231,7 @@ package struct PipeSession {
   package mutating func receive(_ reply: ControlReply, line: ArraySlice<UInt8>) {
     switch reply {
     case .event(let event, let id): receive(event, id: id ?? .string(event.id), line)
-    case .failure(let error, let id):
-      tally.refused += 1
-      show(line, ofLine: error.line)
-      if let number = error.line, let place = queries.firstIndex(where: { $0.line == number }) {
-        queries.remove(at: place)
-      } else {
-        answered()
-        forget(id: id, line: error.line)
-      }
+    case .failure(let error, let id): receive(error, id: id, line)
     case .flushed, .cancelled:
       if !queries.isEmpty {
         let query = queries.removeFirst()
@@ -205,10 +239,28 @@ package struct PipeSession {
       } else if ownFlushes > 0 {
         ownFlushes -= 1
       }
-    case .watched, .recorded, .targets, .pending, .described, .reloaded, .status, .logged, .devices,
-      .words,
-      .previewed:
-      break
+    case .watched(let event, _): settle(event.key, reply)
+    case .described(let rows, let id):
+      if let row = rows.first, row.confirmWithin == nil { endScenes(of: row.key) }
+      settle(settlingKey(of: id), reply)
+    case .targets(_, let id), .pending(_, let id): settle(settlingKey(of: id), reply)
+    case .recorded, .reloaded, .status, .logged, .devices, .words, .previewed: break
+    }
+  }
+
+  /// Handles a refusal, whose line is counted by the gateway.
+  private mutating func receive(_ error: ErrorReply, id: JSONValue?, _ line: ArraySlice<UInt8>) {
+    tally.refused += 1
+    let query = queries.firstIndex { $0.sentAs == error.line }
+    let open = entries.values.joined().first { $0.sentAs == error.line }
+    var own = error
+    own.line = query.map { queries[$0].line } ?? open?.line ?? error.line
+    show(own == error ? line : ControlReply.failure(own, id: id).line[...], ofLine: own.line)
+    if let query {
+      queries.remove(at: query)
+    } else {
+      answered()
+      forget(id: id, line: own.line)
     }
   }
 
@@ -216,6 +268,7 @@ package struct PipeSession {
     if let count = event.of { expandSet(into: count, id: id) }
     let place = place(of: event, id: id)
     let entry = place.flatMap { entries[id]?[$0] }
+    if let place { entries[id]?[place].last = event }
     switch event.phase {
     case .accepted:
       if let place { entries[id]?[place].key = event.key }
@@ -231,10 +284,15 @@ package struct PipeSession {
     if event.phase == .accepted || event.phase == .rejected || entry?.isShown == true {
       show(line, ofLine: entry?.line)
     }
-    guard let entry, let place, event.phase != .accepted, event.phase != .sending,
-      event.phase != .sent || entry.wait == .sent
-    else { return }
-    remove(place, of: id)
+    guard let entry, let place else { return }
+    switch (entry.wait, event.phase) {
+    case (.settled, .accepted): startSettling(event)
+    case (.settled, .rejected): remove(place, of: id)
+    case (.confirmed, .sent) where entry.isScene:
+      askOwn(ControlRequest(.describe, key: event.key))
+    case (_, .accepted), (_, .sending), (.confirmed, .sent), (.settled, _): break
+    case (_, _): remove(place, of: id)
+    }
   }
 
   /// Expects an answer for each property of the oldest unanswered set with this id.
@@ -282,6 +340,85 @@ package struct PipeSession {
     guard var open = entries[id] else { return }
     open.remove(at: place)
     entries[id] = open.isEmpty ? nil : open
+  }
+
+  // MARK: - Until a key has settled
+
+  /// Watches what others do, before the first change that waits for a key.
+  private mutating func watch() {
+    guard !isWatching else { return }
+    isWatching = true
+    askOwn(ControlRequest(.watch, key: "*"))
+  }
+
+  /// Sends a request that is no line of the input.
+  private mutating func askOwn(_ request: ControlRequest) {
+    append(request)
+    ownLines += 1
+  }
+
+  private mutating func startSettling(_ event: EventObject) {
+    if settling[event.key] != nil {
+      // What is known is from before this change.
+      return settle(event.key, .watched(event, watch: nil))
+    }
+    settling[event.key] = Settling([event.key], pattern: event.key)
+    ask(settling[event.key]?.questions(describing: true) ?? [])
+  }
+
+  private var settlingPrefix: String { "\(idPrefix)settling-" }
+
+  private func settlingKey(of id: JSONValue?) -> String? {
+    guard let text = id?.string, text.hasPrefix(settlingPrefix) else { return nil }
+    return String(text.dropFirst(settlingPrefix.count))
+  }
+
+  private mutating func ask(_ questions: [ControlRequest]) {
+    for var question in questions {
+      question.id = settlingPrefix + question.key
+      askOwn(question)
+    }
+  }
+
+  private mutating func settle(_ key: String?, _ reply: ControlReply) {
+    guard let key, settling[key] != nil else { return }
+    ask(settling[key]?.receive(reply) ?? [])
+    guard let state = settling[key], state.isDone, let status = state.statuses[key] else { return }
+    settling[key] = nil
+    endChanges(of: key, with: status.event) { $0.wait == .settled }
+  }
+
+  /// Ends the changes of a scene that nothing can confirm.
+  private mutating func endScenes(of key: String) {
+    endChanges(of: key, with: nil) {
+      $0.isScene && $0.wait == .confirmed && $0.last?.phase == .sent
+    }
+  }
+
+  /// Ends changes of a key; those that did not end with `event` show it, which is another's.
+  private mutating func endChanges(
+    of key: String,
+    with event: EventObject?,
+    where isMeant: (Entry) -> Bool
+  ) {
+    var isOwn = false
+    for (id, open) in entries {
+      let ended = open.filter { $0.key == key && isMeant($0) }
+      guard !ended.isEmpty else { continue }
+      for entry in ended {
+        guard let event else { continue }
+        if event.id == entry.last?.id, event.phase == entry.last?.phase {
+          isOwn = true
+        } else {
+          show(event.bytes[...], ofLine: entry.line)
+        }
+      }
+      let rest = open.filter { $0.key != key || !isMeant($0) }
+      entries[id] = rest.isEmpty ? nil : rest
+    }
+    // The failure of a change of this pipe is counted already.
+    guard !isOwn, let phase = event?.phase, phase == .failed || phase == .expired else { return }
+    tally.failed += 1
   }
 
   // MARK: - Output
