@@ -19,8 +19,15 @@ FOR ?=
 TARGET ?=
 # How often to kill a gateway: make nightly ROUNDS=300
 ROUNDS ?=
-# The arguments of the programs: make run ARGS="--config home/settle.yaml"
+# The arguments of the programs: make run ARGS="--config home/settle.yaml". Quotes group words, as in a
+# shell; $, ;, * and the like are plain characters.
 ARGS ?=
+ifneq ($(value ARGS),)
+override ARGS := $(shell .ci/quote-arguments '$(subst ','\'',$(value ARGS))')
+ifneq ($(.SHELLSTATUS),0)
+$(error ARGS has a quote without its end)
+endif
+endif
 # Where make install puts things; DESTDIR goes before it, for packages.
 PREFIX ?= /usr/local
 

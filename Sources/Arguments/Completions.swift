@@ -34,13 +34,13 @@ package struct Completions: Sendable {
     let commands = program.commands.filter { names.contains($0.name) }
     switch shell {
     case .bash: return function(passedName, commands)
-    case .zsh: return function(passedName, commands) + zshEnd
+    case .zsh: return function(passedName, commands) + described(passedName, commands) + zshEnd
     case .fish: return commands.map { fishParameters(of: $0) }.joined()
     }
   }
 
-  private var passedName: String { "_\(program.name)_passed" }
-  private var ownName: String { "_\(program.name)_own" }
+  var passedName: String { "_\(program.name)_passed" }
+  var ownName: String { "_\(program.name)_own" }
   private var pathsName: String { "_\(program.name)_paths" }
   private var scanName: String { "_\(program.name)_scan" }
 
@@ -53,7 +53,7 @@ package struct Completions: Sendable {
 // MARK: - Bash
 
 extension Completions {
-  private func bash() -> String {
+  func bash() -> String {
     let names = program.commands.map(\.name).joined(separator: " ")
     let own = program.commands.filter { !$0.isPassed }
     let passed = program.commands.filter(\.isPassed).map(\.name).joined(separator: "|")
@@ -159,7 +159,7 @@ extension Completions {
   }
 
   /// `--wait --wait=sent --wait=confirmed`.
-  private static func spellings(_ option: ParameterDescription) -> [String] {
+  static func spellings(_ option: ParameterDescription) -> [String] {
     guard case .optionalValue = option.kind, case .words(let words) = option.completion else {
       return ["--\(option.name)"]
     }
@@ -200,21 +200,5 @@ extension Completions {
 
   private func wordReply(_ words: [String]) -> String {
     #"COMPREPLY=($(compgen -W "\#(words.joined(separator: " "))" -- "$word"))"#
-  }
-}
-
-// MARK: - Zsh
-
-extension Completions {
-  /// The script for bash, which zsh can run; the first line is for a folder in `fpath`.
-  private func zsh() -> String {
-    let isWhole = !program.commands.contains(where: \.isPassed)
-    return "#compdef \(program.name)\nautoload -U +X bashcompinit && bashcompinit\n" + bash()
-      + (isWhole ? zshEnd : "")
-  }
-
-  /// The first completion loads the script from such a folder, and the script must answer it too.
-  private var zshEnd: String {
-    "[[ ${funcstack[1]} == _\(program.name) ]] && _bash_complete -F _\(program.name)\n:\n"
   }
 }

@@ -13,6 +13,11 @@ extension Program {
   }
 
   private func run(_ arguments: [String]) -> ExitCode {
+    guard !arguments.isEmpty else {
+      // As git does: the commands, and the exit code of a mistake.
+      StandardOutput.show(help)
+      return .usage
+    }
     do throws(UsageError) {
       switch try parse(arguments) {
       case .help(let text): StandardOutput.print(String(text.dropLast()))

@@ -5,12 +5,13 @@ import Arguments
 
 struct ManualCommand: Command {
   static let name = "manual"
-  static let summary = "Print the manual page of settle or of one of its commands."
+  static let summary = "Show the manual page of settle or of one of its commands."
   static let discussion = """
-    The page is for man(1): "make install" puts all of them where man finds them.
+    On a terminal man(1) shows the page; in a pipe or a file it is the source for man. "make install" \
+    puts all pages where man finds them.
     """
   static let examples = [
-    Example("settle manual set | man -l -", "Read a page without installing it."),
+    Example("settle manual set", "Read a page without installing it."),
     Example("settle manual > settle.1", "Write the page to a file."),
   ]
   static let parameters: [Parameter<Self>] = [

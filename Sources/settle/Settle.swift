@@ -67,11 +67,11 @@ struct Settle {
     ]
   )
 
-  /// Prints a manual page; `settled` has the tables of the commands that it runs.
+  /// Shows a manual page; `settled` has the tables of the commands that it runs.
   private static func manual(of name: String) -> ExitCode {
     if name.isEmpty {
-      StandardOutput.show(ManualPage.text(of: program, exitCodes: ExitCode.meanings))
-      return .done
+      let page = ManualPage.text(of: program, exitCodes: ExitCode.meanings)
+      return ManualPage.show(page, help: program.help)
     }
     let entry: CommandEntry
     do throws(UsageError) {
@@ -81,8 +81,7 @@ struct Settle {
       return .usage
     }
     if entry.isPassed { return Daemon.execute("manual", [name]) }
-    StandardOutput.show(ManualPage.text(of: entry, in: program))
-    return .done
+    return ManualPage.show(ManualPage.text(of: entry, in: program), help: program.help(of: entry))
   }
 
   /// Prints the script; `settled` adds its part for the commands that it runs.

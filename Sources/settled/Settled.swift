@@ -49,8 +49,7 @@ struct Settled {
   private static func manual(of name: String) -> ExitCode {
     do throws(UsageError) {
       let entry = try program.command(name, calledAs: "settle manual")
-      StandardOutput.show(ManualPage.text(of: entry, in: program))
-      return .done
+      return ManualPage.show(ManualPage.text(of: entry, in: program), help: program.help(of: entry))
     } catch {
       StandardError.write(error.description)
       return .usage

@@ -6,9 +6,9 @@ import Arguments
 /// `settle manual COMMAND` for a command that this program runs.
 struct ManualCommand: Command {
   static let name = "manual"
-  static let summary = "Print the manual page of a command that settled runs."
+  static let summary = "Show the manual page of a command that settled runs."
   static let examples = [
-    Example("settle manual run | man -l -", "Read a page without installing it."),
+    Example("settle manual run", "Read a page without installing it."),
     Example("settle manual check > settle-check.1", "Write the page to a file."),
   ]
   static let parameters: [Parameter<Self>] = [

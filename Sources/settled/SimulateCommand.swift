@@ -16,15 +16,16 @@ struct SimulateCommand: DaemonCommand {
     in milliseconds; a line without it has the time of the line before. Prints one line per value \
     that would be sent: {"at":420,"key":"desk-lamp/brightness","value":40,"collapsed":0}.
 
-    Without --devices any key and any JSON value is accepted, and --delay, --max-wait, --leading \
-    and --min-interval apply to all keys. With --devices the keys, types and policies of those \
-    devices apply.
+    Without --devices any key and any JSON value is accepted, and all keys have the gateway's policy \
+    for a number: a delay of 300 ms, and a max_wait of 2 s. --delay, --max-wait, --leading and \
+    --min-interval state another policy, in which what is not given is off. With --devices the keys, \
+    types and policies of those devices apply.
 
     A line that cannot be used is reported on standard error and skipped; the exit code is then \
     65.
     """
   static let examples = [
-    Example("settle simulate changes.ndjson", "Use a quiet period of 300 ms for every key."),
+    Example("settle simulate changes.ndjson", "Use the gateway's policy for numbers."),
     Example(
       "settle simulate --delay 200ms --max-wait 1s --leading",
       "Use another policy, and read standard input."
@@ -49,7 +50,8 @@ struct SimulateCommand: DaemonCommand {
       { $0.maxWait = $1 },
       value: "D|none",
       completion: .words(["none"]),
-      help: "The longest time between runs while changes keep coming (default: none)."
+      help: "The longest time between runs while changes keep coming (default: 2s; none where"
+        + " another option states a policy)."
     ),
     .flag("leading", { $0.leading = true }, help: "Send the first change of a burst at once."),
     .option(
@@ -81,7 +83,8 @@ struct SimulateCommand: DaemonCommand {
   var draws = false
 
   func run() -> ExitCode {
-    if devices != nil, delay != nil || maxWait != nil || leading || minInterval != nil {
+    let isStated = delay != nil || maxWait != nil || leading || minInterval != nil
+    if devices != nil, isStated {
       complain(
         "--devices sets the policies: --delay, --max-wait, --leading and --min-interval cannot be"
           + " combined with it"
@@ -91,12 +94,15 @@ struct SimulateCommand: DaemonCommand {
     guard let input = open() else { return .noInput }
     defer { if input != STDIN_FILENO { close(input) } }
     guard let devices else {
-      let policy = Policy(
-        delay: delay ?? .milliseconds(300),
-        maxWait: maxWait?.duration,
-        leading: leading,
-        minInterval: minInterval ?? .zero
-      )
+      var policy = PolicyTable.builtIn(forType: "number")
+      if isStated {
+        policy = Policy(
+          delay: delay ?? policy.delay,
+          maxWait: maxWait?.duration,
+          leading: leading,
+          minInterval: minInterval ?? .zero
+        )
+      }
       return play(input, TimelineSession(policy: policy, draws: draws))
     }
     do throws(ConfigurationFailure) {

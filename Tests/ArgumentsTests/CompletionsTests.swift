@@ -147,8 +147,56 @@ struct CompletionsTests {
 
     """#
 
+  private static let offer = #"""
+    # Offers words, each with its description.
+    _tool_offer() {
+      local name help width=0
+      local -a names shown
+      for name help; do ((${#name} <= width)) || width=${#name}; done
+      for name help; do
+        help="${(r:width:)name}  $help"
+        names+=("$name") shown+=("${help[1,COLUMNS-1]}")
+      done
+      compadd -l -d shown - "${names[@]}"
+    }
+
+    """#
+
+  /// What zsh's script has beside that of bash.
+  private static func zsh(more: String = "", passed: String = "") -> String {
+    offer + #"""
+      _tool_zsh() {
+        if ((CURRENT == 2)); then
+          _tool_offer send 'Send it, don'\''t wait.'\#(more) --help 'Show this, or a command'\''s help.' --version 'Show the version.'
+        elif [[ $PREFIX == -* && $PREFIX != *=* ]]; then
+          case ${words[2]} in
+      \#(passed)    *) _tool_own_described ;;
+          esac
+        else
+          _bash_complete -F _tool
+        fi
+      }
+      _tool_own_described() {
+        case ${words[2]} in
+        send) _tool_offer --wait 'Wait.' --wait=sent 'Wait.' --wait=confirmed 'Wait.' --socket 'The socket.' --count 'How often.' --json 'JSON.' --help 'Show this help.' ;;
+        esac
+      }
+      compdef _tool_zsh tool
+
+      """#
+  }
+
+  private static let zshPart = #"""
+    _tool_passed_described() {
+      case ${words[2]} in
+      serve) _tool_offer --config 'Settings.' --verbose 'Talk.' --help 'Show this help.' ;;
+      esac
+    }
+
+    """#
+
   private static let zshStart = "#compdef tool\nautoload -U +X bashcompinit && bashcompinit\n"
-  private static let zshEnd = "[[ ${funcstack[1]} == _tool ]] && _bash_complete -F _tool\n:\n"
+  private static let zshEnd = "[[ ${funcstack[1]} == _tool ]] && _tool_zsh\n:\n"
 
   private static let fish = #"""
     # Prints the command and its arguments; options and their values, which it gets, are left out.
@@ -187,7 +235,7 @@ struct CompletionsTests {
 
   @Test(arguments: [
     (Completions.Shell.bash, bash(names: "send")),
-    (.zsh, zshStart + bash(names: "send") + zshEnd),
+    (.zsh, zshStart + bash(names: "send") + zsh() + zshEnd),
     (.fish, fish),
   ])
   func `completion is generated from the table of parameters`(
@@ -200,8 +248,10 @@ struct CompletionsTests {
   @Test(arguments: [
     (Completions.Shell.bash, bash(names: "send serve", passed: "  serve) _tool_passed ;;\n"), part),
     (
-      .zsh, zshStart + bash(names: "send serve", passed: "  serve) _tool_passed ;;\n"),
-      part + zshEnd
+      .zsh,
+      zshStart + bash(names: "send serve", passed: "  serve) _tool_passed ;;\n")
+        + zsh(more: " serve 'Serve.'", passed: "    serve) _tool_passed_described ;;\n"),
+      part + zshPart + zshEnd
     ),
     (
       .fish, fish + "complete -c tool -n __fish_use_subcommand -a serve -d 'Serve.'\n",

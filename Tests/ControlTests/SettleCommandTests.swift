@@ -43,7 +43,7 @@ struct SettleCommandTests {
   private static let requests: [([String], String)] = [
     (["set", "a/b", "40"], #"{"key":"a/b","set":40,"source":"cli"}"#),
     (["set", "a/b", "-5.5"], #"{"key":"a/b","set":-5.5,"source":"cli"}"#),
-    (["set", "a/b", "+10"], #"{"key":"a/b","set":10,"source":"cli"}"#),
+    (["set", "a/b", "+10"], #"{"key":"a/b","set":"+10","source":"cli"}"#),
     (["set", "a/b", "on"], #"{"key":"a/b","set":"on","source":"cli"}"#),
     (["set", "a/b", "true"], #"{"key":"a/b","set":true,"source":"cli"}"#),
     (["set", "a/b", "null"], #"{"key":"a/b","set":"null","source":"cli"}"#),
@@ -277,7 +277,6 @@ struct SettleCommandTests {
   }
 
   private static let mistakes: [([String], String)] = [
-    ([], "settle: a command is missing\nSee \"settle --help\".\n"),
     (["sett"], "settle: unknown command \"sett\"; did you mean \"set\"?\nSee \"settle --help\".\n"),
     (["set", "a/b"], "settle set: VALUE is missing\nSee \"settle set --help\".\n"),
     (
@@ -290,6 +289,14 @@ struct SettleCommandTests {
         + "See \"settle set --help\".\n"
     ),
   ]
+
+  @Test func `settle alone shows its commands, and exits with 64`() throws {
+    let help = try SettleProcess.run(["--help"])
+    #expect(help.output.contains("  set ") && help.code == 0)
+    #expect(
+      try SettleProcess.run([]) == SettleProcess(code: 64, output: help.output, errors: "")
+    )
+  }
 
   @Test(arguments: mistakes)
   func `wrong usage is 64`(arguments: [String], errors: String) throws {

@@ -111,6 +111,20 @@ import Testing
   }
 
   @Test(arguments: [
+    // Without options the policy is the gateway's for a number; options state all of a policy.
+    ([], [2000, 2800]), (["--delay=300ms"], [2800]), (["--max-wait=none"], [2800]),
+    (["--delay=300ms", "--max-wait=1s"], [1000, 2000, 2800]),
+  ])
+  func `without a policy simulate uses the gateway's`(options: [String], runs: [Int]) throws {
+    let changes = stride(from: 0, through: 2500, by: 100)
+      .map { #"{"key":"a","set":\#($0),"at":\#($0)}"# + "\n" }
+    let run = try SettledRun(["simulate"] + options, input: changes.joined())
+    let lines = run.output.split(separator: "\n")
+    #expect(lines.count == runs.count)
+    for (line, at) in zip(lines, runs) { #expect(line.hasPrefix(#"{"at":\#(at),"#), "\(line)") }
+  }
+
+  @Test(arguments: [
     (["simulate", "--delay", "5"], Int32(64), #"did you mean "5s" or "5ms"?"#),
     (["simulate", "--dely", "5s"], 64, "--delay"),
     (["simulate", "--devices", "./", "--leading"], 64, "--devices sets the policies"),
@@ -119,7 +133,6 @@ import Testing
     (["demo", "--speed", "0"], 64, "--speed"),
     (["demo", "--script", "./none"], 66, "No such file"),
     (["simulte"], 64, "simulate"),
-    ([], 64, "a command is missing"),
   ])
   func `a mistake in the arguments is explained on standard error`(
     arguments: [String],

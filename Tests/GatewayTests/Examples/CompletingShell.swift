@@ -76,7 +76,7 @@ enum CompletingShell: String, CaseIterable, Sendable {
         local -a words
         words=("$@")
         local CURRENT=$# PREFIX=${words[-1]} IPREFIX= SUFFIX= ISUFFIX= QIPREFIX=
-        _bash_complete -F _settle
+        _settle_zsh
         :
       }
 
