@@ -190,6 +190,44 @@ import Testing
     #expect(try bench.witness().texts(on: "cmd/dev1", count: 1) == [#"{"v":6}"#])
   }
 
+  @Test func `a pipe sets scenes, and waits until a key has settled`() throws {
+    let state = "state: {topic: lamp/state}, confirm: {within: 300ms}"
+    let bench = try Bench.running(
+      devices: DeviceText.levels(2, policy: slow) + """
+        lamp:
+          properties:
+            level: {type: integer, range: [0, 9], command: {topic: lamp}, \(state)}
+        scenes:
+          evening: {dev0: {level: 4}, dev1: {level: 5}}
+
+        """
+    )
+    let outcome = try pipe(
+      """
+      {"scene":"evening","wait":"confirmed"}
+      {"scene":"morning"}
+      {"key":"lamp/level","set":1,"wait":"settled"}
+      {"key":"lamp/level","set":2,"wait":"settled"}
+      {"key":"nope/level","flush":true}
+      """,
+      ["--socket", bench.socketPath],
+      in: bench.folder
+    )
+    #expect(outcome.code == 1)
+    #expect(outcome.errors == "settle: 5 changes, 3 sent, 1 failed, 2 refused\n")
+    func phases(_ line: JSONValue) -> [String] {
+      outcome.results.filter { $0["line"] == line }
+        .map { ($0["phase"] ?? $0["error"]?["code"])?.string ?? "" }
+    }
+    #expect(phases(1).sorted() == ["accepted", "accepted", "sending", "sending", "sent", "sent"])
+    #expect(phases(2) == ["unknown_key"])
+    // Both changes end with the newer command, which nobody confirms.
+    #expect(phases(3) == ["accepted", "superseded", "failed"])
+    #expect(phases(4) == ["accepted", "sending", "sent", "failed"])
+    #expect(phases(5) == ["unknown_key"])
+    #expect(try bench.witness().texts(on: "cmd/dev1", count: 1) == [#"{"v":5}"#])
+  }
+
   @Test func `a pipe whose commands cannot be sent ends at its timeout and reports it`() throws {
     let bench = try Bench(devices: DeviceText.levels(2, policy: slow))
     try bench.launchGateway()

@@ -401,21 +401,23 @@ package struct PipeSession {
     with event: EventObject?,
     where isMeant: (Entry) -> Bool
   ) {
-    var isForeign = false
+    var isOwn = false
     for (id, open) in entries {
       let ended = open.filter { $0.key == key && isMeant($0) }
       guard !ended.isEmpty else { continue }
       for entry in ended {
-        guard let event, event.id != entry.last?.id || event.phase != entry.last?.phase else {
-          continue
+        guard let event else { continue }
+        if event.id == entry.last?.id, event.phase == entry.last?.phase {
+          isOwn = true
+        } else {
+          show(event.bytes[...], ofLine: entry.line)
         }
-        isForeign = true
-        show(event.bytes[...], ofLine: entry.line)
       }
       let rest = open.filter { $0.key != key || !isMeant($0) }
       entries[id] = rest.isEmpty ? nil : rest
     }
-    guard isForeign, let phase = event?.phase, phase == .failed || phase == .expired else { return }
+    // The failure of a change of this pipe is counted already.
+    guard !isOwn, let phase = event?.phase, phase == .failed || phase == .expired else { return }
     tally.failed += 1
   }
 

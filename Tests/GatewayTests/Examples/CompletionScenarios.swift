@@ -235,6 +235,29 @@ import Values
     .fish: ["settle completions fish | source"],
   ]
 
+  @Test func `zsh says what commands and options are for`() throws {
+    guard !Self.isMissing(.zsh) else { return }
+    let house = try Self.house()
+    var variables = house.addresses
+    variables["HOME"] = house.folder + "/home"
+    let terminal = try TmuxTerminal(columns: 120, rows: 40, environment: variables)
+    try terminal.enter("cd \(house.folder); export PATH=\(house.environment["PATH"] ?? "")")
+    try terminal.enter("exec zsh -f")
+    for line in Self.scripts[.zsh] ?? [] { try terminal.enter(line) }
+    try terminal.enter("echo begun")
+    try terminal.waitFor("the shell") { $0.contains("begun") }
+    // Of settle itself, and of settled.
+    for (typed, row) in [
+      ("settle s", "scene        Set the values of a scene, all at one instant."),
+      ("settle check --", "--devices  The folder with the device files"),
+    ] {
+      try terminal.type(typed)
+      try terminal.press("Tab")
+      try terminal.waitForRow(row)
+      try terminal.press("C-u")
+    }
+  }
+
   @Test(arguments: beginnings)
   func `Tab completes the typed text`(shell: CompletingShell, beginning: String) throws {
     guard !Self.isMissing(shell) else { return }

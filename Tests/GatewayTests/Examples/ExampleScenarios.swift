@@ -129,7 +129,7 @@ import Testing
   ]
 
   /// Programs that come with no package of Settle's; a line that uses one is run where it is.
-  private static let foreignTools = ["jq", "man"]
+  private static let foreignTools = ["jq"]
 
   // MARK: - The lines
 
