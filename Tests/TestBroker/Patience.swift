@@ -13,7 +13,7 @@ internal import PrivateBroker
 package final class Patience: Sendable {
   private struct State {
     var isUsedUp = false
-    var processes: [Int32] = []
+    var processes: Set<Int32> = []
   }
 
   @TaskLocal package static var current: Patience?
@@ -26,7 +26,7 @@ package final class Patience: Sendable {
 
   /// The work of a process counts as progress from now on.
   package static func follow(_ process: Int32) {
-    current?.state.withLock { $0.processes.append(process) }
+    current?.state.withLock { _ = $0.processes.insert(process) }
   }
 
   var isUsedUp: Bool { state.withLock { $0.isUsedUp } }
@@ -51,7 +51,8 @@ package struct Wait {
   private let latestEnd: Moment
   private var end: Moment
   private var progress = 0
-  private var ticks: Int
+  /// The processor time at the last look at it; `nil` before the first.
+  private var ticks: Int?
 
   package init(within limit: Duration = .patience) {
     self.limit = limit
@@ -60,12 +61,12 @@ package struct Wait {
     let now = EventLoop.now()
     end = now.advanced(by: limit)
     latestEnd = now.advanced(by: limit * 10)
-    ticks = isPatient ? patience?.processorTicks() ?? 0 : 0
   }
 
   /// How long to wait until the next look, at most a second; `nil` when the wait is over.
   package mutating func remaining(_ progress: Int = 0) -> Duration? {
     if patience?.isUsedUp == true { return nil }
+    if isPatient, ticks == nil { ticks = patience?.processorTicks() }
     let now = EventLoop.now()
     if isPatient, progress != self.progress || now >= end && processesHaveWorked() {
       self.progress = progress
@@ -78,11 +79,12 @@ package struct Wait {
     return min(now.duration(to: end), .seconds(1))
   }
 
-  /// Whether they have used more than a sixtieth of a processor since the wait, or the last look.
+  /// Whether they have used more than a sixtieth of a processor since the last look.
   private mutating func processesHaveWorked() -> Bool {
-    let before = ticks
-    ticks = patience?.processorTicks() ?? 0
-    return (ticks - before) * 60 > Int(limit / .milliseconds(10))
+    guard let patience, let before = ticks else { return false }
+    let after = patience.processorTicks()
+    ticks = after
+    return (after - before) * 60 > Int(limit / .milliseconds(10))
   }
 }
 
