@@ -196,11 +196,4 @@ import Values
     #expect(try Self.unreadable(bench, "b")?.count == 1)
     #expect(Self.summary(bench).unreadable == [.second])
   }
-
-  // MARK: - Cost
-
-  @Test func `what is known of reports takes no room of its own`() {
-    // 312 bytes without it.
-    #expect(MemoryLayout<Delivery>.stride == 312)
-  }
 }
