@@ -12,8 +12,12 @@ import Testing
   private static let limit = Duration.milliseconds(60)
 
   /// Waits to the end; returns how long that took.
-  private func duration(_ wait: consuming Wait, _ progress: () -> Int = { 0 }) -> Duration {
+  private func duration(
+    of wait: @autoclosure () -> Wait,
+    _ progress: () -> Int = { 0 }
+  ) -> Duration {
     let start = EventLoop.now()
+    var wait = wait()
     while let left = wait.remaining(progress()) {
       #expect(left <= .seconds(1))
     }
@@ -22,7 +26,7 @@ import Testing
 
   @Test func `nothing is waited for after a wait that ran out`() {
     Patience.$current.withValue(Patience(Self.limit)) {
-      #expect(duration(Wait(within: Self.limit)) >= Self.limit)
+      #expect(duration(of: Wait(within: Self.limit)) >= Self.limit)
       var next = Wait()
       #expect(next.remaining() == nil)
       var short = Wait(within: .milliseconds(1))
@@ -32,14 +36,14 @@ import Testing
 
   @Test func `a shorter wait may run out`() {
     Patience.$current.withValue(Patience()) {
-      #expect(duration(Wait(within: Self.limit)) >= Self.limit)
+      #expect(duration(of: Wait(within: Self.limit)) >= Self.limit)
       var next = Wait()
       #expect(next.remaining() != nil)
     }
   }
 
   @Test func `one test's patience is not that of another`() {
-    Patience.$current.withValue(Patience(Self.limit)) { _ = duration(Wait(within: Self.limit)) }
+    Patience.$current.withValue(Patience(Self.limit)) { _ = duration(of: Wait(within: Self.limit)) }
     Patience.$current.withValue(Patience()) {
       var wait = Wait()
       #expect(wait.remaining() != nil)
@@ -49,14 +53,14 @@ import Testing
   @Test func `a wait goes on while there is progress, but not for ever`() {
     Patience.$current.withValue(Patience(Self.limit)) {
       let start = EventLoop.now()
-      let few = duration(Wait(within: Self.limit)) {
+      let few = duration(of: Wait(within: Self.limit)) {
         start.duration(to: EventLoop.now()) < Self.limit * 3 ? Int.random(in: 1...1000) : 0
       }
       #expect(few >= Self.limit * 4)
     }
     Patience.$current.withValue(Patience(Self.limit)) {
       var number = 0
-      let endless = duration(Wait(within: Self.limit)) {
+      let endless = duration(of: Wait(within: Self.limit)) {
         number += 1
         return number
       }
@@ -71,7 +75,7 @@ import Testing
       defer { process.signal(SIGKILL) }
       Patience.follow(process.processID)
       let start = EventLoop.now()
-      let length = duration(Wait(within: limit)) {
+      let length = duration(of: Wait(within: limit)) {
         if start.duration(to: EventLoop.now()) > limit * 3 { process.signal(SIGKILL) }
         return 0
       }
