@@ -34,7 +34,7 @@ import Testing
     try TextFile.write(Self.events, to: folder + "/events")
     let process = try SpawnedProcess(
       arguments: [
-        "env", "SETTLE_TESTS_QUIET=\(quiet)", "SETTLE_TESTS_LIMIT=\(limit)",
+        "env", "TESTS_QUIET=\(quiet)", "TESTS_LIMIT=\(limit)",
         "/\(Self.root)/.ci/watch-tests", folder + "/events", "/bin/sh", "-c", script,
       ],
       output: .file(folder + "/output"),
