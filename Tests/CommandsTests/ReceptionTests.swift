@@ -140,6 +140,15 @@ import Values
     #expect(bench.machine.dispatcher.unreadable.total == 0)
   }
 
+  @Test func `a report that is read in two ways is no mistake where one fails`() throws {
+    let member = StateSource(topic: "level/state", value: try #require(JSONPointer("/value")))
+    var bench = Bench(.seen { $0.states.append(member) })
+    let outcome = bench.machine.reportedUnreadable(.first, 40, at: bench.now)
+    #expect(outcome == .nothing)
+    try bench.report("level", .object(["value": 40]))
+    #expect(bench.machine.dispatcher.unreadable.total == 0)
+  }
+
   @Test func `a command that was not confirmed names the report that could not be read`() throws {
     var bench = Bench(.seen())
     try bench.report("level", "abc")
