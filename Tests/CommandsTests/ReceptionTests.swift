@@ -89,7 +89,8 @@ import Values
     #expect(Self.isUnheard(bench, device: 1) == false)
   }
 
-  @Test func `an unheard property is missed after its first command that was not confirmed`() throws {
+  @Test func `an unheard property is missed after its first command that was not confirmed`() throws
+  {
     var bench = Bench(.seen("a"), .seen("b"), .seen("c"))
     try bench.report("c", 1)
     for name in ["a", "c"] { try Self.miss(&bench, name) }
