@@ -85,7 +85,8 @@ package struct CommandStateMachine: ~Copyable {
     dispatcher.sendQueue.stateKnown(of: key)
     guard let report = dispatcher.reported(key, wire, at: now) else {
       // A device reports null for what it does not know, and an action has no value.
-      let isReadable = wire == .null || dispatcher.isAction(key)
+      let facts = dispatcher.facts[key]
+      let isReadable = wire == .null || facts.isAction || facts.hasForms
       let isFirst = dispatcher.reportedWithoutValue(key, wire, isReadable: isReadable)
       return isReadable ? .nothing : .unreadable(isFirst: isFirst)
     }
@@ -102,6 +103,7 @@ package struct CommandStateMachine: ~Copyable {
     at now: Moment
   ) -> ReportOutcome {
     migrate(key, at: now)
+    if dispatcher.facts[key].hasForms { return .nothing }
     let isFirst = dispatcher.reportedWithoutValue(key, payload, isReadable: false)
     return .unreadable(isFirst: isFirst)
   }

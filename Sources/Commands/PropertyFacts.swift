@@ -20,6 +20,7 @@ struct PropertyFacts {
     static let isGroup = Flags(rawValue: 1 << 6)
     static let isMember = Flags(rawValue: 1 << 7)
     static let isReported = Flags(rawValue: 1 << 8)
+    static let hasForms = Flags(rawValue: 1 << 9)
   }
 
   // In this order and these sizes, the facts of a key take sixteen bytes.
@@ -61,6 +62,8 @@ struct PropertyFacts {
       flags.insert(.canConfirm)
     }
     if definition.property.reportSource != nil { flags.insert(.isReported) }
+    let topics = definition.property.states.filter { !$0.acknowledges }.map(\.topic)
+    if Set(topics).count < topics.count { flags.insert(.hasForms) }
     if !definition.property.urgent.isEmpty { flags.insert(.hasUrgent) }
     if definition.property.hold != nil { flags.insert(.hasHold) }
   }
@@ -84,6 +87,9 @@ struct PropertyFacts {
 
   /// Whether the device reports the property of its own accord.
   var isReported: Bool { flags.contains(.isReported) && !isGroup }
+
+  /// Whether a report of one topic is read in several ways, of which one suffices.
+  var hasForms: Bool { flags.contains(.hasForms) }
 
   /// Whether the device can be asked for the state.
   var canAsk: Bool { requestCount > 0 }

@@ -89,7 +89,8 @@ import Values
     #expect(Self.isUnheard(bench, device: 1) == false)
   }
 
-  @Test func `an unheard property is missed after its first command that was not confirmed`() throws {
+  @Test func `an unheard property is missed after its first command that was not confirmed`() throws
+  {
     var bench = Bench(.seen("a"), .seen("b"), .seen("c"))
     try bench.report("c", 1)
     for name in ["a", "c"] { try Self.miss(&bench, name) }
@@ -137,6 +138,15 @@ import Values
       #expect(bench.machine.reported(try bench.key(name), wire, at: bench.now) == .nothing)
       #expect(try Self.isUnheard(bench, name) == false)
     }
+    #expect(bench.machine.dispatcher.unreadable.total == 0)
+  }
+
+  @Test func `a report that is read in two ways is no mistake where one fails`() throws {
+    let member = StateSource(topic: "level/state", value: try #require(JSONPointer("/value")))
+    var bench = Bench(.seen { $0.states.append(member) })
+    let outcome = bench.machine.reportedUnreadable(.first, 40, at: bench.now)
+    #expect(outcome == .nothing)
+    try bench.report("level", .object(["value": 40]))
     #expect(bench.machine.dispatcher.unreadable.total == 0)
   }
 

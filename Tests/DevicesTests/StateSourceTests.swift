@@ -17,14 +17,16 @@ import Testing
 
   private static let object: JSONValue = .object(["level": 40, "power": nil])
 
-  @Test(arguments: [
-    ("", "abc", #""abc""#), ("", object, #"{"level":40,"power":null}"#),
-    ("/level", object, "40"), ("/power", object, "null"),
-    // A device may report some of its properties in a message.
-    ("/other", object, "nothing"), ("/other", [1], "nothing"), ("/level", nil, "nothing"),
-    // There can be no member in a word, which is what a payload is that is no JSON.
-    ("/level", "abc", "unreadable"), ("/level", 40, "unreadable"), ("/level", true, "unreadable"),
-  ] as [(String, JSONValue, String)])
+  @Test(
+    arguments: [
+      ("", "abc", #""abc""#), ("", object, #"{"level":40,"power":null}"#),
+      ("/level", object, "40"), ("/power", object, "null"),
+      // A device may report some of its properties in a message.
+      ("/other", object, "nothing"), ("/other", [1], "nothing"), ("/level", nil, "nothing"),
+      // There can be no member in a word, which is what a payload is that is no JSON.
+      ("/level", "abc", "unreadable"), ("/level", 40, "unreadable"), ("/level", true, "unreadable"),
+    ] as [(String, JSONValue, String)]
+  )
   func `a message has a value, none, or cannot have one`(
     pointer: String,
     document: JSONValue,

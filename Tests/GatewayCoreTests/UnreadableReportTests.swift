@@ -12,7 +12,8 @@ import Values
   private static func bench() throws -> CoreBench {
     var level = CoreBench.number("level")
     level.states = [StateSource(topic: "lamp", value: try #require(JSONPointer("/level")))]
-    return CoreBench(isJournalled: false, devices: [Device(id: "d", name: "d", properties: [level])])
+    let device = Device(id: "d", name: "d", properties: [level])
+    return CoreBench(isJournalled: false, devices: [device])
   }
 
   @Test func `it comes once for each property`() throws {

@@ -113,7 +113,8 @@ import Testing
     #expect(try row("get", "dev0/level", of: bench)["heard"] == nil)
   }
 
-  @Test func `reports that cannot be read are counted, logged once, and named in the reason`() throws
+  @Test func `reports that cannot be read are counted, logged once, and named in the reason`()
+    throws
   {
     let (bench, curl) = try Bench.serving(devices: Self.lamp())
     let witness = try bench.witness()
