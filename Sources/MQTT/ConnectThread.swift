@@ -6,19 +6,27 @@ import LastOut
 import Operations
 import Synchronization
 
-/// Opens one connection on a thread of its own: resolving names and connecting may block.
+/// Begins one connection on a thread of its own: resolving names and reading files may block.
 ///
 /// A connection that was abandoned is freed on that thread.
 final class ConnectThread: Sendable {
-  /// The result of an attempt.
+  /// An attempt that has ended, with what is left of its round.
+  struct Attempt: Sendable {
+    var round: AddressRound
+    var result: Result
+  }
+
   enum Result: Sendable {
     case connection(Connection)
     case failure(ConnectionProblem)
   }
 
+  /// Finds the addresses of a host; blocks.
+  typealias Resolver = @Sendable (_ host: String) throws(UnresolvedName) -> [String]
+
   private enum Slot: Sendable {
     case working
-    case done(Result)
+    case done(Attempt)
     /// Delivered or abandoned.
     case closed
   }
@@ -33,24 +41,35 @@ final class ConnectThread: Sendable {
   private let slot = Locked<Slot>(.working)
 
   /// Starts an attempt; wakes `waker` when ``result()`` has its result.
-  init(configuration: MQTTConfiguration, waker: Waker) {
-    let job = Job(owner: self, configuration: configuration, waker: waker)
+  init(
+    configuration: MQTTConfiguration,
+    round: AddressRound,
+    resolve: @escaping Resolver,
+    waker: Waker
+  ) {
+    let job = Job(
+      owner: self,
+      configuration: configuration,
+      round: round,
+      resolve: resolve,
+      waker: waker
+    )
     Self.running.add(1, ordering: .relaxed)
     do throws(OperationsError) {
       try WorkerThread { job.run() }.detach()
     } catch {
       Self.running.subtract(1, ordering: .relaxed)
       let problem = ConnectionProblem(.unreachable, "cannot start a thread for the connection")
-      finish(.failure(problem), waker)
+      finish(Attempt(round: round, result: .failure(problem)), waker)
     }
   }
 
   /// Removes and returns the result; `nil` while there is none.
-  func result() -> Result? {
+  func result() -> Attempt? {
     slot.withLock { slot in
-      guard case .done(let result) = slot else { return nil }
+      guard case .done(let attempt) = slot else { return nil }
       slot = .closed
-      return result
+      return attempt
     }
   }
 
@@ -63,10 +82,10 @@ final class ConnectThread: Sendable {
     }
   }
 
-  private func finish(_ result: Result, _ waker: Waker) {
+  private func finish(_ attempt: Attempt, _ waker: Waker) {
     let isWanted = slot.withLock { slot in
       guard case .working = slot else { return false }
-      slot = .done(result)
+      slot = .done(attempt)
       return true
     }
     if isWanted { waker.wake() }
@@ -75,36 +94,65 @@ final class ConnectThread: Sendable {
   private final class Job: Sendable {
     let owner: ConnectThread
     let configuration: MQTTConfiguration
+    let round: AddressRound
+    let resolve: Resolver
     let waker: Waker
 
-    init(owner: ConnectThread, configuration: MQTTConfiguration, waker: Waker) {
+    init(
+      owner: ConnectThread,
+      configuration: MQTTConfiguration,
+      round: AddressRound,
+      resolve: @escaping Resolver,
+      waker: Waker
+    ) {
       self.owner = owner
       self.configuration = configuration
+      self.round = round
+      self.resolve = resolve
       self.waker = waker
     }
 
     func run() {
-      owner.finish(attempt(), waker)
+      var round = round
+      let result: Result
+      do {
+        result = .connection(try connection(&round))
+      } catch {
+        result = .failure(error)
+      }
+      owner.finish(Attempt(round: round, result: result), waker)
       ConnectThread.running.subtract(1, ordering: .relaxed)
     }
 
-    private func attempt() -> Result {
+    private func connection(
+      _ round: inout AddressRound
+    ) throws(ConnectionProblem) -> Connection {
       for (name, path) in configuration.files where unsafe access(path, R_OK) != 0 {
         let reason = unsafe String(cString: strerror(errno))
-        return .failure(ConnectionProblem(.refused, "\(name) \(path): \(reason)", .certificate))
+        throw ConnectionProblem(.refused, "\(name) \(path): \(reason)", .certificate)
       }
+      let connection = try Connection(configuration: configuration, address: address(&round))
       do {
-        let connection = try Connection(configuration: configuration)
-        do {
-          try connection.handle.connect(configuration)
-        } catch {
-          let reason = connection.reason(error.reason)
-          let trouble = error.isUnresolvedName ? .unresolved : connection.trouble(of: reason)
-          return .failure(ConnectionProblem(.unreachable, reason, trouble))
-        }
-        return .connection(connection)
+        try connection.handle.connect(configuration, address: connection.address)
       } catch {
-        return .failure(ConnectionProblem(.refused, "\(error)"))
+        let reason = connection.reason(error.reason)
+        throw ConnectionProblem(.unreachable, reason, connection.trouble(of: reason))
+      }
+      return connection
+    }
+
+    /// The address to connect to: the next one of the host, or the path of a socket.
+    private func address(_ round: inout AddressRound) throws(ConnectionProblem) -> String {
+      switch configuration.endpoint {
+      case .unix(let path): return path
+      case .tcp(let host, _), .tls(let host, _):
+        do throws(UnresolvedName) {
+          let address = try round.next { () throws(UnresolvedName) in try resolve(host) }
+          guard let address else { throw UnresolvedName(reason: "the name has no address") }
+          return address
+        } catch {
+          throw ConnectionProblem(.unreachable, error.reason, .unresolved)
+        }
       }
     }
   }

@@ -16,6 +16,17 @@ extension Connection {
   /// How many bytes the broker has sent that were not read yet; costs a system call.
   var waitingBytes: Int { UnfinishedPacket.unread(at: descriptor) }
 
+  /// Whether the other side has accepted the connection.
+  var isOpen: Bool {
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe getpeername(descriptor, $0, &size) == 0
+      }
+    }
+  }
+
   /// Handles a ready descriptor.
   func serve(_ came: IOInterest) {
     if !isAccepted, let problem = socketFailure(hungUp: came.contains(.hangUp)) {

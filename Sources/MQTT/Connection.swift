@@ -13,6 +13,8 @@ import Operations
 
   let handle: MosquittoHandle
   let configuration: MQTTConfiguration
+  /// The host's address in numbers, or the path of a socket.
+  let address: String
   /// Set once the loop owns the connection; the owner outlives every call into the library.
   unowned var client: MQTTClient?
   /// Why the connection must end; it ends once no call into the library is on the stack.
@@ -53,9 +55,15 @@ import Operations
     var maximumQoS: Int?
   }
 
-  init(configuration: MQTTConfiguration) throws(MosquittoError) {
+  init(configuration: MQTTConfiguration, address: String) throws(ConnectionProblem) {
     self.configuration = configuration
-    handle = try MosquittoHandle(configuration: configuration)
+    self.address = address
+    let tls = try TLSContext.make(configuration)
+    do throws(MosquittoError) {
+      handle = try MosquittoHandle(configuration, tls)
+    } catch {
+      throw ConnectionProblem(.refused, "\(error)")
+    }
     handle.deliver(to: self)
   }
 

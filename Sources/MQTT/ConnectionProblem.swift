@@ -38,6 +38,11 @@ struct ConnectionProblem: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether the connection ends without an answer of the other side.
   var endsWithoutAnswer: Bool { kind == .unreachable || kind == .dropped }
 
+  /// The other side neither accepted nor refused the connection in time.
+  static func noConnection(within time: Duration) -> Self {
+    Self(.silent, "no connection within \(time)")
+  }
+
   /// The other side did not answer CONNECT in time.
   static func noAnswer(within time: Duration) -> Self {
     Self(.silent, "no answer to CONNECT within \(time); is this the port of a broker?")

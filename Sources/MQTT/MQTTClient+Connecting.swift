@@ -20,21 +20,27 @@ extension MQTTClient {
     }
     statistics.attempts += 1
     let deadline = EventLoop.now().advanced(by: configuration.connectDeadline)
-    let thread = ConnectThread(configuration: qosLimit.limit(configuration), waker: waker)
+    let thread = ConnectThread(
+      configuration: qosLimit.limit(configuration),
+      round: round,
+      resolve: resolve,
+      waker: waker
+    )
     phase = .starting(thread, deadline: deadline)
-    change(to: .connecting)
+    if state != .connecting { change(to: .connecting) }
   }
 
   /// Handles the result of the connecting thread.
   func receiveConnection() {
-    guard case .starting(let thread, let deadline) = phase, let result = thread.result() else {
+    guard case .starting(let thread, let deadline) = phase, let attempt = thread.result() else {
       return
     }
-    switch result {
-    case .failure(let problem): wait(for: problem)
+    round = attempt.round
+    switch attempt.result {
+    case .failure(let problem): attemptFailed(problem)
     case .connection(let connection):
       guard let socket = connection.handle.socket else {
-        wait(for: ConnectionProblem(.unreachable, "the connection was closed at once"))
+        attemptFailed(ConnectionProblem(.unreachable, "the connection was closed at once"))
         return
       }
       do {
@@ -42,7 +48,7 @@ extension MQTTClient {
           work { $0.connection?.serve(came) }
         }
       } catch {
-        wait(for: ConnectionProblem(.unreachable, "\(error)"))
+        attemptFailed(ConnectionProblem(.unreachable, "\(error)"))
         return
       }
       self.connection = connection
@@ -62,10 +68,14 @@ extension MQTTClient {
     if !configuration.isEncrypted { connection.handle.endLog() }
     connection.subscribe(subscriptions.all)
     reconnection.connected()
+    round.connected(to: connection.address)
     trouble = nil
     log.info(
       "Connected to the broker",
-      ["broker": "\(configuration.endpoint)", "session": connack.sessionPresent ? "kept" : "new"]
+      [
+        "broker": "\(configuration.endpoint)", "address": connection.address,
+        "session": connack.sessionPresent ? "kept" : "new",
+      ]
     )
     change(to: .connected(sessionPresent: connack.sessionPresent))
   }
@@ -76,7 +86,9 @@ extension MQTTClient {
   func end(_ problem: ConnectionProblem) {
     let now = EventLoop.now()
     var problem = problem
+    var wasConnected = false
     if case .connected(let since, _) = phase {
+      wasConnected = true
       statistics.losses += 1
       problem = reconnection.lost(
         problem,
@@ -93,8 +105,13 @@ extension MQTTClient {
         ["topic": quarantined]
       )
     }
-    wait(for: problem)
+    if wasConnected { wait(for: problem) } else { attemptFailed(problem) }
     report(lost, quarantined: quarantined)
+  }
+
+  /// Tries the next address at once; after the last one of the round, waits.
+  private func attemptFailed(_ problem: ConnectionProblem) {
+    if let problem = round.failed(problem) { wait(for: problem) } else { startAttempt() }
   }
 
   /// Schedules the next attempt.
@@ -159,9 +176,13 @@ extension MQTTClient {
     case .starting(let thread, let deadline):
       guard deadline <= now else { return }
       thread.abandon()
-      wait(for: ConnectionProblem(.silent, "no connection within \(configuration.connectDeadline)"))
+      wait(for: round.abandon(.noConnection(within: configuration.connectDeadline)))
     case .handshaking(let deadline):
       guard deadline <= now else { return }
+      guard connection?.isOpen == true else {
+        connection?.fail(.noConnection(within: configuration.connectDeadline))
+        return
+      }
       if let connection, connection.endLineForHTTP() {
         phase = .handshaking(
           deadline: now.advanced(by: min(.seconds(1), configuration.connectDeadline))

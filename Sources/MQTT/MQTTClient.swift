@@ -59,6 +59,9 @@ package final class MQTTClient {
   var phase: ConnectionPhase = .idle
   var connection: Connection?
   var reconnection: Reconnection
+  /// The addresses that the next attempts try.
+  var round = AddressRound()
+  let resolve: ConnectThread.Resolver
   var qosLimit = QoSLimit()
   var window: PublishWindow
   var subscriptions = SubscriptionTable()
@@ -71,12 +74,23 @@ package final class MQTTClient {
   /// Whether ``onReady`` was called since publishing became possible.
   var wasReady = false
 
+  /// Creates a client that is idle.
+  ///
+  /// - Parameters:
+  ///   - configuration: The broker, and the options of the connection.
+  ///   - loop: Calls all handlers.
+  ///   - log: Takes what happens to the connection.
+  ///   - resolve: Finds the addresses of the broker's host, in the order to try them; may block.
+  /// - Throws: When the loop has no descriptor left.
   package init(
     configuration: MQTTConfiguration,
     loop: EventLoop,
-    log: Logger
+    log: Logger,
+    resolve: @escaping @Sendable (_ host: String) throws(UnresolvedName) -> [String] =
+      HostAddresses.resolve
   ) throws(OperationsError) {
     self.configuration = configuration
+    self.resolve = resolve
     self.loop = loop
     self.log = log
     window = PublishWindow(limit: configuration.window)

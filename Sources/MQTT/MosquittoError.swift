@@ -8,7 +8,7 @@ import Glibc
 struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
   let call: String
   let code: Int32
-  /// The reason in the words of the library, the system or the resolver.
+  /// The reason in the words of the library or the system.
   let reason: String
 
   /// Creates the error of a failed call; call it immediately after, while `errno` is still set.
@@ -19,7 +19,6 @@ struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
     reason =
       switch mosq_err_t(code) {
       case MOSQ_ERR_ERRNO: unsafe String(cString: strerror(number))
-      case MOSQ_ERR_EAI: unsafe String(cString: gai_strerror(number))
       case MOSQ_ERR_CONN_LOST: ConnectionProblem.closedByPeer
       case MOSQ_ERR_KEEPALIVE: "no answer to a ping within the keep-alive time"
       default: unsafe String(cString: mosquitto_strerror(code))
@@ -30,9 +29,6 @@ struct MosquittoError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MosquittoError {
-  /// Whether the host's name has no address.
-  var isUnresolvedName: Bool { code == Int32(MOSQ_ERR_EAI.rawValue) }
-
   /// Whether the connection is gone, rather than the message refused.
   var isConnectionLost: Bool {
     switch mosq_err_t(code) {

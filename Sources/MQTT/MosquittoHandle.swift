@@ -20,7 +20,10 @@ import Glibc
   }()
 
   /// `mosquitto_new` with all options of the configuration; does not connect.
-  init(configuration: MQTTConfiguration) throws(MosquittoError) {
+  init(
+    _ configuration: MQTTConfiguration,
+    _ tls: consuming TLSContext?
+  ) throws(MosquittoError) {
     let code = Self.library
     guard code == 0 else { throw MosquittoError(call: "mosquitto_lib_init", code: code) }
     let isClean = configuration.version == .v311 || configuration.sessionExpiry <= .zero
@@ -29,6 +32,15 @@ import Glibc
     }
     do {
       try unsafe Self.setUp(pointer, configuration)
+      if let tls {
+        try unsafe Self.set(pointer, MOSQ_OPT_SSL_CTX_WITH_DEFAULTS, to: 0)
+        let context = unsafe UnsafeMutableRawPointer(tls.pointer)
+        // The library keeps a reference of its own.
+        try Self.check(
+          unsafe mosquitto_void_option(pointer, MOSQ_OPT_SSL_CTX, context),
+          "mosquitto_void_option"
+        )
+      }
     } catch {
       unsafe mosquitto_destroy(pointer)
       throw error
@@ -56,7 +68,6 @@ import Glibc
       )
     }
     if let will = configuration.will { try unsafe set(pointer, will, configuration.version) }
-    if case .tls = configuration.endpoint { try unsafe setUpTLS(pointer, configuration) }
   }
 
   private static func set(
@@ -116,27 +127,36 @@ import Glibc
     unsafe Connection.endLog(of: pointer)
   }
 
-  /// Resolves names and connects, which may block until the system gives up.
+  /// `mosquitto_connect_async`: begins to connect to a numeric address or the path of a socket.
   ///
-  /// `mosquitto_connect_bind_v5` under MQTT 5, otherwise `mosquitto_connect_async`. The callbacks
-  /// report the result.
-  func connect(_ configuration: MQTTConfiguration) throws(MosquittoError) {
+  /// The callbacks report the result.
+  func connect(
+    _ configuration: MQTTConfiguration,
+    address: String
+  ) throws(MosquittoError) {
     let keepalive =
       configuration.keepalive <= .zero
       ? 0 : Int32(clamping: max(5, configuration.keepalive.components.seconds))
-    let (host, port): (String, Int32) =
+    if configuration.version == .v5 { try keepProperties(configuration, keepalive) }
+    let port: Int32 =
       switch configuration.endpoint {
-      case .tcp(let host, let port), .tls(let host, let port): (host, Int32(clamping: port))
-      case .unix(let path): (path, 0)
+      case .tcp(_, let port), .tls(_, let port): Int32(clamping: port)
+      case .unix: 0
       }
-    guard configuration.version == .v5 else {
-      try Self.check(
-        unsafe mosquitto_connect_async(pointer, host, port, keepalive),
-        "mosquitto_connect_async"
-      )
-      return
-    }
-    // Only the blocking call accepts CONNECT's properties.
+    try Self.check(
+      unsafe mosquitto_connect_async(pointer, address, port, keepalive),
+      "mosquitto_connect_async"
+    )
+  }
+
+  /// Lets the library keep CONNECT's properties.
+  ///
+  /// Only the call that blocks accepts them. It keeps them before it refuses an impossible port, and
+  /// every later attempt sends them.
+  private func keepProperties(
+    _ configuration: MQTTConfiguration,
+    _ keepalive: Int32
+  ) throws(MosquittoError) {
     var properties = PropertyList()
     if configuration.sessionExpiry > .zero {
       properties.add(MQTT_PROP_SESSION_EXPIRY_INTERVAL.code, seconds: configuration.sessionExpiry)
@@ -146,17 +166,10 @@ import Glibc
       properties.add(MQTT_PROP_MAXIMUM_PACKET_SIZE.code, number: size)
     }
     if let failure = properties.failure { throw failure }
-    try Self.check(
-      unsafe mosquitto_connect_bind_v5(
-        pointer,
-        host,
-        port,
-        keepalive,
-        nil,
-        properties.pointer
-      ),
-      "mosquitto_connect_bind_v5"
-    )
+    let list = unsafe properties.pointer
+    let code = unsafe mosquitto_connect_bind_v5(pointer, "", -1, keepalive, nil, list)
+    guard code != Int32(MOSQ_ERR_INVAL.rawValue) else { return }
+    try Self.check(code, "mosquitto_connect_bind_v5")
   }
 
   /// `mosquitto_loop_read`: reads at least one packet, as far as it has arrived.
@@ -263,36 +276,6 @@ import Glibc
     to value: Int32
   ) throws(MosquittoError) {
     try check(unsafe mosquitto_int_option(pointer, option, value), "mosquitto_int_option")
-  }
-
-  /// Certificates and names are always verified; there is no option to disable that.
-  private static func setUpTLS(
-    _ pointer: OpaquePointer,
-    _ configuration: MQTTConfiguration
-  ) throws(MosquittoError) {
-    let certificate = configuration.certificateFile
-    if configuration.caFile == nil { try unsafe set(pointer, MOSQ_OPT_TLS_USE_OS_CERTS, to: 1) }
-    if configuration.caFile != nil || certificate != nil {
-      // The library requires a place for CA certificates even if only a client certificate is set.
-      let directory = configuration.caFile == nil ? "/etc/ssl/certs" : nil
-      try check(
-        unsafe mosquitto_tls_set(
-          pointer,
-          configuration.caFile,
-          directory,
-          certificate,
-          configuration.keyFile
-        ) { _, _, _, _ in
-          // OpenSSL must not prompt for the passphrase of an encrypted key.
-          0
-        },
-        "mosquitto_tls_set"
-      )
-    }
-    try check(
-      unsafe mosquitto_tls_opts_set(pointer, 1, "tlsv1.2", nil),
-      "mosquitto_tls_opts_set"
-    )
   }
 
   private static func check(_ code: Int32, _ call: String) throws(MosquittoError) {

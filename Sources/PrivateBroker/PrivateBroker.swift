@@ -17,6 +17,8 @@ package final class PrivateBroker {
     package var users: [String: String] = [:]
     /// Serves TLS with this certificate and key, instead of plain TCP.
     package var certificate: (file: String, key: String)?
+    /// The address of its listener; another one than 127.0.0.1 has no reserved port.
+    package var address = "127.0.0.1"
     /// Also listens on a Unix socket in the broker's folder.
     package var hasSocket = false
     package init() {}
@@ -104,7 +106,7 @@ package final class PrivateBroker {
   package func log() -> String { TextFile.read(logFile) ?? "" }
 
   private func writeConfiguration() throws {
-    var lines = ["listener \(port) 127.0.0.1"]
+    var lines = ["listener \(port) \(options.address)"]
     if let certificate = options.certificate {
       lines += ["certfile \(certificate.file)", "keyfile \(certificate.key)"]
     }

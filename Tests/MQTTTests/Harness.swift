@@ -42,7 +42,8 @@ final class Harness {
     var text: String { String(decoding: payload, as: UTF8.self) }
   }
 
-  init(_ configuration: MQTTConfiguration) throws {
+  /// With `addresses`, the broker's host has these instead of those that the system finds.
+  init(_ configuration: MQTTConfiguration, addresses: [String]? = nil) throws {
     let loop = try EventLoop()
     let hasTimedOut = Box(false)
     self.loop = loop
@@ -56,7 +57,9 @@ final class Harness {
       configuration: configuration,
       loop: loop,
       log: Logger(level: .debug) { lines.add($0) }
-    )
+    ) { host throws(UnresolvedName) in
+      if let addresses { addresses } else { try HostAddresses.resolve(host) }
+    }
     client.onState = { [unowned self] in
       states.append($0)
       check()

@@ -11,14 +11,15 @@ package final class BlackHole {
   /// Fill the queue of connections to be accepted; later clients get no answer.
   private var waiting: [Int32] = []
 
-  package init() throws {
-    let made = try LoopbackPort.listener(backlog: 0)
+  /// With 0 the kernel chooses the port.
+  package init(on port: Int = 0) throws {
+    let made = try LoopbackPort.listener(on: port, backlog: 0)
     listener = made.descriptor
-    port = made.port
+    self.port = made.port
     for _ in 0..<4 {
       let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
       let descriptor = socket(AF_INET, kind, 0)
-      LoopbackPort.begin(descriptor, to: port)
+      LoopbackPort.begin(descriptor, to: made.port)
       waiting.append(descriptor)
     }
   }
