@@ -54,7 +54,7 @@ struct AddressRound: Hashable, Sendable {
     let last = problems[problems.count - 1]
     let mute: Set<ConnectionTrouble> = [.unreachable, .unresolved, .silent]
     guard let telling = problems.last(where: { !mute.contains($0.trouble) }) else { return last }
-    guard telling.callsForSlowRetry, !problems.allSatisfy(\.callsForSlowRetry) else { return telling }
+    if !telling.callsForSlowRetry || problems.allSatisfy(\.callsForSlowRetry) { return telling }
     return ConnectionProblem(.unavailable, telling.reason, telling.trouble)
   }
 }

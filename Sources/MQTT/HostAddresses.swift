@@ -11,7 +11,9 @@ package enum HostAddresses {
     unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var first: UnsafeMutablePointer<addrinfo>?
     let code = unsafe getaddrinfo(host, nil, &hints, &first)
-    guard code == 0 else { throw UnresolvedName(reason: unsafe String(cString: gai_strerror(code))) }
+    guard code == 0 else {
+      throw UnresolvedName(reason: unsafe String(cString: gai_strerror(code)))
+    }
     defer { unsafe freeaddrinfo(first) }
     var addresses: [String] = []
     var next = unsafe first

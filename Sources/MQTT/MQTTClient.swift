@@ -81,6 +81,7 @@ package final class MQTTClient {
   ///   - loop: Calls all handlers.
   ///   - log: Takes what happens to the connection.
   ///   - resolve: Finds the addresses of the broker's host, in the order to try them; may block.
+  /// - Throws: When the loop has no descriptor left.
   package init(
     configuration: MQTTConfiguration,
     loop: EventLoop,

@@ -38,7 +38,7 @@ struct ReloadCommand: GatewayCommand {
 
   private func show(_ report: ReloadReport, _ reply: ControlReply) {
     if let files = report.files {
-      Terminal.complain("the gateway has read \(files.relative)")
+      StandardError.write("The gateway has read \(files.relative).")
     }
     if connection.json { return StandardOutput.print(bytes: reply.line) }
     StandardOutput.print(

@@ -225,7 +225,7 @@ struct MistakeTests {
     }
     let warning =
       "devices: no devices: no file *.yaml in this folder describes one;"
-      + " 'settle import' writes them"
+      + " 'settle import --config /config/settle.yaml' writes them"
     #expect(Loading.lines(loaded.warnings, in: folder) == (isWarned ? [warning] : []))
   }
 

@@ -45,7 +45,7 @@ import Testing
     let described = try SettleRun(["describe", "valve/target"], socketPath: bench.socketPath)
     #expect(described.waitForExit() == 0)
     #expect(described.output.contains("awake      valve/hello"), "\(described.output)")
-    #expect(described.output.contains("not sent now: the device valve is asleep"))
+    #expect(described.output.contains("it would not be sent now: the device valve is asleep"))
     let status = try client.ask(#"{"status":true}"#)["status"]
     #expect(status?["queue"]?["asleep"] == 1)
     #expect(first(of: status?["devices"]?["sleepers"])?["id"] == "valve")

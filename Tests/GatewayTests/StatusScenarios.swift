@@ -92,7 +92,7 @@ import Testing
     let run = try SettleRun(["reload"], socketPath: bench.socketPath)
     #expect(run.waitForExit() == 0)
     let files = "\(bench.folder)/settle.yaml and \(bench.folder)/devices"
-    #expect(run.errors == "settle: the gateway has read \(files)\n")
+    #expect(run.errors == "The gateway has read \(files).\n")
   }
 
   @Test func `a reload shows new settings, and which need a restart`() throws {

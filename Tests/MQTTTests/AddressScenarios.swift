@@ -39,67 +39,65 @@ import Testing
   }
 
   /// A broker at one address, and a client that knows it as `localhost`.
-  private func scene(
-    _ way: Way,
-    at address: String = "127.0.0.1"
-  ) throws -> (TestBroker, MQTTConfiguration) {
-    var options = TestBroker.Options()
-    options.address = address
-    let authority = try TestAuthority()
-    if way.isEncrypted { options.certificate = try authority.certificate(name: "localhost") }
-    let broker = try TestBroker(options: options)
-    try broker.start()
-    var configuration = MQTTConfiguration.local(broker, version: way.version)
-    configuration.endpoint =
-      way.isEncrypted
-      ? .tls(host: "localhost", port: broker.port) : .tcp(host: "localhost", port: broker.port)
-    if way.isEncrypted {
-      let copy = broker.directory + "/ca.pem"
-      try TextFile.write(TextFile.read(authority.file) ?? "", to: copy)
-      configuration.caFile = copy
+  private struct Scene {
+    let authority: TestAuthority
+    let broker: TestBroker
+    var configuration: MQTTConfiguration
+
+    init(_ way: Way, at address: String = "127.0.0.1") throws {
+      var options = TestBroker.Options()
+      options.address = address
+      authority = try TestAuthority()
+      if way.isEncrypted { options.certificate = try authority.certificate(name: "localhost") }
+      broker = try TestBroker(options: options)
+      try broker.start()
+      configuration = MQTTConfiguration.local(broker, version: way.version)
+      let (host, port) = ("localhost", broker.port)
+      configuration.endpoint =
+        way.isEncrypted ? .tls(host: host, port: port) : .tcp(host: host, port: port)
+      if way.isEncrypted { configuration.caFile = authority.file }
     }
-    return (broker, configuration)
   }
 
-  private func expectWork(_ harness: Harness) {
-    #expect(harness.connect(), "\(harness.log.all)")
+  private func expectWork(_ harness: Harness, _ scene: Scene) throws {
+    try #require(harness.connect(), "\(harness.log.all)")
     harness.set("a", "1")
     #expect(harness.run { harness.isSettled })
+    withExtendedLifetime(scene) {}
   }
 
   @Test(arguments: Way.all)
   func `the name localhost reaches a broker that listens with IPv4 only`(way: Way) throws {
-    let (_, configuration) = try scene(way)
-    expectWork(try Harness(configuration))
+    let scene = try Scene(way)
+    try expectWork(Harness(scene.configuration), scene)
   }
 
   @Test(arguments: Way.all)
   func `an IPv6 address that refuses is followed by the IPv4 address, at once`(way: Way) throws {
-    let (broker, configuration) = try scene(way)
-    let harness = try Harness(configuration, addresses: ["::1", "127.0.0.1"])
-    expectWork(harness)
+    let scene = try Scene(way)
+    let harness = try Harness(scene.configuration, addresses: ["::1", "127.0.0.1"])
+    try expectWork(harness, scene)
     #expect(harness.client.statistics.attempts == 2)
     #expect(!harness.log.all.contains { $0.contains("No connection") })
     #expect(harness.log.count(of: "address=127.0.0.1") == 1)
 
     // From then on the address that works comes first.
-    try broker.restart(signal: SIGKILL)
+    try scene.broker.restart(signal: SIGKILL)
     #expect(harness.run { harness.client.statistics.connections == 2 })
     #expect(harness.log.count(of: "address=127.0.0.1") == 2)
   }
 
   @Test(.enabled(if: hasIPv6, "the machine has no IPv6 loopback address"), arguments: Way.all)
   func `an IPv4 address that refuses is followed by the IPv6 address`(way: Way) throws {
-    let (_, configuration) = try scene(way, at: "::1")
-    expectWork(try Harness(configuration, addresses: ["127.0.0.1", "::1"]))
+    let scene = try Scene(way, at: "::1")
+    try expectWork(Harness(scene.configuration, addresses: ["127.0.0.1", "::1"]), scene)
   }
 
-  @Test(.enabled(if: hasIPv6, "the machine has no IPv6 loopback address"), arguments: Way.all)
-  func `a number in the URL may be an IPv6 address`(way: Way) throws {
-    var (broker, configuration) = try scene(way, at: "::1")
-    configuration.endpoint = .tcp(host: "::1", port: broker.port)
-    if way.isEncrypted { return }
-    expectWork(try Harness(configuration))
+  @Test(.enabled(if: hasIPv6, "the machine has no IPv6 loopback address"))
+  func `a number in the URL may be an IPv6 address`() throws {
+    var scene = try Scene(Way.all[0], at: "::1")
+    scene.configuration.endpoint = .tcp(host: "::1", port: scene.broker.port)
+    try expectWork(Harness(scene.configuration), scene)
   }
 
   /// A first address that swallows connections, or accepts them and never answers.
@@ -108,15 +106,15 @@ import Testing
     way: Way,
     isBlackHole: Bool
   ) throws {
-    var (broker, configuration) = try scene(way, at: "127.0.0.2")
-    let hole = isBlackHole ? try BlackHole(on: broker.port) : nil
-    let mute = isBlackHole ? nil : try LoopbackPort.listener(on: broker.port)
+    var scene = try Scene(way, at: "127.0.0.2")
+    let hole = isBlackHole ? try BlackHole(on: scene.broker.port) : nil
+    let mute = isBlackHole ? nil : try LoopbackPort.listener(on: scene.broker.port)
     defer { if let mute { close(mute.descriptor) } }
-    configuration.connectDeadline = .milliseconds(500)
-    let harness = try Harness(configuration, addresses: ["127.0.0.1", "127.0.0.2"])
-    expectWork(harness)
+    scene.configuration.connectDeadline = .seconds(1)
+    let harness = try Harness(scene.configuration, addresses: ["127.0.0.1", "127.0.0.2"])
+    try expectWork(harness, scene)
     #expect(!harness.log.all.contains { $0.contains("No connection") })
-    withExtendedLifetime((hole, broker)) {}
+    withExtendedLifetime(hole) {}
   }
 
   @Test func `the end of a round names the cause that says most`() throws {
