@@ -126,6 +126,8 @@ package final class SpawnedProcess {
   }
 
   deinit {
+    // A process that has ended stays in the kernel's table until it is waited for.
+    if descriptor >= 0, ending == nil { wait(milliseconds: 0) }
     if descriptor >= 0 { close(descriptor) }
   }
 
